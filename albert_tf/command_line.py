@@ -1,0 +1,156 @@
+"""Command lines: a frozen dataclass of options becomes absl flags.
+
+Each command declares its options once, as a frozen dataclass whose fields carry
+their help text (`option`). `run` turns the fields into absl flags, reads
+`--config=FILE.json` under them (flags on the command line win), builds the
+dataclass and calls the command with it. The flags live in a `FlagValues` of
+their own, so several commands can be imported into one process.
+"""
+
+import dataclasses
+import json
+import os
+import signal
+import sys
+import typing
+
+from absl import flags
+from absl import logging
+
+from albert_tf.errors import UserError
+
+_INTERRUPTED = 128 + signal.SIGINT
+
+
+def option(help_text, default=dataclasses.MISSING, choices=None):
+    """A dataclass field that is a command-line flag; required without `default`."""
+    metadata = {"help": help_text, "choices": choices}
+    return dataclasses.field(default=default, metadata=metadata)
+
+
+def run(options_class, command, ignored=(), argv=None):
+    """Parses the command line, calls `command(options)` and exits.
+
+    Args:
+        options_class: a frozen dataclass whose fields are made by `option`.
+        command: called with the parsed `options_class`.
+        ignored: names of official flags that are accepted and have no effect.
+        argv: the command line; `sys.argv` by default.
+
+    A `UserError` is printed as one sentence and exits with status 1, an
+    interrupt with status 130.
+    """
+    argv = sys.argv if argv is None else argv
+    _prepare_logging()
+    try:
+        options = parse(options_class, argv, ignored)
+        command(options)
+    except UserError as error:
+        sys.stdout.flush()
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(1)
+    except KeyboardInterrupt:
+        print("\ninterrupted", file=sys.stderr)
+        sys.exit(_INTERRUPTED)
+
+
+def parse(options_class, argv, ignored=()):
+    """Returns `options_class` filled from `argv` (whose first item is skipped).
+
+    Raises:
+        UserError: an unknown or missing flag, or a value of the wrong type.
+    """
+    flag_values = _define(options_class, ignored)
+    if any(argument.lstrip("-") in ("help", "helpfull") for argument in argv[1:]):
+        command_help = (sys.modules[options_class.__module__].__doc__ or "").strip()
+        print(f"{command_help}\n\nflags:{flag_values.get_help()}")
+        sys.exit(0)
+    try:
+        rest = flag_values(argv)[1:]
+    except flags.Error as error:
+        raise UserError(f"{error}; see --help.") from error
+    if rest:
+        raise UserError(f"Unexpected argument {rest[0]!r}: flags are --name=value.")
+    values = _config_file_values(options_class, flag_values.config)
+    for field in dataclasses.fields(options_class):
+        flag = flag_values[field.name]
+        if flag.present or field.name not in values:
+            values[field.name] = flag.value
+    for field in dataclasses.fields(options_class):
+        if field.default is dataclasses.MISSING and values[field.name] is None:
+            raise UserError(f"Flag --{field.name} is required; see --help.")
+    return options_class(**values)
+
+
+def _define(options_class, ignored):
+    flag_values = flags.FlagValues()
+    flags.DEFINE_string(
+        "config", None, "JSON file of flag values.", flag_values=flag_values
+    )
+    for field, kind in _typed_fields(options_class):
+        required = field.default is dataclasses.MISSING
+        default = None if required else field.default
+        help_text = field.metadata["help"] + (" (required)" if required else "")
+        if field.metadata["choices"]:
+            choices = field.metadata["choices"]
+            flags.DEFINE_enum(
+                field.name, default, choices, help_text, flag_values=flag_values
+            )
+            continue
+        define = {
+            bool: flags.DEFINE_bool,
+            int: flags.DEFINE_integer,
+            float: flags.DEFINE_float,
+            str: flags.DEFINE_string,
+        }[kind]
+        define(field.name, default, help_text, flag_values=flag_values)
+    for name in ignored:
+        help_text = "Accepted for the official command lines; has no effect."
+        flags.DEFINE_string(name, None, help_text, flag_values=flag_values)
+    return flag_values
+
+
+def _typed_fields(options_class):
+    """Yields each field with its plain type (`int | None` counts as `int`)."""
+    hints = typing.get_type_hints(options_class)
+    for field in dataclasses.fields(options_class):
+        hint = hints[field.name]
+        kinds = [k for k in typing.get_args(hint) if k is not type(None)]
+        yield field, kinds[0] if kinds else hint
+
+
+def _config_file_values(options_class, path):
+    """Reads `--config`: a JSON object of flag names; `"//"` keys are comments."""
+    if path is None:
+        return {}
+    try:
+        with open(path, encoding="utf-8") as file:
+            values = json.load(file)
+    except OSError as error:
+        raise UserError(f"--config={path} cannot be read: {error.strerror}.") from error
+    except ValueError as error:
+        raise UserError(f"--config={path} is not valid JSON: {error}.") from error
+    if not isinstance(values, dict):
+        raise UserError(f"--config={path} must hold one JSON object of flag values.")
+    values = {k: v for k, v in values.items() if not k.startswith("//")}
+    kinds = {field.name: kind for field, kind in _typed_fields(options_class)}
+    for name, value in values.items():
+        if name not in kinds:
+            raise UserError(f"--config={path} sets the unknown flag {name!r}.")
+        accepted = (int, float) if kinds[name] is float else kinds[name]
+        if type(value) is bool and kinds[name] is not bool:
+            accepted = ()
+        if not isinstance(value, accepted):
+            raise UserError(
+                f"--config={path} sets {name!r} to {value!r}, expected a value of "
+                f"type {kinds[name].__name__}."
+            )
+    return values
+
+
+def _prepare_logging():
+    """Log lines on standard error from INFO up, TensorFlow's own from WARNING up."""
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+    logging.use_absl_handler()
+    logging.set_verbosity(logging.INFO)
+    logging.set_stderrthreshold("info")

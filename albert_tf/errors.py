@@ -1,0 +1,10 @@
+"""The one exception type for mistakes in what the user gave us."""
+
+
+class UserError(ValueError):
+    """Bad input: a file, flag, configuration value or checkpoint that does not fit.
+
+    The message is one sentence that names the file or value, says what was
+    expected and what to do. Command lines print it without a traceback and exit
+    with status 1.
+    """

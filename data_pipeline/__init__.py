@@ -1,0 +1,1 @@
+"""From raw text to TFRecords, and from TFRecords to `tf.data`."""
