@@ -1,0 +1,107 @@
+"""Evaluation metrics as small NumPy functions.
+
+Each equals its scikit-learn or scipy namesake, degenerate inputs included: a
+quantity whose denominator is zero is 0 where scikit-learn says 0 (F1, Matthews)
+and NaN where scipy says NaN (correlations of a constant).
+"""
+
+import numpy as np
+
+
+def accuracy(labels, predictions):
+    """Share of rows that are right; a multi-label row `[N, L]` only as a whole."""
+    right = np.asarray(labels) == np.asarray(predictions)
+    if right.ndim == 2:
+        right = right.all(axis=1)  # [N, L] -> [N]
+    return float(right.mean()) if right.size else float("nan")
+
+
+def f1(labels, predictions):
+    """F1 of class 1 for ints `[N]`; micro-averaged for multi-label rows `[N, L]`."""
+    labels, predictions = np.asarray(labels) == 1, np.asarray(predictions) == 1
+    hits = np.sum(labels & predictions)
+    return _ratio(2.0 * hits, labels.sum() + predictions.sum())
+
+
+def macro_f1(labels, predictions):
+    """Unweighted mean F1 of the classes that occur in labels or predictions."""
+    present = np.union1d(labels, predictions)
+    return float(np.mean([f1(labels == c, predictions == c) for c in present]))
+
+
+def matthews(labels, predictions):
+    """Matthews correlation of integer classes `[N]`, two or more."""
+    labels, predictions = np.asarray(labels), np.asarray(predictions)
+    size = int(max(labels.max(), predictions.max())) + 1
+    confusion = confusion_matrix(labels, predictions, size).astype(np.float64)
+    true, predicted = confusion.sum(axis=1), confusion.sum(axis=0)  # [C]
+    count = confusion.sum()
+    covariance = np.trace(confusion) * count - true @ predicted
+    spread = (count**2 - true @ true) * (count**2 - predicted @ predicted)
+    return _ratio(covariance, np.sqrt(spread))
+
+
+def pearson(labels, predictions):
+    """Pearson correlation of `[N]` floats; NaN if either is constant."""
+    x = np.asarray(labels, np.float64)
+    y = np.asarray(predictions, np.float64)
+    if len(x) < 2 or np.ptp(x) == 0 or np.ptp(y) == 0:
+        return float("nan")
+    x, y = x - x.mean(), y - y.mean()
+    return float(np.clip((x @ y) / np.sqrt((x @ x) * (y @ y)), -1.0, 1.0))
+
+
+def spearman(labels, predictions):
+    """Pearson correlation of the ranks; ties share their mean rank."""
+    return pearson(_ranks(labels), _ranks(predictions))
+
+
+def mean_squared_error(labels, predictions):
+    """Mean of the squared differences of `[N]` floats."""
+    difference = np.asarray(labels, np.float64) - np.asarray(predictions, np.float64)
+    return float(np.mean(difference**2))
+
+
+def confusion_matrix(labels, predictions, num_labels):
+    """Counts `[num_labels, num_labels]`, rows are labels, columns predictions."""
+    pairs = np.asarray(labels) * num_labels + np.asarray(predictions)
+    counts = np.bincount(pairs.astype(np.int64), minlength=num_labels**2)
+    return counts.reshape(num_labels, num_labels)  # [C * C] -> [C, C]
+
+
+def per_class(confusion):
+    """Precision, recall, F1 and support of each class of a confusion matrix."""
+    scores = []
+    for c, hits in enumerate(np.diag(confusion)):
+        support, predicted = confusion[c].sum(), confusion[:, c].sum()
+        scores.append(
+            {
+                "precision": _ratio(hits, predicted),
+                "recall": _ratio(hits, support),
+                "f1": _ratio(2.0 * hits, support + predicted),
+                "support": int(support),
+            }
+        )
+    return scores
+
+
+def _ratio(numerator, denominator):
+    return float(numerator / denominator) if denominator else 0.0
+
+
+def _ranks(values):
+    _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
+    last = np.cumsum(counts)
+    return (last - (counts - 1) / 2.0)[inverse]
+
+
+METRICS = {
+    "accuracy": accuracy,
+    "f1": f1,
+    "macro_f1": macro_f1,
+    "matthew_corr": matthews,
+    "pearson": pearson,
+    "spearman": spearman,
+    "MSE": mean_squared_error,
+}
+"""By the names under which results are reported, the official ones where they exist."""

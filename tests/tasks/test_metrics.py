@@ -1,0 +1,92 @@
+"""The metrics equal scikit-learn's and scipy's, degenerate inputs included."""
+
+import warnings
+
+import numpy as np
+import pytest
+import scipy.stats
+import sklearn.metrics
+
+from albert_tf.tasks import metrics
+
+_RANDOM = np.random.default_rng(7)
+_BINARY = [_RANDOM.integers(0, 2, (2, 101)) for _ in range(5)] + [
+    np.array([[0, 0, 0], [0, 0, 0]]),
+    np.array([[1, 1, 1], [1, 1, 1]]),
+    np.array([[1, 1, 1], [0, 0, 0]]),
+    np.array([[0, 1, 1], [0, 0, 0]]),
+    np.array([[1], [1]]),
+]
+_CLASSES = _BINARY + [_RANDOM.integers(0, 5, (2, 97)) for _ in range(5)]
+_FLOATS = [
+    _RANDOM.normal(size=(2, 50)),
+    _RANDOM.integers(0, 4, (2, 60)).astype(float),  # ties
+    np.array([[1.0, 2.0], [5.0, 3.0]]),
+    np.array([[1.0, 1.0, 1.0], [1.0, 2.0, 3.0]]),
+    np.array([[1.0, 2.0, 3.0], [4.0, 4.0, 4.0]]),
+]
+
+
+def _quiet(function, *arguments, **options):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return function(*arguments, **options)
+
+
+@pytest.mark.parametrize("pair", _CLASSES)
+def test_class_metrics_equal_scikit_learn(pair):
+    labels, predictions = pair
+    assert metrics.accuracy(*pair) == sklearn.metrics.accuracy_score(*pair)
+    expected = _quiet(sklearn.metrics.matthews_corrcoef, *pair)
+    assert metrics.matthews(*pair) == pytest.approx(expected, abs=1e-12)
+    expected = _quiet(sklearn.metrics.f1_score, *pair, average="macro")
+    assert metrics.macro_f1(labels, predictions) == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize("pair", _BINARY)
+def test_f1_equals_scikit_learn(pair):
+    expected = _quiet(sklearn.metrics.f1_score, *pair)
+    assert metrics.f1(*pair) == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize("pair", _FLOATS)
+def test_correlations_equal_scipy(pair):
+    for ours, theirs in (
+        (metrics.pearson, scipy.stats.pearsonr),
+        (metrics.spearman, scipy.stats.spearmanr),
+    ):
+        expected = _quiet(theirs, *pair).statistic
+        assert ours(*pair) == pytest.approx(expected, abs=1e-12, nan_ok=True)
+
+
+def test_mean_squared_error():
+    assert metrics.mean_squared_error([1, 2], [1, 4]) == 2.0
+
+
+@pytest.mark.parametrize("share", [0.0, 0.3, 1.0])
+def test_multi_label_metrics_equal_scikit_learn(share):
+    labels = (_RANDOM.random((40, 6)) < share).astype(int)
+    predictions = (_RANDOM.random((40, 6)) < 0.4).astype(int) * (share > 0)
+    expected = sklearn.metrics.accuracy_score(labels, predictions)
+    assert metrics.accuracy(labels, predictions) == expected
+    expected = _quiet(sklearn.metrics.f1_score, labels, predictions, average="micro")
+    assert metrics.f1(labels, predictions) == pytest.approx(expected, abs=1e-12)
+
+
+def test_confusion_and_per_class_scores_equal_scikit_learn():
+    labels, predictions = _RANDOM.integers(0, 4, (2, 60))
+    predictions[predictions == 2] = 1  # a class never predicted
+    confusion = metrics.confusion_matrix(labels, predictions, 4)
+    expected = sklearn.metrics.confusion_matrix(labels, predictions, labels=range(4))
+    np.testing.assert_array_equal(confusion, expected)
+    scores = metrics.per_class(confusion)
+    expected = _quiet(
+        sklearn.metrics.precision_recall_fscore_support,
+        labels,
+        predictions,
+        labels=range(4),
+    )
+    for name, values in zip(
+        ("precision", "recall", "f1", "support"), expected, strict=True
+    ):
+        np.testing.assert_allclose([s[name] for s in scores], values)
