@@ -9,6 +9,7 @@ their own, so several commands can be imported into one process.
 
 import dataclasses
 import json
+import logging as standard_logging
 import os
 import signal
 import sys
@@ -149,8 +150,11 @@ def _config_file_values(options_class, path):
 
 
 def _prepare_logging():
-    """Log lines on standard error from INFO up, TensorFlow's own from WARNING up."""
+    """Log lines on standard error from INFO up, TensorFlow's own from ERROR up."""
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+    flags.FLAGS.mark_as_parsed()
     logging.use_absl_handler()
     logging.set_verbosity(logging.INFO)
     logging.set_stderrthreshold("info")
+    lines = standard_logging.Formatter("%(asctime)s %(message)s", "%H:%M:%S")
+    logging.get_absl_handler().setFormatter(lines)
