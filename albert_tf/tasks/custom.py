@@ -1,0 +1,67 @@
+"""Any folder with tables of one's own: train, dev and test as TSV, CSV or JSONL."""
+
+import pathlib
+
+from albert_tf.errors import UserError
+from albert_tf.tasks.source import Source
+from albert_tf.tasks.source import Split
+from albert_tf.tasks.tables import SUFFIXES
+from albert_tf.tasks.tables import Columns
+from albert_tf.tasks.tables import discover_labels
+from albert_tf.tasks.tables import has_column
+from albert_tf.tasks.text_task import MULTI_LABEL
+from albert_tf.tasks.text_task import REGRESSION
+from albert_tf.tasks.text_task import TextTask
+
+
+def custom_source(
+    data_dir, columns, kind, labels=(), skip_bad_rows=False, name="custom"
+):
+    """The `Source` of `train.*`, `dev.*` and, if there is one, `test.*` in a folder.
+
+    Args:
+        data_dir: folder of the tables; each may be `.tsv`, `.csv` or `.jsonl`.
+        columns: `Columns` by header name.
+        kind: one of `text_task.KINDS`.
+        labels: label names in id order; if empty, those of the training file, sorted.
+        skip_bad_rows: leave bad rows out and count them.
+        name: name of the task.
+
+    Raises:
+        UserError: no training or dev table, or fewer than two labels.
+    """
+    train = _find(data_dir, "train")
+    dev = _find(data_dir, "dev")
+    for role, path in (("train", train), ("dev", dev)):
+        if path is None:
+            raise UserError(
+                f"--data_dir={data_dir} has no {role}.tsv, {role}.csv or {role}.jsonl."
+            )
+    if kind != REGRESSION:
+        labels = tuple(labels) or discover_labels(train, columns, kind)
+        least = 1 if kind == MULTI_LABEL else 2
+        if len(labels) < least:
+            raise UserError(
+                f"{train} has {len(labels)} label(s) in column {columns.label!r}; "
+                f"expected at least {least}."
+            )
+    test = _find(data_dir, "test")
+    return Source(
+        task=TextTask(name, kind, labels, pair=columns.text_pair is not None),
+        train=Split(train, columns),
+        dev={"dev": Split(dev, columns)},
+        test={"test": Split(test, _test_columns(test, columns))} if test else {},
+        skip_bad_rows=skip_bad_rows,
+    )
+
+
+def _find(data_dir, role):
+    paths = [pathlib.Path(data_dir) / f"{role}{suffix}" for suffix in SUFFIXES]
+    return next((path for path in paths if path.exists()), None)
+
+
+def _test_columns(path, columns):
+    """A test table may be labelled; then it is scored, too."""
+    if has_column(path, columns.label):
+        return columns
+    return Columns(columns.text, columns.text_pair)

@@ -1,0 +1,208 @@
+"""Reads TSV, CSV and JSONL tables of texts; a bad row is named, or counted.
+
+TSV follows GLUE: no quoting, a quotation mark is an ordinary character. CSV follows
+RFC 4180. JSONL has one object a line. Lines end in LF or CRLF only (the other line ends
+of Unicode are part of a text), and blank lines are passed over.
+"""
+
+import csv
+import dataclasses
+import json
+import pathlib
+
+import numpy as np
+
+from albert_tf.errors import UserError
+from albert_tf.tasks.table import Table
+from albert_tf.tasks.text_task import MULTI_LABEL
+from albert_tf.tasks.text_task import split_labels
+
+SUFFIXES = (".tsv", ".csv", ".jsonl")
+
+
+@dataclasses.dataclass(frozen=True)
+class Columns:
+    """Where a table keeps what: names from its header, or numbers if it has none.
+
+    Attributes:
+        text: column of the text, or of the first text of a pair.
+        text_pair: column of the second text; None for single-text tasks.
+        label: column of the label; None for unlabelled files.
+    """
+
+    text: str | int
+    text_pair: str | int | None = None
+    label: str | int | None = None
+
+
+def read_table(path, columns, parse_label=None, skip_bad_rows=False):
+    """Reads one file into a `Table`.
+
+    Args:
+        path: a `.tsv`, `.csv` or `.jsonl` file in UTF-8.
+        columns: a `Columns`.
+        parse_label: turns a raw label into a number or vector and raises ValueError
+            for what is no label; unused if `columns.label` is None.
+        skip_bad_rows: leave bad rows out and count them, instead of stopping.
+
+    Raises:
+        UserError: the file is missing, empty or lacks a column; or a row is bad: too
+            few columns, a NUL byte, an empty text (in a labelled file; without a label
+            an empty text is a legitimate question), a value that is no label.
+    """
+    texts, pairs, labels, rows, skipped = [], [], [], [], 0
+    for row, (line, fields) in enumerate(_records(path, columns)):
+        try:
+            text, pair, label = _check(fields, columns, parse_label)
+        except ValueError as error:
+            if not skip_bad_rows:
+                raise UserError(
+                    f"{path}, line {line}: {error}; correct the row, or leave bad rows "
+                    "out with --skip_bad_rows."
+                ) from error
+            skipped += 1
+            continue
+        texts.append(text)
+        pairs.append(pair)
+        labels.append(label)
+        rows.append(row)
+    if not texts:
+        raise UserError(f"{path} holds no usable row; expected one example a row.")
+    return Table(
+        path=str(path),
+        texts=texts,
+        text_pairs=None if columns.text_pair is None else pairs,
+        labels=None if columns.label is None else _stack(labels),
+        rows=np.asarray(rows, np.int32),
+        num_skipped=skipped,
+    )
+
+
+def discover_labels(path, columns, kind):
+    """Sorted distinct labels of a file, as a tuple of strings."""
+    found = set()
+    for _, fields in _records(path, columns):
+        if isinstance(fields, ValueError) or fields[2] in (None, ""):
+            continue
+        value = fields[2]
+        found.update(split_labels(value) if kind == MULTI_LABEL else [value])
+    return tuple(sorted(found))
+
+
+def has_column(path, column):
+    """Whether the header (or the first object) of a table has a column."""
+    _, fields = next(_rows(path), (0, []))
+    return not isinstance(fields, ValueError) and column in fields
+
+
+def _check(fields, columns, parse_label):
+    """The (text, pair, label) of one record; ValueError says what is wrong with it."""
+    if isinstance(fields, ValueError):
+        raise fields
+    text, pair, label = fields
+    for value in (text, pair):
+        if isinstance(value, list):
+            raise ValueError(f"a text was expected, not {value!r}")
+        if value is not None and "\0" in value:
+            raise ValueError("a text holds a NUL byte")
+    if columns.label is None:
+        return text, pair, 0
+    if not text.strip() or (pair is not None and not pair.strip()):
+        raise ValueError("a text is empty")
+    return text, pair, parse_label(label)
+
+
+def _records(path, columns):
+    """Yields (line number, (text, pair, label)), or a ValueError if a column lacks."""
+    wanted = (columns.text, columns.text_pair, columns.label)
+    rows = _rows(path)
+    positions = list(wanted)
+    if isinstance(columns.text, str) and pathlib.Path(path).suffix != ".jsonl":
+        line, header = next(rows, (0, []))
+        for place, name in enumerate(wanted):
+            positions[place] = _position(path, header, name)
+    for line, fields in rows:
+        try:
+            yield line, tuple(_field(fields, position) for position in positions)
+        except ValueError as error:
+            yield line, error
+
+
+def _position(path, header, name):
+    if name is None:
+        return None
+    if name not in header:
+        raise UserError(
+            f"{path} has no column {name!r} in its header ({', '.join(header)}); "
+            "name its columns with --text_column, --text_pair_column, --label_column."
+        )
+    return header.index(name)
+
+
+def _field(fields, position):
+    if position is None:
+        return None
+    if isinstance(fields, ValueError):
+        raise fields
+    try:
+        value = fields[position]
+    except (IndexError, KeyError):
+        raise ValueError(
+            f"the row has no column {position!r} (it has {len(fields)} columns)"
+        ) from None
+    if value is None:
+        raise ValueError(f"column {position!r} is null")
+    return value if isinstance(value, str | list) else json.dumps(value)
+
+
+def _rows(path):
+    """Yields (line number, list or dict of fields) of each row, the header included."""
+    suffix = pathlib.Path(path).suffix
+    if suffix not in SUFFIXES:
+        raise UserError(f"{path} must end in one of {', '.join(SUFFIXES)}.")
+    try:
+        with open(path, encoding="utf-8-sig", newline="\n") as file:
+            yield from {".tsv": _tsv, ".csv": _csv, ".jsonl": _jsonl}[suffix](file)
+    except OSError as error:
+        raise UserError(f"{path} cannot be read: {error.strerror}.") from error
+    except UnicodeDecodeError as error:
+        raise UserError(f"{path} is not UTF-8 text: {error.reason}.") from error
+
+
+def _tsv(file):
+    for line, text in _lines(file):
+        yield line, text.split("\t")
+
+
+def _csv(file):
+    reader = csv.reader(file)
+    try:
+        for fields in reader:
+            yield reader.line_num, fields
+    except csv.Error as error:
+        message = f"{file.name}, line {reader.line_num}: {error}; correct the row."
+        raise UserError(message) from error
+
+
+def _jsonl(file):
+    for line, text in _lines(file):
+        try:
+            fields = json.loads(text)
+            problem = None if isinstance(fields, dict) else "not a JSON object"
+        except ValueError as error:
+            problem = f"not valid JSON ({error})"
+        yield line, ValueError(f"the line is {problem}") if problem else fields
+
+
+def _lines(file):
+    """Yields (line number, text) of the lines that are not blank."""
+    for line, text in enumerate(file, 1):
+        text = text.rstrip("\r\n")
+        if text:
+            yield line, text
+
+
+def _stack(labels):
+    stacked = np.asarray(labels)
+    kind = np.float32 if stacked.dtype.kind == "f" else np.int32
+    return stacked.astype(kind)

@@ -1,0 +1,150 @@
+"""Tables of one's own: formats, bad rows, labels of each kind."""
+
+import numpy as np
+import pytest
+
+from albert_tf.errors import UserError
+from albert_tf.tasks.custom import custom_source
+from albert_tf.tasks.tables import Columns
+from albert_tf.tasks.tables import read_table
+from albert_tf.tasks.text_task import TextTask
+
+_COLUMNS = Columns("sentence", None, "label")
+
+
+def _write(path, text):
+    path.write_bytes(text.encode())
+    return path
+
+
+def _read(path, columns=_COLUMNS, labels=("bad", "good"), **options):
+    task = TextTask("custom", "single_label", labels)
+    return read_table(path, columns, task.parse_label, **options)
+
+
+def test_tsv_has_no_quoting_and_keeps_other_line_ends(tmp_path):
+    text = 'label\tsentence\r\ngood\tan "odd\u2028one\r\n\r\nbad\t"b\n'
+    table = _read(_write(tmp_path / "a.tsv", text))
+    assert table.texts == ['an "odd\u2028one', '"b']
+    assert table.labels.tolist() == [1, 0]
+    assert table.labels.dtype == np.int32
+    assert table.text_pairs is None
+
+
+def test_csv_is_quoted(tmp_path):
+    text = '\ufefflabel,sentence\ngood,"one, ""two""\nthree"\n'
+    assert _read(_write(tmp_path / "a.csv", text)).texts == ['one, "two"\nthree']
+
+
+def test_jsonl_takes_numbers_and_pairs(tmp_path):
+    path = _write(tmp_path / "a.jsonl", '{"a": "x", "b": "y", "label": 1}\n')
+    table = _read(path, Columns("a", "b", "label"), labels=("0", "1"))
+    assert (table.texts, table.text_pairs, table.labels) == (["x"], ["y"], [1])
+
+
+def test_unlabelled_table_may_have_empty_texts(tmp_path):
+    path = _write(tmp_path / "a.tsv", "index\tsentence\n0\t\n1\tx\n")
+    table = _read(path, Columns("sentence"))
+    assert (table.texts, table.labels) == (["", "x"], None)
+
+
+_BAD = {
+    "a.tsv": "label\tsentence\ngood\tok\n%s\n",
+    "unknown label": "ugly\ta",
+    "empty": "good\t ",
+    "no column 'sentence'|no column 1": "good",
+    "NUL byte": "good\ta\0b",
+}
+
+
+@pytest.mark.parametrize("message", list(_BAD)[1:])
+def test_bad_row_is_named_or_counted(tmp_path, message):
+    path = _write(tmp_path / "a.tsv", _BAD["a.tsv"] % _BAD[message])
+    expected = message.replace("unknown label", "label 'ugly' is unknown")
+    with pytest.raises(UserError, match=f"a.tsv, line 3: .*({expected})"):
+        _read(path)
+    table = _read(path, skip_bad_rows=True)
+    assert (table.texts, table.num_skipped, table.rows.tolist()) == (["ok"], 1, [0])
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("a.tsv", "klass\tsentence\nx\ty\n", "has no column 'label' in its header"),
+        ("a.tsv", "label\tsentence\n", "holds no usable row"),
+        ("a.tsv", "", "has no column 'sentence'"),
+        ("a.txt", "label\n", "must end in one of .tsv, .csv, .jsonl"),
+        ("a.jsonl", "[1]\n", "line 1: the line is not a JSON object"),
+        ("a.jsonl", "{\n", "line 1: the line is not valid JSON"),
+        ("a.jsonl", '{"sentence": null, "label": "x"}', "'sentence' is null"),
+        ("a.jsonl", '{"sentence": ["a"], "label": "x"}', "a text was expected"),
+    ],
+)
+def test_bad_file_is_one_clear_error(tmp_path, name, text, message):
+    with pytest.raises(UserError, match=message):
+        _read(_write(tmp_path / name, text))
+
+
+def test_missing_and_undecodable_files(tmp_path):
+    with pytest.raises(UserError, match="none.tsv cannot be read"):
+        _read(tmp_path / "none.tsv")
+    (tmp_path / "a.tsv").write_bytes(b"label\tsentence\ngood\t\xff\n")
+    with pytest.raises(UserError, match="not UTF-8"):
+        _read(tmp_path / "a.tsv")
+
+
+def test_custom_source_discovers_sorted_labels(tmp_path):
+    _write(tmp_path / "train.tsv", "label\tsentence\nb\tx\na\ty\nb\tz\n")
+    _write(tmp_path / "dev.csv", "sentence,label\nx,b\n")
+    _write(tmp_path / "test.tsv", "sentence\nx\n")
+    source = custom_source(tmp_path, _COLUMNS, "single_label")
+    assert source.task.labels == ("a", "b")
+    assert source.task.num_outputs == 2
+    assert source.read(source.train).labels.tolist() == [1, 0, 1]
+    assert source.read(source.dev["dev"]).labels.tolist() == [1]
+    assert source.read(source.test["test"]).labels is None
+    given = custom_source(tmp_path, _COLUMNS, "single_label", labels=("b", "a"))
+    assert given.read(given.train).labels.tolist() == [0, 1, 0]
+
+
+def test_custom_test_table_may_be_labelled(tmp_path):
+    for role in ("train", "dev", "test"):
+        _write(tmp_path / f"{role}.tsv", "label\tsentence\nb\tx\na\ty\n")
+    source = custom_source(tmp_path, _COLUMNS, "single_label")
+    assert source.read(source.test["test"]).labels.tolist() == [1, 0]
+
+
+def test_multi_label_vectors(tmp_path):
+    _write(tmp_path / "train.tsv", "label\tsentence\nb|a\tx\n\ty\nc\tz\n")
+    _write(tmp_path / "dev.jsonl", '{"sentence": "x", "label": ["c", "a"]}\n')
+    source = custom_source(tmp_path, _COLUMNS, "multi_label")
+    assert source.task.labels == ("a", "b", "c")
+    labels = source.read(source.train).labels
+    assert labels.tolist() == [[1, 1, 0], [0, 0, 0], [0, 0, 1]]
+    assert source.read(source.dev["dev"]).labels.tolist() == [[1, 0, 1]]
+    logits = np.array([[1.0, 2.0, -1.0]])
+    assert source.task.predictions(logits).tolist() == [[1, 1, 0]]
+    assert source.task.label_text(labels[0]) == "a|b"
+
+
+def test_regression_values(tmp_path):
+    for role in ("train", "dev"):
+        _write(tmp_path / f"{role}.tsv", "label\tsentence\n1.5\tx\n2\ty\n")
+    source = custom_source(tmp_path, _COLUMNS, "regression")
+    labels = source.read(source.train).labels
+    assert (source.task.num_outputs, labels.dtype) == (1, np.float32)
+    assert labels.tolist() == [1.5, 2.0]
+    _write(tmp_path / "dev.tsv", "label\tsentence\nnan\tx\n")
+    with pytest.raises(UserError, match="dev.tsv, line 2: the label 'nan' is not a"):
+        source.read(source.dev["dev"])
+
+
+def test_absent_tables_and_single_label_are_errors(tmp_path):
+    with pytest.raises(UserError, match="has no train.tsv"):
+        custom_source(tmp_path, _COLUMNS, "single_label")
+    _write(tmp_path / "train.tsv", "label\tsentence\nb\tx\n")
+    with pytest.raises(UserError, match="has no dev.tsv"):
+        custom_source(tmp_path, _COLUMNS, "single_label")
+    _write(tmp_path / "dev.tsv", "label\tsentence\nb\tx\n")
+    with pytest.raises(UserError, match="has 1 label"):
+        custom_source(tmp_path, _COLUMNS, "single_label")
