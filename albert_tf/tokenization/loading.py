@@ -1,0 +1,85 @@
+"""Finds out which tokenizer a file or directory holds."""
+
+import json
+import os
+
+from albert_tf.errors import UserError
+from albert_tf.tokenization.sentencepiece import SentencePieceTokenizer
+from albert_tf.tokenization.tokenizer import CONFIG_NAME
+from albert_tf.tokenization.wordpiece import WordPieceTokenizer
+
+_KNOWN_NAMES = ("spiece.model", "30k-clean.model", "vocab.txt")
+
+
+def load_tokenizer(path, do_lower_case=True):
+    """Loads a SentencePiece or WordPiece tokenizer, whichever `path` holds.
+
+    Args:
+        path: a SentencePiece `.model` file, a WordPiece `vocab.txt`, or a directory
+            with one of them (ours, an unpacked official archive or a Hugging Face
+            model).
+        do_lower_case: whether letters are lowered; the casing that a directory
+            records in `tokenizer_config.json` wins.
+
+    Returns:
+        A `SentencePieceTokenizer` or a `WordPieceTokenizer`.
+
+    Raises:
+        UserError: nothing there, no tokenizer, more than one, or a vocabulary
+            without ALBERT's special pieces.
+    """
+    path = os.fspath(path)
+    if os.path.isdir(path):
+        config = _config(path)
+        do_lower_case = config.get("do_lower_case", do_lower_case)
+        path = os.path.join(path, _file_in(path, config))
+    try:
+        with open(path, "rb") as file:
+            file_bytes = file.read()
+    except OSError as error:
+        raise UserError(
+            f"The tokenizer {path} cannot be read: {error.strerror}."
+        ) from error
+    tokenizer_class = _class_for(path, file_bytes)
+    return tokenizer_class(file_bytes, do_lower_case, source=path)
+
+
+def _config(directory):
+    path = os.path.join(directory, CONFIG_NAME)
+    if not os.path.exists(path):
+        return {}
+    try:
+        with open(path, encoding="utf-8") as file:
+            return json.load(file)
+    except ValueError as error:
+        raise UserError(f"{path} is not valid JSON: {error}.") from error
+
+
+def _file_in(directory, config):
+    if "file" in config:
+        return config["file"]
+    names = os.listdir(directory)
+    found = [name for name in _KNOWN_NAMES if name in names]
+    found = found or sorted(name for name in names if name.endswith(".model"))
+    if len(found) != 1:
+        what = f"several ({', '.join(found)})" if found else "none"
+        raise UserError(
+            f"Expected one tokenizer (a SentencePiece .model file or vocab.txt) in "
+            f"{directory}, found {what}; pass the file itself."
+        )
+    return found[0]
+
+
+def _class_for(path, file_bytes):
+    if path.endswith(".model"):
+        return SentencePieceTokenizer
+    if path.endswith(".vocab"):
+        raise UserError(
+            f"{path} is the readable list beside a SentencePiece model; pass the "
+            f".model file."
+        )
+    try:
+        file_bytes.decode("utf-8")
+    except UnicodeDecodeError:
+        return SentencePieceTokenizer
+    return WordPieceTokenizer

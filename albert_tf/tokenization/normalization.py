@@ -1,0 +1,101 @@
+"""The official clean-up of raw text, with and without a way back to the original.
+
+Source: `preprocess_text` and `BasicTokenizer` in tokenization.py of
+google-research/albert.
+"""
+
+import re
+import sys
+import unicodedata
+
+# The official code's CJK blocks, around whose characters it puts spaces.
+_CHINESE_BLOCKS = (
+    (0x4E00, 0x9FFF),
+    (0x3400, 0x4DBF),
+    (0x20000, 0x2A6DF),
+    (0x2A700, 0x2B73F),
+    (0x2B740, 0x2B81F),
+    (0x2B820, 0x2CEAF),
+    (0xF900, 0xFAFF),
+    (0x2F800, 0x2FA1F),
+)
+
+
+def character_class(is_member):
+    """Returns a regular-expression class of the characters that are members.
+
+    The classes are spelt out because the property classes of regular-expression
+    libraries (\\p{Mn}, \\s) are not the sets that the official Python code uses.
+    """
+    ranges = []
+    for code in range(sys.maxunicode + 1):
+        if 0xD800 <= code <= 0xDFFF or not is_member(chr(code)):
+            continue
+        if ranges and ranges[-1][1] == code - 1:
+            ranges[-1][1] = code
+        else:
+            ranges.append([code, code])
+    escaped = (f"{re.escape(chr(a))}-{re.escape(chr(b))}" for a, b in ranges)
+    return f"[{''.join(escaped)}]"
+
+
+def is_removed(character):
+    """True for what the official WordPiece clean-up drops: control characters."""
+    if character in "\t\n\r":
+        return False
+    return character == "\ufffd" or unicodedata.category(character) in ("Cc", "Cf")
+
+
+def is_punctuation(character):
+    """True for every visible ASCII character but letters and digits, and for P*."""
+    if "!" <= character <= "~":
+        return not character.isalnum()
+    return unicodedata.category(character).startswith("P")
+
+
+def is_chinese(character):
+    """True in the eight CJK blocks whose characters are words of their own."""
+    code = ord(character)
+    return any(first <= code <= last for first, last in _CHINESE_BLOCKS)
+
+
+_COMBINING = re.compile(character_class(unicodedata.combining) + "+")
+
+
+def sentencepiece_text(text, do_lower_case):
+    """Returns `text` as SentencePiece gets it in official ALBERT.
+
+    White space is collapsed, the text is decomposed (NFKD), combining characters
+    are dropped and letters lowered if asked.
+    """
+    text = " ".join(text.split())
+    if not text.isascii():
+        text = _COMBINING.sub("", unicodedata.normalize("NFKD", text))
+    return text.lower() if do_lower_case else text
+
+
+def sentencepiece_text_with_spans(text, do_lower_case):
+    """Like `sentencepiece_text`, with the origin of every character.
+
+    Returns:
+        The prepared text and, for each of its characters, the (start, end) in
+        `text` of the character it stems from, combining marks after it included.
+    """
+    characters = []
+    spans = []
+    after_space = False
+    for index, original in enumerate(text):
+        if original.isspace():
+            after_space = True
+            continue
+        if after_space and characters:
+            characters.append(" ")
+            spans.append((index - 1, index))
+        kept = _COMBINING.sub("", unicodedata.normalize("NFKD", original))
+        if not kept and spans and not after_space:
+            spans[-1] = (spans[-1][0], index + 1)
+        characters.extend(kept)
+        spans.extend([(index, index + 1)] * len(kept))
+        after_space = False
+    prepared = "".join(characters)
+    return prepared.lower() if do_lower_case else prepared, spans

@@ -1,0 +1,155 @@
+"""SentencePiece with the official preprocessing, for the English models."""
+
+import numpy as np
+import sentencepiece
+
+from albert_tf.errors import UserError
+from albert_tf.tokenization import normalization
+from albert_tf.tokenization.tokenizer import Tokenizer
+
+_MARK = "\u2581"
+# A piece of letters and these alone continues a word (the official list: without
+# ', =, < and >).
+_ENGLISH = frozenset("abcdefghijklmnopqrstuvwxyz" + '!"#$%&()*+,-./:;?@[\\]^_`{|}~')
+_PUNCTUATION = frozenset('!"#$%&()*+,-./:;?@[\\]^_`{|}~')
+
+
+class SentencePieceTokenizer(Tokenizer):
+    """The tokenizer of the released English models.
+
+    Beyond plain SentencePiece it collapses white space, strips accents and lowers
+    letters first, and splits a piece such as "2000," into "2000" and ",".
+
+    Args:
+        file_bytes: a serialized SentencePiece model.
+        do_lower_case: whether letters are lowered.
+        source: what an error message calls this tokenizer.
+
+    Raises:
+        UserError: not a SentencePiece model, or a special piece is missing.
+
+    Source: `preprocess_text`, `encode_pieces` in tokenization.py and
+    `_is_start_piece_sp` in create_pretraining_data.py of google-research/albert.
+    """
+
+    kind = "sentencepiece"
+    special_pieces = {
+        "pad_id": "<pad>",
+        "unk_id": "<unk>",
+        "cls_id": "[CLS]",
+        "sep_id": "[SEP]",
+        "mask_id": "[MASK]",
+    }
+
+    def __init__(self, file_bytes, do_lower_case=True, source="given"):
+        self._processor = sentencepiece.SentencePieceProcessor()
+        try:
+            self._processor.LoadFromSerializedProto(file_bytes)
+        except (RuntimeError, ValueError) as error:
+            raise UserError(
+                f"{source} is not a SentencePiece model; pass the .model file."
+            ) from error
+        size = self._processor.GetPieceSize()
+        pieces = [self._processor.IdToPiece(index) for index in range(size)]
+        super().__init__("spiece.model", file_bytes, pieces, do_lower_case, source)
+        self._tabulate_replacements()
+
+    def _tabulate_replacements(self):
+        """Tabulates what stands for each id once the processor is done.
+
+        Almost every id stands for itself; one for "2000," becomes two; and special
+        ids, which a model may let raw text produce, become unknown.
+        """
+        replaced = {}
+        for index, piece in enumerate(self.pieces):
+            if len(piece) > 1 and piece[-1] == "," and piece[-2].isdigit():
+                replaced[index] = self._split_comma(piece)
+        for index in (self.pad_id, self.cls_id, self.sep_id, self.mask_id):
+            replaced[index] = [self.pieces[self.unk_id]]
+        width = max(len(parts) for parts in replaced.values())
+        self._replaced = replaced
+        self.replacement_counts = np.ones(self.vocab_size, np.int32)
+        self.replacements = np.zeros((self.vocab_size, width), np.int32)
+        self.replacements[:, 0] = np.arange(self.vocab_size)
+        for index, parts in replaced.items():
+            ids = [self._processor.PieceToId(part) for part in parts]
+            self.replacement_counts[index] = len(ids)
+            self.replacements[index, : len(ids)] = ids
+
+    def _split_comma(self, piece):
+        parts = self._processor.EncodeAsPieces(piece[:-1].replace(_MARK, ""))
+        if piece[0] != _MARK and parts[0][0] == _MARK:
+            parts = [part for part in [parts[0][1:], *parts[1:]] if part]
+        return [*parts, ","]
+
+    def _prepare(self, text):
+        return normalization.sentencepiece_text(text, self.do_lower_case)
+
+    def tokenize(self, text):
+        prepared = self._prepare(text)
+        pieces = self._processor.Encode(prepared, return_type=str)
+        ids = self._processor.Encode(prepared, return_type=int)
+        found = []
+        for piece, index in zip(pieces, ids, strict=True):
+            found.extend(self._replaced.get(index, [piece]))
+        return found
+
+    def encode_flat(self, texts):
+        prepared = [self._prepare(text) for text in texts]
+        rows = self._processor.Encode(prepared, num_threads=1, return_type="numpy")
+        lengths = np.fromiter(map(len, rows), np.int32, len(rows))
+        ids = np.concatenate(rows) if rows else np.zeros(0, np.int32)
+        counts = self.replacement_counts[ids]
+        if counts.size and counts.max() > 1:
+            ends = np.concatenate([[0], np.cumsum(counts)])
+            lengths = np.diff(ends[np.concatenate([[0], np.cumsum(lengths)])])
+            kept = np.arange(self.replacements.shape[1]) < counts[:, None]
+            ids = self.replacements[ids][kept]
+        else:
+            ids = self.replacements[ids, 0]
+        return ids, lengths.astype(np.int32)
+
+    def encode_with_offsets(self, text):
+        prepared, origins = normalization.sentencepiece_text_with_spans(
+            text, self.do_lower_case
+        )
+        encoding = self._processor.Encode(prepared, return_type="offset_mapping")
+        ids = []
+        spans = []
+        for index, (start, end) in zip(
+            encoding["ids"], encoding["offsets"], strict=True
+        ):
+            while start < end and prepared[start] == " ":
+                start += 1
+            parts = self._replaced.get(index, [self.pieces[index]])
+            count = self.replacement_counts[index]
+            ids.extend(self.replacements[index, :count].tolist())
+            for part_start, part_end in _part_spans(parts, start, end):
+                spans.append(_original_span(origins, part_start, part_end))
+        return ids, spans
+
+    def word_starts(self):
+        return np.array([_starts_word(piece) for piece in self.pieces], np.bool_)
+
+
+def _starts_word(piece):
+    if piece.startswith((_MARK, "<")) or piece in _PUNCTUATION:
+        return True
+    return not all(character.lower() in _ENGLISH for character in piece)
+
+
+def _part_spans(parts, start, end):
+    """Shares a piece's span among its parts, which have its characters in order."""
+    lengths = [len(part.lstrip(_MARK)) for part in parts]
+    if len(parts) == 1 or sum(lengths) != end - start:
+        return [(start, end)] * len(parts)
+    ends = np.cumsum([start, *lengths]).tolist()
+    return list(zip(ends[:-1], ends[1:], strict=True))
+
+
+def _original_span(origins, start, end):
+    if start < end:
+        return origins[start][0], origins[end - 1][1]
+    # Nothing of the text belongs to this piece alone: an empty span where it is.
+    position = origins[start][0] if start < len(origins) else origins[-1][1]
+    return position, position

@@ -1,0 +1,161 @@
+"""WordPiece with the official preprocessing, for the Chinese models."""
+
+import functools
+import itertools
+import re
+import unicodedata
+
+import numpy as np
+
+from albert_tf.tokenization import normalization
+from albert_tf.tokenization.tokenizer import Tokenizer
+
+_MAX_WORD_LENGTH = 200
+_CACHED_WORDS = 2**17
+_REMOVED = re.compile(normalization.character_class(normalization.is_removed) + "+")
+_CHINESE = re.compile(normalization.character_class(normalization.is_chinese))
+
+
+class WordPieceTokenizer(Tokenizer):
+    """The tokenizer of the released Chinese models (a `vocab.txt`).
+
+    Args:
+        file_bytes: the vocabulary, a piece a line, in UTF-8.
+        do_lower_case: whether letters are lowered and accents stripped.
+        source: what an error message calls this tokenizer.
+
+    Raises:
+        UserError: a special piece is missing.
+
+    Source: `load_vocab`, `BasicTokenizer` and `WordpieceTokenizer` in
+    tokenization.py of google-research/albert.
+    """
+
+    kind = "wordpiece"
+    special_pieces = {
+        "pad_id": "[PAD]",
+        "unk_id": "[UNK]",
+        "cls_id": "[CLS]",
+        "sep_id": "[SEP]",
+        "mask_id": "[MASK]",
+    }
+
+    def __init__(self, file_bytes, do_lower_case=True, source="given"):
+        pieces = _pieces(file_bytes.decode("utf-8"))
+        super().__init__("vocab.txt", file_bytes, pieces, do_lower_case, source)
+        self._ids = {piece: index for index, piece in enumerate(pieces)}
+        self._word = functools.lru_cache(_CACHED_WORDS)(self._encode_word)
+
+    def tokenize(self, text):
+        return [self.pieces[index] for index in self.encode(text)]
+
+    def encode_flat(self, texts):
+        rows = [self._encode(text) for text in texts]
+        lengths = np.fromiter(map(len, rows), np.int32, len(rows))
+        flat = itertools.chain.from_iterable(rows)
+        return np.fromiter(flat, np.int32, int(lengths.sum())), lengths
+
+    def _encode(self, text):
+        cleaned = _CHINESE.sub(r" \g<0> ", _REMOVED.sub("", text))
+        return [i for word in cleaned.split() for i in self._word(word)[0]]
+
+    def encode_with_offsets(self, text):
+        ids = []
+        spans = []
+        for word, indices in _words_with_indices(text):
+            word_ids, word_spans = self._word(word)
+            ids.extend(word_ids)
+            spans.extend((indices[s], indices[e - 1] + 1) for s, e in word_spans)
+        return ids, spans
+
+    def word_starts(self):
+        return np.array([not p.startswith("##") for p in self.pieces], np.bool_)
+
+    def _encode_word(self, word):
+        """Returns the ids of a word and their spans in it."""
+        ids = []
+        spans = []
+        for part, origins in self._parts(word):
+            part_ids, ends = self._longest_matches(part)
+            ids.extend(part_ids)
+            starts = [0, *ends[:-1]]
+            spans.extend(
+                (origins[start], origins[end - 1] + 1)
+                for start, end in zip(starts, ends, strict=True)
+            )
+        return ids, spans
+
+    def _parts(self, word):
+        """Normalizes a word and splits it at punctuation and white space."""
+        origins = range(len(word))
+        if self.do_lower_case:
+            origins = [
+                index
+                for index, character in enumerate(word)
+                for _ in _strip_accents(character.lower())
+            ]
+            word = _strip_accents(word.lower())
+        parts = []
+        start_new = True
+        for character, origin in zip(word, origins, strict=True):
+            alone = normalization.is_punctuation(character)
+            if character.isspace():
+                start_new = True
+                continue
+            if alone or start_new:
+                parts.append(("", []))
+            text, part_origins = parts[-1]
+            parts[-1] = (text + character, [*part_origins, origin])
+            start_new = alone
+        return parts
+
+    def _longest_matches(self, part):
+        """Returns greedy longest matches: ids and the end of each in `part`."""
+        unknown = [self.unk_id], [len(part)]
+        if len(part) > _MAX_WORD_LENGTH:
+            return unknown
+        ids = []
+        ends = [0]
+        while ends[-1] < len(part):
+            start = ends[-1]
+            prefix = "##" if start else ""
+            for end in range(len(part), start, -1):
+                index = self._ids.get(prefix + part[start:end])
+                if index is not None:
+                    break
+            else:
+                return unknown
+            ids.append(index)
+            ends.append(end)
+        return ids, ends[1:]
+
+
+def _pieces(text):
+    """The first field of each line, once each; an all-blank line is a space."""
+    lines = text.split("\n")
+    if not lines[-1]:
+        lines.pop()
+    return list(dict.fromkeys((line.split() or [" "])[0] for line in lines))
+
+
+def _strip_accents(text):
+    decomposed = unicodedata.normalize("NFD", text)
+    return "".join(c for c in decomposed if unicodedata.category(c) != "Mn")
+
+
+def _words_with_indices(text):
+    """Yields each word and the index in `text` of each of its characters."""
+    word = []
+    for index, character in enumerate(text):
+        if normalization.is_removed(character):
+            continue
+        chinese = normalization.is_chinese(character)
+        if word and (chinese or character.isspace()):
+            yield "".join(text[i] for i in word), word
+            word = []
+        if chinese:
+            yield character, [index]
+        elif not character.isspace():
+            word.append(index)
+    if word:
+        yield "".join(text[i] for i in word), word
