@@ -150,8 +150,8 @@ def _config_file_values(options_class, path):
 
 
 def _prepare_logging():
-    """Log lines on standard error from INFO up, TensorFlow's own from ERROR up."""
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+    """Log lines on standard error from INFO up, none of TensorFlow's own."""
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     flags.FLAGS.mark_as_parsed()
     logging.use_absl_handler()
     logging.set_verbosity(logging.INFO)

@@ -3,7 +3,7 @@
 import os
 import pathlib
 
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
 
 import pytest  # noqa: E402
@@ -44,3 +44,38 @@ def pytest_configure(config):
     cpu = tf.config.list_physical_devices("CPU")[0]
     two = [tf.config.LogicalDeviceConfiguration()] * 2
     tf.config.set_logical_device_configuration(cpu, two)
+
+
+@pytest.fixture(scope="session")
+def tiny_config():
+    """Makes a tiny `AlbertConfig` of unequal sizes; keyword arguments change it."""
+    from albert_tf.config import AlbertConfig
+
+    def make(**changes):
+        sizes = {
+            "vocab_size": 37,
+            "embedding_size": 6,
+            "hidden_size": 12,
+            "num_hidden_layers": 4,
+            "num_attention_heads": 3,
+            "intermediate_size": 20,
+            "max_position_embeddings": 16,
+            "initializer_range": 0.2,
+        }
+        return AlbertConfig(**{**sizes, **changes})
+
+    return make
+
+
+@pytest.fixture
+def tiny_features():
+    """Features of two texts of 7 tokens for `tiny_config`; the second is padded."""
+    import numpy as np
+
+    random = np.random.default_rng(3)
+    return {
+        "input_ids": random.integers(0, 37, (2, 7), dtype="int32"),
+        "input_mask": np.array([[1] * 7, [1] * 5 + [0] * 2], "int32"),
+        "segment_ids": np.array([[0] * 3 + [1] * 4] * 2, "int32"),
+        "masked_lm_positions": np.array([[1, 4, 6], [2, 3, 0]], "int32"),
+    }
