@@ -29,6 +29,16 @@ class TokenizedExamples:
     def __len__(self):
         return len(self.starts)
 
+    def take(self, rows):
+        """The examples at `rows`, an int array, in that order."""
+        return TokenizedExamples(
+            self.ids,
+            self.starts[rows],
+            self.lengths[rows],
+            self.first_lengths[rows],
+            None if self.labels is None else self.labels[rows],
+        )
+
 
 def tokenize_texts(texts, text_pairs, tokenizer, max_seq_length, labels=None):
     """Tokenizes and truncates texts or pairs of texts into `TokenizedExamples`.

@@ -1,0 +1,127 @@
+"""`signature.json` and `model_card.md`, generated from the SavedModel itself."""
+
+import base64
+import json
+
+import numpy as np
+import tensorflow as tf
+from tensorflow.core.framework.types_pb2 import DataType
+
+_SHOWN = 8  # numbers of a long vector that an example answer shows
+
+
+def describe_signatures(loaded, examples, meaning):
+    """Describes the signatures of a loaded SavedModel and answers an example with each.
+
+    Args:
+        loaded: what `tf.saved_model.load` returned.
+        examples: dict of example inputs (dict of arrays) by signature name.
+        meaning: one line for each output.
+
+    Returns:
+        A dict for JSON, by signature name: `inputs` and `outputs` with dtype and shape
+        (null: any size), and an example request with its answer for REST and gRPC.
+    """
+    return {
+        name: _describe(name, loaded.signatures[name], inputs, meaning)
+        for name, inputs in examples.items()
+    }
+
+
+def _describe(name, signature, inputs, meaning):
+    tensors = {key: tf.constant(value) for key, value in inputs.items()}
+    answers = {k: v.numpy() for k, v in sorted(signature(**tensors).items())}
+    specs = signature.structured_outputs
+    return {
+        "inputs": {
+            key: _spec(spec)
+            for key, spec in sorted(signature.structured_input_signature[1].items())
+        },
+        "outputs": {
+            key: {**_spec(specs[key]), "meaning": meaning[key]} for key in answers
+        },
+        "rest": {
+            "request": {
+                "signature_name": name,
+                "inputs": {key: _json(value) for key, value in inputs.items()},
+            },
+            "response": {"outputs": _rest_outputs(answers)},
+        },
+        "grpc": {
+            "request": _predict_request(name, inputs),
+            "response": {
+                key: {
+                    "dtype": DataType.Name(specs[key].dtype.as_datatype_enum),
+                    "tensor_shape": list(value.shape),
+                }
+                for key, value in answers.items()
+            },
+        },
+    }
+
+
+def _spec(spec):
+    return {"dtype": spec.dtype.name, "shape": spec.shape.as_list()}
+
+
+def _rest_outputs(answers):
+    """TensorFlow Serving leaves the name out where there is one output only."""
+    outputs = {key: _json(value, _SHOWN) for key, value in answers.items()}
+    return next(iter(outputs.values())) if len(outputs) == 1 else outputs
+
+
+def _predict_request(name, inputs):
+    """The text form of a `tensorflow_serving.PredictRequest`."""
+    lines = ["model_spec {", f'  signature_name: "{name}"', "}"]
+    for key, value in inputs.items():
+        lines += ["inputs {", f'  key: "{key}"', "  value {"]
+        lines += [
+            f"    {line}" for line in str(tf.make_tensor_proto(value)).split("\n")
+        ]
+        lines += ["  }", "}"]
+    return [line for line in lines if line.strip()]
+
+
+def _json(value, most=None):
+    """The JSON form of arrays, lists and bytes; of a list, the first `most` items."""
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    if isinstance(value, list):
+        shown = [_json(item, most) for item in value[:most]]
+        more = len(value) - len(shown)
+        return [*shown, f"… and {more} more"] if more else shown
+    if isinstance(value, bytes):
+        try:
+            return value.decode()
+        except UnicodeDecodeError:
+            return {"b64": base64.b64encode(value).decode()}
+    return round(value, 6) if isinstance(value, float) else value
+
+
+def model_card(facts, signatures):
+    """The text of `model_card.md`.
+
+    Args:
+        facts: dict of what is known of the model, shown as a list.
+        signatures: what `describe_signatures` returned.
+    """
+    lines = [f"# {facts['name']}", ""]
+    lines += [f"- {key.replace('_', ' ')}: {_plain(v)}" for key, v in facts.items()]
+    for name, signature in signatures.items():
+        lines += ["", f"## Signature `{name}`", "", "| | name | dtype | shape | |"]
+        lines += ["|---|---|---|---|---|"]
+        for side in ("inputs", "outputs"):
+            for key, spec in signature[side].items():
+                shape = ["any" if size is None else size for size in spec["shape"]]
+                lines.append(
+                    f"| {side[:-1]} | `{key}` | {spec['dtype']} | {shape} "
+                    f"| {spec.get('meaning', '')} |"
+                )
+        for part in ("request", "response"):
+            text = json.dumps(signature["rest"][part], ensure_ascii=False)
+            lines += ["", f"REST {part}:", "", "```json", text, "```"]
+    return "\n".join(lines) + "\n"
+
+
+def _plain(value):
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,166 @@
+"""Exports a model directory as a SavedModel that TensorFlow Serving takes as it is.
+
+  python -m albert_tf.serving.export --model_dir=out/model --export_dir=/models/sst-2
+
+writes /models/sst-2/1 (the next free number): text in, answers out, with the tokenizer
+inside the graph, warm-up requests, signature.json and model_card.md.
+"""
+
+import dataclasses
+import json
+import os
+import pathlib
+import shutil
+
+import tensorflow as tf
+from absl import logging
+
+from albert_tf import command_line
+from albert_tf.checkpoints.model_directory import TRAINING_INFO_FILE
+from albert_tf.command_line import option
+from albert_tf.errors import UserError
+from albert_tf.serving.description import describe_signatures
+from albert_tf.serving.description import model_card
+from albert_tf.serving.heads import HEADS
+from albert_tf.serving.heads import head_name
+from albert_tf.serving.masked_text_features import MASK_MARK
+from albert_tf.serving.masked_text_features import MaskedTextFeatures
+from albert_tf.serving.serving_module import ServingModule
+from albert_tf.serving.text_features import TextFeatures
+from albert_tf.serving.warmup import write_warmup_requests
+from albert_tf.tasks.text_task import TextTask
+from albert_tf.tokenization import load_tokenizer
+from albert_tf.tokenization.in_graph import InGraphTokenizer
+
+_SENTENCE = "it is a very good one ."
+
+
+@dataclasses.dataclass(frozen=True)
+class ExportOptions:
+    """What to export and where."""
+
+    model_dir: str = option("Model directory: fine-tuned or pretrained.")
+    export_dir: str = option("Directory of versions; its last part names the model.")
+    task: str = option(
+        "What to serve; auto: what the model was fine-tuned for, else the encoder.",
+        "auto",
+        ("auto", *HEADS),
+    )
+    max_seq_length: int | None = option(
+        "Longest input in tokens; by default that of fine-tuning, else all positions.",
+        None,
+    )
+
+
+def export(options):
+    """Writes the next version of the SavedModel; see the module's docstring.
+
+    Returns:
+        The versioned directory, a `pathlib.Path`.
+
+    Raises:
+        UserError: no model or tokenizer in `model_dir`, or a task or length that does
+            not fit the model.
+    """
+    module, head, facts = build_module(
+        options.model_dir, options.task, options.max_seq_length
+    )
+    export_dir = pathlib.Path(options.export_dir)
+    temporary = export_dir / f".exporting-{os.getpid()}"  # no version to a server
+    temporary.mkdir(parents=True)
+    try:
+        tf.saved_model.save(module, str(temporary), signatures=module.signatures())
+        facts = {"name": export_dir.resolve().name, **facts}
+        _describe(temporary, head, _example_requests(module, head), facts)
+        target = export_dir / str(_next_version(export_dir))
+        temporary.rename(target)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+    logging.info("Exported %s to %s", options.model_dir, target)
+    return target
+
+
+def build_module(model_dir, task="auto", max_seq_length=None):
+    """The `ServingModule` of a model directory, its `Head`, and facts about them.
+
+    Raises:
+        UserError: as `export`.
+    """
+    info = _training_info(model_dir)
+    text_task = TextTask(**info["task"]) if "task" in info else None
+    name = head_name(text_task) if task == "auto" else task
+    if name in ("classification", "regression") and head_name(text_task) != name:
+        raise UserError(
+            f"--task={name} does not fit {model_dir}, which was not fine-tuned for it; "
+            "leave --task out."
+        )
+    tokenizer = load_tokenizer(model_dir)
+    head = HEADS[name](model_dir, text_task, tokenizer)
+    length = _length(head.model.config, info, max_seq_length)
+    in_graph = InGraphTokenizer(tokenizer)
+    special = {"cls_id": tokenizer.cls_id, "sep_id": tokenizer.sep_id}
+    if name == "masked_lm":
+        special["mask_id"] = tokenizer.mask_id
+        features = MaskedTextFeatures(in_graph, **special, max_seq_length=length)
+    else:
+        features = TextFeatures(in_graph, **special, max_seq_length=length)
+    facts = {"serves": name, "max_seq_length": length, **info}
+    return ServingModule(head, features), head, facts
+
+
+def _training_info(model_dir):
+    path = pathlib.Path(model_dir) / TRAINING_INFO_FILE
+    if not path.exists():
+        return {}
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def _length(config, info, max_seq_length):
+    positions = config.max_position_embeddings
+    length = max_seq_length or info.get("max_seq_length", positions)
+    if not 5 <= length <= positions:
+        raise UserError(
+            f"--max_seq_length={length} must be from 5 to {positions}, the number of "
+            "positions of the model."
+        )
+    return length
+
+
+def _describe(saved_model_dir, head, examples, facts):
+    """Loads what was saved, answers the example requests, writes what came out."""
+    loaded = tf.saved_model.load(str(saved_model_dir))
+    signatures = describe_signatures(loaded, examples, head.meaning)
+    description = {**facts, "signatures": signatures}
+    (saved_model_dir / "signature.json").write_text(
+        json.dumps(description, indent=2, ensure_ascii=False) + "\n", encoding="utf-8"
+    )
+    card = model_card(facts, signatures)
+    (saved_model_dir / "model_card.md").write_text(card, encoding="utf-8")
+    write_warmup_requests(saved_model_dir, facts["name"], examples.items())
+
+
+def _example_requests(module, head):
+    """One request for each signature, with the same content."""
+    text = f"it is a very {MASK_MARK} one ." if head.name == "masked_lm" else _SENTENCE
+    texts = {"text": [text.encode()]}
+    if head.pair:
+        texts["text_pair"] = [b"it is good ."]
+    features = module.text_features(*map(tf.constant, texts.values()))
+    tokens = {name: values.numpy() for name, values in features.items()}
+    example = tf.train.Example()
+    for name, values in tokens.items():
+        example.features.feature[name].int64_list.value.extend(values[0].tolist())
+    return {
+        "serving_default": texts,
+        "tokens": tokens,
+        "examples": {"examples": [example.SerializeToString()]},
+    }
+
+
+def _next_version(export_dir):
+    versions = [int(p.name) for p in export_dir.iterdir() if p.name.isdigit()]
+    return max(versions, default=0) + 1
+
+
+if __name__ == "__main__":
+    command_line.run(ExportOptions, export)

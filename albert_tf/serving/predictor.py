@@ -1,0 +1,112 @@
+"""An in-process client for an exported model."""
+
+import pathlib
+
+import numpy as np
+import tensorflow as tf
+
+from albert_tf.errors import UserError
+
+
+class Predictor:
+    """Answers for raw texts, batched by length.
+
+    Args:
+        export_dir: what `albert_tf.serving.export` wrote: the directory of versions
+            (the highest one is taken) or one version.
+
+    Raises:
+        UserError: there is no SavedModel.
+
+    Example:
+        predictor = Predictor("/models/sst-2")
+        predictor(["a fine film"])["label"]
+    """
+
+    def __init__(self, export_dir):
+        # Registers the tokenizer's operations, without which loading fails.
+        import tensorflow_text  # noqa: F401
+
+        self._loaded = tf.saved_model.load(str(_version(export_dir)))
+        self._answer = self._loaded.signatures["serving_default"]
+
+    @classmethod
+    def from_module(cls, module):
+        """A predictor on a `ServingModule` in memory, nothing exported."""
+        predictor = cls.__new__(cls)
+        predictor._loaded = module
+        predictor._answer = module.signatures()["serving_default"]
+        return predictor
+
+    def __call__(self, texts, text_pairs=None, batch_size=32):
+        """Answers for any number of texts.
+
+        Args:
+            texts: list of str or bytes.
+            text_pairs: the second texts of a pair task.
+            batch_size: texts answered at a time; those of similar length meet.
+
+        Returns:
+            Dict of arrays `[len(texts), …]` in the order of `texts`. Where an output
+            is as long as the text, shorter ones are padded with zeros.
+
+        Raises:
+            UserError: no texts, or pairs where the model takes none (or the reverse).
+        """
+        columns = {"text": texts, "text_pair": text_pairs}
+        columns = {k: _to_bytes(v) for k, v in columns.items() if v is not None}
+        self._check(columns)
+        lengths = np.sum([[len(text) for text in c] for c in columns.values()], axis=0)
+        order = np.argsort(lengths, kind="stable")
+        answers = []
+        for begin in range(0, len(order), batch_size):
+            rows = order[begin : begin + batch_size]
+            batch = {k: tf.constant([c[i] for i in rows]) for k, c in columns.items()}
+            answers.append({k: v.numpy() for k, v in self._answer(**batch).items()})
+        back = np.argsort(order)
+        return {
+            name: _concatenate([answer[name] for answer in answers])[back]
+            for name in answers[0]
+        }
+
+    def _check(self, columns):
+        signature = tf.nest.flatten(self._answer.structured_input_signature)
+        expected = {spec.name for spec in signature}
+        if set(columns) != expected:
+            raise UserError(
+                f"The model takes {' and '.join(sorted(expected))}, but "
+                f"{' and '.join(sorted(columns))} was given."
+            )
+        sizes = {len(column) for column in columns.values()}
+        if len(sizes) > 1 or sizes == {0}:
+            raise UserError(f"Expected as many texts as pairs, not none; got {sizes}.")
+
+
+def _version(export_dir):
+    path = pathlib.Path(export_dir)
+    if (path / "saved_model.pb").exists():
+        return path
+    versions = [p for p in path.glob("*/") if p.name.isdigit()]
+    if not versions:
+        raise UserError(
+            f"{export_dir} holds no exported model; make one with "
+            "python -m albert_tf.serving.export."
+        )
+    return max(versions, key=lambda version: int(version.name))
+
+
+def _to_bytes(texts):
+    return [t.encode("utf-8", "replace") if isinstance(t, str) else t for t in texts]
+
+
+def _concatenate(arrays):
+    """Joins `[batch, …]` arrays whose later sizes may differ."""
+    shape = np.max([array.shape for array in arrays], axis=0)
+    padded = []
+    for array in arrays:
+        width = [(0, 0)] + [
+            (0, to - size) for to, size in zip(shape[1:], array.shape[1:], strict=True)
+        ]
+        filling = b"" if array.dtype == object else 0
+        padded.append(np.pad(array, width, constant_values=filling))
+    return np.concatenate(padded)

@@ -1,0 +1,83 @@
+"""The TensorFlow module that is saved: tokenizer, model and signatures."""
+
+import tensorflow as tf
+
+
+class ServingModule(tf.Module):
+    """A head behind three signatures.
+
+    `serving_default` takes strings, `tokens` takes ids, `examples` takes serialized
+    `tf.Example`s; all three give the same outputs. Batch and length are dynamic.
+
+    Args:
+        head: a `Head`.
+        text_features: a module that maps strings to the head's features.
+    """
+
+    def __init__(self, head, text_features):
+        super().__init__()
+        self.text_features = text_features
+        # Only variables are tracked, not the Keras model: the file then holds what
+        # serving needs and nothing of Keras' own bookkeeping.
+        self.weights = [variable.value for variable in head.model.variables]
+        self._head = head
+
+    def signatures(self):
+        """Concrete functions by signature name."""
+        strings = tf.TensorSpec([None], tf.string, name="text")
+        pair = tf.TensorSpec([None], tf.string, name="text_pair")
+        serialized = tf.TensorSpec([None], tf.string, name="examples")
+        tokens = {
+            name: tf.TensorSpec([None, None], tf.int32, name=name)
+            for name in self._head.features
+        }
+        if self._head.pair:
+            default = tf.function(self._from_pairs).get_concrete_function(strings, pair)
+        else:
+            default = tf.function(self._from_texts).get_concrete_function(strings)
+        return {
+            "serving_default": default,
+            "tokens": tf.function(self._from_tokens).get_concrete_function(**tokens),
+            "examples": tf.function(self._from_examples).get_concrete_function(
+                serialized
+            ),
+        }
+
+    def _from_texts(self, text):
+        return self._head.outputs(self.text_features(valid_utf8(text)))
+
+    def _from_pairs(self, text, text_pair):
+        features = self.text_features(valid_utf8(text), valid_utf8(text_pair))
+        return self._head.outputs(features)
+
+    def _from_tokens(self, **features):
+        return self._head.outputs(features)
+
+    def _from_examples(self, examples):
+        spec = {
+            name: tf.io.RaggedFeature(tf.int64, row_splits_dtype=tf.int64)
+            for name in self._head.features
+        }
+        parsed = tf.io.parse_example(examples, spec)
+        features = {
+            name: tf.cast(rows, tf.int32).to_tensor(0)  # [B, T]
+            for name, rows in parsed.items()
+        }
+        input_ids = features["input_ids"]
+        lengths = parsed["input_ids"].row_lengths()
+        ones = tf.sequence_mask(lengths, tf.shape(input_ids)[1], dtype=tf.int32)
+        # A feature may be left out, as in a call of the model: the mask is then ones,
+        # the segments are zeros.
+        for name, absent in (("input_mask", ones), ("segment_ids", ones * 0)):
+            given = parsed[name].row_lengths()[:, None] > 0  # [B, 1]
+            width = tf.shape(input_ids)[1] - tf.shape(features[name])[1]
+            padded = tf.pad(features[name], [[0, 0], [0, width]])  # [B, T]
+            features[name] = tf.where(given, padded, absent)
+        return self._head.outputs(features)
+
+
+def valid_utf8(texts):
+    """Replaces what is not UTF-8 by U+FFFD; the tokenizers expect valid text."""
+    return tf.strings.unicode_transcode(
+        texts, "UTF-8", "UTF-8", errors="replace", replace_control_characters=False
+    )

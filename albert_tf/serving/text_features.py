@@ -1,0 +1,70 @@
+"""Raw strings to model features inside a TensorFlow graph."""
+
+import tensorflow as tf
+
+FEATURES = ("input_ids", "input_mask", "segment_ids")
+
+
+class TextFeatures(tf.Module):
+    """Texts, or pairs of texts, to the features that fine-tuning makes of them.
+
+    Truncation is that of `albert_tf.tasks.truncation`; the batch is padded to its
+    longest row.
+
+    Args:
+        tokenizer: an `InGraphTokenizer`.
+        cls_id: id before the first text.
+        sep_id: id after each text.
+        max_seq_length: tokens of a row at most, the special ones counted.
+    """
+
+    def __init__(self, tokenizer, cls_id, sep_id, max_seq_length):
+        super().__init__()
+        self.tokenizer = tokenizer
+        self.cls_id = cls_id
+        self.sep_id = sep_id
+        self.max_seq_length = max_seq_length
+
+    def __call__(self, text, text_pair=None):
+        """int32 `input_ids`, `input_mask`, `segment_ids` `[batch, tokens]`."""
+        first = self.tokenizer(text)  # [B, (tokens)]
+        special = tf.ones_like(first.row_lengths(), tf.int32)[:, None]  # [B, 1]
+        cls, sep = special * self.cls_id, special * self.sep_id
+        if text_pair is None:
+            first = _head(first, tf.minimum(first.row_lengths(), self._room(2)))
+            rows = tf.concat([cls, first, sep], axis=1)
+            return dense_features(rows, rows.row_lengths())
+        second = self.tokenizer(text_pair)
+        first, second = _truncate_pair(first, second, self._room(3))
+        rows = tf.concat([cls, first, sep, second, sep], axis=1)
+        return dense_features(rows, first.row_lengths() + 2)
+
+    def _room(self, special):
+        return tf.constant(self.max_seq_length - special, tf.int64)
+
+
+def dense_features(rows, first_lengths):
+    """Pads ragged rows of ids `[B, (tokens)]`; segment 1 begins at `first_lengths`."""
+    input_ids = rows.to_tensor(0)  # [B, T]
+    position = tf.range(tf.shape(input_ids, tf.int64)[1])[None, :]  # [1, T]
+    real = position < rows.row_lengths()[:, None]  # [B, T]
+    second = position >= first_lengths[:, None]  # [B, T]
+    return {
+        "input_ids": input_ids,
+        "input_mask": tf.cast(real, tf.int32),
+        "segment_ids": tf.cast(real & second, tf.int32),
+    }
+
+
+def _truncate_pair(first, second, room):
+    """The graph twin of `albert_tf.tasks.truncation.truncated_lengths`."""
+    first_length, second_length = first.row_lengths(), second.row_lengths()
+    half = (room + 1) // 2
+    first_left = tf.minimum(first_length, tf.maximum(room - second_length, half))
+    second_left = tf.minimum(second_length, room - first_left)
+    return _head(first, first_left), _head(second, second_left)
+
+
+def _head(rows, lengths):
+    """The first `lengths` items of each ragged row."""
+    return tf.gather(rows, tf.ragged.range(lengths), batch_dims=1)

@@ -1,0 +1,101 @@
+"""Scores of predictions, and the result files of a fine-tuning run."""
+
+import json
+import os
+import pathlib
+
+import numpy as np
+
+from albert_tf.tasks import metrics
+from albert_tf.tasks.prediction import probabilities
+from albert_tf.tasks.text_task import MULTI_LABEL
+from albert_tf.tasks.text_task import REGRESSION
+from albert_tf.tasks.text_task import SINGLE_LABEL
+
+
+def score(task, labels, logits):
+    """The task's metrics and the mean loss of `[N, num_outputs]` logits.
+
+    For a single-label task the share of the most frequent label comes with them: the
+    accuracy of a model that has learned nothing.
+
+    Returns:
+        Dict of floats: `task.metrics`, `loss` and, single-label, `majority_accuracy`.
+    """
+    predictions = task.predictions(logits)
+    scores = {name: metrics.METRICS[name](labels, predictions) for name in task.metrics}
+    scores["loss"] = _loss(task, labels, logits)
+    if task.kind == SINGLE_LABEL:
+        scores["majority_accuracy"] = float(np.bincount(labels).max() / len(labels))
+    return scores
+
+
+def write_eval_results(path, values):
+    """Writes `key = value` lines sorted by key, the form of the official scripts."""
+    lines = [f"{key} = {values[key]}" for key in sorted(values)]
+    write_text(path, "\n".join(lines) + "\n")
+
+
+def write_test_results(path, task, logits):
+    """Writes the probabilities (or the value) of each row, tab-separated."""
+    rows = ["\t".join(map(str, row)) for row in probabilities(task, logits)]
+    write_text(path, "\n".join(rows) + "\n")
+
+
+def write_submission(path, task, table, logits):
+    """Writes `index<TAB>prediction`, as the GLUE server takes it."""
+    lines = ["index\tprediction"]
+    for row, prediction in zip(table.rows, task.predictions(logits), strict=True):
+        lines.append(f"{row}\t{task.label_text(prediction)}")
+    write_text(path, "\n".join(lines) + "\n")
+
+
+def write_class_scores(path, task, labels, logits):
+    """Writes the confusion matrix and the scores of each class as JSON."""
+    confusion = metrics.confusion_matrix(
+        labels, task.predictions(logits), task.num_outputs
+    )
+    classes = dict(zip(task.labels, metrics.per_class(confusion), strict=True))
+    report = {
+        "labels": task.labels,
+        "confusion": confusion.tolist(),  # rows are labels, columns predictions
+        "classes": classes,
+    }
+    write_text(path, json.dumps(report, indent=2, ensure_ascii=False) + "\n")
+
+
+def write_errors(path, task, table, logits):
+    """Writes the rows that were predicted wrongly: row, label, prediction, texts."""
+    lines = ["row\tlabel\tprediction\ttext"]
+    predictions = task.predictions(logits)
+    wrong = table.labels != predictions
+    if task.kind == MULTI_LABEL:
+        wrong = wrong.any(axis=1)  # [N, L] -> [N]
+    for i in np.flatnonzero(wrong):
+        texts = [table.texts[i]]
+        if table.text_pairs is not None:
+            texts.append(table.text_pairs[i])
+        values = (table.labels[i], predictions[i])
+        fields = [str(table.rows[i]), *map(task.label_text, values), *texts]
+        lines.append("\t".join(" ".join(field.split()) for field in fields))
+    write_text(path, "\n".join(lines) + "\n")
+
+
+def write_text(path, text):
+    """Writes a file whole: under another name first, then renamed."""
+    path = pathlib.Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f"{path.name}.tmp{os.getpid()}")
+    temporary.write_text(text, encoding="utf-8")
+    temporary.rename(path)
+
+
+def _loss(task, labels, logits):
+    """The training loss without dropout, in NumPy."""
+    logits = logits.astype(np.float64)
+    if task.kind == REGRESSION:
+        return metrics.mean_squared_error(labels, logits[:, 0])
+    if task.kind == MULTI_LABEL:
+        return float(np.mean(np.logaddexp(0.0, logits) - logits * labels))
+    chosen = np.take_along_axis(logits, labels[:, None], axis=1)[:, 0]
+    return float(np.mean(np.logaddexp.reduce(logits, axis=1) - chosen))
