@@ -4,38 +4,42 @@ import tensorflow as tf
 
 from albert_tf.tasks.text_task import MULTI_LABEL
 from albert_tf.tasks.text_task import REGRESSION
+from albert_tf.training.objective import Objective
+from albert_tf.training.objective import example_weights
+
+_FEATURES = ("input_ids", "input_mask", "segment_ids")
 
 
-class ClassificationObjective:
-    """The loss of a text task, for the training engine.
+class ClassificationObjective(Objective):
+    """The loss of a text task, a mean over the rows of the global batch.
 
     Cross-entropy for single-label, mean binary cross-entropy over the labels for
-    multi-label, squared error for regression (official `classifier_utils.py`); always
-    in float32.
+    multi-label, squared error for regression (official `classifier_utils.py`).
 
     Args:
         kind: kind of the `TextTask`.
     """
 
+    loss_terms = ("classification",)
+
     def __init__(self, kind):
         self.kind = kind
+        self.metric_names = () if kind == REGRESSION else ("accuracy",)
 
     def denominators(self, batch):
-        """The loss is a mean over the rows of the global batch."""
-        return {"classification": tf.cast(tf.shape(batch["labels"])[0], tf.float32)}
+        return {"classification": tf.reduce_sum(example_weights(batch))}
 
     def __call__(self, model, batch, training, dropout_seed):
-        features = {k: v for k, v in batch.items() if k != "labels"}
+        features = {name: batch[name] for name in _FEATURES}
         logits = model(features, training=training, dropout_seed=dropout_seed)
         logits = tf.cast(logits, tf.float32)  # [B, outputs]
-        labels = batch["labels"]
-        losses = self._losses(logits, labels)  # [B]
-        right, rows = (
-            self._accuracy(logits, labels),
-            tf.cast(tf.size(losses), "float32"),
-        )
-        metrics = {} if right is None else {"accuracy": (right, rows)}
-        return {"classification": tf.reduce_sum(losses)}, metrics
+        labels, weights = batch["labels"], example_weights(batch)
+        loss = tf.reduce_sum(self._losses(logits, labels) * weights)
+        metrics = {}
+        if self.kind != REGRESSION:
+            right = tf.reduce_sum(self._right(logits, labels) * weights)
+            metrics["accuracy"] = (right, tf.reduce_sum(weights))
+        return {"classification": loss}, metrics
 
     def _losses(self, logits, labels):
         if self.kind == REGRESSION:
@@ -49,12 +53,10 @@ class ClassificationObjective:
             labels=labels, logits=logits
         )
 
-    def _accuracy(self, logits, labels):
-        if self.kind == REGRESSION:
-            return None
+    def _right(self, logits, labels):
         if self.kind == MULTI_LABEL:
             right = tf.equal(tf.cast(logits > 0, labels.dtype), labels)
             right = tf.reduce_all(right, axis=-1)  # [B, L] -> [B]
         else:
             right = tf.equal(tf.argmax(logits, axis=-1, output_type=tf.int32), labels)
-        return tf.reduce_sum(tf.cast(right, tf.float32))
+        return tf.cast(right, tf.float32)

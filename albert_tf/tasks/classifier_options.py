@@ -1,11 +1,12 @@
 """Fine-tunes, evaluates and applies a text classifier or regressor.
 
-  python run_classifier.py --task_name=sst-2 --data_dir=glue --init_checkpoint=albert_base
-      --output_dir=out --max_seq_length=128 --do_train --do_eval --do_predict
+  python run_classifier.py --task_name=sst-2 --data_dir=glue --output_dir=out
+      --init_checkpoint=albert_base --max_seq_length=128 --do_train --do_eval
 
 The flags are those of the official run_classifier, with the same meaning and defaults;
 new ones stand beside them. --init_checkpoint may be a model directory of this project,
-an unpacked official archive, a Hugging Face directory or the prefix of a TF1 checkpoint.
+an unpacked official archive, a Hugging Face directory or the prefix of a TF1
+checkpoint.
 
 A table of one's own: --task_name=custom, with train.*, dev.* and perhaps test.* (.tsv,
 .csv or .jsonl) in --data_dir. Raw text: --do_predict --input_text="…" or --input_file.
