@@ -1,0 +1,96 @@
+"""Official TF1 checkpoints and the variables of TF-Hub modules."""
+
+import glob
+import os
+import re
+
+import numpy as np
+import tensorflow as tf
+
+from albert_tf.checkpoints.report import assign_tensors
+from albert_tf.errors import UserError
+
+BEST_CHECKPOINT = "model.ckpt-best"
+# Optimizer slots and counters: state of a training run, not of the model.
+_NOT_WEIGHTS = re.compile(r"(^|/)(adam_[mv]|lamb_[mv]|global_step)(_\d+)?$")
+_HUB_SCOPE = "module/"
+_HUB_VARIABLES = os.path.join("variables", "variables")
+
+
+def load_tf1_checkpoint(model, prefix, allow_missing=()):
+    """Loads an official TF1 checkpoint into `model`.
+
+    Optimizer slots and counters are ignored.
+
+    Args:
+        model: a model of this package.
+        prefix: the checkpoint, such as "dir/model.ckpt-best" (no file ending).
+        allow_missing: official names, or beginnings of names, that may be absent
+            and then keep their initial values.
+
+    Returns:
+        A `LoadReport`.
+
+    Raises:
+        UserError: there is no such checkpoint, or it does not fit the model.
+    """
+    prefix = os.fspath(prefix)
+    return assign_tensors(model, read_tf1_tensors(prefix), prefix, allow_missing)
+
+
+def load_tfhub_variables(model, directory, allow_missing=()):
+    """Loads an unpacked TF-Hub module, `variables/variables.*` in `directory`.
+
+    The published modules lack the sentence-order head: name it,
+    "cls/seq_relationship", in `allow_missing` for a pretraining model. Arguments,
+    result and errors are otherwise those of `load_tf1_checkpoint`.
+    """
+    prefix = os.path.join(directory, _HUB_VARIABLES)
+    return load_tf1_checkpoint(model, prefix, allow_missing)
+
+
+def find_tf1_prefix(path):
+    """The checkpoint prefix that `path` means, or None.
+
+    `path` is a prefix itself, an unpacked TF-Hub module, or a directory with
+    `model.ckpt-best`, with a `checkpoint` file, or with one checkpoint only.
+
+    Raises:
+        UserError: the directory holds several checkpoints and names none.
+    """
+    if os.path.isfile(f"{path}.index"):
+        return path
+    for name in (BEST_CHECKPOINT, _HUB_VARIABLES):
+        prefix = os.path.join(path, name)
+        if os.path.isfile(f"{prefix}.index"):
+            return prefix
+    latest = tf.train.latest_checkpoint(path)
+    if latest:
+        return latest
+    indices = sorted(glob.glob(os.path.join(glob.escape(path), "*.index")))
+    if len(indices) > 1:
+        raise UserError(
+            f"{path} holds several checkpoints: name one, such as "
+            f"{indices[-1].removesuffix('.index')}."
+        )
+    return indices[0].removesuffix(".index") if indices else None
+
+
+def read_tf1_tensors(prefix):
+    """Reads the weights of a TF1 checkpoint: float32 arrays by official name.
+
+    Raises:
+        UserError: there is no such checkpoint, or it cannot be read.
+    """
+    if not os.path.isfile(f"{prefix}.index"):
+        raise UserError(f"There is no checkpoint {prefix}: {prefix}.index is missing.")
+    try:
+        reader = tf.train.load_checkpoint(prefix)
+        names = sorted(reader.get_variable_to_shape_map())
+        names = [name for name in names if not _NOT_WEIGHTS.search(name)]
+        return {
+            name.removeprefix(_HUB_SCOPE): reader.get_tensor(name).astype(np.float32)
+            for name in names
+        }
+    except (tf.errors.OpError, RuntimeError, ValueError) as error:
+        raise UserError(f"Checkpoint {prefix} is damaged: {error}") from error

@@ -1,0 +1,231 @@
+"""The architecture of one ALBERT encoder, and the table of released sizes."""
+
+import dataclasses
+import json
+import os
+
+from albert_tf.errors import UserError
+
+ACTIVATIONS = ("gelu", "relu", "linear", "tanh", "gelu_erf")
+PARAMETER_SHARING = ("all", "attention", "ffn", "none")
+
+# Keys of released `albert_config.json` files that no public code acts on.
+_INERT_KEYS = frozenset(
+    {
+        "down_scale_factor",
+        "gap_size",
+        "layers_to_keep",
+        "net_structure_type",
+        "num_memory_blocks",
+    }
+)
+_SIZES = (
+    "embedding_size",
+    "hidden_size",
+    "inner_group_num",
+    "intermediate_size",
+    "max_position_embeddings",
+    "num_attention_heads",
+    "num_hidden_groups",
+    "num_hidden_layers",
+    "type_vocab_size",
+    "vocab_size",
+)
+_PROBABILITIES = ("hidden_dropout_prob", "attention_probs_dropout_prob")
+
+
+@dataclasses.dataclass(frozen=True)
+class AlbertConfig:
+    """The fields of the official `albert_config.json`, plus `parameter_sharing`.
+
+    Every value is checked on construction.
+
+    Example:
+        config = AlbertConfig.from_json_file("albert_config.json")
+        config = AlbertConfig.released("base_v2", hidden_dropout_prob=0.1)
+
+    Raises:
+        UserError: a value that is out of range or does not fit another one.
+    """
+
+    vocab_size: int
+    embedding_size: int = 128  # E; the tables are E wide, then mapped to H
+    hidden_size: int = 4096  # H
+    num_hidden_layers: int = 12  # layers computed, whatever is shared
+    num_hidden_groups: int = 1  # contiguous runs of layers sharing parameters
+    num_attention_heads: int = 64
+    intermediate_size: int = 16384  # width of the feed-forward layer
+    inner_group_num: int = 1  # distinct blocks run one after another in a layer
+    hidden_act: str = "gelu"  # tanh approximation; "gelu_erf" is the exact one
+    hidden_dropout_prob: float = 0.0
+    attention_probs_dropout_prob: float = 0.0
+    max_position_embeddings: int = 512
+    type_vocab_size: int = 2
+    initializer_range: float = 0.02  # standard deviation of the truncated normal
+    # Which sublayers the layers of a group share (paper, section 4.5): "all",
+    # only "attention", only "ffn", or "none" (every layer has its own).
+    parameter_sharing: str = "all"
+
+    def __post_init__(self):
+        for name in _SIZES:
+            value = getattr(self, name)
+            if type(value) is not int or value < 1:
+                raise UserError(f"{name} must be a positive integer, got {value!r}.")
+        for name in _PROBABILITIES:
+            value = getattr(self, name)
+            if type(value) not in (int, float) or not 0 <= value < 1:
+                raise UserError(f"{name} must be in [0, 1), got {value!r}.")
+        value = self.initializer_range
+        if type(value) not in (int, float) or value < 0:
+            raise UserError(f"initializer_range must be at least 0, got {value!r}.")
+        _check_choice("hidden_act", self.hidden_act, ACTIVATIONS)
+        _check_choice("parameter_sharing", self.parameter_sharing, PARAMETER_SHARING)
+        if self.hidden_size % self.num_attention_heads:
+            raise UserError(
+                f"hidden_size ({self.hidden_size}) must be a multiple of "
+                f"num_attention_heads ({self.num_attention_heads})."
+            )
+        if self.num_hidden_groups > self.num_hidden_layers:
+            raise UserError(
+                f"num_hidden_groups ({self.num_hidden_groups}) must be at most "
+                f"num_hidden_layers ({self.num_hidden_layers})."
+            )
+
+    @property
+    def head_size(self):
+        """Width of one attention head."""
+        return self.hidden_size // self.num_attention_heads
+
+    def group_of_layer(self, layer):
+        """The group layer `layer` belongs to.
+
+        Integer arithmetic: the official `int(layer / layers * groups)` puts layer
+        15 of 22 with 22 groups into group 14 by rounding.
+        """
+        return layer * self.num_hidden_groups // self.num_hidden_layers
+
+    @classmethod
+    def released(cls, name, **changes):
+        """A released size, such as "base_v2" or "xxlarge_zh", with `changes`."""
+        _check_choice("released size", name, sorted(RELEASED_SIZES))
+        return cls(**{**RELEASED_SIZES[name], **changes})
+
+    @classmethod
+    def from_dict(cls, values, source="the configuration"):
+        """Builds a config from official keys; `source` names them in errors.
+
+        Raises:
+            UserError: an unknown or missing key, or a bad value.
+        """
+        known = {field.name for field in dataclasses.fields(cls)}
+        unknown = sorted(set(values) - known - _INERT_KEYS)
+        if unknown:
+            raise UserError(
+                f"{source} has the unknown key {unknown[0]!r}; known keys are "
+                f"{', '.join(sorted(known))}."
+            )
+        if "vocab_size" not in values:
+            raise UserError(f"{source} lacks the key 'vocab_size'.")
+        try:
+            return cls(**{k: v for k, v in values.items() if k in known})
+        except UserError as error:
+            raise UserError(f"{source}: {error}") from error
+
+    @classmethod
+    def from_json_file(cls, path):
+        """Reads an official `albert_config.json`.
+
+        Raises:
+            UserError: the file is missing, is not a JSON object, or see `from_dict`.
+        """
+        return cls.from_dict(read_json_object(path), source=os.fspath(path))
+
+    def to_dict(self):
+        """The fields as a plain dict; `from_dict` reads it back."""
+        return dataclasses.asdict(self)
+
+    def to_json_file(self, path):
+        """Writes a file that the official code reads.
+
+        `parameter_sharing` is left out where it is the official "all".
+        """
+        values = self.to_dict()
+        if values["parameter_sharing"] == "all":
+            del values["parameter_sharing"]
+        write_json(path, values)
+
+
+def read_json_object(path):
+    """Reads a JSON object.
+
+    Raises:
+        UserError: the file is missing, unreadable or holds something else.
+    """
+    try:
+        with open(path, encoding="utf-8") as file:
+            values = json.load(file)
+    except OSError as error:
+        raise UserError(f"{path} cannot be read: {error.strerror}.") from error
+    except ValueError as error:
+        raise UserError(f"{path} is not valid JSON: {error}.") from error
+    if not isinstance(values, dict):
+        raise UserError(f"{path} must hold one JSON object.")
+    return values
+
+
+def write_json(path, values):
+    """Writes JSON under a temporary name, then renames it."""
+    temporary = f"{path}.tmp"
+    with open(temporary, "w", encoding="utf-8") as file:
+        json.dump(values, file, indent=2, ensure_ascii=False)
+        file.write("\n")
+    os.replace(temporary, path)
+
+
+def _check_choice(name, value, choices):
+    if value not in choices:
+        raise UserError(f"{name} must be one of {', '.join(choices)}, got {value!r}.")
+
+
+def _released_sizes():
+    """The released `albert_config.json` files; E = 128 and one group everywhere.
+
+    Version 1 has dropout 0.1 except xxlarge, version 2 and Chinese have none. The
+    released xlarge has 16 heads (the paper's rule H/64 would give 32); Chinese
+    xxlarge has 16 as well, and the Chinese models use relu.
+    """
+    #           H, layers, heads, intermediate
+    english = {
+        "base": (768, 12, 12, 3072),
+        "large": (1024, 24, 16, 4096),
+        "xlarge": (2048, 24, 16, 8192),
+        "xxlarge": (4096, 12, 64, 16384),
+    }
+    chinese = {**english, "xxlarge": (4096, 12, 16, 16384)}
+    chinese_initializer_range = {"xlarge": 0.014, "xxlarge": 0.01}
+
+    def size(hidden_size, num_hidden_layers, num_attention_heads, intermediate_size):
+        return {
+            "hidden_size": hidden_size,
+            "num_hidden_layers": num_hidden_layers,
+            "num_attention_heads": num_attention_heads,
+            "intermediate_size": intermediate_size,
+        }
+
+    sizes = {}
+    for name, shape in english.items():
+        dropout = 0.0 if name == "xxlarge" else 0.1
+        common = {"vocab_size": 30000, **size(*shape)}
+        sizes[f"{name}_v1"] = {**common, **dict.fromkeys(_PROBABILITIES, dropout)}
+        sizes[f"{name}_v2"] = common
+    for name, shape in chinese.items():
+        sizes[f"{name}_zh"] = {
+            "vocab_size": 21128,
+            **size(*shape),
+            "hidden_act": "relu",
+            "initializer_range": chinese_initializer_range.get(name, 0.02),
+        }
+    return sizes
+
+
+RELEASED_SIZES = _released_sizes()

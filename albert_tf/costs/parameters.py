@@ -1,0 +1,40 @@
+"""How many parameters a configuration has, without building the model."""
+
+from albert_tf.layers.transformer_stack import layer_schedule
+
+
+def encoder_parameters(config):
+    """Parameters of an `AlbertModel` by part."""
+    embedding, hidden = config.embedding_size, config.hidden_size
+    rows = config.vocab_size + config.type_vocab_size + config.max_position_embeddings
+    layers = layer_schedule(config)
+    attention_sets = {attention for blocks in layers for attention, _ in blocks}
+    feed_forward_sets = {ffn for blocks in layers for _, ffn in blocks}
+    mapping = 0 if embedding == hidden else _dense(embedding, hidden)
+    return {
+        "embeddings": rows * embedding + 2 * embedding,
+        "embedding mapping": mapping,
+        "attention": len(attention_sets) * (4 * _dense(hidden, hidden) + 2 * hidden),
+        "feed-forward": len(feed_forward_sets)
+        * (
+            _dense(hidden, config.intermediate_size)
+            + _dense(config.intermediate_size, hidden)
+            + 2 * hidden
+        ),
+        "pooler": _dense(hidden, hidden),
+    }
+
+
+def pretraining_parameters(config):
+    """Parameters of an `AlbertForPreTraining` by part; the word table counts once."""
+    embedding = config.embedding_size
+    transform = _dense(config.hidden_size, embedding) + 2 * embedding
+    return {
+        **encoder_parameters(config),
+        "masked LM head": transform + config.vocab_size,
+        "sentence order head": _dense(config.hidden_size, 2),
+    }
+
+
+def _dense(inputs, outputs):
+    return (inputs + 1) * outputs

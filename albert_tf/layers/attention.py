@@ -1,0 +1,88 @@
+"""The attention sublayer of a transformer block."""
+
+import keras
+from keras import ops
+
+from albert_tf.layers.configured_layer import ConfiguredLayer
+from albert_tf.layers.dropout import dropout
+from albert_tf.layers.layer_norm import LayerNorm
+
+_PROBABILITIES_SITE = 0
+_OUTPUT_SITE = 1
+# Large enough to zero a padded key, small enough for float16.
+_MASKED_SCORE = -10000.0
+
+
+@keras.saving.register_keras_serializable(package="albert_tf")
+class SelfAttention(ConfiguredLayer):
+    """Multi-head self-attention, residual and layer norm after it.
+
+    Official `attention_ffn_block`, up to the first layer norm. Query, key and
+    value are separate variables, as in the checkpoints. The softmax is computed
+    in float32.
+
+    Args:
+        config: an `AlbertConfig`.
+
+    Call: hidden `[batch, tokens, hidden]`, `key_bias` float32
+    `[batch, 1, 1, tokens]` (see `key_bias`), `seed` int32 `[2]` of the block or
+    None for inference, to `[batch, tokens, hidden]`.
+    """
+
+    def __init__(self, config, **kwargs):
+        super().__init__(config, **kwargs)
+        self.query = self._dense(config.hidden_size, "query")
+        self.key = self._dense(config.hidden_size, "key")
+        self.value = self._dense(config.hidden_size, "value")
+        self.output_dense = self._dense(config.hidden_size, "output_dense")
+        self.layer_norm = LayerNorm(config, dtype=self.dtype_policy, name="layer_norm")
+
+    def build(self, input_shape=None):
+        shape = (None, None, self.config.hidden_size)
+        self.query.build(shape)
+        self.key.build(shape)
+        self.value.build(shape)
+        self.output_dense.build(shape)
+        self.layer_norm.build(shape)
+
+    def call(self, hidden, key_bias, seed=None):
+        config = self.config
+        # Scaling the query costs less than scaling the scores, and keeps float16
+        # scores in range.
+        query = self._split_heads(self.query(hidden) * config.head_size**-0.5)
+        key = self._split_heads(self.key(hidden))
+        value = self._split_heads(self.value(hidden))
+        scores = ops.einsum("bqnd,bknd->bnqk", query, key)  # [B, N, T, T]
+        scores = ops.cast(scores, "float32") + key_bias
+        probabilities = ops.cast(ops.softmax(scores), self.compute_dtype)
+        probabilities = dropout(
+            probabilities,
+            config.attention_probs_dropout_prob,
+            seed,
+            _PROBABILITIES_SITE,
+        )
+        context = ops.einsum("bnqk,bknd->bqnd", probabilities, value)  # [B, T, N, D]
+        context = ops.reshape(context, ops.shape(hidden))  # [B, T, H]
+        output = dropout(
+            self.output_dense(context), config.hidden_dropout_prob, seed, _OUTPUT_SITE
+        )
+        return self.layer_norm(hidden + output)
+
+    def _split_heads(self, inputs):
+        batch, tokens, _ = ops.shape(inputs)
+        heads = (self.config.num_attention_heads, self.config.head_size)
+        return ops.reshape(inputs, (batch, tokens, *heads))  # [B, T, N, D]
+
+
+def key_bias(input_mask):
+    """What to add to the scores: 0 for a token, -10000 for padding.
+
+    Args:
+        input_mask: `[batch, tokens]`, 1 for a token and 0 for padding.
+
+    Returns:
+        float32 `[batch, 1, 1, tokens]`: only keys are masked, padded queries are
+        computed and ignored (official `create_attention_mask_from_input_mask`).
+    """
+    padding = 1.0 - ops.cast(input_mask, "float32")
+    return _MASKED_SCORE * padding[:, None, None, :]  # [B, 1, 1, T]

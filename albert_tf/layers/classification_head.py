@@ -1,0 +1,52 @@
+"""A linear classifier on the pooled output."""
+
+import keras
+from keras import ops
+
+from albert_tf.layers.configured_layer import ConfiguredLayer
+from albert_tf.layers.configured_layer import truncated_normal
+
+
+@keras.saving.register_keras_serializable(package="albert_tf")
+class ClassificationHead(ConfiguredLayer):
+    """Logits from `[batch, hidden]`, with the weights stored as `[labels, hidden]`.
+
+    The official sentence-order head (two labels: 0 in order, 1 swapped) and the
+    official classifier have this form.
+
+    Args:
+        config: an `AlbertConfig`.
+        num_labels: width of the output.
+        initializer_range: standard deviation of the initial weights.
+
+    Call: `[batch, hidden]` to float32 `[batch, labels]`.
+    """
+
+    def __init__(self, config, num_labels, initializer_range, **kwargs):
+        super().__init__(config, **kwargs)
+        self.num_labels = num_labels
+        self.initializer_range = initializer_range
+
+    def build(self, input_shape=None):
+        self.output_weights = self.add_weight(
+            name="output_weights",
+            shape=(self.num_labels, self.config.hidden_size),
+            initializer=truncated_normal(self.initializer_range),
+        )
+        self.output_bias = self.add_weight(
+            name="output_bias",
+            shape=(self.num_labels,),
+            initializer="zeros",
+            autocast=False,
+        )
+
+    def call(self, pooled):
+        logits = ops.matmul(pooled, ops.transpose(self.output_weights))  # [B, L]
+        return ops.cast(logits, "float32") + self.output_bias
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "num_labels": self.num_labels,
+            "initializer_range": self.initializer_range,
+        }

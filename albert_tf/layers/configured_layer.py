@@ -1,0 +1,39 @@
+"""What all ALBERT layers share: a config, initialisers and serialisation."""
+
+import keras
+
+from albert_tf.config import AlbertConfig
+
+
+class ConfiguredLayer(keras.layers.Layer):
+    """A layer whose sizes come from an `AlbertConfig`.
+
+    Args:
+        config: an `AlbertConfig`.
+    """
+
+    def __init__(self, config, **kwargs):
+        super().__init__(**kwargs)
+        self.config = config
+
+    def get_config(self):
+        return {**super().get_config(), "config": self.config.to_dict()}
+
+    @classmethod
+    def from_config(cls, config):
+        config = dict(config)
+        return cls(AlbertConfig.from_dict(config.pop("config")), **config)
+
+    def _dense(self, units, name):
+        """A biased projection of the last axis, initialised as the official one."""
+        return keras.layers.Dense(
+            units,
+            kernel_initializer=truncated_normal(self.config.initializer_range),
+            dtype=self.dtype_policy,
+            name=name,
+        )
+
+
+def truncated_normal(standard_deviation):
+    """The official initialiser, cut at two standard deviations."""
+    return keras.initializers.TruncatedNormal(stddev=standard_deviation)

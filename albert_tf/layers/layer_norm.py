@@ -1,0 +1,39 @@
+"""Layer normalisation in float32."""
+
+import keras
+from keras import ops
+
+from albert_tf.layers.configured_layer import ConfiguredLayer
+
+_EPSILON = 1e-12
+
+
+@keras.saving.register_keras_serializable(package="albert_tf")
+class LayerNorm(ConfiguredLayer):
+    """Normalises the last axis with epsilon 1e-12, as `contrib.layers.layer_norm`.
+
+    The statistics are computed in float32 whatever the compute dtype, because
+    1e-12 is zero in float16. Subtracting the mean first keeps nearly constant
+    rows accurate.
+
+    Args:
+        config: an `AlbertConfig`.
+
+    Call: `[..., width]` to `[..., width]`.
+    """
+
+    def build(self, input_shape):
+        shape = (input_shape[-1],)
+        self.gamma = self.add_weight(
+            name="gamma", shape=shape, initializer="ones", autocast=False
+        )
+        self.beta = self.add_weight(
+            name="beta", shape=shape, initializer="zeros", autocast=False
+        )
+
+    def call(self, inputs):
+        inputs = ops.cast(inputs, "float32")
+        centred = inputs - ops.mean(inputs, axis=-1, keepdims=True)
+        variance = ops.mean(ops.square(centred), axis=-1, keepdims=True)
+        outputs = centred * ops.rsqrt(variance + _EPSILON) * self.gamma + self.beta
+        return ops.cast(outputs, self.compute_dtype)

@@ -1,0 +1,108 @@
+"""The encoder."""
+
+import keras
+from keras import ops
+
+from albert_tf.checkpoints.official_names import encoder_variables
+from albert_tf.errors import UserError
+from albert_tf.layers.attention import key_bias
+from albert_tf.layers.configured_layer import truncated_normal
+from albert_tf.layers.embeddings import Embeddings
+from albert_tf.layers.transformer_stack import TransformerStack
+from albert_tf.models.pretrained_model import PretrainedModel
+
+
+@keras.saving.register_keras_serializable(package="albert_tf")
+class AlbertModel(PretrainedModel):
+    """The ALBERT encoder with its pooler; official `AlbertModel`.
+
+    Args:
+        config: an `AlbertConfig`.
+
+    Call: a dict of int32 `[batch, tokens]`: `input_ids`, and optionally
+    `input_mask` (ones if absent) and `segment_ids` (zeros if absent).
+    `dropout_seed`, int32 `[2]`, makes dropout a pure function of it; without it a
+    generator owned by the model is advanced. Returns a dict:
+        sequence_output: `[batch, tokens, hidden]`
+        pooled_output: `[batch, hidden]`
+        embedding_output: `[batch, tokens, embedding]`
+        hidden_states: list of `[batch, tokens, hidden]`, one a block
+
+    Raises:
+        UserError: more tokens than `config.max_position_embeddings`.
+
+    Example:
+        model = AlbertModel(AlbertConfig.released("base_v2"))
+        pooled = model({"input_ids": np.array([[2, 31, 23, 3]])})["pooled_output"]
+    """
+
+    def __init__(self, config, **kwargs):
+        super().__init__(config, **kwargs)
+        policy = self.dtype_policy
+        self.embeddings = Embeddings(config, dtype=policy, name="embeddings")
+        self.embedding_mapping = None
+        if config.embedding_size != config.hidden_size:
+            self.embedding_mapping = self._dense("embedding_mapping")
+        self.transformer = TransformerStack(config, dtype=policy, name="transformer")
+        self.pooler = self._dense("pooler")
+        self.build()
+
+    def _dense(self, name):
+        return keras.layers.Dense(
+            self.config.hidden_size,
+            kernel_initializer=truncated_normal(self.config.initializer_range),
+            dtype=self.dtype_policy,
+            name=name,
+        )
+
+    def build(self, input_shape=None):
+        self.embeddings.build()
+        if self.embedding_mapping is not None:
+            self.embedding_mapping.build((None, None, self.config.embedding_size))
+        self.transformer.build()
+        self.pooler.build((None, self.config.hidden_size))
+
+    def call(self, features, training=False, dropout_seed=None):
+        seed = self._dropout_seed(training, dropout_seed)
+        # Keras traces `fit` on several devices with float32 placeholders.
+        input_ids = ops.cast(features["input_ids"], "int32")
+        check_length(self.config, input_ids.shape[1])
+        input_mask = features.get("input_mask")
+        if input_mask is None:
+            input_mask = ops.ones_like(input_ids)
+        segment_ids = features.get("segment_ids")
+        if segment_ids is None:
+            segment_ids = ops.zeros_like(input_ids)
+        segment_ids = ops.cast(segment_ids, "int32")
+        embedding_output = self.embeddings(input_ids, segment_ids, seed)  # [B, T, E]
+        hidden = embedding_output
+        if self.embedding_mapping is not None:
+            hidden = self.embedding_mapping(hidden)  # [B, T, H]
+        hidden_states = self.transformer(hidden, key_bias(input_mask), seed)
+        sequence_output = hidden_states[-1]  # [B, T, H]
+        return {
+            "sequence_output": sequence_output,
+            "pooled_output": ops.tanh(self.pooler(sequence_output[:, 0])),  # [B, H]
+            "embedding_output": embedding_output,
+            "hidden_states": hidden_states,
+        }
+
+    def official_variables(self):
+        return encoder_variables(self)
+
+
+def check_length(config, tokens):
+    """Refuses sequences longer than the table of positions.
+
+    Args:
+        config: an `AlbertConfig`.
+        tokens: the length, or None where it is not known yet.
+
+    Raises:
+        UserError: `tokens` exceeds `config.max_position_embeddings`.
+    """
+    if tokens is not None and tokens > config.max_position_embeddings:
+        raise UserError(
+            f"The input has {tokens} tokens, but the model has only "
+            f"{config.max_position_embeddings} positions; shorten the input."
+        )

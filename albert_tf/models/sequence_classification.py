@@ -1,0 +1,87 @@
+"""Classification (or regression) of a text or a pair of texts."""
+
+import keras
+
+from albert_tf.checkpoints.official_names import classification_variables
+from albert_tf.errors import UserError
+from albert_tf.layers.classification_head import ClassificationHead
+from albert_tf.layers.dropout import CLASSIFIER_SITE
+from albert_tf.layers.dropout import dropout
+from albert_tf.models.albert import AlbertModel
+from albert_tf.models.pretrained_model import PretrainedModel
+
+# The official classifiers ignore the config's initializer_range.
+_HEAD_INITIALIZER_RANGE = 0.02
+
+
+@keras.saving.register_keras_serializable(package="albert_tf")
+class AlbertForSequenceClassification(PretrainedModel):
+    """The encoder with a linear classifier on its pooled output.
+
+    Official `classifier_utils.create_model`.
+
+    Args:
+        config: an `AlbertConfig`.
+        num_labels: number of classes; 1 for regression.
+        classifier_dropout_prob: dropout on the pooled output, in training.
+
+    Call: as `AlbertModel`. Returns logits, float32 `[batch, num_labels]`.
+
+    Raises:
+        UserError: `num_labels` is not positive, or more tokens than
+            `config.max_position_embeddings`.
+
+    Example:
+        model = AlbertForSequenceClassification.from_pretrained(path, num_labels=3)
+        model.compile(
+            optimizer="adam",
+            loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True),
+        )
+    """
+
+    def __init__(self, config, num_labels, classifier_dropout_prob=0.1, **kwargs):
+        super().__init__(config, **kwargs)
+        if num_labels < 1:
+            raise UserError(f"num_labels must be at least 1, got {num_labels}.")
+        self.num_labels = num_labels
+        self.classifier_dropout_prob = classifier_dropout_prob
+        self.albert = AlbertModel(config, dtype=self.dtype_policy, name="albert")
+        self.classifier = ClassificationHead(
+            config,
+            num_labels=num_labels,
+            initializer_range=_HEAD_INITIALIZER_RANGE,
+            dtype=self.dtype_policy,
+            name="classifier",
+        )
+        self.build()
+
+    def build(self, input_shape=None):
+        self.classifier.build()
+
+    def call(self, features, training=False, dropout_seed=None):
+        seed = self._dropout_seed(training, dropout_seed)
+        encoded = self.albert(features, training=training, dropout_seed=seed)
+        pooled = dropout(
+            encoded["pooled_output"],
+            self.classifier_dropout_prob,
+            seed,
+            CLASSIFIER_SITE,
+        )
+        return self.classifier(pooled)
+
+    def head_variables(self):
+        return classification_variables(self.classifier)
+
+    def head_config(self):
+        return {
+            "num_labels": self.num_labels,
+            "classifier_dropout_prob": self.classifier_dropout_prob,
+        }
+
+    @classmethod
+    def complete_arguments(cls, arguments, tensors):
+        if "num_labels" in arguments:
+            return arguments
+        if "output_weights" not in tensors:
+            raise UserError("The checkpoint has no classifier: give num_labels.")
+        return {**arguments, "num_labels": len(tensors["output_weights"])}

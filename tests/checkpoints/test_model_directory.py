@@ -1,0 +1,130 @@
+"""Model directories: what is written is read back, and what does not fit is told."""
+
+import json
+
+import numpy as np
+import pytest
+
+from albert_tf.errors import UserError
+from albert_tf.models.albert import AlbertModel
+from albert_tf.models.pretraining import AlbertForPreTraining
+from albert_tf.models.sequence_classification import AlbertForSequenceClassification
+
+
+class FakeTokenizer:
+    def save(self, directory):
+        (directory / "tokenizer_config.json").write_text("{}")
+
+
+@pytest.fixture
+def pretrained(tiny_config, tmp_path):
+    model = AlbertForPreTraining(tiny_config())
+    model.save_pretrained(tmp_path)
+    return model
+
+
+@pytest.fixture
+def classifier(tiny_config, tmp_path):
+    model = AlbertForSequenceClassification(
+        tiny_config(), num_labels=3, classifier_dropout_prob=0.2
+    )
+    model.save_pretrained(tmp_path)
+    return model
+
+
+def assert_same_weights(model, other, names):
+    variables, others = model.official_variables(), other.official_variables()
+    for name in names:
+        np.testing.assert_array_equal(variables[name], others[name])
+
+
+def test_round_trip(pretrained, tmp_path, tiny_features):
+    loaded = AlbertForPreTraining.from_pretrained(tmp_path)
+    assert loaded.config == pretrained.config
+    assert_same_weights(loaded, pretrained, pretrained.official_variables())
+    assert len(loaded.load_report.loaded) == 32
+    np.testing.assert_array_equal(
+        loaded(tiny_features)["masked_lm_logits"],
+        pretrained(tiny_features)["masked_lm_logits"],
+    )
+
+
+def test_head_arguments_are_kept(classifier, tmp_path):
+    loaded = AlbertForSequenceClassification.from_pretrained(tmp_path)
+    assert (loaded.num_labels, loaded.classifier_dropout_prob) == (3, 0.2)
+    assert_same_weights(loaded, classifier, classifier.official_variables())
+
+
+def test_files(tiny_config, tmp_path):
+    AlbertModel(tiny_config()).save_pretrained(
+        tmp_path, tokenizer=FakeTokenizer(), training_info={"steps": 5}
+    )
+    assert {path.name for path in tmp_path.iterdir()} == {
+        "albert_config.json",
+        "head.json",
+        "model.weights.h5",
+        "tokenizer_config.json",
+        "training_info.json",
+    }
+    assert json.loads((tmp_path / "training_info.json").read_text()) == {"steps": 5}
+
+
+def test_new_head_is_reported(pretrained, tmp_path):
+    model = AlbertForSequenceClassification.from_pretrained(tmp_path, num_labels=4)
+    report = model.load_report
+    assert len(report.loaded) == 25
+    assert report.missing == ("output_weights", "output_bias")
+    assert all(name.startswith("cls/") for name in report.unexpected)
+    assert "new in the model: output_weights, output_bias" in str(report)
+    assert_same_weights(model, pretrained, report.loaded)
+
+
+def test_another_number_of_labels_replaces_the_head(classifier, tmp_path):
+    model = AlbertForSequenceClassification.from_pretrained(tmp_path, num_labels=2)
+    assert model.num_labels == 2
+    assert model.load_report.wrong_shape == ("output_weights", "output_bias")
+    assert_same_weights(model, classifier, model.load_report.loaded)
+
+
+def test_encoder_alone(classifier, tmp_path):
+    model = AlbertModel.from_pretrained(tmp_path)
+    assert model.load_report.unexpected == ("output_weights", "output_bias")
+    assert_same_weights(model, classifier, model.official_variables())
+
+
+def test_labels_must_be_known(pretrained, tmp_path):
+    with pytest.raises(UserError, match="has no classifier: give num_labels"):
+        AlbertForSequenceClassification.from_pretrained(tmp_path)
+
+
+def test_pretraining_heads_must_be_there(classifier, tmp_path):
+    with pytest.raises(UserError, match="lacks cls/predictions/transform"):
+        AlbertForPreTraining.from_pretrained(tmp_path)
+    model = AlbertForPreTraining.from_pretrained(tmp_path, allow_missing=["cls/"])
+    assert len(model.load_report.missing) == 7
+
+
+def test_changed_config_is_refused(pretrained, tmp_path):
+    config = json.loads((tmp_path / "albert_config.json").read_text())
+    config["intermediate_size"] += 1
+    (tmp_path / "albert_config.json").write_text(json.dumps(config))
+    with pytest.raises(UserError, match="damaged or does not fit albert_config.json"):
+        AlbertForPreTraining.from_pretrained(tmp_path)
+
+
+def test_damaged_weights_are_refused(pretrained, tmp_path):
+    weights = tmp_path / "model.weights.h5"
+    weights.write_bytes(weights.read_bytes()[:1000])
+    with pytest.raises(UserError, match=r"model\.weights\.h5 is damaged"):
+        AlbertForPreTraining.from_pretrained(tmp_path)
+
+
+def test_unknown_model_class(pretrained, tmp_path):
+    (tmp_path / "head.json").write_text('{"model": "AlbertConfig"}')
+    with pytest.raises(UserError, match="names the model 'AlbertConfig'"):
+        AlbertForPreTraining.from_pretrained(tmp_path)
+
+
+def test_no_checkpoint(tmp_path):
+    with pytest.raises(UserError, match="holds no checkpoint"):
+        AlbertModel.from_pretrained(tmp_path)

@@ -1,0 +1,144 @@
+"""The configuration: strict, complete, and equal to the released sizes."""
+
+import dataclasses
+import json
+
+import pytest
+
+from albert_tf.config import RELEASED_SIZES
+from albert_tf.config import AlbertConfig
+from albert_tf.errors import UserError
+
+OFFICIAL = {
+    "attention_probs_dropout_prob": 0,
+    "hidden_act": "gelu",
+    "hidden_dropout_prob": 0,
+    "embedding_size": 128,
+    "hidden_size": 768,
+    "initializer_range": 0.02,
+    "intermediate_size": 3072,
+    "max_position_embeddings": 512,
+    "num_attention_heads": 12,
+    "num_hidden_layers": 12,
+    "num_hidden_groups": 1,
+    "net_structure_type": 0,
+    "gap_size": 0,
+    "num_memory_blocks": 0,
+    "inner_group_num": 1,
+    "down_scale_factor": 1,
+    "type_vocab_size": 2,
+    "vocab_size": 30000,
+}
+
+
+def test_released_file_is_the_released_size(tmp_path):
+    path = tmp_path / "albert_config.json"
+    path.write_text(json.dumps(OFFICIAL))
+    assert AlbertConfig.from_json_file(path) == AlbertConfig.released("base_v2")
+
+
+@pytest.mark.parametrize(
+    ("name", "heads", "act", "dropout", "initializer_range"),
+    [
+        ("base_v1", 12, "gelu", 0.1, 0.02),
+        ("xlarge_v2", 16, "gelu", 0, 0.02),
+        ("xxlarge_v1", 64, "gelu", 0, 0.02),
+        ("xlarge_zh", 16, "relu", 0, 0.014),
+        ("xxlarge_zh", 16, "relu", 0, 0.01),
+    ],
+)
+def test_traps_of_the_size_table(name, heads, act, dropout, initializer_range):
+    config = AlbertConfig.released(name)
+    assert config.num_attention_heads == heads
+    assert config.hidden_act == act
+    assert config.hidden_dropout_prob == dropout
+    assert config.attention_probs_dropout_prob == dropout
+    assert config.initializer_range == initializer_range
+
+
+def test_files_hold_the_table(project):
+    folder = project / "configs" / "albert"
+    assert {path.stem for path in folder.glob("*.json")} == set(RELEASED_SIZES)
+    for name in RELEASED_SIZES:
+        config = AlbertConfig.from_json_file(folder / f"{name}.json")
+        assert config == AlbertConfig.released(name)
+
+
+def test_round_trip(tmp_path):
+    config = AlbertConfig.released("large_zh", parameter_sharing="ffn")
+    config.to_json_file(tmp_path / "a.json")
+    assert AlbertConfig.from_json_file(tmp_path / "a.json") == config
+    assert AlbertConfig.from_dict(config.to_dict()) == config
+
+
+def test_official_code_can_read_what_is_written(tmp_path):
+    AlbertConfig.released("base_v2").to_json_file(tmp_path / "a.json")
+    assert set(json.loads((tmp_path / "a.json").read_text())) <= set(OFFICIAL)
+
+
+def test_released_takes_changes():
+    assert AlbertConfig.released("base_v2", num_hidden_layers=6).num_hidden_layers == 6
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"hiden_size": 768}, "unknown key 'hiden_size'"),
+        ({"vocab_size": None}, "vocab_size must be a positive integer"),
+        ({"num_attention_heads": 7}, "multiple of num_attention_heads"),
+        ({"num_hidden_groups": 13}, "num_hidden_groups .13. must be at most"),
+        ({"hidden_act": "swish"}, "hidden_act must be one of gelu"),
+        ({"hidden_dropout_prob": 1.0}, "hidden_dropout_prob must be in"),
+        ({"initializer_range": "x"}, "initializer_range must be"),
+        ({"parameter_sharing": "some"}, "parameter_sharing must be one of all"),
+        ({"num_hidden_layers": 0}, "num_hidden_layers must be a positive integer"),
+        ({"hidden_size": True}, "hidden_size must be a positive integer"),
+    ],
+)
+def test_bad_values_are_named(change, message, tmp_path):
+    path = tmp_path / "albert_config.json"
+    path.write_text(json.dumps({**OFFICIAL, **change}))
+    with pytest.raises(UserError, match=message) as error:
+        AlbertConfig.from_json_file(path)
+    assert str(path) in str(error.value)
+
+
+def test_vocabulary_is_required():
+    with pytest.raises(UserError, match="lacks the key 'vocab_size'"):
+        AlbertConfig.from_dict({"hidden_size": 768})
+
+
+@pytest.mark.parametrize("text", ["{", "[]"])
+def test_files_that_are_no_json_object(text, tmp_path):
+    (tmp_path / "a.json").write_text(text)
+    with pytest.raises(UserError, match=r"a\.json"):
+        AlbertConfig.from_json_file(tmp_path / "a.json")
+    with pytest.raises(UserError, match="cannot be read"):
+        AlbertConfig.from_json_file(tmp_path / "b.json")
+
+
+def test_unknown_size():
+    with pytest.raises(UserError, match="released size must be one of base_v1"):
+        AlbertConfig.released("base")
+
+
+@pytest.mark.parametrize("layers", [12, 24])
+def test_groups_are_contiguous(layers):
+    for groups in range(1, layers + 1):
+        config = AlbertConfig(30, num_hidden_layers=layers, num_hidden_groups=groups)
+        found = [config.group_of_layer(layer) for layer in range(layers)]
+        assert found == sorted(found)
+        assert set(found) == set(range(groups))
+        assert found == [int(i / layers * groups) for i in range(layers)]
+
+
+def test_groups_do_not_round():
+    # The official float arithmetic gives 14 here.
+    config = AlbertConfig(30, num_hidden_layers=22, num_hidden_groups=22)
+    assert config.group_of_layer(15) == 15
+    assert int(15 / 22 * 22) == 14
+
+
+def test_frozen():
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        AlbertConfig(30).vocab_size = 1
