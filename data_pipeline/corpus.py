@@ -1,0 +1,222 @@
+"""Reads documents from text files, as a stream, a share of the corpus at a time.
+
+A corpus is a list of files. Formats:
+
+* lines: the official one. A sentence a line, a blank line between documents.
+* paragraphs: a paragraph a line, a blank line between documents; sentences are
+  split here.
+* jsonl: one JSON object a line, one document each, in its text field; sentences
+  are split here.
+
+Any of them may be compressed (`.gz`). The end of a file ends a document. Share k
+of n holds the documents that start in the k-th of n equal parts of all bytes; a
+compressed file cannot be entered in the middle and belongs to one share whole.
+"""
+
+import collections
+import gzip
+import json
+
+import tensorflow as tf
+
+from albert_tf.errors import UserError
+from data_pipeline.sentences import split_sentences
+
+FORMATS = ["auto", "lines", "paragraphs", "jsonl"]
+MAX_SEGMENT_BYTES = 8192
+_BLOCK_BYTES = 2**20
+_MAX_LINE_BYTES = {"lines": 2**20, "paragraphs": 2**20, "jsonl": 2**26}
+# A longer document is cut, so that memory does not depend on the corpus.
+_MAX_DOCUMENT_CHARACTERS = 2**22
+
+File = collections.namedtuple("File", "path size")
+Document = collections.namedtuple("Document", "segments key")
+
+
+def find_files(patterns):
+    """Resolves a comma list of file names, globs and directories.
+
+    Returns:
+        A list of `File(path, size)`, in the order of the patterns, each sorted.
+
+    Raises:
+        UserError: a pattern matches no file, or all files are empty.
+    """
+    files = []
+    for pattern in filter(None, (p.strip() for p in patterns.split(","))):
+        if tf.io.gfile.isdir(pattern):
+            pattern = tf.io.gfile.join(pattern, "*")
+        paths = sorted(p for p in tf.io.gfile.glob(pattern) if not tf.io.gfile.isdir(p))
+        if not paths:
+            raise UserError(f"No input file matches {pattern!r}.")
+        files.extend(File(path, tf.io.gfile.stat(path).length) for path in paths)
+    if not sum(file.size for file in files):
+        raise UserError(f"The input {patterns!r} is empty: there is no text to read.")
+    return files
+
+
+class Reader:
+    """Streams the documents of a corpus.
+
+    Args:
+        files: list of `File`, from `find_files`.
+        input_format: one of `FORMATS`; "auto" takes `.jsonl` and `.json` for JSON
+            lines and everything else for lines.
+        text_field: the field of a JSON line that holds the text.
+
+    Attributes:
+        bytes_read: how far `documents` has come, in bytes of the files.
+        counts: a Counter of what had to be repaired or left out.
+    """
+
+    def __init__(self, files, input_format="auto", text_field="text"):
+        self._files = files
+        self._input_format = input_format
+        self._text_field = text_field
+        self.bytes_read = 0
+        self.counts = collections.Counter()
+
+    def documents(self, share, num_shares):
+        """Yields `Document(segments, key)`: list of str, and a str that names it.
+
+        The key depends on the document's place in the corpus alone.
+        """
+        total = sum(file.size for file in self._files)
+        first = total * share // num_shares
+        last = total * (share + 1) // num_shares
+        base = 0
+        for number, file in enumerate(self._files):
+            low, high = max(0, first - base), min(file.size, last - base)
+            base += file.size
+            if low >= high:
+                continue
+            if file.path.endswith(".gz"):
+                low, high = (0, float("inf")) if low == 0 else (0, 0)
+            before = self.bytes_read
+            yield from self._file_documents(number, file, low, high)
+            self.bytes_read = before + min(high, file.size) - low
+
+    def _file_documents(self, number, file, low, high):
+        input_format = self._format_of(file.path)
+        lines = self._lines(file.path, low, input_format)
+        if input_format == "jsonl":
+            documents = self._json_documents(lines, high)
+        else:
+            documents = self._text_documents(lines, low, high, input_format)
+        for position, segments in documents:
+            if segments:
+                yield Document(segments, f"{number}:{position}")
+
+    def _format_of(self, path):
+        if self._input_format != "auto":
+            return self._input_format
+        name = path.removesuffix(".gz")
+        return "jsonl" if name.endswith((".jsonl", ".json")) else "lines"
+
+    def _json_documents(self, lines, high):
+        for position, line in lines:
+            if position >= high:
+                return
+            if not line.strip():
+                continue
+            try:
+                text = json.loads(line)[self._text_field]
+            except (ValueError, KeyError, TypeError):
+                text = None
+            if not isinstance(text, str):
+                self.counts["json lines without the text field"] += 1
+                continue
+            paragraphs = filter(str.strip, text.split("\n"))
+            segments = [s for p in paragraphs for s in split_sentences(p)]
+            yield position, [part for s in segments for part in self._cut(s)]
+
+    def _text_documents(self, lines, low, high, input_format):
+        """A document belongs to the share in which the blank line before it starts."""
+        split = split_sentences if input_format == "paragraphs" else _as_one
+        position, segments, characters = 0, [], 0
+        skipping = low > 0
+        for line_position, line in lines:
+            text = line.strip()
+            if text and skipping:
+                continue
+            if text:
+                segments += [part for s in split(text) for part in self._cut(s)]
+                characters += len(text)
+            if not text or characters > _MAX_DOCUMENT_CHARACTERS:
+                yield position, segments
+                position, segments, characters = line_position, [], 0
+                skipping = False
+            if not text and line_position >= high:
+                return
+        yield position, segments
+
+    def _cut(self, segment):
+        """Cuts a segment that is too long for a sentence, at spaces if it can."""
+        if len(segment) <= MAX_SEGMENT_BYTES // 4:
+            return [segment]
+        data = segment.encode("utf-8")
+        if len(data) <= MAX_SEGMENT_BYTES:
+            return [segment]
+        self.counts["segments cut because they are very long"] += 1
+        parts = []
+        while data:
+            end = _cut_point(data, MAX_SEGMENT_BYTES)
+            parts.append(data[:end].decode("utf-8").strip())
+            data = data[end:]
+        return [part for part in parts if part]
+
+    def _lines(self, path, start, input_format):
+        """Yields the position and the text of every line that starts from `start`."""
+        limit = _MAX_LINE_BYTES[input_format]
+        position = max(0, start - 1)
+        tail = b""
+        with _open(path, position) as stream:
+            while block := stream.read(_BLOCK_BYTES):
+                self.bytes_read += len(block)
+                lines = (tail + block).split(b"\n")
+                tail = lines.pop()
+                for line in lines:
+                    if position >= start:
+                        yield position, self._decode(line, position)
+                    position += len(line) + 1
+                if len(tail) > limit:
+                    end = _cut_point(tail, limit)
+                    if position >= start:
+                        yield position, self._decode(tail[:end], position)
+                    position += end
+                    tail = tail[end:]
+        if tail and position >= start:
+            yield position, self._decode(tail, position)
+
+    def _decode(self, line, position):
+        try:
+            text = line.decode("utf-8")
+        except UnicodeDecodeError:
+            self.counts["lines with invalid UTF-8"] += 1
+            text = line.decode("utf-8", "replace")
+        return text.removeprefix("\ufeff") if position == 0 else text
+
+
+def _open(path, position):
+    if path.endswith(".gz"):
+        return gzip.GzipFile(fileobj=tf.io.gfile.GFile(path, "rb"))
+    stream = tf.io.gfile.GFile(path, "rb")
+    stream.seek(position)
+    return stream
+
+
+def _as_one(text):
+    return [text]
+
+
+def _cut_point(data, limit):
+    """Where to cut: after the last space within `limit`, or between characters."""
+    if len(data) <= limit:
+        return len(data)
+    space = data.rfind(b" ", 1, limit)
+    if space > 0:
+        return space + 1
+    end = limit
+    while end > limit - 4 and data[end] & 0xC0 == 0x80:
+        end -= 1
+    return end

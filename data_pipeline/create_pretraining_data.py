@@ -1,0 +1,199 @@
+"""Turns text into TFRecord files for pretraining.
+
+  python -m data_pipeline.create_pretraining_data --input_file='corpus/*.txt' \\
+      --output_file=data/train.tfrecord --num_shards=16 \\
+      --spm_model_file=vocab/my_corpus.model
+
+The output depends on the input, the flags and the seed only, not on --workers. A
+run that was interrupted goes on where it stopped, a shard at a time, when it is
+started again with the same flags. `dataset_info.json` beside the shards says what
+they hold.
+"""
+
+import collections
+import dataclasses
+import hashlib
+import json
+import os
+
+import tensorflow as tf
+from absl import logging
+
+from albert_tf import command_line
+from albert_tf.errors import UserError
+from data_pipeline import corpus
+from data_pipeline import dataset_info
+from data_pipeline import workers
+from data_pipeline.options import Options
+from data_pipeline.options import check
+
+_IGNORED = ("input_file_mode", "parallel")
+
+
+def create_pretraining_data(options):
+    """Makes the data set that `options` describe.
+
+    Args:
+        options: an `Options`.
+
+    Returns:
+        A dict of split ("train", perhaps "held_out") to a dict of counts.
+
+    Raises:
+        UserError: see `find_files`, `check` and `load_tokenizer`; the directory
+            holds another data set; or no sequence came out.
+    """
+    check(options)
+    files = corpus.find_files(options.input_file)
+    options.masking_options()  # A bad vocabulary is reported before any work.
+    paths = shard_paths(options)
+    directories = {split: _directory(paths[split]) for split in paths}
+    done = _Done(directories["train"], _digest(options, files))
+    for directory in directories.values():
+        tf.io.gfile.makedirs(directory)
+    waiting = [k for k in range(len(paths["train"])) if done.counts(k) is None]
+    workers.write_shards(options, files, paths, waiting, done.mark)
+    totals = _totals(done, paths)
+    if not totals["train"]["sequences"]:
+        done.forget()
+        for path in (path for split_paths in paths.values() for path in split_paths):
+            tf.io.gfile.remove(path)
+        raise UserError(f"{options.input_file} holds no text to make sequences of.")
+    for split, directory in directories.items():
+        if totals[split]["sequences"]:
+            dataset_info.write(directory, options, totals[split], paths[split])
+    done.forget()
+    _summarize(totals, paths, done)
+    return totals
+
+
+def shard_paths(options):
+    """Returns dict of split to the list of its files' paths."""
+    names = [name.strip() for name in options.output_file.split(",") if name.strip()]
+    if len(names) > 1 and options.num_shards not in (1, len(names)):
+        raise UserError(
+            f"--output_file names {len(names)} files but --num_shards is "
+            f"{options.num_shards}; pass one of the two."
+        )
+    if len(names) == 1 and options.num_shards > 1:
+        stem, extension = os.path.splitext(names[0])
+        count = options.num_shards
+        names = [f"{stem}-{k:05d}-of-{count:05d}{extension}" for k in range(count)]
+    paths = {"train": names}
+    if options.held_out_fraction:
+        paths["held_out"] = [
+            os.path.join(os.path.dirname(name), "held_out", os.path.basename(name))
+            for name in names
+        ]
+    return paths
+
+
+def _directory(paths):
+    directories = {os.path.dirname(path) for path in paths}
+    if len(directories) > 1:
+        raise UserError(
+            "--output_file names files in several directories; a data set lies in one."
+        )
+    return directories.pop() or "."
+
+
+def _digest(options, files):
+    """Names what a shard depends on, so that shards of another run are not taken."""
+    values = dataclasses.asdict(options)
+    del values["workers"]
+    values["files"] = [tuple(file) for file in files]
+    values["tokenizer"] = options.tokenizer.fingerprint()
+    return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
+
+
+class _Done:
+    """Remembers, in a file a shard, which shards are finished and their counts."""
+
+    def __init__(self, directory, digest):
+        self._directory = os.path.join(directory, ".unfinished")
+        self._digest = digest
+        if tf.io.gfile.exists(os.path.join(directory, dataset_info.NAME)):
+            raise UserError(
+                f"{directory} already holds a data set; delete it or choose another "
+                f"directory."
+            )
+        if tf.io.gfile.exists(self._directory):
+            self._check()
+        else:
+            tf.io.gfile.makedirs(self._directory)
+
+    def _path(self, shard):
+        return os.path.join(self._directory, f"{shard}.json")
+
+    def _check(self):
+        for name in tf.io.gfile.listdir(self._directory):
+            if self._read(os.path.join(self._directory, name))["of"] != self._digest:
+                raise UserError(
+                    f"{os.path.dirname(self._directory)} holds shards made with other "
+                    f"input or flags; delete them and {self._directory}, or choose "
+                    f"another directory."
+                )
+
+    def _read(self, path):
+        with tf.io.gfile.GFile(path) as file:
+            return json.loads(file.read())
+
+    def counts(self, shard):
+        """Returns the counts of a finished shard, or None."""
+        path = self._path(shard)
+        return self._read(path)["counts"] if tf.io.gfile.exists(path) else None
+
+    def mark(self, shard, counts):
+        """Remembers that a shard is finished."""
+        temporary = os.path.join(os.path.dirname(self._directory), ".mark.incomplete")
+        with tf.io.gfile.GFile(temporary, "w") as file:
+            file.write(json.dumps({"of": self._digest, "counts": counts}))
+        tf.io.gfile.rename(temporary, self._path(shard), overwrite=True)
+
+    def forget(self):
+        """Removes the memory: the data set is finished."""
+        tf.io.gfile.rmtree(self._directory)
+
+
+def _totals(done, paths):
+    totals = {split: collections.Counter() for split in paths}
+    for shard in range(len(paths["train"])):
+        counts = done.counts(shard)
+        for split, total in totals.items():
+            total.update(counts[split])
+            total["empty shards"] += not counts[split].get("sequences")
+    return totals
+
+
+def _summarize(totals, paths, done):
+    for split, counts in totals.items():
+        logging.info(
+            "%s: %d sequences, %d tokens, from %d documents, in %d files",
+            split,
+            counts["sequences"],
+            counts["tokens"],
+            counts["documents"],
+            len(paths[split]),
+        )
+        if counts["pairs cut from one sentence"] > counts["sequences"] / 2:
+            logging.warning(
+                "%s: most pairs were cut from a single sentence, so that their order "
+                "is easy to tell; are there really a sentence a line and several "
+                "sentences a document?",
+                split,
+            )
+        if counts["empty shards"]:
+            logging.warning(
+                "%s: %d of %d files are empty; there is too little text for so many",
+                split,
+                counts["empty shards"],
+                len(paths[split]),
+            )
+
+
+def main():
+    command_line.run(Options, create_pretraining_data, ignored=_IGNORED)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,90 @@
+"""dataset_info.json: what a directory of shards holds."""
+
+import json
+import os
+
+import tensorflow as tf
+
+from albert_tf.errors import UserError
+
+NAME = "dataset_info.json"
+SCHEMA_VERSION = 1
+_RESULTS = ("documents", "sentences", "sequences", "tokens")
+
+
+def write(directory, options, counts, paths):
+    """Writes the description of a finished data set.
+
+    Args:
+        directory: where the shards lie.
+        options: the `Options` of create_pretraining_data.
+        counts: dict of the counts of all shards together.
+        paths: list of the shards' paths.
+    """
+    tokenizer = options.tokenizer
+    masking = options.masking_options()
+    sequences = counts["sequences"]
+    info = {
+        "schema_version": SCHEMA_VERSION,
+        "kind": options.masking,
+        "max_seq_length": options.max_seq_length,
+        "max_predictions_per_seq": masking.num_predictions,
+        "sentence_objective": options.objective,
+        "masking": {
+            "masked_lm_prob": masking.masked_lm_prob,
+            "ngram": masking.ngram,
+            "favor_shorter_ngram": masking.favor_shorter_ngram,
+            "do_whole_word_mask": masking.do_whole_word_mask,
+            "do_permutation": masking.do_permutation,
+        },
+        "tokenizer": {
+            "kind": tokenizer.kind,
+            "fingerprint": tokenizer.fingerprint(),
+            "vocab_size": tokenizer.vocab_size,
+            "do_lower_case": tokenizer.do_lower_case,
+        },
+        "random_seed": options.random_seed,
+        "dupe_factor": options.passes,
+        "counts": {
+            **{name: counts[name] for name in _RESULTS},
+            "fill_rate": round(
+                counts["tokens"] / (sequences * options.max_seq_length), 4
+            ),
+            "label_1_share": round(counts["label 1"] / sequences, 4),
+        },
+        "special_cases": {
+            name: count
+            for name, count in sorted(counts.items())
+            if name not in (*_RESULTS, "label 1")
+        },
+        "files": [os.path.basename(path) for path in paths],
+    }
+    path = os.path.join(directory, NAME)
+    temporary = f"{path}.incomplete"
+    with tf.io.gfile.GFile(temporary, "w") as file:
+        file.write(json.dumps(info, indent=2, ensure_ascii=False) + "\n")
+    tf.io.gfile.rename(temporary, path, overwrite=True)
+
+
+def read(directory):
+    """Returns the description of the data set in `directory`, or None.
+
+    Raises:
+        UserError: it is no valid description.
+    """
+    path = os.path.join(directory, NAME)
+    if not tf.io.gfile.exists(path):
+        return None
+    with tf.io.gfile.GFile(path) as file:
+        text = file.read()
+    try:
+        info = json.loads(text)
+        version = info["schema_version"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise UserError(f"{path} is not a description of a data set.") from error
+    if version != SCHEMA_VERSION:
+        raise UserError(
+            f"{path} has schema version {version}, expected {SCHEMA_VERSION}: make "
+            f"the data set again."
+        )
+    return info

@@ -1,0 +1,175 @@
+"""tf.data for pretraining: shards to batches; dynamic data is masked here."""
+
+import os
+
+import tensorflow as tf
+from absl import logging
+
+from albert_tf.errors import UserError
+from data_pipeline import dataset_info
+from data_pipeline import records
+from data_pipeline.masking import MaskingOptions
+from data_pipeline.masking import mask_tokens
+from data_pipeline.seeds import derive_seed
+
+_OPEN_FILES = 16
+_SHUFFLE_BUFFER = 8192
+
+
+def pretraining_dataset(
+    input_file,
+    tokenizer,
+    batch_size,
+    max_seq_length,
+    max_predictions_per_seq,
+    seed,
+    training,
+    num_input_pipelines=1,
+    input_pipeline_id=0,
+):
+    """Reads the files of create_pretraining_data, or of the official script.
+
+    Args:
+        input_file: a comma list of TFRecord files and globs.
+        tokenizer: the model's tokenizer.
+        batch_size: sequences a batch, of this input pipeline.
+        max_seq_length: tokens T a sequence.
+        max_predictions_per_seq: predictions P a sequence.
+        seed: int; equal seeds give equal batches.
+        training: shuffle, repeat for ever and drop the last partial batch.
+        num_input_pipelines, input_pipeline_id: which share of the records to take.
+
+    Returns:
+        A `tf.data.Dataset` of dicts: int32 input_ids, input_mask, segment_ids
+        [batch, T], masked_lm_positions, masked_lm_ids [batch, P],
+        sentence_order_labels [batch]; float32 masked_lm_weights [batch, P]. Its
+        iterator can be checkpointed. Dynamic data gets a new mask in every epoch.
+
+    Raises:
+        UserError: no such file, or a data set that does not fit these arguments.
+    """
+    paths = _find(input_file)
+    info = _described(paths)
+    if info is None:
+        logging.warning(
+            "%s: no %s beside the files, so that nobody has checked that they fit the "
+            "tokenizer",
+            input_file,
+            dataset_info.NAME,
+        )
+    else:
+        _check(info, paths, tokenizer, max_seq_length, max_predictions_per_seq)
+    dataset = _records(paths, seed, training)
+    dataset = dataset.shard(num_input_pipelines, input_pipeline_id)
+    if training:
+        dataset = dataset.shuffle(_SHUFFLE_BUFFER, seed=seed).repeat()
+    dataset = dataset.batch(batch_size, drop_remainder=training)
+    if info is not None and info["kind"] == "dynamic":
+        dataset = _mask(
+            dataset,
+            _masking_options(info, tokenizer, max_predictions_per_seq),
+            max_seq_length,
+            derive_seed(seed, "mask", input_pipeline_id),
+        )
+    else:
+        dataset = dataset.map(
+            lambda batch: records.parse_static(
+                batch, max_seq_length, max_predictions_per_seq
+            ),
+            num_parallel_calls=tf.data.AUTOTUNE,
+        )
+    return dataset.prefetch(4)
+
+
+def _find(input_file):
+    paths = []
+    for pattern in filter(None, (p.strip() for p in input_file.split(","))):
+        found = sorted(tf.io.gfile.glob(pattern))
+        if not found:
+            raise UserError(f"No pretraining data matches {pattern!r}.")
+        paths.extend(found)
+    return paths
+
+
+def _described(paths):
+    """The description that all directories share; None for files without one."""
+    infos = [dataset_info.read(d) for d in sorted({os.path.dirname(p) for p in paths})]
+    if any(info is None for info in infos):
+        return None
+    for info in infos[1:]:
+        for name in ("kind", "max_seq_length", "masking", "sentence_objective"):
+            if info[name] != infos[0][name]:
+                raise UserError(
+                    f"The input files belong to data sets that differ in {name}: "
+                    f"{infos[0][name]} and {info[name]}."
+                )
+    return infos[0]
+
+
+def _check(info, paths, tokenizer, max_seq_length, max_predictions_per_seq):
+    where = os.path.dirname(paths[0]) or "."
+    if info["tokenizer"]["fingerprint"] != tokenizer.fingerprint():
+        raise UserError(
+            f"The data set in {where} was made with another tokenizer "
+            f"({info['tokenizer']['kind']}, {info['tokenizer']['vocab_size']} pieces, "
+            f"do_lower_case={info['tokenizer']['do_lower_case']}) than the model's "
+            f"({tokenizer.kind}, {tokenizer.vocab_size} pieces, "
+            f"do_lower_case={tokenizer.do_lower_case}); make it again with the model's."
+        )
+    for name, wanted in (
+        ("max_seq_length", max_seq_length),
+        ("max_predictions_per_seq", max_predictions_per_seq),
+    ):
+        # Dynamic records are not padded and not masked yet.
+        fits = wanted == info[name]
+        if info["kind"] == "dynamic":
+            fits = name == "max_predictions_per_seq" or wanted >= info[name]
+        if not fits:
+            raise UserError(
+                f"The data set in {where} has {name}={info[name]}, training asks for "
+                f"{wanted}; pass --{name}={info[name]} or make the data set again."
+            )
+
+
+def _masking_options(info, tokenizer, max_predictions_per_seq):
+    masking = info["masking"]
+    passes = 2 if masking["do_permutation"] else 1
+    return MaskingOptions(
+        vocab_size=tokenizer.vocab_size,
+        mask_id=tokenizer.mask_id,
+        cls_id=tokenizer.cls_id,
+        sep_id=tokenizer.sep_id,
+        pad_id=tokenizer.pad_id,
+        max_predictions_per_seq=max_predictions_per_seq // passes,
+        **masking,
+    )
+
+
+def _records(paths, seed, training):
+    """Serialized records; in training the files come in a new order each epoch."""
+    files = tf.data.Dataset.from_tensor_slices(paths)
+    if training:
+        files = files.shuffle(len(paths), seed=seed)
+    return files.interleave(
+        tf.data.TFRecordDataset,
+        cycle_length=min(len(paths), _OPEN_FILES),
+        num_parallel_calls=tf.data.AUTOTUNE,
+        deterministic=True,
+    )
+
+
+def _mask(dataset, options, max_seq_length, seed):
+    """Masks each batch by its number, which goes on counting from epoch to epoch."""
+
+    def parse_and_mask(number, batch):
+        features = records.parse_dynamic(batch, max_seq_length, options.pad_id)
+        first, second = seed
+        batch_seed = tf.stack(
+            [tf.cast(first, tf.int64), tf.cast(second, tf.int64) ^ number]
+        )
+        masked = mask_tokens(
+            features["input_ids"], features.pop("word_starts"), options, batch_seed
+        )
+        return {**features, **masked}
+
+    return dataset.enumerate().map(parse_and_mask, num_parallel_calls=tf.data.AUTOTUNE)

@@ -1,0 +1,200 @@
+"""Documents to pairs of segments: pure functions of the text and a seed.
+
+An instance is a row of five integers, (a_start, a_end, b_start, b_end, label): two
+ranges of one long array of token ids, because every segment A or B, truncated or
+not, is a run of consecutive tokens of one document. So instances can be paired and
+shuffled by the hundred thousand before any token is copied.
+
+Source: create_pretraining_data.py of google-research/albert and section 3.1 of the
+paper; the objectives differ only in how a chunk of sentences becomes a pair.
+"""
+
+import bisect
+import collections
+import dataclasses
+import random
+
+import numpy as np
+
+OBJECTIVES = ["sop", "nsp", "none"]
+
+
+@dataclasses.dataclass(frozen=True)
+class PairingOptions:
+    """How documents are cut into instances.
+
+    Attributes:
+        max_seq_length: tokens of an instance at most, special ones included.
+        short_seq_prob: share of documents that are cut shorter, to a random length.
+        sentence_objective: "sop", "nsp" or "none" (one run of full sentences).
+        official_sop: pair a chunk of one sentence with a random document, label 1,
+            as the official code does, instead of splitting it between two words.
+    """
+
+    max_seq_length: int
+    short_seq_prob: float
+    sentence_objective: str
+    official_sop: bool
+
+
+@dataclasses.dataclass(frozen=True)
+class Window:
+    """A stretch of the corpus, tokenized.
+
+    Attributes:
+        ids: int32 array, the tokens of all documents in a row.
+        word_starts: bool array, whether each token starts a word.
+        segments: list of int, where each segment starts in `ids`, and its end.
+        documents: list of int, where each document starts in `segments`, and its end.
+    """
+
+    ids: np.ndarray
+    word_starts: np.ndarray
+    segments: list
+    documents: list
+
+
+def make_instances(window, options, passes, seed):
+    """Cuts the documents of a window into instances, in random order.
+
+    Args:
+        window: a `Window`.
+        options: a `PairingOptions`.
+        passes: how often each document is cut, differently each time.
+        seed: int; equal seeds give equal instances.
+
+    Returns:
+        int32 array [instances, 5] and a Counter of what was special.
+    """
+    pairing = _Pairing(window, options, random.Random(seed))
+    add = pairing.add_pairs
+    if options.sentence_objective == "none":
+        add = pairing.add_full_sentences
+    for _ in range(passes):
+        for document in range(len(window.documents) - 1):
+            add(document)
+    rows = np.array(pairing.rows, np.int32).reshape(-1, 5)
+    order = np.random.default_rng(seed).permutation(len(rows))
+    return rows[order], pairing.counts
+
+
+class _Pairing:
+    def __init__(self, window, options, rng):
+        self._window = window
+        self._options = options
+        self._rng = rng
+        self._coin = rng.random
+        special = 2 if options.sentence_objective == "none" else 3
+        self._max_tokens = options.max_seq_length - special
+        self.rows = []
+        self.counts = collections.Counter()
+
+    def add_pairs(self, document):
+        """Chunks of about the target length, each split into A and B."""
+        segments = self._window.segments
+        first, last = self._window.documents[document : document + 2]
+        target = self._target_length()
+        while first < last:
+            end = bisect.bisect_left(segments, segments[first] + target, first + 1)
+            end = min(end, last)
+            first = self._add_pair(document, first, end, target)
+
+    def add_full_sentences(self, document):
+        """Runs of as many whole sentences as fit (RoBERTa, section 4.2)."""
+        segments = self._window.segments
+        first, last = self._window.documents[document : document + 2]
+        while first < last:
+            fits = segments[first] + self._target_length()
+            end = bisect.bisect_right(segments, fits, first + 1, last + 1) - 1
+            end = max(end, first + 1)
+            start, stop = segments[first], segments[end]
+            if stop - start > self._max_tokens:
+                start, stop = self._truncate(start, stop, self._max_tokens)
+            self.rows.append((start, stop, stop, stop, 0))
+            first = end
+
+    def _target_length(self):
+        if self._coin() < self._options.short_seq_prob:
+            return self._rng.randint(2, self._max_tokens)
+        return self._max_tokens
+
+    def _add_pair(self, document, first, end, target):
+        """Adds segments first..end as a pair; returns the first segment not used."""
+        segments = self._window.segments
+        options = self._options
+        if end - first == 1:
+            if options.official_sop or options.sentence_objective == "nsp":
+                return self._add_random_next(document, first, end, target)
+            self._add_split_segment(segments[first], segments[end])
+            return end
+        if options.sentence_objective == "nsp" and self._coin() < 0.5:
+            middle = self._rng.randint(first + 1, end - 1)
+            return self._add_random_next(document, first, middle, target)
+        middle = segments[self._rng.randint(first + 1, end - 1)]
+        swap = options.sentence_objective == "sop" and self._coin() < 0.5
+        self._add(segments[first], middle, middle, segments[end], swap)
+        return end
+
+    def _add_split_segment(self, start, end):
+        """A chunk of one sentence: A and B are its halves, cut between two words."""
+        middles = np.flatnonzero(self._window.word_starts[start + 1 : end])
+        if not len(middles):
+            self.counts["chunks of a single word"] += 1
+            return
+        self.counts["pairs cut from one sentence"] += 1
+        middle = start + 1 + int(middles[self._rng.randrange(len(middles))])
+        self._add(start, middle, middle, end, self._coin() < 0.5)
+
+    def _add_random_next(self, document, first, end, target):
+        """B comes from a random other document; label 1."""
+        window = self._window
+        for _ in range(10):
+            other = self._rng.randrange(len(window.documents) - 1)
+            if other != document:
+                break
+        other_first, other_last = window.documents[other : other + 2]
+        b_first = self._rng.randrange(other_first, other_last)
+        a_start, a_end = window.segments[first], window.segments[end]
+        b_start = window.segments[b_first]
+        wanted = b_start + target - (a_end - a_start)
+        b_last = bisect.bisect_left(window.segments, wanted, b_first + 1, other_last)
+        self.counts["pairs from two documents"] += 1
+        self._append(a_start, a_end, b_start, window.segments[b_last], 1)
+        return end
+
+    def _add(self, a_start, a_end, b_start, b_end, swap):
+        if swap:
+            self._append(b_start, b_end, a_start, a_end, 1)
+        else:
+            self._append(a_start, a_end, b_start, b_end, 0)
+
+    def _append(self, a_start, a_end, b_start, b_end, label):
+        total = a_end - a_start + b_end - b_start
+        if total > self._max_tokens:
+            a_length, b_length = truncated_lengths(
+                a_end - a_start, b_end - b_start, self._max_tokens
+            )
+            a_start, a_end = self._truncate(a_start, a_end, a_length)
+            b_start, b_end = self._truncate(b_start, b_end, b_length)
+        self.rows.append((a_start, a_end, b_start, b_end, label))
+
+    def _truncate(self, start, end, length):
+        """Drops tokens one by one, each from the front or the back by a fair coin."""
+        excess = end - start - length
+        if not excess:
+            return start, end
+        self.counts["tokens truncated"] += excess
+        front = self._rng.getrandbits(excess).bit_count()
+        return start + front, start + front + length
+
+
+def truncated_lengths(a_length, b_length, max_tokens):
+    """The lengths left by dropping tokens of the longer segment (B if equal)."""
+    shorter = min(a_length, b_length)
+    if a_length + b_length <= max_tokens:
+        return a_length, b_length
+    if 2 * shorter > max_tokens:
+        return (max_tokens + 1) // 2, max_tokens // 2
+    if a_length > b_length:
+        return max_tokens - shorter, shorter
+    return shorter, max_tokens - shorter

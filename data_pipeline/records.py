@@ -1,0 +1,166 @@
+"""The TFRecord schema: serializing batches of `tf.train.Example`, and parsing.
+
+Static records are the official ones (all lists padded to a fixed length):
+int64 input_ids, input_mask, segment_ids, token_boundary [S]; int64
+masked_lm_positions, masked_lm_ids, float masked_lm_weights [P]; int64
+next_sentence_labels [1], which holds the sentence-order label.
+
+Dynamic records are compact and unmasked: int64 input_ids, special tokens included,
+without padding; bytes word_starts [1], a bit a token, first token in the highest
+bit; int64 segment_b_start [1], the position of B's first token (the number of
+tokens where there is no B); int64 sentence_order_label [1].
+"""
+
+import numpy as np
+import tensorflow as tf
+
+_INT64_FIELD = b"\x1a"
+_FLOAT_FIELD = b"\x12"
+_BYTES_FIELD = b"\x0a"
+
+
+def serialize(features):
+    """Serializes a batch of `tf.train.Example`s.
+
+    The wire format is written directly, a batch at a time: building the protocol
+    buffers takes longer than all the rest of the pipeline.
+
+    Args:
+        features: dict of name to the values of n examples: an int array [n, k], a
+            float32 array [n, k], a list of n bytes, or a pair of an int array of
+            all values in a row and an int array [n] of lengths.
+
+    Returns:
+        A list of n bytes, features in order of their names.
+    """
+    columns = []
+    for name, values in sorted(features.items()):
+        field, payloads = _payloads(values)
+        key = _field(b"\x0a", name.encode())
+        columns.append([_entry(key, field, payload) for payload in payloads])
+    rows = zip(*columns, strict=True)
+    return [_field(b"\x0a", b"".join(row)) for row in rows]
+
+
+def _payloads(values):
+    """Returns the field of `tf.train.Feature` and each example's packed list."""
+    if isinstance(values, list):
+        return _BYTES_FIELD, values
+    if isinstance(values, tuple):
+        return _INT64_FIELD, _varints(*values)
+    if values.dtype == np.float32:
+        data = values.astype("<f4").tobytes()
+        width = 4 * values.shape[1]
+        return _FLOAT_FIELD, [data[i : i + width] for i in range(0, len(data), width)]
+    lengths = np.full(len(values), values.shape[1])
+    return _INT64_FIELD, _varints(values.reshape(-1), lengths)
+
+
+def _varints(values, lengths):
+    """Packs non-negative ints below 2**28 as varints, `lengths[i]` to example i."""
+    ends = np.cumsum(lengths)
+    if values.size and values.max() >= 128:
+        widths = 1 + (values >= 2**7) + (values >= 2**14) + (values >= 2**21)
+        value_ends = np.cumsum(widths)
+        packed = np.zeros(int(value_ends[-1]), np.uint8)
+        for byte in range(int(widths.max())):
+            has_byte = widths > byte
+            more = (widths[has_byte] > byte + 1).astype(np.uint8) << 7
+            digits = (values[has_byte] >> (7 * byte)) & 0x7F
+            packed[(value_ends - widths)[has_byte] + byte] = digits | more
+        ends = np.concatenate([[0], value_ends])[ends]
+    else:
+        packed = values.astype(np.uint8)
+    data = packed.tobytes()
+    ends = ends.tolist()
+    starts = [0, *ends[:-1]]
+    return [data[a:b] for a, b in zip(starts, ends, strict=True)]
+
+
+def _entry(key, field, payload):
+    feature = _field(field, _field(b"\x0a", payload))
+    return _field(b"\x0a", key + _field(b"\x12", feature))
+
+
+def _field(tag, data):
+    """A length-delimited field of the protocol-buffer wire format."""
+    length = len(data)
+    digits = bytearray()
+    while length >= 128:
+        digits.append(length & 127 | 128)
+        length >>= 7
+    digits.append(length)
+    return b"".join((tag, digits, data))
+
+
+def parse_static(serialized, max_seq_length, num_predictions):
+    """Parses a batch of static records.
+
+    Args:
+        serialized: string [B].
+        max_seq_length, num_predictions: int, the fixed lengths S and P.
+
+    Returns:
+        A dict of the features of `pretraining_dataset`.
+    """
+
+    def fixed(length, dtype=tf.int64):
+        return tf.io.FixedLenFeature([length], dtype)
+
+    parsed = tf.io.parse_example(
+        serialized,
+        {
+            "input_ids": fixed(max_seq_length),
+            "input_mask": fixed(max_seq_length),
+            "segment_ids": fixed(max_seq_length),
+            "masked_lm_positions": fixed(num_predictions),
+            "masked_lm_ids": fixed(num_predictions),
+            "masked_lm_weights": fixed(num_predictions, tf.float32),
+            "next_sentence_labels": fixed(1),
+        },
+    )
+    weights = parsed.pop("masked_lm_weights")
+    labels = parsed.pop("next_sentence_labels")[:, 0]
+    features = {name: tf.cast(values, tf.int32) for name, values in parsed.items()}
+    features["masked_lm_weights"] = weights
+    features["sentence_order_labels"] = tf.cast(labels, tf.int32)
+    return features
+
+
+def parse_dynamic(serialized, max_seq_length, pad_id):
+    """Parses a batch of dynamic records.
+
+    Args:
+        serialized: string [B].
+        max_seq_length: int, the length S to pad to.
+        pad_id: int, the id to pad with.
+
+    Returns:
+        A dict of int32 input_ids, input_mask, segment_ids and bool word_starts
+        [B, S], and int32 sentence_order_labels [B].
+    """
+    parsed = tf.io.parse_example(
+        serialized,
+        {
+            "input_ids": tf.io.RaggedFeature(tf.int64),
+            "word_starts": tf.io.FixedLenFeature([], tf.string),
+            "segment_b_start": tf.io.FixedLenFeature([], tf.int64),
+            "sentence_order_label": tf.io.FixedLenFeature([], tf.int64),
+        },
+    )
+    ragged = tf.cast(parsed["input_ids"], tf.int32)
+    positions = tf.range(max_seq_length)
+    real = positions < tf.cast(ragged.row_lengths(), tf.int32)[:, None]  # [B, S]
+    in_b = positions >= tf.cast(parsed["segment_b_start"], tf.int32)[:, None]
+    num_bytes = -(-max_seq_length // 8)
+    packed = tf.io.decode_raw(parsed["word_starts"], tf.uint8, fixed_length=num_bytes)
+    bits = tf.constant([128, 64, 32, 16, 8, 4, 2, 1], tf.uint8)
+    starts = tf.not_equal(packed[:, :, None] & bits, 0)  # [B, S / 8, 8]
+    starts = tf.reshape(starts, [-1, 8 * num_bytes])[:, :max_seq_length]  # [B, S]
+    return {
+        "input_ids": ragged.to_tensor(pad_id, shape=[None, max_seq_length]),
+        "input_mask": tf.cast(real, tf.int32),
+        "segment_ids": tf.cast(real & in_b, tf.int32),
+        "word_starts": starts,
+        "sentence_order_labels": tf.cast(parsed["sentence_order_label"], tf.int32),
+    }

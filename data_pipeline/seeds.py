@@ -1,0 +1,15 @@
+"""Seeds derived from names, so that nothing depends on the order of work."""
+
+import hashlib
+
+
+def derive_seed(*names):
+    """Returns two non-negative 31-bit ints that depend on all of `names`."""
+    digest = hashlib.blake2b(repr(names).encode(), digest_size=8).digest()
+    first, second = digest[:4], digest[4:]
+    return [int.from_bytes(half, "little") & 0x7FFFFFFF for half in (first, second)]
+
+
+def derive_fraction(*names):
+    """Returns a float in [0, 1) that depends on all of `names`."""
+    return derive_seed(*names)[0] / 2**31

@@ -1,0 +1,233 @@
+"""Writes one shard: its share of the corpus, from text to records.
+
+A shard depends on the input, the options and its number alone, so any process on
+any machine may write it.
+"""
+
+import collections
+import contextlib
+import functools
+
+import numpy as np
+import tensorflow as tf
+
+from albert_tf.errors import UserError
+from data_pipeline import corpus
+from data_pipeline import records
+from data_pipeline.instances import Window
+from data_pipeline.instances import make_instances
+from data_pipeline.masking import mask_tokens
+from data_pipeline.seeds import derive_fraction
+from data_pipeline.seeds import derive_seed
+
+# Instances are shuffled within a window of about a million tokens, which bounds
+# the memory of a worker.
+_WINDOW_CHARACTERS = 2**22
+_BATCH = 256
+
+
+def write_shard(options, files, shard, paths, report):
+    """Writes shard number `shard`, to temporary names first.
+
+    Args:
+        options: the `Options` of create_pretraining_data.
+        files: list of `corpus.File`.
+        shard: int, which share of the corpus to take.
+        paths: dict of split ("train", perhaps "held_out") to list of all paths.
+        report: called with (bytes read, tokens written) since its last call.
+
+    Returns:
+        A dict of split to a dict of counts.
+
+    Raises:
+        UserError: a file cannot be read or written.
+    """
+    reader = corpus.Reader(files, options.input_format, options.text_field)
+    splits = {
+        name: _Split(options, name, shard, split_paths[shard])
+        for name, split_paths in paths.items()
+    }
+    reported = 0
+    try:
+        for document in reader.documents(shard, len(paths["train"])):
+            split = splits[_split_of(document.key, options)]
+            if split.add(document.segments):
+                report(reader.bytes_read - reported, split.write_window())
+                reported = reader.bytes_read
+        for split in splits.values():
+            report(reader.bytes_read - reported, split.write_window())
+            reported = reader.bytes_read
+            split.close()
+    except (OSError, tf.errors.OpError) as error:
+        reason = getattr(error, "message", None) or str(error)
+        raise UserError(
+            f"Shard {shard} ({paths['train'][shard]}) cannot be made: {reason}"
+        ) from error
+    finally:
+        for split in splits.values():
+            split.discard()
+    splits["train"].counts.update(reader.counts)
+    return {name: dict(split.counts) for name, split in splits.items()}
+
+
+def _split_of(key, options):
+    held_out = derive_fraction(options.random_seed, "held out", key)
+    return "held_out" if held_out < options.held_out_fraction else "train"
+
+
+class _Split:
+    """The training or the held-out part of a shard."""
+
+    def __init__(self, options, name, shard, path):
+        self._options = options
+        self._tokenizer = options.tokenizer
+        self._word_starts = self._tokenizer.word_starts()
+        self._seed = (options.random_seed, name, shard)
+        self._passes = options.passes if name == "train" else 1
+        self._path = path
+        self._temporary = f"{path}.incomplete"
+        self._writer = tf.io.TFRecordWriter(self._temporary)
+        self._documents = []
+        self._characters = 0
+        self._windows = 0
+        self.counts = collections.Counter()
+
+    def add(self, segments):
+        """Takes a document; returns whether the window is full."""
+        self._documents.append(segments)
+        self._characters += sum(map(len, segments))
+        return self._characters >= _WINDOW_CHARACTERS
+
+    def write_window(self):
+        """Turns the documents taken so far into records; returns their tokens."""
+        window = self._tokenize()
+        self._documents = []
+        self._characters = 0
+        seed = (*self._seed, self._windows)
+        self._windows += 1
+        rows, counts = make_instances(
+            window,
+            self._options.pairing_options(),
+            self._passes,
+            derive_seed(*seed, "pairs")[0],
+        )
+        self.counts.update(counts)
+        before = self.counts["tokens"]
+        for start in range(0, len(rows), _BATCH):
+            batch = _assemble(window, rows[start : start + _BATCH], self._options)
+            self._count(batch)
+            for record in self._serialize(batch, derive_seed(*seed, "mask", start)):
+                self._writer.write(record)
+        return self.counts["tokens"] - before
+
+    def _tokenize(self):
+        segments = [segment for document in self._documents for segment in document]
+        ids, lengths = self._tokenizer.encode_flat(segments)
+        ends = np.concatenate([[0], np.cumsum(lengths)])
+        # Segments without tokens and documents without segments leave no trace.
+        segment_ends = np.flatnonzero(np.diff(ends)) + 1
+        sizes = np.fromiter(map(len, self._documents), np.int64, len(self._documents))
+        places = np.searchsorted(segment_ends, np.cumsum(sizes), side="right")
+        self.counts["documents"] += len(np.unique(places[places > 0]))
+        self.counts["sentences"] += len(segment_ends)
+        return Window(
+            ids=ids,
+            word_starts=self._word_starts[ids],
+            segments=[0, *ends[segment_ends].tolist()],
+            documents=np.unique(np.concatenate([[0], places])).tolist(),
+        )
+
+    def _count(self, batch):
+        self.counts["sequences"] += len(batch["lengths"])
+        self.counts["tokens"] += int(batch["lengths"].sum())
+        self.counts["label 1"] += int(batch["labels"].sum())
+
+    def _serialize(self, batch, seed):
+        if self._options.masking == "dynamic":
+            return records.serialize(_dynamic_features(batch))
+        masked = _masking_function(self._options)(
+            batch["input_ids"], batch["word_starts"], tf.constant(seed, tf.int32)
+        )
+        return records.serialize(
+            {
+                **{name: values.numpy() for name, values in masked.items()},
+                "input_mask": batch["real"],
+                "segment_ids": batch["segment_ids"],
+                "token_boundary": batch["word_starts"],
+                "next_sentence_labels": batch["labels"][:, None],
+            }
+        )
+
+    def close(self):
+        """Gives the finished file its name."""
+        self._writer.close()
+        self._writer = None
+        tf.io.gfile.rename(self._temporary, self._path, overwrite=True)
+
+    def discard(self):
+        """Removes the unfinished file, if there is one."""
+        if self._writer is None:
+            return
+        with contextlib.suppress(tf.errors.OpError):
+            self._writer.close()  # On a full disk; the first error is being reported.
+        tf.io.gfile.remove(self._temporary)
+
+
+def _assemble(window, rows, options):
+    """Lays out [CLS] A [SEP] B [SEP] for each row of a batch of instances."""
+    tokenizer = options.tokenizer
+    a_start, a_end, b_start, b_end, labels = rows.T
+    a_length = (a_end - a_start)[:, None]  # [B, 1]
+    b_length = (b_end - b_start)[:, None]
+    has_b = options.objective != "none"
+    lengths = a_length + b_length + (3 if has_b else 2)
+    position = np.arange(options.max_seq_length)[None, :]  # [1, S]
+    in_a = (position >= 1) & (position <= a_length)  # [B, S]
+    in_b = (position >= a_length + 2) & (position <= a_length + 1 + b_length)
+    source = np.where(in_a, a_start[:, None] + position - 1, 0)
+    source += np.where(in_b, b_start[:, None] + position - a_length - 2, 0)
+    is_text = in_a | in_b
+    real = position < lengths
+    special = np.where(position == 0, tokenizer.cls_id, tokenizer.sep_id)
+    special = np.where(real, special, tokenizer.pad_id)
+    return {
+        "input_ids": np.where(is_text, window.ids[source], special).astype(np.int32),
+        # The official token_boundary: special tokens count as starts.
+        "word_starts": np.where(is_text, window.word_starts[source], real),
+        "segment_ids": (real & (position >= a_length + 2)).astype(np.int32),
+        "real": real.astype(np.int32),
+        "b_starts": a_length[:, 0] + 2,
+        "lengths": lengths[:, 0],
+        "labels": labels,
+    }
+
+
+def _dynamic_features(batch):
+    real = batch["real"].astype(bool)
+    num_bytes = -(-batch["lengths"] // 8)
+    packed = np.packbits(batch["word_starts"], axis=1)
+    return {
+        "input_ids": (batch["input_ids"][real], batch["lengths"]),
+        "word_starts": [
+            row[:size].tobytes() for row, size in zip(packed, num_bytes, strict=True)
+        ],
+        "segment_b_start": batch["b_starts"][:, None],
+        "sentence_order_label": batch["labels"][:, None],
+    }
+
+
+@functools.lru_cache(maxsize=1)
+def _compiled_masking(masking_options, max_seq_length):
+    shape = [None, max_seq_length]
+    return tf.function(
+        lambda ids, starts, seed: mask_tokens(ids, starts, masking_options, seed),
+        input_signature=[
+            tf.TensorSpec(shape, tf.int32),
+            tf.TensorSpec(shape, tf.bool),
+            tf.TensorSpec([2], tf.int32),
+        ],
+    )
+
+
+def _masking_function(options):
+    return _compiled_masking(options.masking_options(), options.max_seq_length)

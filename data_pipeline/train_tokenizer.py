@@ -1,0 +1,163 @@
+"""Trains a SentencePiece vocabulary with ALBERT's special symbols.
+
+  python -m data_pipeline.train_tokenizer --input_file='corpus/*.txt' \\
+      --output_prefix=vocab/my_corpus --vocab_size=30000
+
+writes `vocab/my_corpus.model` (pass this one to the other commands) and the
+readable `vocab/my_corpus.vocab`. Casing must be the same here and in
+create_pretraining_data. WordPiece vocabularies are not trained here: bring a
+`vocab.txt` (a piece a line, with [PAD], [UNK], [CLS], [SEP] and [MASK]) and pass
+it as --vocab_file.
+"""
+
+import dataclasses
+import io
+import itertools
+import os
+import random
+
+import sentencepiece
+from absl import logging
+
+from albert_tf import command_line
+from albert_tf.command_line import option
+from albert_tf.errors import UserError
+from albert_tf.tokenization.normalization import sentencepiece_text
+from albert_tf.tokenization.sentencepiece import SentencePieceTokenizer
+from data_pipeline import corpus
+
+_CONTROL_SYMBOLS = ["[CLS]", "[SEP]", "[MASK]"]
+_USER_SYMBOLS = ["(", ")", '"', "-", ".", "–", "£", "€"]
+_REPORT_LINES = 10_000
+
+
+@dataclasses.dataclass(frozen=True)
+class Options:
+    input_file: str = option("Text files: a comma list of names, globs, directories.")
+    output_prefix: str = option("Writes PREFIX.model and PREFIX.vocab.")
+    vocab_size: int = option("Number of pieces.", 30000)
+    model_type: str = option("Kind of model.", "unigram", ["unigram", "bpe", "char"])
+    do_lower_case: bool = option("Lower letters before training.", True)
+    character_coverage: float = option(
+        "Share of the characters' occurrences that get a piece; 0.9995 for Chinese.",
+        0.99995,
+    )
+    input_sentence_size: int = option(
+        "Train on at most this many lines, drawn at random; 0 for all.", 1_000_000
+    )
+    input_format: str = option("See create_pretraining_data.", "auto", corpus.FORMATS)
+    text_field: str = option("Field of the JSON lines that holds the text.", "text")
+    random_seed: int = option("Seed of the sample.", 12345)
+    num_threads: int = option("Threads that train.", os.cpu_count() or 1)
+
+
+def train_tokenizer(options):
+    """Trains the vocabulary that `options` describe and reports its coverage.
+
+    Returns:
+        A dict: pieces, lines, characters_per_piece, unknown_rate.
+
+    Raises:
+        UserError: no text, too little text for the vocabulary, or output that
+            cannot be written.
+    """
+    lines = _sample(options)
+    if not lines:
+        raise UserError(f"--input_file={options.input_file} holds no text.")
+    model = _train(lines, options)
+    report = _report(model, lines, options)
+    logging.info(
+        "%s.model: %d pieces from %d lines; %.2f characters a piece, %.4f%% unknown",
+        options.output_prefix,
+        report["pieces"],
+        report["lines"],
+        report["characters_per_piece"],
+        100 * report["unknown_rate"],
+    )
+    return report
+
+
+def _sample(options):
+    """A uniform sample of the prepared lines (reservoir sampling: one pass)."""
+    files = corpus.find_files(options.input_file)
+    rng = random.Random(options.random_seed)
+    size = options.input_sentence_size
+    sample = []
+    reader = corpus.Reader(files, options.input_format, options.text_field)
+    segments = itertools.chain.from_iterable(d.segments for d in reader.documents(0, 1))
+    for count, segment in enumerate(segments):
+        line = sentencepiece_text(segment, options.do_lower_case)
+        if not size or count < size:
+            sample.append(line)
+        elif (place := rng.randrange(count + 1)) < size:
+            sample[place] = line
+    return sample
+
+
+def _train(lines, options):
+    """Trains and writes both files; returns the serialized model."""
+    writer = io.BytesIO()
+    try:
+        # Lists, not comma-separated strings: in those, `"` would quote a field and
+        # swallow the symbols after it.
+        sentencepiece.SentencePieceTrainer.Train(
+            sentence_iterator=iter(lines),
+            model_writer=writer,
+            vocab_size=options.vocab_size,
+            model_type=options.model_type,
+            character_coverage=options.character_coverage,
+            pad_id=0,
+            unk_id=1,
+            bos_id=-1,
+            eos_id=-1,
+            pad_piece="<pad>",
+            unk_piece="<unk>",
+            control_symbols=_CONTROL_SYMBOLS,
+            user_defined_symbols=_USER_SYMBOLS,
+            num_threads=options.num_threads,
+            max_sentence_length=corpus.MAX_SEGMENT_BYTES,
+            minloglevel=1,
+        )
+    except (RuntimeError, ValueError) as error:
+        reason = " ".join(str(error).split())
+        raise UserError(
+            f"No vocabulary of {options.vocab_size} pieces can be trained on this text "
+            f"({len(lines)} lines): {reason}"
+        ) from error
+    model = writer.getvalue()
+    tokenizer = SentencePieceTokenizer(model, options.do_lower_case)
+    processor = sentencepiece.SentencePieceProcessor(model_proto=model)
+    listing = "".join(
+        f"{piece}\t{processor.GetScore(index):g}\n"
+        for index, piece in enumerate(tokenizer.pieces)
+    )
+    _write(f"{options.output_prefix}.vocab", listing.encode())
+    _write(f"{options.output_prefix}.model", model)
+    return model
+
+
+def _write(path, data):
+    temporary = f"{path}.tmp"
+    try:
+        os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
+        with open(temporary, "wb") as file:
+            file.write(data)
+        os.replace(temporary, path)
+    except OSError as error:
+        raise UserError(f"{path} cannot be written: {error.strerror}.") from error
+
+
+def _report(model, lines, options):
+    tokenizer = SentencePieceTokenizer(model, options.do_lower_case)
+    checked = lines[:_REPORT_LINES]
+    ids, _ = tokenizer.encode_flat(checked)
+    return {
+        "pieces": tokenizer.vocab_size,
+        "lines": len(lines),
+        "characters_per_piece": sum(map(len, checked)) / max(1, len(ids)),
+        "unknown_rate": float((ids == tokenizer.unk_id).sum()) / max(1, len(ids)),
+    }
+
+
+if __name__ == "__main__":
+    command_line.run(Options, train_tokenizer)

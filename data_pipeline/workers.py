@@ -1,0 +1,120 @@
+"""Writes the shards of a data set, in this process or in several."""
+
+import concurrent.futures
+import multiprocessing
+import queue
+import time
+
+import tensorflow as tf
+
+from albert_tf.progress import Progress
+from data_pipeline.shards import write_shard
+
+_POLL_SECONDS = 0.2
+_reports = None
+
+
+def write_shards(options, files, paths, shards, finished):
+    """Writes `shards` with `options.workers` processes and shows the progress.
+
+    Args:
+        options, files, paths: as for `write_shard`.
+        shards: list of int, the shards to write.
+        finished: called with (shard, counts) after each.
+    """
+    total = sum(file.size for file in files)
+    share = sum(
+        total * (shard + 1) // len(paths["train"])
+        - total * shard // len(paths["train"])
+        for shard in shards
+    )
+    with Progress(share, unit="bytes", label="creating data") as progress:
+        report = _Report(progress)
+        if options.workers == 1 or len(shards) <= 1:
+            _use_one_cpu()
+            for shard in shards:
+                finished(shard, write_shard(options, files, shard, paths, report))
+        else:
+            _write_in_processes(options, files, paths, shards, finished, report)
+
+
+class _Report:
+    """Adds up what has been done and shows it."""
+
+    def __init__(self, progress):
+        self._progress = progress
+        self._started = time.monotonic()
+        self._bytes = 0
+        self._tokens = 0
+
+    def __call__(self, new_bytes, new_tokens):
+        self._bytes += new_bytes
+        self._tokens += new_tokens
+        rate = self._tokens / max(time.monotonic() - self._started, 1e-9)
+        done = min(self._bytes, self._progress.total)
+        self._progress.update(done, note=f"{rate:,.0f} tokens/s")
+
+
+def _write_in_processes(options, files, paths, shards, finished, report):
+    # Spawned, because a fork of a process that runs TensorFlow may deadlock.
+    context = multiprocessing.get_context("spawn")
+    reports = context.Queue()
+    executor = concurrent.futures.ProcessPoolExecutor(
+        min(options.workers, len(shards)),
+        mp_context=context,
+        initializer=_start_worker,
+        initargs=(reports,),
+    )
+    with executor:
+        futures = {
+            executor.submit(_write_in_worker, options, files, shard, paths): shard
+            for shard in shards
+        }
+        try:
+            _collect(futures, finished, reports, report)
+        except BaseException:
+            executor.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def _collect(futures, finished, reports, report):
+    waiting = set(futures)
+    while waiting:
+        done, waiting = concurrent.futures.wait(
+            waiting, _POLL_SECONDS, concurrent.futures.FIRST_COMPLETED
+        )
+        _drain(reports, report)
+        for future in done:
+            finished(futures[future], future.result())
+    _drain(reports, report)
+
+
+def _drain(reports, report):
+    while True:
+        try:
+            report(*reports.get_nowait())
+        except queue.Empty:
+            return
+
+
+def _start_worker(reports):
+    global _reports
+    _reports = reports
+    _use_one_cpu()
+
+
+def _write_in_worker(options, files, shard, paths):
+    def report(new_bytes, new_tokens):
+        _reports.put((new_bytes, new_tokens))
+
+    return write_shard(options, files, shard, paths, report)
+
+
+def _use_one_cpu():
+    """Keeps TensorFlow off accelerators and to one thread: workers are the threads."""
+    try:
+        tf.config.set_visible_devices([], "GPU")
+        tf.config.threading.set_intra_op_parallelism_threads(1)
+        tf.config.threading.set_inter_op_parallelism_threads(1)
+    except RuntimeError:
+        pass  # Called from a process that has used TensorFlow; its settings stay.
