@@ -1,0 +1,64 @@
+"""Checkpoints of a whole training run: weights, optimizer, step, place in the data."""
+
+import os
+
+import tensorflow as tf
+from absl import logging
+
+from albert_tf.errors import UserError
+
+
+class Checkpointing:
+    """Saves and restores what a run needs to continue exactly where it stopped.
+
+    TensorFlow writes a checkpoint under temporary names and switches the small file
+    `checkpoint` to it last, by renaming: a run killed while it saves leaves the
+    checkpoint before.
+
+    Args:
+        directory: where checkpoints lie.
+        keep: how many to keep.
+        **objects: what is saved, such as `model=`, `optimizer=`, `iterator=`.
+    """
+
+    def __init__(self, directory, keep, **objects):
+        self.directory = directory
+        checkpoint = tf.train.Checkpoint(**objects)
+        self._checkpoint = checkpoint
+        self._manager = tf.train.CheckpointManager(
+            checkpoint, directory, max_to_keep=keep, checkpoint_name="training"
+        )
+
+    def save(self, step):
+        """Saves as `training-<step>`, unless that is there already."""
+        latest = self._manager.latest_checkpoint
+        if latest is None or not latest.endswith(f"-{step}"):
+            self._manager.save(checkpoint_number=step)
+
+    def restore(self):
+        """Restores the newest checkpoint that can be read.
+
+        Returns:
+            Its path, or None if the run is new.
+
+        Raises:
+            UserError: there are checkpoints, and none can be read or fits.
+        """
+        paths = list(reversed(self._manager.checkpoints))
+        reasons = []
+        for path in paths:
+            try:
+                status = self._checkpoint.read(path)
+                status.assert_existing_objects_matched()
+            except (tf.errors.OpError, ValueError, AssertionError) as error:
+                reason = str(error).splitlines()[0]
+                logging.warning("Checkpoint %s cannot be used: %s", path, reason)
+                reasons.append(f"{os.path.basename(path)} ({reason})")
+                continue
+            return path
+        if reasons:
+            raise UserError(
+                f"No checkpoint in {self.directory} can be used: {'; '.join(reasons)}. "
+                "Train into another --output_dir, or with the options of that run."
+            )
+        return None

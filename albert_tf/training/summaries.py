@@ -1,0 +1,64 @@
+"""What a run leaves to be read: TensorBoard scalars and a history of evaluations."""
+
+import json
+import os
+
+import tensorflow as tf
+
+# What `tf.summary.scalar` writes; that function needs TensorBoard to be installed
+# where the run is, which only the one who looks at it needs.
+_SCALAR = tf.compat.v1.SummaryMetadata(
+    plugin_data=tf.compat.v1.SummaryMetadata.PluginData(plugin_name="scalars"),
+    data_class="DATA_CLASS_SCALAR",
+)
+
+
+class RunHistory:
+    """The evaluations of a run, kept in `history.json` and shown by TensorBoard.
+
+    Args:
+        directory: the run's directory.
+        step: where the run continues; later entries of an earlier try are dropped.
+    """
+
+    def __init__(self, directory, step):
+        self._path = os.path.join(directory, "history.json")
+        self.evaluations = []
+        if os.path.exists(self._path):
+            with open(self._path, encoding="utf-8") as file:
+                entries = json.load(file)
+            self.evaluations = [entry for entry in entries if entry["step"] <= step]
+        self._writers = {
+            kind: tf.summary.create_file_writer(os.path.join(directory, kind))
+            for kind in ("train", "eval")
+        }
+
+    def write_scalars(self, kind, step, values):
+        """Writes TensorBoard scalars; `kind` is "train" or "eval"."""
+        with self._writers[kind].as_default():
+            for name, value in values.items():
+                value = tf.constant(value, tf.float32)
+                tf.summary.write(name, value, step=step, metadata=_SCALAR)
+        self._writers[kind].flush()
+
+    def has_evaluation(self, step):
+        """Whether an evaluation at `step` is in the history."""
+        return any(entry["step"] == step for entry in self.evaluations)
+
+    def add_evaluation(self, step, seconds, values):
+        """Adds an evaluation; `seconds` is the training time so far."""
+        self.evaluations.append({"step": step, "train_seconds": seconds, **values})
+        self.write_scalars("eval", step, values)
+        temporary = self._path + ".tmp"
+        with open(temporary, "w", encoding="utf-8") as file:
+            json.dump(self.evaluations, file, indent=1)
+        os.replace(temporary, self._path)
+
+
+def write_eval_results(path, values):
+    """Writes `key = value` lines, sorted, as the official `eval_results.txt`."""
+    lines = [f"{name} = {value}\n" for name, value in sorted(values.items())]
+    temporary = path + ".tmp"
+    with open(temporary, "w", encoding="utf-8") as file:
+        file.writelines(lines)
+    os.replace(temporary, path)

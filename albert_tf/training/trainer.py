@@ -1,0 +1,192 @@
+"""The training loop of every task and every device."""
+
+import contextlib
+import dataclasses
+import os
+import time
+
+import tensorflow as tf
+from absl import logging
+
+from albert_tf.errors import UserError
+from albert_tf.progress import Progress
+from albert_tf.training.checkpointing import Checkpointing
+from albert_tf.training.evaluation import Evaluator
+from albert_tf.training.evaluation import average
+from albert_tf.training.interruption import Interruption
+from albert_tf.training.replica_step import ReplicaStep
+from albert_tf.training.replica_step import StepOptions
+from albert_tf.training.summaries import RunHistory
+
+
+@dataclasses.dataclass(frozen=True)
+class TrainerOptions:
+    """How long a run lasts and what it does on the way."""
+
+    output_dir: str
+    """Folder of checkpoints, history and TensorBoard summaries."""
+    num_train_steps: int
+    """Optimizer steps in all."""
+    steps_per_loop: int = 100
+    """Steps between two looks at the run: progress, summaries, signals."""
+    save_checkpoints_steps: int = 5000
+    """Steps between two checkpoints."""
+    keep_checkpoint_max: int = 5
+    """Checkpoints to keep."""
+    eval_steps: int = 0
+    """Steps between two held-out evaluations; 0 for the end only."""
+    max_bad_steps: int = 20
+    """Loss or gradients not finite in so many steps of a loop: training stops."""
+    step: StepOptions = StepOptions()
+    """How a step is computed."""
+
+
+class Trainer:
+    """Trains a model on batches until `num_train_steps`, however often interrupted.
+
+    Args:
+        model: a Keras model built in `strategy.scope()`.
+        objective: an `Objective`.
+        optimizer: LAMB or AdamW, made in `strategy.scope()`.
+        strategy: a `tf.distribute.Strategy`.
+        options: `TrainerOptions`.
+    """
+
+    def __init__(self, model, objective, optimizer, strategy, options):
+        with strategy.scope():
+            optimizer.build(model.trainable_variables)
+            self._train_seconds = tf.Variable(0.0, dtype=tf.float64, trainable=False)
+        self.model = model
+        self.objective = objective
+        self.optimizer = optimizer
+        self.strategy = strategy
+        self.options = options
+        self.evaluator = Evaluator(model, objective, strategy, options.step.use_xla)
+        self._replica_step = ReplicaStep(model, objective, optimizer, options.step)
+        self._steps = tf.function(self._run_steps)
+        self._history = None
+
+    @property
+    def step(self):
+        """Optimizer steps done."""
+        return int(self.optimizer.iterations.numpy())
+
+    @property
+    def history(self):
+        """Held-out evaluations so far: dicts with `step` and `train_seconds`."""
+        return self._history.evaluations
+
+    def train(self, dataset, eval_dataset=None):
+        """Trains, from the newest checkpoint in `output_dir` if there is one.
+
+        Args:
+            dataset: endless batches of the global batch size, with a checkpointable
+                iterator; every worker reads the same batches.
+            eval_dataset: held-out batches, or None.
+
+        Raises:
+            UserError: the batch does not divide by the replicas and micro-batches, a
+                checkpoint does not fit, or training diverged.
+            SystemExit: the run was asked to stop and has saved its state.
+        """
+        self._check_batch(dataset)
+        iterator = iter(dataset)
+        checkpointing = Checkpointing(
+            os.path.join(self.options.output_dir, "checkpoints"),
+            self.options.keep_checkpoint_max,
+            model=self.model,
+            optimizer=self.optimizer,
+            iterator=iterator,
+            train_seconds=self._train_seconds,
+        )
+        restored = checkpointing.restore()
+        if restored:
+            logging.info("Continuing at step %d from %s", self.step, restored)
+        self._history = RunHistory(self.options.output_dir, self.step)
+        self._evaluate(eval_dataset)
+        with Interruption() as interruption, self._progress() as progress:
+            while self.step < self.options.num_train_steps:
+                self._loop(iterator, progress)
+                if self._due(self.options.eval_steps):
+                    self._evaluate(eval_dataset)
+                if self._due(self.options.save_checkpoints_steps):
+                    checkpointing.save(self.step)
+                if interruption.signal:
+                    checkpointing.save(self.step)
+                    raise SystemExit(128 + interruption.signal)
+        self._evaluate(eval_dataset)
+        checkpointing.save(self.step)
+
+    def _progress(self):
+        total = self.options.num_train_steps
+        if self.step >= total:
+            return contextlib.nullcontext()
+        return Progress(total, "steps", "training", start=self.step)
+
+    def _check_batch(self, dataset):
+        rows = tf.nest.flatten(dataset.element_spec)[0].shape[0]
+        parts = self.strategy.num_replicas_in_sync
+        parts *= self.options.step.gradient_accumulation_steps
+        if rows is None or rows % parts:
+            raise UserError(
+                f"The batch size {rows} does not divide into {parts} equal parts "
+                f"({self.strategy.num_replicas_in_sync} replicas x "
+                f"{self.options.step.gradient_accumulation_steps} accumulation steps); "
+                f"choose a multiple of {parts}."
+            )
+
+    def _due(self, interval):
+        return interval > 0 and self.step % interval == 0
+
+    def _loop(self, iterator, progress):
+        """Runs steps up to the next multiple of an interval, and reports them."""
+        options = self.options
+        start = self.step
+        intervals = (
+            options.steps_per_loop,
+            options.eval_steps,
+            options.save_checkpoints_steps,
+        )
+        ends = [
+            start - start % interval + interval for interval in intervals if interval
+        ]
+        count = min(*ends, options.num_train_steps) - start
+        started = time.monotonic()
+        totals = self._steps(iterator, tf.constant(count)).numpy()
+        seconds = time.monotonic() - started
+        self._train_seconds.assign_add(seconds)
+        results = average(self._replica_step.metric_names, totals, self.objective)
+        self._check_finite(results["skipped"] * count, start)
+        results["learning_rate"] = float(self.optimizer.learning_rate)
+        results["steps_per_second"] = count / seconds
+        self._history.write_scalars("train", self.step, results)
+        shown = [n for n in results if n not in ("skipped", "steps_per_second")]
+        note = ", ".join(f"{name} {results[name]:.4g}" for name in shown)
+        if results["skipped"]:
+            note += f", {results['skipped']:.1%} of the steps skipped as not finite"
+        progress.update(self.step, note)
+
+    def _check_finite(self, bad_steps, start):
+        if round(bad_steps) >= self.options.max_bad_steps:
+            raise UserError(
+                f"Loss or gradients were not finite in {round(bad_steps)} of the steps "
+                f"{start} to {self.step}; lower --learning_rate or lengthen the "
+                "warm-up, and start again: the last checkpoint is kept."
+            )
+
+    def _run_steps(self, iterator, count):
+        """Runs `count` steps on the devices; returns sums, `[metrics, 2]`."""
+        totals = tf.zeros([len(self._replica_step.metric_names), 2])
+        for _ in tf.range(count):
+            sums = self.strategy.run(self._replica_step, args=(next(iterator),))
+            totals += self.strategy.experimental_local_results(sums)[0]
+        return totals
+
+    def _evaluate(self, dataset):
+        if dataset is None or self._history.has_evaluation(self.step):
+            return
+        results = self.evaluator.evaluate(dataset)
+        seconds = float(self._train_seconds.numpy())
+        self._history.add_evaluation(self.step, seconds, results)
+        shown = ", ".join(f"{name} {value:.4f}" for name, value in results.items())
+        logging.info("Held out at step %d: %s", self.step, shown)
