@@ -69,7 +69,7 @@ def export(options):
     temporary = export_dir / f".exporting-{os.getpid()}"  # no version to a server
     temporary.mkdir(parents=True)
     try:
-        tf.saved_model.save(module, str(temporary), signatures=module.signatures())
+        _save(module, temporary)
         facts = {"name": export_dir.resolve().name, **facts}
         _describe(temporary, head, _example_requests(module, head), facts)
         target = export_dir / str(_next_version(export_dir))
@@ -78,6 +78,16 @@ def export(options):
         shutil.rmtree(temporary, ignore_errors=True)
     logging.info("Exported %s to %s", options.model_dir, target)
     return target
+
+
+def _save(module, directory):
+    """Saves the module, without TensorFlow's remarks on names inside the graph."""
+    verbosity = logging.get_verbosity()
+    logging.set_verbosity(logging.ERROR)
+    try:
+        tf.saved_model.save(module, str(directory), signatures=module.signatures())
+    finally:
+        logging.set_verbosity(verbosity)
 
 
 def build_module(model_dir, task="auto", max_seq_length=None):

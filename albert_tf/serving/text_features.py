@@ -2,8 +2,6 @@
 
 import tensorflow as tf
 
-FEATURES = ("input_ids", "input_mask", "segment_ids")
-
 
 class TextFeatures(tf.Module):
     """Texts, or pairs of texts, to the features that fine-tuning makes of them.

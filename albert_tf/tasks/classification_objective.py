@@ -2,12 +2,11 @@
 
 import tensorflow as tf
 
+from albert_tf.tasks.datasets import FEATURES
 from albert_tf.tasks.text_task import MULTI_LABEL
 from albert_tf.tasks.text_task import REGRESSION
 from albert_tf.training.objective import Objective
 from albert_tf.training.objective import example_weights
-
-_FEATURES = ("input_ids", "input_mask", "segment_ids")
 
 
 class ClassificationObjective(Objective):
@@ -30,7 +29,7 @@ class ClassificationObjective(Objective):
         return {"classification": tf.reduce_sum(example_weights(batch))}
 
     def __call__(self, model, batch, training, dropout_seed):
-        features = {name: batch[name] for name in _FEATURES}
+        features = {name: batch[name] for name in FEATURES}
         logits = model(features, training=training, dropout_seed=dropout_seed)
         logits = tf.cast(logits, tf.float32)  # [B, outputs]
         labels, weights = batch["labels"], example_weights(batch)

@@ -20,6 +20,7 @@ import dataclasses
 
 from albert_tf.command_line import option
 from albert_tf.tasks.text_task import KINDS
+from albert_tf.training.strategy import STRATEGIES
 
 
 @dataclasses.dataclass(frozen=True)
@@ -89,3 +90,8 @@ class ClassifierOptions:
     )
     keep_checkpoint_max: int = option("Checkpoints to keep.", 5)
     random_seed: int = option("Seed of the new head, the order and dropout.", 12345)
+    gradient_accumulation_steps: int = option(
+        "Parts that a batch is computed in, one after the other.", 1
+    )
+    distribution_strategy: str = option("Devices to train on.", "auto", STRATEGIES)
+    use_xla: bool = option("Compile the training step with XLA.", True)

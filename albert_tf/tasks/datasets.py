@@ -2,6 +2,9 @@
 
 import tensorflow as tf
 
+FEATURES = ("input_ids", "input_mask", "segment_ids")
+"""What a classifier reads of a batch."""
+
 BUCKETS = (16, 32, 48, 64, 96, 128, 192, 256, 384, 512)
 """Lengths to which batches are padded: few, since XLA compiles a step for each."""
 

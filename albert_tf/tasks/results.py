@@ -30,12 +30,6 @@ def score(task, labels, logits):
     return scores
 
 
-def write_eval_results(path, values):
-    """Writes `key = value` lines sorted by key, the form of the official scripts."""
-    lines = [f"{key} = {values[key]}" for key in sorted(values)]
-    write_text(path, "\n".join(lines) + "\n")
-
-
 def write_test_results(path, task, logits):
     """Writes the probabilities (or the value) of each row, tab-separated."""
     rows = ["\t".join(map(str, row)) for row in probabilities(task, logits)]

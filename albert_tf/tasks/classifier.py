@@ -1,0 +1,129 @@
+"""What run_classifier.py does: train, evaluate, predict, export."""
+
+import json
+import pathlib
+
+from absl import logging
+
+from albert_tf.errors import UserError
+from albert_tf.models.sequence_classification import AlbertForSequenceClassification
+from albert_tf.serving.export import ExportOptions
+from albert_tf.serving.export import export
+from albert_tf.tasks import results
+from albert_tf.tasks.classifier_setup import fine_tuned
+from albert_tf.tasks.classifier_setup import source_from
+from albert_tf.tasks.classifier_training import tokenized
+from albert_tf.tasks.classifier_training import train
+from albert_tf.tasks.prediction import LogitsPredictor
+from albert_tf.tasks.raw_text import predict_raw_text
+from albert_tf.tasks.text_task import SINGLE_LABEL
+from albert_tf.tokenization import load_tokenizer
+from albert_tf.training.summaries import write_eval_results
+
+# Names under which the official scripts report the first dev set.
+_OFFICIAL_NAMES = {"accuracy": "eval_accuracy", "loss": "eval_loss"}
+
+
+def run_classifier(options):
+    """Does what the flags ask for; see `ClassifierOptions`.
+
+    Raises:
+        UserError: flags, files or checkpoints that do not fit.
+    """
+    raw_text = bool(options.input_text or options.input_file)
+    predict_file = options.do_predict and not raw_text
+    if not (
+        options.do_train or options.do_eval or options.do_predict or options.export_dir
+    ):
+        raise UserError(
+            "Nothing to do: give --do_train, --do_eval, --do_predict or --export_dir."
+        )
+    if options.do_train or options.do_eval or predict_file:
+        source = source_from(options)
+    if options.do_train:
+        train(options, source)
+    if options.do_eval or predict_file:
+        apply_logits = _applier(options, source)
+        if options.do_eval:
+            _evaluate(options, source, apply_logits)
+        if predict_file:
+            _predict(options, source, apply_logits)
+    if options.do_predict and raw_text:
+        predict_raw_text(options)
+    if options.export_dir:
+        directory, _, _ = fine_tuned(options)
+        export(ExportOptions(model_dir=str(directory), export_dir=options.export_dir))
+
+
+def _applier(options, source):
+    """A function from (split name, table) to the fine-tuned model's logits."""
+    directory, task, info = fine_tuned(options)
+    if (task.kind, task.labels) != (source.task.kind, source.task.labels):
+        raise UserError(
+            f"{directory} predicts {task.labels or task.kind}, but the task "
+            f"{source.task.name} has {source.task.labels or source.task.kind}."
+        )
+    model = AlbertForSequenceClassification.from_pretrained(directory)
+    tokenizer, length = load_tokenizer(directory), info["max_seq_length"]
+
+    def logits(name, table):
+        batch_size = options.eval_batch_size
+        if name in source.test:
+            batch_size = options.predict_batch_size
+        examples = tokenized(options, {name: table}, tokenizer, length)[0]
+        return LogitsPredictor(model, batch_size, length)(examples)
+
+    return logits
+
+
+def _evaluate(options, source, apply_logits):
+    """Scores the dev sets and the labelled test sets; writes what was found."""
+    output_dir, task = pathlib.Path(options.output_dir), source.task
+    values = {
+        "global_step": fine_tuned(options)[2]["step"],
+        **_last_scores(options, task),
+    }
+    for place, (name, split) in enumerate({**source.dev, **source.test}.items()):
+        if split.columns.label is None:
+            continue
+        table = source.read(split)
+        logits = apply_logits(name, table)
+        for metric, value in results.score(task, table.labels, logits).items():
+            named = _OFFICIAL_NAMES.get(metric, metric)
+            values[f"{name}_{metric}" if place else named] = value
+        results.write_errors(output_dir / f"{name}_errors.tsv", task, table, logits)
+        if task.kind == SINGLE_LABEL:
+            path = output_dir / f"{name}_class_scores.json"
+            results.write_class_scores(path, task, table.labels, logits)
+    write_eval_results(str(output_dir / "eval_results.txt"), values)
+    for name, value in sorted(values.items()):
+        logging.info("%s = %s", name, value)
+
+
+def _last_scores(options, task):
+    """Scores of the last checkpoint, beside those of the best that is evaluated."""
+    path = pathlib.Path(options.output_dir) / "history.json"
+    if not path.exists():
+        return {}
+    last = json.loads(path.read_text(encoding="utf-8"))[-1]
+    names = [name for name in (*task.metrics, "step") if name in last]
+    return {f"last_{name}": last[name] for name in names}
+
+
+def _predict(options, source, apply_logits):
+    """Predicts the test sets."""
+    output_dir, task = pathlib.Path(options.output_dir), source.task
+    if not source.test:
+        raise UserError(f"--data_dir={options.data_dir} has no test table to predict.")
+    for place, (name, split) in enumerate(source.test.items()):
+        table = source.read(split)
+        logits = apply_logits(name, table)
+        prefix = f"{name}_" if place else ""
+        results.write_test_results(
+            output_dir / f"{prefix}test_results.tsv", task, logits
+        )
+        submission = output_dir / f"{prefix}submit_results.tsv"
+        results.write_submission(submission, task, table, logits)
+        if split.submission:
+            named = output_dir / f"{split.submission}.tsv"
+            results.write_submission(named, task, table, logits)

@@ -1,0 +1,155 @@
+"""From the flags of run_classifier to a task, a tokenizer and a model."""
+
+import dataclasses
+import pathlib
+
+import keras
+
+from albert_tf.checkpoints.loading import read_checkpoint
+from albert_tf.checkpoints.model_directory import TRAINING_INFO_FILE
+from albert_tf.checkpoints.report import assign_tensors
+from albert_tf.config import AlbertConfig
+from albert_tf.config import read_json_object
+from albert_tf.errors import UserError
+from albert_tf.models.sequence_classification import AlbertForSequenceClassification
+from albert_tf.tasks.custom import custom_source
+from albert_tf.tasks.glue import glue_source
+from albert_tf.tasks.tables import Columns
+from albert_tf.tasks.text_task import TextTask
+from albert_tf.tokenization import load_tokenizer
+
+_CUSTOM = "custom"
+
+
+def source_from(options):
+    """The `Source` that the flags name.
+
+    Raises:
+        UserError: --task_name or --data_dir is missing, or they do not fit.
+    """
+    for name in ("task_name", "data_dir"):
+        if not getattr(options, name):
+            raise UserError(f"--{name} is needed to train, evaluate or predict a file.")
+    if options.task_name != _CUSTOM:
+        return glue_source(options.task_name, options.data_dir, options.skip_bad_rows)
+    columns = Columns(
+        options.text_column, options.text_pair_column, options.label_column
+    )
+    return custom_source(
+        options.data_dir,
+        columns,
+        options.label_kind,
+        tuple(options.labels.split(",")) if options.labels else (),
+        options.skip_bad_rows,
+    )
+
+
+def tokenizer_from(options):
+    """The tokenizer named by a flag, else the one beside the checkpoint.
+
+    Raises:
+        UserError: there is none, or the checkpoint comes with another one.
+    """
+    named = options.spm_model_file or options.vocab_file
+    beside = _checkpoint_directory(options)
+    if named is None and beside is None:
+        raise UserError("Name the vocabulary with --spm_model_file or --vocab_file.")
+    if named is None:
+        return load_tokenizer(beside, options.do_lower_case)
+    tokenizer = load_tokenizer(named, options.do_lower_case)
+    if beside is not None and (beside / "tokenizer_config.json").exists():
+        own = load_tokenizer(beside)
+        if own.fingerprint() != tokenizer.fingerprint():
+            raise UserError(
+                f"{named} is not the vocabulary (or casing) that {beside} was trained "
+                "with; leave --spm_model_file and --vocab_file out."
+            )
+    return tokenizer
+
+
+def initial_model(options, task, tokenizer):
+    """The model that training starts from, with the checkpoint's weights.
+
+    Raises:
+        UserError: no checkpoint was named and --from_scratch was not given, or
+            checkpoint, config and vocabulary do not fit each other.
+    """
+    keras.utils.set_random_seed(options.random_seed)
+    if options.from_scratch:
+        if not options.albert_config_file or options.init_checkpoint:
+            raise UserError(
+                "--from_scratch needs --albert_config_file and no --init_checkpoint."
+            )
+        config, checkpoint = _config(options, None), None
+    elif not options.init_checkpoint:
+        raise UserError(
+            "--init_checkpoint is empty, so the model would start from random weights; "
+            "name a checkpoint, or ask for that with --from_scratch."
+        )
+    else:
+        checkpoint = read_checkpoint(options.init_checkpoint)
+        config = _config(options, checkpoint.config)
+    _check_sizes(options, config, tokenizer)
+    model = AlbertForSequenceClassification(config, task.num_outputs)
+    if checkpoint is not None:
+        # The head is new, or (after MNLI, say) has another number of labels.
+        model.load_report = assign_tensors(
+            model, checkpoint.tensors, checkpoint.source, tuple(model.head_variables())
+        )
+    return model
+
+
+def fine_tuned(options):
+    """The fine-tuned model to apply: (its directory, its `TextTask`, training info).
+
+    It is `model/` in the output directory, else --init_checkpoint.
+
+    Raises:
+        UserError: neither was fine-tuned by run_classifier.
+    """
+    candidates = [pathlib.Path(options.output_dir) / "model"]
+    if options.init_checkpoint:
+        candidates.append(pathlib.Path(options.init_checkpoint))
+    for directory in candidates:
+        path = directory / TRAINING_INFO_FILE
+        info = read_json_object(path) if path.exists() else {}
+        if "task" in info:
+            return directory, TextTask(**info["task"]), info
+    raise UserError(
+        f"{' and '.join(map(str, candidates))} hold no fine-tuned model; train one "
+        "with --do_train, or name one with --init_checkpoint."
+    )
+
+
+def _config(options, own):
+    """The config of the flags or of the checkpoint, with the dropout asked for."""
+    config = own
+    if options.albert_config_file:
+        config = AlbertConfig.from_json_file(options.albert_config_file)
+    if options.albert_dropout_prob is not None:
+        rate = options.albert_dropout_prob
+        config = dataclasses.replace(
+            config, hidden_dropout_prob=rate, attention_probs_dropout_prob=rate
+        )
+    return config
+
+
+def _check_sizes(options, config, tokenizer):
+    if tokenizer.vocab_size != config.vocab_size:
+        raise UserError(
+            f"The vocabulary has {tokenizer.vocab_size} pieces, but the model "
+            f"{config.vocab_size}; give the vocabulary that the model was trained with."
+        )
+    if options.max_seq_length > config.max_position_embeddings:
+        raise UserError(
+            f"--max_seq_length={options.max_seq_length} is more than the model's "
+            f"{config.max_position_embeddings} positions."
+        )
+
+
+def _checkpoint_directory(options):
+    """The directory of --init_checkpoint, which may also be a file prefix."""
+    if not options.init_checkpoint:
+        return None
+    path = pathlib.Path(options.init_checkpoint)
+    return path if path.is_dir() else path.parent

@@ -1,0 +1,164 @@
+"""Fine-tuning a classifier with the training engine."""
+
+import dataclasses
+import math
+import pathlib
+
+from absl import logging
+
+from albert_tf.config import read_json_object
+from albert_tf.config import write_json
+from albert_tf.errors import UserError
+from albert_tf.optimizers import create_optimizer
+from albert_tf.tasks.classification_objective import ClassificationObjective
+from albert_tf.tasks.classifier_setup import initial_model
+from albert_tf.tasks.classifier_setup import tokenizer_from
+from albert_tf.tasks.datasets import training_dataset
+from albert_tf.tasks.dev_evaluator import DevEvaluator
+from albert_tf.tasks.feature_cache import cached_examples
+from albert_tf.tasks.prediction import LogitsPredictor
+from albert_tf.training.replica_step import StepOptions
+from albert_tf.training.strategy import create_strategy
+from albert_tf.training.trainer import Trainer
+from albert_tf.training.trainer import TrainerOptions
+
+# Flags that may differ between a run and its continuation.
+_FREE = (
+    "output_dir",
+    "do_train",
+    "do_eval",
+    "do_predict",
+    "input_text",
+    "input_text_pair",
+    "input_file",
+    "export_dir",
+    "cached_dir",
+    "eval_batch_size",
+    "predict_batch_size",
+    "keep_checkpoint_max",
+)
+
+
+def train(options, source):
+    """Fine-tunes on the source's training table; see `ClassifierOptions`.
+
+    `model/` in the output directory is the checkpoint with the best dev score. An
+    interrupted run continues exactly where it stopped; a finished one does nothing.
+
+    Raises:
+        UserError: a table, checkpoint or flag that does not fit, or divergence.
+        SystemExit: the run was asked to stop and has saved its state.
+    """
+    if source.train is None:
+        raise UserError(
+            f"The task {source.task.name} has no training set; fine-tune on MNLI and "
+            "predict it with --init_checkpoint=<that run>/model."
+        )
+    _check_same_run(options)
+    tokenizer = tokenizer_from(options)
+    strategy = create_strategy(options.distribution_strategy)
+    with strategy.scope():
+        model = initial_model(options, source.task, tokenizer)
+    tables = {"train": source.read(source.train)}
+    tables |= {name: source.read(split) for name, split in source.dev.items()}
+    train_examples, *dev = tokenized(
+        options, tables, tokenizer, options.max_seq_length
+    )
+    steps = _num_steps(options, len(train_examples))
+    with strategy.scope():
+        optimizer = create_optimizer(
+            options.optimizer, options.learning_rate, steps, options.warmup_step
+        )
+    trainer = Trainer(
+        model,
+        ClassificationObjective(source.task.kind),
+        optimizer,
+        strategy,
+        _trainer_options(options, steps),
+    )
+    trainer.evaluator = _dev_evaluator(options, source.task, tokenizer, trainer)
+    dataset = training_dataset(
+        train_examples,
+        options.train_batch_size,
+        options.max_seq_length,
+        options.random_seed,
+        options.pad_to_max_length,
+    )
+    trainer.train(dataset, dict(zip(source.dev, dev, strict=True)))
+
+
+def tokenized(options, tables, tokenizer, max_seq_length):
+    """The `TokenizedExamples` of each table, cached; reports rows left out."""
+    cache_dir = options.cached_dir or pathlib.Path(options.output_dir) / "cache"
+    examples = []
+    for name, table in tables.items():
+        if table.num_skipped:
+            logging.warning(
+                "%s: %d bad rows left out, %d kept.",
+                table.path,
+                table.num_skipped,
+                len(table),
+            )
+        examples.append(cached_examples(table, tokenizer, max_seq_length, cache_dir))
+        logging.info("%s: %d rows of %s", name, len(table), table.path)
+    return examples
+
+
+def _num_steps(options, rows):
+    if options.num_train_epochs is None:
+        return options.train_step
+    return math.ceil(rows * options.num_train_epochs / options.train_batch_size)
+
+
+def _trainer_options(options, steps):
+    return TrainerOptions(
+        output_dir=options.output_dir,
+        num_train_steps=steps,
+        steps_per_loop=min(50, options.save_checkpoints_steps),
+        save_checkpoints_steps=options.save_checkpoints_steps,
+        keep_checkpoint_max=options.keep_checkpoint_max,
+        eval_steps=options.save_checkpoints_steps,
+        step=StepOptions(
+            gradient_accumulation_steps=options.gradient_accumulation_steps,
+            use_xla=options.use_xla,
+            seed=options.random_seed,
+        ),
+    )
+
+
+def _dev_evaluator(options, task, tokenizer, trainer):
+    model_dir = pathlib.Path(options.output_dir) / "model"
+
+    def save_best(step, scores):
+        info = {
+            "task": task.to_dict(),
+            "max_seq_length": options.max_seq_length,
+            "step": step,
+            "dev": scores,
+            "init_checkpoint": options.init_checkpoint,
+            "random_seed": options.random_seed,
+        }
+        trainer.model.save_pretrained(model_dir, tokenizer, info)
+
+    logits = LogitsPredictor(
+        trainer.model, options.eval_batch_size, options.max_seq_length
+    )
+    return DevEvaluator(task, logits, lambda: trainer.step, save_best, model_dir)
+
+
+def _check_same_run(options):
+    """Refuses to go on with a run that was started with other flags."""
+    path = pathlib.Path(options.output_dir) / "flags.json"
+    flags = dataclasses.asdict(options)
+    flags = {name: value for name, value in flags.items() if name not in _FREE}
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_json(path, flags)
+        return
+    earlier = read_json_object(path)
+    for name, value in flags.items():
+        if earlier.get(name) != value:
+            raise UserError(
+                f"{options.output_dir} holds a run with --{name}={earlier.get(name)}, "
+                f"not {value}; choose another --output_dir, or the same flags."
+            )

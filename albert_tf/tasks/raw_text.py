@@ -1,0 +1,72 @@
+"""Predictions on raw text, without any table."""
+
+import pathlib
+
+from albert_tf.errors import UserError
+from albert_tf.serving.export import build_module
+from albert_tf.serving.predictor import Predictor
+from albert_tf.tasks.classifier_setup import fine_tuned
+from albert_tf.tasks.results import write_text
+from albert_tf.tasks.text_task import LABEL_SEPARATOR
+
+
+def predict_raw_text(options):
+    """Prints a line for each text: prediction, probability (if any), the text.
+
+    The same lines go to `predictions.tsv` in the output directory. The answers are
+    those that an exported model would give.
+
+    Raises:
+        UserError: no fine-tuned model, or texts that do not fit its task.
+    """
+    directory, task, _ = fine_tuned(options)
+    texts, pairs = _read_texts(options, task)
+    module, _, _ = build_module(directory)
+    answers = Predictor.from_module(module)(texts, pairs, options.predict_batch_size)
+    lines = []
+    for i, text in enumerate(texts):
+        columns = [*_answer(answers, i), text, *([pairs[i]] if pairs else [])]
+        lines.append("\t".join(columns))
+    print("\n".join(lines))
+    path = pathlib.Path(options.output_dir) / "predictions.tsv"
+    write_text(path, "\n".join(lines) + "\n")
+
+
+def _read_texts(options, task):
+    """The texts and, for pair tasks, the second texts."""
+    if options.input_text is not None:
+        rows = [[options.input_text]]
+        if options.input_text_pair is not None:
+            rows[0].append(options.input_text_pair)
+    else:
+        try:
+            text = pathlib.Path(options.input_file).read_text(
+                encoding="utf-8", errors="replace"
+            )
+        except OSError as error:
+            raise UserError(
+                f"--input_file={options.input_file} cannot be read: {error.strerror}."
+            ) from error
+        lines = text.rstrip("\n").split("\n") if text else []
+        rows = [line.split("\t") if task.pair else [line] for line in lines]
+    expected = 2 if task.pair else 1
+    for number, row in enumerate(rows, 1):
+        if len(row) != expected:
+            raise UserError(
+                f"Text {number} of {options.input_file or '--input_text'} has "
+                f"{len(row)} part(s), but the model takes {expected}."
+            )
+    if not rows:
+        raise UserError(f"--input_file={options.input_file} is empty.")
+    texts, *pairs = zip(*rows, strict=True)
+    return list(texts), list(pairs[0]) if pairs else None
+
+
+def _answer(answers, i):
+    """The columns that show one answer."""
+    if "score" in answers:
+        return [f"{answers['score'][i]:.4f}"]
+    if "labels" in answers:
+        names = [name.decode() for name in answers["labels"][i] if name]
+        return [LABEL_SEPARATOR.join(names)]
+    return [answers["label"][i].decode(), f"{answers['probabilities'][i].max():.4f}"]

@@ -1,0 +1,20 @@
+"""Fine-tunes a text classifier; see albert_tf/tasks/classifier_options.py or --help."""
+
+from albert_tf import command_line
+from albert_tf.tasks.classifier import run_classifier
+from albert_tf.tasks.classifier_options import ClassifierOptions
+
+# Official flags that only TPUEstimator needed, or that this program makes needless.
+_IGNORED = (
+    "gcp_project",
+    "iterations_per_loop",
+    "master",
+    "num_tpu_cores",
+    "threshold_to_export",
+    "tpu_name",
+    "tpu_zone",
+    "use_tpu",
+)
+
+if __name__ == "__main__":
+    command_line.run(ClassifierOptions, run_classifier, _IGNORED)
