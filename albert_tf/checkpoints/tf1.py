@@ -8,8 +8,10 @@ import numpy as np
 import tensorflow as tf
 
 from albert_tf.checkpoints.report import assign_tensors
+from albert_tf.checkpoints.unshare import unshare
 from albert_tf.errors import UserError
 
+CONFIG_FILE = "albert_config.json"
 BEST_CHECKPOINT = "model.ckpt-best"
 # Optimizer slots and counters: state of a training run, not of the model.
 _NOT_WEIGHTS = re.compile(r"(^|/)(adam_[mv]|lamb_[mv]|global_step)(_\d+)?$")
@@ -47,6 +49,44 @@ def load_tfhub_variables(model, directory, allow_missing=()):
     """
     prefix = os.path.join(directory, _HUB_VARIABLES)
     return load_tf1_checkpoint(model, prefix, allow_missing)
+
+
+def save_tf1_checkpoint(model, prefix):
+    """Writes a checkpoint with the official names, bit for bit, and its config.
+
+    `tf.train.load_checkpoint` and the official code read it. A model that shares
+    only some sublayers is written with as many groups as layers.
+
+    Args:
+        model: a model of this package.
+        prefix: the checkpoint, such as "dir/model.ckpt-best"; "albert_config.json"
+            is written beside it.
+    """
+    prefix = os.fspath(prefix)
+    os.makedirs(os.path.dirname(prefix) or ".", exist_ok=True)
+    arrays = {name: np.array(v) for name, v in model.official_variables().items()}
+    config, arrays = unshare(model.config, arrays)
+    arrays["global_step"] = np.int64(0)
+    temporary = f"{prefix}.tmp"
+    tf.raw_ops.SaveV2(
+        prefix=temporary,
+        tensor_names=list(arrays),
+        shape_and_slices=[""] * len(arrays),
+        tensors=list(arrays.values()),
+    )
+    for ending in ("data-00000-of-00001", "index"):
+        os.replace(f"{temporary}.{ending}", f"{prefix}.{ending}")
+    config.to_json_file(os.path.join(os.path.dirname(prefix), CONFIG_FILE))
+
+
+def find_tf1_config(prefix):
+    """The path of the `albert_config.json` that belongs to a checkpoint, or None."""
+    folder = os.path.dirname(prefix)
+    for name in (CONFIG_FILE, os.path.join("..", "assets", CONFIG_FILE)):
+        path = os.path.normpath(os.path.join(folder, name))
+        if os.path.isfile(path):
+            return path
+    return None
 
 
 def find_tf1_prefix(path):
@@ -92,5 +132,5 @@ def read_tf1_tensors(prefix):
             name.removeprefix(_HUB_SCOPE): reader.get_tensor(name).astype(np.float32)
             for name in names
         }
-    except (tf.errors.OpError, RuntimeError, ValueError) as error:
+    except (tf.errors.OpError, IndexError, RuntimeError, ValueError) as error:
         raise UserError(f"Checkpoint {prefix} is damaged: {error}") from error

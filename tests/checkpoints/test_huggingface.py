@@ -1,0 +1,215 @@
+"""Hugging Face directories, both ways."""
+
+import json
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import albert_tf
+from albert_tf.checkpoints.huggingface import save_huggingface
+from albert_tf.checkpoints.huggingface_names import huggingface_name
+from albert_tf.checkpoints.huggingface_names import official_name
+from albert_tf.errors import UserError
+from albert_tf.models.albert import AlbertModel
+from albert_tf.models.pretraining import AlbertForPreTraining
+from albert_tf.models.sequence_classification import AlbertForSequenceClassification
+
+safetensors = pytest.importorskip("safetensors.numpy")
+
+
+def rewrite(directory, change):
+    """Applies `change` to the tensors of a directory."""
+    path = directory / "model.safetensors"
+    tensors = safetensors.load_file(path)
+    change(tensors)
+    safetensors.save_file(tensors, path)
+
+
+def reconfigure(directory, **changes):
+    path = directory / "config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
+
+
+@pytest.fixture
+def saved(tiny_config, tmp_path):
+    model = AlbertForPreTraining(tiny_config(num_hidden_groups=2, inner_group_num=2))
+    save_huggingface(model, tmp_path)
+    return model
+
+
+def test_outputs_equal_theirs(shared):
+    folder = shared("fixtures/huggingface_pretraining")
+    model = AlbertForPreTraining.from_pretrained(folder)
+    inputs = dict(np.load(folder / "inputs.npz"))
+    expected = dict(np.load(folder / "expected.npz"))
+    outputs = model(inputs)
+    masked_lm = tf.nn.log_softmax(outputs["masked_lm_logits"]).numpy()
+    for name, found in (
+        ("sequence_output", outputs["sequence_output"]),
+        ("pooled_output", outputs["pooled_output"]),
+        ("mlm_log_probs", masked_lm.reshape(20, 500)),
+        ("sop_log_probs", tf.nn.log_softmax(outputs["sentence_order_logits"])),
+    ):
+        np.testing.assert_allclose(found, expected[name], rtol=0, atol=1e-5)
+    for i, hidden in enumerate(model.albert(inputs)["hidden_states"]):
+        np.testing.assert_allclose(hidden, expected[f"layer_{i}"], rtol=0, atol=1e-5)
+
+
+def test_export_has_the_names_of_their_file(shared, tmp_path):
+    folder = shared("fixtures/huggingface_pretraining")
+    save_huggingface(AlbertForPreTraining.from_pretrained(folder), tmp_path)
+    theirs = safetensors.load_file(folder / "model.safetensors")
+    ours = safetensors.load_file(tmp_path / "model.safetensors")
+    assert set(ours) == set(theirs)
+    for name, tensor in theirs.items():
+        np.testing.assert_array_equal(ours[name], tensor)
+    their_config = json.loads((folder / "config.json").read_text())
+    our_config = json.loads((tmp_path / "config.json").read_text())
+    for name in set(their_config) & set(our_config):
+        assert our_config[name] == their_config[name]
+
+
+@pytest.mark.parametrize("model_name", ["bare", "pretraining", "classification"])
+def test_round_trip(model_name, tiny_config, tmp_path):
+    config = tiny_config(num_hidden_groups=2, inner_group_num=2, hidden_act="gelu_erf")
+    model_class, arguments = {
+        "bare": (AlbertModel, {}),
+        "pretraining": (AlbertForPreTraining, {}),
+        "classification": (AlbertForSequenceClassification, {"num_labels": 3}),
+    }[model_name]
+    model = model_class(config, **arguments)
+    save_huggingface(model, tmp_path)
+    loaded = model_class.from_pretrained(tmp_path)
+    assert loaded.config == config
+    for name, variable in model.official_variables().items():
+        np.testing.assert_array_equal(loaded.official_variables()[name], variable)
+
+
+def test_names_translate_back(tiny_config):
+    for model in (
+        AlbertForPreTraining(tiny_config(num_hidden_groups=3)),
+        AlbertForSequenceClassification(tiny_config(), num_labels=2),
+    ):
+        for name in model.official_variables():
+            assert official_name(huggingface_name(name)) == name
+    assert official_name("albert.encoder.something.weight") is None
+
+
+def test_partial_sharing_is_written_as_groups(tiny_config, tiny_features, tmp_path):
+    model = AlbertModel(tiny_config(parameter_sharing="attention"))
+    save_huggingface(model, tmp_path)
+    loaded = AlbertModel.from_pretrained(tmp_path)
+    assert loaded.config.num_hidden_groups == 4
+    np.testing.assert_allclose(
+        loaded(tiny_features)["pooled_output"],
+        model(tiny_features)["pooled_output"],
+        atol=1e-6,
+    )
+
+
+def test_real_weights_without_a_pooler(shared):
+    folder = shared("fixtures/real_weights_kokoro")
+    with pytest.raises(UserError, match="lacks bert/pooler/dense/kernel"):
+        AlbertModel.from_pretrained(folder)
+    model = AlbertModel.from_pretrained(folder, allow_missing=["bert/pooler"])
+    inputs = dict(np.load(folder / "inputs.npz"))
+    expected = np.load(folder / "expected.npz")["sequence_output"]
+    np.testing.assert_allclose(
+        model(inputs)["sequence_output"], expected, rtol=0, atol=1e-5
+    )
+
+
+def test_released_files_lack_the_sentence_order_head(saved, tmp_path):
+    def drop_head(tensors):
+        for name in list(tensors):
+            if name.startswith("sop_classifier"):
+                del tensors[name]
+
+    rewrite(tmp_path, drop_head)
+    with pytest.raises(UserError, match="lacks cls/seq_relationship/output_weights"):
+        AlbertForPreTraining.from_pretrained(tmp_path)
+    model = AlbertForPreTraining.from_pretrained(
+        tmp_path, allow_missing=["cls/seq_relationship"]
+    )
+    assert len(model.load_report.missing) == 2
+
+
+def test_copies_of_tied_tensors_must_be_equal(saved, tmp_path):
+    def add_copies(tensors):
+        table = tensors["albert.embeddings.word_embeddings.weight"]
+        tensors["predictions.decoder.weight"] = table
+        tensors["predictions.decoder.bias"] = tensors["predictions.bias"]
+        tensors["albert.embeddings.position_ids"] = np.arange(16)[None]
+
+    def untie(tensors):
+        tensors["predictions.decoder.weight"] = (
+            tensors["predictions.decoder.weight"] + 1
+        )
+
+    rewrite(tmp_path, add_copies)
+    report = AlbertForPreTraining.from_pretrained(tmp_path).load_report
+    assert report.unexpected == ()
+    rewrite(tmp_path, untie)
+    with pytest.raises(UserError, match=r"decoder\.weight that differs from"):
+        AlbertForPreTraining.from_pretrained(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"layer_norm_eps": 1e-5}, "layer_norm_eps to 1e-05, expected 1e-12"),
+        ({"model_type": "bert"}, "model_type to 'bert', expected 'albert'"),
+        ({"hidden_act": "silu"}, "hidden_act to 'silu', expected one of gelu"),
+        ({"num_hidden_groups": 9}, "num_hidden_groups"),
+    ],
+)
+def test_configs_of_another_function(saved, tmp_path, changes, message):
+    reconfigure(tmp_path, **changes)
+    with pytest.raises(UserError, match=message):
+        AlbertForPreTraining.from_pretrained(tmp_path)
+
+
+def test_activations_are_told_apart(saved, tmp_path):
+    reconfigure(tmp_path, hidden_act="gelu")
+    model = AlbertForPreTraining.from_pretrained(tmp_path)
+    assert model.config.hidden_act == "gelu_erf"
+
+
+def test_damaged_and_absent_files(saved, tmp_path):
+    path = tmp_path / "model.safetensors"
+    path.write_bytes(path.read_bytes()[:500])
+    with pytest.raises(UserError, match=r"model\.safetensors is damaged"):
+        AlbertForPreTraining.from_pretrained(tmp_path)
+    with pytest.raises(UserError, match="There is no file"):
+        albert_tf.load_huggingface_checkpoint(saved, tmp_path / "no")
+
+
+def test_loading_into_a_model(saved, tmp_path):
+    model = AlbertForPreTraining(saved.config)
+    report = albert_tf.load_huggingface_checkpoint(model, tmp_path)
+    assert len(report.loaded) == len(model.official_variables())
+
+
+def test_transformers_loads_it(saved, tmp_path, tiny_features):
+    transformers = pytest.importorskip("transformers")
+    torch = pytest.importorskip("torch")
+    theirs, info = transformers.AlbertForPreTraining.from_pretrained(
+        tmp_path, output_loading_info=True
+    )
+    assert not info["missing_keys"]
+    assert not info["unexpected_keys"]
+    with torch.no_grad():
+        outputs = theirs(
+            input_ids=torch.tensor(tiny_features["input_ids"]).long(),
+            attention_mask=torch.tensor(tiny_features["input_mask"]).long(),
+            token_type_ids=torch.tensor(tiny_features["segment_ids"]).long(),
+        )
+    everywhere = np.tile(np.arange(7, dtype="int32"), (2, 1))
+    ours = saved({**tiny_features, "masked_lm_positions": everywhere})
+    np.testing.assert_allclose(
+        ours["masked_lm_logits"], outputs.prediction_logits.numpy(), atol=1e-5
+    )
+    np.testing.assert_allclose(
+        ours["sentence_order_logits"], outputs.sop_logits.numpy(), atol=1e-5
+    )

@@ -1,0 +1,193 @@
+"""Official TF1 checkpoints and TF-Hub variables, both ways."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import albert_tf
+from albert_tf.checkpoints.tf1 import save_tf1_checkpoint
+from albert_tf.config import AlbertConfig
+from albert_tf.errors import UserError
+from albert_tf.models.albert import AlbertModel
+from albert_tf.models.pretraining import AlbertForPreTraining
+
+
+def write(prefix, tensors):
+    """Writes a TF1 checkpoint of numpy arrays."""
+    prefix.parent.mkdir(parents=True, exist_ok=True)
+    tf.raw_ops.SaveV2(
+        prefix=str(prefix),
+        tensor_names=list(tensors),
+        shape_and_slices=[""] * len(tensors),
+        tensors=list(tensors.values()),
+    )
+
+
+def tensors_of(model):
+    return {name: v.numpy() for name, v in model.official_variables().items()}
+
+
+def test_names_of_the_released_chinese_checkpoint(shared):
+    # Google's own file: name, shape and dtype a line.
+    path = shared("data/tf1_variable_names/albert_base_zh_google.txt")
+    released = {}
+    for line in path.read_text().splitlines():
+        name, shape, _ = line.split("\t")
+        released[name] = tuple(int(n) for n in shape.strip("[]").split(",") if n)
+    del released["global_step"]
+    model = AlbertForPreTraining(AlbertConfig.released("base_zh"))
+    ours = {n: tuple(v.shape) for n, v in model.official_variables().items()}
+    assert ours == released
+
+
+def test_official_file_round_trips_bit_for_bit(shared, tmp_path):
+    folder = shared("fixtures/official_tf1_lamb")
+    config = AlbertConfig.from_json_file(folder / "albert_config.json")
+    model = AlbertForPreTraining(config)
+    report = albert_tf.load_tf1_checkpoint(model, folder / "model.ckpt-0")
+    assert len(report.loaded) == 32
+    assert not (report.missing or report.unexpected or report.wrong_shape)
+    save_tf1_checkpoint(model, tmp_path / "out" / "model.ckpt-best")
+    first = tf.train.load_checkpoint(str(folder / "model.ckpt-0"))
+    second = tf.train.load_checkpoint(str(tmp_path / "out" / "model.ckpt-best"))
+    shapes = first.get_variable_to_shape_map()
+    assert second.get_variable_to_shape_map() == shapes
+    for name in shapes:
+        a, b = first.get_tensor(name), second.get_tensor(name)
+        assert a.dtype == b.dtype
+        np.testing.assert_array_equal(a, b)
+    assert AlbertForPreTraining.from_pretrained(tmp_path / "out").config == config
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {
+        "albert_config.json",
+        "model.ckpt-best.data-00000-of-00001",
+        "model.ckpt-best.index",
+    }
+
+
+def test_groups_and_inner_groups(tiny_config, tmp_path):
+    config = tiny_config(num_hidden_groups=2, inner_group_num=2)
+    model = AlbertForPreTraining(config)
+    save_tf1_checkpoint(model, tmp_path / "model.ckpt-best")
+    loaded = AlbertForPreTraining.from_pretrained(tmp_path)
+    assert any("group_1/inner_group_1" in name for name in loaded.load_report.loaded)
+    for name, array in tensors_of(model).items():
+        np.testing.assert_array_equal(loaded.official_variables()[name], array)
+
+
+@pytest.mark.parametrize("sharing", ["attention", "ffn", "none"])
+def test_partial_sharing_is_written_as_groups(
+    sharing, tiny_config, tiny_features, tmp_path
+):
+    config = tiny_config(
+        parameter_sharing=sharing, num_hidden_groups=2, inner_group_num=2
+    )
+    model = AlbertModel(config)
+    save_tf1_checkpoint(model, tmp_path / "model.ckpt-best")
+    loaded = AlbertModel.from_pretrained(tmp_path)
+    assert loaded.config.parameter_sharing == "all"
+    assert loaded.config.num_hidden_groups == 4
+    np.testing.assert_allclose(
+        loaded(tiny_features)["sequence_output"],
+        model(tiny_features)["sequence_output"],
+        atol=1e-6,
+    )
+
+
+def test_optimizer_slots_are_ignored(tiny_config, tmp_path):
+    model = AlbertModel(tiny_config())
+    tensors = tensors_of(model)
+    slots = {f"{n}/{s}": t for n, t in tensors.items() for s in ("adam_m", "adam_v")}
+    write(tmp_path / "model.ckpt-5", {**tensors, **slots, "global_step": np.int64(5)})
+    report = albert_tf.load_tf1_checkpoint(model, tmp_path / "model.ckpt-5")
+    assert report.unexpected == ()
+
+
+@pytest.mark.parametrize("scope", ["", "module/"])
+def test_hub_variables(scope, tiny_config, tmp_path):
+    source = AlbertForPreTraining(tiny_config())
+    tensors = tensors_of(source)
+    hub = {
+        scope + name: tensor
+        for name, tensor in tensors.items()
+        if not name.startswith("cls/seq_relationship")
+    }
+    write(tmp_path / "variables" / "variables", hub)
+    model = AlbertForPreTraining(tiny_config())
+    with pytest.raises(UserError, match="lacks cls/seq_relationship/output_weights"):
+        albert_tf.load_tfhub_variables(model, tmp_path)
+    report = albert_tf.load_tfhub_variables(
+        model, tmp_path, allow_missing=["cls/seq_relationship"]
+    )
+    assert len(report.loaded) == 30
+    (tmp_path / "assets").mkdir()
+    tiny_config().to_json_file(tmp_path / "assets" / "albert_config.json")
+    encoder = AlbertModel.from_pretrained(tmp_path)
+    for name, variable in encoder.official_variables().items():
+        np.testing.assert_array_equal(variable, tensors[name])
+
+
+def test_a_named_step_of_several(tiny_config, tmp_path):
+    models = [AlbertModel(tiny_config()) for _ in range(2)]
+    for step, model in enumerate(models):
+        save_tf1_checkpoint(model, tmp_path / f"model.ckpt-{step}")
+    with pytest.raises(UserError, match="several checkpoints: name one, such as"):
+        AlbertModel.from_pretrained(tmp_path)
+    loaded = AlbertModel.from_pretrained(tmp_path / "model.ckpt-0")
+    np.testing.assert_array_equal(loaded.pooler.kernel, models[0].pooler.kernel)
+    save_tf1_checkpoint(models[1], tmp_path / "model.ckpt-best")
+    best = AlbertModel.from_pretrained(tmp_path)
+    np.testing.assert_array_equal(best.pooler.kernel, models[1].pooler.kernel)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"num_hidden_groups": 2}, "lacks bert/encoder/transformer/group_1"),
+        ({"embedding_size": 8}, r"word_embeddings with shape \[37, 6\]"),
+        ({"vocab_size": 38}, r"the model needs \[38, 6\]"),
+        ({"embedding_size": 12}, "word_embeddings with shape"),
+    ],
+)
+def test_another_configuration_is_refused(change, message, tiny_config, tmp_path):
+    save_tf1_checkpoint(AlbertModel(tiny_config()), tmp_path / "model.ckpt-best")
+    model = AlbertModel(tiny_config(**change))
+    before = [v.numpy() for v in model.trainable_variables]
+    with pytest.raises(UserError, match=message):
+        albert_tf.load_tf1_checkpoint(model, tmp_path / "model.ckpt-best")
+    for array, variable in zip(before, model.trainable_variables, strict=True):
+        np.testing.assert_array_equal(array, variable)
+
+
+def test_more_groups_than_the_model_has(tiny_config, tmp_path):
+    prefix = tmp_path / "model.ckpt-best"
+    save_tf1_checkpoint(AlbertModel(tiny_config(num_hidden_groups=2)), prefix)
+    with pytest.raises(UserError, match="has no place for: .*group_1"):
+        albert_tf.load_tf1_checkpoint(AlbertModel(tiny_config()), prefix)
+
+
+def test_a_checkpoint_of_something_else(tiny_config, tmp_path):
+    write(tmp_path / "model.ckpt-1", {"dense/kernel": np.zeros((2, 2), "float32")})
+    with pytest.raises(UserError, match="holds no tensor that fits"):
+        albert_tf.load_tf1_checkpoint(
+            AlbertModel(tiny_config()), tmp_path / "model.ckpt-1", allow_missing=[""]
+        )
+
+
+def test_missing_and_damaged_files(tiny_config, tmp_path):
+    model = AlbertModel(tiny_config())
+    with pytest.raises(UserError, match="There is no checkpoint"):
+        albert_tf.load_tf1_checkpoint(model, tmp_path / "model.ckpt-best")
+    save_tf1_checkpoint(model, tmp_path / "model.ckpt-best")
+    (tmp_path / "model.ckpt-best.data-00000-of-00001").write_bytes(b"")
+    with pytest.raises(UserError, match="is damaged"):
+        albert_tf.load_tf1_checkpoint(model, tmp_path / "model.ckpt-best")
+    (tmp_path / "model.ckpt-best.index").write_bytes(b"no index")
+    with pytest.raises(UserError, match="is damaged"):
+        albert_tf.load_tf1_checkpoint(model, tmp_path / "model.ckpt-best")
+
+
+def test_no_config_beside_it(tiny_config, tmp_path):
+    save_tf1_checkpoint(AlbertModel(tiny_config()), tmp_path / "model.ckpt-best")
+    (tmp_path / "albert_config.json").unlink()
+    with pytest.raises(UserError, match=r"no albert_config\.json beside it"):
+        AlbertModel.from_pretrained(tmp_path)
