@@ -121,6 +121,8 @@ class SentencePieceTokenizer(Tokenizer):
         ):
             while start < end and prepared[start] == " ":
                 start += 1
+            while start < end and prepared[end - 1] == " ":
+                end -= 1
             parts = self._replaced.get(index, [self.pieces[index]])
             count = self.replacement_counts[index]
             ids.extend(self.replacements[index, :count].tolist())

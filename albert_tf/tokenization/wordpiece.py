@@ -10,7 +10,7 @@ import numpy as np
 from albert_tf.tokenization import normalization
 from albert_tf.tokenization.tokenizer import Tokenizer
 
-_MAX_WORD_LENGTH = 200
+MAX_WORD_LENGTH = 200
 _CACHED_WORDS = 2**17
 _REMOVED = re.compile(normalization.character_class(normalization.is_removed) + "+")
 _CHINESE = re.compile(normalization.character_class(normalization.is_chinese))
@@ -112,7 +112,7 @@ class WordPieceTokenizer(Tokenizer):
     def _longest_matches(self, part):
         """Returns greedy longest matches: ids and the end of each in `part`."""
         unknown = [self.unk_id], [len(part)]
-        if len(part) > _MAX_WORD_LENGTH:
+        if len(part) > MAX_WORD_LENGTH:
             return unknown
         ids = []
         ends = [0]

@@ -1,0 +1,106 @@
+"""The tokenizers inside a TensorFlow graph, for serving and for tf.data."""
+
+import unicodedata
+
+import tensorflow as tf
+import tensorflow_text as tf_text
+
+from albert_tf.tokenization import normalization
+from albert_tf.tokenization.wordpiece import MAX_WORD_LENGTH
+
+_UTF8 = "UTF-8"
+_COMBINING = normalization.character_class(unicodedata.combining)
+_ACCENTS = normalization.character_class(lambda c: unicodedata.category(c) == "Mn")
+_CHINESE = normalization.character_class(normalization.is_chinese)
+_PUNCTUATION = normalization.character_class(normalization.is_punctuation)
+_REMOVED = normalization.character_class(normalization.is_removed)
+_WHITE_SPACE = normalization.character_class(str.isspace)
+
+
+class InGraphTokenizer(tf.Module):
+    """Strings to the ids that `tokenizer.encode` gives, in a graph.
+
+    It is exported with whatever tracks it, the model or vocabulary included.
+    Exceptions: U+0000, and characters younger than the Unicode tables of Python or
+    of TensorFlow, whichever are older.
+
+    Args:
+        tokenizer: a `SentencePieceTokenizer` or a `WordPieceTokenizer`.
+
+    Call: string [batch], UTF-8 (invalid bytes count as U+FFFD), to a
+    `tf.RaggedTensor` int32 [batch, (tokens)].
+    """
+
+    def __init__(self, tokenizer):
+        super().__init__()
+        if tokenizer.kind == "sentencepiece":
+            self._encode = _SentencePiece(tokenizer)
+        else:
+            self._encode = _WordPiece(tokenizer)
+
+    def __call__(self, strings):
+        text = tf.strings.unicode_transcode(strings, _UTF8, _UTF8, errors="replace")
+        return self._encode(text)
+
+
+class _SentencePiece(tf.Module):
+    def __init__(self, tokenizer):
+        super().__init__()
+        self._do_lower_case = tokenizer.do_lower_case
+        self._tokenizer = tf_text.SentencepieceTokenizer(
+            model=tokenizer.file_bytes, out_type=tf.int32
+        )
+        self._counts = tokenizer.replacement_counts
+        self._replacements = tokenizer.replacements
+
+    def __call__(self, text):
+        text = tf.strings.regex_replace(text, f"{_WHITE_SPACE}+", " ")
+        text = tf.strings.strip(text)
+        text = tf_text.normalize_utf8(text, "NFKD")
+        text = tf.strings.regex_replace(text, f"{_COMBINING}+", "")
+        if self._do_lower_case:
+            text = tf.strings.lower(text, encoding="utf-8")
+        ids = self._tokenizer.tokenize(text)
+        counts = tf.gather(self._counts, ids.flat_values)  # [all tokens]
+        kept = tf.sequence_mask(counts, self._replacements.shape[1])
+        replaced = tf.boolean_mask(tf.gather(self._replacements, ids.flat_values), kept)
+        ends = tf.concat([[0], tf.cumsum(tf.cast(counts, tf.int64))], axis=0)
+        return tf.RaggedTensor.from_row_splits(
+            replaced, tf.gather(ends, ids.row_splits), validate=False
+        )
+
+
+class _WordPiece(tf.Module):
+    def __init__(self, tokenizer):
+        super().__init__()
+        self._do_lower_case = tokenizer.do_lower_case
+        self._unknown = tokenizer.pieces[tokenizer.unk_id]
+        self._tokenizer = tf_text.FastWordpieceTokenizer(
+            vocab=tokenizer.pieces,
+            unknown_token=self._unknown,
+            token_out_type=tf.int32,
+            max_bytes_per_word=4 * MAX_WORD_LENGTH,
+            no_pretokenization=True,
+        )
+
+    def __call__(self, text):
+        text = tf.strings.regex_replace(text, f"{_REMOVED}+", "")
+        text = tf.strings.regex_replace(text, _CHINESE, r" \0 ")
+        words = _split(text)
+        if self._do_lower_case:
+            # A word at a time, because the lower case of a sigma depends on its end.
+            flat = tf.strings.lower(words.flat_values, encoding="utf-8")
+            flat = tf_text.normalize_utf8(flat, "NFD")
+            flat = tf.strings.regex_replace(flat, f"{_ACCENTS}+", "")
+            words = words.with_flat_values(flat)
+        text = tf.strings.reduce_join(words, axis=1, separator=" ")
+        words = _split(tf.strings.regex_replace(text, _PUNCTUATION, r" \0 "))
+        flat = words.flat_values
+        too_long = tf.strings.length(flat, unit="UTF8_CHAR") > MAX_WORD_LENGTH
+        words = words.with_flat_values(tf.where(too_long, self._unknown, flat))
+        return self._tokenizer.tokenize(words).merge_dims(1, 2)
+
+
+def _split(text):
+    """Splits at white space: string [batch] to ragged [batch, (words)]."""
+    return tf.strings.split(tf.strings.regex_replace(text, f"{_WHITE_SPACE}+", " "))

@@ -1,0 +1,68 @@
+"""Pieces and ids of the official vocabularies."""
+
+import json
+
+import pytest
+
+
+@pytest.fixture(params=["sentencepiece_30k", "wordpiece_chinese"])
+def golden(request, shared):
+    tokenizer = {"sentencepiece_30k": "english", "wordpiece_chinese": "chinese"}
+    lines = shared(f"fixtures/tokenization/{request.param}.jsonl").read_text("utf-8")
+    rows = [json.loads(line) for line in lines.splitlines()]
+    return request.getfixturevalue(tokenizer[request.param]), rows
+
+
+def test_pieces(golden):
+    tokenizer, rows = golden
+    assert [tokenizer.tokenize(r["text"]) for r in rows] == [r["pieces"] for r in rows]
+
+
+def test_ids_one_by_one(golden):
+    tokenizer, rows = golden
+    assert [tokenizer.encode(r["text"]) for r in rows] == [r["ids"] for r in rows]
+
+
+def test_ids_in_a_batch(golden):
+    tokenizer, rows = golden
+    ids = tokenizer.encode_batch([row["text"] for row in rows])
+    assert ids == [row["ids"] for row in rows]
+
+
+def test_ids_with_offsets(golden):
+    tokenizer, rows = golden
+    ids = [tokenizer.encode_with_offsets(row["text"])[0] for row in rows]
+    assert ids == [row["ids"] for row in rows]
+
+
+def test_readme_example_of_the_official_code(english):
+    ids = english.encode("I was born in 92000, and this is falsé.")
+    assert ids == [31, 23, 386, 19, 561, 3050, 15, 17, 48, 25, 4997, 9]
+
+
+def test_special_ids(english, chinese):
+    names = ("pad_id", "unk_id", "cls_id", "sep_id", "mask_id", "vocab_size")
+    assert [getattr(english, n) for n in names] == [0, 1, 2, 3, 4, 30000]
+    assert [getattr(chinese, n) for n in names] == [0, 100, 101, 102, 103, 21128]
+
+
+@pytest.mark.parametrize(
+    ("piece", "starts"),
+    [
+        ("▁the", True),
+        ("'", True),
+        ("2000", True),
+        ("<unk>", True),
+        (",", True),
+        ("ing", False),
+        ("[MASK]", False),
+    ],
+)
+def test_official_word_starts(english, piece, starts):
+    assert english.word_starts()[english.pieces.index(piece)] == starts
+
+
+def test_wordpiece_word_starts(chinese):
+    starts = chinese.word_starts()
+    assert starts[chinese.pieces.index("的")]
+    assert not starts[chinese.pieces.index("##s")]

@@ -1,0 +1,82 @@
+"""The in-graph twins give the same ids."""
+
+import json
+import unicodedata
+
+import pytest
+import tensorflow as tf
+
+from albert_tf.tokenization.in_graph import InGraphTokenizer
+from albert_tf.tokenization.sentencepiece import SentencePieceTokenizer
+from albert_tf.tokenization.wordpiece import WordPieceTokenizer
+
+SPEC = [tf.TensorSpec([None], tf.string)]
+GOLDEN = {"english": "sentencepiece_30k", "chinese": "wordpiece_chinese"}
+
+
+@pytest.mark.parametrize("name", GOLDEN)
+def test_golden_ids(name, request, shared):
+    tokenizer = request.getfixturevalue(name)
+    lines = shared(f"fixtures/tokenization/{GOLDEN[name]}.jsonl").read_text("utf-8")
+    rows = [json.loads(line) for line in lines.splitlines()]
+    in_graph = tf.function(InGraphTokenizer(tokenizer), input_signature=SPEC)
+    ids = in_graph(tf.constant([row["text"] for row in rows]))
+    assert ids.dtype == tf.int32
+    assert ids.to_list() == [row["ids"] for row in rows]
+
+
+@pytest.mark.parametrize("name", ["english", "chinese"])
+def test_every_character(name, request):
+    tokenizer = request.getfixturevalue(name)
+    in_graph = tf.function(InGraphTokenizer(tokenizer), input_signature=SPEC)
+    codes = [c for c in range(1, 0x110000) if not 0xD800 <= c <= 0xDFFF]
+    # Unassigned ones, to this Python, may have decompositions in TensorFlow.
+    characters = [c for c in map(chr, codes) if unicodedata.category(c) != "Cn"]
+    # Private-use characters are alike, and many.
+    characters = [c for c in characters if unicodedata.category(c) != "Co"]
+    texts = [f"a{c}b{c.upper()} {c}" for c in characters]
+    ids = in_graph(tf.constant(texts)).to_list()
+    expected = tokenizer.encode_batch(texts)
+    pairs = zip(characters, ids, expected, strict=True)
+    assert [f"U+{ord(c):04X}" for c, a, b in pairs if a != b] == []
+
+
+@pytest.mark.parametrize("do_lower_case", [True, False])
+def test_small_sentencepiece(train_model, do_lower_case):
+    tokenizer = SentencePieceTokenizer(train_model(), do_lower_case)
+    texts = ["The CAT sat [SEP]", "", " é\u0301 \t x ", "no such: Ж"]
+    ids = InGraphTokenizer(tokenizer)(tf.constant(texts))
+    assert ids.to_list() == tokenizer.encode_batch(texts)
+
+
+def test_small_wordpiece():
+    data = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\ne\n##e\nος\n,\n中\n"
+    texts = ["e" * 200, "e" * 201, "ΟΣ,ΟΣ", "中e", "[SEP]", ""]
+    for do_lower_case in (True, False):
+        tokenizer = WordPieceTokenizer(data.encode(), do_lower_case)
+        ids = InGraphTokenizer(tokenizer)(tf.constant(texts))
+        assert ids.to_list() == tokenizer.encode_batch(texts)
+
+
+def test_invalid_utf8_counts_as_replacement_characters(small):
+    ids = InGraphTokenizer(small)(tf.constant([b"the\xff cat"]))
+    assert ids.to_list() == [small.encode("the\ufffd cat")]
+
+
+def test_export(small, tmp_path):
+    module = tf.Module()
+    module.tokenizer = InGraphTokenizer(small)
+    signature = tf.function(
+        lambda text: {"ids": module.tokenizer(text).to_tensor()}, input_signature=SPEC
+    )
+    tf.saved_model.save(module, tmp_path, signatures=signature)
+    loaded = tf.saved_model.load(tmp_path).signatures["serving_default"]
+    ids = loaded(tf.constant(["The cat, 2000,"]))["ids"]
+    assert ids.numpy().tolist() == [small.encode("The cat, 2000,")]
+
+
+def test_in_tf_data(small):
+    texts = ["the cat", "a dog barked"]
+    dataset = tf.data.Dataset.from_tensor_slices(texts).batch(2)
+    ids = next(iter(dataset.map(InGraphTokenizer(small)))).to_list()
+    assert ids == small.encode_batch(texts)

@@ -1,0 +1,64 @@
+"""load_tokenizer finds out what it is given."""
+
+import json
+
+import pytest
+
+from albert_tf.errors import UserError
+from albert_tf.tokenization import load_tokenizer
+
+VOCABULARY = b"[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nA\na\n"
+
+
+def test_file_kinds(train_model, tmp_path):
+    (tmp_path / "x.model").write_bytes(train_model())
+    (tmp_path / "y").write_bytes(train_model())
+    (tmp_path / "vocab.txt").write_bytes(VOCABULARY)
+    kinds = [load_tokenizer(tmp_path / n).kind for n in ("x.model", "y", "vocab.txt")]
+    assert kinds == ["sentencepiece", "sentencepiece", "wordpiece"]
+
+
+@pytest.mark.parametrize("name", ["spiece.model", "30k-clean.model", "mine.model"])
+def test_directory_with_a_model(train_model, tmp_path, name):
+    (tmp_path / name).write_bytes(train_model())
+    (tmp_path / "30k-clean.vocab").write_text("<pad>\t0\n")
+    assert load_tokenizer(tmp_path).kind == "sentencepiece"
+
+
+def test_saved_directory_keeps_ids_casing_and_fingerprint(tmp_path):
+    (tmp_path / "vocab.txt").write_bytes(VOCABULARY)
+    cased = load_tokenizer(tmp_path / "vocab.txt", do_lower_case=False)
+    cased.save(tmp_path / "model")
+    loaded = load_tokenizer(tmp_path / "model")
+    assert loaded.encode("A a") == [5, 6]
+    assert loaded.fingerprint() == cased.fingerprint()
+    config = json.loads((tmp_path / "model" / "tokenizer_config.json").read_text())
+    assert config == {"kind": "wordpiece", "file": "vocab.txt", "do_lower_case": False}
+    uncased = load_tokenizer(tmp_path / "vocab.txt")
+    assert uncased.fingerprint() != cased.fingerprint()
+
+
+def test_nothing_there(tmp_path):
+    with pytest.raises(UserError, match="cannot be read: No such file"):
+        load_tokenizer(tmp_path / "no.model")
+    with pytest.raises(UserError, match="found none"):
+        load_tokenizer(tmp_path)
+
+
+def test_two_tokenizers(train_model, tmp_path):
+    (tmp_path / "spiece.model").write_bytes(train_model())
+    (tmp_path / "vocab.txt").write_bytes(VOCABULARY)
+    with pytest.raises(UserError, match=r"several \(spiece.model, vocab.txt\)"):
+        load_tokenizer(tmp_path)
+
+
+def test_readable_list_is_refused(tmp_path):
+    (tmp_path / "x.vocab").write_text("<pad>\t0\n")
+    with pytest.raises(UserError, match=r"pass the \.model file"):
+        load_tokenizer(tmp_path / "x.vocab")
+
+
+def test_broken_config(tmp_path):
+    (tmp_path / "tokenizer_config.json").write_text("{")
+    with pytest.raises(UserError, match="not valid JSON"):
+        load_tokenizer(tmp_path)

@@ -1,0 +1,105 @@
+"""Every piece maps to the exact span of the original text."""
+
+import pytest
+from hypothesis import given
+from hypothesis import settings
+from hypothesis import strategies as st
+
+from albert_tf.tokenization import normalization
+from albert_tf.tokenization.wordpiece import WordPieceTokenizer
+
+TRICKY = st.sampled_from(
+    ["é", "e\u0301", "  ", "ﬁ", "½", "Ĳ", "Σ", "İ", "日本", "2000,", "\t", "\u3000"]
+)
+TEXTS = st.lists(TRICKY | st.text(max_size=3), max_size=12).map("".join)
+
+
+def words(tokenizer, text):
+    ids, spans = tokenizer.encode_with_offsets(text)
+    spanned = [text[start:end] for start, end in spans]
+    return list(zip(tokenizer.tokenize(text), spanned, strict=True)), ids
+
+
+def test_sentencepiece_examples(english):
+    text = "  The  café\u0301 ﬁne ½ cup, 92000, 日本 x"
+    pairs, _ = words(english, text)
+    assert pairs == [
+        ("▁the", "The"),
+        ("▁cafe", "café\u0301"),
+        ("▁fine", "ﬁne"),
+        ("▁1", "½"),
+        ("⁄", "½"),
+        ("2", "½"),
+        ("▁cup", "cup"),
+        (",", ","),
+        ("▁9", "9"),
+        ("2000", "2000"),
+        (",", ","),
+        ("▁", ""),
+        ("日本", "日本"),
+        ("▁x", "x"),
+    ]
+
+
+def test_wordpiece_examples(chinese):
+    pairs, _ = words(chinese, " 三藏\u200b Café  English words ½")
+    assert pairs == [
+        ("三", "三"),
+        ("藏", "藏"),
+        ("cafe", "Café"),
+        ("english", "English"),
+        ("word", "word"),
+        ("##s", "s"),
+        ("[UNK]", "½"),
+    ]
+
+
+@settings(max_examples=300, deadline=None)
+@given(TEXTS)
+def test_prepared_text_is_the_official_one(text):
+    for lower in (True, False):
+        prepared, spans = normalization.sentencepiece_text_with_spans(text, lower)
+        official = normalization.sentencepiece_text(text, lower)
+        # A space may remain at the end where only combining marks follow it.
+        assert prepared.split() == official.split()
+        assert len(prepared) == len(spans)
+
+
+@settings(max_examples=300, deadline=None)
+@given(TEXTS)
+def test_sentencepiece_spans(small, text):
+    check_spans(small, text)
+
+
+@settings(max_examples=300, deadline=None)
+@given(TEXTS)
+def test_wordpiece_spans(wordpiece, text):
+    check_spans(wordpiece, text)
+
+
+@pytest.fixture(scope="module")
+def wordpiece():
+    letters = "abcdefghijklmnopqrstuvwxyzσςıĳ0123456789,日本"
+    pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *letters]
+    pieces += [f"##{letter}" for letter in letters]
+    return WordPieceTokenizer("\n".join(pieces).encode())
+
+
+def check_spans(tokenizer, text):
+    ids, spans = tokenizer.encode_with_offsets(text)
+    assert ids == tokenizer.encode(text)
+    assert len(spans) == len(ids)
+    previous = 0
+    for index, (start, end) in zip(ids, spans, strict=True):
+        assert 0 <= start <= end <= len(text)
+        assert start >= previous or text[start:end] == text[previous:end]
+        previous = start
+        span = text[start:end]
+        assert span == span.strip()
+        piece = tokenizer.pieces[index].removeprefix("##").lstrip("▁")
+        if piece and index != tokenizer.unk_id:
+            assert canonical(piece) in canonical(span)
+
+
+def canonical(text):
+    return normalization.sentencepiece_text(text, False).casefold()

@@ -1,0 +1,54 @@
+"""WordPieceTokenizer on a vocabulary of a dozen pieces."""
+
+import pytest
+
+from albert_tf.errors import UserError
+from albert_tf.tokenization.wordpiece import WordPieceTokenizer
+
+VOCABULARY = "[PAD] [UNK] [CLS] [SEP] [MASK] un ##aff ##able a , [ ] 中 ο ##ς e ##x"
+
+
+def tokenizer(vocabulary=VOCABULARY, **arguments):
+    data = "\n".join(vocabulary.split(" ")).encode()
+    return WordPieceTokenizer(data, **arguments)
+
+
+@pytest.mark.parametrize(
+    ("text", "pieces"),
+    [
+        ("unaffable", ["un", "##aff", "##able"]),
+        ("UNAFF,a", ["un", "##aff", ",", "a"]),
+        ("a中a", ["a", "中", "a"]),
+        ("unbelief a", ["[UNK]", "a"]),
+        ("[MASK]", ["[", "[UNK]", "]"]),
+        ("É\u0301x", ["e", "##x"]),
+        ("ΟΣ", ["ο", "##ς"]),
+        ("a\u0000\ufffd\u200b,\u2028a", ["a", ",", "a"]),
+        ("e" * 201, ["[UNK]"]),
+        ("", []),
+    ],
+)
+def test_pieces(text, pieces):
+    assert tokenizer().tokenize(text) == pieces
+
+
+def test_longest_words():
+    wide = tokenizer(VOCABULARY + " ##e")
+    assert len(wide.encode("e" * 200)) == 200
+    assert wide.tokenize("e" * 201) == ["[UNK]"]
+
+
+def test_cased():
+    cased = tokenizer(VOCABULARY + " É", do_lower_case=False)
+    assert cased.tokenize("É a A") == ["É", "a", "[UNK]"]
+
+
+def test_vocabulary_lines():
+    data = b"[PAD]\n[UNK] 7\n[CLS]\n\xe2\x80\xa8\n[SEP]\n[SEP]\n[MASK]\n"
+    pieces = WordPieceTokenizer(data).pieces
+    assert pieces == ["[PAD]", "[UNK]", "[CLS]", " ", "[SEP]", "[MASK]"]
+
+
+def test_missing_special_piece():
+    with pytest.raises(UserError, match=r"no piece '\[MASK\]'"):
+        WordPieceTokenizer(b"[PAD]\n[UNK]\n[CLS]\n[SEP]\n")
