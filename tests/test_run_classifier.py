@@ -15,7 +15,20 @@ from albert_tf.models.sequence_classification import AlbertForSequenceClassifica
 from albert_tf.tasks.classifier import run_classifier
 from albert_tf.tasks.classifier_options import ClassifierOptions
 
-_WORDS = "the a film plot was is and good bad very not it".split()
+_WORDS = [
+    "the",
+    "a",
+    "film",
+    "plot",
+    "was",
+    "is",
+    "and",
+    "good",
+    "bad",
+    "very",
+    "not",
+    "it",
+]
 _PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *_WORDS]
 
 

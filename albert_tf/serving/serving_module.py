@@ -44,11 +44,10 @@ class ServingModule(tf.Module):
         }
 
     def _from_texts(self, text):
-        return self._head.outputs(self.text_features(valid_utf8(text)))
+        return self._head.outputs(self.text_features(text))
 
     def _from_pairs(self, text, text_pair):
-        features = self.text_features(valid_utf8(text), valid_utf8(text_pair))
-        return self._head.outputs(features)
+        return self._head.outputs(self.text_features(text, text_pair))
 
     def _from_tokens(self, **features):
         return self._head.outputs(features)
@@ -74,10 +73,3 @@ class ServingModule(tf.Module):
             padded = tf.pad(features[name], [[0, 0], [0, width]])  # [B, T]
             features[name] = tf.where(given, padded, absent)
         return self._head.outputs(features)
-
-
-def valid_utf8(texts):
-    """Replaces what is not UTF-8 by U+FFFD; the tokenizers expect valid text."""
-    return tf.strings.unicode_transcode(
-        texts, "UTF-8", "UTF-8", errors="replace", replace_control_characters=False
-    )

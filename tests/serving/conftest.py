@@ -1,0 +1,87 @@
+"""A tiny vocabulary, tiny models, and what serving makes of them."""
+
+import json
+import types
+
+import pytest
+
+from albert_tf.config import AlbertConfig
+from albert_tf.models.pretraining import AlbertForPreTraining
+from albert_tf.models.sequence_classification import AlbertForSequenceClassification
+from albert_tf.serving.export import ExportOptions
+from albert_tf.serving.export import export
+from albert_tf.tasks.text_task import TextTask
+from albert_tf.tokenization import load_tokenizer
+
+_PIECES = (
+    "[PAD] [UNK] [CLS] [SEP] [MASK] the a film plot was is and good bad very not it "
+    "one . , ##s ##ing"
+)
+_LENGTH = 24
+
+
+@pytest.fixture(scope="session")
+def tiny_tokenizer(tmp_path_factory):
+    path = tmp_path_factory.mktemp("vocab") / "vocab.txt"
+    path.write_text(_PIECES.replace(" ", "\n") + "\n")
+    return load_tokenizer(path)
+
+
+@pytest.fixture(scope="session")
+def exported(tmp_path_factory):
+    """Saves and exports a tiny random model: (model, tokenizer, task, directory)."""
+
+    def build(tokenizer, task=None, serve="auto"):
+        config = AlbertConfig(
+            vocab_size=tokenizer.vocab_size,
+            embedding_size=8,
+            hidden_size=16,
+            num_hidden_layers=2,
+            num_attention_heads=2,
+            intermediate_size=32,
+            max_position_embeddings=32,
+            initializer_range=0.3,  # so that different inputs differ visibly
+        )
+        info = {"max_seq_length": _LENGTH}
+        if task is None:
+            model = AlbertForPreTraining(config)
+        else:
+            model = AlbertForSequenceClassification(config, task.num_outputs)
+            info["task"] = task.to_dict()
+        directory = tmp_path_factory.mktemp("model")
+        model.save_pretrained(directory, tokenizer, info)
+        target = directory / "served"
+        version = export(ExportOptions(str(directory), str(target), task=serve))
+        return types.SimpleNamespace(
+            model=model,
+            tokenizer=tokenizer,
+            task=task,
+            length=_LENGTH,
+            model_dir=directory,
+            export_dir=target,
+            version=version,
+            description=json.loads((version / "signature.json").read_text()),
+        )
+
+    return build
+
+
+@pytest.fixture(scope="session")
+def classifier(exported, tiny_tokenizer):
+    return exported(tiny_tokenizer, TextTask("t", "single_label", ("no", "yes")))
+
+
+@pytest.fixture(scope="session")
+def pair_classifier(exported, tiny_tokenizer):
+    task = TextTask("t", "single_label", ("no", "so", "yes"), pair=True)
+    return exported(tiny_tokenizer, task)
+
+
+@pytest.fixture(scope="session")
+def encoder(exported, tiny_tokenizer):
+    return exported(tiny_tokenizer)
+
+
+@pytest.fixture(scope="session")
+def masked_lm(exported, tiny_tokenizer):
+    return exported(tiny_tokenizer, serve="masked_lm")

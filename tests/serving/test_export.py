@@ -1,0 +1,232 @@
+"""The served answers equal those of the Python path, whatever the text."""
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from albert_tf.errors import UserError
+from albert_tf.models.sequence_classification import AlbertForSequenceClassification
+from albert_tf.serving.export import ExportOptions
+from albert_tf.serving.export import export
+from albert_tf.serving.predictor import Predictor
+from albert_tf.tasks.datasets import evaluation_dataset
+from albert_tf.tasks.prediction import LogitsPredictor
+from albert_tf.tasks.prediction import probabilities
+from albert_tf.tasks.text_task import TextTask
+from albert_tf.tasks.tokenized_examples import tokenize_texts
+from albert_tf.tokenization import load_tokenizer
+
+_TEXTS = [
+    "the film was very good .",
+    "",
+    "   ",
+    "good",
+    "it is not a bad plot, and not a good one. " * 40,
+    b"bad \xff\xfe film \xc3",
+    "films plotting über 电影 \u2028 \U0001f600",
+]
+
+
+def _decoded(values):
+    values = [v if isinstance(v, bytes) else v.encode() for v in values]
+    return [v.decode("utf-8", "replace") for v in values]
+
+
+def _python_path(served, texts, pairs=None):
+    """Probabilities by the tokenizer and the model, no graph of serving involved."""
+    examples = tokenize_texts(
+        _decoded(texts),
+        None if pairs is None else _decoded(pairs),
+        served.tokenizer,
+        served.length,
+    )
+    logits = LogitsPredictor(served.model, 16, served.length)(examples)
+    return probabilities(served.task, logits)
+
+
+@pytest.mark.parametrize("repeat", [1, 15])
+def test_classification_of_strings(classifier, repeat):
+    answers = Predictor(classifier.export_dir)(_TEXTS * repeat)
+    expected = _python_path(classifier, _TEXTS * repeat)
+    np.testing.assert_allclose(answers["probabilities"], expected, atol=1e-5)
+    labels = [name.decode() for name in answers["label"]]
+    assert labels == [classifier.task.labels[i] for i in expected.argmax(axis=1)]
+
+
+def test_padding_does_not_change_an_answer(classifier):
+    predictor = Predictor(classifier.export_dir)
+    together = predictor(_TEXTS, batch_size=len(_TEXTS))["probabilities"]
+    alone = [predictor([text])["probabilities"][0] for text in _TEXTS]
+    np.testing.assert_allclose(together, alone, atol=1e-5)
+
+
+def test_pairs_are_truncated_as_in_training(pair_classifier):
+    words = np.random.default_rng(0).choice(["good", "bad", "film"], (12, 40))
+    texts = [" ".join(row[: 3 * i]) for i, row in enumerate(words)]
+    pairs = [" ".join(row[: 40 - 3 * i]) for i, row in enumerate(words)]
+    answers = Predictor(pair_classifier.export_dir)(texts, pairs)
+    expected = _python_path(pair_classifier, texts, pairs)
+    np.testing.assert_allclose(answers["probabilities"], expected, atol=1e-5)
+
+
+def test_three_signatures_give_the_same_answer(pair_classifier):
+    served = pair_classifier
+    signatures = tf.saved_model.load(str(served.version)).signatures
+    texts, pairs = ["a good film", "bad"], ["it was", "the plot was not good"]
+    answer = signatures["serving_default"](
+        text=tf.constant(texts), text_pair=tf.constant(pairs)
+    )
+    examples = tokenize_texts(texts, pairs, served.tokenizer, served.length)
+    batch = next(iter(evaluation_dataset(examples, 2, served.length)))
+    from_tokens = signatures["tokens"](**batch)
+    serialized = [_example(batch, row) for row in range(2)]
+    from_examples = signatures["examples"](examples=tf.constant(serialized))
+    for other in (from_tokens, from_examples):
+        assert set(other) == {"probabilities", "label"}
+        np.testing.assert_allclose(
+            other["probabilities"], answer["probabilities"], atol=1e-5
+        )
+
+
+def test_examples_may_leave_mask_and_segments_out(classifier):
+    signatures = tf.saved_model.load(str(classifier.version)).signatures
+    batch = {"input_ids": tf.constant([[2, 7, 11, 3, 0], [2, 12, 6, 12, 3]])}
+    lengths = (4, 5)
+    serialized = [
+        _example({"input_ids": batch["input_ids"][:, : lengths[row]]}, row)
+        for row in range(2)
+    ]
+    mask = tf.sequence_mask(lengths, 5, tf.int32)
+    expected = signatures["tokens"](
+        **batch, input_mask=mask, segment_ids=tf.zeros_like(mask)
+    )
+    answer = signatures["examples"](examples=tf.constant(serialized))
+    np.testing.assert_allclose(
+        answer["probabilities"], expected["probabilities"], atol=1e-5
+    )
+
+
+def _example(batch, row):
+    example = tf.train.Example()
+    for name, values in batch.items():
+        values = values[row].numpy().tolist()
+        example.features.feature[name].int64_list.value.extend(values)
+    return example.SerializeToString()
+
+
+def test_regression(exported, tiny_tokenizer):
+    served = exported(tiny_tokenizer, TextTask("t", "regression"))
+    answers = Predictor(served.export_dir)(_TEXTS)
+    expected = _python_path(served, _TEXTS)[:, 0]
+    np.testing.assert_allclose(answers["score"], expected, atol=1e-5)
+
+
+def test_multi_label(exported, tiny_tokenizer):
+    served = exported(tiny_tokenizer, TextTask("t", "multi_label", ("a", "b", "c")))
+    answers = Predictor(served.export_dir)(_TEXTS)
+    expected = _python_path(served, _TEXTS)
+    np.testing.assert_allclose(answers["probabilities"], expected, atol=1e-5)
+    names = np.where(expected > 0.5, [b"a", b"b", b"c"], b"")
+    np.testing.assert_array_equal(answers["labels"], names)
+
+
+def test_encoder(encoder):
+    answers = Predictor(encoder.export_dir)(_TEXTS, batch_size=3)
+    decoded = [
+        t if isinstance(t, str) else t.decode("utf-8", "replace") for t in _TEXTS
+    ]
+    examples = tokenize_texts(decoded, None, encoder.tokenizer, encoder.length)
+    batch = next(iter(evaluation_dataset(examples, 16, encoder.length, True)))
+    width = answers["input_ids"].shape[1]
+    np.testing.assert_array_equal(answers["input_ids"], batch["input_ids"][:, :width])
+    np.testing.assert_array_equal(answers["input_mask"], batch["input_mask"][:, :width])
+    expected = encoder.model(batch)
+    pooled, mask = expected["pooled_output"], answers["input_mask"][:, :, None]
+    np.testing.assert_allclose(answers["pooled_output"], pooled, atol=1e-5)
+    np.testing.assert_allclose(
+        answers["sequence_output"] * mask,
+        expected["sequence_output"][:, :width] * mask,
+        atol=1e-5,
+    )
+
+
+def test_masked_lm(masked_lm):
+    texts = ["the [MASK] was [MASK]", "good", "a [MASK]film"]
+    answers = Predictor(masked_lm.export_dir)(texts)
+    positions = [[2, 4], [0, 0], [2, 0]]
+    np.testing.assert_array_equal(answers["masked_lm_positions"], positions)
+    tokenizer = masked_lm.tokenizer
+    mask, (the, was) = tokenizer.mask_id, tokenizer.encode("the was")
+    ids = [[tokenizer.cls_id, the, mask, was, mask, tokenizer.sep_id]]
+    logits = masked_lm.model(
+        {"input_ids": tf.constant(ids), "masked_lm_positions": tf.constant([[2, 4]])}
+    )["masked_lm_logits"]
+    expected = np.sort(tf.nn.softmax(logits).numpy()[0])[:, ::-1][:, :5]
+    np.testing.assert_allclose(answers["probabilities"][0], expected, atol=1e-5)
+    best = np.argmax(logits[0], axis=-1)
+    assert [t[0].decode() for t in answers["tokens"][0]] == [
+        tokenizer.pieces[i] for i in best
+    ]
+    assert set(answers["tokens"][1].ravel()) == {b""}
+    assert answers["probabilities"][2, 1].tolist() == [0.0] * 5
+
+
+def test_golden_sentences(exported, shared):
+    """Ids and probabilities on the golden texts, with the official vocabulary."""
+    tokenizer = load_tokenizer(shared("data/vocab/albert_en_30k/30k-clean.model"))
+    lines = shared("fixtures/tokenization/sentencepiece_30k.jsonl").read_text()
+    texts = [json.loads(line)["text"] for line in lines.splitlines()]
+    served = exported(tokenizer, TextTask("t", "single_label", ("no", "yes")))
+    answers = Predictor(served.export_dir)(texts)
+    expected = _python_path(served, texts)
+    np.testing.assert_allclose(answers["probabilities"], expected, atol=1e-5)
+
+
+def test_next_version_and_no_remains_of_a_failure(classifier, tmp_path, monkeypatch):
+    options = ExportOptions(str(classifier.model_dir), str(tmp_path / "m"))
+    (tmp_path / "m" / "4").mkdir(parents=True)
+    assert export(options).name == "5"
+
+    def fail(*arguments):
+        raise OSError("disk full")
+
+    monkeypatch.setattr("albert_tf.serving.export.write_warmup_requests", fail)
+    with pytest.raises(OSError, match="disk full"):
+        export(options)
+    assert sorted(p.name for p in (tmp_path / "m").iterdir()) == ["4", "5"]
+
+
+def test_shorter_length_is_honoured(encoder, tmp_path):
+    options = ExportOptions(
+        str(encoder.model_dir), str(tmp_path / "m"), max_seq_length=6
+    )
+    export(options)
+    answers = Predictor(tmp_path / "m")(["good " * 50])
+    assert answers["input_ids"].shape == (1, 6)
+
+
+def test_mistakes_are_one_clear_error(encoder, classifier, tmp_path):
+    target = str(tmp_path / "m")
+    with pytest.raises(UserError, match="--task=classification does not fit"):
+        export(ExportOptions(str(encoder.model_dir), target, task="classification"))
+    with pytest.raises(UserError, match="--max_seq_length=33 must be from 5 to 32"):
+        export(ExportOptions(str(classifier.model_dir), target, max_seq_length=33))
+    with pytest.raises(UserError):
+        export(ExportOptions(str(tmp_path / "nothing"), target))
+    bare = tmp_path / "bare"
+    shutil.copytree(classifier.model_dir, bare)
+    (bare / "vocab.txt").unlink()
+    (bare / "tokenizer_config.json").unlink()
+    with pytest.raises(UserError, match="found none"):
+        export(ExportOptions(str(bare), target))
+    assert not (tmp_path / "m").exists()
+
+
+def test_head_of_the_model_directory_is_used(classifier):
+    loaded = AlbertForSequenceClassification.from_pretrained(classifier.model_dir)
+    np.testing.assert_array_equal(
+        loaded.classifier.output_weights, classifier.model.classifier.output_weights
+    )

@@ -1,0 +1,120 @@
+"""The SavedModel stands alone: moved elsewhere, loaded by TensorFlow only."""
+
+import json
+import shutil
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from albert_tf.serving.predictor import Predictor
+from albert_tf.serving.warmup import WARMUP_FILE
+from albert_tf.serving.warmup import write_warmup_requests
+
+_CLIENT = """
+import json, sys
+import tensorflow as tf
+import tensorflow_text
+loaded = tf.saved_model.load(sys.argv[1])
+answer = loaded.signatures["serving_default"](text=tf.constant(["a good film", ""]))
+graph = loaded.signatures["serving_default"].graph.as_graph_def()
+ops = {n.op for n in graph.node}
+ops |= {n.op for function in graph.library.function for n in function.node_def}
+print(json.dumps({
+    "answer": {k: v.numpy().tolist() for k, v in answer.items() if k != "label"},
+    "modules": sorted(m for m in sys.modules if m.split(".")[0] == "albert_tf"),
+    "ops": sorted(ops),
+}))
+"""
+
+
+def test_a_process_with_tensorflow_and_its_text_ops_only(classifier, tmp_path):
+    moved = tmp_path / "elsewhere" / "7"
+    shutil.copytree(classifier.version, moved)
+    done = subprocess.run(
+        [sys.executable, "-c", _CLIENT, str(moved)],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    found = json.loads(done.stdout.splitlines()[-1])
+    assert found["modules"] == []
+    expected = Predictor(classifier.export_dir)(["a good film", ""])
+    np.testing.assert_allclose(
+        found["answer"]["probabilities"], expected["probabilities"], atol=1e-6
+    )
+    assert not [op for op in found["ops"] if "PyFunc" in op or "Lookup" in op]
+
+
+def test_signature_json_tells_the_truth(pair_classifier):
+    signatures = tf.saved_model.load(str(pair_classifier.version)).signatures
+    described = pair_classifier.description
+    assert described["serves"] == "classification"
+    assert described["task"]["labels"] == ["no", "so", "yes"]
+    assert set(described["signatures"]) == set(signatures)
+    text = described["signatures"]["serving_default"]
+    assert text["inputs"]["text_pair"] == {"dtype": "string", "shape": [None]}
+    assert text["outputs"]["probabilities"]["shape"] == [None, 3]
+    for name in ("serving_default", "tokens"):
+        example = described["signatures"][name]["rest"]
+        inputs = {k: tf.constant(v) for k, v in example["request"]["inputs"].items()}
+        answer = signatures[name](**inputs)
+        np.testing.assert_allclose(
+            answer["probabilities"],
+            example["response"]["outputs"]["probabilities"],
+            atol=1e-5,
+        )
+    card = (pair_classifier.version / "model_card.md").read_text()
+    assert "| output | `probabilities` | float32 | ['any', 3] |" in card
+
+
+def test_grpc_request_is_a_readable_message(classifier):
+    predict_pb2 = pytest.importorskip("tensorflow_serving.apis.predict_pb2")
+    text_format = pytest.importorskip("google.protobuf.text_format")
+    request = predict_pb2.PredictRequest()
+    lines = classifier.description["signatures"]["serving_default"]["grpc"]["request"]
+    text_format.Parse("\n".join(lines), request)
+    assert list(request.inputs) == ["text"]
+    assert request.model_spec.signature_name == "serving_default"
+
+
+def test_warmup_message_byte_for_byte(tmp_path):
+    write_warmup_requests(tmp_path, "m", [("s", {"x": ["ab"]})])
+    record = next(iter(tf.data.TFRecordDataset(str(tmp_path / WARMUP_FILE)))).numpy()
+    tensor = bytes.fromhex("0807 1204 1202 0801 4202 6162")  # DT_STRING, [1], "ab"
+    entry = b"\x0a\x01x" + b"\x12" + bytes([len(tensor)]) + tensor
+    request = b"\x0a\x06\x0a\x01m\x1a\x01s" + b"\x12" + bytes([len(entry)]) + entry
+    log = b"\x0a" + bytes([len(request)]) + request
+    assert record == b"\x32" + bytes([len(log)]) + log
+
+
+@pytest.mark.parametrize("model", ["classifier", "pair_classifier", "masked_lm"])
+def test_warmup_requests_replay(model, request):
+    log_pb2 = pytest.importorskip("tensorflow_serving.apis.prediction_log_pb2")
+    served = request.getfixturevalue(model)
+    signatures = tf.saved_model.load(str(served.version)).signatures
+    replayed = []
+    for record in tf.data.TFRecordDataset(str(served.version / WARMUP_FILE)):
+        log = log_pb2.PredictionLog.FromString(record.numpy())
+        asked = log.predict_log.request
+        assert asked.model_spec.name == "served"
+        name = asked.model_spec.signature_name
+        inputs = {k: tf.constant(tf.make_ndarray(v)) for k, v in asked.inputs.items()}
+        answer = signatures[name](**inputs)
+        _round_trip(answer)
+        replayed.append(name)
+    assert replayed == ["serving_default", "tokens", "examples"]
+
+
+def _round_trip(answer):
+    """Every answer fits into the response message of the server."""
+    predict_pb2 = pytest.importorskip("tensorflow_serving.apis.predict_pb2")
+    response = predict_pb2.PredictResponse()
+    for name, value in answer.items():
+        response.outputs[name].CopyFrom(tf.make_tensor_proto(value))
+    for name, value in answer.items():
+        returned = tf.make_ndarray(response.outputs[name])
+        np.testing.assert_array_equal(returned, value.numpy())
