@@ -7,7 +7,6 @@ from albert_tf.tasks.classifier_options import ClassifierOptions
 # Official flags that only TPUEstimator needed, or that this program makes needless.
 _IGNORED = (
     "gcp_project",
-    "iterations_per_loop",
     "master",
     "num_tpu_cores",
     "threshold_to_export",

@@ -5,7 +5,9 @@ import random
 import subprocess
 import sys
 
+import numpy as np
 import pytest
+import tensorflow as tf
 
 from albert_tf import command_line
 from albert_tf.config import AlbertConfig
@@ -14,22 +16,10 @@ from albert_tf.models.albert import AlbertModel
 from albert_tf.models.sequence_classification import AlbertForSequenceClassification
 from albert_tf.tasks.classifier import run_classifier
 from albert_tf.tasks.classifier_options import ClassifierOptions
+from albert_tf.tokenization import load_tokenizer
 
-_WORDS = [
-    "the",
-    "a",
-    "film",
-    "plot",
-    "was",
-    "is",
-    "and",
-    "good",
-    "bad",
-    "very",
-    "not",
-    "it",
-]
-_PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *_WORDS]
+_OTHER_WORDS = ["the", "a", "film", "plot", "was", "is", "and", "very", "not", "it"]
+_PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "good", "bad", *_OTHER_WORDS]
 
 
 @pytest.fixture
@@ -81,7 +71,7 @@ def _write_table(path, rows, seed):
     lines = ["label\tsentence"]
     for _ in range(rows):
         label = chance.choice(["good", "bad"])
-        words = chance.choices([w for w in _WORDS if w not in ("good", "bad")], k=5)
+        words = chance.choices(_OTHER_WORDS, k=5)
         words.insert(chance.randrange(5), label)
         lines.append(f"{'yes' if label == 'good' else 'no'}\t{' '.join(words)}")
     path.write_text("\n".join(lines) + "\n")
@@ -199,10 +189,49 @@ def test_mistakes_are_one_clear_error(flags, changes, message):
         flags(**{"do_train": True, **changes})
 
 
-def test_vocabulary_of_another_size_is_an_error(flags, tmp_path):
-    (tmp_path / "other.txt").write_text("\n".join([*_PIECES, "more"]) + "\n")
+def test_a_vocabulary_that_does_not_fit_is_an_error(flags, tmp_path):
+    other, reordered = tmp_path / "other.txt", tmp_path / "reordered.txt"
+    other.write_text("\n".join([*_PIECES, "more"]) + "\n")
     with pytest.raises(UserError, match="vocabulary has 18 pieces, but the model 17"):
-        flags(do_train=True, vocab_file=tmp_path / "other.txt")
+        flags(do_train=True, vocab_file=other)
+    reordered.write_text("\n".join([*_PIECES[:5], *reversed(_PIECES[5:])]) + "\n")
+    config = AlbertConfig.from_json_file(tmp_path / "tiny.json")
+    tokenizer = load_tokenizer(tmp_path / "vocab.txt")
+    AlbertModel(config).save_pretrained(tmp_path / "pretrained", tokenizer)
+    with pytest.raises(UserError, match="reordered.txt is not the vocabulary"):
+        flags(
+            do_train=True,
+            from_scratch=None,
+            init_checkpoint=tmp_path / "pretrained",
+            vocab_file=reordered,
+        )
+    out = flags(  # the checkpoint brings its own
+        do_train=True,
+        from_scratch=None,
+        init_checkpoint=tmp_path / "pretrained",
+        vocab_file=None,
+        train_step=1,
+    )
+    found = load_tokenizer(out / "model")
+    assert found.fingerprint() == tokenizer.fingerprint()
+
+
+def test_official_tf1_prefix_is_a_starting_point(flags, shared, tmp_path):
+    prefix = shared("fixtures/official_tf1_adamw/model.ckpt-0.index").with_suffix("")
+    pieces = [*_PIECES, *(f"word{i}" for i in range(500 - len(_PIECES)))]
+    (tmp_path / "large.txt").write_text("\n".join(pieces) + "\n")
+    out = flags(
+        do_train=True,
+        from_scratch=None,
+        albert_config_file=None,
+        init_checkpoint=prefix,
+        vocab_file=tmp_path / "large.txt",
+        train_step=1,
+        learning_rate=0.0,
+    )
+    model = AlbertForSequenceClassification.from_pretrained(out / "model")
+    expected = tf.train.load_variable(str(prefix), "bert/embeddings/word_embeddings")
+    np.testing.assert_array_equal(model.albert.embeddings.word_embeddings, expected)
 
 
 def test_a_run_is_not_continued_with_other_flags(flags):

@@ -18,6 +18,7 @@ from absl import logging
 from albert_tf import command_line
 from albert_tf.checkpoints.model_directory import TRAINING_INFO_FILE
 from albert_tf.command_line import option
+from albert_tf.config import read_json_object
 from albert_tf.errors import UserError
 from albert_tf.serving.description import describe_signatures
 from albert_tf.serving.description import model_card
@@ -114,15 +115,14 @@ def build_module(model_dir, task="auto", max_seq_length=None):
         features = MaskedTextFeatures(in_graph, **special, max_seq_length=length)
     else:
         features = TextFeatures(in_graph, **special, max_seq_length=length)
-    facts = {"serves": name, "max_seq_length": length, **info}
+    known = {k: v for k, v in info.items() if not isinstance(v, list)}  # no histories
+    facts = {**known, "serves": name, "max_seq_length": length}
     return ServingModule(head, features), head, facts
 
 
 def _training_info(model_dir):
     path = pathlib.Path(model_dir) / TRAINING_INFO_FILE
-    if not path.exists():
-        return {}
-    return json.loads(path.read_text(encoding="utf-8"))
+    return read_json_object(path) if path.exists() else {}
 
 
 def _length(config, info, max_seq_length):

@@ -88,6 +88,7 @@ class ClassifierOptions:
     save_checkpoints_steps: int = option(
         "Steps between checkpoints; the dev set is scored at each.", 1000
     )
+    iterations_per_loop: int = option("Steps between two looks at the run.", 50)
     keep_checkpoint_max: int = option("Checkpoints to keep.", 5)
     random_seed: int = option("Seed of the new head, the order and dropout.", 12345)
     gradient_accumulation_steps: int = option(

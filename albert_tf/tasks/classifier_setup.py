@@ -4,10 +4,11 @@ import dataclasses
 import pathlib
 
 import keras
+from absl import logging
 
+from albert_tf.checkpoints.loading import build_model
 from albert_tf.checkpoints.loading import read_checkpoint
 from albert_tf.checkpoints.model_directory import TRAINING_INFO_FILE
-from albert_tf.checkpoints.report import assign_tensors
 from albert_tf.config import AlbertConfig
 from albert_tf.config import read_json_object
 from albert_tf.errors import UserError
@@ -17,6 +18,7 @@ from albert_tf.tasks.glue import glue_source
 from albert_tf.tasks.tables import Columns
 from albert_tf.tasks.text_task import TextTask
 from albert_tf.tokenization import load_tokenizer
+from albert_tf.tokenization.tokenizer import CONFIG_NAME as TOKENIZER_CONFIG
 
 _CUSTOM = "custom"
 
@@ -51,19 +53,23 @@ def tokenizer_from(options):
         UserError: there is none, or the checkpoint comes with another one.
     """
     named = options.spm_model_file or options.vocab_file
-    beside = _checkpoint_directory(options)
-    if named is None and beside is None:
+    if named is None and not options.init_checkpoint:
         raise UserError("Name the vocabulary with --spm_model_file or --vocab_file.")
     if named is None:
-        return load_tokenizer(beside, options.do_lower_case)
-    tokenizer = load_tokenizer(named, options.do_lower_case)
-    if beside is not None and (beside / "tokenizer_config.json").exists():
-        own = load_tokenizer(beside)
-        if own.fingerprint() != tokenizer.fingerprint():
-            raise UserError(
-                f"{named} is not the vocabulary (or casing) that {beside} was trained "
-                "with; leave --spm_model_file and --vocab_file out."
-            )
+        path = pathlib.Path(options.init_checkpoint)
+        # A TF1 checkpoint is named by a prefix of its files.
+        return load_tokenizer(
+            path if path.is_dir() else path.parent, options.do_lower_case
+        )
+    tokenizer, own = (
+        load_tokenizer(named, options.do_lower_case),
+        _own_tokenizer(options),
+    )
+    if own is not None and own.fingerprint() != tokenizer.fingerprint():
+        raise UserError(
+            f"{named} is not the vocabulary (or casing) that {options.init_checkpoint} "
+            "was trained with; leave --spm_model_file and --vocab_file out."
+        )
     return tokenizer
 
 
@@ -80,22 +86,25 @@ def initial_model(options, task, tokenizer):
             raise UserError(
                 "--from_scratch needs --albert_config_file and no --init_checkpoint."
             )
-        config, checkpoint = _config(options, None), None
-    elif not options.init_checkpoint:
+        config = _config(options, None)
+        _check_sizes(options, config, tokenizer)
+        return AlbertForSequenceClassification(config, task.num_outputs)
+    if not options.init_checkpoint:
         raise UserError(
             "--init_checkpoint is empty, so the model would start from random weights; "
             "name a checkpoint, or ask for that with --from_scratch."
         )
-    else:
-        checkpoint = read_checkpoint(options.init_checkpoint)
-        config = _config(options, checkpoint.config)
+    checkpoint = read_checkpoint(options.init_checkpoint)
+    config = _config(options, checkpoint.config)
     _check_sizes(options, config, tokenizer)
-    model = AlbertForSequenceClassification(config, task.num_outputs)
-    if checkpoint is not None:
-        # The head is new, or (after MNLI, say) has another number of labels.
-        model.load_report = assign_tensors(
-            model, checkpoint.tensors, checkpoint.source, tuple(model.head_variables())
-        )
+    # The head is new, or (after MNLI, say) has another number of labels.
+    model = build_model(
+        AlbertForSequenceClassification,
+        dataclasses.replace(checkpoint, config=config),
+        allow_missing=(),
+        arguments={"num_labels": task.num_outputs},
+    )
+    logging.info("%s", model.load_report)
     return model
 
 
@@ -126,6 +135,11 @@ def _config(options, own):
     config = own
     if options.albert_config_file:
         config = AlbertConfig.from_json_file(options.albert_config_file)
+    if config is None:
+        raise UserError(
+            f"No albert_config.json lies beside {options.init_checkpoint}; name it "
+            "with --albert_config_file."
+        )
     if options.albert_dropout_prob is not None:
         rate = options.albert_dropout_prob
         config = dataclasses.replace(
@@ -135,7 +149,10 @@ def _config(options, own):
 
 
 def _check_sizes(options, config, tokenizer):
-    if tokenizer.vocab_size != config.vocab_size:
+    # A model of ours comes with its vocabulary, and may have room for more pieces.
+    known = options.from_scratch or _own_tokenizer(options)
+    too_large = tokenizer.vocab_size > config.vocab_size
+    if too_large or (not known and tokenizer.vocab_size != config.vocab_size):
         raise UserError(
             f"The vocabulary has {tokenizer.vocab_size} pieces, but the model "
             f"{config.vocab_size}; give the vocabulary that the model was trained with."
@@ -147,9 +164,9 @@ def _check_sizes(options, config, tokenizer):
         )
 
 
-def _checkpoint_directory(options):
-    """The directory of --init_checkpoint, which may also be a file prefix."""
-    if not options.init_checkpoint:
-        return None
-    path = pathlib.Path(options.init_checkpoint)
-    return path if path.is_dir() else path.parent
+def _own_tokenizer(options):
+    """The tokenizer that a model directory of ours brings with it, or None."""
+    path = pathlib.Path(options.init_checkpoint or "")
+    if options.init_checkpoint and (path / TOKENIZER_CONFIG).exists():
+        return load_tokenizer(path)
+    return None

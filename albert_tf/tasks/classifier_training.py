@@ -61,9 +61,7 @@ def train(options, source):
         model = initial_model(options, source.task, tokenizer)
     tables = {"train": source.read(source.train)}
     tables |= {name: source.read(split) for name, split in source.dev.items()}
-    train_examples, *dev = tokenized(
-        options, tables, tokenizer, options.max_seq_length
-    )
+    train_examples, *dev = tokenized(options, tables, tokenizer, options.max_seq_length)
     steps = _num_steps(options, len(train_examples))
     with strategy.scope():
         optimizer = create_optimizer(
@@ -114,7 +112,7 @@ def _trainer_options(options, steps):
     return TrainerOptions(
         output_dir=options.output_dir,
         num_train_steps=steps,
-        steps_per_loop=min(50, options.save_checkpoints_steps),
+        steps_per_loop=options.iterations_per_loop,
         save_checkpoints_steps=options.save_checkpoints_steps,
         keep_checkpoint_max=options.keep_checkpoint_max,
         eval_steps=options.save_checkpoints_steps,
@@ -148,17 +146,16 @@ def _dev_evaluator(options, task, tokenizer, trainer):
 
 def _check_same_run(options):
     """Refuses to go on with a run that was started with other flags."""
-    path = pathlib.Path(options.output_dir) / "flags.json"
+    output_dir = pathlib.Path(options.output_dir)
+    path, started = output_dir / "flags.json", (output_dir / "checkpoints").exists()
     flags = dataclasses.asdict(options)
     flags = {name: value for name, value in flags.items() if name not in _FREE}
-    if not path.exists():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_json(path, flags)
-        return
-    earlier = read_json_object(path)
+    earlier = read_json_object(path) if started and path.exists() else flags
     for name, value in flags.items():
         if earlier.get(name) != value:
             raise UserError(
                 f"{options.output_dir} holds a run with --{name}={earlier.get(name)}, "
                 f"not {value}; choose another --output_dir, or the same flags."
             )
+    output_dir.mkdir(parents=True, exist_ok=True)
+    write_json(path, flags)
