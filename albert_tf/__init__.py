@@ -5,6 +5,11 @@ needs one of them does not import all the others.
 """
 
 import importlib
+import os
+
+# TensorFlow reports on standard error, before any of our lines, that it found no GPU
+# and which instructions the processor has; it reads this when it is first imported.
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 _HOMES = {
     "AlbertConfig": "albert_tf.config",

@@ -10,7 +10,6 @@ their own, so several commands can be imported into one process.
 import dataclasses
 import json
 import logging as standard_logging
-import os
 import signal
 import sys
 import typing
@@ -150,8 +149,7 @@ def _config_file_values(options_class, path):
 
 
 def _prepare_logging():
-    """Log lines on standard error from INFO up, none of TensorFlow's own."""
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    """Log lines on standard error from INFO up."""
     flags.FLAGS.mark_as_parsed()
     logging.use_absl_handler()
     logging.set_verbosity(logging.INFO)

@@ -27,12 +27,11 @@ class Evaluator:
         self._compiled_sums = tf.function(self._sums, jit_compile=use_xla or None)
         self._step = tf.function(self._distributed_step)
 
-    def evaluate(self, dataset, max_steps=None):
+    def evaluate(self, dataset):
         """Returns `{name: float}`; `loss` is the sum of the loss terms.
 
         Args:
             dataset: batches that only the last of may be shorter than the others.
-            max_steps: batches at most; all if None.
 
         Raises:
             UserError: the data set is empty.
@@ -40,7 +39,7 @@ class Evaluator:
         names = [f"{term}_loss" for term in self.objective.loss_terms]
         names += self.objective.metric_names
         totals, batch_size = 0.0, None
-        for batch in dataset.take(-1 if max_steps is None else max_steps):
+        for batch in dataset:
             batch_size = batch_size or self._padded_size(batch)
             totals = totals + self._step(pad_rows(batch, batch_size)).numpy()
         if batch_size is None:

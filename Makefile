@@ -1,0 +1,33 @@
+# All targets set up what they need; PYTHON chooses the interpreter of the environment.
+PYTHON ?= python3
+VENV ?= .venv
+BIN = $(VENV)/bin
+
+.PHONY: venv demo test lint format bench clean
+
+venv: $(VENV)/installed
+
+$(VENV)/installed: setup.py
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test]'
+	touch $@
+
+demo: venv
+	$(BIN)/python run_demo.py
+
+test: venv
+	$(BIN)/python -m pytest
+
+lint: venv
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+format: venv
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: venv
+	$(BIN)/python -m benchmarks.data_pipeline
+
+clean:
+	rm -rf $(VENV) demo_output

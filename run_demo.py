@@ -1,0 +1,80 @@
+"""The whole way on real text, from nothing: `make demo`.
+
+Runs, one after the other, the commands that a user would run, and prints one table of
+what came out. Finished steps are kept; an interrupted one continues when this is
+started again.
+"""
+
+import dataclasses
+import json
+import os
+import pathlib
+import shlex
+import subprocess
+import sys
+import time
+
+from albert_tf import command_line
+from albert_tf.command_line import option
+from albert_tf.errors import UserError
+from benchmarks import demo_steps
+from benchmarks import demo_table
+
+
+@dataclasses.dataclass(frozen=True)
+class DemoOptions:
+    """The flags of run_demo.py."""
+
+    output_dir: str = option("Folder for everything that is made.", "demo_output")
+    recipe: str = option("JSON file of the steps' flags.", "configs/demo.json")
+
+
+def run_demo(options):
+    """Runs the steps that are not finished yet, then prints the table."""
+    output_dir = pathlib.Path(options.output_dir)
+    output_dir.mkdir(parents=True, exist_ok=True)
+    steps = demo_steps.steps(output_dir, options.recipe)
+    for number, (name, command) in enumerate(steps, start=1):
+        _run_step(output_dir, f"[{number}/{len(steps)}] {name}", name, command)
+    table = output_dir / "table.md"
+    if not table.exists():
+        _write(table, demo_table.table(output_dir, [name for name, _ in steps]))
+    print(f"\n{table.read_text(encoding='utf-8')}")
+
+
+def _run_step(output_dir, title, name, command):
+    """Runs `command` unless an earlier run of this step has finished."""
+    state = output_dir / "steps" / f"{name}.json"
+    state.parent.mkdir(exist_ok=True)
+    done = json.loads(state.read_text()) if state.exists() else {"seconds": 0.0}
+    if done.get("finished"):
+        print(f"{title}: done before")
+        return
+    print(f"\n{title}\n  {shlex.join(command)}", flush=True)
+    started = time.monotonic()
+    try:
+        status = subprocess.call([sys.executable, *command], env=_environment())
+    finally:
+        done["seconds"] += time.monotonic() - started
+        _write(state, json.dumps(done))
+    if status:
+        raise UserError(
+            f"The step {name!r} ended with status {status}; what it has done is kept: "
+            "run this again to go on."
+        )
+    _write(state, json.dumps({**done, "finished": True}))
+
+
+def _environment():
+    # Without it, progress is held back where standard output is a file.
+    return {**os.environ, "PYTHONUNBUFFERED": "1"}
+
+
+def _write(path, text):
+    temporary = path.with_name(path.name + ".tmp")
+    temporary.write_text(text, encoding="utf-8")
+    temporary.replace(path)
+
+
+if __name__ == "__main__":
+    command_line.run(DemoOptions, run_demo)
