@@ -1,8 +1,8 @@
 """Fine-tunes a text classifier; see albert_tf/tasks/classifier_options.py or --help."""
 
 from albert_tf import command_line
-from albert_tf.tasks.classifier import run_classifier
 from albert_tf.tasks.classifier_options import ClassifierOptions
+from albert_tf.tasks.repeated_runs import run_repeatedly
 
 # Official flags that only TPUEstimator needed, or that this program makes needless.
 _IGNORED = (
@@ -16,4 +16,4 @@ _IGNORED = (
 )
 
 if __name__ == "__main__":
-    command_line.run(ClassifierOptions, run_classifier, _IGNORED)
+    command_line.run(ClassifierOptions, run_repeatedly, _IGNORED)

@@ -14,8 +14,8 @@ from albert_tf.config import AlbertConfig
 from albert_tf.errors import UserError
 from albert_tf.models.albert import AlbertModel
 from albert_tf.models.sequence_classification import AlbertForSequenceClassification
-from albert_tf.tasks.classifier import run_classifier
 from albert_tf.tasks.classifier_options import ClassifierOptions
+from albert_tf.tasks.repeated_runs import run_repeatedly
 from albert_tf.tokenization import load_tokenizer
 
 _OTHER_WORDS = ["the", "a", "film", "plot", "was", "is", "and", "very", "not", "it"]
@@ -59,7 +59,7 @@ def flags(tmp_path):
     def run(**changes):
         values = {k: v for k, v in {**defaults, **changes}.items() if v is not None}
         argv = ["run_classifier.py", *(f"--{k}={v}" for k, v in values.items())]
-        run_classifier(command_line.parse(ClassifierOptions, argv))
+        run_repeatedly(command_line.parse(ClassifierOptions, argv))
         return tmp_path / "out"
 
     return run
@@ -131,6 +131,29 @@ def test_best_checkpoint_is_kept_not_the_last(flags):
 def test_epochs_count_in_place_of_steps(flags):
     out = flags(do_train=True, num_train_epochs=1.5)
     assert json.loads((out / "history.json").read_text())[-1]["step"] == 6
+
+
+def test_early_stopping(flags):
+    changes = {"train_step": 60, "save_checkpoints_steps": 5, "learning_rate": 1e-9}
+    out = flags(do_train=True, early_stopping_patience=2, **changes)
+    history = json.loads((out / "history.json").read_text())
+    # The third evaluation after the start is the second that brought nothing better.
+    assert [entry["step"] for entry in history] == [0, 5, 10]
+    info = json.loads((out / "model" / "training_info.json").read_text())
+    assert info["step"] == 5
+
+
+def test_several_runs_report_median_and_spread(flags):
+    changes = {"train_step": 5, "save_checkpoints_steps": 5, "num_runs": 3}
+    out = flags(do_train=True, do_eval=True, **changes)
+    runs = json.loads((out / "runs.json").read_text())
+    assert [run["random_seed"] for run in runs] == [12345, 12346, 12347]
+    losses = sorted(run["eval_loss"] for run in runs)
+    assert len(set(losses)) == 3
+    results = _results(out)
+    assert [results[f"eval_loss_{k}"] for k in ("min", "median", "max")] == losses
+    with pytest.raises(UserError, match="--num_runs needs --do_train and --do_eval"):
+        flags(do_train=True, **changes)
 
 
 def test_encoder_of_a_checkpoint_is_taken_over(flags, tmp_path):

@@ -27,6 +27,9 @@ _OFFICIAL_NAMES = {"accuracy": "eval_accuracy", "loss": "eval_loss"}
 def run_classifier(options):
     """Does what the flags ask for; see `ClassifierOptions`.
 
+    Returns:
+        The values of eval_results.txt; empty without --do_eval.
+
     Raises:
         UserError: flags, files or checkpoints that do not fit.
     """
@@ -42,10 +45,11 @@ def run_classifier(options):
         source = source_from(options)
     if options.do_train:
         train(options, source)
+    values = {}
     if options.do_eval or predict_file:
         apply_logits = _applier(options, source)
         if options.do_eval:
-            _evaluate(options, source, apply_logits)
+            values = _evaluate(options, source, apply_logits)
         if predict_file:
             _predict(options, source, apply_logits)
     if options.do_predict and raw_text:
@@ -53,6 +57,7 @@ def run_classifier(options):
     if options.export_dir:
         directory, _, _ = fine_tuned(options)
         export(ExportOptions(model_dir=str(directory), export_dir=options.export_dir))
+    return values
 
 
 def _applier(options, source):
@@ -98,6 +103,7 @@ def _evaluate(options, source, apply_logits):
     write_eval_results(str(output_dir / "eval_results.txt"), values)
     for name, value in sorted(values.items()):
         logging.info("%s = %s", name, value)
+    return values
 
 
 def _last_scores(options, task):

@@ -90,6 +90,14 @@ class ClassifierOptions:
     )
     iterations_per_loop: int = option("Steps between two looks at the run.", 50)
     keep_checkpoint_max: int = option("Checkpoints to keep.", 5)
+    early_stopping_patience: int = option(
+        "Stop when so many evaluations in a row brought nothing better; 0: never.", 0
+    )
+    num_runs: int = option(
+        "Runs with different seeds, each in a folder of its own; the median and the "
+        "spread of their results are reported.",
+        1,
+    )
     random_seed: int = option("Seed of the new head, the order and dropout.", 12345)
     gradient_accumulation_steps: int = option(
         "Parts that a batch is computed in, one after the other.", 1

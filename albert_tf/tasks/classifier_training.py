@@ -15,6 +15,7 @@ from albert_tf.tasks.classifier_setup import initial_model
 from albert_tf.tasks.classifier_setup import tokenizer_from
 from albert_tf.tasks.datasets import training_dataset
 from albert_tf.tasks.dev_evaluator import DevEvaluator
+from albert_tf.tasks.dev_evaluator import OutOfPatience
 from albert_tf.tasks.feature_cache import cached_examples
 from albert_tf.tasks.prediction import LogitsPredictor
 from albert_tf.training.replica_step import StepOptions
@@ -36,6 +37,7 @@ _FREE = (
     "eval_batch_size",
     "predict_batch_size",
     "keep_checkpoint_max",
+    "num_runs",
 )
 
 
@@ -82,7 +84,10 @@ def train(options, source):
         options.random_seed,
         options.pad_to_max_length,
     )
-    trainer.train(dataset, dict(zip(source.dev, dev, strict=True)))
+    try:
+        trainer.train(dataset, dict(zip(source.dev, dev, strict=True)))
+    except OutOfPatience as reason:
+        logging.info("Stopped early: %s", reason)
 
 
 def tokenized(options, tables, tokenizer, max_seq_length):
@@ -141,7 +146,8 @@ def _dev_evaluator(options, task, tokenizer, trainer):
     logits = LogitsPredictor(
         trainer.model, options.eval_batch_size, options.max_seq_length
     )
-    return DevEvaluator(task, logits, lambda: trainer.step, save_best, model_dir)
+    patience = options.early_stopping_patience
+    return DevEvaluator(task, logits, trainer, save_best, model_dir, patience)
 
 
 def _check_same_run(options):

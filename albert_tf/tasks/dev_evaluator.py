@@ -8,6 +8,10 @@ from albert_tf.config import read_json_object
 from albert_tf.tasks.results import score
 
 
+class OutOfPatience(Exception):
+    """Raised to leave training: the last evaluations brought nothing better."""
+
+
 class DevEvaluator:
     """Scores a model on dev sets with the task's own metrics.
 
@@ -17,34 +21,51 @@ class DevEvaluator:
     Args:
         task: the `TextTask`.
         logits: a `LogitsPredictor` of the model in training.
-        current_step: function that returns the number of optimizer steps done.
+        trainer: the `Trainer`, for its step and its earlier evaluations.
         save_best: called with (step, scores) whenever the first metric of the task on
             the first dev set is higher than ever before; not before the first step.
         model_dir: where `save_best` saves, to know what an interrupted run had reached.
+        patience: evaluations without anything better after which training stops;
+            0 for never.
     """
 
-    def __init__(self, task, logits, current_step, save_best, model_dir):
+    def __init__(self, task, logits, trainer, save_best, model_dir, patience=0):
         self.task = task
         self.logits = logits
-        self.current_step = current_step
+        self.trainer = trainer
         self.save_best = save_best
         self.model_dir = model_dir
+        self.patience = patience
 
     def evaluate(self, dev_sets):
         """Scores every dev set: `{metric: value}`, with a prefix from the second on.
 
         Args:
             dev_sets: labelled `TokenizedExamples` by name, the deciding one first.
+
+        Raises:
+            OutOfPatience: nothing better for `patience` evaluations.
         """
         scores = {}
         for place, (name, examples) in enumerate(dev_sets.items()):
             prefix = f"{name}_" if place else ""
             found = score(self.task, examples.labels, self.logits(examples))
             scores |= {prefix + metric: value for metric, value in found.items()}
-        step, value = self.current_step(), scores[self.task.metrics[0]]
+        step, value = self.trainer.step, scores[self.task.metrics[0]]
         if step > 0 and self._is_best(value):
             self.save_best(step, scores)
+        elif step > 0 and self.patience:
+            self._check_patience(value)
         return scores
+
+    def _check_patience(self, value):
+        name = self.task.metrics[0]
+        values = [e[name] for e in self.trainer.history if e["step"] > 0] + [value]
+        since_best = len(values) - 1 - values.index(max(values))
+        if since_best >= self.patience:
+            raise OutOfPatience(
+                f"no better {name} in {since_best} evaluations, best {max(values):.4f}"
+            )
 
     def _is_best(self, value):
         path = os.path.join(self.model_dir, TRAINING_INFO_FILE)
