@@ -1,0 +1,87 @@
+"""Fine-tuning with plain Keras: the documented example, one device and two."""
+
+import pathlib
+import random
+import re
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from albert_tf.config import AlbertConfig
+from albert_tf.models.albert import AlbertModel
+from albert_tf.models.sequence_classification import AlbertForSequenceClassification
+from albert_tf.serving.export import build_module
+from albert_tf.serving.predictor import Predictor
+from albert_tf.tasks.datasets import evaluation_dataset
+from albert_tf.tasks.datasets import features_and_labels
+from albert_tf.tasks.datasets import training_dataset
+from albert_tf.tasks.tokenized_examples import TokenizedExamples
+from albert_tf.tokenization import load_tokenizer
+
+_PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "good", "bad", "film", "plot"]
+
+
+def _config():
+    return AlbertConfig(
+        vocab_size=len(_PIECES),
+        embedding_size=8,
+        hidden_size=16,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        intermediate_size=16,
+        max_position_embeddings=64,
+        hidden_dropout_prob=0.1,
+        initializer_range=0.2,  # a model this small learns faster so
+    )
+
+
+def test_documented_example_runs(project, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    pathlib.Path("vocab.txt").write_text("\n".join(_PIECES) + "\n")
+    AlbertModel(_config()).save_pretrained("albert_base", load_tokenizer("vocab.txt"))
+    chance = random.Random(0)
+    for name in ("train", "dev"):
+        rows = [chance.choice(["good film\tyes", "bad plot\tno"]) for _ in range(48)]
+        pathlib.Path("tables").mkdir(exist_ok=True)
+        table = "\n".join(["sentence\tlabel", *rows]) + "\n"
+        pathlib.Path("tables", f"{name}.tsv").write_text(table)
+    text = (project / "docs" / "finetuning.md").read_text()
+    (example,) = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
+    names = {}
+    exec(compile(example, "finetuning.md", "exec"), names)
+    assert names["logits"].shape == (48, 2)
+    predictor = Predictor.from_module(build_module("fine_tuned")[0])
+    answers = predictor(["good film"])
+    row = names["source"].read(names["source"].dev["dev"]).texts.index("good film")
+    expected = tf.nn.softmax(names["logits"][row])
+    np.testing.assert_allclose(answers["probabilities"][0], expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("devices", [1, 2])
+def test_fit_learns_under_a_strategy(two_devices, devices):
+    keras.utils.set_random_seed(1)
+    rows = 64
+    labels = np.random.default_rng(0).integers(0, 2, rows).astype(np.int32)
+    ids = np.stack([np.full(rows, 2), 5 + labels, np.full(rows, 3)], axis=1)
+    examples = TokenizedExamples(
+        ids=ids.ravel().astype(np.int32),
+        starts=np.arange(rows, dtype=np.int64) * 3,
+        lengths=np.full(rows, 3, np.int32),
+        first_lengths=np.full(rows, 3, np.int32),
+        labels=labels,
+    )
+    names = [device.name for device in two_devices[:devices]]
+    strategy = tf.distribute.MirroredStrategy(names)
+    with strategy.scope():
+        model = AlbertForSequenceClassification(_config(), num_labels=2)
+        model.compile(
+            optimizer=keras.optimizers.Adam(1e-2),
+            loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True),
+            metrics=["accuracy"],
+        )
+    dataset = training_dataset(examples, 16, 64, seed=1).map(features_and_labels)
+    model.fit(dataset, steps_per_epoch=10, epochs=4, shuffle=False, verbose=0)
+    batches = evaluation_dataset(examples, 16, 64).map(features_and_labels)
+    assert model.evaluate(batches, verbose=0)[1] == 1.0
