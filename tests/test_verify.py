@@ -1,0 +1,173 @@
+"""The verify command: on the stored outputs of others, and on broken ones."""
+
+import json
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from albert_tf import verify
+from albert_tf.checkpoints.huggingface import save_huggingface
+from albert_tf.checkpoints.tf1 import save_tf1_checkpoint
+from albert_tf.errors import UserError
+from albert_tf.models.pretraining import AlbertForPreTraining
+
+
+@pytest.mark.parametrize(
+    ("name", "arrays"),
+    [
+        ("official_tf1_lamb", 76),
+        ("huggingface_pretraining", 7),
+        ("real_weights_kokoro", 13),
+    ],
+)
+def test_stored_outputs_of_others(name, arrays, shared, capsys):
+    verify.main(["", str(shared(f"fixtures/{name}"))])
+    assert f"{arrays} of {arrays} arrays agree" in capsys.readouterr().out
+
+
+def test_official_outputs_and_gradients_of_the_other_checkpoint(shared):
+    deviations, _ = verify.verify(shared("fixtures/official_tf1_adamw"))
+    untrained = [
+        d for d in deviations if not d.name.startswith(("after/", "train_losses"))
+    ]
+    assert len(untrained) == 43
+    assert all(deviation.passed for deviation in untrained)
+
+
+def make_directory(model, features, folder, save):
+    """A directory as another program would write it, with the outputs of `model`."""
+    folder.mkdir()
+    save(model, folder)
+    inputs = {
+        **features,
+        "masked_lm_ids": np.array([[3, 5, 7], [2, 9, 0]], "int32"),
+        "masked_lm_weights": np.array([[1, 1, 1], [1, 1, 0]], "float32"),
+        "sentence_order_labels": np.array([0, 1], "int32"),
+    }
+    np.savez(folder / "inputs.npz", **inputs)
+    encoded = model.albert(features)
+    outputs = model(features)
+    masked_lm = tf.nn.log_softmax(outputs["masked_lm_logits"])
+    expected = {f"layer_{i}": h for i, h in enumerate(encoded["hidden_states"])}
+    expected["sequence_output"] = outputs["sequence_output"]
+    expected["mlm_log_probs"] = tf.reshape(masked_lm, (6, 37))
+    sentence_order = tf.nn.log_softmax(outputs["sentence_order_logits"])
+    expected["sop_log_probs"] = sentence_order
+    expected["sop_loss"] = -(sentence_order[0, 0] + sentence_order[1, 1]) / 2
+    expected = {name: np.asarray(array) for name, array in expected.items()}
+    np.savez(folder / "expected.npz", **expected)
+    return expected
+
+
+def save_tf1(model, folder):
+    save_tf1_checkpoint(model, folder / "model.ckpt-3")
+
+
+@pytest.fixture
+def made(tiny_config, tiny_features, tmp_path):
+    model = AlbertForPreTraining(tiny_config())
+    folder = tmp_path / "made"
+    return folder, make_directory(model, tiny_features, folder, save_tf1)
+
+
+@pytest.mark.parametrize("save", [save_tf1, save_huggingface])
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"num_hidden_groups": 2, "inner_group_num": 2},
+        {"num_hidden_groups": 3, "hidden_act": "relu"},
+        {"embedding_size": 12, "hidden_act": "gelu_erf"},
+    ],
+)
+def test_other_shapes(changes, save, tiny_config, tiny_features, tmp_path, capsys):
+    model = AlbertForPreTraining(tiny_config(**changes))
+    folder = tmp_path / "made"
+    expected = make_directory(model, tiny_features, folder, save)
+    verify.main(["", str(folder)])
+    count = len(expected)
+    assert f"{count} of {count} arrays agree" in capsys.readouterr().out
+
+
+def test_one_state_a_layer(tiny_config, tiny_features, tmp_path):
+    model = AlbertForPreTraining(tiny_config(inner_group_num=2))
+    folder = tmp_path / "made"
+    expected = make_directory(model, tiny_features, folder, save_huggingface)
+    for i in range(8):
+        state = expected.pop(f"layer_{i}")
+        if i % 2:
+            expected[f"layer_{i // 2}"] = state
+    np.savez(folder / "expected.npz", **dict(sorted(expected.items())))
+    deviations, unknown = verify.verify(folder)
+    assert len(deviations) == len(expected)
+    assert not unknown
+    assert all(deviation.passed for deviation in deviations)
+
+
+@pytest.mark.parametrize("change", [2e-4, np.nan])
+def test_a_deviation_fails(made, change, capsys):
+    folder, expected = made
+    expected["layer_1"] = expected["layer_1"].copy()
+    expected["layer_1"][1, 2, 3] += change
+    np.savez(folder / "expected.npz", **expected, novelty=np.zeros(2))
+    with pytest.raises(SystemExit) as exit_info:
+        verify.main(["", str(folder)])
+    assert exit_info.value.code == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines if "FAILED" in line] == ["layer_1"]
+    assert "not known, not compared: novelty" in lines
+    assert lines[-1] == f"{len(expected) - 1} of {len(expected)} arrays agree"
+
+
+def test_another_shape_fails(made):
+    folder, expected = made
+    expected["layer_0"] = expected["layer_0"][:1]
+    np.savez(folder / "expected.npz", **expected)
+    deviations, _ = verify.verify(folder)
+    assert [d.name for d in deviations if not d.passed] == ["layer_0"]
+
+
+def test_trajectory_needs_a_recipe(made):
+    folder, expected = made
+    np.savez(folder / "expected.npz", **expected, train_losses=np.zeros(2))
+    with pytest.raises(UserError, match=r"train\.json cannot be read"):
+        verify.verify(folder)
+    (folder / "train.json").write_text(json.dumps({"optimizer": "lamb"}))
+    with pytest.raises(UserError, match=r"train\.json is not a training recipe"):
+        verify.verify(folder)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("input_ids", 37, r"input_ids must be in \[0, 37\)"),
+        ("input_ids", -1, r"input_ids must be in \[0, 37\)"),
+        ("segment_ids", 2, r"segment_ids must be in \[0, 2\)"),
+        ("masked_lm_positions", 7, r"masked_lm_positions must be in \[0, 7\)"),
+    ],
+)
+def test_ids_out_of_range(made, name, value, message):
+    folder, _ = made
+    inputs = dict(np.load(folder / "inputs.npz"))
+    inputs[name][0, 0] = value
+    np.savez(folder / "inputs.npz", **inputs)
+    with pytest.raises(UserError, match=message):
+        verify.verify(folder)
+
+
+def test_missing_files_and_arrays(made):
+    folder, expected = made
+    inputs = dict(np.load(folder / "inputs.npz"))
+    del inputs["masked_lm_ids"]
+    np.savez(folder / "inputs.npz", **inputs)
+    with pytest.raises(UserError, match=r"lacks masked_lm_ids for the losses"):
+        verify.verify(folder)
+    np.savez(folder / "expected.npz", novelty=np.zeros(2))
+    with pytest.raises(UserError, match="holds no array that is known"):
+        verify.verify(folder)
+    (folder / "expected.npz").write_bytes(b"no")
+    with pytest.raises(UserError, match="is not an npz file"):
+        verify.verify(folder)
+    (folder / "expected.npz").unlink()
+    with pytest.raises(UserError, match=r"expected\.npz cannot be read"):
+        verify.verify(folder)
