@@ -8,6 +8,8 @@ from albert_tf.tasks.custom import custom_source
 from albert_tf.tasks.tables import Columns
 from albert_tf.tasks.tables import read_table
 from albert_tf.tasks.text_task import TextTask
+from albert_tf.tasks.tokenized_examples import tokenize_texts
+from albert_tf.tokenization import load_tokenizer
 
 _COLUMNS = Columns("sentence", None, "label")
 
@@ -148,3 +150,17 @@ def test_absent_tables_and_single_label_are_errors(tmp_path):
     _write(tmp_path / "dev.tsv", "label\tsentence\nb\tx\n")
     with pytest.raises(UserError, match="has 1 label"):
         custom_source(tmp_path, _COLUMNS, "single_label")
+
+
+def test_chinese_reviews_are_read_and_tokenized(shared):
+    path = shared("data/classification_zh/ChnSentiCorp_htl_all")
+    path = path / "ChnSentiCorp_htl_all.csv"
+    columns = Columns("review", None, "label")
+    with pytest.raises(UserError, match="line 6376: a text is empty"):
+        _read(path, columns, labels=("0", "1"))
+    table = _read(path, columns, labels=("0", "1"), skip_bad_rows=True)
+    assert (len(table), table.num_skipped) == (7765, 1)
+    assert np.bincount(table.labels).tolist() == [2443, 5322]
+    tokenizer = load_tokenizer(shared("data/vocab/bert_chinese/vocab.txt"))
+    examples = tokenize_texts(table.texts[:200], None, tokenizer, 128)
+    assert np.mean(examples.ids == tokenizer.unk_id) < 0.01
