@@ -121,6 +121,7 @@ def _trainer_options(options, steps):
         save_checkpoints_steps=options.save_checkpoints_steps,
         keep_checkpoint_max=options.keep_checkpoint_max,
         eval_steps=options.save_checkpoints_steps,
+        eval_at_start=False,  # so that the first step does not wait for the dev set
         step=StepOptions(
             gradient_accumulation_steps=options.gradient_accumulation_steps,
             use_xla=options.use_xla,

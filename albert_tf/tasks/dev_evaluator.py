@@ -23,7 +23,7 @@ class DevEvaluator:
         logits: a `LogitsPredictor` of the model in training.
         trainer: the `Trainer`, for its step and its earlier evaluations.
         save_best: called with (step, scores) whenever the first metric of the task on
-            the first dev set is higher than ever before; not before the first step.
+            the first dev set is higher than ever before.
         model_dir: where `save_best` saves, to know what an interrupted run had reached.
         patience: evaluations without anything better after which training stops;
             0 for never.
@@ -51,16 +51,17 @@ class DevEvaluator:
             prefix = f"{name}_" if place else ""
             found = score(self.task, examples.labels, self.logits(examples))
             scores |= {prefix + metric: value for metric, value in found.items()}
-        step, value = self.trainer.step, scores[self.task.metrics[0]]
-        if step > 0 and self._is_best(value):
-            self.save_best(step, scores)
-        elif step > 0 and self.patience:
+        value = scores[self.task.metrics[0]]
+        if self._is_best(value):
+            self.save_best(self.trainer.step, scores)
+        elif self.patience:
             self._check_patience(value)
         return scores
 
     def _check_patience(self, value):
         name = self.task.metrics[0]
-        values = [e[name] for e in self.trainer.history if e["step"] > 0] + [value]
+        values = [entry[name] for entry in self.trainer.history] + [value]
+        values = [-math.inf if math.isnan(v) else v for v in values]
         since_best = len(values) - 1 - values.index(max(values))
         if since_best >= self.patience:
             raise OutOfPatience(

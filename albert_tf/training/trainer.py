@@ -35,6 +35,8 @@ class TrainerOptions:
     """Checkpoints to keep."""
     eval_steps: int = 0
     """Steps between two held-out evaluations; 0 for the end only."""
+    eval_at_start: bool = True
+    """Whether to evaluate before the first step, too."""
     max_bad_steps: int = 20
     """Loss or gradients not finite in so many steps of a loop: training stops."""
     step: StepOptions = StepOptions()
@@ -103,7 +105,8 @@ class Trainer:
         if restored:
             logging.info("Continuing at step %d from %s", self.step, restored)
         self._history = RunHistory(self.options.output_dir, self.step)
-        self._evaluate(eval_dataset)
+        if self.options.eval_at_start:
+            self._evaluate(eval_dataset)
         with Interruption() as interruption, self._progress() as progress:
             while self.step < self.options.num_train_steps:
                 self._loop(iterator, progress)
