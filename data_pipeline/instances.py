@@ -29,12 +29,14 @@ class PairingOptions:
         sentence_objective: "sop", "nsp" or "none" (one run of full sentences).
         official_sop: pair a chunk of one sentence with a random document, label 1,
             as the official code does, instead of splitting it between two words.
+        sep_id: the token between two documents of one run, for "none".
     """
 
     max_seq_length: int
     short_seq_prob: float
     sentence_objective: str
     official_sop: bool
+    sep_id: int
 
 
 @dataclasses.dataclass(frozen=True)
@@ -67,12 +69,12 @@ def make_instances(window, options, passes, seed):
         int32 array [instances, 5] and a Counter of what was special.
     """
     pairing = _Pairing(window, options, random.Random(seed))
-    add = pairing.add_pairs
-    if options.sentence_objective == "none":
-        add = pairing.add_full_sentences
     for _ in range(passes):
+        if options.sentence_objective == "none":
+            pairing.add_full_sentences()
+            continue
         for document in range(len(window.documents) - 1):
-            add(document)
+            pairing.add_pairs(document)
     rows = np.array(pairing.rows, np.int32).reshape(-1, 5)
     order = np.random.default_rng(seed).permutation(len(rows))
     return rows[order], pairing.counts
@@ -99,15 +101,20 @@ class _Pairing:
             end = min(end, last)
             first = self._add_pair(document, first, end, target)
 
-    def add_full_sentences(self, document):
-        """Runs of as many whole sentences as fit (RoBERTa, section 4.2)."""
+    def add_full_sentences(self):
+        """Runs of as many whole sentences as fit, across documents.
+
+        Documents are joined by [SEP] (RoBERTa, section 4.2: FULL-SENTENCES); a run
+        that ends where a document does leaves it out.
+        """
         segments = self._window.segments
-        first, last = self._window.documents[document : document + 2]
+        first, last = 0, len(segments) - 1
         while first < last:
             fits = segments[first] + self._target_length()
             end = bisect.bisect_right(segments, fits, first + 1, last + 1) - 1
             end = max(end, first + 1)
             start, stop = segments[first], segments[end]
+            stop -= int(self._window.ids[stop - 1] == self._options.sep_id)
             if stop - start > self._max_tokens:
                 start, stop = self._truncate(start, stop, self._max_tokens)
             self.rows.append((start, stop, stop, stop, 0))
@@ -186,6 +193,22 @@ class _Pairing:
         self.counts["tokens truncated"] += excess
         front = self._rng.getrandbits(excess).bit_count()
         return start + front, start + front + length
+
+
+def join_documents(window, sep_id):
+    """Returns the window with `sep_id` after each document, in its last segment."""
+    first_segments = np.array(window.documents[:-1])
+    segments = np.array(window.segments)
+    ends = segments[window.documents[1:]]
+    shifts = np.zeros(len(segments), np.int64)
+    shifts[first_segments[1:]] = 1
+    shifts[-1] = 1
+    return Window(
+        ids=np.insert(window.ids, ends, sep_id),
+        word_starts=np.insert(window.word_starts, ends, True),
+        segments=(segments + np.cumsum(shifts)).tolist(),
+        documents=window.documents,
+    )
 
 
 def truncated_lengths(a_length, b_length, max_tokens):

@@ -34,6 +34,13 @@ class Options:
     text_field: str = option("Field of the JSON lines that holds the text.", "text")
     do_lower_case: bool = option("Lower letters (uncased vocabulary).", True)
     do_whole_word_mask: bool = option("Mask whole words, not single pieces.", True)
+    word_boundaries: str = option(
+        "pieces: the vocabulary's pieces tell where words start (the official rule); "
+        "spaces: words are what spaces separate in the input, for Chinese text that "
+        "was cut into words.",
+        "pieces",
+        ["pieces", "spaces"],
+    )
     do_permutation: bool = option(
         "Let as many tokens again change places and predict them too.", False
     )
@@ -108,6 +115,7 @@ class Options:
             short_seq_prob=self.short_seq_prob,
             sentence_objective=self.objective,
             official_sop=self.official_sop,
+            sep_id=self.tokenizer.sep_id,
         )
 
     def masking_options(self):

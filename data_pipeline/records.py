@@ -17,6 +17,10 @@ import tensorflow as tf
 _INT64_FIELD = b"\x1a"
 _FLOAT_FIELD = b"\x12"
 _BYTES_FIELD = b"\x0a"
+# By the number of bytes of a varint, less one: its "more follow" bits, its bytes.
+_MORE = np.array([0, 0x80, 0x8080, 0x808080], "<u4")
+_USED = np.tri(4, dtype=np.bool_)
+_BYTES = [bytes([value]) for value in range(256)]
 
 
 def serialize(features):
@@ -60,15 +64,18 @@ def _varints(values, lengths):
     """Packs non-negative ints below 2**28 as varints, `lengths[i]` to example i."""
     ends = np.cumsum(lengths)
     if values.size and values.max() >= 128:
-        widths = 1 + (values >= 2**7) + (values >= 2**14) + (values >= 2**21)
-        value_ends = np.cumsum(widths)
-        packed = np.zeros(int(value_ends[-1]), np.uint8)
-        for byte in range(int(widths.max())):
-            has_byte = widths > byte
-            more = (widths[has_byte] > byte + 1).astype(np.uint8) << 7
-            digits = (values[has_byte] >> (7 * byte)) & 0x7F
-            packed[(value_ends - widths)[has_byte] + byte] = digits | more
-        ends = np.concatenate([[0], value_ends])[ends]
+        values = values.astype("<u4")
+        extra = (
+            (values >> 7 > 0) * np.uint8(1) + (values >> 14 > 0) + (values >> 21 > 0)
+        )
+        # Seven bits go to each byte of a word; the highest bit says "more follow".
+        words = values & 0x7F
+        for byte in range(1, 4):
+            words |= (values & (0x7F << 7 * byte)) << byte
+        words |= _MORE[extra]
+        packed = words.view(np.uint8)[_USED[extra].reshape(-1)]
+        sizes = np.cumsum(extra, dtype=np.int64) + np.arange(1, len(extra) + 1)
+        ends = np.concatenate([[0], sizes])[ends]
     else:
         packed = values.astype(np.uint8)
     data = packed.tobytes()
@@ -85,12 +92,14 @@ def _entry(key, field, payload):
 def _field(tag, data):
     """A length-delimited field of the protocol-buffer wire format."""
     length = len(data)
-    digits = bytearray()
+    if length < 128:
+        return tag + _BYTES[length] + data
+    digits = bytearray(tag)
     while length >= 128:
         digits.append(length & 127 | 128)
         length >>= 7
     digits.append(length)
-    return b"".join((tag, digits, data))
+    return bytes(digits) + data
 
 
 def parse_static(serialized, max_seq_length, num_predictions):

@@ -15,6 +15,7 @@ from albert_tf.errors import UserError
 from data_pipeline import corpus
 from data_pipeline import records
 from data_pipeline.instances import Window
+from data_pipeline.instances import join_documents
 from data_pipeline.instances import make_instances
 from data_pipeline.masking import mask_tokens
 from data_pipeline.seeds import derive_fraction
@@ -122,7 +123,11 @@ class _Split:
 
     def _tokenize(self):
         segments = [segment for document in self._documents for segment in document]
-        ids, lengths = self._tokenizer.encode_flat(segments)
+        if self._options.word_boundaries == "spaces":
+            ids, lengths, word_starts = _encode_spaced(self._tokenizer, segments)
+        else:
+            ids, lengths = self._tokenizer.encode_flat(segments)
+            word_starts = self._word_starts[ids]
         ends = np.concatenate([[0], np.cumsum(lengths)])
         # Segments without tokens and documents without segments leave no trace.
         segment_ends = np.flatnonzero(np.diff(ends)) + 1
@@ -130,12 +135,15 @@ class _Split:
         places = np.searchsorted(segment_ends, np.cumsum(sizes), side="right")
         self.counts["documents"] += len(np.unique(places[places > 0]))
         self.counts["sentences"] += len(segment_ends)
-        return Window(
+        window = Window(
             ids=ids,
-            word_starts=self._word_starts[ids],
+            word_starts=word_starts,
             segments=[0, *ends[segment_ends].tolist()],
             documents=np.unique(np.concatenate([[0], places])).tolist(),
         )
+        if self._options.objective == "none" and len(segment_ends):
+            return join_documents(window, self._tokenizer.sep_id)
+        return window
 
     def _count(self, batch):
         self.counts["sequences"] += len(batch["lengths"])
@@ -173,6 +181,25 @@ class _Split:
         tf.io.gfile.remove(self._temporary)
 
 
+def _encode_spaced(tokenizer, segments):
+    """Like `encode_flat`, and which tokens come first after a space of the text."""
+    all_ids, lengths, starts = [], [], []
+    for text in segments:
+        ids, spans = tokenizer.encode_with_offsets(text)
+        all_ids.extend(ids)
+        lengths.append(len(ids))
+        alone = None
+        for start, end in spans:
+            starts.append(start != alone and (start == 0 or text[start - 1].isspace()))
+            # A piece may stem from the space alone; the next one continues it.
+            alone = start if start == end else None
+    return (
+        np.array(all_ids, np.int32),
+        np.array(lengths, np.int32),
+        np.array(starts, np.bool_),
+    )
+
+
 def _assemble(window, rows, options):
     """Lays out [CLS] A [SEP] B [SEP] for each row of a batch of instances."""
     tokenizer = options.tokenizer
@@ -181,7 +208,7 @@ def _assemble(window, rows, options):
     b_length = (b_end - b_start)[:, None]
     has_b = options.objective != "none"
     lengths = a_length + b_length + (3 if has_b else 2)
-    position = np.arange(options.max_seq_length)[None, :]  # [1, S]
+    position = np.arange(options.max_seq_length, dtype=np.int32)[None, :]  # [1, S]
     in_a = (position >= 1) & (position <= a_length)  # [B, S]
     in_b = (position >= a_length + 2) & (position <= a_length + 1 + b_length)
     source = np.where(in_a, a_start[:, None] + position - 1, 0)

@@ -119,7 +119,7 @@ def _train(lines, options):
             minloglevel=1,
         )
     except (RuntimeError, ValueError) as error:
-        reason = " ".join(str(error).split())
+        reason = " ".join(str(error).split()).split("] ")[-1]
         raise UserError(
             f"No vocabulary of {options.vocab_size} pieces can be trained on this text "
             f"({len(lines)} lines): {reason}"

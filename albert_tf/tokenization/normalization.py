@@ -60,6 +60,13 @@ def is_chinese(character):
 
 
 _COMBINING = re.compile(character_class(unicodedata.combining) + "+")
+# No combining character is below U+0300, and a class of one range is searched for
+# several times faster than the class of them all.
+_PERHAPS_COMBINING = re.compile("[\u0300-\U0010ffff]+")
+
+
+def _strip_combining(text):
+    return _PERHAPS_COMBINING.sub(lambda run: _COMBINING.sub("", run.group()), text)
 
 
 def sentencepiece_text(text, do_lower_case):
@@ -68,9 +75,12 @@ def sentencepiece_text(text, do_lower_case):
     White space is collapsed, the text is decomposed (NFKD), combining characters
     are dropped and letters lowered if asked.
     """
-    text = " ".join(text.split())
+    # Cheaper than splitting: white space other than the space is not printable.
+    spaced = "  " in text or text.startswith(" ") or text.endswith(" ")
+    if spaced or not text.isprintable():
+        text = " ".join(text.split())
     if not text.isascii():
-        text = _COMBINING.sub("", unicodedata.normalize("NFKD", text))
+        text = _strip_combining(unicodedata.normalize("NFKD", text))
     return text.lower() if do_lower_case else text
 
 
@@ -91,7 +101,7 @@ def sentencepiece_text_with_spans(text, do_lower_case):
         if after_space and characters:
             characters.append(" ")
             spans.append((index - 1, index))
-        kept = _COMBINING.sub("", unicodedata.normalize("NFKD", original))
+        kept = _strip_combining(unicodedata.normalize("NFKD", original))
         if not kept and spans and not after_space:
             spans[-1] = (spans[-1][0], index + 1)
         characters.extend(kept)

@@ -12,6 +12,9 @@ _MARK = "\u2581"
 # ', =, < and >).
 _ENGLISH = frozenset("abcdefghijklmnopqrstuvwxyz" + '!"#$%&()*+,-./:;?@[\\]^_`{|}~')
 _PUNCTUATION = frozenset('!"#$%&()*+,-./:;?@[\\]^_`{|}~')
+# Texts encoded at a time: few enough that their arrays stay in the cache.
+_SLICE = 256
+_NONE = np.zeros(0, np.int32)
 
 
 class SentencePieceTokenizer(Tokenizer):
@@ -71,6 +74,8 @@ class SentencePieceTokenizer(Tokenizer):
         self.replacement_counts = np.ones(self.vocab_size, np.int32)
         self.replacements = np.zeros((self.vocab_size, width), np.int32)
         self.replacements[:, 0] = np.arange(self.vocab_size)
+        self._is_replaced = np.zeros(self.vocab_size, np.bool_)
+        self._is_replaced[list(replaced)] = True
         for index, parts in replaced.items():
             ids = [self._processor.PieceToId(part) for part in parts]
             self.replacement_counts[index] = len(ids)
@@ -95,19 +100,33 @@ class SentencePieceTokenizer(Tokenizer):
         return found
 
     def encode_flat(self, texts):
+        starts = range(0, len(texts), _SLICE)
+        parts = [self._encode_slice(texts[k : k + _SLICE]) for k in starts]
+        ids = np.concatenate([ids for ids, _ in parts] or [_NONE])
+        lengths = np.concatenate([lengths for _, lengths in parts] or [_NONE])
+        return ids, lengths
+
+    def _encode_slice(self, texts):
         prepared = [self._prepare(text) for text in texts]
         rows = self._processor.Encode(prepared, num_threads=1, return_type="numpy")
         lengths = np.fromiter(map(len, rows), np.int32, len(rows))
-        ids = np.concatenate(rows) if rows else np.zeros(0, np.int32)
-        counts = self.replacement_counts[ids]
-        if counts.size and counts.max() > 1:
-            ends = np.concatenate([[0], np.cumsum(counts)])
-            lengths = np.diff(ends[np.concatenate([[0], np.cumsum(lengths)])])
-            kept = np.arange(self.replacements.shape[1]) < counts[:, None]
-            ids = self.replacements[ids][kept]
-        else:
-            ids = self.replacements[ids, 0]
-        return ids, lengths.astype(np.int32)
+        ids = np.concatenate(rows)
+        places = np.flatnonzero(self._is_replaced[ids])
+        if not len(places):
+            return ids, lengths
+        old = ids[places]
+        counts = self.replacement_counts[old]
+        row = np.searchsorted(np.cumsum(lengths), places, side="right")
+        np.add.at(lengths, row, counts - 1)
+        repeats = np.ones_like(ids)
+        repeats[places] = counts
+        ids = np.repeat(ids, repeats)
+        # Earlier replacements have moved each place by what they added.
+        places = places + np.cumsum(counts - 1) - (counts - 1)
+        for part in range(self.replacements.shape[1]):
+            has_part = counts > part
+            ids[places[has_part] + part] = self.replacements[old[has_part], part]
+        return ids, lengths
 
     def encode_with_offsets(self, text):
         prepared, origins = normalization.sentencepiece_text_with_spans(

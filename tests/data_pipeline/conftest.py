@@ -1,0 +1,74 @@
+"""A small corpus and a tokenizer trained on it."""
+
+import random
+
+import pytest
+
+from albert_tf.tokenization import load_tokenizer
+from data_pipeline.options import Options
+from data_pipeline.train_tokenizer import Options as TrainingOptions
+from data_pipeline.train_tokenizer import train_tokenizer
+
+TEXT = (
+    "the a cat dog bird fish sat ran flew swam on over under mat house river tree and "
+    "but then slowly quickly happily barking singing jumping unhappily 12 345 red blue"
+)
+
+
+def _write_corpus(path, documents, seed=0):
+    """Writes `documents` documents of two to twelve sentences, a sentence a line."""
+    rng = random.Random(seed)
+    lines = []
+    for _ in range(documents):
+        for _ in range(rng.randint(2, 12)):
+            words = rng.choices(TEXT.split(), k=rng.randint(3, 12))
+            lines.append(" ".join(words).capitalize() + ".")
+        lines.append("")
+    path.write_text("\n".join(lines))
+    return path
+
+
+@pytest.fixture(scope="session")
+def write_corpus():
+    """Writes a random corpus: write_corpus(path, documents, seed=0)."""
+    return _write_corpus
+
+
+@pytest.fixture(scope="session")
+def corpus_file(tmp_path_factory):
+    return _write_corpus(tmp_path_factory.mktemp("corpus") / "corpus.txt", 120)
+
+
+@pytest.fixture(scope="session")
+def model_file(tmp_path_factory, corpus_file):
+    """A SentencePiece model of the corpus."""
+    prefix = tmp_path_factory.mktemp("vocabulary") / "small"
+    train_tokenizer(
+        TrainingOptions(
+            input_file=str(corpus_file), output_prefix=str(prefix), vocab_size=55
+        )
+    )
+    return f"{prefix}.model"
+
+
+@pytest.fixture(scope="session")
+def tokenizer(model_file):
+    return load_tokenizer(model_file)
+
+
+@pytest.fixture
+def make_options(corpus_file, model_file, tmp_path):
+    """Makes Options for a quick run; arguments change them."""
+
+    def make(**changes):
+        values = {
+            "input_file": str(corpus_file),
+            "output_file": str(tmp_path / "out" / "x.tfrecord"),
+            "spm_model_file": model_file,
+            "max_seq_length": 32,
+            "dupe_factor": 2,
+            "workers": 1,
+        }
+        return Options(**{**values, **changes})
+
+    return make

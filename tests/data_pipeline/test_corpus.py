@@ -1,0 +1,120 @@
+"""Reading documents from files of several formats, in shares."""
+
+import gzip
+import json
+
+import pytest
+
+from albert_tf.errors import UserError
+from data_pipeline import corpus
+
+
+def read(pattern, share=0, num_shares=1, **arguments):
+    reader = corpus.Reader(corpus.find_files(str(pattern)), **arguments)
+    segments = [d.segments for d in reader.documents(share, num_shares)]
+    return segments, reader
+
+
+def test_lines(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_bytes(b"\xef\xbb\xbfOne.\r\nTwo. Still two.\n\n \t\n\nThree.")
+    assert read(path)[0] == [["One.", "Two. Still two."], ["Three."]]
+
+
+def test_paragraphs(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_text("One. Two.\nThree.\n\n三。四！\n")
+    segments, _ = read(path, input_format="paragraphs")
+    assert segments == [["One.", "Two.", "Three."], ["三。", "四！"]]
+
+
+def test_json_lines(tmp_path):
+    path = tmp_path / "a.jsonl"
+    rows = [{"text": "One. Two.\n\nThree."}, {"body": "x"}, {"text": 3}]
+    path.write_text("\n".join(map(json.dumps, rows)) + '\nno json\n{"text": "Four."}')
+    segments, reader = read(path)
+    assert segments == [["One.", "Two.", "Three."], ["Four."]]
+    assert reader.counts["json lines without the text field"] == 3
+    assert read(path, text_field="body")[0] == [["x"]]
+
+
+def test_compressed(tmp_path):
+    (tmp_path / "a.txt.gz").write_bytes(gzip.compress(b"One.\n\nTwo.\n"))
+    (tmp_path / "b.jsonl.gz").write_bytes(gzip.compress(b'{"text": "Three."}'))
+    assert read(tmp_path)[0] == [["One."], ["Two."], ["Three."]]
+
+
+def test_files_end_documents_and_patterns_keep_their_order(tmp_path):
+    for name in ("a.txt", "b.txt", "c.text"):
+        (tmp_path / name).write_text(f"In {name}")
+    (tmp_path / "folder").mkdir()
+    patterns = f"{tmp_path}/c*, {tmp_path}/*.txt"
+    assert read(patterns)[0] == [["In c.text"], ["In a.txt"], ["In b.txt"]]
+    assert len(read(tmp_path)[0]) == 3
+
+
+@pytest.mark.parametrize("num_shares", [2, 3, 7, 50])
+@pytest.mark.parametrize("name", ["a.txt", "a.jsonl"])
+def test_shares_are_a_partition(tmp_path, name, num_shares):
+    texts = [f"Sentence {n} " + "é" * (n % 13) for n in range(60)]
+    for file in ("1", "2"):
+        path = tmp_path / f"{file}{name}"
+        if name == "a.txt":
+            path.write_text("\n\n".join(f"{t}\nsecond line\n" for t in texts))
+        else:
+            path.write_text("\n".join(json.dumps({"text": t}) for t in texts))
+    whole, _ = read(tmp_path)
+    shares = [read(tmp_path, share, num_shares) for share in range(num_shares)]
+    assert [d for segments, _ in shares for d in segments] == whole
+    assert len(whole) == 120
+    total = sum(path.stat().st_size for path in tmp_path.iterdir())
+    assert sum(reader.bytes_read for _, reader in shares) == total
+
+
+def test_keys_do_not_depend_on_the_shares(corpus_file):
+    def keys(num_shares):
+        reader = corpus.Reader(corpus.find_files(str(corpus_file)))
+        return [
+            d.key for k in range(num_shares) for d in reader.documents(k, num_shares)
+        ]
+
+    assert keys(1) == keys(5)
+    assert len(set(keys(1))) == 120
+
+
+def test_invalid_utf8_is_replaced_and_counted(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_bytes(b"good\nb\xffd\n")
+    segments, reader = read(path)
+    assert segments == [["good", "b\ufffdd"]]
+    assert reader.counts["lines with invalid UTF-8"] == 1
+
+
+@pytest.mark.parametrize("word", ["word ", "长"])
+def test_line_of_ten_megabytes_is_cut(tmp_path, word):
+    path = tmp_path / "a.txt"
+    repeats = 10_000_000 // len(word.encode())
+    path.write_text(word * repeats + "\nlast")
+    segments, reader = read(path)
+    parts = [part for document in segments for part in document]
+    assert max(len(part.encode()) for part in parts) <= corpus.MAX_SEGMENT_BYTES
+    assert parts[-1] == "last"
+    assert "".join(parts[:-1]).replace(" ", "") == word.strip() * repeats
+    assert reader.counts["segments cut because they are very long"] > 0
+
+
+def test_endless_document_is_cut(tmp_path, monkeypatch):
+    monkeypatch.setattr(corpus, "_MAX_DOCUMENT_CHARACTERS", 100)
+    path = tmp_path / "a.txt"
+    path.write_text("a line of text\n" * 50)
+    segments, _ = read(path)
+    assert sum(map(len, segments)) == 50
+    assert max(map(len, segments)) == 8
+
+
+def test_nothing_to_read(tmp_path):
+    with pytest.raises(UserError, match="No input file matches"):
+        corpus.find_files(f"{tmp_path}/*.txt")
+    (tmp_path / "a.txt").write_text("")
+    with pytest.raises(UserError, match="is empty: there is no text"):
+        corpus.find_files(str(tmp_path))

@@ -1,0 +1,175 @@
+"""The law of pairs: what becomes A, what becomes B, and the label."""
+
+import collections
+import random
+
+import numpy as np
+import pytest
+
+from data_pipeline import instances
+from data_pipeline.instances import PairingOptions
+from data_pipeline.instances import Window
+from data_pipeline.instances import make_instances
+
+SEP = 3
+
+
+def window(documents, word_every=1):
+    """A window whose tokens are 100, 101, …, of documents given by segment lengths."""
+    lengths = [length for document in documents for length in document]
+    count = sum(lengths)
+    return Window(
+        ids=np.arange(100, 100 + count, dtype=np.int32),
+        word_starts=np.arange(count) % word_every == 0,
+        segments=np.cumsum([0, *lengths]).tolist(),
+        documents=np.cumsum([0, *map(len, documents)]).tolist(),
+    )
+
+
+def options(max_seq_length=13, short=0.0, objective="sop", official_sop=False):
+    return PairingOptions(max_seq_length, short, objective, official_sop, SEP)
+
+
+def test_swapped_pairs_have_label_one_and_the_rest_label_zero():
+    rows, _ = make_instances(window([[4, 3, 3]] * 50), options(), 4, seed=1)
+    assert len(rows) == 200
+    for a_start, a_end, b_start, b_end, label in rows:
+        if label:
+            assert b_end == a_start
+            a_start, b_end = b_start, a_end
+        else:
+            assert a_end == b_start
+        assert a_start % 10 == 0
+        assert b_end - a_start == 10
+
+
+def test_split_is_uniform_over_sentence_ends_and_label_is_a_fair_coin():
+    rows, _ = make_instances(window([[4, 3, 3]] * 500), options(), 8, seed=1)
+    ends = collections.Counter((np.minimum(rows[:, 1], rows[:, 3]) % 10).tolist())
+    assert set(ends) == {4, 7}
+    assert abs(ends[4] / len(rows) - 0.5) < 0.03
+    assert abs(rows[:, 4].mean() - 0.5) < 0.03
+
+
+def test_chunks_close_when_they_reach_the_target():
+    rows, counts = make_instances(window([[4] * 7]), options(), 1, seed=0)
+    spans = sorted((min(r[0], r[2]), max(r[1], r[3])) for r in rows)
+    # 4+4+4 reaches 10 and is cut to 10; the last chunk is a single sentence.
+    assert len(spans) == 3
+    assert counts["tokens truncated"] == 4
+    assert counts["pairs cut from one sentence"] == 1
+    assert spans[-1] == (24, 28)
+
+
+@pytest.mark.parametrize("word_every", [1, 2])
+def test_single_sentence_is_cut_between_words(word_every):
+    text = window([[6]] * 300, word_every)
+    rows, _ = make_instances(text, options(), 1, seed=0)
+    middles = collections.Counter((np.minimum(rows[:, 1], rows[:, 3]) % 6).tolist())
+    assert set(middles) == set(range(word_every, 6, word_every))
+    assert abs(rows[:, 4].mean() - 0.5) < 0.1
+
+
+def test_single_word_makes_no_pair():
+    rows, counts = make_instances(window([[1], [1]]), options(), 1, seed=0)
+    assert rows.shape == (0, 5)
+    assert counts == {"chunks of a single word": 2}
+
+
+def test_official_sop_takes_a_random_document_for_a_single_sentence():
+    text = window([[6]] * 20)
+    rows, counts = make_instances(text, options(official_sop=True), 5, seed=0)
+    assert counts["pairs from two documents"] == len(rows) == 100
+    assert rows[:, 4].all()
+    assert (rows[:, 0] // 6 != rows[:, 2] // 6).all()
+
+
+def test_official_sop_label_share():
+    # 1 - (share of chunks with several sentences) / 2, as the official code gives.
+    documents = [[5, 5]] * 100 + [[7]] * 100
+    pure, _ = make_instances(window(documents), options(), 20, seed=0)
+    official, _ = make_instances(
+        window(documents), options(official_sop=True), 20, seed=0
+    )
+    assert abs(pure[:, 4].mean() - 0.5) < 0.03
+    assert abs(official[:, 4].mean() - 0.75) < 0.03
+
+
+def test_random_next_sentence():
+    text = window([[5, 5, 5, 5]] * 50)
+    rows, _ = make_instances(text, options(objective="nsp"), 10, seed=0)
+    same = rows[:, 0] // 20 == rows[:, 2] // 20
+    assert (same == (rows[:, 4] == 0)).all()
+    in_order = rows[rows[:, 4] == 0]
+    assert (in_order[:, 1] <= in_order[:, 2]).all()
+    assert 0.4 < rows[:, 4].mean() < 0.6
+    # Sentences that B displaced are used again: every first sentence is an A.
+    assert {5, 10, 15} <= set((rows[:, 0] % 20).tolist())
+
+
+def test_full_sentences_cross_documents_with_a_separator():
+    joined = instances.join_documents(window([[3, 2], [4], [5, 1]]), SEP)
+    assert joined.ids.tolist() == [
+        *(100, 101, 102, 103, 104, SEP),
+        *(105, 106, 107, 108, SEP),
+        *(109, 110, 111, 112, 113, 114, SEP),
+    ]
+    rows, _ = make_instances(joined, options(13, objective="none"), 1, seed=0)
+    runs = sorted(joined.ids[r[0] : r[1]].tolist() for r in rows)
+    assert runs == [
+        [100, 101, 102, 103, 104, SEP, 105, 106, 107, 108],
+        [109, 110, 111, 112, 113, 114],
+    ]
+    assert not rows[:, 4].any()
+
+
+def test_full_sentences_truncate_only_what_cannot_fit():
+    joined = instances.join_documents(window([[40, 3, 3]]), SEP)
+    rows, counts = make_instances(joined, options(13, objective="none"), 1, seed=0)
+    assert sorted((rows[:, 1] - rows[:, 0]).tolist()) == [6, 11]
+    assert counts["tokens truncated"] == 29
+
+
+def test_short_sequences():
+    text = window([[1] * 100] * 200)
+    rows, _ = make_instances(text, options(short=0.3), 1, seed=0)
+    lengths = (rows[:, 1] - rows[:, 0]) + (rows[:, 3] - rows[:, 2])
+    assert lengths.min() == 2
+    long_documents = (
+        np.bincount(np.minimum(rows[:, 0], rows[:, 2]) // 100) == 10
+    ).mean()
+    # Target 10 is also one of the nine short ones.
+    assert abs(long_documents - (0.7 + 0.3 / 9)) < 0.1
+
+
+def test_seed_decides():
+    text = window([[4, 3, 5, 2]] * 30)
+    same = [make_instances(text, options(), 2, seed)[0].tolist() for seed in (1, 1, 2)]
+    assert same[0] == same[1]
+    assert sorted(same[0]) != sorted(same[2])
+
+
+@pytest.mark.parametrize("limit", [2, 9, 10])
+def test_truncated_lengths_equal_the_official_loop(limit):
+    for a in range(1, 25):
+        for b in range(1, 25):
+            expected = [a, b]
+            while sum(expected) > limit:
+                expected[0 if expected[0] > expected[1] else 1] -= 1
+            assert instances.truncated_lengths(a, b, limit) == tuple(expected)
+
+
+def test_truncation_takes_from_both_ends_alike():
+    rows, _ = make_instances(window([[30, 30]] * 4000), options(43), 1, seed=0)
+    first = rows[rows[:, 4] == 0]
+    front = first[:, 0] % 60
+    assert (first[:, 1] - first[:, 0] == 20).all()
+    assert abs(front.mean() - 5) < 0.15
+    assert abs(front.var() - 2.5) < 0.3
+
+
+def test_random_state_of_the_process_is_not_used():
+    random.seed(0)
+    state = random.getstate()
+    make_instances(window([[4, 3]] * 3), options(), 1, seed=0)
+    assert random.getstate() == state

@@ -1,0 +1,252 @@
+"""The law of the mask, exactly and statistically, eagerly and in a graph."""
+
+import collections
+import dataclasses
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from data_pipeline import masking
+from data_pipeline.masking import MaskingOptions
+from data_pipeline.masking import mask_tokens
+
+PAD, CLS, SEP, MASK = 0, 2, 3, 4
+VOCABULARY = 50
+OPTIONS = MaskingOptions(VOCABULARY, MASK, CLS, SEP, PAD, max_predictions_per_seq=9)
+
+
+def batch(rows, a_length, b_length, padding=0, word_every=1):
+    """[CLS] A [SEP] B [SEP] of ids from 5 up, and word starts every few tokens."""
+    real = a_length + b_length + 3
+    ids = np.full([rows, real + padding], PAD, np.int32)
+    text = np.random.default_rng(0).integers(5, VOCABULARY, (rows, real))
+    ids[:, :real] = text
+    ids[:, 0] = CLS
+    ids[:, [a_length + 1, real - 1]] = SEP
+    starts = np.zeros(ids.shape, np.bool_)
+    starts[:, 1 : a_length + 1 : word_every] = True
+    starts[:, a_length + 2 : real - 1 : word_every] = True
+    return ids, starts
+
+
+def mask(ids, starts, seed=(1, 2), **changes):
+    options = dataclasses.replace(OPTIONS, **changes)
+    out = mask_tokens(tf.constant(ids), tf.constant(starts), options, seed)
+    return {name: values.numpy() for name, values in out.items()}
+
+
+def targets(out, row):
+    """Position to label of one sequence."""
+    real = out["masked_lm_weights"][row] == 1
+    positions = out["masked_lm_positions"][row][real].tolist()
+    return dict(zip(positions, out["masked_lm_ids"][row][real].tolist(), strict=True))
+
+
+def runs(positions):
+    """Lengths of the runs of consecutive positions."""
+    breaks = np.flatnonzero(np.diff(positions) > 1) + 1
+    return [len(part) for part in np.split(np.array(positions), breaks)]
+
+
+@pytest.mark.parametrize(("length", "expected"), [(5, 1), (30, 4), (50, 8), (100, 9)])
+def test_budget_is_the_official_one(length, expected):
+    # 30 * 0.15 = 4.5 and 50 * 0.15 = 7.5 round to even, as in Python.
+    ids, starts = batch(4, length - 4, 1, padding=3)
+    out = mask(ids, starts)
+    assert (out["masked_lm_weights"].sum(axis=1) == expected).all()
+    assert out["masked_lm_weights"].dtype == np.float32
+    assert out["masked_lm_positions"].shape == (4, 9)
+
+
+def test_targets_are_ordered_and_labelled_with_the_original():
+    ids, starts = batch(50, 20, 20)
+    out = mask(ids, starts)
+    changed = out["input_ids"] != ids
+    for row in range(50):
+        found = targets(out, row)
+        assert list(found) == sorted(set(found))
+        assert all(ids[row, position] == label for position, label in found.items())
+        assert set(np.flatnonzero(changed[row])) <= set(found)
+        assert ids[row, list(found)].min() >= 5
+    padding = out["masked_lm_weights"] == 0
+    assert not out["masked_lm_positions"][padding].any()
+    assert not out["masked_lm_ids"][padding].any()
+
+
+def test_whole_words():
+    ids, starts = batch(100, 21, 21, word_every=3)
+    out = mask(ids, starts)
+    for row in range(100):
+        in_a = [p - 1 for p in targets(out, row) if p <= 21]
+        in_b = [p - 23 for p in targets(out, row) if p > 21]
+        for positions in (in_a, in_b):
+            words = collections.Counter(p // 3 for p in positions)
+            assert set(words.values()) <= {3}
+
+
+def test_single_tokens_without_whole_words():
+    ids, starts = batch(200, 21, 21, word_every=3)
+    out = mask(ids, starts, do_whole_word_mask=False, ngram=1)
+    lengths = {n for row in range(200) for n in runs(sorted(targets(out, row)))}
+    assert 1 in lengths
+
+
+def test_no_span_crosses_a_separator():
+    # Words of one token; spans of three; B starts with a continuation piece.
+    ids, starts = batch(400, 4, 4)
+    starts[:, 6] = False
+    out = mask(ids, starts, ngram=3, favor_shorter_ngram=False, masked_lm_prob=0.27)
+    assert OPTIONS.max_predictions_per_seq >= 3
+    both = 0
+    for row in range(400):
+        positions = sorted(targets(out, row))
+        assert len(positions) == 3
+        both += 4 in positions and 6 in positions
+    # Independent spans may end and start there; one span over [SEP] would do so often.
+    assert both / 400 < 0.12
+
+
+def span_lengths(out, rows):
+    return collections.Counter(
+        n for row in range(rows) for n in runs(sorted(targets(out, row)))
+    )
+
+
+@pytest.mark.parametrize(
+    ("ngram", "favor_shorter", "law"),
+    [
+        (1, True, [1.0]),
+        (2, True, [2 / 3, 1 / 3]),
+        (3, True, [6 / 11, 3 / 11, 2 / 11]),
+        (3, False, [2 / 11, 3 / 11, 6 / 11]),
+    ],
+)
+def test_span_length_law(ngram, favor_shorter, law):
+    # One span a sequence: a budget of 3 filled by the first span drawn, if it is 3
+    # long; shorter ones are seen by a budget of exactly one span.
+    seed = tf.constant([3, 4])
+    options = dataclasses.replace(
+        OPTIONS, ngram=ngram, favor_shorter_ngram=favor_shorter
+    )
+    lengths = masking._draw_lengths([20000], options, seed).numpy()
+    shares = np.bincount(lengths, minlength=ngram + 1)[1:] / 20000
+    np.testing.assert_allclose(shares, law, atol=0.012)
+
+
+def test_visits_equal_the_official_loop():
+    """The same order and the same draws, in the official code's sequential form."""
+    ids, starts = batch(64, 23, 17, padding=5)
+    starts &= np.random.default_rng(1).random(starts.shape) < 0.6
+    special = (ids == CLS) | (ids == SEP) | (ids == PAD)
+    words = masking._find_words(tf.constant(starts), tf.constant(special), 3)
+    budget = tf.constant(np.arange(64) % 9 + 1, tf.int32)
+    seed = tf.constant([5, 6])
+    covered = masking._cover(
+        words, masking._no_word_covered(words), budget, OPTIONS, seed
+    )
+    selected = masking._covered_tokens(words, covered, tf.constant(special)).numpy()
+    order_seed, length_seed = tf.unstack(tf.random.split(seed, 2))
+    shape = words["longest"].shape
+    keys = tf.random.stateless_uniform(shape, order_seed).numpy()
+    drawn = masking._draw_lengths(shape, OPTIONS, length_seed).numpy()
+    for row in range(64):
+        expected = official_loop(
+            special[row], starts[row], keys[row], drawn[row], int(budget[row])
+        )
+        assert set(np.flatnonzero(selected[row])) == expected
+
+
+def official_loop(special, starts, keys, drawn, budget):
+    units = []  # Words as lists of positions; None for a special token.
+    for position, is_special in enumerate(special):
+        if is_special:
+            units.append(None)
+        elif starts[position] or units[-1] is None:
+            units.append([position])
+        else:
+            units[-1].append(position)
+    chosen = set()
+    candidates = [i for i, unit in enumerate(units) if unit is not None]
+    for visit, unit in enumerate(sorted(candidates, key=lambda i: keys[i])):
+        if len(chosen) >= budget:
+            break
+        spans = []
+        for word in units[unit : unit + 3]:
+            if word is None:
+                break
+            spans.append([*(spans[-1] if spans else []), *word])
+        n = min(drawn[visit], len(spans))
+        while n and len(chosen) + len(spans[n - 1]) > budget:
+            n -= 1
+        if n and not chosen & set(spans[n - 1]):
+            chosen |= set(spans[n - 1])
+    return chosen
+
+
+def test_replacement_law():
+    ids, starts = batch(3000, 30, 30)
+    out = mask(ids, starts)
+    counts = collections.Counter()
+    for row in range(3000):
+        for position, label in targets(out, row).items():
+            new = out["input_ids"][row, position]
+            counts["mask" if new == MASK else "same" if new == label else "other"] += 1
+    total = sum(counts.values())
+    assert total == 9 * 3000
+    # A random id is [MASK] or the same id once in VOCABULARY times each.
+    assert abs(counts["mask"] / total - (0.8 + 0.1 / VOCABULARY)) < 0.01
+    assert abs(counts["same"] / total - (0.1 + 0.1 / VOCABULARY)) < 0.01
+
+
+def test_random_replacements_cover_the_vocabulary():
+    ids, starts = batch(3000, 30, 30)
+    out = mask(ids, starts)
+    new = out["input_ids"][out["input_ids"] != ids]
+    assert set(new.tolist()) == set(range(VOCABULARY))
+
+
+def test_positions_are_uniform():
+    ids, starts = batch(4000, 20, 20)
+    out = mask(ids, starts, ngram=1)
+    real = out["masked_lm_weights"] == 1
+    share = np.bincount(out["masked_lm_positions"][real], minlength=43) / 4000
+    text = np.delete(share, [0, 21, 42])
+    assert share[[0, 21, 42]].sum() == 0
+    np.testing.assert_allclose(text, text.mean(), atol=0.03)
+
+
+def test_seed_decides_and_graph_equals_eager():
+    ids, starts = batch(20, 20, 20)
+    in_graph = tf.function(lambda i, s, seed: mask_tokens(i, s, OPTIONS, seed))
+    first, again, other = (mask(ids, starts, seed) for seed in ((1, 2), (1, 2), (1, 3)))
+    graph = in_graph(tf.constant(ids), tf.constant(starts), tf.constant([1, 2]))
+    for name, values in first.items():
+        np.testing.assert_array_equal(values, again[name])
+        np.testing.assert_array_equal(values, graph[name])
+    assert (first["masked_lm_positions"] != other["masked_lm_positions"]).any()
+
+
+def test_permutation():
+    ids, starts = batch(200, 30, 30)
+    plain = mask(ids, starts)
+    out = mask(ids, starts, do_permutation=True)
+    assert out["masked_lm_ids"].shape == (200, 18)
+    assert (out["masked_lm_weights"].sum(axis=1) == 18).all()
+    moved = 0
+    for row in range(200):
+        hidden = targets(plain, row)
+        permuted = [p for p in targets(out, row) if p not in hidden]
+        new = out["input_ids"][row]
+        assert sorted(new[permuted]) == sorted(ids[row, permuted])
+        assert [targets(out, row)[p] for p in permuted] == ids[row, permuted].tolist()
+        np.testing.assert_array_equal(
+            new[list(hidden)], plain["input_ids"][row, list(hidden)]
+        )
+        moved += (new[permuted] != ids[row, permuted]).sum()
+    assert moved > 0.5 * 9 * 200
+
+
+def test_default_predictions():
+    lengths = (8, 128, 512)
+    assert [masking.default_max_predictions(n, 0.15) for n in lengths] == [1, 19, 77]

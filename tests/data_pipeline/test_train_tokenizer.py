@@ -1,0 +1,103 @@
+"""Training vocabularies."""
+
+import pytest
+
+from albert_tf.errors import UserError
+from albert_tf.tokenization import load_tokenizer
+from data_pipeline.train_tokenizer import Options
+from data_pipeline.train_tokenizer import train_tokenizer
+
+
+@pytest.fixture
+def train(tmp_path, write_corpus):
+    """Trains on `text`, or on a small English corpus; returns (tokenizer, report)."""
+
+    def run(text=None, **arguments):
+        path = tmp_path / "text.txt"
+        if text is None:
+            write_corpus(path, 50)
+        else:
+            path.write_text(text)
+        prefix = tmp_path / "out" / "v"
+        values = {
+            "input_file": str(path),
+            "output_prefix": str(prefix),
+            "vocab_size": 55,
+            **arguments,
+        }
+        options = Options(**values)
+        report = train_tokenizer(options)
+        return load_tokenizer(f"{prefix}.model", options.do_lower_case), report
+
+    return run
+
+
+def test_official_symbols_are_pieces_of_their_own(train):
+    tokenizer, report = train()
+    assert tokenizer.pieces[:5] == ["<pad>", "<unk>", "[CLS]", "[SEP]", "[MASK]"]
+    assert tokenizer.pieces[5:13] == ["(", ")", '"', "-", ".", "–", "£", "€"]
+    assert tokenizer.tokenize('("-.–£€)')[1:] == [
+        "(",
+        '"',
+        "-",
+        ".",
+        "–",
+        "£",
+        "€",
+        ")",
+    ]
+    assert report["pieces"] == tokenizer.vocab_size == 55
+    assert report["unknown_rate"] == 0
+    assert report["characters_per_piece"] > 1.2
+
+
+def test_readable_list_has_pieces_and_scores(train, tmp_path):
+    tokenizer, _ = train()
+    rows = (tmp_path / "out" / "v.vocab").read_text("utf-8").splitlines()
+    assert [row.split("\t")[0] for row in rows] == tokenizer.pieces
+    assert float(rows[-1].split("\t")[1]) < 0
+    assert sorted(p.name for p in (tmp_path / "out").iterdir()) == [
+        "v.model",
+        "v.vocab",
+    ]
+
+
+def test_casing(train):
+    uncased, _ = train()
+    cased, _ = train(do_lower_case=False, vocab_size=58)
+    assert not any(letter.isupper() for letter in "".join(uncased.pieces[5:]))
+    assert any(piece[-1].isupper() for piece in cased.pieces[5:])
+
+
+@pytest.mark.parametrize("model_type", ["bpe", "char"])
+def test_other_models(train, model_type):
+    size = 55 if model_type == "bpe" else 39
+    tokenizer, _ = train(model_type=model_type, vocab_size=size)
+    longest = max(len(piece.lstrip("▁")) for piece in tokenizer.pieces[13:])
+    assert (longest == 1) == (model_type == "char")
+
+
+def test_chinese_coverage(train):
+    text = "我们在这里。你们在那里！\n" * 30 + "罕见。\n"
+    full, _ = train(text, vocab_size=26, character_coverage=1.0)
+    part, report = train(text, vocab_size=24, character_coverage=0.98)
+    assert full.unk_id not in full.encode("罕见")
+    assert part.unk_id in part.encode("罕见")
+    assert report["unknown_rate"] > 0
+
+
+def test_sample_is_uniform_and_seeded(train):
+    text = "\n".join(f"line {n}" for n in range(2000))
+    reports = [
+        train(text, vocab_size=60, input_sentence_size=300, random_seed=seed)
+        for seed in (1, 1, 2)
+    ]
+    assert reports[0][1]["lines"] == 300
+    assert reports[0][0].fingerprint() == reports[1][0].fingerprint()
+    assert reports[0][0].fingerprint() != reports[2][0].fingerprint()
+
+
+def test_too_little_text_for_the_vocabulary(train, tmp_path):
+    with pytest.raises(UserError, match="No vocabulary of 5000 pieces can be trained"):
+        train(vocab_size=5000)
+    assert not (tmp_path / "out").exists()
