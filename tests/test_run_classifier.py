@@ -208,9 +208,11 @@ def test_warm_start_replaces_a_head_of_another_size(flags, tmp_path):
         ({"text_column": "words"}, "train.tsv has no column 'words'"),
     ],
 )
-def test_mistakes_are_one_clear_error(flags, changes, message):
+def test_mistakes_are_one_clear_error(flags, tmp_path, changes, message):
     with pytest.raises(UserError, match=message):
         flags(**{"do_train": True, **changes})
+    assert not (tmp_path / "out" / "checkpoints").exists()
+    assert not (tmp_path / "out" / "model").exists()
 
 
 def test_a_vocabulary_that_does_not_fit_is_an_error(flags, tmp_path):

@@ -56,7 +56,7 @@ def train(options, source):
             f"The task {source.task.name} has no training set; fine-tune on MNLI and "
             "predict it with --init_checkpoint=<that run>/model."
         )
-    _check_same_run(options)
+    flags = _flags_of_run(options)
     tokenizer = tokenizer_from(options)
     strategy = create_strategy(options.distribution_strategy)
     with strategy.scope():
@@ -64,18 +64,7 @@ def train(options, source):
     tables = {"train": source.read(source.train)}
     tables |= {name: source.read(split) for name, split in source.dev.items()}
     train_examples, *dev = tokenized(options, tables, tokenizer, options.max_seq_length)
-    steps = _num_steps(options, len(train_examples))
-    with strategy.scope():
-        optimizer = create_optimizer(
-            options.optimizer, options.learning_rate, steps, options.warmup_step
-        )
-    trainer = Trainer(
-        model,
-        ClassificationObjective(source.task.kind),
-        optimizer,
-        strategy,
-        _trainer_options(options, steps),
-    )
+    trainer = _trainer(options, source.task, model, strategy, len(train_examples))
     trainer.evaluator = _dev_evaluator(options, source.task, tokenizer, trainer)
     dataset = training_dataset(
         train_examples,
@@ -84,6 +73,8 @@ def train(options, source):
         options.random_seed,
         options.pad_to_max_length,
     )
+    pathlib.Path(options.output_dir).mkdir(parents=True, exist_ok=True)
+    write_json(_flags_path(options), flags)
     try:
         trainer.train(dataset, dict(zip(source.dev, dev, strict=True)))
     except OutOfPatience as reason:
@@ -107,14 +98,15 @@ def tokenized(options, tables, tokenizer, max_seq_length):
     return examples
 
 
-def _num_steps(options, rows):
-    if options.num_train_epochs is None:
-        return options.train_step
-    return math.ceil(rows * options.num_train_epochs / options.train_batch_size)
-
-
-def _trainer_options(options, steps):
-    return TrainerOptions(
+def _trainer(options, task, model, strategy, rows):
+    steps = options.train_step
+    if options.num_train_epochs is not None:
+        steps = math.ceil(rows * options.num_train_epochs / options.train_batch_size)
+    with strategy.scope():
+        optimizer = create_optimizer(
+            options.optimizer, options.learning_rate, steps, options.warmup_step
+        )
+    trainer_options = TrainerOptions(
         output_dir=options.output_dir,
         num_train_steps=steps,
         steps_per_loop=options.iterations_per_loop,
@@ -128,6 +120,8 @@ def _trainer_options(options, steps):
             seed=options.random_seed,
         ),
     )
+    objective = ClassificationObjective(task.kind)
+    return Trainer(model, objective, optimizer, strategy, trainer_options)
 
 
 def _dev_evaluator(options, task, tokenizer, trainer):
@@ -151,18 +145,21 @@ def _dev_evaluator(options, task, tokenizer, trainer):
     return DevEvaluator(task, logits, trainer, save_best, model_dir, patience)
 
 
-def _check_same_run(options):
-    """Refuses to go on with a run that was started with other flags."""
-    output_dir = pathlib.Path(options.output_dir)
-    path, started = output_dir / "flags.json", (output_dir / "checkpoints").exists()
+def _flags_of_run(options):
+    """The flags that decide a run; refuses to go on with one that had others."""
     flags = dataclasses.asdict(options)
     flags = {name: value for name, value in flags.items() if name not in _FREE}
-    earlier = read_json_object(path) if started and path.exists() else flags
+    path, earlier = _flags_path(options), flags
+    if path.exists() and (path.parent / "checkpoints").exists():
+        earlier = read_json_object(path)
     for name, value in flags.items():
         if earlier.get(name) != value:
             raise UserError(
                 f"{options.output_dir} holds a run with --{name}={earlier.get(name)}, "
                 f"not {value}; choose another --output_dir, or the same flags."
             )
-    output_dir.mkdir(parents=True, exist_ok=True)
-    write_json(path, flags)
+    return flags
+
+
+def _flags_path(options):
+    return pathlib.Path(options.output_dir) / "flags.json"
