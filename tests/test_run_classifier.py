@@ -14,6 +14,9 @@ from albert_tf.config import AlbertConfig
 from albert_tf.errors import UserError
 from albert_tf.models.albert import AlbertModel
 from albert_tf.models.sequence_classification import AlbertForSequenceClassification
+from albert_tf.serving.export import ExportOptions
+from albert_tf.serving.export import export
+from albert_tf.serving.predictor import Predictor
 from albert_tf.tasks.classifier_options import ClassifierOptions
 from albert_tf.tasks.repeated_runs import run_repeatedly
 from albert_tf.tokenization import load_tokenizer
@@ -175,6 +178,28 @@ def test_encoder_of_a_checkpoint_is_taken_over(flags, tmp_path):
     for ours, theirs in zip(model.albert.weights, encoder.weights, strict=True):
         if "seed" not in ours.path:
             assert (ours.numpy() == theirs.numpy()).all()
+
+
+def test_frozen_encoder_stays_and_the_head_learns(flags, tmp_path):
+    config = AlbertConfig.from_json_file(tmp_path / "tiny.json")
+    encoder = AlbertModel(config)
+    encoder.save_pretrained(tmp_path / "pretrained")
+    shared = {"do_train": True, "from_scratch": None, "freeze_encoder": True}
+    shared |= {"init_checkpoint": tmp_path / "pretrained", "albert_config_file": None}
+    heads = []
+    for steps in (1, 5):
+        flags(train_step=steps, output_dir=tmp_path / str(steps), **shared)
+        out = tmp_path / str(steps) / "model"
+        model = AlbertForSequenceClassification.from_pretrained(out)
+        for name, weights in encoder.official_variables().items():
+            ours = model.albert.official_variables()[name]
+            np.testing.assert_array_equal(ours, weights)
+        heads.append(model.classifier.output_weights.numpy())
+    assert not np.array_equal(*heads)
+    both = f"{tmp_path}/1/model,{tmp_path}/5/model"
+    target = tmp_path / "served"
+    export(ExportOptions(model_dir=both, export_dir=str(target)))
+    assert {"1_label", "5_label"} < set(Predictor(target)(["good film"]))
 
 
 def test_warm_start_replaces_a_head_of_another_size(flags, tmp_path):

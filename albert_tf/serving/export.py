@@ -26,9 +26,11 @@ from albert_tf.serving.heads import HEADS
 from albert_tf.serving.heads import head_name
 from albert_tf.serving.masked_text_features import MASK_MARK
 from albert_tf.serving.masked_text_features import MaskedTextFeatures
+from albert_tf.serving.multi_head import multi_head
 from albert_tf.serving.serving_module import ServingModule
 from albert_tf.serving.text_features import TextFeatures
 from albert_tf.serving.warmup import write_warmup_requests
+from albert_tf.tasks.results import MODEL_DIR
 from albert_tf.tasks.text_task import TextTask
 from albert_tf.tokenization import load_tokenizer
 from albert_tf.tokenization.in_graph import InGraphTokenizer
@@ -40,7 +42,10 @@ _SENTENCE = "it is a very good one ."
 class ExportOptions:
     """What to export and where."""
 
-    model_dir: str = option("Model directory: fine-tuned or pretrained.")
+    model_dir: str = option(
+        "Model directory, fine-tuned or pretrained; or several, joined by commas, that "
+        "were fine-tuned with --freeze_encoder: their heads are served together."
+    )
     export_dir: str = option("Directory of versions; its last part names the model.")
     task: str = option(
         "What to serve; auto: what the model was fine-tuned for, else the encoder.",
@@ -97,7 +102,27 @@ def build_module(model_dir, task="auto", max_seq_length=None):
     Raises:
         UserError: as `export`.
     """
-    info = _training_info(model_dir)
+    model_dirs = str(model_dir).split(",")
+    infos = [_training_info(directory) for directory in model_dirs]
+    tokenizer = load_tokenizer(model_dirs[0])
+    if len(model_dirs) == 1:
+        head, facts = _single_head(model_dirs[0], infos[0], task, tokenizer)
+    else:
+        head, facts = _several_heads(model_dirs, infos)
+    length = _length(head.config, infos, max_seq_length)
+    special = {"cls_id": tokenizer.cls_id, "sep_id": tokenizer.sep_id}
+    text_features = TextFeatures
+    if head.name == "masked_lm":
+        special["mask_id"] = tokenizer.mask_id
+        text_features = MaskedTextFeatures
+    features = text_features(
+        InGraphTokenizer(tokenizer), **special, max_seq_length=length
+    )
+    facts = {**facts, "serves": head.name, "max_seq_length": length}
+    return ServingModule(head, features), head, facts
+
+
+def _single_head(model_dir, info, task, tokenizer):
     text_task = TextTask(**info["task"]) if "task" in info else None
     name = head_name(text_task) if task == "auto" else task
     if name in ("classification", "regression") and head_name(text_task) != name:
@@ -105,19 +130,23 @@ def build_module(model_dir, task="auto", max_seq_length=None):
             f"--task={name} does not fit {model_dir}, which was not fine-tuned for it; "
             "leave --task out."
         )
-    tokenizer = load_tokenizer(model_dir)
-    head = HEADS[name](model_dir, text_task, tokenizer)
-    length = _length(head.model.config, info, max_seq_length)
-    in_graph = InGraphTokenizer(tokenizer)
-    special = {"cls_id": tokenizer.cls_id, "sep_id": tokenizer.sep_id}
-    if name == "masked_lm":
-        special["mask_id"] = tokenizer.mask_id
-        features = MaskedTextFeatures(in_graph, **special, max_seq_length=length)
-    else:
-        features = TextFeatures(in_graph, **special, max_seq_length=length)
-    known = {k: v for k, v in info.items() if not isinstance(v, list)}  # no histories
-    facts = {**known, "serves": name, "max_seq_length": length}
-    return ServingModule(head, features), head, facts
+    facts = {k: v for k, v in info.items() if not isinstance(v, list)}  # no histories
+    return HEADS[name](model_dir, text_task, tokenizer), facts
+
+
+def _several_heads(model_dirs, infos):
+    """Names the heads by the last part of the directories that is their own."""
+    tasks = {}
+    for directory, info in zip(model_dirs, infos, strict=True):
+        if "task" not in info:
+            raise UserError(f"{directory} was not fine-tuned; export it by itself.")
+        path = pathlib.Path(directory).resolve()
+        name = path.parent.name if path.name == MODEL_DIR else path.name
+        if name in tasks:
+            raise UserError(f"Two of --model_dir are called {name!r}; rename one.")
+        tasks[name] = TextTask(**info["task"])
+    facts = {"tasks": {name: task.to_dict() for name, task in tasks.items()}}
+    return multi_head(model_dirs, tasks), facts
 
 
 def _training_info(model_dir):
@@ -125,9 +154,9 @@ def _training_info(model_dir):
     return read_json_object(path) if path.exists() else {}
 
 
-def _length(config, info, max_seq_length):
+def _length(config, infos, max_seq_length):
     positions = config.max_position_embeddings
-    length = max_seq_length or info.get("max_seq_length", positions)
+    length = max_seq_length or min(i.get("max_seq_length", positions) for i in infos)
     if not 5 <= length <= positions:
         raise UserError(
             f"--max_seq_length={length} must be from 5 to {positions}, the number of "

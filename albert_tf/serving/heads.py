@@ -8,6 +8,7 @@ import typing
 
 import tensorflow as tf
 
+from albert_tf.config import AlbertConfig
 from albert_tf.models.albert import AlbertModel
 from albert_tf.models.pretraining import AlbertForPreTraining
 from albert_tf.models.sequence_classification import AlbertForSequenceClassification
@@ -23,8 +24,9 @@ class Head:
     """A model and the function from its features to the served outputs.
 
     Attributes:
-        name: key in `HEADS`.
-        model: a built model.
+        name: key in `HEADS`, or `"multi_head"`.
+        config: the `AlbertConfig`.
+        variables: the Keras variables that are saved.
         outputs: maps a dict of features to a dict of named output tensors.
         meaning: one line for each output, for the generated documentation.
         pair: whether the input is a pair of texts.
@@ -32,7 +34,8 @@ class Head:
     """
 
     name: str
-    model: typing.Any
+    config: AlbertConfig
+    variables: list
     outputs: typing.Callable
     meaning: dict
     pair: bool = False
@@ -40,42 +43,55 @@ class Head:
 
 
 def classification_head(model_dir, task, tokenizer):
-    """Probabilities and label of single-label and multi-label tasks."""
-    model = _classifier(model_dir, task)
-    names = tf.constant(task.labels)
+    """Probabilities and label; see `task_outputs`."""
+    return _fine_tuned_head("classification", model_dir, task)
 
-    def single_label(features):
-        logits = model(features, training=False)  # [B, L]
+
+def regression_head(model_dir, task, tokenizer):
+    """The predicted value."""
+    return _fine_tuned_head("regression", model_dir, task)
+
+
+def _fine_tuned_head(name, model_dir, task):
+    model = AlbertForSequenceClassification.from_pretrained(model_dir)
+    answer, meaning = task_outputs(task)
+
+    def outputs(features):
+        return answer(model(features, training=False))
+
+    return Head(name, model.config, model.variables, outputs, meaning, task.pair)
+
+
+def task_outputs(task):
+    """How the logits of a `TextTask` are answered.
+
+    Returns:
+        A function from float32 logits `[batch, outputs]` to a dict of tensors, and a
+        dict with one line on each of them.
+    """
+    if task.kind == REGRESSION:
+        meaning = {"score": "the predicted value"}
+        return lambda logits: {"score": logits[:, 0]}, meaning  # [B, 1] -> [B]
+    names = tf.constant(task.labels)
+    order = ", ".join(task.labels)
+    meaning = {"probabilities": f"probability of each label, in the order {order}"}
+
+    def single_label(logits):
         return {
             "probabilities": tf.nn.softmax(logits),
             "label": tf.gather(names, tf.argmax(logits, axis=-1)),
         }
 
-    def multi_label(features):
-        logits = model(features, training=False)  # [B, L]
+    def multi_label(logits):
         return {
             "probabilities": tf.sigmoid(logits),
             "labels": tf.where(logits > 0, names, ""),
         }
 
-    order = ", ".join(task.labels)
-    meaning = {"probabilities": f"probability of each label, in the order {order}"}
     if task.kind == MULTI_LABEL:
         meaning["labels"] = "the labels that apply, in that order; others are empty"
-        return Head("classification", model, multi_label, meaning, task.pair)
-    meaning["label"] = "the most probable label"
-    return Head("classification", model, single_label, meaning, task.pair)
-
-
-def regression_head(model_dir, task, tokenizer):
-    """The predicted value."""
-    model = _classifier(model_dir, task)
-
-    def outputs(features):
-        return {"score": model(features, training=False)[:, 0]}  # [B, 1] -> [B]
-
-    meaning = {"score": "the predicted value"}
-    return Head("regression", model, outputs, meaning, task.pair)
+        return multi_label, meaning
+    return single_label, {**meaning, "label": "the most probable label"}
 
 
 def encoder_head(model_dir, task, tokenizer):
@@ -97,7 +113,7 @@ def encoder_head(model_dir, task, tokenizer):
         "input_ids": "the tokens",
         "input_mask": "1 for tokens, 0 for padding",
     }
-    return Head("encoder", model, outputs, meaning)
+    return Head("encoder", model.config, model.variables, outputs, meaning)
 
 
 def masked_lm_head(model_dir, task, tokenizer):
@@ -124,12 +140,8 @@ def masked_lm_head(model_dir, task, tokenizer):
         "masked_lm_positions": "where the [MASK]s are; 0 where a text has fewer",
     }
     names = (*FEATURES, "masked_lm_positions")
-    return Head("masked_lm", model, outputs, meaning, features=names)
-
-
-def _classifier(model_dir, task):
-    return AlbertForSequenceClassification.from_pretrained(
-        model_dir, num_labels=task.num_outputs
+    return Head(
+        "masked_lm", model.config, model.variables, outputs, meaning, features=names
     )
 
 

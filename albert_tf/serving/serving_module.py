@@ -19,7 +19,7 @@ class ServingModule(tf.Module):
         self.text_features = text_features
         # Only variables are tracked, not the Keras model: the file then holds what
         # serving needs and nothing of Keras' own bookkeeping.
-        self.weights = [variable.value for variable in head.model.variables]
+        self.weights = [variable.value for variable in head.variables]
         self._head = head
 
     def signatures(self):

@@ -77,6 +77,10 @@ class ClassifierOptions:
         "Dropout inside the encoder; by default that of its config.", None
     )
     # Training.
+    freeze_encoder: bool = option(
+        "Train the head only; models that share their encoder so can be served as one.",
+        False,
+    )
     train_batch_size: int = option("Rows of a training batch.", 32)
     eval_batch_size: int = option("Rows of an evaluation batch.", 8)
     predict_batch_size: int = option("Rows of a prediction batch.", 8)

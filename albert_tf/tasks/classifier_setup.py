@@ -15,6 +15,7 @@ from albert_tf.errors import UserError
 from albert_tf.models.sequence_classification import AlbertForSequenceClassification
 from albert_tf.tasks.custom import custom_source
 from albert_tf.tasks.glue import glue_source
+from albert_tf.tasks.results import MODEL_DIR
 from albert_tf.tasks.tables import Columns
 from albert_tf.tasks.text_task import TextTask
 from albert_tf.tokenization import load_tokenizer
@@ -116,7 +117,7 @@ def fine_tuned(options):
     Raises:
         UserError: neither was fine-tuned by run_classifier.
     """
-    candidates = [pathlib.Path(options.output_dir) / "model"]
+    candidates = [pathlib.Path(options.output_dir) / MODEL_DIR]
     if options.init_checkpoint:
         candidates.append(pathlib.Path(options.init_checkpoint))
     for directory in candidates:

@@ -18,6 +18,7 @@ from albert_tf.tasks.dev_evaluator import DevEvaluator
 from albert_tf.tasks.dev_evaluator import OutOfPatience
 from albert_tf.tasks.feature_cache import cached_examples
 from albert_tf.tasks.prediction import LogitsPredictor
+from albert_tf.tasks.results import MODEL_DIR
 from albert_tf.training.replica_step import StepOptions
 from albert_tf.training.strategy import create_strategy
 from albert_tf.training.trainer import Trainer
@@ -61,6 +62,7 @@ def train(options, source):
     strategy = create_strategy(options.distribution_strategy)
     with strategy.scope():
         model = initial_model(options, source.task, tokenizer)
+    model.albert.trainable = not options.freeze_encoder
     tables = {"train": source.read(source.train)}
     tables |= {name: source.read(split) for name, split in source.dev.items()}
     train_examples, *dev = tokenized(options, tables, tokenizer, options.max_seq_length)
@@ -125,7 +127,7 @@ def _trainer(options, task, model, strategy, rows):
 
 
 def _dev_evaluator(options, task, tokenizer, trainer):
-    model_dir = pathlib.Path(options.output_dir) / "model"
+    model_dir = pathlib.Path(options.output_dir) / MODEL_DIR
 
     def save_best(step, scores):
         info = {

@@ -12,6 +12,9 @@ from albert_tf.tasks.text_task import MULTI_LABEL
 from albert_tf.tasks.text_task import REGRESSION
 from albert_tf.tasks.text_task import SINGLE_LABEL
 
+MODEL_DIR = "model"
+"""Folder of the fine-tuned model in the output directory of a run."""
+
 
 def score(task, labels, logits):
     """The task's metrics and the mean loss of `[N, num_outputs]` logits.

@@ -1,0 +1,67 @@
+"""Several fine-tuned heads on one encoder, answered in one pass."""
+
+import numpy as np
+
+from albert_tf.errors import UserError
+from albert_tf.models.sequence_classification import AlbertForSequenceClassification
+from albert_tf.serving.heads import Head
+from albert_tf.serving.heads import task_outputs
+from albert_tf.tokenization import load_tokenizer
+
+
+def multi_head(model_dirs, tasks):
+    """A `Head` whose outputs are those of all models, named `<task>_<output>`.
+
+    Args:
+        model_dirs: directories that run_classifier fine-tuned from one pretrained
+            model with `--freeze_encoder`.
+        tasks: their `TextTask`s by the name that the outputs get, in the same order.
+
+    Raises:
+        UserError: encoders, vocabularies or kinds of input differ.
+    """
+    models = [AlbertForSequenceClassification.from_pretrained(d) for d in model_dirs]
+    first = models[0]
+    for directory, model in zip(model_dirs[1:], models[1:], strict=True):
+        _check_same_encoder(model_dirs[0], first, directory, model)
+    pairs = {task.pair for task in tasks.values()}
+    fingerprints = {load_tokenizer(path).fingerprint() for path in model_dirs}
+    if len(pairs) > 1 or len(fingerprints) > 1:
+        raise UserError(
+            f"{' and '.join(model_dirs)} take different inputs (a text or a pair, or "
+            "another vocabulary); export them one by one."
+        )
+    answers = {name: task_outputs(task) for name, task in tasks.items()}
+
+    def outputs(features):
+        pooled = first.albert(features, training=False)["pooled_output"]  # [B, H]
+        found = {}
+        for (name, (answer, _)), model in zip(answers.items(), models, strict=True):
+            own = answer(model.classifier(pooled))
+            found |= {f"{name}_{key}": value for key, value in own.items()}
+        return found
+
+    variables = list(first.variables)
+    for model in models[1:]:
+        variables += model.classifier.variables
+    meaning = {
+        f"{name}_{key}": f"{name}: {text}"
+        for name, (_, own) in answers.items()
+        for key, text in own.items()
+    }
+    return Head(
+        "multi_head", first.config, variables, outputs, meaning, pair=pairs.pop()
+    )
+
+
+def _check_same_encoder(first_dir, first, directory, model):
+    ours = first.albert.official_variables()
+    theirs = model.albert.official_variables()
+    same = ours.keys() == theirs.keys() and all(
+        np.array_equal(ours[name], theirs[name]) for name in ours
+    )
+    if not same:
+        raise UserError(
+            f"{first_dir} and {directory} have different encoders; fine-tune both from "
+            "one model with --freeze_encoder, or export them one by one."
+        )
