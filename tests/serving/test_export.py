@@ -174,13 +174,27 @@ def test_masked_lm(masked_lm):
     assert answers["probabilities"][2, 1].tolist() == [0.0] * 5
 
 
-def test_golden_sentences(exported, shared):
-    """Ids and probabilities on the golden texts, with the official vocabulary."""
-    tokenizer = load_tokenizer(shared("data/vocab/albert_en_30k/30k-clean.model"))
-    lines = shared("fixtures/tokenization/sentencepiece_30k.jsonl").read_text()
-    texts = [json.loads(line)["text"] for line in lines.splitlines()]
+@pytest.mark.parametrize(
+    ("vocabulary", "golden", "corpus"),
+    [
+        (
+            "albert_en_30k/30k-clean.model",
+            "sentencepiece_30k.jsonl",
+            "text_en/wikipedia_squad",
+        ),
+        ("bert_chinese/vocab.txt", "wordpiece_chinese.jsonl", "text_zh/classics"),
+    ],
+)
+def test_golden_texts_and_corpora(exported, shared, vocabulary, golden, corpus):
+    """Ids and probabilities with the vocabularies of the released models."""
+    tokenizer = load_tokenizer(shared(f"data/vocab/{vocabulary}"))
+    lines = shared(f"fixtures/tokenization/{golden}").read_text().splitlines()
+    texts = [json.loads(line)["text"] for line in lines]
+    for path in sorted(shared(f"data/{corpus}").glob("*.txt")):
+        texts += path.read_text(encoding="utf-8").split("\n")[:1000]
+    assert len(texts) > 1000
     served = exported(tokenizer, TextTask("t", "single_label", ("no", "yes")))
-    answers = Predictor(served.export_dir)(texts)
+    answers = Predictor(served.export_dir)(texts, batch_size=256)
     expected = _python_path(served, texts)
     np.testing.assert_allclose(answers["probabilities"], expected, atol=1e-5)
 
