@@ -30,11 +30,13 @@ from data_pipeline.options import check
 _IGNORED = ("input_file_mode", "parallel")
 
 
-def create_pretraining_data(options):
+def create_pretraining_data(options, write_shards=workers.write_shards):
     """Makes the data set that `options` describe.
 
     Args:
         options: an `Options`.
+        write_shards: what runs the work, here or elsewhere; see
+            `workers.write_shards`.
 
     Returns:
         A dict of split ("train", perhaps "held_out") to a dict of counts.
@@ -52,7 +54,7 @@ def create_pretraining_data(options):
     for directory in directories.values():
         tf.io.gfile.makedirs(directory)
     waiting = [k for k in range(len(paths["train"])) if done.counts(k) is None]
-    workers.write_shards(options, files, paths, waiting, done.mark)
+    write_shards(options, files, paths, waiting, done.mark)
     totals = _totals(done, paths)
     if not totals["train"]["sequences"]:
         done.forget()
@@ -99,8 +101,8 @@ def _directory(paths):
 
 def _digest(options, files):
     """Names what a shard depends on, so that shards of another run are not taken."""
-    values = dataclasses.asdict(options)
-    del values["workers"]
+    names = {field.name for field in dataclasses.fields(Options)} - {"workers"}
+    values = {name: getattr(options, name) for name in names}
     values["files"] = [tuple(file) for file in files]
     values["tokenizer"] = options.tokenizer.fingerprint()
     return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()

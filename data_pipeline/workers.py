@@ -1,12 +1,14 @@
 """Writes the shards of a data set, in this process or in several."""
 
 import concurrent.futures
+import concurrent.futures.process
 import multiprocessing
 import queue
 import time
 
 import tensorflow as tf
 
+from albert_tf.errors import UserError
 from albert_tf.progress import Progress
 from data_pipeline.shards import write_shard
 
@@ -31,7 +33,7 @@ def write_shards(options, files, paths, shards, finished):
     with Progress(share, unit="bytes", label="creating data") as progress:
         report = _Report(progress)
         if options.workers == 1 or len(shards) <= 1:
-            _use_one_cpu()
+            use_one_cpu()
             for shard in shards:
                 finished(shard, write_shard(options, files, shard, paths, report))
         else:
@@ -72,9 +74,13 @@ def _write_in_processes(options, files, paths, shards, finished, report):
         }
         try:
             _collect(futures, finished, reports, report)
-        except BaseException:
+        except concurrent.futures.process.BrokenProcessPool as error:
+            raise UserError(
+                "A worker process was killed (is there too little memory?); start the "
+                "command again to go on with the shards that are missing."
+            ) from error
+        finally:
             executor.shutdown(wait=False, cancel_futures=True)
-            raise
 
 
 def _collect(futures, finished, reports, report):
@@ -100,7 +106,7 @@ def _drain(reports, report):
 def _start_worker(reports):
     global _reports
     _reports = reports
-    _use_one_cpu()
+    use_one_cpu()
 
 
 def _write_in_worker(options, files, shard, paths):
@@ -110,7 +116,7 @@ def _write_in_worker(options, files, shard, paths):
     return write_shard(options, files, shard, paths, report)
 
 
-def _use_one_cpu():
+def use_one_cpu():
     """Keeps TensorFlow off accelerators and to one thread: workers are the threads."""
     try:
         tf.config.set_visible_devices([], "GPU")

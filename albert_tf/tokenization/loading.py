@@ -33,15 +33,32 @@ def load_tokenizer(path, do_lower_case=True):
         config = _config(path)
         do_lower_case = config.get("do_lower_case", do_lower_case)
         path = os.path.join(path, _file_in(path, config))
+    file_bytes = _read(path)
+    tokenizer_class = _class_for(path, file_bytes)
+    return tokenizer_class(file_bytes, do_lower_case, source=path)
+
+
+def _read(path):
     try:
+        if "://" in path:
+            return _read_remote(path)
         with open(path, "rb") as file:
-            file_bytes = file.read()
+            return file.read()
     except OSError as error:
         raise UserError(
             f"The tokenizer {path} cannot be read: {error.strerror}."
         ) from error
-    tokenizer_class = _class_for(path, file_bytes)
-    return tokenizer_class(file_bytes, do_lower_case, source=path)
+
+
+def _read_remote(path):
+    # Imported here, because tokenizers need TensorFlow for nothing else.
+    import tensorflow as tf
+
+    try:
+        with tf.io.gfile.GFile(path, "rb") as file:
+            return file.read()
+    except tf.errors.OpError as error:
+        raise UserError(f"The tokenizer {path} cannot be read: {error}.") from error
 
 
 def _config(directory):

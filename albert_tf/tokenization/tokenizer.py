@@ -48,6 +48,9 @@ class Tokenizer(abc.ABC):
                 )
             setattr(self, attribute, ids[piece])
 
+    def __reduce__(self):
+        return type(self), (self.file_bytes, self.do_lower_case)
+
     @property
     def vocab_size(self):
         return len(self.pieces)

@@ -25,6 +25,20 @@ def test_golden_ids(name, request, shared):
     assert ids.to_list() == [row["ids"] for row in rows]
 
 
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("english", "data/text_en/wikipedia_squad/dev-v1.1.txt"),
+        ("chinese", "data/text_zh/classics/红楼梦.txt"),
+    ],
+)
+def test_running_text(name, text, request, shared):
+    tokenizer = request.getfixturevalue(name)
+    lines = shared(text).read_text("utf-8").splitlines()[:1000]
+    ids = InGraphTokenizer(tokenizer)(tf.constant(lines)).to_list()
+    assert ids == tokenizer.encode_batch(lines)
+
+
 @pytest.mark.parametrize("name", ["english", "chinese"])
 def test_every_character(name, request):
     tokenizer = request.getfixturevalue(name)

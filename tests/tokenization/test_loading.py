@@ -1,11 +1,14 @@
 """load_tokenizer finds out what it is given."""
 
 import json
+import pickle
 
 import pytest
 
 from albert_tf.errors import UserError
 from albert_tf.tokenization import load_tokenizer
+from albert_tf.tokenization.sentencepiece import SentencePieceTokenizer
+from albert_tf.tokenization.wordpiece import WordPieceTokenizer
 
 VOCABULARY = b"[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nA\na\n"
 
@@ -36,6 +39,23 @@ def test_saved_directory_keeps_ids_casing_and_fingerprint(tmp_path):
     assert config == {"kind": "wordpiece", "file": "vocab.txt", "do_lower_case": False}
     uncased = load_tokenizer(tmp_path / "vocab.txt")
     assert uncased.fingerprint() != cased.fingerprint()
+
+
+def test_tokenizers_travel_to_other_processes(train_model):
+    for tokenizer in (
+        SentencePieceTokenizer(train_model(), do_lower_case=False),
+        WordPieceTokenizer(VOCABULARY, do_lower_case=False),
+    ):
+        copy = pickle.loads(pickle.dumps(tokenizer))
+        assert copy.fingerprint() == tokenizer.fingerprint()
+        assert copy.encode("A cat") == tokenizer.encode("A cat")
+
+
+def test_remote_file(tmp_path):
+    (tmp_path / "vocab.txt").write_bytes(VOCABULARY)
+    assert load_tokenizer(f"file://{tmp_path}/vocab.txt").kind == "wordpiece"
+    with pytest.raises(UserError, match="cannot be read"):
+        load_tokenizer(f"file://{tmp_path}/no.txt")
 
 
 def test_nothing_there(tmp_path):

@@ -1,0 +1,199 @@
+"""How fast text becomes batches, against the SentencePiece encoder alone.
+
+  python -m benchmarks.data_pipeline --input_file='corpus/*.txt' \\
+      --spm_model_file=30k-clean.model
+
+All rates are tokens a second of one run on one machine; compare the ratios, and
+those only on a machine that does nothing else. The reference is
+`SentencePieceProcessor.encode` on one thread, given the corpus's prepared lines
+(white space, accents, case) as a list, and given the lines as they are, for which
+an uncased vocabulary makes many more tokens, most of them unknown.
+"""
+
+import cProfile
+import dataclasses
+import multiprocessing
+import os
+import pstats
+import resource
+import tempfile
+import time
+
+import sentencepiece
+
+from albert_tf import command_line
+from albert_tf.command_line import option
+from albert_tf.tokenization.normalization import sentencepiece_text
+from data_pipeline import corpus
+from data_pipeline import shards
+from data_pipeline import workers
+from data_pipeline.create_pretraining_data import create_pretraining_data
+from data_pipeline.input_pipeline import pretraining_dataset
+from data_pipeline.options import Options as DataOptions
+
+_REPEATS = 3
+# What a worker does, and the name of the function that does it.
+_STAGES = {
+    "reading": "documents",
+    "preparing text": "sentencepiece_text",
+    "encoding": "Encode",
+    "pairing": "make_instances",
+    "layout": "_assemble",
+    "masking": "TFE_Py_Execute",
+    "serializing": "serialize",
+    "writing": "_pywrap_record_io.write",
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Options:
+    input_file: str = option("Text: a comma list of names, globs, directories.")
+    spm_model_file: str = option("SentencePiece model.")
+    max_seq_length: int = option("Tokens a sequence.", 512)
+    memory_factor: int = option("Times the corpus is read in the memory test.", 10)
+
+
+def benchmark(options):
+    """Runs all measurements and prints them."""
+    with tempfile.TemporaryDirectory() as folder:
+        reference = _reference(options)
+        _rates(options, folder, reference)
+        _stages(_data_options(options, "static", folder))
+        _feeding(options, folder)
+
+
+def _data_options(options, masking, folder, repeats=1):
+    return DataOptions(
+        input_file=",".join([options.input_file] * repeats),
+        output_file=os.path.join(folder, masking, "x.tfrecord"),
+        spm_model_file=options.spm_model_file,
+        max_seq_length=options.max_seq_length,
+        masking=masking,
+        dupe_factor=1,
+        workers=1,
+    )
+
+
+def _reference(options):
+    """Rates of the encoder alone on prepared lines and on lines as they are."""
+    reader = corpus.Reader(corpus.find_files(options.input_file))
+    lines = [line for d in reader.documents(0, 1) for line in d.segments]
+    prepared = [sentencepiece_text(line, True) for line in lines]
+    processor = sentencepiece.SentencePieceProcessor(options.spm_model_file)
+    rates = {}
+    for name, texts in (("prepared", prepared), ("raw", lines)):
+        rates[name] = 0.0
+        for _ in range(_REPEATS):
+            start = time.perf_counter()
+            tokens = sum(map(len, processor.encode(texts, num_threads=1)))
+            rates[name] = max(rates[name], tokens / (time.perf_counter() - start))
+        print(f"encoder alone, {name} lines: {rates[name]:,.0f} tokens/s")
+    return rates
+
+
+def _rates(options, folder, reference):
+    for masking in ("static", "dynamic"):
+        one = _run_processes(_data_options(options, masking, folder), 1)
+        two = _run_processes(_data_options(options, masking, folder), 2)
+        print(
+            f"{masking}, one worker: {one['rate']:,.0f} tokens/s, "
+            f"{one['rate'] / reference['prepared']:.2f} of the encoder on prepared "
+            f"lines, {one['rate'] / reference['raw']:.2f} on raw lines; two workers: "
+            f"{two['rate'] / one['rate']:.2f} times one"
+        )
+        many = _data_options(options, masking, folder, options.memory_factor)
+        more = _run_processes(many, 1, repeats=1)
+        print(
+            f"{masking}, peak memory of a worker: {one['peak']:.0f} MB, "
+            f"{more['peak']:.0f} MB on {options.memory_factor} times the text"
+        )
+
+
+def _run_processes(data_options, count, repeats=_REPEATS):
+    """Best rate of `count` workers that start together, and their peak memory."""
+    context = multiprocessing.get_context("spawn")
+    barrier = context.Barrier(count + 1)
+    results = context.Queue()
+    processes = [
+        context.Process(
+            target=_worker,
+            args=(data_options, number, count, repeats, barrier, results),
+        )
+        for number in range(count)
+    ]
+    for process in processes:
+        process.start()
+    rate = 0.0
+    for _ in range(repeats):
+        barrier.wait()
+        start = time.perf_counter()
+        tokens = sum(results.get() for _ in processes)
+        rate = max(rate, tokens / (time.perf_counter() - start))
+    peak = max(results.get() for _ in processes)
+    for process in processes:
+        process.join()
+    return {"rate": rate, "peak": peak}
+
+
+def _worker(data_options, number, count, repeats, barrier, results):
+    workers.use_one_cpu()
+    files = corpus.find_files(data_options.input_file)
+    directory = os.path.dirname(data_options.output_file)
+    os.makedirs(directory, exist_ok=True)
+    paths = {"train": [os.path.join(directory, f"shard{k}") for k in range(count)]}
+    # A thousandth of the text compiles the mask and loads the vocabulary.
+    warm_up = {"train": [paths["train"][number]] * 1000}
+    shards.write_shard(data_options, files, 0, warm_up, lambda *_: None)
+    for _ in range(repeats):
+        barrier.wait()
+        counts = shards.write_shard(data_options, files, number, paths, lambda *_: None)
+        results.put(counts["train"]["tokens"])
+    results.put(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+
+
+def _stages(data_options):
+    """Where one worker's time goes, for static records."""
+    directory = os.path.dirname(data_options.output_file)
+    paths = {"train": [os.path.join(directory, "stages")]}
+    files = corpus.find_files(data_options.input_file)
+    profile = cProfile.Profile()
+    profile.runcall(shards.write_shard, data_options, files, 0, paths, lambda *_: None)
+    statistics = pstats.Stats(profile)
+    shares = {
+        stage: sum(
+            row[3]  # Seconds, callees included.
+            for (_, _, name), row in statistics.stats.items()
+            if name == function or name.endswith(f"{function}>")
+        )
+        / statistics.total_tt
+        for stage, function in _STAGES.items()
+    }
+    parts = [f"{stage} {share:.0%}" for stage, share in shares.items()]
+    print(f"static, where a worker's time goes (profiled): {', '.join(parts)}")
+
+
+def _feeding(options, folder):
+    data_options = _data_options(options, "dynamic", os.path.join(folder, "feeding"))
+    counts = create_pretraining_data(data_options)["train"]
+    dataset = pretraining_dataset(
+        data_options.output_file,
+        data_options.tokenizer,
+        64,
+        options.max_seq_length,
+        77,
+        seed=1,
+        training=True,
+    )
+    batches = max(1, counts["sequences"] // 64)
+    iterator = iter(dataset)
+    next(iterator)
+    start = time.perf_counter()
+    for _ in range(_REPEATS * batches):
+        next(iterator)
+    seconds = time.perf_counter() - start
+    tokens = _REPEATS * batches * 64 * options.max_seq_length
+    print(f"dynamic masking in tf.data: {tokens / seconds:,.0f} tokens/s")
+
+
+if __name__ == "__main__":
+    command_line.run(Options, benchmark)

@@ -1,0 +1,65 @@
+"""Makes pretraining data on a cluster, with Apache Beam.
+
+  python -m data_pipeline.beam --input_file='gs://bucket/corpus/*.txt' \\
+      --output_file=gs://bucket/data/train.tfrecord --num_shards=1000 \\
+      --spm_model_file=gs://bucket/30k-clean.model \\
+      --beam_options='--runner=DataflowRunner --project=… --region=…'
+
+takes the flags of create_pretraining_data and writes the same files, byte for byte;
+each shard is a piece of work of its own. Input and output must lie where every
+machine can reach them. Needs `pip install albert-tf[beam]`.
+"""
+
+import dataclasses
+import functools
+import shlex
+
+import apache_beam as beam
+from apache_beam.options.pipeline_options import PipelineOptions
+
+from albert_tf import command_line
+from albert_tf.command_line import option
+from data_pipeline.create_pretraining_data import create_pretraining_data
+from data_pipeline.options import Options
+from data_pipeline.shards import write_shard
+
+
+@dataclasses.dataclass(frozen=True)
+class BeamOptions(Options):
+    beam_options: str = option("Flags for the Beam runner.", "--runner=DirectRunner")
+
+
+def write_shards(options, files, paths, shards, finished):
+    """Writes `shards` with the runner of `options.beam_options`.
+
+    The arguments are those of `workers.write_shards`; `finished` is called on the
+    machine that wrote the shard.
+    """
+    runner_options = PipelineOptions(shlex.split(options.beam_options))
+    write = functools.partial(_write, options, files, paths, finished)
+    with beam.Pipeline(options=runner_options) as pipeline:
+        _ = (
+            pipeline
+            | "Shards" >> beam.Create(shards)
+            | "Spread" >> beam.Reshuffle()
+            | "Write" >> beam.Map(write)
+        )
+
+
+def _write(options, files, paths, finished, shard):
+    finished(shard, write_shard(options, files, shard, paths, _say_nothing))
+
+
+def _say_nothing(new_bytes, new_tokens):
+    """Runners show the progress."""
+
+
+def main():
+    command_line.run(
+        BeamOptions,
+        functools.partial(create_pretraining_data, write_shards=write_shards),
+    )
+
+
+if __name__ == "__main__":
+    main()
