@@ -1,7 +1,10 @@
 """The stack of transformer blocks, with what they share."""
 
+import itertools
+
 import keras
 
+from albert_tf.errors import UserError
 from albert_tf.layers.attention import SelfAttention
 from albert_tf.layers.configured_layer import ConfiguredLayer
 from albert_tf.layers.dropout import SITES_PER_BLOCK
@@ -19,14 +22,29 @@ class TransformerStack(ConfiguredLayer):
 
     Args:
         config: an `AlbertConfig`.
+        depth_loop: run layers with the same parameters in a loop, which is compiled
+            once whatever the depth, instead of unrolling them.
+        rematerialize: keep only the input of each block for the backward pass, and
+            compute the block again there. Neither option changes the numbers.
 
     Call: hidden `[batch, tokens, hidden]`, `key_bias` float32
     `[batch, 1, 1, tokens]`, `seed` int32 `[2]` or None for inference, to the list
-    of the outputs of all blocks.
+    of the outputs of all blocks; with `depth_loop`, of the last block of each loop.
+
+    Raises:
+        UserError: an option was asked for that the Keras backend does not have.
     """
 
-    def __init__(self, config, **kwargs):
+    def __init__(self, config, depth_loop=False, rematerialize=False, **kwargs):
         super().__init__(config, **kwargs)
+        backend = keras.backend.backend()
+        if (depth_loop or rematerialize) and backend != "tensorflow":
+            raise UserError(
+                "depth_loop and rematerialize need the Keras backend tensorflow, "
+                f"not {backend}."
+            )
+        self.depth_loop = depth_loop
+        self.rematerialize = rematerialize
         self.layer_schedule = layer_schedule(config)
         attention, feed_forward = {}, {}
         for blocks in self.layer_schedule:
@@ -51,20 +69,57 @@ class TransformerStack(ConfiguredLayer):
 
     def call(self, hidden, key_bias, seed=None):
         hidden_states = []
-        for layer in self.layer_schedule:
-            for block in layer:
-                index = len(hidden_states)
-                hidden = self.run_block(block, hidden, key_bias, seed, index)
+        index = 0
+        for layer, run in itertools.groupby(self.layer_schedule):
+            count = len(list(run))
+            if self.depth_loop and count > 1:
+                hidden = self._run_loop(layer, hidden, key_bias, seed, index, count)
                 hidden_states.append(hidden)
+                index += count * len(layer)
+                continue
+            for block in layer * count:
+                hidden = self._run_block(block, hidden, key_bias, seed, index)
+                hidden_states.append(hidden)
+                index += 1
         return hidden_states
 
-    def run_block(self, block, hidden, key_bias, seed, index):
-        """Computes the block with number `index` (an int or int32 scalar)."""
-        attention_key, feed_forward_key = block
+    def _run_loop(self, layer, hidden, key_bias, seed, index, count):
+        """Runs `count` times the blocks of `layer`, the first being block `index`."""
+        from albert_tf.layers import depth
+
+        def run_layer(i, hidden):
+            for inner, block in enumerate(layer):
+                number = index + i * len(layer) + inner
+                hidden = self._run_block(block, hidden, key_bias, seed, number)
+            return hidden
+
+        return depth.loop(run_layer, hidden, count)
+
+    def _run_block(self, block, hidden, key_bias, seed, index):
+        """Runs the block with number `index` (an int or int32 scalar)."""
+        attention, feed_forward = (
+            self.attention[block[0]],
+            self.feed_forward[block[1]],
+        )
         if seed is not None:
             seed = fold_seed(seed, index * SITES_PER_BLOCK)
-        hidden = self.attention[attention_key](hidden, key_bias, seed)
-        return self.feed_forward[feed_forward_key](hidden, seed)
+
+        def compute(hidden):
+            return feed_forward(attention(hidden, key_bias, seed), seed)
+
+        if not self.rematerialize:
+            return compute(hidden)
+        from albert_tf.layers import depth
+
+        variables = attention.trainable_variables + feed_forward.trainable_variables
+        return depth.rematerialize(compute, variables, hidden)
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "depth_loop": self.depth_loop,
+            "rematerialize": self.rematerialize,
+        }
 
 
 def layer_schedule(config):

@@ -18,6 +18,8 @@ class AlbertModel(PretrainedModel):
 
     Args:
         config: an `AlbertConfig`.
+        depth_loop: compile the shared layers once, as a loop; same numbers.
+        rematerialize: trade a second forward pass for memory; same numbers.
 
     Call: a dict of int32 `[batch, tokens]`: `input_ids`, and optionally
     `input_mask` (ones if absent) and `segment_ids` (zeros if absent).
@@ -26,7 +28,8 @@ class AlbertModel(PretrainedModel):
         sequence_output: `[batch, tokens, hidden]`
         pooled_output: `[batch, hidden]`
         embedding_output: `[batch, tokens, embedding]`
-        hidden_states: list of `[batch, tokens, hidden]`, one a block
+        hidden_states: list of `[batch, tokens, hidden]`, one a block (with
+            `depth_loop`, one a loop)
 
     Raises:
         UserError: more tokens than `config.max_position_embeddings`.
@@ -43,7 +46,9 @@ class AlbertModel(PretrainedModel):
         self.embedding_mapping = None
         if config.embedding_size != config.hidden_size:
             self.embedding_mapping = self._dense("embedding_mapping")
-        self.transformer = TransformerStack(config, dtype=policy, name="transformer")
+        self.transformer = TransformerStack(
+            config, dtype=policy, name="transformer", **self.execution
+        )
         self.pooler = self._dense("pooler")
         self.build()
 

@@ -17,9 +17,11 @@ class PretrainedModel(keras.Model):
     # Whether `from_pretrained` may leave the head at its initial values.
     head_may_be_new = True
 
-    def __init__(self, config, **kwargs):
+    def __init__(self, config, depth_loop=False, rematerialize=False, **kwargs):
         super().__init__(**kwargs)
         self.config = config
+        # How the encoder is computed; see `TransformerStack`.
+        self.execution = {"depth_loop": depth_loop, "rematerialize": rematerialize}
         self.seed_generator = keras.random.SeedGenerator()
 
     def head_variables(self):
@@ -48,6 +50,7 @@ class PretrainedModel(keras.Model):
             "name": self.name,
             "dtype": keras.dtype_policies.serialize(self.dtype_policy),
             "config": self.config.to_dict(),
+            **self.execution,
             **self.head_config(),
         }
 

@@ -17,6 +17,7 @@ class AlbertForPreTraining(PretrainedModel):
 
     Args:
         config: an `AlbertConfig`.
+        **kwargs: `depth_loop` and `rematerialize`, see `AlbertModel`.
 
     Call: as `AlbertModel`, with `masked_lm_positions` int32 `[batch, predictions]`
     beside the other features. Returns a dict:
@@ -44,7 +45,7 @@ class AlbertForPreTraining(PretrainedModel):
     def __init__(self, config, **kwargs):
         super().__init__(config, **kwargs)
         policy = self.dtype_policy
-        self.albert = AlbertModel(config, dtype=policy, name="albert")
+        self.albert = AlbertModel(config, dtype=policy, name="albert", **self.execution)
         self.masked_lm_head = MaskedLMHead(config, dtype=policy, name="masked_lm_head")
         self.sentence_order_head = ClassificationHead(
             config,

@@ -24,6 +24,7 @@ class AlbertForSequenceClassification(PretrainedModel):
         config: an `AlbertConfig`.
         num_labels: number of classes; 1 for regression.
         classifier_dropout_prob: dropout on the pooled output, in training.
+        **kwargs: `depth_loop` and `rematerialize`, see `AlbertModel`.
 
     Call: as `AlbertModel`. Returns logits, float32 `[batch, num_labels]`.
 
@@ -45,7 +46,9 @@ class AlbertForSequenceClassification(PretrainedModel):
             raise UserError(f"num_labels must be at least 1, got {num_labels}.")
         self.num_labels = num_labels
         self.classifier_dropout_prob = classifier_dropout_prob
-        self.albert = AlbertModel(config, dtype=self.dtype_policy, name="albert")
+        self.albert = AlbertModel(
+            config, dtype=self.dtype_policy, name="albert", **self.execution
+        )
         self.classifier = ClassificationHead(
             config,
             num_labels=num_labels,
