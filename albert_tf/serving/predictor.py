@@ -35,7 +35,7 @@ class Predictor:
         """A predictor on a `ServingModule` in memory, nothing exported."""
         predictor = cls.__new__(cls)
         predictor._loaded = module
-        predictor._answer = module.signatures()["serving_default"]
+        predictor._answer = module.text_signature()
         return predictor
 
     def __call__(self, texts, text_pairs=None, batch_size=32):

@@ -22,21 +22,23 @@ class ServingModule(tf.Module):
         self.weights = [variable.value for variable in head.variables]
         self._head = head
 
+    def text_signature(self):
+        """The concrete function that takes strings."""
+        strings = tf.TensorSpec([None], tf.string, name="text")
+        if not self._head.pair:
+            return tf.function(self._from_texts).get_concrete_function(strings)
+        pair = tf.TensorSpec([None], tf.string, name="text_pair")
+        return tf.function(self._from_pairs).get_concrete_function(strings, pair)
+
     def signatures(self):
         """Concrete functions by signature name."""
-        strings = tf.TensorSpec([None], tf.string, name="text")
-        pair = tf.TensorSpec([None], tf.string, name="text_pair")
         serialized = tf.TensorSpec([None], tf.string, name="examples")
         tokens = {
             name: tf.TensorSpec([None, None], tf.int32, name=name)
             for name in self._head.features
         }
-        if self._head.pair:
-            default = tf.function(self._from_pairs).get_concrete_function(strings, pair)
-        else:
-            default = tf.function(self._from_texts).get_concrete_function(strings)
         return {
-            "serving_default": default,
+            "serving_default": self.text_signature(),
             "tokens": tf.function(self._from_tokens).get_concrete_function(**tokens),
             "examples": tf.function(self._from_examples).get_concrete_function(
                 serialized

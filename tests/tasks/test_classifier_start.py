@@ -1,0 +1,147 @@
+"""What fine-tuning starts from, and what it refuses."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from albert_tf.config import AlbertConfig
+from albert_tf.errors import UserError
+from albert_tf.models.albert import AlbertModel
+from albert_tf.models.sequence_classification import AlbertForSequenceClassification
+from albert_tf.serving.export import ExportOptions
+from albert_tf.serving.export import export
+from albert_tf.serving.predictor import Predictor
+from albert_tf.tokenization import load_tokenizer
+
+
+def test_encoder_of_a_checkpoint_is_taken_over(flags, tmp_path):
+    config = AlbertConfig.from_json_file(tmp_path / "tiny.json")
+    encoder = AlbertModel(config)
+    encoder.save_pretrained(tmp_path / "pretrained")
+    out = flags(
+        do_train=True,
+        from_scratch=None,
+        albert_config_file=None,
+        init_checkpoint=tmp_path / "pretrained",
+        albert_dropout_prob=0.1,
+        learning_rate=0.0,
+        train_step=1,
+    )
+    model = AlbertForSequenceClassification.from_pretrained(out / "model")
+    assert model.config.hidden_dropout_prob == 0.1
+    for ours, theirs in zip(model.albert.weights, encoder.weights, strict=True):
+        if "seed" not in ours.path:
+            assert (ours.numpy() == theirs.numpy()).all()
+
+
+def test_frozen_encoder_stays_and_the_head_learns(flags, tmp_path):
+    config = AlbertConfig.from_json_file(tmp_path / "tiny.json")
+    encoder = AlbertModel(config)
+    encoder.save_pretrained(tmp_path / "pretrained")
+    shared = {"do_train": True, "from_scratch": None, "freeze_encoder": True}
+    shared |= {"init_checkpoint": tmp_path / "pretrained", "albert_config_file": None}
+    heads = []
+    for steps in (1, 5):
+        flags(train_step=steps, output_dir=tmp_path / str(steps), **shared)
+        out = tmp_path / str(steps) / "model"
+        model = AlbertForSequenceClassification.from_pretrained(out)
+        for name, weights in encoder.official_variables().items():
+            ours = model.albert.official_variables()[name]
+            np.testing.assert_array_equal(ours, weights)
+        heads.append(model.classifier.output_weights.numpy())
+    assert not np.array_equal(*heads)
+    both = f"{tmp_path}/1/model,{tmp_path}/5/model"
+    target = tmp_path / "served"
+    export(ExportOptions(model_dir=both, export_dir=str(target)))
+    assert {"1_label", "5_label"} < set(Predictor(target)(["good film"]))
+
+
+def test_warm_start_replaces_a_head_of_another_size(flags, tmp_path):
+    config = AlbertConfig.from_json_file(tmp_path / "tiny.json")
+    AlbertForSequenceClassification(config, num_labels=3).save_pretrained(
+        tmp_path / "mnli"
+    )
+    out = flags(
+        do_train=True,
+        from_scratch=None,
+        albert_config_file=None,
+        init_checkpoint=tmp_path / "mnli",
+        train_step=1,
+    )
+    model = AlbertForSequenceClassification.from_pretrained(out / "model")
+    assert model.num_labels == 2
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"do_train": None}, "Nothing to do"),
+        ({"from_scratch": None}, "--init_checkpoint is empty"),
+        ({"from_scratch": None, "init_checkpoint": "/nowhere"}, "/nowhere"),
+        ({"init_checkpoint": "/nowhere"}, "--from_scratch needs"),
+        ({"albert_config_file": None}, "--from_scratch needs"),
+        ({"vocab_file": None}, "Name the vocabulary"),
+        ({"task_name": None}, "--task_name is needed"),
+        ({"max_seq_length": 64}, "more than the model's 32 positions"),
+        ({"train_batch_size": 15, "gradient_accumulation_steps": 2}, "batch size 15"),
+        ({"text_column": "words"}, "train.tsv has no column 'words'"),
+    ],
+)
+def test_mistakes_are_one_clear_error(flags, tmp_path, changes, message):
+    with pytest.raises(UserError, match=message):
+        flags(**{"do_train": True, **changes})
+    assert not (tmp_path / "out" / "checkpoints").exists()
+    assert not (tmp_path / "out" / "model").exists()
+
+
+def test_a_vocabulary_that_does_not_fit_is_an_error(flags, tmp_path):
+    known = (tmp_path / "vocab.txt").read_text().split()
+    other, reordered = tmp_path / "other.txt", tmp_path / "reordered.txt"
+    other.write_text("\n".join([*known, "more"]) + "\n")
+    with pytest.raises(UserError, match="vocabulary has 18 pieces, but the model 17"):
+        flags(do_train=True, vocab_file=other)
+    reordered.write_text("\n".join([*known[:5], *reversed(known[5:])]) + "\n")
+    config = AlbertConfig.from_json_file(tmp_path / "tiny.json")
+    tokenizer = load_tokenizer(tmp_path / "vocab.txt")
+    AlbertModel(config).save_pretrained(tmp_path / "pretrained", tokenizer)
+    with pytest.raises(UserError, match="reordered.txt is not the vocabulary"):
+        flags(
+            do_train=True,
+            from_scratch=None,
+            init_checkpoint=tmp_path / "pretrained",
+            vocab_file=reordered,
+        )
+    out = flags(  # the checkpoint brings its own
+        do_train=True,
+        from_scratch=None,
+        init_checkpoint=tmp_path / "pretrained",
+        vocab_file=None,
+        train_step=1,
+    )
+    found = load_tokenizer(out / "model")
+    assert found.fingerprint() == tokenizer.fingerprint()
+
+
+def test_official_tf1_prefix_is_a_starting_point(flags, shared, tmp_path):
+    prefix = shared("fixtures/official_tf1_adamw/model.ckpt-0.index").with_suffix("")
+    known = (tmp_path / "vocab.txt").read_text().split()
+    pieces = [*known, *(f"word{i}" for i in range(500 - len(known)))]
+    (tmp_path / "large.txt").write_text("\n".join(pieces) + "\n")
+    out = flags(
+        do_train=True,
+        from_scratch=None,
+        albert_config_file=None,
+        init_checkpoint=prefix,
+        vocab_file=tmp_path / "large.txt",
+        train_step=1,
+        learning_rate=0.0,
+    )
+    model = AlbertForSequenceClassification.from_pretrained(out / "model")
+    expected = tf.train.load_variable(str(prefix), "bert/embeddings/word_embeddings")
+    np.testing.assert_array_equal(model.albert.embeddings.word_embeddings, expected)
+
+
+def test_a_run_is_not_continued_with_other_flags(flags):
+    flags(do_train=True, train_step=2)
+    with pytest.raises(UserError, match="holds a run with --learning_rate=0.005"):
+        flags(do_train=True, train_step=2, learning_rate=0.1)
