@@ -149,10 +149,17 @@ def _config_file_values(options_class, path):
 
 
 def _prepare_logging():
-    """Log lines on standard error from INFO up."""
+    """Log lines on standard error: ours from INFO up, others' from WARNING up."""
     flags.FLAGS.mark_as_parsed()
     logging.use_absl_handler()
     logging.set_verbosity(logging.INFO)
     logging.set_stderrthreshold("info")
     lines = standard_logging.Formatter("%(asctime)s %(message)s", "%H:%M:%S")
-    logging.get_absl_handler().setFormatter(lines)
+    handler = logging.get_absl_handler()
+    handler.setFormatter(lines)
+    handler.addFilter(_is_shown)
+
+
+def _is_shown(record):
+    # TensorFlow and Keras log through the same logger, at every checkpoint for one.
+    return record.levelno >= logging.WARNING or "site-packages" not in record.pathname

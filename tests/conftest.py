@@ -31,11 +31,18 @@ def shared():
 
 
 @pytest.fixture(scope="session")
-def two_devices():
-    """Two virtual CPU devices; they can only be made before TensorFlow starts."""
+def two_replicas():
+    """The one MirroredStrategy of the test process, on two virtual CPU devices.
+
+    A second one in the same process would number its collective operations like the
+    first, and TensorFlow would mix them up ("Shape mismatch in the collective").
+    """
     import tensorflow as tf
 
-    return tf.config.list_logical_devices("CPU")
+    devices = tf.config.list_logical_devices("CPU")
+    strategy = tf.distribute.MirroredStrategy([device.name for device in devices])
+    assert strategy.num_replicas_in_sync == 2
+    return strategy
 
 
 def pytest_configure(config):

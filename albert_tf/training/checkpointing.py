@@ -7,6 +7,9 @@ from absl import logging
 
 from albert_tf.errors import UserError
 
+# What TensorFlow raises for files that are damaged, or not of these objects.
+_UNUSABLE = (tf.errors.OpError, AssertionError, IndexError, ValueError)
+
 
 class Checkpointing:
     """Saves and restores what a run needs to continue exactly where it stopped.
@@ -50,7 +53,7 @@ class Checkpointing:
             try:
                 status = self._checkpoint.read(path)
                 status.assert_existing_objects_matched()
-            except (tf.errors.OpError, ValueError, AssertionError) as error:
+            except _UNUSABLE as error:
                 reason = str(error).splitlines()[0]
                 logging.warning("Checkpoint %s cannot be used: %s", path, reason)
                 reasons.append(f"{os.path.basename(path)} ({reason})")

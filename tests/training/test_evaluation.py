@@ -1,0 +1,46 @@
+"""Held-out evaluation counts every row once and padding never."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from albert_tf.errors import UserError
+
+
+@pytest.mark.parametrize("batch_size", [16, 5, 3])
+def test_batch_size_does_not_matter(make_trainer, rows, batch_size):
+    evaluator = make_trainer(1).evaluator
+    dataset = tf.data.Dataset.from_tensor_slices(rows)
+    expected = evaluator.evaluate(dataset.batch(1))
+    results = evaluator.evaluate(dataset.batch(batch_size))
+    for name, value in expected.items():
+        np.testing.assert_allclose(results[name], value, rtol=1e-5, err_msg=name)
+
+
+def test_two_devices_equal_one(make_trainer, rows, two_replicas):
+    dataset = tf.data.Dataset.from_tensor_slices(rows).batch(5)
+    expected = make_trainer(1).evaluator.evaluate(dataset)
+    results = make_trainer(1, two_replicas).evaluator.evaluate(dataset)
+    for name, value in expected.items():
+        np.testing.assert_allclose(results[name], value, rtol=1e-5, err_msg=name)
+
+
+def test_accuracies_equal_a_count(make_trainer, rows):
+    trainer = make_trainer(1)
+    outputs = trainer.model(rows)
+    right = np.argmax(outputs["masked_lm_logits"], -1) == rows["masked_lm_ids"]
+    masked = rows["masked_lm_weights"] > 0
+    order = np.argmax(outputs["sentence_order_logits"], -1)
+    dataset = tf.data.Dataset.from_tensor_slices(rows).batch(16)
+    results = trainer.evaluator.evaluate(dataset)
+    np.testing.assert_allclose(results["masked_lm_accuracy"], right[masked].mean())
+    np.testing.assert_allclose(
+        results["sentence_order_accuracy"],
+        np.mean(order == rows["sentence_order_labels"]),
+    )
+
+
+def test_an_empty_data_set_is_an_error(make_trainer, rows):
+    dataset = tf.data.Dataset.from_tensor_slices(rows).take(0).batch(2)
+    with pytest.raises(UserError, match="evaluation data set is empty"):
+        make_trainer(1).evaluator.evaluate(dataset)

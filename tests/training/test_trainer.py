@@ -1,0 +1,115 @@
+"""Runs that are interrupted, damaged, divergent or badly divided."""
+
+import json
+import os
+import pathlib
+import signal
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from albert_tf.errors import UserError
+
+STEPS = 6
+
+
+def test_an_interrupted_run_continues_bit_for_bit(make_trainer, batches, weights):
+    whole = make_trainer(STEPS, dropout=0.1, directory="whole")
+    whole.train(batches())
+    make_trainer(4, dropout=0.1).train(batches())
+    rest = make_trainer(STEPS, dropout=0.1)
+    rest.train(batches())
+    assert rest.step == STEPS
+    for path, value in weights(whole).items():
+        np.testing.assert_array_equal(weights(rest)[path], value)
+
+
+def test_a_signal_saves_and_leaves(make_trainer, batches, monkeypatch):
+    trainer = make_trainer(STEPS)
+    loop = trainer._loop
+
+    def interrupted_loop(iterator, progress):
+        loop(iterator, progress)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    monkeypatch.setattr(trainer, "_loop", interrupted_loop)
+    with pytest.raises(SystemExit) as stop:
+        trainer.train(batches())
+    assert stop.value.code == 128 + signal.SIGTERM
+    again = make_trainer(STEPS)
+    again.train(batches())
+    assert (trainer.step, again.step) == (2, STEPS)
+
+
+def test_a_damaged_checkpoint_falls_back_to_the_one_before(
+    make_trainer, batches, weights
+):
+    trainer = make_trainer(STEPS, options={"save_checkpoints_steps": 2})
+    trainer.train(batches())
+    folder = pathlib.Path(trainer.options.output_dir) / "checkpoints"
+    (data,) = folder.glob("training-6.data*")
+    data.write_bytes(data.read_bytes()[:100])
+    again = make_trainer(STEPS)
+    again.train(batches())
+    assert again.step == STEPS
+    for path, value in weights(trainer).items():
+        np.testing.assert_array_equal(weights(again)[path], value)
+
+
+def test_checkpoints_that_do_not_fit_are_an_error(make_trainer, batches):
+    trainer = make_trainer(2)
+    trainer.train(batches())
+    folder = pathlib.Path(trainer.options.output_dir) / "checkpoints"
+    for data in folder.glob("*.data*"):
+        data.write_bytes(b"")
+    with pytest.raises(UserError, match="No checkpoint in .* can be used: training-2"):
+        make_trainer(4).train(batches())
+
+
+def test_only_the_last_checkpoints_are_kept(make_trainer, batches):
+    options = {"save_checkpoints_steps": 1, "keep_checkpoint_max": 2}
+    trainer = make_trainer(STEPS, options=options)
+    trainer.train(batches())
+    folder = pathlib.Path(trainer.options.output_dir) / "checkpoints"
+    names = {path.stem for path in folder.glob("*.index")}
+    assert names == {"training-5", "training-6"}
+
+
+def test_divergence_stops_with_advice(make_trainer, rows):
+    rows["masked_lm_weights"][:] = np.inf
+    dataset = tf.data.Dataset.from_tensor_slices(rows).repeat()
+    trainer = make_trainer(STEPS, options={"max_bad_steps": 2})
+    with pytest.raises(UserError, match="2 of the steps 0 to 2; lower --learning_rate"):
+        trainer.train(dataset.batch(8, drop_remainder=True))
+
+
+def test_batch_that_does_not_divide_is_an_error(make_trainer, batches):
+    trainer = make_trainer(STEPS, gradient_accumulation_steps=3)
+    with pytest.raises(UserError, match="batch size 8 does not divide into 3 equal"):
+        trainer.train(batches())
+
+
+def test_history_holds_every_evaluation_once(make_trainer, batches, rows):
+    held_out = tf.data.Dataset.from_tensor_slices(rows).batch(5)
+    options = {"eval_steps": 2}
+    make_trainer(4, options=options).train(batches(), held_out)
+    trainer = make_trainer(STEPS, options=options)
+    trainer.train(batches(), held_out)
+    path = pathlib.Path(trainer.options.output_dir) / "history.json"
+    history = json.loads(path.read_text())
+    assert [entry["step"] for entry in history] == [0, 2, 4, 6]
+    assert history[-1]["loss"] < history[0]["loss"]
+    assert history == trainer.history
+
+
+def test_tensorboard_scalars_are_written(make_trainer, batches):
+    trainer = make_trainer(2)
+    trainer.train(batches())
+    (path,) = pathlib.Path(trainer.options.output_dir, "train").iterdir()
+    values = {}
+    for event in tf.compat.v1.train.summary_iterator(str(path)):
+        for value in event.summary.value:
+            values[value.tag] = (event.step, tf.make_ndarray(value.tensor))
+    assert values["learning_rate"][0] == 2
+    assert set(trainer._replica_step.metric_names) < set(values)
