@@ -1,0 +1,87 @@
+"""The describe command and its estimates."""
+
+import pytest
+
+from albert_tf.config import AlbertConfig
+from albert_tf.costs.memory import block_values
+from albert_tf.costs.memory import training_memory
+from albert_tf.costs.operations import backward_operations
+from albert_tf.costs.operations import forward_operations
+from albert_tf.describe import DescribeOptions
+from albert_tf.describe import describe
+from albert_tf.errors import UserError
+
+
+def options(project, **changes):
+    path = str(project / "configs/albert/base_v2.json")
+    values = {
+        "batch_size": 8,
+        "max_seq_length": 512,
+        "max_predictions_per_seq": None,
+        **changes,
+    }
+    return DescribeOptions(albert_config_file=path, **values)
+
+
+def test_table_of_base(project, capsys):
+    describe(options(project))
+    output = capsys.readouterr().out
+    lines = {line[:28].strip(): line[28:].split() for line in output.splitlines()}
+    assert lines["encoder"] == ["11,683,584"]
+    assert lines["with the pretraining heads"] == ["11,813,810"]
+    assert lines["attention projections"] == ["56.62", "113.25"]
+    assert lines["feed-forward"] == ["113.25", "226.49"]
+    # 15% of 512 positions are projected: 77 * 8 logits and their gradients.
+    assert lines["masked LM logits"] == ["141.0", "141.0"]
+    plain, saving = (float(x.replace(",", "")) for x in lines["activations"])
+    assert plain > 8 * saving
+
+
+def test_operations_by_hand():
+    config = AlbertConfig(
+        50,
+        embedding_size=4,
+        hidden_size=6,
+        num_hidden_layers=3,
+        num_attention_heads=2,
+        intermediate_size=5,
+        inner_group_num=2,
+    )
+    forward = forward_operations(config, max_seq_length=10, max_predictions_per_seq=2)
+    assert forward == {
+        "embedding mapping": 2 * 4 * 6,
+        "attention projections": 6 * 4 * 2 * 36,
+        "attention scores": 6 * 2 * 2 * 10 * 6,
+        "feed-forward": 6 * 2 * 2 * 6 * 5,
+        "masked LM head": 0.2 * (2 * 6 * 4 + 2 * 4 * 50),
+        "pooler": 2 * 36 / 10,
+    }
+    total = sum(forward.values())
+    assert backward_operations(forward) == 2 * total
+    blocks = 6 * (288 + 240 + 120)
+    assert backward_operations(forward, rematerialize=True) == 2 * total + blocks
+
+
+def test_memory_grows_with_the_depth_as_it_should():
+    shallow = AlbertConfig.released("base_v2", num_hidden_layers=2)
+    deep = AlbertConfig.released("base_v2", num_hidden_layers=12)
+
+    def activations(config, rematerialize):
+        return training_memory(config, 4, 256, 20, rematerialize)["activations"]
+
+    block = 4 * 4 * 256 * block_values(deep, 256)
+    assert activations(deep, False) - activations(shallow, False) == 10 * block
+    inputs = 4 * 4 * 256 * 768
+    assert activations(deep, True) - activations(shallow, True) == 10 * inputs
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"max_seq_length": 513}, "--max_seq_length=513 exceeds"),
+        ({"batch_size": 0}, "must be at least 1"),
+    ],
+)
+def test_bad_sizes(changes, message, project):
+    with pytest.raises(UserError, match=message):
+        describe(options(project, **changes))
