@@ -43,9 +43,18 @@ def create_pretraining_data(options, write_shards=workers.write_shards):
 
     Raises:
         UserError: see `find_files`, `check` and `load_tokenizer`; the directory
-            holds another data set; or no sequence came out.
+            holds another data set or cannot be written; or no sequence came out.
     """
     check(options)
+    try:
+        return _create(options, write_shards)
+    except tf.errors.OpError as error:
+        raise UserError(
+            f"The data set {options.output_file} cannot be made: {error.message}."
+        ) from error
+
+
+def _create(options, write_shards):
     files = corpus.find_files(options.input_file)
     options.masking_options()  # A bad vocabulary is reported before any work.
     paths = shard_paths(options)

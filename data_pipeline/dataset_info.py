@@ -30,6 +30,9 @@ def write(directory, options, counts, paths):
         "max_seq_length": options.max_seq_length,
         "max_predictions_per_seq": masking.num_predictions,
         "sentence_objective": options.objective,
+        "official_sop": options.official_sop,
+        "short_seq_prob": options.short_seq_prob,
+        "word_boundaries": options.word_boundaries,
         "masking": {
             "masked_lm_prob": masking.masked_lm_prob,
             "ngram": masking.ngram,

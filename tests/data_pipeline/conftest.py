@@ -1,8 +1,11 @@
 """A small corpus and a tokenizer trained on it."""
 
+import hashlib
 import random
 
+import numpy as np
 import pytest
+import tensorflow as tf
 
 from albert_tf.tokenization import load_tokenizer
 from data_pipeline.options import Options
@@ -72,3 +75,43 @@ def make_options(corpus_file, model_file, tmp_path):
         return Options(**{**values, **changes})
 
     return make
+
+
+@pytest.fixture
+def out(tmp_path):
+    """The folder that `make_options` writes to."""
+    return tmp_path / "out"
+
+
+@pytest.fixture(scope="session")
+def examples():
+    """Yields the features of the records of a file: examples(path)."""
+    return _examples
+
+
+@pytest.fixture(scope="session")
+def digests():
+    """Name to digest of the files in a folder: digests(folder)."""
+    return _digests
+
+
+def _examples(path):
+    records = tf.data.TFRecordDataset(str(path), buffer_size=2**16)
+    for record in records.as_numpy_iterator():
+        features = tf.train.Example.FromString(record).features.feature
+        yield {
+            name: np.array(
+                feature.int64_list.value
+                or feature.float_list.value
+                or feature.bytes_list.value
+            )
+            for name, feature in features.items()
+        }
+
+
+def _digests(folder):
+    return {
+        str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }

@@ -7,44 +7,15 @@ import json
 
 import numpy as np
 import pytest
-import tensorflow as tf
 
 from albert_tf.errors import UserError
 from data_pipeline import create_pretraining_data as command
 from data_pipeline import shards
 from data_pipeline import workers
 from data_pipeline.create_pretraining_data import create_pretraining_data
-from data_pipeline.options import check
 
 
-def examples(path):
-    records = tf.data.TFRecordDataset(str(path), buffer_size=2**16)
-    for record in records.as_numpy_iterator():
-        features = tf.train.Example.FromString(record).features.feature
-        yield {
-            name: np.array(
-                feature.int64_list.value
-                or feature.float_list.value
-                or feature.bytes_list.value
-            )
-            for name, feature in features.items()
-        }
-
-
-def digests(folder):
-    return {
-        str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
-        for path in sorted(folder.rglob("*"))
-        if path.is_file()
-    }
-
-
-@pytest.fixture
-def out(tmp_path):
-    return tmp_path / "out"
-
-
-def test_official_records(make_options, out, tokenizer):
+def test_official_records(make_options, out, tokenizer, examples):
     counts = create_pretraining_data(make_options())["train"]
     found = list(examples(out / "x.tfrecord"))
     assert len(found) == counts["sequences"] > 100
@@ -60,32 +31,39 @@ def test_official_records(make_options, out, tokenizer):
         "masked_lm_weights": 5,
         "next_sentence_labels": 1,
     }
-    starts = tokenizer.word_starts()
-    budgets, predictions = [], []
     for example in found:
-        ids = example["input_ids"].copy()
-        real = example["masked_lm_weights"] == 1
-        ids[example["masked_lm_positions"][real]] = example["masked_lm_ids"][real]
-        length = int(example["input_mask"].sum())
-        assert ids[0] == tokenizer.cls_id
-        separators = np.flatnonzero(ids == tokenizer.sep_id)
-        assert len(separators) == 2
-        assert separators[1] == length - 1
-        assert (ids[length:] == tokenizer.pad_id).all()
-        segments = np.zeros(32)
-        segments[separators[0] + 1 : length] = 1
-        np.testing.assert_array_equal(example["segment_ids"], segments)
-        special = np.isin(ids, [tokenizer.cls_id, tokenizer.sep_id])
-        boundary = np.where(np.arange(32) < length, starts[ids] | special, 0)
-        np.testing.assert_array_equal(example["token_boundary"], boundary)
-        budgets.append(min(5, max(1, round(length * 0.15))))
-        predictions.append(real.sum())
+        check_layout(example, tokenizer)
+    predictions = [int(example["masked_lm_weights"].sum()) for example in found]
+    budgets = [budget(example) for example in found]
     # A budget is not used up where only longer words are left.
-    assert all(n <= budget for n, budget in zip(predictions, budgets, strict=True))
+    assert all(n <= most for n, most in zip(predictions, budgets, strict=True))
     assert sum(predictions) > 0.9 * sum(budgets)
 
 
-def test_description(make_options, out, tokenizer):
+def budget(example):
+    return min(5, max(1, round(int(example["input_mask"].sum()) * 0.15)))
+
+
+def check_layout(example, tokenizer):
+    """[CLS] A [SEP] B [SEP], segments and word starts, once the mask is undone."""
+    ids = example["input_ids"].copy()
+    real = example["masked_lm_weights"] == 1
+    ids[example["masked_lm_positions"][real]] = example["masked_lm_ids"][real]
+    length = int(example["input_mask"].sum())
+    assert ids[0] == tokenizer.cls_id
+    middle, end = np.flatnonzero(ids == tokenizer.sep_id)
+    assert end == length - 1
+    assert (ids[length:] == tokenizer.pad_id).all()
+    segments = np.zeros(32)
+    segments[middle + 1 : length] = 1
+    np.testing.assert_array_equal(example["segment_ids"], segments)
+    special = np.isin(ids, [tokenizer.cls_id, tokenizer.sep_id])
+    starts = tokenizer.word_starts()[ids] | special
+    boundary = np.where(np.arange(32) < length, starts, 0)
+    np.testing.assert_array_equal(example["token_boundary"], boundary)
+
+
+def test_description(make_options, out, tokenizer, examples):
     create_pretraining_data(make_options())
     info = json.loads((out / "dataset_info.json").read_text())
     found = list(examples(out / "x.tfrecord"))
@@ -110,7 +88,7 @@ def test_description(make_options, out, tokenizer):
     assert sorted(p.name for p in out.iterdir()) == ["dataset_info.json", "x.tfrecord"]
 
 
-def test_workers_do_not_change_a_byte(make_options, tmp_path):
+def test_workers_do_not_change_a_byte(make_options, tmp_path, digests):
     found = []
     for count in (1, 2):
         folder = tmp_path / f"with_{count}"
@@ -152,7 +130,7 @@ def test_seed_and_flags_change_the_output(make_options, tmp_path):
 
 
 def test_dynamic_records_are_unmasked_and_cover_the_corpus(
-    make_options, out, tokenizer, corpus_file
+    make_options, out, tokenizer, corpus_file, examples
 ):
     options = make_options(masking="dynamic", dupe_factor=None, max_seq_length=512)
     create_pretraining_data(options)
@@ -172,7 +150,7 @@ def test_dynamic_records_are_unmasked_and_cover_the_corpus(
     assert {i: n for i, n in text.items() if i not in special} == expected
 
 
-def test_full_sentences(make_options, out, tokenizer):
+def test_full_sentences(make_options, out, tokenizer, examples):
     options = make_options(sentence_objective="none", masking="dynamic", dupe_factor=1)
     create_pretraining_data(options)
     for example in examples(out / "x.tfrecord"):
@@ -205,7 +183,7 @@ def test_held_out_documents_are_apart(make_options, out, tmp_path):
     ]
 
 
-def test_named_files(make_options, out):
+def test_named_files(make_options, out, examples):
     names = ",".join(str(out / name) for name in ("a.rec", "b.rec", "c.rec"))
     create_pretraining_data(make_options(output_file=names))
     assert all(list(examples(out / name)) for name in ("a.rec", "b.rec", "c.rec"))
@@ -215,7 +193,9 @@ def test_named_files(make_options, out):
         create_pretraining_data(make_options(output_file=f"{out}/a,{out}/b/c"))
 
 
-def test_interrupted_work_goes_on_shard_by_shard(make_options, tmp_path, monkeypatch):
+def test_interrupted_work_goes_on_shard_by_shard(
+    make_options, tmp_path, monkeypatch, digests
+):
     whole = make_options(output_file=str(tmp_path / "whole" / "x"), num_shards=3)
     create_pretraining_data(whole)
     parts = make_options(output_file=str(tmp_path / "parts" / "x"), num_shards=3)
@@ -241,65 +221,7 @@ def test_interrupted_work_goes_on_shard_by_shard(make_options, tmp_path, monkeyp
     assert digests(tmp_path / "parts") == digests(tmp_path / "whole")
 
 
-def test_existing_output_is_kept(make_options, out):
-    create_pretraining_data(make_options())
-    before = digests(out)
-    with pytest.raises(UserError, match="already holds a data set"):
-        create_pretraining_data(make_options(random_seed=1))
-    assert digests(out) == before
-
-
-def test_full_disk_leaves_nothing_half_written(make_options, out, monkeypatch):
-    class FullDisk(tf.io.TFRecordWriter):
-        def write(self, record):
-            raise tf.errors.ResourceExhaustedError(
-                None, None, "No space left on device"
-            )
-
-    monkeypatch.setattr(tf.io, "TFRecordWriter", FullDisk)
-    with pytest.raises(UserError, match="cannot be made: No space left on device"):
-        create_pretraining_data(make_options())
-    assert [p for p in out.rglob("*") if p.is_file()] == []
-    monkeypatch.undo()
-    create_pretraining_data(make_options())
-
-
-@pytest.mark.parametrize("text", ["\n\n  \n", "a\n\na\n"])
-def test_text_without_a_pair(make_options, out, tmp_path, text):
-    (tmp_path / "blank.txt").write_text(text)
-    options = make_options(input_file=str(tmp_path / "blank.txt"), num_shards=2)
-    with pytest.raises(UserError, match="holds no text to make sequences of"):
-        create_pretraining_data(options)
-    assert list(out.iterdir()) == []
-
-
-def test_documents_of_one_sentence(make_options, tmp_path, caplog):
-    text = "\n\n".join(f"the cat number {n} sat on the mat" for n in range(50))
-    (tmp_path / "single.txt").write_text(text)
-    options = make_options(input_file=str(tmp_path / "single.txt"), dupe_factor=1)
-    counts = create_pretraining_data(options)["train"]
-    assert counts["pairs cut from one sentence"] == counts["sequences"] == 50
-    assert "most pairs were cut from a single sentence" in caplog.text
-
-
-def test_fewer_sequences_than_shards(make_options, out, tmp_path, caplog):
-    (tmp_path / "tiny.txt").write_text("the cat sat\non the mat\n")
-    options = make_options(
-        input_file=str(tmp_path / "tiny.txt"), num_shards=4, dupe_factor=1
-    )
-    create_pretraining_data(options)
-    assert "3 of 4 files are empty" in caplog.text
-    assert len(list(out.glob("x-*-of-00004.tfrecord"))) == 4
-
-
-def test_invalid_utf8_is_reported(make_options, out, tmp_path):
-    (tmp_path / "bad.txt").write_bytes(b"the \xff cat\nthe dog\n" * 20)
-    create_pretraining_data(make_options(input_file=str(tmp_path / "bad.txt")))
-    info = json.loads((out / "dataset_info.json").read_text())
-    assert info["special_cases"]["lines with invalid UTF-8"] == 20
-
-
-def test_chinese_words_of_a_spaced_file(make_options, out, tmp_path):
+def test_chinese_words_of_a_spaced_file(make_options, out, tmp_path, examples):
     vocabulary = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"我们在这里。"]
     (tmp_path / "vocab.txt").write_text("\n".join(vocabulary))
     (tmp_path / "zh.txt").write_text("我们 在 这里 。\n我们 这里 。\n")
@@ -317,31 +239,6 @@ def test_chinese_words_of_a_spaced_file(make_options, out, tmp_path):
         inside = [vocabulary.index("们"), vocabulary.index("里")]
         expected = ~np.isin(example["input_ids"], inside)
         np.testing.assert_array_equal(starts[: len(expected)], expected)
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"max_seq_length": 4}, "--max_seq_length=4: expected at least 8"),
-        ({"masked_lm_prob": 1.5}, "at least 0 and at most 1"),
-        ({"ngram": 0}, "--ngram=0"),
-        ({"num_shards": 0}, "--num_shards=0"),
-        ({"max_predictions_per_seq": 33}, "at most 32"),
-        ({"official_sop": True, "random_next_sentence": True}, "--official_sop goes"),
-        ({"spm_model_file": None}, "Pass --spm_model_file or --vocab_file"),
-    ],
-)
-def test_bad_options(make_options, changes, message):
-    with pytest.raises(UserError, match=message):
-        create_pretraining_data(make_options(**changes))
-
-
-def test_few_predictions_are_warned_of(make_options, caplog):
-    check(make_options(max_seq_length=512, max_predictions_per_seq=20))
-    assert "77 would" in caplog.text
-    caplog.clear()
-    check(make_options(max_seq_length=512, max_predictions_per_seq=77))
-    assert not caplog.text
 
 
 def test_official_command_line(make_options, out, monkeypatch):
