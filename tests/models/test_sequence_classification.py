@@ -42,10 +42,8 @@ def test_fit_learns_and_the_file_keeps_it(tiny_config, tmp_path):
     assert loaded.num_labels == 2
 
 
-def test_fit_on_two_devices(tiny_config, two_devices):
-    strategy = tf.distribute.MirroredStrategy([d.name for d in two_devices[:2]])
-    assert strategy.num_replicas_in_sync == 2
-    with strategy.scope():
+def test_fit_on_two_devices(tiny_config, two_replicas):
+    with two_replicas.scope():
         model = compiled_model(tiny_config(num_hidden_layers=2))
     history = model.fit(dataset(), epochs=8, verbose=0, shuffle=False).history
     assert history["loss"][-1] < 0.8 * history["loss"][0]

@@ -1,0 +1,60 @@
+"""Pretrains ALBERT on TFRecords of create_pretraining_data.
+
+  python run_pretraining.py --input_file='data/train*.tfrecord' \\
+      --eval_file='data/held_out/*.tfrecord' --spm_model_file=vocab/my_corpus.model \\
+      --albert_config_file=configs/albert/base_v2.json --output_dir=my_model
+
+The flags are those of the official run_pretraining, with the same meaning and
+defaults; new ones stand beside them. Started again, a run continues exactly where it
+stopped.
+
+Written to --output_dir: the model directory (albert_config.json, model.weights.h5, the
+tokenizer, training_info.json), eval_results.txt, history.json (every held-out
+evaluation), train/ and eval/ (for TensorBoard) and checkpoints/ (to continue from).
+"""
+
+import dataclasses
+
+from albert_tf.command_line import option
+from albert_tf.training.strategy import STRATEGIES
+
+
+@dataclasses.dataclass(frozen=True)
+class PretrainingOptions:
+    """The flags of run_pretraining.py."""
+
+    input_file: str = option("TFRecord files: a comma list of names and globs.")
+    output_dir: str = option("Folder for everything that is written.")
+    albert_config_file: str = option("The model's configuration (JSON).")
+    eval_file: str | None = option("Held-out TFRecord files, likewise.", None)
+    spm_model_file: str | None = option("SentencePiece model of the data.", None)
+    vocab_file: str | None = option("WordPiece vocabulary of the data.", None)
+    do_lower_case: bool = option("Whether the vocabulary is uncased.", True)
+    init_checkpoint: str | None = option(
+        "Model directory, official archive or Hugging Face directory to start from.",
+        None,
+    )
+    max_seq_length: int = option("Tokens a sequence; as the data.", 512)
+    max_predictions_per_seq: int = option("Predictions a sequence; as the data.", 20)
+    do_train: bool = option("Train, or continue to train.", True)
+    do_eval: bool = option("Evaluate on --eval_file at the end.", False)
+    train_batch_size: int = option("Sequences a step, over all devices.", 4096)
+    eval_batch_size: int = option("Sequences of an evaluation batch.", 64)
+    max_eval_steps: int = option("Batches of an evaluation at most.", 100)
+    eval_steps: int = option(
+        "Steps between two evaluations on --eval_file while training; 0 for none.", 0
+    )
+    optimizer: str = option("Optimizer.", "lamb", ("adamw", "lamb"))
+    learning_rate: float = option("Learning rate that the warm-up leads to.", 0.00176)
+    poly_power: float = option("Exponent of the learning rate's decay.", 1.0)
+    num_train_steps: int = option("Training steps.", 125000)
+    num_warmup_steps: int = option("Steps of linear warm-up.", 3125)
+    save_checkpoints_steps: int = option("Steps between two checkpoints.", 5000)
+    keep_checkpoint_max: int = option("Checkpoints to keep.", 5)
+    iterations_per_loop: int = option("Steps between two looks at the run.", 1000)
+    gradient_accumulation_steps: int = option(
+        "Parts that a batch is computed in, one after the other.", 1
+    )
+    random_seed: int = option("Seed of weights, order and dropout.", 12345)
+    distribution_strategy: str = option("Devices to train on.", "auto", STRATEGIES)
+    use_xla: bool = option("Compile the training step with XLA.", True)
