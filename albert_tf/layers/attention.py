@@ -53,7 +53,8 @@ class SelfAttention(ConfiguredLayer):
         key = self._split_heads(self.key(hidden))
         value = self._split_heads(self.value(hidden))
         scores = ops.einsum("bqnd,bknd->bnqk", query, key)  # [B, N, T, T]
-        scores = ops.cast(scores, "float32") + key_bias
+        # Keras casts the arguments of a layer, the bias too, to the compute dtype.
+        scores = ops.cast(scores, "float32") + ops.cast(key_bias, "float32")
         probabilities = ops.cast(ops.softmax(scores), self.compute_dtype)
         probabilities = dropout(
             probabilities,

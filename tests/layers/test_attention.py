@@ -1,0 +1,72 @@
+"""Attention against a NumPy transcription of the official function."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from albert_tf.layers.attention import SelfAttention
+from albert_tf.layers.attention import key_bias
+
+
+def reference(layer, hidden, mask):
+    """The official `attention_layer` with residual and layer norm, in float64."""
+    weights = {v.path.split("/", 1)[1]: np.float64(v.numpy()) for v in layer.weights}
+    batch, tokens, _ = hidden.shape
+
+    def project(name, inputs):
+        return inputs @ weights[f"{name}/kernel"] + weights[f"{name}/bias"]
+
+    def heads(name):
+        return project(name, hidden).reshape(batch, tokens, 3, 4).transpose(0, 2, 1, 3)
+
+    scores = heads("query") @ heads("key").transpose(0, 1, 3, 2) / np.sqrt(4)
+    scores += (1 - mask[:, None, None, :]) * -10000.0
+    probabilities = np.exp(scores - scores.max(-1, keepdims=True))
+    probabilities /= probabilities.sum(-1, keepdims=True)
+    context = (probabilities @ heads("value")).transpose(0, 2, 1, 3)
+    output = project("output_dense", context.reshape(batch, tokens, 12)) + hidden
+    output -= output.mean(-1, keepdims=True)
+    return output / np.sqrt((output**2).mean(-1, keepdims=True) + 1e-12)
+
+
+@pytest.fixture
+def hidden():
+    return np.random.default_rng(5).normal(size=(2, 7, 12)).astype("float32")
+
+
+MASK = np.array([[1] * 7, [1] * 4 + [0] * 3])
+
+
+def make(config, dtype="float32"):
+    layer = SelfAttention(config, dtype=dtype, name="attention")
+    layer.build()
+    return layer
+
+
+def test_equals_the_official_formula(tiny_config, hidden):
+    layer = make(tiny_config())
+    for variable in (layer.query.bias, layer.key.bias, layer.value.bias):
+        variable.assign(np.linspace(-1, 1, 12))
+    np.testing.assert_allclose(
+        layer(hidden, key_bias(MASK)), reference(layer, hidden, MASK), atol=2e-6
+    )
+
+
+def test_padded_keys_get_no_weight_and_padded_queries_are_computed(tiny_config, hidden):
+    layer = make(tiny_config())
+    bias = key_bias(MASK)
+    assert bias.shape == (2, 1, 1, 7)
+    changed = hidden.copy()
+    changed[1, 5] = 3.0
+    before, after = layer(hidden, bias), layer(changed, bias)
+    kept = [0, 1, 2, 3, 4, 6]
+    np.testing.assert_array_equal(before.numpy()[1, kept], after.numpy()[1, kept])
+    assert np.abs(before[1, 5] - after[1, 5]).max() > 0.1
+
+
+@pytest.mark.parametrize("dtype", ["mixed_float16", "mixed_bfloat16"])
+def test_half_precision_stays_finite(dtype, tiny_config, hidden):
+    layer = make(tiny_config(), dtype)
+    outputs = layer(tf.cast(100 * hidden, layer.compute_dtype), key_bias(0 * MASK))
+    assert outputs.dtype == layer.compute_dtype
+    assert np.isfinite(tf.cast(outputs, "float32")).all()

@@ -1,0 +1,38 @@
+"""Every layer comes back from its config."""
+
+import keras
+import pytest
+
+from albert_tf.layers.attention import SelfAttention
+from albert_tf.layers.classification_head import ClassificationHead
+from albert_tf.layers.embeddings import Embeddings
+from albert_tf.layers.feed_forward import FeedForward
+from albert_tf.layers.layer_norm import LayerNorm
+from albert_tf.layers.masked_lm_head import MaskedLMHead
+from albert_tf.layers.transformer_stack import TransformerStack
+
+
+@pytest.mark.parametrize(
+    ("layer_class", "arguments"),
+    [
+        (SelfAttention, {}),
+        (ClassificationHead, {"num_labels": 3, "initializer_range": 0.1}),
+        (Embeddings, {}),
+        (FeedForward, {}),
+        (LayerNorm, {}),
+        (MaskedLMHead, {}),
+        (TransformerStack, {"depth_loop": True, "rematerialize": True}),
+    ],
+)
+def test_round_trip(layer_class, arguments, tiny_config):
+    layer = layer_class(
+        tiny_config(num_hidden_groups=2), dtype="mixed_bfloat16", **arguments
+    )
+    data = keras.saving.serialize_keras_object(layer)
+    copy = keras.saving.deserialize_keras_object(data)
+    assert type(copy) is layer_class
+    assert copy.config == layer.config
+    assert copy.dtype_policy.name == "mixed_bfloat16"
+    assert copy.get_config() == layer.get_config()
+    for name, value in arguments.items():
+        assert getattr(copy, name) == value
