@@ -1,0 +1,130 @@
+"""The corpus of docstrings: what counts as prose, labels, masks and splits."""
+
+import json
+import re
+import sysconfig
+
+import pytest
+
+from albert_tf.errors import UserError
+from data_pipeline import sample_corpus
+from data_pipeline.docstrings import prose
+from data_pipeline.docstrings import source_files
+from data_pipeline.sample_corpus import SampleCorpusOptions
+from data_pipeline.sample_corpus import write_sample_corpus
+
+DOCSTRING = """Return the "sum" of two numbers. It never fails!
+
+    The :class:`~fractions.Fraction` type, e.g. of 1.5, is kept::
+
+        total = add(1, 2)
+
+    Args:
+        first: The first number. May be
+            negative.
+        second: Another number.
+
+    >>> add(1, 2)
+    3
+
+    Notes
+    -----
+    Adding is `commutative`.
+"""
+
+
+def test_prose_leaves_code_and_markup_out():
+    assert prose(DOCSTRING) == [
+        'Return the "sum" of two numbers.',
+        "It never fails!",
+        "The ~fractions.Fraction type, e.g. of 1.5, is kept::",
+        "first: The first number.",
+        "May be negative.",
+        "second: Another number.",
+        "Adding is commutative.",
+    ]
+
+
+@pytest.fixture
+def installation(tmp_path, monkeypatch):
+    """A Python installation of a standard library and two packages."""
+    paths = {"stdlib": str(tmp_path / "lib"), "purelib": str(tmp_path / "site")}
+    monkeypatch.setattr(sysconfig, "get_paths", lambda: paths)
+
+    def write(path, texts):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        functions = [f'def f{i}():\n    """{t}"""\n' for i, t in enumerate(texts)]
+        path.write_text("\n".join(functions))
+
+    def texts(kind, verb, module):
+        return [
+            f"The {kind} number {i} will {verb} what it is given at once. Use it from "
+            f"the module {module} or as lion.zebra.f{i} in every program, but only once."
+            for i in range(40)
+        ]
+
+    write(tmp_path / "lib" / "common.py", texts("tool", "copy", "common"))
+    write(tmp_path / "site" / "lion" / "zebra.py", texts("animal", "eat", "zebra"))
+    write(tmp_path / "site" / "rose" / "leaf.py", texts("plant", "drink", "leaf"))
+    write(tmp_path / "site" / "rose" / "again.py", texts("plant", "drink", "leaf"))
+    write(
+        tmp_path / "site" / "rose" / "tests" / "leaf.py", texts("test", "check", "leaf")
+    )
+    (tmp_path / "site" / "rose" / "broken.py").write_text("def f(:")
+    return tmp_path
+
+
+def table(path):
+    header, *rows = path.read_text().splitlines()
+    assert header == "label\tsentence"
+    return [row.split("\t") for row in rows]
+
+
+def test_texts_are_distinct_masked_and_apart(installation):
+    output = installation / "out"
+    write_sample_corpus(SampleCorpusOptions(str(output), workers=1))
+    tables = {name: table(output / f"{name}.tsv") for name in ("train", "dev", "test")}
+    rows = [tuple(row) for split in tables.values() for row in split]
+    assert len(set(rows)) == len(rows) == 120
+    assert min(map(len, tables.values())) > 10
+    assert {label for label, _ in rows} == {"stdlib", "lion", "rose"}
+    for _, text in rows:
+        assert not re.search("zebra|lion|leaf|common", text)
+        assert "from the module name or as name in every program" in text
+    corpus = (output / "corpus.txt").read_text()
+    numbers = {split: re.findall(r"number \d+", str(tables[split])) for split in tables}
+    assert corpus.count("number") == len(numbers["train"])
+    info = json.loads((output / "corpus_info.json").read_text())
+    assert info["documents"] == len(corpus.strip().split("\n\n"))
+    assert info["test_rows"] == len(tables["test"])
+
+
+def test_the_output_does_not_depend_on_the_workers(installation):
+    for workers in (1, 2):
+        output = installation / str(workers)
+        write_sample_corpus(SampleCorpusOptions(str(output), workers=workers))
+    for path in (installation / "1").iterdir():
+        assert path.read_bytes() == (installation / "2" / path.name).read_bytes()
+
+
+def test_limits_are_kept(installation):
+    output = installation / "small"
+    options = SampleCorpusOptions(
+        str(output), num_labels=2, max_texts_per_label=10, max_corpus_mb=0.002
+    )
+    write_sample_corpus(options)
+    splits = [table(output / f"{name}.tsv") for name in ("train", "dev", "test")]
+    assert sum(map(len, splits)) == 20
+    assert 1000 < (output / "corpus.txt").stat().st_size <= 2000
+
+
+def test_files_of_tests_are_left_out(installation):
+    names = [path.name for path in source_files(installation / "site")]
+    assert names == ["zebra.py", "again.py", "broken.py", "leaf.py"]
+
+
+def test_an_installation_without_packages_is_an_error(installation, monkeypatch):
+    monkeypatch.setattr(sample_corpus, "_MIN_WORDS", 1000)
+    with pytest.raises(UserError, match="found in 0 package"):
+        write_sample_corpus(SampleCorpusOptions(str(installation / "out")))
+    assert not (installation / "out").exists()

@@ -1,0 +1,107 @@
+"""From a command line, and perhaps a JSON file, to a frozen dataclass."""
+
+import dataclasses
+import json
+
+import pytest
+
+from albert_tf import command_line
+from albert_tf.command_line import option
+from albert_tf.errors import UserError
+
+
+@dataclasses.dataclass(frozen=True)
+class Options:
+    """Options of a command."""
+
+    input_file: str = option("What to read.")
+    steps: int = option("How many.", 10)
+    rate: float | None = option("How fast.", None)
+    verbose: bool = option("How loud.", False)
+    optimizer: str = option("Which.", "lamb", ("adamw", "lamb"))
+
+
+def parse(*flags, ignored=()):
+    return command_line.parse(Options, ["command", *flags], ignored)
+
+
+def test_flags_fill_the_dataclass():
+    options = parse("--input_file=a,b", "--steps=3", "--rate", "1e-3", "--verbose")
+    assert options == Options("a,b", 3, 1e-3, True, "lamb")
+    assert parse("--input_file=a", "--noverbose").verbose is False
+
+
+def test_the_config_file_lies_under_the_flags(tmp_path):
+    path = tmp_path / "recipe.json"
+    path.write_text(json.dumps({"//": "why", "input_file": "a", "steps": 7, "rate": 1}))
+    options = parse(f"--config={path}", "--steps=8")
+    assert options == Options("a", 8, 1, False, "lamb")
+
+
+@pytest.mark.parametrize(
+    "content,message",
+    [
+        ('{"stesp": 3}', "sets the unknown flag 'stesp'"),
+        ('{"steps": "3"}', "sets 'steps' to '3', expected a value of type int"),
+        ('{"steps": true}', "sets 'steps' to True, expected a value of type int"),
+        ("[3]", "must hold one JSON object"),
+        ("{", "is not valid JSON"),
+    ],
+)
+def test_bad_config_files_are_named(tmp_path, content, message):
+    path = tmp_path / "recipe.json"
+    path.write_text(content)
+    with pytest.raises(UserError, match=message):
+        parse("--input_file=a", f"--config={path}")
+
+
+@pytest.mark.parametrize(
+    "flags,message",
+    [
+        ([], "Flag --input_file is required"),
+        (["--input_file=a", "--stesp=3"], "Unknown command line flag 'stesp'"),
+        (["--input_file=a", "--steps=x"], "flag --steps=x"),
+        (["--input_file=a", "--optimizer=lamp"], "should be one of <adamw|lamb>"),
+        (["--input_file=a", "b"], "Unexpected argument 'b'"),
+        (["--config=/nowhere.json"], "/nowhere.json cannot be read: No such file"),
+    ],
+)
+def test_mistakes_are_one_sentence(flags, message):
+    with pytest.raises(UserError) as error:
+        parse(*flags)
+    assert message in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_ignored_official_flags_are_accepted():
+    with pytest.raises(UserError, match="tpu_zone"):
+        parse("--input_file=a", "--tpu_zone=b")
+    assert parse("--input_file=a", "--tpu_zone=b", ignored=["tpu_zone"]).steps == 10
+
+
+@pytest.mark.parametrize(
+    "error,status,printed",
+    [
+        (UserError("The file x is empty."), 1, "error: The file x is empty.\n"),
+        (KeyboardInterrupt(), 130, "\ninterrupted\n"),
+    ],
+)
+def test_run_turns_errors_into_a_status(capsys, error, status, printed):
+    def command(options):
+        raise error
+
+    with pytest.raises(SystemExit) as stop:
+        command_line.run(Options, command, argv=["command", "--input_file=a"])
+    assert stop.value.code == status
+    assert capsys.readouterr().err == printed
+
+
+def test_help_shows_the_module_and_every_flag(capsys):
+    with pytest.raises(SystemExit) as stop:
+        parse("--help")
+    assert stop.value.code == 0
+    printed = capsys.readouterr().out
+    assert printed.startswith(__doc__)
+    for field in dataclasses.fields(Options):
+        assert f"--[no]{field.name}" in printed or f"--{field.name}" in printed
+        assert field.metadata["help"] in printed
