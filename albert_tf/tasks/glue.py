@@ -137,14 +137,13 @@ TASKS = {
     ),
 }
 _ALIASES = {"sst2": "sst-2", "stsb": "sts-b", "mnli-m": "mnli", "mnli-mm": "mismnli"}
-NAMES = (*TASKS, *_ALIASES)
 
 
 def glue_source(task_name, data_dir, skip_bad_rows=False):
     """The `Source` of a GLUE task whose folder lies in `data_dir`.
 
     Args:
-        task_name: official name such as `"sst-2"`, in any case; see `NAMES`.
+        task_name: official name such as `"sst-2"`, in any case; see `TASKS`.
         data_dir: folder that holds `CoLA/`, `SST-2/`, …, as `download_glue_data.py`
             lays them out.
         skip_bad_rows: leave bad rows out and count them (always so for QQP).
