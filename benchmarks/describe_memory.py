@@ -4,7 +4,10 @@
 
 Each point is a process of its own that compiles a training step of a base-sized
 model for the CPU, and the memory is the peak that XLA allots to it. What is compared
-is the growth from few layers to many, which is activations alone: layers are shared.
+is the growth from few layers to many: the activations of the blocks, and what each
+block contributes to the gradients. Found on 2 CPU cores, TensorFlow 2.21, in MiB for
+ten more layers: plain 751 estimated, 726 measured; rematerialised 300 and 271;
+rematerialised in the loop 300 and 300.
 """
 
 import json
@@ -72,17 +75,17 @@ def main():
         {"rematerialize": True},
         {"rematerialize": True, "depth_loop": True},
     ):
-        estimates = [
+        few, many = (
             training_memory(
                 config_with(layers),
                 BATCH_SIZE,
                 LENGTH,
                 PREDICTIONS,
                 options.get("rematerialize", False),
-            )["activations"]
+            )
             for layers in (FEW, MANY)
-        ]
-        estimated = (estimates[1] - estimates[0]) / MEBIBYTE
+        )
+        estimated = (sum(many.values()) - sum(few.values())) / MEBIBYTE
         measured = measure(MANY, options) - measure(FEW, options)
         name = " ".join(options) or "plain"
         print(f"{name:40}{estimated:12.0f}{measured:12.0f}", flush=True)

@@ -1,5 +1,7 @@
 """How much memory a training step of a configuration takes, in float32."""
 
+from albert_tf.costs.parameters import attention_parameters
+from albert_tf.costs.parameters import feed_forward_parameters
 from albert_tf.costs.parameters import pretraining_parameters
 
 _FLOAT = 4  # bytes
@@ -9,11 +11,11 @@ def block_values(config, max_seq_length):
     """Values a block keeps for its backward pass, a token.
 
     Of width H: input, query, key, value, context, two layer norms and their
-    outputs; of width I: the first projection, its tanh and the activation; scores
-    and probabilities for every head and key.
+    outputs; of width I: the first projection, from which the activation is computed
+    again; and the probabilities of every head and key.
     """
-    scores = config.num_attention_heads * max_seq_length
-    return 8 * config.hidden_size + 3 * config.intermediate_size + 2 * scores
+    probabilities = config.num_attention_heads * max_seq_length
+    return 8 * config.hidden_size + config.intermediate_size + probabilities
 
 
 def training_memory(
@@ -38,6 +40,10 @@ def training_memory(
     return {
         "weights": parameters,
         "gradients": parameters,
+        # XLA adds up what the blocks contribute to shared weights at the very end.
+        "gradients of each block": _FLOAT
+        * blocks
+        * (attention_parameters(config) + feed_forward_parameters(config)),
         "optimizer (two moments)": 2 * parameters,
         "activations": _FLOAT * tokens * (kept + embeddings),
         "masked LM logits": _FLOAT * logits,

@@ -14,15 +14,22 @@ def encoder_parameters(config):
     return {
         "embeddings": rows * embedding + 2 * embedding,
         "embedding mapping": mapping,
-        "attention": len(attention_sets) * (4 * _dense(hidden, hidden) + 2 * hidden),
-        "feed-forward": len(feed_forward_sets)
-        * (
-            _dense(hidden, config.intermediate_size)
-            + _dense(config.intermediate_size, hidden)
-            + 2 * hidden
-        ),
+        "attention": len(attention_sets) * attention_parameters(config),
+        "feed-forward": len(feed_forward_sets) * feed_forward_parameters(config),
         "pooler": _dense(hidden, hidden),
     }
+
+
+def attention_parameters(config):
+    """Parameters of one attention sublayer, layer norm included."""
+    hidden = config.hidden_size
+    return 4 * _dense(hidden, hidden) + 2 * hidden
+
+
+def feed_forward_parameters(config):
+    """Parameters of one feed-forward sublayer, layer norm included."""
+    hidden, intermediate = config.hidden_size, config.intermediate_size
+    return _dense(hidden, intermediate) + _dense(intermediate, hidden) + 2 * hidden
 
 
 def pretraining_parameters(config):
