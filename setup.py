@@ -22,7 +22,7 @@ setuptools.setup(
     install_requires=[
         "tensorflow>=2.20,<2.22",
         "tensorflow-text>=2.20,<2.22",
-        "sentencepiece>=0.2",
+        "sentencepiece>=0.2.3",
         "absl-py",
         "numpy",
     ],

@@ -202,8 +202,13 @@ def _summarize(totals, paths, done):
             )
 
 
+def _command(options):
+    workers.use_one_cpu()
+    create_pretraining_data(options)
+
+
 def main():
-    command_line.run(Options, create_pretraining_data, ignored=_IGNORED)
+    command_line.run(Options, _command, ignored=_IGNORED)
 
 
 if __name__ == "__main__":

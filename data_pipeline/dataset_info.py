@@ -9,7 +9,7 @@ from albert_tf.errors import UserError
 
 NAME = "dataset_info.json"
 SCHEMA_VERSION = 1
-_RESULTS = ("documents", "sentences", "sequences", "tokens")
+_RESULTS = ("documents", "sentences", "sequences", "tokens", "label 1")
 
 
 def write(directory, options, counts, paths):
@@ -21,10 +21,22 @@ def write(directory, options, counts, paths):
         counts: dict of the counts of all shards together.
         paths: list of the shards' paths.
     """
+    info = {
+        **_description(options),
+        **_results(options, counts),
+        "files": [os.path.basename(path) for path in paths],
+    }
+    path = os.path.join(directory, NAME)
+    temporary = f"{path}.incomplete"
+    with tf.io.gfile.GFile(temporary, "w") as file:
+        file.write(json.dumps(info, indent=2, ensure_ascii=False) + "\n")
+    tf.io.gfile.rename(temporary, path, overwrite=True)
+
+
+def _description(options):
     tokenizer = options.tokenizer
     masking = options.masking_options()
-    sequences = counts["sequences"]
-    info = {
+    return {
         "schema_version": SCHEMA_VERSION,
         "kind": options.masking,
         "max_seq_length": options.max_seq_length,
@@ -48,25 +60,21 @@ def write(directory, options, counts, paths):
         },
         "random_seed": options.random_seed,
         "dupe_factor": options.passes,
+    }
+
+
+def _results(options, counts):
+    sequences = counts["sequences"]
+    slots = sequences * options.max_seq_length
+    special = {n: c for n, c in sorted(counts.items()) if n not in _RESULTS}
+    return {
         "counts": {
-            **{name: counts[name] for name in _RESULTS},
-            "fill_rate": round(
-                counts["tokens"] / (sequences * options.max_seq_length), 4
-            ),
+            **{name: counts[name] for name in _RESULTS[:-1]},
+            "fill_rate": round(counts["tokens"] / slots, 4),
             "label_1_share": round(counts["label 1"] / sequences, 4),
         },
-        "special_cases": {
-            name: count
-            for name, count in sorted(counts.items())
-            if name not in (*_RESULTS, "label 1")
-        },
-        "files": [os.path.basename(path) for path in paths],
+        "special_cases": special,
     }
-    path = os.path.join(directory, NAME)
-    temporary = f"{path}.incomplete"
-    with tf.io.gfile.GFile(temporary, "w") as file:
-        file.write(json.dumps(info, indent=2, ensure_ascii=False) + "\n")
-    tf.io.gfile.rename(temporary, path, overwrite=True)
 
 
 def read(directory):

@@ -14,6 +14,7 @@ from data_pipeline.seeds import derive_seed
 
 _OPEN_FILES = 16
 _SHUFFLE_BUFFER = 8192
+_PREFETCHED = 4
 
 
 def pretraining_dataset(
@@ -49,15 +50,8 @@ def pretraining_dataset(
         UserError: no such file, or a data set that does not fit these arguments.
     """
     paths = _find(input_file)
-    info = _described(paths)
-    if info is None:
-        logging.warning(
-            "%s: no %s beside the files, so that nobody has checked that they fit the "
-            "tokenizer",
-            input_file,
-            dataset_info.NAME,
-        )
-    else:
+    info = _description(paths)
+    if info is not None:
         _check(info, paths, tokenizer, max_seq_length, max_predictions_per_seq)
     dataset = _records(paths, seed, training)
     dataset = dataset.shard(num_input_pipelines, input_pipeline_id)
@@ -65,20 +59,12 @@ def pretraining_dataset(
         dataset = dataset.shuffle(_SHUFFLE_BUFFER, seed=seed).repeat()
     dataset = dataset.batch(batch_size, drop_remainder=training)
     if info is not None and info["kind"] == "dynamic":
-        dataset = _mask(
-            dataset,
-            _masking_options(info, tokenizer, max_predictions_per_seq),
-            max_seq_length,
-            derive_seed(seed, "mask", input_pipeline_id),
-        )
+        options = _masking_options(info, tokenizer, max_predictions_per_seq)
+        mask_seed = derive_seed(seed, "mask", input_pipeline_id)
+        dataset = _mask(dataset, options, max_seq_length, mask_seed)
     else:
-        dataset = dataset.map(
-            lambda batch: records.parse_static(
-                batch, max_seq_length, max_predictions_per_seq
-            ),
-            num_parallel_calls=tf.data.AUTOTUNE,
-        )
-    return dataset.prefetch(4)
+        dataset = _parse(dataset, max_seq_length, max_predictions_per_seq)
+    return dataset.prefetch(_PREFETCHED)
 
 
 def _find(input_file):
@@ -91,10 +77,17 @@ def _find(input_file):
     return paths
 
 
-def _described(paths):
+def _description(paths):
     """The description that all directories share; None for files without one."""
-    infos = [dataset_info.read(d) for d in sorted({os.path.dirname(p) for p in paths})]
+    folders = sorted({os.path.dirname(path) for path in paths})
+    infos = [dataset_info.read(folder) for folder in folders]
     if any(info is None for info in infos):
+        logging.warning(
+            "%s: no %s beside the files, so that nobody has checked that they fit the "
+            "tokenizer",
+            ", ".join(folders),
+            dataset_info.NAME,
+        )
         return None
     for info in infos[1:]:
         for name in ("kind", "max_seq_length", "masking", "sentence_objective"):
@@ -155,6 +148,13 @@ def _records(paths, seed, training):
         cycle_length=min(len(paths), _OPEN_FILES),
         num_parallel_calls=tf.data.AUTOTUNE,
         deterministic=True,
+    )
+
+
+def _parse(dataset, max_seq_length, num_predictions):
+    return dataset.map(
+        lambda batch: records.parse_static(batch, max_seq_length, num_predictions),
+        num_parallel_calls=tf.data.AUTOTUNE,
     )
 
 

@@ -160,41 +160,37 @@ def _cover(words, covered, budget, options, seed):
     keys = tf.random.stateless_uniform(shape, order_seed)
     # Special tokens come last and end a sequence's visits.
     order = tf.argsort(tf.where(longest > 0, keys, 2.0), axis=1)  # [B, W]
-    drawn = _draw_lengths(shape, options, length_seed)  # [B, W]
-    num_words = tf.reduce_sum(tf.cast(longest > 0, tf.int32), axis=1)  # [B]
     order_by_step = tf.transpose(order)  # [W, B]
-    drawn_by_step = tf.transpose(drawn)  # [W, B]
-    offsets = tf.range(options.ngram)
+    drawn_by_step = tf.transpose(_draw_lengths(shape, options, length_seed))  # [W, B]
+    num_words = tf.reduce_sum(tf.cast(longest > 0, tf.int32), axis=1)  # [B]
 
     def is_unfinished(step, covered, used):
         return tf.reduce_any((used < budget) & (step < num_words))
 
     def visit(step, covered, used):
-        word = order_by_step[step]  # [B]
-        length = tf.minimum(
-            drawn_by_step[step], tf.gather(longest, word, batch_dims=1)
-        )  # [B]
-        span = word[:, None] + offsets  # [B, N]
-        start = tf.gather(words["starts"], word, batch_dims=1)[:, None]
-        tokens = tf.gather(words["starts"], span + 1, batch_dims=1) - start  # [B, N]
-        fits = (offsets < length[:, None]) & (tokens + used[:, None] <= budget[:, None])
+        word, drawn = order_by_step[step], drawn_by_step[step]
+        span, tokens = _span_at(words, word, options.ngram)
+        length = tf.minimum(drawn, tf.gather(longest, word, batch_dims=1))  # [B]
+        fits = tf.range(options.ngram) < length[:, None]  # [B, N]
+        fits &= tokens + used[:, None] <= budget[:, None]
         was_covered = tf.gather(covered, span, batch_dims=1)  # [B, N]
         # Longer spans hold more tokens, so those that fit are the first few.
         taken = fits & ~tf.reduce_any(fits & was_covered, axis=1, keepdims=True)
-        covered = tf.tensor_scatter_nd_update(
-            covered,
-            tf.stack([tf.broadcast_to(rows, tf.shape(span)), span], axis=-1),
-            was_covered | taken,
-        )
-        return (
-            step + 1,
-            covered,
-            used + tf.reduce_max(tf.where(taken, tokens, 0), axis=1),
-        )
+        places = tf.stack([tf.broadcast_to(rows, tf.shape(span)), span], axis=-1)
+        covered = tf.tensor_scatter_nd_update(covered, places, was_covered | taken)
+        used += tf.reduce_max(tf.where(taken, tokens, 0), axis=1)
+        return step + 1, covered, used
 
     rows = tf.range(shape[0])[:, None]  # [B, 1]
     state = (0, covered, tf.zeros_like(budget))
     return tf.while_loop(is_unfinished, visit, state)[1]
+
+
+def _span_at(words, word, ngram):
+    """The N units from `word` on, and the tokens of the first 1, 2, … N of them."""
+    span = word[:, None] + tf.range(ngram)  # [B, N]
+    start = tf.gather(words["starts"], word, batch_dims=1)[:, None]
+    return span, tf.gather(words["starts"], span + 1, batch_dims=1) - start
 
 
 def _draw_lengths(shape, options, seed):

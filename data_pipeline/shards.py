@@ -60,10 +60,9 @@ def write_shard(options, files, shard, paths, report):
             reported = reader.bytes_read
             split.close()
     except (OSError, tf.errors.OpError) as error:
-        reason = getattr(error, "message", None) or str(error)
-        raise UserError(
-            f"Shard {shard} ({paths['train'][shard]}) cannot be made: {reason}"
-        ) from error
+        where = f"Shard {shard} ({paths['train'][shard]})"
+        reason = getattr(error, "message", None) or error
+        raise UserError(f"{where} cannot be made: {reason}") from error
     finally:
         for split in splits.values():
             split.discard()
@@ -153,9 +152,10 @@ class _Split:
     def _serialize(self, batch, seed):
         if self._options.masking == "dynamic":
             return records.serialize(_dynamic_features(batch))
-        masked = _masking_function(self._options)(
-            batch["input_ids"], batch["word_starts"], tf.constant(seed, tf.int32)
-        )
+        with tf.device("/CPU:0"):
+            masked = _masking_function(self._options)(
+                batch["input_ids"], batch["word_starts"], tf.constant(seed, tf.int32)
+            )
         return records.serialize(
             {
                 **{name: values.numpy() for name, values in masked.items()},

@@ -22,6 +22,7 @@ from absl import logging
 from albert_tf import command_line
 from albert_tf.command_line import option
 from albert_tf.errors import UserError
+from albert_tf.files import write_atomically
 from albert_tf.tokenization.normalization import sentencepiece_text
 from albert_tf.tokenization.sentencepiece import SentencePieceTokenizer
 from data_pipeline import corpus
@@ -137,12 +138,8 @@ def _train(lines, options):
 
 
 def _write(path, data):
-    temporary = f"{path}.tmp"
     try:
-        os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
-        with open(temporary, "wb") as file:
-            file.write(data)
-        os.replace(temporary, path)
+        write_atomically(path, data)
     except OSError as error:
         raise UserError(f"{path} cannot be written: {error.strerror}.") from error
 

@@ -33,7 +33,6 @@ def write_shards(options, files, paths, shards, finished):
     with Progress(share, unit="bytes", label="creating data") as progress:
         report = _Report(progress)
         if options.workers == 1 or len(shards) <= 1:
-            use_one_cpu()
             for shard in shards:
                 finished(shard, write_shard(options, files, shard, paths, report))
         else:
@@ -123,4 +122,4 @@ def use_one_cpu():
         tf.config.threading.set_intra_op_parallelism_threads(1)
         tf.config.threading.set_inter_op_parallelism_threads(1)
     except RuntimeError:
-        pass  # Called from a process that has used TensorFlow; its settings stay.
+        pass  # TensorFlow is in use already; its settings stay.

@@ -8,6 +8,7 @@ import os
 import numpy as np
 
 from albert_tf.errors import UserError
+from albert_tf.files import write_atomically
 
 CONFIG_NAME = "tokenizer_config.json"
 
@@ -95,24 +96,16 @@ class Tokenizer(abc.ABC):
 
     def save(self, directory):
         """Writes the model or vocabulary file and `tokenizer_config.json`."""
-        os.makedirs(directory, exist_ok=True)
         config = {
             "kind": self.kind,
             "file": self.file_name,
             "do_lower_case": self.do_lower_case,
         }
         text = json.dumps(config, indent=2) + "\n"
-        _write(os.path.join(directory, self.file_name), self.file_bytes)
-        _write(os.path.join(directory, CONFIG_NAME), text.encode())
+        write_atomically(os.path.join(directory, self.file_name), self.file_bytes)
+        write_atomically(os.path.join(directory, CONFIG_NAME), text.encode())
 
     def fingerprint(self):
         """Returns a hexadecimal SHA-256 of the kind, the casing and the file."""
         head = f"{self.kind} do_lower_case={bool(self.do_lower_case)}\n".encode()
         return hashlib.sha256(head + self.file_bytes).hexdigest()
-
-
-def _write(path, data):
-    temporary = f"{path}.tmp"
-    with open(temporary, "wb") as file:
-        file.write(data)
-    os.replace(temporary, path)
