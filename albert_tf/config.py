@@ -65,6 +65,8 @@ class AlbertConfig:
     # Which sublayers the layers of a group share (paper, section 4.5): "all",
     # only "attention", only "ffn", or "none" (every layer has its own).
     parameter_sharing: str = "all"
+    # Map the embeddings even where E = H, as Hugging Face's models do.
+    always_map_embeddings: bool = False
 
     def __post_init__(self):
         for name in _SIZES:
@@ -78,6 +80,11 @@ class AlbertConfig:
         value = self.initializer_range
         if type(value) not in (int, float) or value < 0:
             raise UserError(f"initializer_range must be at least 0, got {value!r}.")
+        if type(self.always_map_embeddings) is not bool:
+            raise UserError(
+                "always_map_embeddings must be true or false, got "
+                f"{self.always_map_embeddings!r}."
+            )
         _check_choice("hidden_act", self.hidden_act, ACTIVATIONS)
         _check_choice("parameter_sharing", self.parameter_sharing, PARAMETER_SHARING)
         if self.hidden_size % self.num_attention_heads:
@@ -95,6 +102,11 @@ class AlbertConfig:
     def head_size(self):
         """Width of one attention head."""
         return self.hidden_size // self.num_attention_heads
+
+    @property
+    def has_embedding_mapping(self):
+        """Whether a projection leads from the embeddings to the hidden size."""
+        return self.always_map_embeddings or self.embedding_size != self.hidden_size
 
     def group_of_layer(self, layer):
         """The group layer `layer` belongs to.
@@ -147,11 +159,14 @@ class AlbertConfig:
     def to_json_file(self, path):
         """Writes a file that the official code reads.
 
-        `parameter_sharing` is left out where it is the official "all".
+        The fields that the official code does not know are left out where they
+        have its value.
         """
         values = self.to_dict()
         if values["parameter_sharing"] == "all":
             del values["parameter_sharing"]
+        if not values["always_map_embeddings"]:
+            del values["always_map_embeddings"]
         write_json(path, values)
 
 

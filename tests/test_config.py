@@ -90,6 +90,7 @@ def test_released_takes_changes():
         ({"hidden_act": "swish"}, "hidden_act must be one of gelu"),
         ({"hidden_dropout_prob": 1.0}, "hidden_dropout_prob must be in"),
         ({"initializer_range": "x"}, "initializer_range must be"),
+        ({"always_map_embeddings": 1}, "always_map_embeddings must be true or false"),
         ({"parameter_sharing": "some"}, "parameter_sharing must be one of all"),
         ({"num_hidden_layers": 0}, "num_hidden_layers must be a positive integer"),
         ({"hidden_size": True}, "hidden_size must be a positive integer"),

@@ -1,5 +1,6 @@
 """Hugging Face directories: `config.json` and `model.safetensors`."""
 
+import dataclasses
 import os
 
 import numpy as np
@@ -48,6 +49,7 @@ _REQUIRED = {
     "tie_word_embeddings": True,
 }
 _ENCODER = "albert."
+_MAPPING = "bert/encoder/embedding_hidden_mapping_in"
 _BUFFER = "albert.embeddings.position_ids"
 # Copies of tied tensors, which some versions of their library wrote.
 _TIED = {
@@ -105,7 +107,9 @@ def read_huggingface_config(directory):
         )
     ours = {key: theirs[key] for key in _SAME_KEYS if key in theirs}
     ours["hidden_act"] = _OUR_ACTIVATIONS[activation]
-    return AlbertConfig.from_dict(ours, source=path)
+    config = AlbertConfig.from_dict(ours, source=path)
+    equal = config.embedding_size == config.hidden_size
+    return dataclasses.replace(config, always_map_embeddings=equal)
 
 
 def read_huggingface_tensors(path):
@@ -144,7 +148,8 @@ def save_huggingface(model, directory):
     """Writes `config.json` and `model.safetensors` that `transformers` loads.
 
     A model that shares only some sublayers is written with as many groups as
-    layers, which their model can express.
+    layers, which their model can express; one that does not map its embeddings gets
+    the identity as mapping.
 
     Args:
         model: a model of this package.
@@ -154,6 +159,10 @@ def save_huggingface(model, directory):
     os.makedirs(directory, exist_ok=True)
     arrays = {name: np.array(v) for name, v in model.official_variables().items()}
     config, arrays = unshare(model.config, arrays)
+    if not config.has_embedding_mapping:
+        # Their model always has one.
+        arrays[f"{_MAPPING}/kernel"] = np.eye(config.hidden_size, dtype=np.float32)
+        arrays[f"{_MAPPING}/bias"] = np.zeros(config.hidden_size, np.float32)
     bare = type(model).__name__ == "AlbertModel"
     tensors = {}
     for official, array in arrays.items():

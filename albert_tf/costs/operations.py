@@ -15,7 +15,7 @@ def forward_operations(config, max_seq_length, max_predictions_per_seq):
     embedding, hidden = config.embedding_size, config.hidden_size
     blocks = config.num_hidden_layers * config.inner_group_num
     predictions = max_predictions_per_seq / max_seq_length
-    mapping = 0 if embedding == hidden else 2 * embedding * hidden
+    mapping = 2 * embedding * hidden if config.has_embedding_mapping else 0
     masked_lm = 2 * hidden * embedding + 2 * embedding * config.vocab_size
     return {
         "embedding mapping": mapping,

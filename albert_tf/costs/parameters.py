@@ -10,7 +10,7 @@ def encoder_parameters(config):
     layers = layer_schedule(config)
     attention_sets = {attention for blocks in layers for attention, _ in blocks}
     feed_forward_sets = {ffn for blocks in layers for _, ffn in blocks}
-    mapping = 0 if embedding == hidden else _dense(embedding, hidden)
+    mapping = _dense(embedding, hidden) if config.has_embedding_mapping else 0
     return {
         "embeddings": rows * embedding + 2 * embedding,
         "embedding mapping": mapping,

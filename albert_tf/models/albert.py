@@ -44,7 +44,7 @@ class AlbertModel(PretrainedModel):
         policy = self.dtype_policy
         self.embeddings = Embeddings(config, dtype=policy, name="embeddings")
         self.embedding_mapping = None
-        if config.embedding_size != config.hidden_size:
+        if config.has_embedding_mapping:
             self.embedding_mapping = self._dense("embedding_mapping")
         self.transformer = TransformerStack(
             config, dtype=policy, name="transformer", **self.execution

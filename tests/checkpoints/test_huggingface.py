@@ -111,6 +111,21 @@ def test_partial_sharing_is_written_as_groups(tiny_config, tiny_features, tmp_pa
     )
 
 
+def test_equal_sizes_are_mapped_all_the_same(tiny_config, tiny_features, tmp_path):
+    model = AlbertModel(tiny_config(embedding_size=12))
+    save_huggingface(model, tmp_path)
+    loaded = AlbertModel.from_pretrained(tmp_path)
+    assert loaded.config.always_map_embeddings
+    np.testing.assert_array_equal(loaded.embedding_mapping.kernel, np.eye(12))
+    np.testing.assert_allclose(
+        loaded(tiny_features)["sequence_output"],
+        model(tiny_features)["sequence_output"],
+        atol=1e-6,
+    )
+    loaded.save_pretrained(tmp_path / "ours")
+    assert AlbertModel.from_pretrained(tmp_path / "ours").config == loaded.config
+
+
 def test_real_weights_without_a_pooler(shared):
     folder = shared("fixtures/real_weights_kokoro")
     with pytest.raises(UserError, match="lacks bert/pooler/dense/kernel"):

@@ -39,6 +39,12 @@ def test_mapping_is_absent_where_sizes_are_equal(tiny_config):
     assert not any("embedding_hidden_mapping_in" in name for name in names)
 
 
+def test_mapping_can_be_asked_for_where_sizes_are_equal(tiny_config):
+    config = tiny_config(embedding_size=12, always_map_embeddings=True)
+    names = AlbertModel(config).official_names().values()
+    assert any("embedding_hidden_mapping_in" in name for name in names)
+
+
 def test_mask_and_segments_may_be_absent(albert, tiny_features):
     ids = tiny_features["input_ids"]
     full = {
