@@ -105,9 +105,9 @@ class Trainer:
         if restored:
             logging.info("Continuing at step %d from %s", self.step, restored)
         self._history = RunHistory(self.options.output_dir, self.step)
-        if self.options.eval_at_start:
-            self._evaluate(eval_dataset)
         with Interruption() as interruption, self._progress() as progress:
+            if self.options.eval_at_start:
+                self._evaluate(eval_dataset)
             while self.step < self.options.num_train_steps:
                 self._loop(iterator, progress)
                 if self._due(self.options.eval_steps):

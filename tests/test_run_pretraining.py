@@ -1,0 +1,204 @@
+"""run_pretraining.py through its public entry: train, stop, go on, evaluate, refuse."""
+
+import dataclasses
+import json
+import random
+import signal
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import albert_tf
+from albert_tf.command_line import parse
+from albert_tf.errors import UserError
+from albert_tf.training.pretraining import pretrain
+from albert_tf.training.pretraining_options import PretrainingOptions
+from data_pipeline.create_pretraining_data import create_pretraining_data
+from data_pipeline.options import Options as DataOptions
+from data_pipeline.train_tokenizer import Options as TokenizerOptions
+from data_pipeline.train_tokenizer import train_tokenizer
+
+TEXT = "the cat dog bird sat ran flew on under a mat house tree quickly slowly"
+CONFIG = {
+    "vocab_size": 36,
+    "embedding_size": 8,
+    "hidden_size": 8,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "intermediate_size": 16,
+    "max_position_embeddings": 16,
+}
+
+
+@pytest.fixture(scope="module")
+def material(tmp_path_factory):
+    """A corpus, its vocabulary, its records and a config."""
+    folder = tmp_path_factory.mktemp("material")
+    rng = random.Random(0)
+    lines = [
+        " ".join(rng.choices(TEXT.split(), k=6)) + "." if rng.random() < 0.9 else ""
+        for _ in range(2000)
+    ]
+    (folder / "corpus.txt").write_text("\n".join(lines))
+    train_tokenizer(
+        TokenizerOptions(
+            input_file=str(folder / "corpus.txt"),
+            output_prefix=str(folder / "vocab"),
+            vocab_size=36,
+        )
+    )
+    create_pretraining_data(
+        DataOptions(
+            input_file=str(folder / "corpus.txt"),
+            output_file=str(folder / "data" / "train.tfrecord"),
+            spm_model_file=str(folder / "vocab.model"),
+            max_seq_length=16,
+            max_predictions_per_seq=3,
+            dupe_factor=1,
+            held_out_fraction=0.2,
+            workers=1,
+        )
+    )
+    (folder / "config.json").write_text(json.dumps(CONFIG))
+    return folder
+
+
+@pytest.fixture
+def flags(material, tmp_path):
+    """Makes the command line of a short run."""
+
+    def make(**changes):
+        values = {
+            "input_file": material / "data" / "train.tfrecord",
+            "eval_file": material / "data" / "held_out" / "*.tfrecord",
+            "spm_model_file": material / "vocab.model",
+            "albert_config_file": material / "config.json",
+            "output_dir": tmp_path / "model",
+            "max_seq_length": 16,
+            "max_predictions_per_seq": 3,
+            "train_batch_size": 16,
+            "learning_rate": 0.01,
+            "num_train_steps": 12,
+            "num_warmup_steps": 2,
+            "iterations_per_loop": 4,
+            "use_xla": False,
+            **changes,
+        }
+        return [f"--{k}={v}" for k, v in values.items() if v is not None]
+
+    return make
+
+
+def run(command_line):
+    return pretrain(parse(PretrainingOptions, ["run_pretraining.py", *command_line]))
+
+
+def test_train_then_go_on_then_evaluate(flags, tmp_path):
+    run(flags(num_train_steps=6))
+    results = run(flags(num_train_steps=12, do_eval=True, eval_steps=4))
+    history = json.loads((tmp_path / "model" / "history.json").read_text())
+    assert [entry["step"] for entry in history] == [0, 6, 8, 12]
+    assert history[-1]["masked_lm_loss"] < history[0]["masked_lm_loss"]
+    lines = (tmp_path / "model" / "eval_results.txt").read_text().splitlines()
+    written = dict(line.split(" = ") for line in lines)
+    assert written["global_step"] == "12"
+    assert float(written["masked_lm_accuracy"]) == results["masked_lm_accuracy"]
+
+    model = albert_tf.AlbertForPreTraining.from_pretrained(tmp_path / "model")
+    tokenizer = albert_tf.load_tokenizer(tmp_path / "model")
+    ids = np.array([tokenizer.encode("the cat sat")])
+    assert model({"input_ids": ids})["sentence_order_logits"].shape == (1, 2)
+
+    alone = run(flags(do_train=False, do_eval=True))
+    for name, value in history[-1].items():
+        if name in alone:
+            np.testing.assert_allclose(alone[name], value, rtol=1e-5)
+
+
+def test_the_script_stops_on_a_signal_and_goes_on(project, flags, tmp_path):
+    command = [sys.executable, "run_pretraining.py"]
+    command += flags(num_train_steps=100_000, output_dir=tmp_path / "long")
+    run_options = {"cwd": project, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command, **run_options) as process:
+        # The first evaluation is logged just before the first step.
+        next(line for line in process.stderr if "Held out at step 0" in line)
+        process.send_signal(signal.SIGTERM)
+        logged = process.stderr.read()
+    assert process.returncode == 128 + signal.SIGTERM
+    assert "SIGTERM: saving" in logged and "Traceback" not in logged
+    checkpoints = list((tmp_path / "long" / "checkpoints").glob("*.index"))
+    steps = int(checkpoints[0].stem.removeprefix("training-"))
+
+    command = [*command, f"--num_train_steps={steps + 4}"]
+    done = subprocess.run(command, check=True, **run_options)
+    assert f"Continuing at step {steps} from" in done.stderr
+
+
+def test_a_warm_start_takes_the_weights(flags, material, tmp_path):
+    run(flags(num_train_steps=4))
+    run(
+        flags(
+            init_checkpoint=tmp_path / "model",
+            output_dir=tmp_path / "warm",
+            num_train_steps=1,
+        )
+    )
+    history = [
+        json.loads((tmp_path / name / "history.json").read_text())
+        for name in ("model", "warm")
+    ]
+    assert history[1][0]["loss"] == pytest.approx(history[0][-1]["loss"], rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    "changes,message",
+    [
+        ({"spm_model_file": None}, "Pass --spm_model_file or --vocab_file"),
+        ({"eval_file": None, "do_eval": True}, "need --eval_file"),
+        ({"max_seq_length": 32}, "exceeds max_position_embeddings=16"),
+        ({"input_file": "/nowhere*"}, "No pretraining data matches '/nowhere"),
+        ({"albert_config_file": "/nowhere.json"}, "/nowhere.json"),
+        ({"do_train": False, "do_eval": True}, "model"),
+        ({"max_predictions_per_seq": 5}, "max_predictions_per_seq=3"),
+    ],
+)
+def test_mistakes_are_one_sentence(flags, changes, message):
+    with pytest.raises(UserError) as error:
+        run(flags(**changes))
+    assert message in str(error.value)
+
+
+def test_a_vocabulary_larger_than_the_model_is_an_error(flags, tmp_path):
+    (tmp_path / "small.json").write_text(json.dumps({**CONFIG, "vocab_size": 35}))
+    with pytest.raises(UserError, match="has vocab_size 35, but the tokenizer has 36"):
+        run(flags(albert_config_file=tmp_path / "small.json"))
+
+
+@pytest.mark.parametrize("optimizer", ["adamw", "lamb"])
+def test_flags_reach_the_optimizer(flags, tmp_path, optimizer):
+    run(flags(optimizer=optimizer, poly_power=2.0, output_dir=tmp_path / optimizer))
+    history = json.loads((tmp_path / optimizer / "history.json").read_text())
+    assert history[-1]["step"] == 12
+
+
+def test_options_have_the_official_defaults():
+    fields = {f.name: f.default for f in dataclasses.fields(PretrainingOptions)}
+    official = {
+        "optimizer": "lamb",
+        "learning_rate": 0.00176,
+        "num_train_steps": 125000,
+        "num_warmup_steps": 3125,
+        "train_batch_size": 4096,
+        "eval_batch_size": 64,
+        "max_seq_length": 512,
+        "max_predictions_per_seq": 20,
+        "max_eval_steps": 100,
+        "save_checkpoints_steps": 5000,
+        "keep_checkpoint_max": 5,
+        "iterations_per_loop": 1000,
+        "do_train": True,
+        "do_eval": False,
+    }
+    assert official.items() <= fields.items()
