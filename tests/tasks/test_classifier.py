@@ -79,14 +79,15 @@ def test_early_stopping(flags):
 
 
 def test_several_runs_report_median_and_spread(flags):
-    changes = {"train_step": 5, "save_checkpoints_steps": 5, "num_runs": 3}
+    changes = {"train_step": 5, "save_checkpoints_steps": 5, "num_runs": 2}
     out = flags(do_train=True, do_eval=True, **changes)
     runs = json.loads((out / "runs.json").read_text())
-    assert [run["random_seed"] for run in runs] == [12345, 12346, 12347]
+    assert [run["random_seed"] for run in runs] == [12345, 12346]
     losses = sorted(run["eval_loss"] for run in runs)
-    assert len(set(losses)) == 3
+    assert losses[0] < losses[1]
     results = _results(out)
-    assert [results[f"eval_loss_{k}"] for k in ("min", "median", "max")] == losses
+    assert [results["eval_loss_min"], results["eval_loss_max"]] == losses
+    assert results["eval_loss_median"] == pytest.approx(sum(losses) / 2)
     with pytest.raises(UserError, match="--num_runs needs --do_train and --do_eval"):
         flags(do_train=True, **changes)
 
