@@ -160,17 +160,17 @@ def _cover(words, covered, budget, options, seed):
     keys = tf.random.stateless_uniform(shape, order_seed)
     # Special tokens come last and end a sequence's visits.
     order = tf.argsort(tf.where(longest > 0, keys, 2.0), axis=1)  # [B, W]
-    order_by_step = tf.transpose(order)  # [W, B]
-    drawn_by_step = tf.transpose(_draw_lengths(shape, options, length_seed))  # [W, B]
+    drawn = _draw_lengths(shape, options, length_seed)  # [B, W]
     num_words = tf.reduce_sum(tf.cast(longest > 0, tf.int32), axis=1)  # [B]
 
     def is_unfinished(step, covered, used):
         return tf.reduce_any((used < budget) & (step < num_words))
 
     def visit(step, covered, used):
-        word, drawn = order_by_step[step], drawn_by_step[step]
+        word = order[:, step]  # [B]
         span, tokens = _span_at(words, word, options.ngram)
-        length = tf.minimum(drawn, tf.gather(longest, word, batch_dims=1))  # [B]
+        possible = tf.gather(longest, word, batch_dims=1)  # [B]
+        length = tf.minimum(drawn[:, step], possible)
         fits = tf.range(options.ngram) < length[:, None]  # [B, N]
         fits &= tokens + used[:, None] <= budget[:, None]
         was_covered = tf.gather(covered, span, batch_dims=1)  # [B, N]
