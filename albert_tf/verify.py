@@ -33,12 +33,11 @@ from albert_tf.config import read_json_object
 from albert_tf.errors import UserError
 from albert_tf.models.pretraining import AlbertForPreTraining
 from albert_tf.optimizers import create_optimizer
-from albert_tf.training.pretraining_objective import PretrainingObjective
+from albert_tf.training import official_steps
 
 _FEATURES = ("input_ids", "input_mask", "segment_ids", "masked_lm_positions")
 _LABELS = ("masked_lm_ids", "masked_lm_weights", "sentence_order_labels")
 _LOSSES = ("mlm_loss", "sop_loss", "loss")
-_CLIP_NORM = 1.0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -174,28 +173,10 @@ def _outputs(model, inputs, expected):
     return found
 
 
-def _loss(model, batch):
-    """The pretraining loss and its terms."""
-    objective = PretrainingObjective()
-    denominators = objective.denominators(batch)
-    sums, _ = objective(model, batch, training=False, dropout_seed=None)
-    masked_lm, sentence_order = (
-        sums[term] / (denominators[term] + objective.epsilons.get(term, 0))
-        for term in ("masked_lm", "sentence_order")
-    )
-    return masked_lm + sentence_order, masked_lm, sentence_order
-
-
-def _gradients(model, batch):
-    variables = [v.value for v in model.trainable_variables]
-    with tf.GradientTape() as tape:
-        losses = _loss(model, batch)
-    gradients = tape.gradient(losses[0], variables)
-    return losses, [tf.convert_to_tensor(gradient) for gradient in gradients]
-
-
 def _losses_and_gradients(model, batch):
-    (loss, masked_lm, sentence_order), gradients = _gradients(model, batch)
+    (loss, masked_lm, sentence_order), gradients = official_steps.gradients(
+        model, batch
+    )
     names = model.official_names()
     return {
         "loss": loss,
@@ -219,16 +200,7 @@ def _trained(model, batch, directory):
         optimizer = create_optimizer(recipe.pop("optimizer"), **recipe)
     except (KeyError, TypeError) as error:
         raise UserError(f"{path} is not a training recipe: {error}.") from error
-    optimizer.build(model.trainable_variables)
-    # The official graph advances its counter before it looks up the rate.
-    optimizer.iterations.assign(1)
-    losses = []
-    for _ in range(steps):
-        step_losses, gradients = _gradients(model, batch)
-        gradients, _ = tf.clip_by_global_norm(gradients, _CLIP_NORM)
-        optimizer.apply(gradients, model.trainable_variables)
-        losses.append(step_losses[0])
-    losses.append(_loss(model, batch)[0])
+    losses = official_steps.train(model, optimizer, batch, steps)
     weights = model.official_variables()
     return {
         "train_losses": tf.stack(losses),

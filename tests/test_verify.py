@@ -17,6 +17,7 @@ from albert_tf.models.pretraining import AlbertForPreTraining
     ("name", "arrays"),
     [
         ("official_tf1_lamb", 76),
+        ("official_tf1_adamw", 76),
         ("huggingface_pretraining", 7),
         ("real_weights_kokoro", 13),
     ],
@@ -24,15 +25,6 @@ from albert_tf.models.pretraining import AlbertForPreTraining
 def test_stored_outputs_of_others(name, arrays, shared, capsys):
     verify.main(["", str(shared(f"fixtures/{name}"))])
     assert f"{arrays} of {arrays} arrays agree" in capsys.readouterr().out
-
-
-def test_official_outputs_and_gradients_of_the_other_checkpoint(shared):
-    deviations, _ = verify.verify(shared("fixtures/official_tf1_adamw"))
-    untrained = [
-        d for d in deviations if not d.name.startswith(("after/", "train_losses"))
-    ]
-    assert len(untrained) == 43
-    assert all(deviation.passed for deviation in untrained)
 
 
 def make_directory(model, features, folder, save):
