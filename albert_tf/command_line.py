@@ -162,4 +162,5 @@ def _prepare_logging():
 
 def _is_shown(record):
     # TensorFlow and Keras log through the same logger, at every checkpoint for one.
-    return record.levelno >= logging.WARNING or "site-packages" not in record.pathname
+    ours = "site-packages" not in record.pathname
+    return ours or record.levelno >= standard_logging.WARNING

@@ -2,6 +2,8 @@
 
 import dataclasses
 import json
+import subprocess
+import sys
 
 import pytest
 
@@ -105,3 +107,23 @@ def test_help_shows_the_module_and_every_flag(capsys):
     for field in dataclasses.fields(Options):
         assert f"--[no]{field.name}" in printed or f"--{field.name}" in printed
         assert field.metadata["help"] in printed
+
+
+def test_only_our_own_information_is_logged(project):
+    code = (
+        "import logging\n"
+        "from albert_tf import command_line\n"
+        "from tests.test_command_line import Options\n"
+        "def command(options):\n"
+        "    for path in ('/x/site-packages/y.py', '/x/albert_tf/y.py'):\n"
+        "        for level in (logging.INFO, logging.WARNING):\n"
+        "            record = ('absl', level, path, 1, '%s %s', (level, path), None)\n"
+        "            logging.getLogger('absl').handle(logging.LogRecord(*record))\n"
+        "command_line.run(Options, command, argv=['', '--input_file=a'])\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=project, capture_output=True, text=True
+    )
+    shown = [line.split(maxsplit=1)[1] for line in done.stderr.splitlines()]
+    ours, theirs = "/x/albert_tf/y.py", "/x/site-packages/y.py"
+    assert shown == [f"30 {theirs}", f"20 {ours}", f"30 {ours}"]
