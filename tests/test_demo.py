@@ -1,0 +1,104 @@
+"""make demo: steps are kept, the table says what was measured."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import run_demo
+from albert_tf.errors import UserError
+from benchmarks import demo_steps
+from benchmarks import demo_table
+from data_pipeline import records
+
+
+def test_the_recipe_gives_every_command_its_flags(project, tmp_path):
+    steps = demo_steps.steps(tmp_path, project / "configs" / "demo.json")
+    commands = dict(steps)
+    assert list(commands) == [
+        "sample_corpus",
+        "train_tokenizer",
+        "create_pretraining_data",
+        "pretrain",
+        "fine_tune",
+        "from_scratch",
+        "export",
+        "predict",
+    ]
+    assert "--vocab_size=8000" in commands["train_tokenizer"]
+    assert "--optimizer=lamb" in commands["pretrain"]
+    assert f"--init_checkpoint={tmp_path / 'pretrained'}" in commands["fine_tune"]
+    # The same run but for where it starts and what it writes.
+    differing = set(commands["fine_tune"]) ^ set(commands["from_scratch"])
+    names = {flag.split("=")[0] for flag in differing}
+    assert names == {
+        "--output_dir",
+        "--init_checkpoint",
+        "--from_scratch",
+        "--albert_config_file",
+        "--spm_model_file",
+    }
+
+
+@pytest.mark.parametrize("content", [None, "{", '{"sample_corpus": {}}'])
+def test_a_bad_recipe_is_named(tmp_path, content):
+    path = tmp_path / "recipe.json"
+    if content is not None:
+        path.write_text(content)
+    with pytest.raises(UserError, match=f"The recipe {path}"):
+        demo_steps.steps(tmp_path, path)
+
+
+@pytest.fixture
+def fake_demo(tmp_path, monkeypatch):
+    """Two steps, of which the second fails until the file `ready` is there."""
+    log, ready = tmp_path / "log", tmp_path / "ready"
+    write = f"open({str(log)!r}, 'a').write('%s ')"
+    fail = f"assert __import__('os').path.exists({str(ready)!r})"
+    steps = [
+        ("one", ["-c", write % "one"]),
+        ("two", ["-c", f"{write % 'two'}; {fail}"]),
+    ]
+    monkeypatch.setattr(demo_steps, "steps", lambda output_dir, recipe: steps)
+    monkeypatch.setattr(
+        demo_table, "table", lambda output_dir, names: f"| {log.read_text()}|\n"
+    )
+    return log, ready
+
+
+def test_finished_steps_are_kept_and_the_table_stays(fake_demo, tmp_path, capsys):
+    log, ready = fake_demo
+    options = run_demo.DemoOptions(str(tmp_path / "out"))
+    with pytest.raises(UserError, match="step 'two' ended with status 1"):
+        run_demo.run_demo(options)
+    ready.touch()
+    run_demo.run_demo(options)
+    run_demo.run_demo(options)
+    assert log.read_text() == "one two two "
+    printed = capsys.readouterr().out
+    assert printed.count("| one two two |") == 2
+    states = [
+        json.loads((tmp_path / "out" / "steps" / f"{name}.json").read_text())
+        for name in ("one", "two")
+    ]
+    assert all(state["finished"] and state["seconds"] > 0 for state in states)
+
+
+def test_unigram_entropy_is_that_of_the_text_before_masking(tmp_path):
+    """[CLS] 7 8 [SEP] 7 9 [SEP], of which 8 and the second 7 are masked."""
+    features = {
+        "input_ids": np.array([[2, 7, 4, 3, 4, 9, 3, 0]]),
+        "input_mask": np.array([[1, 1, 1, 1, 1, 1, 1, 0]]),
+        "segment_ids": np.array([[0, 0, 0, 0, 1, 1, 1, 0]]),
+        "masked_lm_positions": np.array([[2, 4, 0]]),
+        "masked_lm_ids": np.array([[8, 7, 0]]),
+        "masked_lm_weights": np.array([[1, 1, 0]], np.float32),
+        "next_sentence_labels": np.array([[0]]),
+    }
+    path = str(tmp_path / "one.tfrecord")
+    with tf.io.TFRecordWriter(path) as writer:
+        writer.write(records.serialize(features)[0])
+    entropy = demo_table.unigram_entropy([path], 8, 3)
+    assert entropy == pytest.approx(0.5 * math.log(2) + 0.5 * math.log(4))
