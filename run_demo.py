@@ -10,6 +10,7 @@ import json
 import os
 import pathlib
 import shlex
+import signal
 import subprocess
 import sys
 import time
@@ -52,9 +53,12 @@ def _run_step(output_dir, title, name, command):
         return
     print(f"\n{title}\n  {shlex.join(command)}", flush=True)
     started = time.monotonic()
+    # The step gets Ctrl-C as well, saves its state and ends; this waits for it.
+    previous = signal.signal(signal.SIGINT, lambda number, frame: None)
     try:
         status = subprocess.call([sys.executable, *command], env=_environment())
     finally:
+        signal.signal(signal.SIGINT, previous)
         done["seconds"] += time.monotonic() - started
         _write(state, json.dumps(done))
     if status:
