@@ -33,98 +33,80 @@ def steps(output_dir, recipe):
 
 
 def _steps(output_dir, recipe):
-    text, data = output_dir / "text", output_dir / "data"
-    vocabulary = {"spm_model_file": output_dir / "vocab" / "docstrings.model"}
-    pretrained = output_dir / "pretrained"
-    classify = {
-        "task_name": "custom",
-        "data_dir": text,
-        "do_train": True,
-        "do_eval": True,
-        **recipe["fine_tune"],
-    }
-    scratch = {
-        "from_scratch": True,
-        "albert_config_file": recipe["pretrain"]["albert_config_file"],
-        **vocabulary,
-    }
     return [
-        (
-            "sample_corpus",
-            _module("data_pipeline.sample_corpus", recipe, output_dir=text),
-        ),
-        (
-            "train_tokenizer",
-            _module(
-                "data_pipeline.train_tokenizer",
-                recipe,
-                input_file=text / "corpus.txt",
-                output_prefix=vocabulary["spm_model_file"].with_suffix(""),
-            ),
-        ),
-        (
-            "create_pretraining_data",
-            _module(
-                "data_pipeline.create_pretraining_data",
-                recipe,
-                input_file=text / "corpus.txt",
-                output_file=data / "train.tfrecord",
-                **vocabulary,
-            ),
-        ),
-        (
-            "pretrain",
-            [
-                "run_pretraining.py",
-                *_flags(
-                    input_file=data / "train*.tfrecord",
-                    eval_file=data / "held_out" / "*.tfrecord",
-                    output_dir=pretrained,
-                    do_eval=True,
-                    **vocabulary,
-                    **recipe["pretrain"],
-                ),
-            ],
-        ),
-        (
-            "fine_tune",
-            [
-                "run_classifier.py",
-                *_flags(
-                    output_dir=output_dir / "classifier",
-                    init_checkpoint=pretrained,
-                    **classify,
-                ),
-            ],
-        ),
-        (
-            "from_scratch",
-            [
-                "run_classifier.py",
-                *_flags(output_dir=output_dir / "scratch", **scratch, **classify),
-            ],
-        ),
-        (
-            "export",
-            [
-                "-m",
-                "albert_tf.serving.export",
-                *_flags(
-                    model_dir=output_dir / "classifier" / "model",
-                    export_dir=output_dir / "served",
-                ),
-            ],
-        ),
-        (
-            "predict",
-            ["benchmarks/predict_strings.py", str(output_dir / "served"), *TEXTS],
-        ),
+        *_data_steps(output_dir, recipe),
+        *_training_steps(output_dir, recipe),
+        *_serving_steps(output_dir),
     ]
 
 
-def _module(name, recipe, **flags):
-    flags |= recipe[name.removeprefix("data_pipeline.")]
-    return ["-m", name, *_flags(**flags)]
+def _vocabulary(output_dir):
+    return output_dir / "vocab" / "docstrings.model"
+
+
+def _data_steps(output_dir, recipe):
+    corpus = output_dir / "text" / "corpus.txt"
+    flags = {
+        "sample_corpus": {"output_dir": corpus.parent},
+        "train_tokenizer": {
+            "input_file": corpus,
+            "output_prefix": _vocabulary(output_dir).with_suffix(""),
+        },
+        "create_pretraining_data": {
+            "input_file": corpus,
+            "output_file": output_dir / "data" / "train.tfrecord",
+            "spm_model_file": _vocabulary(output_dir),
+        },
+    }
+    return [
+        (name, ["-m", f"data_pipeline.{name}", *_flags(**paths, **recipe[name])])
+        for name, paths in flags.items()
+    ]
+
+
+def _training_steps(output_dir, recipe):
+    pretrain = _flags(
+        input_file=output_dir / "data" / "train*.tfrecord",
+        eval_file=output_dir / "data" / "held_out" / "*.tfrecord",
+        output_dir=output_dir / "pretrained",
+        spm_model_file=_vocabulary(output_dir),
+        do_eval=True,
+        **recipe["pretrain"],
+    )
+    classify = _flags(
+        task_name="custom",
+        data_dir=output_dir / "text",
+        do_train=True,
+        do_eval=True,
+        **recipe["fine_tune"],
+    )
+    pretrained = _flags(
+        output_dir=output_dir / "classifier",
+        init_checkpoint=output_dir / "pretrained",
+    )
+    scratch = _flags(
+        output_dir=output_dir / "scratch",
+        from_scratch=True,
+        albert_config_file=recipe["pretrain"]["albert_config_file"],
+        spm_model_file=_vocabulary(output_dir),
+    )
+    return [
+        ("pretrain", ["run_pretraining.py", *pretrain]),
+        ("fine_tune", ["run_classifier.py", *pretrained, *classify]),
+        ("from_scratch", ["run_classifier.py", *scratch, *classify]),
+    ]
+
+
+def _serving_steps(output_dir):
+    export = _flags(
+        model_dir=output_dir / "classifier" / "model",
+        export_dir=output_dir / "served",
+    )
+    served = str(output_dir / "served")
+    return [
+        ("export", ["-m", "albert_tf.serving.export", *export]),
+        ("predict", ["benchmarks/predict_strings.py", served, *TEXTS]),
+    ]
 
 
 def _flags(**values):
