@@ -59,7 +59,7 @@ def installation(tmp_path, monkeypatch):
     def texts(kind, verb, module):
         return [
             f"The {kind} number {i} will {verb} what it is given at once. Use it from "
-            f"the module {module} or as lion.zebra.f{i} in every program, but only once."
+            f"the module {module} or as lion.zebra.f{i} in every program, but once."
             for i in range(40)
         ]
 
