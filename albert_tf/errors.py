@@ -8,3 +8,6 @@ class UserError(ValueError):
     expected and what to do. Command lines print it without a traceback and exit
     with status 1.
     """
+
+    # Keras adds lines on the arguments of `call` to errors that lack this mark.
+    _keras_call_info_injected = True

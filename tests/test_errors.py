@@ -1,0 +1,19 @@
+"""Mistakes of the user keep their one sentence on their way to the user."""
+
+import keras
+import pytest
+
+from albert_tf.errors import UserError
+
+
+class Refusing(keras.layers.Layer):
+    """Accepts nothing."""
+
+    def call(self, inputs):
+        raise UserError("The input is too long.")
+
+
+def test_keras_adds_nothing_to_the_sentence():
+    with pytest.raises(UserError) as error:
+        Refusing()(keras.ops.ones([1, 2]))
+    assert str(error.value) == "The input is too long."
