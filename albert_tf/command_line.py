@@ -22,9 +22,16 @@ from albert_tf.errors import UserError
 _INTERRUPTED = 128 + signal.SIGINT
 
 
-def option(help_text, default=dataclasses.MISSING, choices=None):
-    """A dataclass field that is a command-line flag; required without `default`."""
-    metadata = {"help": help_text, "choices": choices}
+def option(help_text, default=dataclasses.MISSING, choices=None, minimum=None):
+    """A dataclass field that is a command-line flag; required without `default`.
+
+    Args:
+        help_text: what `--help` shows.
+        default: the value without the flag.
+        choices: the strings that are accepted; None for any.
+        minimum: the lowest number that is accepted; None for any.
+    """
+    metadata = {"help": help_text, "choices": choices, "minimum": minimum}
     return dataclasses.field(default=default, metadata=metadata)
 
 
@@ -37,8 +44,8 @@ def run(options_class, command, ignored=(), argv=None):
         ignored: names of official flags that are accepted and have no effect.
         argv: the command line; `sys.argv` by default.
 
-    A `UserError` is printed as one sentence and exits with status 1, an
-    interrupt with status 130.
+    A `UserError`, or a file that cannot be read or written, is printed as one
+    sentence and exits with status 1, an interrupt with status 130.
     """
     argv = sys.argv if argv is None else argv
     _prepare_logging()
@@ -46,19 +53,29 @@ def run(options_class, command, ignored=(), argv=None):
         options = parse(options_class, argv, ignored)
         command(options)
     except UserError as error:
-        sys.stdout.flush()
-        print(f"error: {error}", file=sys.stderr)
-        sys.exit(1)
+        _fail(error)
+    except OSError as error:
+        if error.strerror is None:
+            raise
+        where = f"{error.filename}: " if error.filename else ""
+        _fail(f"{where}{error.strerror}.")
     except KeyboardInterrupt:
         print("\ninterrupted", file=sys.stderr)
         sys.exit(_INTERRUPTED)
+
+
+def _fail(message):
+    sys.stdout.flush()
+    print(f"error: {message}", file=sys.stderr)
+    sys.exit(1)
 
 
 def parse(options_class, argv, ignored=()):
     """Returns `options_class` filled from `argv` (whose first item is skipped).
 
     Raises:
-        UserError: an unknown or missing flag, or a value of the wrong type.
+        UserError: an unknown or missing flag, or a value of the wrong type or out
+            of range.
     """
     flag_values = _define(options_class, ignored)
     if any(argument.lstrip("-") in ("help", "helpfull") for argument in argv[1:]):
@@ -79,7 +96,18 @@ def parse(options_class, argv, ignored=()):
     for field in dataclasses.fields(options_class):
         if field.default is dataclasses.MISSING and values[field.name] is None:
             raise UserError(f"Flag --{field.name} is required; see --help.")
+        _check_range(field, values[field.name])
     return options_class(**values)
+
+
+def _check_range(field, value):
+    choices, minimum = field.metadata["choices"], field.metadata["minimum"]
+    if value is None:
+        return
+    if choices and value not in choices:
+        raise UserError(f"--{field.name}={value}: expected one of {list(choices)}.")
+    if minimum is not None and not value >= minimum:
+        raise UserError(f"--{field.name}={value}: expected at least {minimum}.")
 
 
 def _define(options_class, ignored):

@@ -27,10 +27,12 @@ class DescribeOptions:
     """The flags of `python -m albert_tf.describe`."""
 
     albert_config_file: str = option("The configuration.")
-    batch_size: int = option("Sequences that one device computes at once.", 8)
-    max_seq_length: int = option("Tokens in a sequence.", 512)
+    batch_size: int = option(
+        "Sequences that one device computes at once.", 8, minimum=1
+    )
+    max_seq_length: int = option("Tokens in a sequence.", 512, minimum=1)
     max_predictions_per_seq: int | None = option(
-        "Masked positions in a sequence; 15% of the length by default.", None
+        "Masked positions in a sequence; 15% of the length by default.", None, minimum=0
     )
 
 
@@ -38,12 +40,10 @@ def describe(options):
     """Prints the tables.
 
     Raises:
-        UserError: a size is not positive, or the length exceeds the positions.
+        UserError: the length exceeds the positions of the configuration.
     """
     config = AlbertConfig.from_json_file(options.albert_config_file)
     length = options.max_seq_length
-    if options.batch_size < 1 or length < 1:
-        raise UserError("--batch_size and --max_seq_length must be at least 1.")
     if length > config.max_position_embeddings:
         raise UserError(
             f"--max_seq_length={length} exceeds max_position_embeddings "

@@ -45,10 +45,16 @@ class SampleCorpusOptions:
     """What to write and how much of it."""
 
     output_dir: str = option("Folder for corpus.txt and the labelled tables.")
-    num_labels: int = option("Packages (the largest ones) to tell apart.", 8)
-    max_texts_per_label: int = option("Labelled texts of one package at most.", 700)
-    max_corpus_mb: float = option("Size of corpus.txt at most, in megabytes.", 15.0)
-    workers: int = option("Processes that parse source files; 0: one a core.", 0)
+    num_labels: int = option("Packages (the largest ones) to tell apart.", 8, minimum=2)
+    max_texts_per_label: int = option(
+        "Labelled texts of one package at most.", 700, minimum=1
+    )
+    max_corpus_mb: float = option(
+        "Size of corpus.txt at most, in megabytes.", 15.0, minimum=0
+    )
+    workers: int = option(
+        "Processes that parse source files; 0: one a core.", 0, minimum=0
+    )
 
 
 def write_sample_corpus(options):

@@ -17,8 +17,8 @@ class Options:
     """Options of a command."""
 
     input_file: str = option("What to read.")
-    steps: int = option("How many.", 10)
-    rate: float | None = option("How fast.", None)
+    steps: int = option("How many.", 10, minimum=1)
+    rate: float | None = option("How fast.", None, minimum=0)
     verbose: bool = option("How loud.", False)
     optimizer: str = option("Which.", "lamb", ("adamw", "lamb"))
 
@@ -46,6 +46,8 @@ def test_the_config_file_lies_under_the_flags(tmp_path):
         ('{"stesp": 3}', "sets the unknown flag 'stesp'"),
         ('{"steps": "3"}', "sets 'steps' to '3', expected a value of type int"),
         ('{"steps": true}', "sets 'steps' to True, expected a value of type int"),
+        ('{"steps": 0}', "--steps=0: expected at least 1"),
+        ('{"optimizer": "lamp"}', "--optimizer=lamp: expected one of"),
         ("[3]", "must hold one JSON object"),
         ("{", "is not valid JSON"),
     ],
@@ -63,6 +65,8 @@ def test_bad_config_files_are_named(tmp_path, content, message):
         ([], "Flag --input_file is required"),
         (["--input_file=a", "--stesp=3"], "Unknown command line flag 'stesp'"),
         (["--input_file=a", "--steps=x"], "flag --steps=x"),
+        (["--input_file=a", "--steps=0"], "--steps=0: expected at least 1"),
+        (["--input_file=a", "--rate=nan"], "--rate=nan: expected at least 0"),
         (["--input_file=a", "--optimizer=lamp"], "should be one of <adamw|lamb>"),
         (["--input_file=a", "b"], "Unexpected argument 'b'"),
         (["--config=/nowhere.json"], "/nowhere.json cannot be read: No such file"),
@@ -85,6 +89,8 @@ def test_ignored_official_flags_are_accepted():
     "error,status,printed",
     [
         (UserError("The file x is empty."), 1, "error: The file x is empty.\n"),
+        (FileExistsError(17, "File exists", "out"), 1, "error: out: File exists.\n"),
+        (OSError(28, "No space left"), 1, "error: No space left.\n"),
         (KeyboardInterrupt(), 130, "\ninterrupted\n"),
     ],
 )

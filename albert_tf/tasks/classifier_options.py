@@ -58,7 +58,7 @@ class ClassifierOptions:
     cached_dir: str | None = option(
         "Folder of tokenized tables; by default cache/ in output_dir.", None
     )
-    max_seq_length: int = option("Tokens of an input at most.", 512)
+    max_seq_length: int = option("Tokens of an input at most.", 512, minimum=5)
     pad_to_max_length: bool = option(
         "Pad every batch to max_seq_length, as TPUs need it.", False
     )
@@ -74,37 +74,44 @@ class ClassifierOptions:
     vocab_file: str | None = option("WordPiece vocabulary, likewise.", None)
     do_lower_case: bool = option("Lower the case of letters.", True)
     albert_dropout_prob: float | None = option(
-        "Dropout inside the encoder; by default that of its config.", None
+        "Dropout inside the encoder; by default that of its config.", None, minimum=0
     )
     # Training.
     freeze_encoder: bool = option(
         "Train the head only; models that share their encoder so can be served as one.",
         False,
     )
-    train_batch_size: int = option("Rows of a training batch.", 32)
-    eval_batch_size: int = option("Rows of an evaluation batch.", 8)
-    predict_batch_size: int = option("Rows of a prediction batch.", 8)
-    learning_rate: float = option("Peak learning rate.", 5e-5)
-    train_step: int = option("Training steps.", 1000)
-    num_train_epochs: float | None = option("Epochs, in place of train_step.", None)
-    warmup_step: int = option("Steps of linear warm-up.", 0)
+    train_batch_size: int = option("Rows of a training batch.", 32, minimum=1)
+    eval_batch_size: int = option("Rows of an evaluation batch.", 8, minimum=1)
+    predict_batch_size: int = option("Rows of a prediction batch.", 8, minimum=1)
+    learning_rate: float = option("Peak learning rate.", 5e-5, minimum=0)
+    train_step: int = option("Training steps.", 1000, minimum=1)
+    num_train_epochs: float | None = option(
+        "Epochs, in place of train_step.", None, minimum=0
+    )
+    warmup_step: int = option("Steps of linear warm-up.", 0, minimum=0)
     optimizer: str = option("Optimizer.", "adamw", ("adamw", "lamb"))
     save_checkpoints_steps: int = option(
-        "Steps between checkpoints; the dev set is scored at each.", 1000
+        "Steps between checkpoints; the dev set is scored at each.", 1000, minimum=1
     )
-    iterations_per_loop: int = option("Steps between two looks at the run.", 50)
-    keep_checkpoint_max: int = option("Checkpoints to keep.", 5)
+    iterations_per_loop: int = option(
+        "Steps between two looks at the run.", 50, minimum=1
+    )
+    keep_checkpoint_max: int = option("Checkpoints to keep.", 5, minimum=1)
     early_stopping_patience: int = option(
-        "Stop when so many evaluations in a row brought nothing better; 0: never.", 0
+        "Stop when so many evaluations in a row brought nothing better; 0: never.",
+        0,
+        minimum=0,
     )
     num_runs: int = option(
         "Runs with different seeds, each in a folder of its own; the median and the "
         "spread of their results are reported.",
         1,
+        minimum=1,
     )
     random_seed: int = option("Seed of the new head, the order and dropout.", 12345)
     gradient_accumulation_steps: int = option(
-        "Parts that a batch is computed in, one after the other.", 1
+        "Parts that a batch is computed in, one after the other.", 1, minimum=1
     )
     distribution_strategy: str = option("Devices to train on.", "auto", STRATEGIES)
     use_xla: bool = option("Compile the training step with XLA.", True)

@@ -48,6 +48,7 @@ def pretrain(options):
     eval_dataset = _eval_dataset(options, tokenizer)
     if options.do_train:
         dataset = _dataset(options, options.input_file, tokenizer, training=True)
+        os.makedirs(options.output_dir, exist_ok=True)
         trainer.train(dataset, eval_dataset)
         info = {"step": trainer.step, "evaluations": trainer.history}
         model.save_pretrained(options.output_dir, tokenizer, info)

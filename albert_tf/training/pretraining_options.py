@@ -34,26 +34,38 @@ class PretrainingOptions:
         "Model directory, official archive or Hugging Face directory to start from.",
         None,
     )
-    max_seq_length: int = option("Tokens a sequence; as the data.", 512)
-    max_predictions_per_seq: int = option("Predictions a sequence; as the data.", 20)
+    max_seq_length: int = option("Tokens a sequence; as the data.", 512, minimum=1)
+    max_predictions_per_seq: int = option(
+        "Predictions a sequence; as the data.", 20, minimum=1
+    )
     do_train: bool = option("Train, or continue to train.", True)
     do_eval: bool = option("Evaluate on --eval_file at the end.", False)
-    train_batch_size: int = option("Sequences a step, over all devices.", 4096)
-    eval_batch_size: int = option("Sequences of an evaluation batch.", 64)
-    max_eval_steps: int = option("Batches of an evaluation at most.", 100)
+    train_batch_size: int = option(
+        "Sequences a step, over all devices.", 4096, minimum=1
+    )
+    eval_batch_size: int = option("Sequences of an evaluation batch.", 64, minimum=1)
+    max_eval_steps: int = option("Batches of an evaluation at most.", 100, minimum=1)
     eval_steps: int = option(
-        "Steps between two evaluations on --eval_file while training; 0 for none.", 0
+        "Steps between two evaluations on --eval_file while training; 0 for none.",
+        0,
+        minimum=0,
     )
     optimizer: str = option("Optimizer.", "lamb", ("adamw", "lamb"))
-    learning_rate: float = option("Learning rate that the warm-up leads to.", 0.00176)
-    poly_power: float = option("Exponent of the learning rate's decay.", 1.0)
-    num_train_steps: int = option("Training steps.", 125000)
-    num_warmup_steps: int = option("Steps of linear warm-up.", 3125)
-    save_checkpoints_steps: int = option("Steps between two checkpoints.", 5000)
-    keep_checkpoint_max: int = option("Checkpoints to keep.", 5)
-    iterations_per_loop: int = option("Steps between two looks at the run.", 1000)
+    learning_rate: float = option(
+        "Learning rate that the warm-up leads to.", 0.00176, minimum=0
+    )
+    poly_power: float = option("Exponent of the learning rate's decay.", 1.0, minimum=0)
+    num_train_steps: int = option("Training steps.", 125000, minimum=1)
+    num_warmup_steps: int = option("Steps of linear warm-up.", 3125, minimum=0)
+    save_checkpoints_steps: int = option(
+        "Steps between two checkpoints.", 5000, minimum=1
+    )
+    keep_checkpoint_max: int = option("Checkpoints to keep.", 5, minimum=1)
+    iterations_per_loop: int = option(
+        "Steps between two looks at the run.", 1000, minimum=1
+    )
     gradient_accumulation_steps: int = option(
-        "Parts that a batch is computed in, one after the other.", 1
+        "Parts that a batch is computed in, one after the other.", 1, minimum=1
     )
     random_seed: int = option("Seed of weights, order and dropout.", 12345)
     distribution_strategy: str = option("Devices to train on.", "auto", STRATEGIES)
