@@ -103,8 +103,8 @@ def verify(directory):
 def _read_arrays(directory, name):
     path = os.path.join(directory, name)
     try:
-        with np.load(path) as arrays:
-            return dict(arrays)
+        with open(path, "rb") as file:
+            return dict(np.lib.npyio.NpzFile(file))
     except OSError as error:
         raise UserError(f"{path} cannot be read: {error.strerror}.") from error
     except (ValueError, zipfile.BadZipFile) as error:
@@ -131,12 +131,18 @@ def _check_inputs(directory, inputs, config):
     path = os.path.join(directory, "inputs.npz")
     if "input_ids" not in inputs:
         raise UserError(f"{path} lacks input_ids.")
-    tokens = inputs["input_ids"].shape[1]
+    shape = inputs["input_ids"].shape  # [B, T]
+    for name in _FEATURES:
+        length = slice(1) if name == "masked_lm_positions" else slice(2)
+        if name in inputs and (
+            inputs[name].ndim != 2 or inputs[name].shape[length] != shape[length]
+        ):
+            raise UserError(f"{path}: {name} has the wrong shape {inputs[name].shape}.")
     limits = {
         "input_ids": config.vocab_size,
         "masked_lm_ids": config.vocab_size,
         "segment_ids": config.type_vocab_size,
-        "masked_lm_positions": tokens,
+        "masked_lm_positions": shape[1],
         "sentence_order_labels": 2,
     }
     for name, limit in limits.items():
@@ -256,8 +262,10 @@ def run_verify(options):
 def main(argv=None):
     """The command line."""
     argv = sys.argv if argv is None else argv
-    arguments = [a if a.startswith("-") else f"--directory={a}" for a in argv[1:]]
-    run(VerifyOptions, run_verify, argv=[argv[0], *arguments])
+    name, *arguments = argv
+    if arguments and not arguments[0].startswith("-"):
+        arguments[0] = f"--directory={arguments[0]}"
+    run(VerifyOptions, run_verify, argv=[name, *arguments])
 
 
 if __name__ == "__main__":

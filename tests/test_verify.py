@@ -147,6 +147,23 @@ def test_ids_out_of_range(made, name, value, message):
         verify.verify(folder)
 
 
+@pytest.mark.parametrize("name", ["input_ids", "segment_ids", "masked_lm_positions"])
+def test_arrays_of_a_wrong_shape(made, name):
+    folder, _ = made
+    inputs = dict(np.load(folder / "inputs.npz"))
+    inputs[name] = inputs[name][0]
+    np.savez(folder / "inputs.npz", **inputs)
+    with pytest.raises(UserError, match=f"{name} has the wrong shape"):
+        verify.verify(folder)
+
+
+def test_one_directory_at_a_time(capsys):
+    with pytest.raises(SystemExit) as exit_info:
+        verify.main(["", "a", "b"])
+    assert exit_info.value.code == 1
+    assert capsys.readouterr().err.startswith("error: Unexpected argument 'b'")
+
+
 def test_missing_files_and_arrays(made):
     folder, expected = made
     inputs = dict(np.load(folder / "inputs.npz"))
@@ -158,6 +175,10 @@ def test_missing_files_and_arrays(made):
     with pytest.raises(UserError, match="holds no array that is known"):
         verify.verify(folder)
     (folder / "expected.npz").write_bytes(b"no")
+    with pytest.raises(UserError, match="is not an npz file"):
+        verify.verify(folder)
+    with open(folder / "expected.npz", "wb") as file:
+        np.save(file, np.zeros(2))
     with pytest.raises(UserError, match="is not an npz file"):
         verify.verify(folder)
     (folder / "expected.npz").unlink()
