@@ -34,6 +34,7 @@ setuptools.setup(
             "safetensors",
             "scikit-learn",
             "scipy",
+            "tensorflow-serving-api>=2.20",
         ],
         "convert": ["safetensors"],
         "beam": ["apache-beam>=2.60"],
