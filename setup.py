@@ -30,7 +30,7 @@ setuptools.setup(
         "test": [
             "hypothesis",
             "pytest>=8",
-            "ruff>=0.9",
+            "ruff>=0.17,<0.18",
             "safetensors",
             "scikit-learn",
             "scipy",
