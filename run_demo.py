@@ -18,6 +18,8 @@ import time
 from albert_tf import command_line
 from albert_tf.command_line import option
 from albert_tf.errors import UserError
+from albert_tf.files import write_atomically
+from albert_tf.files import write_json
 from benchmarks import demo_steps
 from benchmarks import demo_table
 
@@ -39,7 +41,9 @@ def run_demo(options):
         _run_step(output_dir, f"[{number}/{len(steps)}] {name}", name, command)
     table = output_dir / "table.md"
     if not table.exists():
-        _write(table, demo_table.table(output_dir, [name for name, _ in steps]))
+        write_atomically(
+            table, demo_table.table(output_dir, [name for name, _ in steps])
+        )
     print(f"\n{table.read_text(encoding='utf-8')}")
 
 
@@ -60,24 +64,18 @@ def _run_step(output_dir, title, name, command):
     finally:
         signal.signal(signal.SIGINT, previous)
         done["seconds"] += time.monotonic() - started
-        _write(state, json.dumps(done))
+        write_json(state, done)
     if status:
         raise UserError(
             f"The step {name!r} ended with status {status}; what it has done is kept: "
             "run this again to go on."
         )
-    _write(state, json.dumps({**done, "finished": True}))
+    write_json(state, {**done, "finished": True})
 
 
 def _environment():
     # Without it, progress is held back where standard output is a file.
     return {**os.environ, "PYTHONUNBUFFERED": "1"}
-
-
-def _write(path, text):
-    temporary = path.with_name(path.name + ".tmp")
-    temporary.write_text(text, encoding="utf-8")
-    temporary.replace(path)
 
 
 if __name__ == "__main__":

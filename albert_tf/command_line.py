@@ -8,7 +8,6 @@ their own, so several commands can be imported into one process.
 """
 
 import dataclasses
-import json
 import logging as standard_logging
 import signal
 import sys
@@ -18,6 +17,7 @@ from absl import flags
 from absl import logging
 
 from albert_tf.errors import UserError
+from albert_tf.files import read_json_object
 
 _INTERRUPTED = 128 + signal.SIGINT
 
@@ -151,15 +151,7 @@ def _config_file_values(options_class, path):
     """Reads `--config`: a JSON object of flag names; `"//"` keys are comments."""
     if path is None:
         return {}
-    try:
-        with open(path, encoding="utf-8") as file:
-            values = json.load(file)
-    except OSError as error:
-        raise UserError(f"--config={path} cannot be read: {error.strerror}.") from error
-    except ValueError as error:
-        raise UserError(f"--config={path} is not valid JSON: {error}.") from error
-    if not isinstance(values, dict):
-        raise UserError(f"--config={path} must hold one JSON object of flag values.")
+    values = read_json_object(path)
     values = {k: v for k, v in values.items() if not k.startswith("//")}
     kinds = {field.name: kind for field, kind in _typed_fields(options_class)}
     for name, value in values.items():

@@ -1,10 +1,11 @@
 """The architecture of one ALBERT encoder, and the table of released sizes."""
 
 import dataclasses
-import json
 import os
 
 from albert_tf.errors import UserError
+from albert_tf.files import read_json_object
+from albert_tf.files import write_json
 
 ACTIVATIONS = ("gelu", "relu", "linear", "tanh", "gelu_erf")
 PARAMETER_SHARING = ("all", "attention", "ffn", "none")
@@ -168,33 +169,6 @@ class AlbertConfig:
         if not values["always_map_embeddings"]:
             del values["always_map_embeddings"]
         write_json(path, values)
-
-
-def read_json_object(path):
-    """Reads a JSON object.
-
-    Raises:
-        UserError: the file is missing, unreadable or holds something else.
-    """
-    try:
-        with open(path, encoding="utf-8") as file:
-            values = json.load(file)
-    except OSError as error:
-        raise UserError(f"{path} cannot be read: {error.strerror}.") from error
-    except ValueError as error:
-        raise UserError(f"{path} is not valid JSON: {error}.") from error
-    if not isinstance(values, dict):
-        raise UserError(f"{path} must hold one JSON object.")
-    return values
-
-
-def write_json(path, values):
-    """Writes JSON under a temporary name, then renames it."""
-    temporary = f"{path}.tmp"
-    with open(temporary, "w", encoding="utf-8") as file:
-        json.dump(values, file, indent=2, ensure_ascii=False)
-        file.write("\n")
-    os.replace(temporary, path)
 
 
 def _check_choice(name, value, choices):

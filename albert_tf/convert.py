@@ -21,6 +21,7 @@ from albert_tf.checkpoints.tf1 import BEST_CHECKPOINT
 from albert_tf.checkpoints.tf1 import save_tf1_checkpoint
 from albert_tf.command_line import option
 from albert_tf.command_line import run
+from albert_tf.files import write_atomically
 
 _AUTO = "auto"
 _MODEL_CLASSES = (
@@ -108,9 +109,7 @@ def _write_tokenizer(tokenizer, options):
     if tokenizer.kind == "sentencepiece":
         name = _SENTENCEPIECE_NAMES[options.to_format]
     path = os.path.join(options.to, name)
-    with open(f"{path}.tmp", "wb") as file:
-        file.write(tokenizer.file_bytes)
-    os.replace(f"{path}.tmp", path)
+    write_atomically(path, tokenizer.file_bytes)
 
 
 def main(argv=None):

@@ -1,18 +1,54 @@
-"""Writing files so that no reader ever sees half of one."""
+"""Reading JSON, and writing files so that no reader ever sees half of one."""
 
+import json
 import os
+
+from albert_tf.errors import UserError
 
 
 def write_atomically(path, data):
-    """Writes bytes to a temporary name beside `path`, then renames it.
+    """Writes to a temporary name beside `path`, then renames it.
 
     Folders that are missing are made.
+
+    Args:
+        path: the file.
+        data: bytes, or a str that is written as UTF-8.
 
     Raises:
         OSError: the file cannot be written; `path` is as it was.
     """
+    data = data.encode() if isinstance(data, str) else data
     temporary = f"{path}.tmp"
     os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
-    with open(temporary, "wb") as file:
-        file.write(data)
-    os.replace(temporary, path)
+    try:
+        with open(temporary, "wb") as file:
+            file.write(data)
+        os.replace(temporary, path)
+    finally:
+        if os.path.exists(temporary):
+            os.remove(temporary)
+
+
+def write_json(path, values):
+    """Writes JSON as `write_atomically` does."""
+    text = json.dumps(values, indent=2, ensure_ascii=False)
+    write_atomically(path, f"{text}\n")
+
+
+def read_json_object(path):
+    """Reads a JSON object.
+
+    Raises:
+        UserError: the file is missing, unreadable or holds something else.
+    """
+    try:
+        with open(path, encoding="utf-8") as file:
+            values = json.load(file)
+    except OSError as error:
+        raise UserError(f"{path} cannot be read: {error.strerror}.") from error
+    except ValueError as error:
+        raise UserError(f"{path} is not valid JSON: {error}.") from error
+    if not isinstance(values, dict):
+        raise UserError(f"{path} must hold one JSON object.")
+    return values

@@ -29,8 +29,8 @@ from albert_tf.checkpoints.loading import build_model
 from albert_tf.checkpoints.loading import read_checkpoint
 from albert_tf.command_line import option
 from albert_tf.command_line import run
-from albert_tf.config import read_json_object
 from albert_tf.errors import UserError
+from albert_tf.files import read_json_object
 from albert_tf.models.pretraining import AlbertForPreTraining
 from albert_tf.optimizers import create_optimizer
 from albert_tf.training import official_steps

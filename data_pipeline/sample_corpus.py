@@ -17,7 +17,6 @@ import collections
 import concurrent.futures
 import dataclasses
 import hashlib
-import json
 import os
 import pathlib
 import re
@@ -28,6 +27,8 @@ from absl import logging
 from albert_tf import command_line
 from albert_tf.command_line import option
 from albert_tf.errors import UserError
+from albert_tf.files import write_atomically
+from albert_tf.files import write_json
 from albert_tf.progress import Progress
 from data_pipeline import docstrings
 
@@ -71,17 +72,17 @@ def write_sample_corpus(options):
     output_dir.mkdir(parents=True, exist_ok=True)
     for split, rows in tables.items():
         lines = ["label\tsentence", *(f"{label}\t{text}" for label, text in rows)]
-        _write(output_dir / f"{split}.tsv", "\n".join(lines) + "\n")
+        write_atomically(output_dir / f"{split}.tsv", "\n".join(lines) + "\n")
     kept = [d for d in documents if d not in held_back]
     text, count = _corpus_text(kept, options.max_corpus_mb)
-    _write(output_dir / "corpus.txt", text)
+    write_atomically(output_dir / "corpus.txt", text)
     facts = {
         "documents": count,
         "corpus_bytes": len(text.encode()),
         "labels": labels,
         **{f"{split}_rows": len(rows) for split, rows in tables.items()},
     }
-    _write(output_dir / "corpus_info.json", json.dumps(facts, indent=2) + "\n")
+    write_json(output_dir / "corpus_info.json", facts)
     logging.info("Sample corpus in %s: %s", output_dir, facts)
 
 
@@ -203,12 +204,6 @@ def _corpus_text(documents, max_megabytes):
             break
         blocks.append(block)
     return "\n".join(blocks), len(blocks)
-
-
-def _write(path, text):
-    temporary = path.with_name(path.name + ".tmp")
-    temporary.write_text(text, encoding="utf-8")
-    temporary.replace(path)
 
 
 def main(argv=None):

@@ -2,7 +2,9 @@
 
 import pytest
 
+from albert_tf.files import read_json_object
 from albert_tf.files import write_atomically
+from albert_tf.files import write_json
 
 
 def test_missing_folders_are_made_and_old_contents_replaced(tmp_path):
@@ -17,5 +19,14 @@ def test_failure_keeps_the_old_file(tmp_path):
     path = tmp_path / "b.bin"
     write_atomically(path, b"old")
     with pytest.raises(TypeError):
-        write_atomically(path, "text")
+        write_atomically(path, 3)
     assert path.read_bytes() == b"old"
+    assert [p.name for p in tmp_path.iterdir()] == ["b.bin"]
+
+
+def test_text_and_json_are_written_as_utf8(tmp_path):
+    write_atomically(tmp_path / "a.txt", "ÿ\n")
+    assert (tmp_path / "a.txt").read_bytes() == "ÿ\n".encode()
+    write_json(tmp_path / "a.json", {"ÿ": [1]})
+    assert "ÿ" in (tmp_path / "a.json").read_text(encoding="utf-8")
+    assert read_json_object(tmp_path / "a.json") == {"ÿ": [1]}

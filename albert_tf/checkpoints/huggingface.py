@@ -10,9 +10,10 @@ from albert_tf.checkpoints.huggingface_names import official_name
 from albert_tf.checkpoints.report import assign_tensors
 from albert_tf.checkpoints.unshare import unshare
 from albert_tf.config import AlbertConfig
-from albert_tf.config import read_json_object
-from albert_tf.config import write_json
 from albert_tf.errors import UserError
+from albert_tf.files import read_json_object
+from albert_tf.files import write_atomically
+from albert_tf.files import write_json
 
 CONFIG_FILE = "config.json"
 WEIGHTS_FILE = "model.safetensors"
@@ -171,9 +172,8 @@ def save_huggingface(model, directory):
         name = name.removeprefix(_ENCODER) if bare else name
         tensors[name] = np.ascontiguousarray(array)
     weights = os.path.join(directory, WEIGHTS_FILE)
-    with open(f"{weights}.tmp", "wb") as file:
-        file.write(safetensors.numpy.save(tensors, metadata={"format": "pt"}))
-    os.replace(f"{weights}.tmp", weights)
+    data = safetensors.numpy.save(tensors, metadata={"format": "pt"})
+    write_atomically(weights, data)
     write_json(os.path.join(directory, CONFIG_FILE), _their_config(model, config))
 
 

@@ -14,9 +14,9 @@ import keras
 import albert_tf
 from albert_tf.checkpoints.report import LoadReport
 from albert_tf.config import AlbertConfig
-from albert_tf.config import read_json_object
-from albert_tf.config import write_json
 from albert_tf.errors import UserError
+from albert_tf.files import read_json_object
+from albert_tf.files import write_json
 
 CONFIG_FILE = "albert_config.json"
 HEAD_FILE = "head.json"

@@ -18,8 +18,8 @@ from absl import logging
 from albert_tf import command_line
 from albert_tf.checkpoints.model_directory import TRAINING_INFO_FILE
 from albert_tf.command_line import option
-from albert_tf.config import read_json_object
 from albert_tf.errors import UserError
+from albert_tf.files import read_json_object
 from albert_tf.serving.description import describe_signatures
 from albert_tf.serving.description import model_card
 from albert_tf.serving.heads import HEADS

@@ -10,8 +10,8 @@ from albert_tf.checkpoints.loading import build_model
 from albert_tf.checkpoints.loading import read_checkpoint
 from albert_tf.checkpoints.model_directory import TRAINING_INFO_FILE
 from albert_tf.config import AlbertConfig
-from albert_tf.config import read_json_object
 from albert_tf.errors import UserError
+from albert_tf.files import read_json_object
 from albert_tf.models.sequence_classification import AlbertForSequenceClassification
 from albert_tf.tasks.custom import custom_source
 from albert_tf.tasks.glue import glue_source

@@ -6,9 +6,9 @@ import pathlib
 
 from absl import logging
 
-from albert_tf.config import read_json_object
-from albert_tf.config import write_json
 from albert_tf.errors import UserError
+from albert_tf.files import read_json_object
+from albert_tf.files import write_json
 from albert_tf.optimizers import create_optimizer
 from albert_tf.tasks.classification_objective import ClassificationObjective
 from albert_tf.tasks.classifier_setup import initial_model
@@ -75,7 +75,6 @@ def train(options, source):
         options.random_seed,
         options.pad_to_max_length,
     )
-    pathlib.Path(options.output_dir).mkdir(parents=True, exist_ok=True)
     write_json(_flags_path(options), flags)
     try:
         trainer.train(dataset, dict(zip(source.dev, dev, strict=True)))

@@ -4,7 +4,7 @@ import math
 import os
 
 from albert_tf.checkpoints.model_directory import TRAINING_INFO_FILE
-from albert_tf.config import read_json_object
+from albert_tf.files import read_json_object
 from albert_tf.tasks.results import score
 
 

@@ -3,10 +3,10 @@
 import pathlib
 
 from albert_tf.errors import UserError
+from albert_tf.files import write_atomically
 from albert_tf.serving.export import build_module
 from albert_tf.serving.predictor import Predictor
 from albert_tf.tasks.classifier_setup import fine_tuned
-from albert_tf.tasks.results import write_text
 from albert_tf.tasks.text_task import LABEL_SEPARATOR
 
 
@@ -29,7 +29,7 @@ def predict_raw_text(options):
         lines.append("\t".join(columns))
     print("\n".join(lines))
     path = pathlib.Path(options.output_dir) / "predictions.tsv"
-    write_text(path, "\n".join(lines) + "\n")
+    write_atomically(path, "\n".join(lines) + "\n")
 
 
 def _read_texts(options, task):

@@ -1,7 +1,6 @@
 """The same fine-tuning with several seeds: medians and spread."""
 
 import dataclasses
-import json
 import pathlib
 import statistics
 
@@ -9,8 +8,8 @@ import keras
 from absl import logging
 
 from albert_tf.errors import UserError
+from albert_tf.files import write_json
 from albert_tf.tasks.classifier import run_classifier
-from albert_tf.tasks.results import write_text
 from albert_tf.training.summaries import write_eval_results
 
 
@@ -43,7 +42,7 @@ def run_repeatedly(options):
         )
         runs.append({"random_seed": one.random_seed, **run_classifier(one)})
         keras.backend.clear_session()
-    write_text(output_dir / "runs.json", json.dumps(runs, indent=1) + "\n")
+    write_json(output_dir / "runs.json", runs)
     values = {"num_runs": options.num_runs}
     for name in runs[0].keys() - {"random_seed"}:
         found = [run[name] for run in runs]

@@ -1,11 +1,9 @@
 """Scores of predictions, and the result files of a fine-tuning run."""
 
-import json
-import os
-import pathlib
-
 import numpy as np
 
+from albert_tf.files import write_atomically
+from albert_tf.files import write_json
 from albert_tf.tasks import metrics
 from albert_tf.tasks.prediction import probabilities
 from albert_tf.tasks.text_task import MULTI_LABEL
@@ -36,7 +34,7 @@ def score(task, labels, logits):
 def write_test_results(path, task, logits):
     """Writes the probabilities (or the value) of each row, tab-separated."""
     rows = ["\t".join(map(str, row)) for row in probabilities(task, logits)]
-    write_text(path, "\n".join(rows) + "\n")
+    write_atomically(path, "\n".join(rows) + "\n")
 
 
 def write_submission(path, task, table, logits):
@@ -44,7 +42,7 @@ def write_submission(path, task, table, logits):
     lines = ["index\tprediction"]
     for row, prediction in zip(table.rows, task.predictions(logits), strict=True):
         lines.append(f"{row}\t{task.label_text(prediction)}")
-    write_text(path, "\n".join(lines) + "\n")
+    write_atomically(path, "\n".join(lines) + "\n")
 
 
 def write_class_scores(path, task, labels, logits):
@@ -58,7 +56,7 @@ def write_class_scores(path, task, labels, logits):
         "confusion": confusion.tolist(),  # rows are labels, columns predictions
         "classes": classes,
     }
-    write_text(path, json.dumps(report, indent=2, ensure_ascii=False) + "\n")
+    write_json(path, report)
 
 
 def write_errors(path, task, table, logits):
@@ -75,16 +73,7 @@ def write_errors(path, task, table, logits):
         values = (table.labels[i], predictions[i])
         fields = [str(table.rows[i]), *map(task.label_text, values), *texts]
         lines.append("\t".join(" ".join(field.split()) for field in fields))
-    write_text(path, "\n".join(lines) + "\n")
-
-
-def write_text(path, text):
-    """Writes a file whole: under another name first, then renamed."""
-    path = pathlib.Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f"{path.name}.tmp{os.getpid()}")
-    temporary.write_text(text, encoding="utf-8")
-    temporary.rename(path)
+    write_atomically(path, "\n".join(lines) + "\n")
 
 
 def _loss(task, labels, logits):

@@ -5,6 +5,9 @@ import os
 
 import tensorflow as tf
 
+from albert_tf.files import write_atomically
+from albert_tf.files import write_json
+
 # What `tf.summary.scalar` writes; that function needs TensorBoard to be installed
 # where the run is, which only the one who looks at it needs.
 _SCALAR = tf.compat.v1.SummaryMetadata(
@@ -49,16 +52,10 @@ class RunHistory:
         """Adds an evaluation; `seconds` is the training time so far."""
         self.evaluations.append({"step": step, "train_seconds": seconds, **values})
         self.write_scalars("eval", step, values)
-        temporary = self._path + ".tmp"
-        with open(temporary, "w", encoding="utf-8") as file:
-            json.dump(self.evaluations, file, indent=1)
-        os.replace(temporary, self._path)
+        write_json(self._path, self.evaluations)
 
 
 def write_eval_results(path, values):
     """Writes `key = value` lines, sorted, as the official `eval_results.txt`."""
     lines = [f"{name} = {value}\n" for name, value in sorted(values.items())]
-    temporary = path + ".tmp"
-    with open(temporary, "w", encoding="utf-8") as file:
-        file.writelines(lines)
-    os.replace(temporary, path)
+    write_atomically(path, "".join(lines))
