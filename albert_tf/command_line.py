@@ -9,6 +9,7 @@ their own, so several commands can be imported into one process.
 
 import dataclasses
 import logging as standard_logging
+import re
 import signal
 import sys
 import typing
@@ -20,6 +21,7 @@ from albert_tf.errors import UserError
 from albert_tf.files import read_json_object
 
 _INTERRUPTED = 128 + signal.SIGINT
+_OTHER_LIBRARY = re.compile(r"/(site|dist)-packages/(?!albert_tf/|data_pipeline/)")
 
 
 def option(help_text, default=dataclasses.MISSING, choices=None, minimum=None):
@@ -182,5 +184,5 @@ def _prepare_logging():
 
 def _is_shown(record):
     # TensorFlow and Keras log through the same logger, at every checkpoint for one.
-    ours = "site-packages" not in record.pathname
-    return ours or record.levelno >= standard_logging.WARNING
+    theirs = _OTHER_LIBRARY.search(record.pathname)
+    return not theirs or record.levelno >= standard_logging.WARNING

@@ -117,19 +117,23 @@ def test_help_shows_the_module_and_every_flag(capsys):
 
 def test_only_our_own_information_is_logged(project):
     code = (
-        "import logging\n"
+        "import logging, sys\n"
         "from albert_tf import command_line\n"
         "from tests.test_command_line import Options\n"
         "def command(options):\n"
-        "    for path in ('/x/site-packages/y.py', '/x/albert_tf/y.py'):\n"
+        "    for path in sys.argv[1:]:\n"
         "        for level in (logging.INFO, logging.WARNING):\n"
         "            record = ('absl', level, path, 1, '%s %s', (level, path), None)\n"
         "            logging.getLogger('absl').handle(logging.LogRecord(*record))\n"
         "command_line.run(Options, command, argv=['', '--input_file=a'])\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=project, capture_output=True, text=True
+    theirs, *ours = paths = (
+        "/x/site-packages/y.py",
+        "/x/albert_tf/y.py",
+        "/x/site-packages/albert_tf/y.py",
     )
+    command = [sys.executable, "-c", code, *paths]
+    done = subprocess.run(command, cwd=project, capture_output=True, text=True)
     shown = [line.split(maxsplit=1)[1] for line in done.stderr.splitlines()]
-    ours, theirs = "/x/albert_tf/y.py", "/x/site-packages/y.py"
-    assert shown == [f"30 {theirs}", f"20 {ours}", f"30 {ours}"]
+    own = [f"{level} {path}" for path in ours for level in (20, 30)]
+    assert shown == [f"30 {theirs}", *own]
