@@ -176,11 +176,53 @@ def test_a_vocabulary_larger_than_the_model_is_an_error(flags, tmp_path):
         run(flags(albert_config_file=tmp_path / "small.json"))
 
 
-@pytest.mark.parametrize("optimizer", ["adamw", "lamb"])
-def test_flags_reach_the_optimizer(flags, tmp_path, optimizer):
-    run(flags(optimizer=optimizer, poly_power=2.0, output_dir=tmp_path / optimizer))
-    history = json.loads((tmp_path / optimizer / "history.json").read_text())
-    assert history[-1]["step"] == 12
+def test_damaged_data_is_an_error(flags, material, tmp_path):
+    whole = (material / "data" / "train.tfrecord").read_bytes()
+    data = tmp_path / "damaged.tfrecord"
+    for size, found in ((40, "start"), (len(whole) - 10, "end")):
+        data.write_bytes(whole[:size])
+        output = tmp_path / found
+        with pytest.raises(UserError, match="damaged.tfrecord cannot be read"):
+            run(flags(input_file=data, output_dir=output, num_train_steps=1000))
+    assert not (tmp_path / "start").exists()
+
+
+def test_official_data_of_other_lengths_or_ids_is_an_error(flags, material, tmp_path):
+    """Files without a description, as the official script leaves them."""
+    data = tmp_path / "official.tfrecord"
+    data.write_bytes((material / "data" / "train.tfrecord").read_bytes())
+    with pytest.raises(UserError, match="cannot be read as TFRecords of --max_seq"):
+        run(flags(input_file=data, max_predictions_per_seq=4))
+    (tmp_path / "small.json").write_text(json.dumps({**CONFIG, "vocab_size": 20}))
+    lines = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nthe\ncat\n"
+    (tmp_path / "vocab.txt").write_text(lines)
+    other = {"spm_model_file": None, "vocab_file": tmp_path / "vocab.txt"}
+    with pytest.raises(UserError, match="holds the id 3., but .* has vocab_size 20"):
+        run(
+            flags(
+                input_file=data,
+                eval_file=None,
+                albert_config_file=tmp_path / "small.json",
+                **other,
+            )
+        )
+
+
+def test_each_optimizer_flag_changes_the_run(flags, tmp_path):
+    changes = [
+        {},
+        {"optimizer": "adamw"},
+        {"poly_power": 3.0},
+        {"num_warmup_steps": 11},
+        {"learning_rate": 0.03},
+        {"random_seed": 1},
+    ]
+    losses = set()
+    for i, change in enumerate(changes):
+        run(flags(output_dir=tmp_path / f"{i}", num_train_steps=4, **change))
+        history = json.loads((tmp_path / f"{i}" / "history.json").read_text())
+        losses.add(history[-1]["loss"])
+    assert len(losses) == len(changes)
 
 
 def test_options_have_the_official_defaults():

@@ -3,6 +3,7 @@
 import os
 
 import keras
+import tensorflow as tf
 from absl import logging
 
 from albert_tf.config import AlbertConfig
@@ -17,6 +18,8 @@ from albert_tf.training.summaries import write_eval_results
 from albert_tf.training.trainer import Trainer
 from albert_tf.training.trainer import TrainerOptions
 from data_pipeline.input_pipeline import pretraining_dataset
+
+_IDS = ("input_ids", "masked_lm_ids")
 
 
 def pretrain(options):
@@ -42,6 +45,7 @@ def pretrain(options):
             options.num_warmup_steps,
             options.poly_power,
         )
+    _check_data(options, tokenizer, config)
     trainer = Trainer(
         model, PretrainingObjective(), optimizer, strategy, _trainer_options(options)
     )
@@ -49,7 +53,10 @@ def pretrain(options):
     if options.do_train:
         dataset = _dataset(options, options.input_file, tokenizer, training=True)
         os.makedirs(options.output_dir, exist_ok=True)
-        trainer.train(dataset, eval_dataset)
+        try:
+            trainer.train(dataset, eval_dataset)
+        except tf.errors.DataLossError as error:
+            raise _unreadable(options.input_file, error) from error
         info = {"step": trainer.step, "evaluations": trainer.history}
         model.save_pretrained(options.output_dir, tokenizer, info)
         logging.info("Model directory: %s", options.output_dir)
@@ -86,6 +93,37 @@ def _config(options, tokenizer):
             f"{options.albert_config_file}; shorten the sequences."
         )
     return config
+
+
+def _check_data(options, tokenizer, config):
+    """Reads a batch of each data set, before anything is written.
+
+    XLA clips ids that are not in the table instead of failing: a model would train
+    on data of another vocabulary and nobody would see it.
+    """
+    for input_file in filter(None, (options.input_file, options.eval_file)):
+        dataset = _dataset(options, input_file, tokenizer, training=False)
+        try:
+            batch = next(iter(dataset), None)
+        except (tf.errors.DataLossError, tf.errors.InvalidArgumentError) as error:
+            raise _unreadable(input_file, error) from error
+        if batch is None:
+            raise UserError(f"{input_file} holds no sequences; make the data again.")
+        largest = max(int(tf.reduce_max(batch[name])) for name in _IDS)
+        if largest >= config.vocab_size:
+            raise UserError(
+                f"{input_file} holds the id {largest}, but "
+                f"{options.albert_config_file} has vocab_size {config.vocab_size}; "
+                "make the data with the model's vocabulary."
+            )
+
+
+def _unreadable(input_file, error):
+    return UserError(
+        f"{input_file} cannot be read as TFRecords of --max_seq_length and "
+        f"--max_predictions_per_seq ({error.message.splitlines()[0]}); a file is "
+        "damaged, or of other lengths: make it again or pass its own."
+    )
 
 
 def _initial_model(options, config):
