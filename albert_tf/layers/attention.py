@@ -25,8 +25,8 @@ class SelfAttention(ConfiguredLayer):
         config: an `AlbertConfig`.
 
     Call: hidden `[batch, tokens, hidden]`, `key_bias` float32
-    `[batch, 1, 1, tokens]` (see `key_bias`), `seed` int32 `[2]` of the block or
-    None for inference, to `[batch, tokens, hidden]`.
+    `[batch, 1, 1 or tokens, tokens]` (see `key_bias` and `pair_bias`), `seed`
+    int32 `[2]` of the block or None for inference, to `[batch, tokens, hidden]`.
     """
 
     def __init__(self, config, **kwargs):
@@ -87,3 +87,21 @@ def key_bias(input_mask):
     """
     padding = 1.0 - ops.cast(input_mask, "float32")
     return _MASKED_SCORE * padding[:, None, None, :]  # [B, 1, 1, T]
+
+
+def pair_bias(pair_ids):
+    """What to add to the scores where a row holds several pairs.
+
+    Args:
+        pair_ids: int32 `[batch, tokens]`, equal for the tokens of a pair.
+
+    Returns:
+        float32 `[batch, 1, tokens, tokens]`: 0 within a pair, -10000 across two.
+    """
+    others = ops.cast(ops.logical_not(same_pair(pair_ids)), "float32")
+    return _MASKED_SCORE * others[:, None, :, :]  # [B, 1, T, T]
+
+
+def same_pair(pair_ids):
+    """Bool `[batch, tokens, tokens]`: whether two tokens have equal `pair_ids`."""
+    return ops.equal(pair_ids[:, :, None], pair_ids[:, None, :])  # [B, T, T]

@@ -9,7 +9,7 @@ from albert_tf.layers.configured_layer import truncated_normal
 
 @keras.saving.register_keras_serializable(package="albert_tf")
 class ClassificationHead(ConfiguredLayer):
-    """Logits from `[batch, hidden]`, with the weights stored as `[labels, hidden]`.
+    """Logits from `[..., hidden]`, with the weights stored as `[labels, hidden]`.
 
     The official sentence-order head (two labels: 0 in order, 1 swapped) and the
     official classifier have this form.
@@ -19,7 +19,7 @@ class ClassificationHead(ConfiguredLayer):
         num_labels: width of the output.
         initializer_range: standard deviation of the initial weights.
 
-    Call: `[batch, hidden]` to float32 `[batch, labels]`.
+    Call: `[..., hidden]` to float32 `[..., labels]`.
     """
 
     def __init__(self, config, num_labels, initializer_range, **kwargs):
@@ -41,7 +41,7 @@ class ClassificationHead(ConfiguredLayer):
         )
 
     def call(self, pooled):
-        logits = ops.matmul(pooled, ops.transpose(self.output_weights))  # [B, L]
+        logits = ops.matmul(pooled, ops.transpose(self.output_weights))  # [..., L]
         return ops.cast(logits, "float32") + self.output_bias
 
     def get_config(self):

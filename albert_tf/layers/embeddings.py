@@ -3,6 +3,7 @@
 import keras
 from keras import ops
 
+from albert_tf.layers.attention import same_pair
 from albert_tf.layers.configured_layer import ConfiguredLayer
 from albert_tf.layers.configured_layer import truncated_normal
 from albert_tf.layers.dropout import EMBEDDING_SITE
@@ -21,7 +22,8 @@ class Embeddings(ConfiguredLayer):
         config: an `AlbertConfig`.
 
     Call: `input_ids` and `segment_ids` int32 `[batch, tokens]`, `seed` int32 `[2]`
-    or None for inference, to `[batch, tokens, embedding]`.
+    or None for inference, `pair_ids` int32 `[batch, tokens]` where positions start
+    again with each pair or None, to `[batch, tokens, embedding]`.
     """
 
     def __init__(self, config, **kwargs):
@@ -48,7 +50,7 @@ class Embeddings(ConfiguredLayer):
         self.position_embeddings = tables["position_embeddings"]
         self.layer_norm.build((None, None, config.embedding_size))
 
-    def call(self, input_ids, segment_ids, seed=None):
+    def call(self, input_ids, segment_ids, seed=None, pair_ids=None):
         tokens = ops.shape(input_ids)[1]
         words = ops.take(self.word_embeddings, input_ids, axis=0)  # [B, T, E]
         # A product with one-hot rows: the table has two rows, and the gradient
@@ -57,8 +59,21 @@ class Embeddings(ConfiguredLayer):
             segment_ids, self.config.type_vocab_size, dtype=self.compute_dtype
         )
         segments = ops.matmul(segments, self.token_type_embeddings)  # [B, T, E]
-        positions = self.position_embeddings[:tokens]  # [T, E]
+        if pair_ids is None:
+            positions = self.position_embeddings[:tokens]  # [T, E]
+        else:
+            positions = ops.take(
+                self.position_embeddings, positions_in_pair(pair_ids), axis=0
+            )  # [B, T, E]
         embeddings = self.layer_norm(words + segments + positions)
         return dropout(
             embeddings, self.config.hidden_dropout_prob, seed, EMBEDDING_SITE
         )
+
+
+def positions_in_pair(pair_ids):
+    """Int32 `[batch, tokens]`: how far each token is from the first of its pair."""
+    tokens = ops.shape(pair_ids)[1]
+    positions = ops.arange(tokens, dtype="int32")  # [T]
+    first = ops.min(ops.where(same_pair(pair_ids), positions, tokens), axis=-1)
+    return positions - first  # [B, T]

@@ -28,8 +28,9 @@ class TransformerStack(ConfiguredLayer):
             compute the block again there. Neither option changes the numbers.
 
     Call: hidden `[batch, tokens, hidden]`, `key_bias` float32
-    `[batch, 1, 1, tokens]`, `seed` int32 `[2]` or None for inference, to the list
-    of the outputs of all blocks; with `depth_loop`, of the last block of each loop.
+    `[batch, 1, 1 or tokens, tokens]`, `seed` int32 `[2]` or None for inference, to the
+    list of the outputs of all blocks; with `depth_loop`, of the last block of each
+    loop.
 
     Raises:
         UserError: an option was asked for that the Keras backend does not have.

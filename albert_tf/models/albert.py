@@ -6,8 +6,10 @@ from keras import ops
 from albert_tf.checkpoints.official_names import encoder_variables
 from albert_tf.errors import UserError
 from albert_tf.layers.attention import key_bias
+from albert_tf.layers.attention import pair_bias
 from albert_tf.layers.configured_layer import truncated_normal
 from albert_tf.layers.embeddings import Embeddings
+from albert_tf.layers.masked_lm_head import gather_positions
 from albert_tf.layers.transformer_stack import TransformerStack
 from albert_tf.models.pretrained_model import PretrainedModel
 
@@ -22,11 +24,15 @@ class AlbertModel(PretrainedModel):
         rematerialize: trade a second forward pass for memory; same numbers.
 
     Call: a dict of int32 `[batch, tokens]`: `input_ids`, and optionally
-    `input_mask` (ones if absent) and `segment_ids` (zeros if absent).
+    `input_mask` (ones if absent), `segment_ids` (zeros if absent) and, where a row
+    holds several texts, `pair_ids`: equal for the tokens of one text, which then
+    attend to each other only and count their positions from 0. `cls_positions`
+    `[batch, pairs]` says where the tokens to pool are (the first one if absent).
     `dropout_seed`, int32 `[2]`, makes dropout a pure function of it; without it a
     generator owned by the model is advanced. Returns a dict:
         sequence_output: `[batch, tokens, hidden]`
-        pooled_output: `[batch, hidden]`
+        pooled_output: `[batch, hidden]`; `[batch, pairs, hidden]` with
+            `cls_positions`
         embedding_output: `[batch, tokens, embedding]`
         hidden_states: list of `[batch, tokens, hidden]`, one a block (with
             `depth_loop`, one a loop)
@@ -79,18 +85,30 @@ class AlbertModel(PretrainedModel):
         if segment_ids is None:
             segment_ids = ops.zeros_like(input_ids)
         segment_ids = ops.cast(segment_ids, "int32")
-        embedding_output = self.embeddings(input_ids, segment_ids, seed)  # [B, T, E]
+        bias = key_bias(input_mask)  # [B, 1, 1, T]
+        pair_ids = features.get("pair_ids")
+        if pair_ids is not None:
+            bias = bias + pair_bias(pair_ids)  # [B, 1, T, T]
+        # [B, T, E]
+        embedding_output = self.embeddings(input_ids, segment_ids, seed, pair_ids)
         hidden = embedding_output
         if self.embedding_mapping is not None:
             hidden = self.embedding_mapping(hidden)  # [B, T, H]
-        hidden_states = self.transformer(hidden, key_bias(input_mask), seed)
+        hidden_states = self.transformer(hidden, bias, seed)
         sequence_output = hidden_states[-1]  # [B, T, H]
         return {
             "sequence_output": sequence_output,
-            "pooled_output": ops.tanh(self.pooler(sequence_output[:, 0])),  # [B, H]
+            "pooled_output": self._pool(sequence_output, features.get("cls_positions")),
             "embedding_output": embedding_output,
             "hidden_states": hidden_states,
         }
+
+    def _pool(self, sequence_output, cls_positions):
+        if cls_positions is None:
+            first = sequence_output[:, 0]  # [B, H]
+        else:
+            first = gather_positions(sequence_output, cls_positions)  # [B, K, H]
+        return ops.tanh(self.pooler(first))
 
     def official_variables(self):
         return encoder_variables(self)

@@ -22,10 +22,12 @@ class AlbertForPreTraining(PretrainedModel):
     Call: as `AlbertModel`, with `masked_lm_positions` int32 `[batch, predictions]`
     beside the other features. Returns a dict:
         sequence_output: `[batch, tokens, hidden]`
-        pooled_output: `[batch, hidden]`
+        pooled_output: `[batch, hidden]`; `[batch, pairs, hidden]` with
+            `cls_positions`
         masked_lm_logits: float32 `[batch, predictions, vocabulary]`; absent where
             `masked_lm_positions` is
-        sentence_order_logits: float32 `[batch, 2]`; 0 is in order, 1 is swapped
+        sentence_order_logits: float32 `[batch, 2]`, or `[batch, pairs, 2]`; 0 is
+            in order, 1 is swapped
 
     Raises:
         UserError: more tokens than `config.max_position_embeddings`.

@@ -6,13 +6,15 @@ from albert_tf.training.objective import Objective
 from albert_tf.training.objective import example_weights
 
 _FEATURES = ("input_ids", "input_mask", "segment_ids", "masked_lm_positions")
+_PACKED_FEATURES = ("pair_ids", "cls_positions")
 
 
 class PretrainingObjective(Objective):
     """Masked LM plus sentence order, unweighted; paper section 3.1.
 
     Official `run_pretraining.py`: the masked LM loss is a mean over masked tokens
-    (denominator + 1e-5), the sentence-order loss a mean over sequences.
+    (denominator + 1e-5), the sentence-order loss a mean over sequences. In packed
+    rows each pair is a sequence, so the losses are those of the unpacked pairs.
     """
 
     loss_terms = ("masked_lm", "sentence_order")
@@ -20,32 +22,20 @@ class PretrainingObjective(Objective):
     epsilons = {"masked_lm": 1e-5}
 
     def denominators(self, batch):
-        rows = example_weights(batch)  # [B]
-        return {
-            "masked_lm": tf.reduce_sum(batch["masked_lm_weights"] * rows[:, None]),
-            "sentence_order": tf.reduce_sum(rows),
-        }
+        return {term: tf.reduce_sum(w) for term, w in _weights(batch).items()}
 
     def __call__(self, model, batch, training, dropout_seed):
         features = {name: batch[name] for name in _FEATURES}
+        features.update({n: batch[n] for n in _PACKED_FEATURES if n in batch})
         outputs = model(features, training=training, dropout_seed=dropout_seed)
-        rows = example_weights(batch)  # [B]
+        all_labels = {
+            "masked_lm": batch["masked_lm_ids"],  # [B, P]
+            "sentence_order": batch["sentence_order_labels"],  # [B] or [B, K]
+        }
         losses, metrics = {}, {}
-        for term, logits, labels, weights in (
-            (
-                "masked_lm",
-                outputs["masked_lm_logits"],  # [B, P, V]
-                batch["masked_lm_ids"],  # [B, P]
-                batch["masked_lm_weights"] * rows[:, None],  # [B, P]
-            ),
-            (
-                "sentence_order",
-                outputs["sentence_order_logits"],  # [B, 2]
-                batch["sentence_order_labels"],  # [B]
-                rows,
-            ),
-        ):
-            logits = tf.cast(logits, tf.float32)
+        for term, weights in _weights(batch).items():
+            labels = all_labels[term]
+            logits = tf.cast(outputs[f"{term}_logits"], tf.float32)
             cross_entropy = tf.nn.sparse_softmax_cross_entropy_with_logits(
                 labels=labels, logits=logits
             )
@@ -54,3 +44,15 @@ class PretrainingObjective(Objective):
             right = tf.reduce_sum(tf.cast(right, tf.float32) * weights)
             metrics[f"{term}_accuracy"] = (right, tf.reduce_sum(weights))
         return losses, metrics
+
+
+def _weights(batch):
+    """What each label counts, `{term: float32 like the labels}`."""
+    rows = example_weights(batch)  # [B]
+    sentence_order = rows
+    if "sentence_order_weights" in batch:
+        sentence_order = batch["sentence_order_weights"] * rows[:, None]  # [B, K]
+    return {
+        "masked_lm": batch["masked_lm_weights"] * rows[:, None],  # [B, P]
+        "sentence_order": sentence_order,
+    }
