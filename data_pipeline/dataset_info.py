@@ -9,7 +9,8 @@ from albert_tf.errors import UserError
 
 NAME = "dataset_info.json"
 SCHEMA_VERSION = 1
-_RESULTS = ("documents", "sentences", "sequences", "tokens", "label 1")
+_RESULTS = ("documents", "sentences", "sequences", "tokens", "label 1", "rows")
+_COUNTS = _RESULTS[:4]
 
 
 def write(directory, options, counts, paths):
@@ -38,7 +39,8 @@ def _description(options):
     masking = options.masking_options()
     return {
         "schema_version": SCHEMA_VERSION,
-        "kind": options.masking,
+        "kind": "packed" if options.pack else options.masking,
+        **({"max_pairs_per_row": options.max_pairs_per_row} if options.pack else {}),
         "max_seq_length": options.max_seq_length,
         "max_predictions_per_seq": masking.num_predictions,
         "sentence_objective": options.objective,
@@ -64,17 +66,18 @@ def _description(options):
 
 
 def _results(options, counts):
-    sequences = counts["sequences"]
-    slots = sequences * options.max_seq_length
+    sequences, rows = counts["sequences"], counts["rows"]
+    full_rows = counts["tokens"] / options.max_seq_length
     special = {n: c for n, c in sorted(counts.items()) if n not in _RESULTS}
-    return {
-        "counts": {
-            **{name: counts[name] for name in _RESULTS[:-1]},
-            "fill_rate": round(counts["tokens"] / slots, 4),
-            "label_1_share": round(counts["label 1"] / sequences, 4),
-        },
-        "special_cases": special,
+    results = {
+        **{name: counts[name] for name in _COUNTS},
+        "fill_rate": round(full_rows / rows, 4),
+        "label_1_share": round(counts["label 1"] / sequences, 4),
     }
+    if options.pack:
+        results["rows"] = rows
+        results["fill_rate_unpacked"] = round(full_rows / sequences, 4)
+    return {"counts": results, "special_cases": special}
 
 
 def read(directory):

@@ -15,6 +15,14 @@ from data_pipeline.seeds import derive_seed
 _OPEN_FILES = 16
 _SHUFFLE_BUFFER = 8192
 _PREFETCHED = 4
+# What data sets that are read together agree in; only packed ones have pairs a row.
+_ALIKE = (
+    "kind",
+    "max_pairs_per_row",
+    "max_seq_length",
+    "masking",
+    "sentence_objective",
+)
 
 
 def pretraining_dataset(
@@ -45,6 +53,9 @@ def pretraining_dataset(
         [batch, T], masked_lm_positions, masked_lm_ids [batch, P],
         sentence_order_labels [batch]; float32 masked_lm_weights [batch, P]. Its
         iterator can be checkpointed. Dynamic data gets a new mask in every epoch.
+        Packed data, of K pairs a row at most, has int32 pair_ids [batch, T] and
+        cls_positions [batch, K] besides; its int32 sentence_order_labels are
+        [batch, K] and have float32 sentence_order_weights [batch, K].
 
     Raises:
         UserError: no such file, or a data set that does not fit these arguments.
@@ -63,7 +74,8 @@ def pretraining_dataset(
         mask_seed = derive_seed(seed, "mask", input_pipeline_id)
         dataset = _mask(dataset, options, max_seq_length, mask_seed)
     else:
-        dataset = _parse(dataset, max_seq_length, max_predictions_per_seq)
+        pairs = info["max_pairs_per_row"] if info and info["kind"] == "packed" else None
+        dataset = _parse(dataset, max_seq_length, max_predictions_per_seq, pairs)
     return dataset.prefetch(_PREFETCHED)
 
 
@@ -90,11 +102,11 @@ def _description(paths):
         )
         return None
     for info in infos[1:]:
-        for name in ("kind", "max_seq_length", "masking", "sentence_objective"):
-            if info[name] != infos[0][name]:
+        for name in _ALIKE:
+            if info.get(name) != infos[0].get(name):
                 raise UserError(
                     f"The input files belong to data sets that differ in {name}: "
-                    f"{infos[0][name]} and {info[name]}."
+                    f"{infos[0].get(name)} and {info.get(name)}."
                 )
     return infos[0]
 
@@ -151,11 +163,15 @@ def _records(paths, seed, training):
     )
 
 
-def _parse(dataset, max_seq_length, num_predictions):
-    return dataset.map(
-        lambda batch: records.parse_static(batch, max_seq_length, num_predictions),
-        num_parallel_calls=tf.data.AUTOTUNE,
-    )
+def _parse(dataset, max_seq_length, num_predictions, max_pairs_per_row):
+    def parse(batch):
+        if max_pairs_per_row is None:
+            return records.parse_static(batch, max_seq_length, num_predictions)
+        return records.parse_packed(
+            batch, max_seq_length, num_predictions, max_pairs_per_row
+        )
+
+    return dataset.map(parse, num_parallel_calls=tf.data.AUTOTUNE)
 
 
 def _mask(dataset, options, max_seq_length, seed):

@@ -65,6 +65,12 @@ class Options:
         "static",
         ["static", "dynamic"],
     )
+    pack: bool = option(
+        "Put several short pairs into one row of --max_seq_length; their records are "
+        "not the official ones.",
+        False,
+    )
+    max_pairs_per_row: int = option("Pairs that --pack puts into a row at most.", 16)
     max_seq_length: int = option("Tokens a sequence.", 512)
     ngram: int = option("Longest masked span, in words.", 3)
     max_predictions_per_seq: int | None = option(
@@ -147,6 +153,7 @@ def check(options):
         "ngram": (1, None),
         "max_predictions_per_seq": (1, options.max_seq_length),
         "dupe_factor": (1, None),
+        "max_pairs_per_row": (1, None),
         "num_shards": (1, None),
         "workers": (1, None),
         "masked_lm_prob": (0, 1),
@@ -161,6 +168,11 @@ def check(options):
             raise UserError(f"--{name}={value}: expected at least {lowest}{limit}.")
     if options.official_sop and options.objective != "sop":
         raise UserError("--official_sop goes with --sentence_objective=sop alone.")
+    if options.pack and options.masking == "dynamic":
+        raise UserError(
+            "--pack puts masked pairs together and needs --masking=static; leave out "
+            "--pack or --masking=dynamic."
+        )
     wanted = masking.default_max_predictions(
         options.max_seq_length, options.masked_lm_prob
     )

@@ -5,6 +5,12 @@ int64 input_ids, input_mask, segment_ids, token_boundary [S]; int64
 masked_lm_positions, masked_lm_ids, float masked_lm_weights [P]; int64
 next_sentence_labels [1], which holds the sentence-order label.
 
+Packed records hold up to K pairs. They are static ones with, for their labels, int64
+sentence_order_labels and float sentence_order_weights [K] (0 where there is no pair),
+int64 cls_positions [K], and int64 pair_ids [S], which count a row's pairs from 1 and
+are 0 for padding. They lack next_sentence_labels, so that nothing that would mix the
+pairs reads them by mistake.
+
 Dynamic records are compact and unmasked: int64 input_ids, special tokens included,
 without padding; bytes word_starts [1], a bit a token, first token in the highest
 bit; int64 segment_b_start [1], the position of B's first token (the number of
@@ -112,28 +118,57 @@ def parse_static(serialized, max_seq_length, num_predictions):
     Returns:
         A dict of the features of `pretraining_dataset`.
     """
+    features = _parse_padded(
+        serialized, max_seq_length, num_predictions, {"next_sentence_labels": 1}
+    )
+    features["sentence_order_labels"] = features.pop("next_sentence_labels")[:, 0]
+    return features
 
-    def fixed(length, dtype=tf.int64):
-        return tf.io.FixedLenFeature([length], dtype)
 
+def parse_packed(serialized, max_seq_length, num_predictions, max_pairs_per_row):
+    """Parses a batch of packed records.
+
+    Args:
+        serialized: string [B].
+        max_seq_length, num_predictions, max_pairs_per_row: int, the fixed lengths
+            S, P and K.
+
+    Returns:
+        A dict of the features of `pretraining_dataset`.
+    """
+    labels = {
+        "pair_ids": max_seq_length,
+        "cls_positions": max_pairs_per_row,
+        "sentence_order_labels": max_pairs_per_row,
+        "sentence_order_weights": max_pairs_per_row,
+    }
+    return _parse_padded(serialized, max_seq_length, num_predictions, labels)
+
+
+def _parse_padded(serialized, max_seq_length, num_predictions, other_lengths):
+    lengths = {
+        "input_ids": max_seq_length,
+        "input_mask": max_seq_length,
+        "segment_ids": max_seq_length,
+        "masked_lm_positions": num_predictions,
+        "masked_lm_ids": num_predictions,
+        "masked_lm_weights": num_predictions,
+        **other_lengths,
+    }
+    floats = {name for name in lengths if name.endswith("_weights")}
     parsed = tf.io.parse_example(
         serialized,
         {
-            "input_ids": fixed(max_seq_length),
-            "input_mask": fixed(max_seq_length),
-            "segment_ids": fixed(max_seq_length),
-            "masked_lm_positions": fixed(num_predictions),
-            "masked_lm_ids": fixed(num_predictions),
-            "masked_lm_weights": fixed(num_predictions, tf.float32),
-            "next_sentence_labels": fixed(1),
+            name: tf.io.FixedLenFeature(
+                [length], tf.float32 if name in floats else tf.int64
+            )
+            for name, length in lengths.items()
         },
     )
-    weights = parsed.pop("masked_lm_weights")
-    labels = parsed.pop("next_sentence_labels")[:, 0]
-    features = {name: tf.cast(values, tf.int32) for name, values in parsed.items()}
-    features["masked_lm_weights"] = weights
-    features["sentence_order_labels"] = tf.cast(labels, tf.int32)
-    return features
+    return {
+        name: values if name in floats else tf.cast(values, tf.int32)
+        for name, values in parsed.items()
+    }
 
 
 def parse_dynamic(serialized, max_seq_length, pad_id):

@@ -13,6 +13,7 @@ import tensorflow as tf
 
 from albert_tf.errors import UserError
 from data_pipeline import corpus
+from data_pipeline import packing
 from data_pipeline import records
 from data_pipeline.instances import Window
 from data_pipeline.instances import join_documents
@@ -25,6 +26,8 @@ from data_pipeline.seeds import derive_seed
 # the memory of a worker.
 _WINDOW_CHARACTERS = 2**22
 _BATCH = 256
+# More pairs to choose from leave fewer rows partly filled.
+_PACKED_BATCH = 1024
 
 
 def write_shard(options, files, shard, paths, report):
@@ -113,10 +116,13 @@ class _Split:
         )
         self.counts.update(counts)
         before = self.counts["tokens"]
-        for start in range(0, len(rows), _BATCH):
-            batch = _assemble(window, rows[start : start + _BATCH], self._options)
+        size = _PACKED_BATCH if self._options.pack else _BATCH
+        for start in range(0, len(rows), size):
+            batch = _assemble(window, rows[start : start + size], self._options)
             self._count(batch)
-            for record in self._serialize(batch, derive_seed(*seed, "mask", start)):
+            serialized = self._serialize(batch, derive_seed(*seed, "mask", start))
+            self.counts["rows"] += len(serialized)
+            for record in serialized:
                 self._writer.write(record)
         return self.counts["tokens"] - before
 
@@ -156,15 +162,18 @@ class _Split:
             masked = _masking_function(self._options)(
                 batch["input_ids"], batch["word_starts"], tf.constant(seed, tf.int32)
             )
-        return records.serialize(
-            {
-                **{name: values.numpy() for name, values in masked.items()},
-                "input_mask": batch["real"],
-                "segment_ids": batch["segment_ids"],
-                "token_boundary": batch["word_starts"],
-                "next_sentence_labels": batch["labels"][:, None],
-            }
-        )
+        features = {
+            **{name: values.numpy() for name, values in masked.items()},
+            "input_mask": batch["real"],
+            "segment_ids": batch["segment_ids"],
+            "token_boundary": batch["word_starts"],
+            "next_sentence_labels": batch["labels"][:, None],
+        }
+        if self._options.pack:
+            features = packing.pack(
+                features, self._options.max_pairs_per_row, self._tokenizer.pad_id
+            )
+        return records.serialize(features)
 
     def close(self):
         """Gives the finished file its name."""

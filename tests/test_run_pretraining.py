@@ -65,6 +65,26 @@ def material(tmp_path_factory):
     return folder
 
 
+@pytest.fixture(scope="module")
+def packed(material):
+    """Records of the same corpus, several pairs a row."""
+    create_pretraining_data(
+        DataOptions(
+            input_file=str(material / "corpus.txt"),
+            output_file=str(material / "packed" / "train.tfrecord"),
+            spm_model_file=str(material / "vocab.model"),
+            max_seq_length=16,
+            max_predictions_per_seq=3,
+            dupe_factor=1,
+            short_seq_prob=1.0,
+            held_out_fraction=0.2,
+            workers=1,
+            pack=True,
+        )
+    )
+    return material / "packed"
+
+
 @pytest.fixture
 def flags(material, tmp_path):
     """Makes the command line of a short run."""
@@ -115,6 +135,20 @@ def test_train_then_go_on_then_evaluate(flags, tmp_path):
     for name, value in history[-1].items():
         if name in alone:
             np.testing.assert_allclose(alone[name], value, rtol=1e-5)
+
+
+def test_packed_data_trains_and_is_evaluated(flags, packed, tmp_path):
+    results = run(
+        flags(
+            input_file=packed / "train.tfrecord",
+            eval_file=packed / "held_out" / "*.tfrecord",
+            use_xla=True,
+            do_eval=True,
+        )
+    )
+    history = json.loads((tmp_path / "model" / "history.json").read_text())
+    assert history[-1]["masked_lm_loss"] < history[0]["masked_lm_loss"]
+    assert 0.3 < results["sentence_order_accuracy"] < 0.9
 
 
 def test_the_script_stops_on_a_signal_and_goes_on(project, flags, tmp_path):

@@ -1,0 +1,100 @@
+"""Several short pairs in one row: a packing of masked, padded sequences.
+
+Pairs lie one after the other in a row, each whole and with its own [CLS], segments
+and mask; `pair_ids` tells which pair a token belongs to, so that the model can keep
+them apart. What is predicted, and from what, is the same as without packing.
+
+Shapes: N pairs, R rows, S tokens, P predictions, K pairs of a row at most.
+"""
+
+import numpy as np
+
+
+def pack(features, max_pairs_per_row, pad_id):
+    """Puts pairs into as few rows as a best-fit search finds.
+
+    A row takes a pair as long as its tokens fit into S, its predictions into P and
+    the pairs into K; every pair fits an empty row.
+
+    Args:
+        features: the static features of `records`, arrays [N, ...].
+        max_pairs_per_row: K.
+        pad_id: what `input_ids` are padded with.
+
+    Returns:
+        The packed features of `records`, arrays [R, ...].
+    """
+    lengths = features["input_mask"].sum(axis=1)
+    predictions = features["masked_lm_weights"].sum(axis=1).astype(np.int64)
+    ones = np.ones_like(lengths)
+    widths = (
+        features["input_ids"].shape[1],
+        features["masked_lm_ids"].shape[1],
+        max_pairs_per_row,
+    )
+    sizes = np.stack([lengths, predictions, ones], axis=1)
+    rows = assign_rows(sizes, widths)
+    tokens, slots, pairs = (
+        _Layout(size, rows, width) for size, width in zip(sizes.T, widths, strict=True)
+    )
+    first_token = tokens.offsets[:, None]  # [N, 1]
+    pair_ids = np.broadcast_to(pairs.offsets[:, None] + 1, features["input_ids"].shape)
+    return {
+        "input_ids": tokens.lay(features["input_ids"], pad_id),
+        "input_mask": tokens.lay(features["input_mask"]),
+        "segment_ids": tokens.lay(features["segment_ids"]),
+        "token_boundary": tokens.lay(features["token_boundary"]),
+        "pair_ids": tokens.lay(pair_ids),
+        "masked_lm_positions": slots.lay(features["masked_lm_positions"] + first_token),
+        "masked_lm_ids": slots.lay(features["masked_lm_ids"]),
+        "masked_lm_weights": slots.lay(features["masked_lm_weights"]),
+        "cls_positions": pairs.lay(first_token),
+        "sentence_order_labels": pairs.lay(features["next_sentence_labels"]),
+        "sentence_order_weights": pairs.lay(np.ones([len(rows), 1], np.float32)),
+    }
+
+
+def assign_rows(sizes, limits):
+    """Chooses a row for each item: best fit, the largest first.
+
+    Args:
+        sizes: int array [items, measures]; the first measure is what to fill up.
+        limits: what a row holds of each measure; no item exceeds one.
+
+    Returns:
+        int array [items], rows counted from 0 without a gap.
+    """
+    left = np.tile(np.array(limits), (len(sizes), 1))  # [rows, measures]
+    rows = np.empty(len(sizes), np.int64)
+    for item in np.argsort(-sizes[:, 0], kind="stable"):
+        fits = (left >= sizes[item]).all(axis=1)
+        # Rows that are still empty have the most left, so they are the last resort.
+        row = np.argmin(np.where(fits, left[:, 0], limits[0] + 1))
+        left[row] -= sizes[item]
+        rows[item] = row
+    return rows
+
+
+class _Layout:
+    """Where `sizes[i]` values of item i go: into `rows[i]`, behind earlier items."""
+
+    def __init__(self, sizes, rows, width):
+        self._sizes = sizes
+        self._rows = rows
+        self._shape = (rows.max() + 1, width)
+        order = np.argsort(rows, kind="stable")
+        ends = np.cumsum(sizes[order])
+        starts = ends - sizes[order]
+        first_of_row = np.searchsorted(rows[order], rows[order])
+        self.offsets = np.empty_like(starts)
+        self.offsets[order] = starts - starts[first_of_row]
+
+    def lay(self, values, empty=0):
+        """Copies the first `sizes[i]` of `values[i]` to their places."""
+        place = np.arange(values.shape[1])
+        used = place < self._sizes[:, None]
+        row = np.broadcast_to(self._rows[:, None], used.shape)[used]
+        column = (self.offsets[:, None] + place)[used]
+        laid = np.full(self._shape, empty, values.dtype)
+        laid[row, column] = values[used]
+        return laid
