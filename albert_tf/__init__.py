@@ -7,8 +7,8 @@ needs one of them does not import all the others.
 import importlib
 import os
 
-# TensorFlow reports on standard error, before any of our lines, that it found no GPU
-# and which instructions the processor has; it reads this when it is first imported.
+# Without a GPU, TensorFlow logs errors about drivers that it looked for. It reads this
+# when it is first imported; some of its first lines come before it looks.
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 _HOMES = {
