@@ -26,8 +26,9 @@ format: venv
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: venv
-	$(BIN)/python -m benchmarks.data_pipeline
+bench: demo
+	$(BIN)/python -m benchmarks.data_pipeline --input_file=demo_output/text/corpus.txt \
+		--spm_model_file=demo_output/vocab/docstrings.model
 
 clean:
 	rm -rf $(VENV) demo_output
