@@ -147,7 +147,7 @@ def _worker(data_options, number, count, repeats, barrier, results):
     for _ in range(repeats):
         barrier.wait()
         counts = shards.write_shard(data_options, files, number, paths, lambda *_: None)
-        results.put(counts["train"]["tokens"])
+        results.put(counts["train"].get("tokens", 0))
     results.put(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
 
 
