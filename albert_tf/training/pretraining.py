@@ -20,6 +20,8 @@ from albert_tf.training.trainer import TrainerOptions
 from data_pipeline.input_pipeline import pretraining_dataset
 
 _IDS = ("input_ids", "masked_lm_ids")
+# What an entry of the history holds besides the metrics.
+_WHEN = ("step", "train_seconds")
 
 
 def pretrain(options):
@@ -62,7 +64,11 @@ def pretrain(options):
         logging.info("Model directory: %s", options.output_dir)
     if not options.do_eval:
         return None
-    results = trainer.evaluator.evaluate(eval_dataset)
+    if options.do_train:
+        # Training has ended with an evaluation at this very step.
+        results = {k: v for k, v in trainer.history[-1].items() if k not in _WHEN}
+    else:
+        results = trainer.evaluator.evaluate(eval_dataset)
     results["global_step"] = trainer.step
     write_eval_results(os.path.join(options.output_dir, "eval_results.txt"), results)
     return results
