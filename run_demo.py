@@ -35,8 +35,8 @@ class DemoOptions:
 def run_demo(options):
     """Runs the steps that are not finished yet, then prints the table."""
     output_dir = pathlib.Path(options.output_dir)
-    output_dir.mkdir(parents=True, exist_ok=True)
     steps = demo_steps.steps(output_dir, options.recipe)
+    output_dir.mkdir(parents=True, exist_ok=True)
     for number, (name, command) in enumerate(steps, start=1):
         _run_step(output_dir, f"[{number}/{len(steps)}] {name}", name, command)
     table = output_dir / "table.md"
