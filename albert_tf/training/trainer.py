@@ -1,6 +1,5 @@
 """The training loop of every task and every device."""
 
-import contextlib
 import dataclasses
 import os
 import time
@@ -9,14 +8,13 @@ import tensorflow as tf
 from absl import logging
 
 from albert_tf.errors import UserError
-from albert_tf.progress import Progress
 from albert_tf.training.checkpointing import Checkpointing
 from albert_tf.training.evaluation import Evaluator
 from albert_tf.training.evaluation import average
 from albert_tf.training.interruption import Interruption
 from albert_tf.training.replica_step import ReplicaStep
 from albert_tf.training.replica_step import StepOptions
-from albert_tf.training.summaries import RunHistory
+from albert_tf.training.reporting import RunReporter
 
 
 @dataclasses.dataclass(frozen=True)
@@ -66,7 +64,9 @@ class Trainer:
         self.evaluator = Evaluator(model, objective, strategy, options.step.use_xla)
         self._replica_step = ReplicaStep(model, objective, optimizer, options.step)
         self._steps = tf.function(self._run_steps)
-        self._history = None
+        self.reporter = RunReporter(
+            options.output_dir, options.num_train_steps, optimizer
+        )
 
     @property
     def step(self):
@@ -76,7 +76,7 @@ class Trainer:
     @property
     def history(self):
         """Held-out evaluations so far: dicts with `step` and `train_seconds`."""
-        return self._history.evaluations
+        return self.reporter.evaluations
 
     def train(self, dataset, eval_dataset=None):
         """Trains, from the newest checkpoint in `output_dir` if there is one.
@@ -104,12 +104,11 @@ class Trainer:
         restored = checkpointing.restore()
         if restored:
             logging.info("Continuing at step %d from %s", self.step, restored)
-        self._history = RunHistory(self.options.output_dir, self.step)
-        with Interruption() as interruption, self._progress() as progress:
+        with Interruption() as interruption, self.reporter.reporting(self.step):
             if self.options.eval_at_start:
                 self._evaluate(eval_dataset)
             while self.step < self.options.num_train_steps:
-                self._loop(iterator, progress)
+                self._loop(iterator)
                 if self._due(self.options.eval_steps):
                     self._evaluate(eval_dataset)
                 if self._due(self.options.save_checkpoints_steps):
@@ -119,12 +118,6 @@ class Trainer:
                     raise SystemExit(128 + interruption.signal)
         self._evaluate(eval_dataset)
         checkpointing.save(self.step)
-
-    def _progress(self):
-        total = self.options.num_train_steps
-        if self.step >= total:
-            return contextlib.nullcontext()
-        return Progress(total, "steps", "training", start=self.step)
 
     def _check_batch(self, dataset):
         rows = tf.nest.flatten(dataset.element_spec)[0].shape[0]
@@ -141,7 +134,7 @@ class Trainer:
     def _due(self, interval):
         return interval > 0 and self.step % interval == 0
 
-    def _loop(self, iterator, progress):
+    def _loop(self, iterator):
         """Runs steps up to the next multiple of an interval, and reports them."""
         options = self.options
         start = self.step
@@ -160,14 +153,7 @@ class Trainer:
         self._train_seconds.assign_add(seconds)
         results = average(self._replica_step.metric_names, totals, self.objective)
         self._check_finite(results["skipped"] * count, start)
-        results["learning_rate"] = float(self.optimizer.learning_rate)
-        results["steps_per_second"] = count / seconds
-        self._history.write_scalars("train", self.step, results)
-        shown = [n for n in results if n not in ("skipped", "steps_per_second")]
-        note = ", ".join(f"{name} {results[name]:.4g}" for name in shown)
-        if results["skipped"]:
-            note += f", {results['skipped']:.1%} of the steps skipped as not finite"
-        progress.update(self.step, note)
+        self.reporter.after_loop(self.step, count, seconds, results)
 
     def _check_finite(self, bad_steps, start):
         if round(bad_steps) >= self.options.max_bad_steps:
@@ -186,10 +172,8 @@ class Trainer:
         return totals
 
     def _evaluate(self, dataset):
-        if dataset is None or self._history.has_evaluation(self.step):
+        if dataset is None or self.reporter.has_evaluation(self.step):
             return
         results = self.evaluator.evaluate(dataset)
         seconds = float(self._train_seconds.numpy())
-        self._history.add_evaluation(self.step, seconds, results)
-        shown = ", ".join(f"{name} {value:.4f}" for name, value in results.items())
-        logging.info("Held out at step %d: %s", self.step, shown)
+        self.reporter.after_evaluation(self.step, seconds, results)

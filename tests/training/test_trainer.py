@@ -29,8 +29,8 @@ def test_a_signal_saves_and_leaves(make_trainer, batches, monkeypatch):
     trainer = make_trainer(STEPS)
     loop = trainer._loop
 
-    def interrupted_loop(iterator, progress):
-        loop(iterator, progress)
+    def interrupted_loop(iterator):
+        loop(iterator)
         os.kill(os.getpid(), signal.SIGTERM)
 
     monkeypatch.setattr(trainer, "_loop", interrupted_loop)
