@@ -112,43 +112,51 @@ def _rates(options, folder, reference):
 def _run_processes(data_options, count, repeats=_REPEATS):
     """Best rate of `count` workers that start together, and their peak memory."""
     context = multiprocessing.get_context("spawn")
-    barrier = context.Barrier(count + 1)
-    results = context.Queue()
-    processes = [
-        context.Process(
-            target=_worker,
-            args=(data_options, number, count, repeats, barrier, results),
-        )
-        for number in range(count)
-    ]
-    for process in processes:
-        process.start()
+    pipes, processes = [], []
+    for number in range(count):
+        pipe, worker_pipe = context.Pipe()
+        arguments = (data_options, number, count, worker_pipe)
+        processes.append(context.Process(target=_worker, args=arguments))
+        processes[-1].start()
+        # With our copy closed, `recv` fails instead of waiting if the worker dies.
+        worker_pipe.close()
+        pipes.append(pipe)
+    for pipe in pipes:
+        pipe.recv()  # The worker is ready.
     rate = 0.0
     for _ in range(repeats):
-        barrier.wait()
         start = time.perf_counter()
-        tokens = sum(results.get() for _ in processes)
+        for pipe in pipes:
+            pipe.send("write")
+        tokens = sum(pipe.recv() for pipe in pipes)
         rate = max(rate, tokens / (time.perf_counter() - start))
-    peak = max(results.get() for _ in processes)
+    for pipe in pipes:
+        pipe.send(None)
+    peak = max(pipe.recv() for pipe in pipes)
     for process in processes:
         process.join()
     return {"rate": rate, "peak": peak}
 
 
-def _worker(data_options, number, count, repeats, barrier, results):
+def _worker(data_options, number, count, pipe):
+    """Writes its shard whenever told to; answers with its tokens, at last its peak."""
     workers.use_one_cpu()
     files = corpus.find_files(data_options.input_file)
     directory = os.path.dirname(data_options.output_file)
     os.makedirs(directory, exist_ok=True)
     paths = {"train": [os.path.join(directory, f"shard{k}") for k in range(count)]}
-    # A thousandth of the text compiles the mask and loads the vocabulary.
-    warm_up = {"train": [paths["train"][number]] * 1000}
-    shards.write_shard(data_options, files, 0, warm_up, lambda *_: None)
-    for _ in range(repeats):
-        barrier.wait()
+    _warm_up(data_options, files, paths["train"][number])
+    pipe.send("ready")
+    while pipe.recv() is not None:
         counts = shards.write_shard(data_options, files, number, paths, lambda *_: None)
-        results.put(counts["train"].get("tokens", 0))
-    results.put(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+        pipe.send(counts["train"].get("tokens", 0))
+    pipe.send(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+
+
+def _warm_up(data_options, files, path):
+    """Compiles the mask and loads the vocabulary, with a thousandth of the text."""
+    paths = {"train": [path] * 1000}
+    shards.write_shard(data_options, files, 0, paths, lambda *_: None)
 
 
 def _stages(data_options):
@@ -156,6 +164,7 @@ def _stages(data_options):
     directory = os.path.dirname(data_options.output_file)
     paths = {"train": [os.path.join(directory, "stages")]}
     files = corpus.find_files(data_options.input_file)
+    _warm_up(data_options, files, paths["train"][0])
     profile = cProfile.Profile()
     profile.runcall(shards.write_shard, data_options, files, 0, paths, lambda *_: None)
     statistics = pstats.Stats(profile)
