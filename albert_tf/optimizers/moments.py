@@ -78,6 +78,25 @@ class MomentsOptimizer(keras.optimizers.Optimizer):
             step: number of steps before this one.
         """
         weight, m, v = (ops.convert_to_tensor(x) for x in (weight, m, v))
+        update, m, v = self._update(index, gradient, weight, m, v, step)
+        if not self.excluded[index]:
+            update *= self.adaptation(weight, update)
+        step_size = ops.cast(learning_rate, m.dtype)
+        return weight - ops.cast(step_size * update, weight.dtype), m, v
+
+    def trust_ratio(self, index, gradient, weight, m, v, step):
+        """The `adaptation` of the step that `new_values` takes; 1 where excluded.
+
+        The arguments are those of `new_values`.
+        """
+        if self.excluded[index]:
+            return 1.0
+        weight, m, v = (ops.convert_to_tensor(x) for x in (weight, m, v))
+        update, *_ = self._update(index, gradient, weight, m, v, step)
+        return self.adaptation(weight, update)
+
+    def _update(self, index, gradient, weight, m, v, step):
+        """The direction of the step, decay included, and the new moments."""
         gradient = ops.cast(gradient, m.dtype)
         m = self.beta_1 * m + (1.0 - self.beta_1) * gradient
         v = self.beta_2 * v + (1.0 - self.beta_2) * ops.square(gradient)
@@ -85,9 +104,7 @@ class MomentsOptimizer(keras.optimizers.Optimizer):
         update = m_hat / (ops.sqrt(v_hat) + self.epsilon)
         if not self.excluded[index]:
             update += self.weight_decay_rate * ops.cast(weight, m.dtype)
-            update *= self.adaptation(weight, update)
-        step_size = ops.cast(learning_rate, m.dtype)
-        return weight - ops.cast(step_size * update, weight.dtype), m, v
+        return update, m, v
 
     def adaptation(self, weight, update):
         """Factor of the update of a variable that is not excluded."""

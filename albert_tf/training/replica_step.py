@@ -5,6 +5,9 @@ import dataclasses
 import tensorflow as tf
 from keras import ops
 
+VARIABLE_STATISTICS = ("gradient_norm", "weight_norm", "trust_ratio")
+"""Of each variable: its gradient's norm before clipping, its own, LAMB's factor."""
+
 _SUM = tf.distribute.ReduceOp.SUM
 
 
@@ -51,19 +54,21 @@ class ReplicaStep:
         )
         self._compiled_gradients = self._compile(self._gradients)
         self._compiled_update = self._compile(self._updated_values)
+        self._compiled_statistics = self._compile(self._statistics)
 
     def _compile(self, function):
         return tf.function(function, jit_compile=self.options.use_xla or None)
 
-    def __call__(self, batch):
+    def __call__(self, batch, with_statistics=False):
         """Trains on a global batch, of which this replica takes its own rows.
 
         Args:
             batch: dict of tensors `[global batch, ...]`.
+            with_statistics: also compute `VARIABLE_STATISTICS`; a Python bool.
 
         Returns:
             Float32 `[metrics, 2]`: sum and weight of each of `metric_names`, over
-            all replicas.
+            all replicas. With statistics, also float32 `[statistics, variables]`.
         """
         context = tf.distribute.get_replica_context()
         step = self.optimizer.iterations.value
@@ -75,16 +80,18 @@ class ReplicaStep:
         )
         gradients, metrics = self._accumulated(rows, denominators, seed)
         *gradients, metrics = context.all_reduce(_SUM, [*gradients, metrics])
+        state = [variable.value for variable in self._state()]
         values, norm, finite = self._compiled_update(
-            gradients,
-            [variable.value for variable in self._state()],
-            self.optimizer.learning_rate,
-            step,
+            gradients, state, self.optimizer.learning_rate, step
         )
+        if with_statistics:
+            statistics = self._compiled_statistics(gradients, state, norm, step)
         context.merge_call(self._assign, args=(values,))
         skipped = 1.0 - tf.cast(finite, tf.float32)
         own = tf.stack([tf.stack([norm * (1.0 - skipped), 1.0]), [skipped, 1.0]])
-        return tf.concat([metrics, tf.where(tf.math.is_finite(own), own, 0.0)], axis=0)
+        own = tf.where(tf.math.is_finite(own), own, 0.0)
+        sums = tf.concat([metrics, own], axis=0)
+        return (sums, statistics) if with_statistics else sums
 
     def _accumulated(self, rows, denominators, seed):
         """Sums gradients and metrics over the micro-batches."""
@@ -135,18 +142,9 @@ class ReplicaStep:
         """Clips, and returns the new values of `_state`; the old ones if not finite."""
         norm = tf.linalg.global_norm(gradients)
         finite = tf.math.is_finite(norm)
-        scale = self.options.clip_norm / tf.maximum(norm, self.options.clip_norm)
-        count = len(gradients)
-        weights, first, second = (
-            state[:count],
-            state[count : 2 * count],
-            state[2 * count :],
-        )
         updated = [
-            self.optimizer.new_values(i, g * scale, w, m, v, learning_rate, step)
-            for i, (g, w, m, v) in enumerate(
-                zip(gradients, weights, first, second, strict=True)
-            )
+            self.optimizer.new_values(*slot, learning_rate, step)
+            for slot in self._slots(gradients, state, norm)
         ]
         new_state = [values[part] for part in range(3) for values in updated]
         values = [
@@ -154,6 +152,30 @@ class ReplicaStep:
             for new, old in zip(new_state, state, strict=True)
         ]
         return values, norm, finite
+
+    def _slots(self, gradients, state, norm):
+        """Yields index, clipped gradient, weight and moments of each variable."""
+        scale = self.options.clip_norm / tf.maximum(norm, self.options.clip_norm)
+        count = len(gradients)
+        slots = zip(
+            gradients,
+            state[:count],
+            state[count : 2 * count],
+            state[2 * count :],
+            strict=True,
+        )
+        for i, (gradient, weight, m, v) in enumerate(slots):
+            yield i, gradient * scale, weight, m, v
+
+    def _statistics(self, gradients, state, norm, step):
+        """`VARIABLE_STATISTICS` of each trainable variable before the step."""
+        weights = state[: len(gradients)]
+        ratios = [
+            self.optimizer.trust_ratio(*slot, step)
+            for slot in self._slots(gradients, state, norm)
+        ]
+        rows = ([tf.norm(g) for g in gradients], [tf.norm(w) for w in weights], ratios)
+        return tf.stack([tf.stack(row) for row in rows])  # [statistics, variables]
 
     def _assign(self, strategy, values):
         """In cross-replica context: every copy of a variable takes its new value."""

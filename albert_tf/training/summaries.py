@@ -1,19 +1,31 @@
-"""What a run leaves to be read: TensorBoard scalars and a history of evaluations."""
+"""What a run leaves to be read: TensorBoard summaries and a history of evaluations."""
 
 import json
 import os
 
+import numpy as np
 import tensorflow as tf
 
 from albert_tf.files import write_atomically
 from albert_tf.files import write_json
 
-# What `tf.summary.scalar` writes; that function needs TensorBoard to be installed
-# where the run is, which only the one who looks at it needs.
-_SCALAR = tf.compat.v1.SummaryMetadata(
-    plugin_data=tf.compat.v1.SummaryMetadata.PluginData(plugin_name="scalars"),
-    data_class="DATA_CLASS_SCALAR",
-)
+_BUCKETS = 30
+
+
+def _metadata(plugin, data_class):
+    """What `tf.summary.<plugin>` writes beside a value.
+
+    Those functions need TensorBoard to be installed where the run is, which only the
+    one who looks at it needs.
+    """
+    return tf.compat.v1.SummaryMetadata(
+        plugin_data=tf.compat.v1.SummaryMetadata.PluginData(plugin_name=plugin),
+        data_class=data_class,
+    )
+
+
+_SCALAR = _metadata("scalars", "DATA_CLASS_SCALAR")
+_HISTOGRAM = _metadata("histograms", "DATA_CLASS_TENSOR")
 
 
 class RunHistory:
@@ -44,6 +56,16 @@ class RunHistory:
                 tf.summary.write(name, value, step=step, metadata=_SCALAR)
         self._writers[kind].flush()
 
+    def write_distribution(self, step, name, values):
+        """Writes `{part: value}` of the training: a scalar each and one histogram."""
+        scalars = {f"{name}/{part}": value for part, value in values.items()}
+        self.write_scalars("train", step, scalars)
+        buckets = tf.constant(histogram(list(values.values())), tf.float64)
+        with self._writers["train"].as_default():
+            tag = f"variables/{name}"
+            tf.summary.write(tag, buckets, step=step, metadata=_HISTOGRAM)
+        self._writers["train"].flush()
+
     def has_evaluation(self, step):
         """Whether an evaluation at `step` is in the history."""
         return any(entry["step"] == step for entry in self.evaluations)
@@ -53,6 +75,13 @@ class RunHistory:
         self.evaluations.append({"step": step, "train_seconds": seconds, **values})
         self.write_scalars("eval", step, values)
         write_json(self._path, self.evaluations)
+
+
+def histogram(values):
+    """Left edge, right edge and count of the finite values: float64 `[30, 3]`."""
+    values = np.asarray(values, np.float64)
+    counts, edges = np.histogram(values[np.isfinite(values)], bins=_BUCKETS)
+    return np.stack([edges[:-1], edges[1:], counts], axis=1)  # [30, 3]
 
 
 def write_eval_results(path, values):

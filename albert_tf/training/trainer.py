@@ -14,6 +14,7 @@ from albert_tf.training.evaluation import average
 from albert_tf.training.interruption import Interruption
 from albert_tf.training.replica_step import ReplicaStep
 from albert_tf.training.replica_step import StepOptions
+from albert_tf.training.reporting import ReportOptions
 from albert_tf.training.reporting import RunReporter
 
 
@@ -39,6 +40,8 @@ class TrainerOptions:
     """Loss or gradients not finite in so many steps of a loop: training stops."""
     step: StepOptions = StepOptions()
     """How a step is computed."""
+    report: ReportOptions = ReportOptions()
+    """What is shown and recorded."""
 
 
 class Trainer:
@@ -64,8 +67,13 @@ class Trainer:
         self.evaluator = Evaluator(model, objective, strategy, options.step.use_xla)
         self._replica_step = ReplicaStep(model, objective, optimizer, options.step)
         self._steps = tf.function(self._run_steps)
+        self._observed_step = tf.function(self._run_observed_step)
         self.reporter = RunReporter(
-            options.output_dir, options.num_train_steps, optimizer
+            options.output_dir,
+            options.num_train_steps,
+            model,
+            optimizer,
+            options.report,
         )
 
     @property
@@ -136,8 +144,25 @@ class Trainer:
 
     def _loop(self, iterator):
         """Runs steps up to the next multiple of an interval, and reports them."""
+        start, reporter = self.step, self.reporter
+        count = self._loop_end(start) - start
+        reporter.before_loop(start)
+        started = time.monotonic()
+        if reporter.wants_statistics(start):
+            totals, sizes, statistics = self._observed_step(iterator)
+            reporter.after_statistics(self.step, statistics.numpy())
+        else:
+            totals, sizes = self._steps(iterator, tf.constant(count))
+        totals = totals.numpy()
+        seconds = time.monotonic() - started
+        self._train_seconds.assign_add(seconds)
+        results = average(self._replica_step.metric_names, totals, self.objective)
+        self._check_finite(results["skipped"] * count, start)
+        reporter.after_loop(self.step, count, seconds, results, sizes.numpy())
+
+    def _loop_end(self, start):
+        """The next step at which something is due."""
         options = self.options
-        start = self.step
         intervals = (
             options.steps_per_loop,
             options.eval_steps,
@@ -146,14 +171,7 @@ class Trainer:
         ends = [
             start - start % interval + interval for interval in intervals if interval
         ]
-        count = min(*ends, options.num_train_steps) - start
-        started = time.monotonic()
-        totals = self._steps(iterator, tf.constant(count)).numpy()
-        seconds = time.monotonic() - started
-        self._train_seconds.assign_add(seconds)
-        results = average(self._replica_step.metric_names, totals, self.objective)
-        self._check_finite(results["skipped"] * count, start)
-        self.reporter.after_loop(self.step, count, seconds, results)
+        return min(*ends, self.reporter.next_stop(start))
 
     def _check_finite(self, bad_steps, start):
         if round(bad_steps) >= self.options.max_bad_steps:
@@ -164,12 +182,27 @@ class Trainer:
             )
 
     def _run_steps(self, iterator, count):
-        """Runs `count` steps on the devices; returns sums, `[metrics, 2]`."""
+        """Runs `count` steps on the devices.
+
+        Returns:
+            Sums and weights of the metrics, float32 `[metrics, 2]`; rows and tokens
+            of the batches, int64 `[2]`.
+        """
         totals = tf.zeros([len(self._replica_step.metric_names), 2])
+        sizes = tf.zeros([2], tf.int64)
         for _ in tf.range(count):
-            sums = self.strategy.run(self._replica_step, args=(next(iterator),))
+            batch = next(iterator)
+            sums = self.strategy.run(self._replica_step, args=(batch,))
             totals += self.strategy.experimental_local_results(sums)[0]
-        return totals
+            sizes += _sizes(batch)
+        return totals, sizes
+
+    def _run_observed_step(self, iterator):
+        """As `_run_steps`, one step; also returns its `VARIABLE_STATISTICS`."""
+        batch = next(iterator)
+        sums, statistics = self.strategy.run(self._replica_step, args=(batch, True))
+        local = self.strategy.experimental_local_results
+        return local(sums)[0], _sizes(batch), local(statistics)[0]
 
     def _evaluate(self, dataset):
         if dataset is None or self.reporter.has_evaluation(self.step):
@@ -177,3 +210,9 @@ class Trainer:
         results = self.evaluator.evaluate(dataset)
         seconds = float(self._train_seconds.numpy())
         self.reporter.after_evaluation(self.step, seconds, results)
+
+
+def _sizes(batch):
+    """Rows and tokens of a batch, padding included; int64 `[2]`."""
+    rows, tokens = tf.unstack(tf.shape(batch["input_ids"], tf.int64))
+    return tf.stack([rows, rows * tokens])

@@ -66,6 +66,25 @@ def test_bias_correction_makes_the_first_step_one_learning_rate(dense):
     np.testing.assert_allclose(1.0 - dense.bias.numpy(), 0.1, rtol=1e-4)
 
 
+def test_the_trust_ratio_is_the_one_applied(dense):
+    """LAMB's step is AdamW's, times the ratio."""
+    random = np.random.default_rng(0)
+    optimizers = [kind(learning_rate=LEARNING_RATE) for kind in (LAMB, AdamW)]
+    for optimizer in optimizers:
+        optimizer.build(dense.weights)
+    for index, variable in enumerate(dense.weights):
+        weight, gradient, m = random.normal(size=(3, *variable.shape)).astype("float32")
+        slot = (index, gradient, weight, m, np.square(m))
+        changes = [
+            optimizer.new_values(*slot, LEARNING_RATE, 0)[0] - weight
+            for optimizer in optimizers
+        ]
+        ratios = [optimizer.trust_ratio(*slot, 0) for optimizer in optimizers]
+        np.testing.assert_allclose(changes[0], ratios[0] * changes[1], rtol=1e-4)
+        assert (ratios[0] == 1.0) == (index == 1)  # the bias
+        assert ratios[1] == 1.0
+
+
 @pytest.mark.parametrize("weight,gradient", [(0.0, 1.0), (1.0, 0.0)])
 def test_trust_ratio_is_one_where_a_norm_is_zero(weight, gradient):
     kernel = keras.Variable(np.full([2, 2], weight), name="kernel", dtype="float32")
