@@ -59,12 +59,14 @@ class ReplicaStep:
     def _compile(self, function):
         return tf.function(function, jit_compile=self.options.use_xla or None)
 
-    def __call__(self, batch, with_statistics=False):
+    def __call__(self, batch, with_statistics=False, parts=None):
         """Trains on a global batch, of which this replica takes its own rows.
 
         Args:
             batch: dict of tensors `[global batch, ...]`.
             with_statistics: also compute `VARIABLE_STATISTICS`; a Python bool.
+            parts: int, micro-batches that the rows are split into; by default those
+                of the options.
 
         Returns:
             Float32 `[metrics, 2]`: sum and weight of each of `metric_names`, over
@@ -78,7 +80,12 @@ class ReplicaStep:
         seed = tf.random.experimental.stateless_fold_in(
             seed, tf.cast(context.replica_id_in_sync_group, tf.int64)
         )
-        gradients, metrics = self._accumulated(rows, denominators, seed)
+        gradients, metrics = self._accumulated(
+            rows,
+            denominators,
+            seed,
+            parts or self.options.gradient_accumulation_steps,
+        )
         *gradients, metrics = context.all_reduce(_SUM, [*gradients, metrics])
         state = [variable.value for variable in self._state()]
         values, norm, finite = self._compiled_update(
@@ -93,9 +100,8 @@ class ReplicaStep:
         sums = tf.concat([metrics, own], axis=0)
         return (sums, statistics) if with_statistics else sums
 
-    def _accumulated(self, rows, denominators, seed):
-        """Sums gradients and metrics over the micro-batches."""
-        count = self.options.gradient_accumulation_steps
+    def _accumulated(self, rows, denominators, seed, count):
+        """Sums gradients and metrics over `count` micro-batches."""
         if count == 1:
             return self._compiled_gradients(rows, denominators, seed)
         size = next(iter(rows.values())).shape[0] // count

@@ -16,6 +16,7 @@ from albert_tf.training.replica_step import ReplicaStep
 from albert_tf.training.replica_step import StepOptions
 from albert_tf.training.reporting import ReportOptions
 from albert_tf.training.reporting import RunReporter
+from albert_tf.training.stage import Stage
 
 
 @dataclasses.dataclass(frozen=True)
@@ -91,7 +92,8 @@ class Trainer:
 
         Args:
             dataset: endless batches of the global batch size, with a checkpointable
-                iterator; every worker reads the same batches.
+                iterator; every worker reads the same batches. Or a list of `Stage`s,
+                of which the last ends at `num_train_steps`.
             eval_dataset: held-out batches, or None.
 
         Raises:
@@ -99,14 +101,15 @@ class Trainer:
                 checkpoint does not fit, or training diverged.
             SystemExit: the run was asked to stop and has saved its state.
         """
-        self._check_batch(dataset)
-        iterator = iter(dataset)
+        stages = self._stages(dataset)
+        iterators = [iter(stage.dataset) for stage in stages]
         checkpointing = Checkpointing(
             os.path.join(self.options.output_dir, "checkpoints"),
             self.options.keep_checkpoint_max,
             model=self.model,
             optimizer=self.optimizer,
-            iterator=iterator,
+            # All of them: a run that goes on finds its place in whichever it is.
+            iterators=iterators,
             train_seconds=self._train_seconds,
         )
         restored = checkpointing.restore()
@@ -116,7 +119,7 @@ class Trainer:
             if self.options.eval_at_start:
                 self._evaluate(eval_dataset)
             while self.step < self.options.num_train_steps:
-                self._loop(iterator)
+                self._loop(stages, iterators)
                 if self._due(self.options.eval_steps):
                     self._evaluate(eval_dataset)
                 if self._due(self.options.save_checkpoints_steps):
@@ -127,32 +130,42 @@ class Trainer:
         self._evaluate(eval_dataset)
         checkpointing.save(self.step)
 
-    def _check_batch(self, dataset):
-        rows = tf.nest.flatten(dataset.element_spec)[0].shape[0]
-        parts = self.strategy.num_replicas_in_sync
-        parts *= self.options.step.gradient_accumulation_steps
-        if rows is None or rows % parts:
+    def _stages(self, dataset):
+        stages = dataset
+        if isinstance(dataset, tf.data.Dataset):
+            parts = self.options.step.gradient_accumulation_steps
+            stages = [Stage(dataset, self.options.num_train_steps, parts)]
+        for stage in stages:
+            self._check_batch(stage)
+        return stages
+
+    def _check_batch(self, stage):
+        rows, parts = stage.batch_size, stage.gradient_accumulation_steps
+        replicas = self.strategy.num_replicas_in_sync
+        if rows is None or rows % (replicas * parts):
             raise UserError(
-                f"The batch size {rows} does not divide into {parts} equal parts "
-                f"({self.strategy.num_replicas_in_sync} replicas x "
-                f"{self.options.step.gradient_accumulation_steps} accumulation steps); "
-                f"choose a multiple of {parts}."
+                f"The batch size {rows} does not divide into {replicas * parts} equal "
+                f"parts ({replicas} replicas x {parts} accumulation steps); choose a "
+                f"multiple of {replicas * parts}."
             )
 
     def _due(self, interval):
         return interval > 0 and self.step % interval == 0
 
-    def _loop(self, iterator):
+    def _loop(self, stages, iterators):
         """Runs steps up to the next multiple of an interval, and reports them."""
         start, reporter = self.step, self.reporter
-        count = self._loop_end(start) - start
+        number = sum(stage.last_step <= start for stage in stages)
+        stage, iterator = stages[number], iterators[number]
+        count = self._loop_end(start, stage.last_step) - start
+        parts = stage.gradient_accumulation_steps
         reporter.before_loop(start)
         started = time.monotonic()
         if reporter.wants_statistics(start):
-            totals, sizes, statistics = self._observed_step(iterator)
+            totals, sizes, statistics = self._observed_step(iterator, parts)
             reporter.after_statistics(self.step, statistics.numpy())
         else:
-            totals, sizes = self._steps(iterator, tf.constant(count))
+            totals, sizes = self._steps(iterator, tf.constant(count), parts)
         totals = totals.numpy()
         seconds = time.monotonic() - started
         self._train_seconds.assign_add(seconds)
@@ -160,8 +173,8 @@ class Trainer:
         self._check_finite(results["skipped"] * count, start)
         reporter.after_loop(self.step, count, seconds, results, sizes.numpy())
 
-    def _loop_end(self, start):
-        """The next step at which something is due."""
+    def _loop_end(self, start, last_step):
+        """The next step at which something is due, `last_step` at the latest."""
         options = self.options
         intervals = (
             options.steps_per_loop,
@@ -171,7 +184,7 @@ class Trainer:
         ends = [
             start - start % interval + interval for interval in intervals if interval
         ]
-        return min(*ends, self.reporter.next_stop(start))
+        return min(*ends, last_step, self.reporter.next_stop(start))
 
     def _check_finite(self, bad_steps, start):
         if round(bad_steps) >= self.options.max_bad_steps:
@@ -181,8 +194,13 @@ class Trainer:
                 "warm-up, and start again: the last checkpoint is kept."
             )
 
-    def _run_steps(self, iterator, count):
+    def _run_steps(self, iterator, count, parts):
         """Runs `count` steps on the devices.
+
+        Args:
+            iterator: gives the batches.
+            count: int32 scalar.
+            parts: int, micro-batches of a batch.
 
         Returns:
             Sums and weights of the metrics, float32 `[metrics, 2]`; rows and tokens
@@ -192,15 +210,17 @@ class Trainer:
         sizes = tf.zeros([2], tf.int64)
         for _ in tf.range(count):
             batch = next(iterator)
-            sums = self.strategy.run(self._replica_step, args=(batch,))
+            sums = self.strategy.run(self._replica_step, args=(batch, False, parts))
             totals += self.strategy.experimental_local_results(sums)[0]
             sizes += _sizes(batch)
         return totals, sizes
 
-    def _run_observed_step(self, iterator):
+    def _run_observed_step(self, iterator, parts):
         """As `_run_steps`, one step; also returns its `VARIABLE_STATISTICS`."""
         batch = next(iterator)
-        sums, statistics = self.strategy.run(self._replica_step, args=(batch, True))
+        sums, statistics = self.strategy.run(
+            self._replica_step, args=(batch, True, parts)
+        )
         local = self.strategy.experimental_local_results
         return local(sums)[0], _sizes(batch), local(statistics)[0]
 
