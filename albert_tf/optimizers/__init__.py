@@ -1,35 +1,81 @@
 """The official optimizers and learning-rate schedules."""
 
+import math
+
 from albert_tf.errors import UserError
 from albert_tf.optimizers.adamw import AdamW
 from albert_tf.optimizers.lamb import LAMB
+from albert_tf.optimizers.schedules import WarmupConstant
+from albert_tf.optimizers.schedules import WarmupCosineDecay
 from albert_tf.optimizers.schedules import WarmupPolynomialDecay
 
-__all__ = ["AdamW", "LAMB", "OPTIMIZERS", "WarmupPolynomialDecay", "create_optimizer"]
+__all__ = [
+    "AdamW",
+    "LAMB",
+    "OPTIMIZERS",
+    "SCHEDULES",
+    "WarmupConstant",
+    "WarmupCosineDecay",
+    "WarmupPolynomialDecay",
+    "create_optimizer",
+    "scaled_learning_rate",
+]
 
 OPTIMIZERS = {"adamw": AdamW, "lamb": LAMB}
+SCHEDULES = ("polynomial", "cosine", "constant")
+_OFFICIAL_BATCH_SIZE = 4096
 
 
 def create_optimizer(
-    name, learning_rate, num_train_steps, num_warmup_steps=0, poly_power=1.0
+    name,
+    learning_rate,
+    num_train_steps,
+    num_warmup_steps=0,
+    poly_power=1.0,
+    lr_schedule="polynomial",
+    start_warmup_step=0,
 ):
     """Returns the official optimizer with the official schedule (`optimization.py`).
 
     Args:
         name: a key of `OPTIMIZERS`.
         learning_rate: the rate that the warm-up leads to.
-        num_train_steps: the step at which the rate reaches 0.
+        num_train_steps: the step at which the decay ends.
         num_warmup_steps: steps of linear warm-up.
-        poly_power: exponent of the decay.
+        poly_power: exponent of the polynomial decay.
+        lr_schedule: one of `SCHEDULES`; the official one is polynomial.
+        start_warmup_step: steps before the warm-up, at the rate 0.
 
     Raises:
-        UserError: `name` is no optimizer of ours.
+        UserError: `name` is no optimizer of ours, `lr_schedule` no schedule.
     """
     if name not in OPTIMIZERS:
         raise UserError(
             f"The optimizer {name!r} is unknown; choose from {sorted(OPTIMIZERS)}."
         )
-    schedule = WarmupPolynomialDecay(
-        learning_rate, num_train_steps, num_warmup_steps, poly_power
-    )
+    steps = {
+        "initial_learning_rate": learning_rate,
+        "num_train_steps": num_train_steps,
+        "num_warmup_steps": num_warmup_steps,
+        "start_warmup_step": start_warmup_step,
+    }
+    if lr_schedule == "polynomial":
+        schedule = WarmupPolynomialDecay(power=poly_power, **steps)
+    elif lr_schedule == "cosine":
+        schedule = WarmupCosineDecay(**steps)
+    elif lr_schedule == "constant":
+        schedule = WarmupConstant(**steps)
+    else:
+        raise UserError(
+            f"The schedule {lr_schedule!r} is unknown; choose from {list(SCHEDULES)}."
+        )
     return OPTIMIZERS[name](learning_rate=schedule)
+
+
+def scaled_learning_rate(learning_rate, batch_size):
+    """The rate for `batch_size` where `learning_rate` is good for 4096 sequences.
+
+    LAMB's rate goes with the square root of the batch size (You et al., arXiv
+    1904.00962, section 4; the authors' advice for ALBERT).
+    """
+    return learning_rate * math.sqrt(batch_size / _OFFICIAL_BATCH_SIZE)

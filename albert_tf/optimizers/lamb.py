@@ -16,6 +16,8 @@ class LAMB(MomentsOptimizer):
     are those of `MomentsOptimizer`.
     """
 
+    adapts = True
+
     def adaptation(self, weight, update):
         weight_norm = ops.norm(ops.cast(weight, update.dtype))
         update_norm = ops.norm(update)

@@ -1,13 +1,10 @@
 """What LAMB and AdamW of the official code share."""
 
-import re
-
 import keras
 from keras import ops
 
-# The official list is "LayerNorm|layer_norm|bias"; Keras calls the scale and offset
-# of a layer normalization gamma and beta.
-_EXCLUDED = re.compile(r"LayerNorm|layer_norm|bias|(^|/)(gamma|beta)$")
+from albert_tf.optimizers.rules import rule_of
+from albert_tf.optimizers.rules import rules_table
 
 
 class MomentsOptimizer(keras.optimizers.Optimizer):
@@ -16,7 +13,7 @@ class MomentsOptimizer(keras.optimizers.Optimizer):
     m and v are averages of the gradient and its square; the update is
     `m / (sqrt(v) + epsilon)` plus `weight_decay_rate * w` for variables that are not
     excluded (official `optimization.py`, `lamb_optimizer.py`). Which rule holds for a
-    variable follows from its path when the optimizer is built.
+    variable follows from its path when the optimizer is built (`rules.py`).
 
     Args:
         learning_rate: a float or a schedule.
@@ -26,7 +23,13 @@ class MomentsOptimizer(keras.optimizers.Optimizer):
         epsilon: added outside the square root.
         bias_correction: divide the moments by `1 - beta ** t`, as Adam's paper does
             and the official code does not.
+
+    Raises:
+        UserError: in `build`, a variable that several rules claim.
     """
+
+    adapts = False
+    """Whether `adaptation` scales the updates."""
 
     def __init__(
         self,
@@ -49,9 +52,13 @@ class MomentsOptimizer(keras.optimizers.Optimizer):
         if self.built:
             return
         super().build(variables)
-        self.excluded = [is_excluded(variable.path) for variable in variables]
+        self.excluded = [rule_of(variable.path).excluded for variable in variables]
         self.first_moments = self._slots(variables, "adam_m")
         self.second_moments = self._slots(variables, "adam_v")
+
+    def rules_table(self, variables):
+        """Lines that say which of `variables` are decayed and adapted."""
+        return rules_table(variables, self.weight_decay_rate, self.adapts)
 
     def _slots(self, variables, name):
         return [self.add_variable_from_reference(v, name=name) for v in variables]
@@ -125,8 +132,3 @@ class MomentsOptimizer(keras.optimizers.Optimizer):
             "epsilon": self.epsilon,
             "bias_correction": self.bias_correction,
         }
-
-
-def is_excluded(path):
-    """Whether a variable is neither decayed nor adapted: biases, normalizations."""
-    return _EXCLUDED.search(path) is not None

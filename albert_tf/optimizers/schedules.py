@@ -1,42 +1,52 @@
-"""Learning-rate schedules."""
+"""Learning-rate schedules: an official warm-up, then one of three decays."""
+
+import math
 
 import keras
 from keras import ops
 
 
-@keras.saving.register_keras_serializable(package="albert_tf")
-class WarmupPolynomialDecay(keras.optimizers.schedules.LearningRateSchedule):
-    """Linear warm-up, then polynomial decay to 0; official `optimization.py`.
+class WarmupSchedule(keras.optimizers.schedules.LearningRateSchedule):
+    """Linear warm-up, then a decay that counts from step 0; official `optimization.py`.
 
-    The decay counts from step 0, not from the end of the warm-up, so that the rate
-    at step `t < W` is `lr * t / W` and from `t = W` on `lr * (1 - t / N) ** power`.
+    With `s` steps before the warm-up, the rate is 0 up to step `s` (the official one
+    is negative there), `lr * (t - s) / W` at step `t < s + W`, and `lr * decay(t / N)`
+    from then on. The decay counts from step 0, not from the end of the warm-up.
 
     Args:
         initial_learning_rate: the rate `lr`.
-        num_train_steps: `N`, where the rate reaches 0; it stays 0 afterwards.
+        num_train_steps: `N`, where the decay ends; the rate stays there afterwards.
         num_warmup_steps: `W`; 0 for no warm-up.
-        power: exponent of the decay.
+        start_warmup_step: `s`.
     """
 
     def __init__(
-        self, initial_learning_rate, num_train_steps, num_warmup_steps=0, power=1.0
+        self,
+        initial_learning_rate,
+        num_train_steps,
+        num_warmup_steps=0,
+        start_warmup_step=0,
     ):
         super().__init__()
         self.initial_learning_rate = initial_learning_rate
         self.num_train_steps = num_train_steps
         self.num_warmup_steps = num_warmup_steps
-        self.power = power
+        self.start_warmup_step = start_warmup_step
+
+    def decay(self, left):
+        """The factor of the rate where the share `left` of all steps is to come."""
+        raise NotImplementedError
 
     def __call__(self, step):
         step = ops.cast(step, "float32")
         total = float(max(self.num_train_steps, 1))
-        left = 1.0 - ops.minimum(step, total) / total
         # 1 - N/N leaves a rounding error below 0 under some compilers.
-        decay = ops.power(ops.maximum(left, 0.0), self.power)
-        factor = decay
+        left = ops.maximum(1.0 - ops.minimum(step, total) / total, 0.0)
+        factor = self.decay(left)
+        done = step - float(self.start_warmup_step)
         if self.num_warmup_steps:
-            warmup = step / float(self.num_warmup_steps)
-            factor = ops.where(step < self.num_warmup_steps, warmup, decay)
+            warmup = ops.maximum(done, 0.0) / float(self.num_warmup_steps)
+            factor = ops.where(done < self.num_warmup_steps, warmup, factor)
         return self.initial_learning_rate * factor
 
     def get_config(self):
@@ -44,5 +54,50 @@ class WarmupPolynomialDecay(keras.optimizers.schedules.LearningRateSchedule):
             "initial_learning_rate": self.initial_learning_rate,
             "num_train_steps": self.num_train_steps,
             "num_warmup_steps": self.num_warmup_steps,
-            "power": self.power,
+            "start_warmup_step": self.start_warmup_step,
         }
+
+
+@keras.saving.register_keras_serializable(package="albert_tf")
+class WarmupPolynomialDecay(WarmupSchedule):
+    """The official schedule: `decay = (1 - t / N) ** power`.
+
+    Args:
+        power: exponent of the decay. The others are those of `WarmupSchedule`.
+    """
+
+    def __init__(
+        self,
+        initial_learning_rate,
+        num_train_steps,
+        num_warmup_steps=0,
+        power=1.0,
+        start_warmup_step=0,
+    ):
+        super().__init__(
+            initial_learning_rate, num_train_steps, num_warmup_steps, start_warmup_step
+        )
+        self.power = power
+
+    def decay(self, left):
+        return ops.power(left, self.power)
+
+    def get_config(self):
+        return {**super().get_config(), "power": self.power}
+
+
+@keras.saving.register_keras_serializable(package="albert_tf")
+class WarmupCosineDecay(WarmupSchedule):
+    """Half a cosine: `decay = (1 + cos(pi * t / N)) / 2`; see `WarmupSchedule`."""
+
+    def decay(self, left):
+        # The same, of the steps to come: exactly 0 at the end.
+        return ops.square(ops.sin(left * (math.pi / 2)))
+
+
+@keras.saving.register_keras_serializable(package="albert_tf")
+class WarmupConstant(WarmupSchedule):
+    """No decay: the full rate after the warm-up; see `WarmupSchedule`."""
+
+    def decay(self, left):
+        return ops.ones_like(left)

@@ -6,10 +6,12 @@ import pytest
 import tensorflow as tf
 
 from albert_tf.errors import UserError
+from albert_tf.models.pretraining import AlbertForPreTraining
 from albert_tf.optimizers import LAMB
 from albert_tf.optimizers import AdamW
 from albert_tf.optimizers import create_optimizer
-from albert_tf.optimizers.moments import is_excluded
+from albert_tf.optimizers import scaled_learning_rate
+from albert_tf.optimizers.rules import rule_of
 
 LEARNING_RATE = 0.01
 
@@ -116,10 +118,13 @@ def test_rows_without_gradient_still_decay():
         ("albert/transformer/group_0/attention/query/kernel", False),
         ("albert/embeddings/word_embeddings", False),
         ("classifier/output_weights", False),
+        ("layer_norm/bias", True),
+        ("unbiased_head/kernel", False),
+        ("head/temperature", False),
     ],
 )
 def test_exclusions_hold_for_keras_and_official_paths(path, excluded):
-    assert is_excluded(path) == excluded
+    assert rule_of(path).excluded == excluded
 
 
 @pytest.mark.parametrize("optimizer_class", [LAMB, AdamW])
@@ -151,3 +156,80 @@ def test_schedule_without_warmup_starts_at_the_full_rate():
 def test_unknown_optimizer_is_named():
     with pytest.raises(UserError, match="'lamp' is unknown"):
         create_optimizer("lamp", 1.0, 10)
+
+
+def test_schedules_share_the_warmup_and_differ_in_the_decay():
+    steps = [0, 5, 9, 20, 60, 100, 1000]
+    warmed = {
+        "polynomial": [0.8, 0.4, 0.0, 0.0],
+        "cosine": [0.5 + 0.5 * np.cos(np.pi * t / 100) for t in (20, 60, 100, 100)],
+        "constant": [1.0] * 4,
+    }
+    for name, expected in warmed.items():
+        schedule = create_optimizer("lamb", 2.0, 100, 10, lr_schedule=name)
+        schedule = schedule._learning_rate
+        rates = np.array([float(schedule(step)) for step in steps])
+        expected = 2.0 * np.array([0.0, 0.5, 0.9, *expected])
+        np.testing.assert_allclose(rates, expected, rtol=1e-5, atol=1e-9)
+        assert rates.min() >= 0
+        again = schedule.from_config(schedule.get_config())
+        assert float(again(60)) == rates[4]
+
+
+def test_the_rate_is_zero_before_a_late_warmup():
+    schedule = create_optimizer("lamb", 1.0, 100, 10, start_warmup_step=20)
+    rates = [float(schedule._learning_rate(step)) for step in (0, 19, 20, 25, 30)]
+    np.testing.assert_allclose(rates, [0.0, 0.0, 0.0, 0.5, 0.7], rtol=1e-6)
+
+
+def test_unknown_schedule_is_named():
+    with pytest.raises(UserError, match="'linear' is unknown"):
+        create_optimizer("lamb", 1.0, 10, lr_schedule="linear")
+
+
+def test_rate_scales_with_the_root_of_the_batch():
+    assert scaled_learning_rate(0.00176, 4096) == 0.00176
+    assert scaled_learning_rate(0.00176, 1024) == pytest.approx(0.00088)
+
+
+def test_one_rule_claims_each_variable_of_the_model(tiny_config):
+    model = AlbertForPreTraining(tiny_config(num_hidden_groups=2))
+    optimizer = LAMB(weight_decay_rate=0.01)
+    variables = model.trainable_variables
+    optimizer.build(variables)
+    lines = [line.split() for line in optimizer.rules_table(variables)]
+    # 2 groups of 6 kernels; 3 tables, mapping, pooler and the two heads.
+    assert [line[:2] for line in lines] == [
+        ["12", "normalizations"],
+        ["17", "biases"],
+        ["19", "weights"],
+    ]
+    counts = [int(line[2].replace(",", "")) for line in lines]
+    assert sum(counts) == model.count_params()
+    assert "own trust ratio" in optimizer.rules_table(variables)[2]
+    assert "trust" not in "".join(AdamW().rules_table(variables))
+
+
+def test_two_rules_for_a_variable_are_an_error():
+    kernel = keras.layers.Dense(2, name="layer_norm_projection")
+    kernel.build((None, 2))
+    with pytest.raises(UserError, match="normalizations and weights.*rename it"):
+        LAMB().build([kernel.kernel])
+
+
+def test_a_variable_of_no_known_kind_is_named_in_the_table():
+    optimizer = LAMB()
+    temperature = keras.Variable([1.0], name="temperature")
+    assert "others" in optimizer.rules_table([temperature])[0]
+    assert "temperature" in optimizer.rules_table([temperature])[0]
+
+
+def test_slots_are_float32_under_mixed_precision(tiny_config):
+    model = AlbertForPreTraining(tiny_config(), dtype="mixed_bfloat16")
+    optimizer = LAMB()
+    optimizer.build(model.trainable_variables)
+    slots = [*optimizer.first_moments, *optimizer.second_moments]
+    assert {slot.dtype for slot in slots} == {"float32"}
+    bfloat16 = tf.ones([2, 2], tf.bfloat16)
+    values = optimizer.new_values(0, bfloat16, *[tf.ones([2, 2])] * 3, 0.1, 0)
+    assert {value.dtype for value in values} == {tf.float32}

@@ -1,0 +1,74 @@
+"""Which variables are decayed, and adapted by LAMB: by the ends of their paths."""
+
+import dataclasses
+import math
+import re
+
+from albert_tf.errors import UserError
+
+
+@dataclasses.dataclass(frozen=True)
+class Rule:
+    """What holds for the variables whose path matches `pattern`."""
+
+    name: str
+    pattern: str
+    excluded: bool
+    """Whether they are neither decayed nor adapted."""
+
+    def claims(self, path):
+        """Whether the rule is for the variable of this path."""
+        return re.search(self.pattern, path) is not None
+
+
+# The official list of exclusions is "LayerNorm|layer_norm|bias"; Keras calls the
+# scale and offset of a normalization gamma and beta.
+RULES = (
+    Rule("normalizations", r"LayerNorm|layer_norm|(^|/)(gamma|beta)$", True),
+    Rule("biases", r"^(?!.*LayerNorm|.*layer_norm).*bias$", True),
+    Rule("weights", r"(kernel|embeddings|weights)$", False),
+)
+# The official code treats whatever is not on its list as a weight.
+OTHER = Rule("others", "", False)
+
+
+def rule_of(path):
+    """The one `Rule` that claims the variable of this path; `OTHER` if none does.
+
+    Raises:
+        UserError: several do.
+    """
+    claiming = [rule for rule in RULES if rule.claims(path)]
+    if len(claiming) > 1:
+        names = " and ".join(rule.name for rule in claiming)
+        raise UserError(
+            f"The variable {path!r} counts among {names}, so that nothing says whether "
+            "it is decayed; rename it."
+        )
+    return claiming[0] if claiming else OTHER
+
+
+def rules_table(variables, weight_decay_rate, adapts):
+    """Lines that say what holds for how many variables, with what is unusual by name.
+
+    Args:
+        variables: Keras variables.
+        weight_decay_rate: of those that are not excluded.
+        adapts: whether the optimizer scales them by trust ratios.
+    """
+    lines = []
+    for rule in (*RULES, OTHER):
+        own = [v for v in variables if rule_of(v.path) == rule]
+        if not own:
+            continue
+        parameters = sum(math.prod(v.shape) for v in own)
+        treatment = "neither decayed nor adapted" if adapts else "not decayed"
+        if not rule.excluded:
+            treatment = f"decayed by {weight_decay_rate:g}"
+            treatment += ", each with its own trust ratio" if adapts else ""
+        if rule == OTHER:
+            treatment += f": {', '.join(v.path for v in own)}"
+        lines.append(
+            f"{len(own):5} {rule.name:15}{parameters:>14,} parameters  {treatment}"
+        )
+    return lines
