@@ -1,0 +1,74 @@
+"""Starts a model from a checkpoint of fewer layers, or of other groups of layers."""
+
+import dataclasses
+
+from albert_tf.checkpoints.layers import move_layers
+from albert_tf.checkpoints.loading import build_model
+from albert_tf.checkpoints.loading import read_checkpoint
+from albert_tf.errors import UserError
+
+# What neither the shapes nor the meaning of a single tensor depends on.
+_MAY_DIFFER = (
+    "num_hidden_layers",
+    "num_hidden_groups",
+    "parameter_sharing",
+    "hidden_dropout_prob",
+    "attention_probs_dropout_prob",
+    "initializer_range",
+)
+
+
+def warm_start(model_class, path, config, init_from_group0, allow_missing, **arguments):
+    """Builds a model of `config` with the weights of a checkpoint.
+
+    The paper trains deep networks from shallow ones: xxlarge from its first 6 layers
+    (appendix A.1). See `move_layers` for which layer takes whose parameters.
+
+    Args:
+        model_class: a `PretrainedModel`.
+        path: the checkpoint; see `read_checkpoint`.
+        config: the `AlbertConfig` of the model.
+        init_from_group0: see `move_layers`.
+        allow_missing: beginnings of official names that may be absent, and are new.
+        **arguments: constructor arguments of the model.
+
+    Returns:
+        The model, and lines that report what came from where.
+
+    Raises:
+        UserError: the checkpoint does not fit, or its configuration differs in more
+            than layers, groups, sharing and dropout.
+    """
+    checkpoint = read_checkpoint(path)
+    source = checkpoint.config or config
+    _check(source, config, checkpoint.source)
+    tensors, origins = move_layers(checkpoint.tensors, source, config, init_from_group0)
+    checkpoint = dataclasses.replace(checkpoint, config=config, tensors=tensors)
+    model = build_model(model_class, checkpoint, allow_missing, arguments)
+    return model, _report(model.load_report, source, config, origins)
+
+
+def _check(source, config, name):
+    for field in dataclasses.fields(config):
+        old, new = getattr(source, field.name), getattr(config, field.name)
+        if old != new and field.name not in _MAY_DIFFER:
+            raise UserError(
+                f"{name} has {field.name}={old}, the model to start has {new}; they "
+                f"may differ only in {', '.join(_MAY_DIFFER)}."
+            )
+
+
+def _report(load_report, source, config, origins):
+    lines = [
+        f"Start from {load_report}",
+        f"  layers: {config.num_hidden_layers}, from {source.num_hidden_layers}",
+    ]
+    for (scope, is_feed_forward), origin in origins.items():
+        if scope != origin:
+            part = "feed-forward layer" if is_feed_forward else "attention"
+            lines.append(f"  {_short(scope)}, {part}: from {_short(origin)}")
+    return [*lines, "  optimizer, schedule and place in the data: new"]
+
+
+def _short(scope):
+    return scope.split("transformer/")[-1]

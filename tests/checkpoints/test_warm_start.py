@@ -1,0 +1,99 @@
+"""Models that start from checkpoints of other depths and groups."""
+
+import numpy as np
+import pytest
+
+from albert_tf.checkpoints.layers import move_layers
+from albert_tf.checkpoints.warm_start import warm_start
+from albert_tf.config import AlbertConfig
+from albert_tf.errors import UserError
+from albert_tf.models.albert import AlbertModel
+from albert_tf.models.pretraining import AlbertForPreTraining
+
+_TRANSFORMER = "bert/encoder/transformer"
+
+
+def groups(layers, groups, sharing="all"):
+    return AlbertConfig(
+        10,
+        num_hidden_layers=layers,
+        num_hidden_groups=groups,
+        parameter_sharing=sharing,
+    )
+
+
+def moved(source, target, **options):
+    """From which group each group of `target` comes: (attention, feed-forward)."""
+    tensors = {"bert/pooler/dense/bias": -1}
+    for number in range(source.num_hidden_layers):
+        scope = f"{_TRANSFORMER}/group_{number}/inner_group_0"
+        tensors[f"{scope}/attention_1/self/query/bias"] = number
+        tensors[f"{scope}/ffn_1/intermediate/dense/bias"] = number
+    tensors, _ = move_layers(tensors, source, target, **options)
+    assert tensors.pop("bert/pooler/dense/bias") == -1
+    attention = {n.split("/")[3]: t for n, t in tensors.items() if "query" in n}
+    feed_forward = {n.split("/")[3]: t for n, t in tensors.items() if "ffn" in n}
+    return list(attention.values()), list(feed_forward.values())
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "expected"),
+    [
+        (groups(6, 1), groups(12, 1), [0]),
+        (groups(6, 1), groups(12, 3), [0, 0, 0]),
+        (groups(4, 2), groups(8, 4), [0, 0, 1, 1]),
+        (groups(4, 4), groups(4, 2), [0, 2]),
+        (groups(3, 3), groups(6, 6), [0, 0, 1, 1, 2, 2]),
+        (groups(4, 2), groups(4, 1, "none"), [0, 0, 1, 1]),
+    ],
+)
+def test_layers_come_from_the_same_share_of_the_depth(source, target, expected):
+    assert moved(source, target) == (expected, expected)
+
+
+def test_the_official_rule_takes_what_is_missing_from_group_0():
+    source, target = groups(4, 2), groups(8, 4)
+    expected = [0, 1, 0, 0]
+    assert moved(source, target, init_from_group0=True) == (expected, expected)
+
+
+def test_sublayers_move_apart_where_only_one_is_shared():
+    source, target = groups(4, 1, "attention"), groups(4, 2)
+    assert moved(source, target) == ([0, 0], [0, 2])
+
+
+def test_deeper_model_computes_with_the_weights_it_starts_from(
+    tiny_config, tiny_features, tmp_path
+):
+    """All its layers are the first one's: 4 layers twice are 8 layers."""
+    shallow = AlbertForPreTraining(tiny_config())
+    shallow.save_pretrained(tmp_path)
+    deep, report = warm_start(
+        AlbertForPreTraining, tmp_path, tiny_config(num_hidden_layers=8), False, ()
+    )
+    states = deep(tiny_features)["sequence_output"]
+    expected = AlbertForPreTraining(tiny_config(num_hidden_layers=8))
+    for variable, value in zip(expected.weights, shallow.weights, strict=True):
+        variable.assign(value)
+    np.testing.assert_array_equal(states, expected(tiny_features)["sequence_output"])
+    assert "layers: 8, from 4" in "\n".join(report)
+    assert f"{len(shallow.official_variables())} tensors loaded" in report[0]
+
+
+def test_a_checkpoint_without_heads_is_reported(tiny_config, tmp_path):
+    AlbertModel(tiny_config()).save_pretrained(tmp_path)
+    config = tiny_config(num_hidden_groups=2, hidden_dropout_prob=0.1)
+    model, report = warm_start(AlbertForPreTraining, tmp_path, config, False, ("cls/",))
+    lines = "\n".join(report)
+    assert "cls/predictions/output_bias" in lines
+    assert "group_1/inner_group_0, attention: from group_0/inner_group_0" in lines
+    assert model.config == config
+    with pytest.raises(UserError, match="lacks cls/predictions"):
+        warm_start(AlbertForPreTraining, tmp_path, config, False, ())
+
+
+def test_another_width_is_an_error(tiny_config, tmp_path):
+    AlbertForPreTraining(tiny_config()).save_pretrained(tmp_path)
+    config = tiny_config(intermediate_size=24)
+    with pytest.raises(UserError, match="intermediate_size=20, .* has 24; they may"):
+        warm_start(AlbertForPreTraining, tmp_path, config, False, ())
