@@ -26,7 +26,8 @@ class SelfAttention(ConfiguredLayer):
 
     Call: hidden `[batch, tokens, hidden]`, `key_bias` float32
     `[batch, 1, 1 or tokens, tokens]` (see `key_bias` and `pair_bias`), `seed`
-    int32 `[2]` of the block or None for inference, to `[batch, tokens, hidden]`.
+    int32 `[2]` of the block or None for inference, to `[batch, tokens, hidden]`; with
+    `first_token_only`, to what that gives for the first token, `[batch, 1, hidden]`.
     """
 
     def __init__(self, config, **kwargs):
@@ -45,11 +46,14 @@ class SelfAttention(ConfiguredLayer):
         self.output_dense.build(shape)
         self.layer_norm.build(shape)
 
-    def call(self, hidden, key_bias, seed=None):
+    def call(self, hidden, key_bias, seed=None, first_token_only=False):
         config = self.config
+        asking = hidden
+        if first_token_only:
+            asking, key_bias = hidden[:, :1], key_bias[:, :, :1]  # [B, 1, H]
         # Scaling the query costs less than scaling the scores, and keeps float16
         # scores in range.
-        query = self._split_heads(self.query(hidden) * config.head_size**-0.5)
+        query = self._split_heads(self.query(asking) * config.head_size**-0.5)
         key = self._split_heads(self.key(hidden))
         value = self._split_heads(self.value(hidden))
         scores = ops.einsum("bqnd,bknd->bnqk", query, key)  # [B, N, T, T]
@@ -63,11 +67,11 @@ class SelfAttention(ConfiguredLayer):
             _PROBABILITIES_SITE,
         )
         context = ops.einsum("bnqk,bknd->bqnd", probabilities, value)  # [B, T, N, D]
-        context = ops.reshape(context, ops.shape(hidden))  # [B, T, H]
+        context = ops.reshape(context, ops.shape(asking))  # [B, T, H]
         output = dropout(
             self.output_dense(context), config.hidden_dropout_prob, seed, _OUTPUT_SITE
         )
-        return self.layer_norm(hidden + output)
+        return self.layer_norm(asking + output)
 
     def _split_heads(self, inputs):
         batch, tokens, _ = ops.shape(inputs)

@@ -30,7 +30,8 @@ class TransformerStack(ConfiguredLayer):
     Call: hidden `[batch, tokens, hidden]`, `key_bias` float32
     `[batch, 1, 1 or tokens, tokens]`, `seed` int32 `[2]` or None for inference, to the
     list of the outputs of all blocks; with `depth_loop`, of the last block of each
-    loop.
+    loop. With `first_token_only` the last block computes its output for the first
+    token only, `[batch, 1, hidden]`, which is all that a pooled output needs.
 
     Raises:
         UserError: an option was asked for that the Keras backend does not have.
@@ -68,10 +69,14 @@ class TransformerStack(ConfiguredLayer):
         for layer in [*self.attention.values(), *self.feed_forward.values()]:
             layer.build()
 
-    def call(self, hidden, key_bias, seed=None):
+    def call(self, hidden, key_bias, seed=None, first_token_only=False):
         hidden_states = []
         index = 0
-        for layer, run in itertools.groupby(self.layer_schedule):
+        schedule = self.layer_schedule
+        if first_token_only:
+            *whole, (*blocks, last_block) = schedule
+            schedule = [*whole, tuple(blocks)] if blocks else whole
+        for layer, run in itertools.groupby(schedule):
             count = len(list(run))
             if self.depth_loop and count > 1:
                 hidden = self._run_loop(layer, hidden, key_bias, seed, index, count)
@@ -82,6 +87,10 @@ class TransformerStack(ConfiguredLayer):
                 hidden = self._run_block(block, hidden, key_bias, seed, index)
                 hidden_states.append(hidden)
                 index += 1
+        if first_token_only:
+            attention, feed_forward, seed = self._block(last_block, seed, index)
+            first = attention(hidden, key_bias, seed, first_token_only=True)
+            hidden_states.append(feed_forward(first, seed))  # [B, 1, H]
         return hidden_states
 
     def _run_loop(self, layer, hidden, key_bias, seed, index, count):
@@ -98,12 +107,7 @@ class TransformerStack(ConfiguredLayer):
 
     def _run_block(self, block, hidden, key_bias, seed, index):
         """Runs the block with number `index` (an int or int32 scalar)."""
-        attention, feed_forward = (
-            self.attention[block[0]],
-            self.feed_forward[block[1]],
-        )
-        if seed is not None:
-            seed = fold_seed(seed, index * SITES_PER_BLOCK)
+        attention, feed_forward, seed = self._block(block, seed, index)
 
         def compute(hidden):
             return feed_forward(attention(hidden, key_bias, seed), seed)
@@ -114,6 +118,12 @@ class TransformerStack(ConfiguredLayer):
 
         variables = attention.trainable_variables + feed_forward.trainable_variables
         return depth.rematerialize(compute, variables, hidden)
+
+    def _block(self, block, seed, index):
+        """The two layers of the block with number `index`, and its seed."""
+        if seed is not None:
+            seed = fold_seed(seed, index * SITES_PER_BLOCK)
+        return self.attention[block[0]], self.feed_forward[block[1]], seed
 
     def get_config(self):
         return {

@@ -36,6 +36,8 @@ class AlbertModel(PretrainedModel):
         embedding_output: `[batch, tokens, embedding]`
         hidden_states: list of `[batch, tokens, hidden]`, one a block (with
             `depth_loop`, one a loop)
+    With `pooled_only` the dict holds `pooled_output` only, and the last block does
+    not compute more than that needs: the same numbers, sooner.
 
     Raises:
         UserError: more tokens than `config.max_position_embeddings`.
@@ -73,7 +75,7 @@ class AlbertModel(PretrainedModel):
         self.transformer.build()
         self.pooler.build((None, self.config.hidden_size))
 
-    def call(self, features, training=False, dropout_seed=None):
+    def call(self, features, training=False, dropout_seed=None, pooled_only=False):
         seed = self._dropout_seed(training, dropout_seed)
         # Keras traces `fit` on several devices with float32 placeholders.
         input_ids = ops.cast(features["input_ids"], "int32")
@@ -94,11 +96,20 @@ class AlbertModel(PretrainedModel):
         hidden = embedding_output
         if self.embedding_mapping is not None:
             hidden = self.embedding_mapping(hidden)  # [B, T, H]
-        hidden_states = self.transformer(hidden, bias, seed)
+        cls_positions = features.get("cls_positions")
+        hidden_states = self.transformer(
+            hidden,
+            bias,
+            seed,
+            first_token_only=pooled_only and cls_positions is None,
+        )
         sequence_output = hidden_states[-1]  # [B, T, H]
+        pooled_output = self._pool(sequence_output, cls_positions)
+        if pooled_only:
+            return {"pooled_output": pooled_output}
         return {
             "sequence_output": sequence_output,
-            "pooled_output": self._pool(sequence_output, features.get("cls_positions")),
+            "pooled_output": pooled_output,
             "embedding_output": embedding_output,
             "hidden_states": hidden_states,
         }

@@ -63,7 +63,9 @@ class AlbertForSequenceClassification(PretrainedModel):
 
     def call(self, features, training=False, dropout_seed=None):
         seed = self._dropout_seed(training, dropout_seed)
-        encoded = self.albert(features, training=training, dropout_seed=seed)
+        encoded = self.albert(
+            features, training=training, dropout_seed=seed, pooled_only=True
+        )
         pooled = dropout(
             encoded["pooled_output"],
             self.classifier_dropout_prob,

@@ -34,7 +34,8 @@ def multi_head(model_dirs, tasks):
     answers = {name: task_outputs(task) for name, task in tasks.items()}
 
     def outputs(features):
-        pooled = first.albert(features, training=False)["pooled_output"]  # [B, H]
+        encoded = first.albert(features, training=False, pooled_only=True)
+        pooled = encoded["pooled_output"]  # [B, H]
         found = {}
         for (name, (answer, _)), model in zip(answers.items(), models, strict=True):
             own = answer(model.classifier(pooled))
