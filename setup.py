@@ -27,8 +27,10 @@ setuptools.setup(
         "numpy",
     ],
     extras_require={
+        "plots": ["matplotlib"],
         "test": [
             "hypothesis",
+            "matplotlib",
             "pytest>=8",
             "ruff>=0.17,<0.18",
             "safetensors",

@@ -1,5 +1,7 @@
 """Progress of long work: a bar on a terminal, log lines elsewhere."""
 
+import math
+import shutil
 import sys
 import time
 
@@ -49,10 +51,19 @@ class Progress:
         self._shown = now
         line = self._line(now - self._started, note)
         if self._terminal:
+            # A longer line would wrap, and could not be drawn over.
+            line = line[: shutil.get_terminal_size().columns - 1]
             self._stream.write(f"\r\033[K{line}")
             self._stream.flush()
         else:
             logging.info("%s", line)
+
+    def clear(self):
+        """Takes the bar away, so that a line can be logged; `update` draws it again."""
+        if self._terminal:
+            self._stream.write("\r\033[K")
+            self._stream.flush()
+            self._shown = -math.inf
 
     def _line(self, seconds, note):
         rate = (self.done - self.start) / max(seconds, 1e-9)

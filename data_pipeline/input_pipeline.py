@@ -79,6 +79,20 @@ def pretraining_dataset(
     return dataset.prefetch(_PREFETCHED)
 
 
+def describe_data(input_file):
+    """The dataset_info.json of each folder of the files; None for one without it.
+
+    Raises:
+        UserError: no such file, or a description that is none.
+    """
+    return _descriptions(_find(input_file))
+
+
+def _descriptions(paths):
+    folders = sorted({os.path.dirname(path) for path in paths})
+    return {folder: dataset_info.read(folder) for folder in folders}
+
+
 def _find(input_file):
     paths = []
     for pattern in filter(None, (p.strip() for p in input_file.split(","))):
@@ -91,13 +105,13 @@ def _find(input_file):
 
 def _description(paths):
     """The description that all directories share; None for files without one."""
-    folders = sorted({os.path.dirname(path) for path in paths})
-    infos = [dataset_info.read(folder) for folder in folders]
-    if any(info is None for info in infos):
+    descriptions = _descriptions(paths)
+    infos = list(descriptions.values())
+    if None in infos:
         logging.warning(
             "%s: no %s beside the files, so that nobody has checked that they fit the "
             "tokenizer",
-            ", ".join(folders),
+            ", ".join(descriptions),
             dataset_info.NAME,
         )
         return None

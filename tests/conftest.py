@@ -1,7 +1,9 @@
-"""Shared fixtures: where the reference material lies, and two virtual devices."""
+"""Shared fixtures: reference material, two virtual devices, a tiny pretraining run."""
 
+import json
 import os
 import pathlib
+import random
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
@@ -86,3 +88,86 @@ def tiny_features():
         "segment_ids": np.array([[0] * 3 + [1] * 4] * 2, "int32"),
         "masked_lm_positions": np.array([[1, 4, 6], [2, 3, 0]], "int32"),
     }
+
+
+@pytest.fixture(scope="session")
+def material(tmp_path_factory):
+    """A corpus, its vocabulary, its records and a config to pretrain with."""
+    from data_pipeline.train_tokenizer import Options
+    from data_pipeline.train_tokenizer import train_tokenizer
+
+    folder = tmp_path_factory.mktemp("material")
+    words = "the cat dog bird sat ran flew on under a mat house tree quickly slowly"
+    rng = random.Random(0)
+    lines = [
+        " ".join(rng.choices(words.split(), k=6)) + "." if rng.random() < 0.9 else ""
+        for _ in range(2000)
+    ]
+    (folder / "corpus.txt").write_text("\n".join(lines))
+    prefix = str(folder / "vocab")
+    corpus = str(folder / "corpus.txt")
+    train_tokenizer(Options(input_file=corpus, output_prefix=prefix, vocab_size=36))
+    _make_records(folder, "data")
+    config = {
+        "vocab_size": 36,
+        "embedding_size": 8,
+        "hidden_size": 8,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 2,
+        "intermediate_size": 16,
+        "max_position_embeddings": 16,
+    }
+    (folder / "config.json").write_text(json.dumps(config))
+    return folder
+
+
+@pytest.fixture(scope="session")
+def packed(material):
+    """Records of the same corpus, several pairs a row."""
+    return _make_records(material, "packed", short_seq_prob=1.0, pack=True)
+
+
+def _make_records(material, name, **options):
+    from data_pipeline.create_pretraining_data import create_pretraining_data
+    from data_pipeline.options import Options
+
+    create_pretraining_data(
+        Options(
+            input_file=str(material / "corpus.txt"),
+            output_file=str(material / name / "train.tfrecord"),
+            spm_model_file=str(material / "vocab.model"),
+            max_seq_length=16,
+            max_predictions_per_seq=3,
+            dupe_factor=1,
+            held_out_fraction=0.2,
+            workers=1,
+            **options,
+        )
+    )
+    return material / name
+
+
+@pytest.fixture
+def flags(material, tmp_path):
+    """Makes the command line of a short pretraining run."""
+
+    def make(**changes):
+        values = {
+            "input_file": material / "data" / "train.tfrecord",
+            "eval_file": material / "data" / "held_out" / "*.tfrecord",
+            "spm_model_file": material / "vocab.model",
+            "albert_config_file": material / "config.json",
+            "output_dir": tmp_path / "model",
+            "max_seq_length": 16,
+            "max_predictions_per_seq": 3,
+            "train_batch_size": 16,
+            "learning_rate": 0.01,
+            "num_train_steps": 12,
+            "num_warmup_steps": 2,
+            "iterations_per_loop": 4,
+            "use_xla": False,
+            **changes,
+        }
+        return [f"--{k}={v}" for k, v in values.items() if v is not None]
+
+    return make

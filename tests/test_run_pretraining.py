@@ -2,7 +2,6 @@
 
 import dataclasses
 import json
-import random
 import signal
 import subprocess
 import sys
@@ -15,104 +14,16 @@ from albert_tf.command_line import parse
 from albert_tf.errors import UserError
 from albert_tf.training.pretraining import pretrain
 from albert_tf.training.pretraining_options import PretrainingOptions
-from data_pipeline.create_pretraining_data import create_pretraining_data
-from data_pipeline.options import Options as DataOptions
-from data_pipeline.train_tokenizer import Options as TokenizerOptions
-from data_pipeline.train_tokenizer import train_tokenizer
-
-TEXT = "the cat dog bird sat ran flew on under a mat house tree quickly slowly"
-CONFIG = {
-    "vocab_size": 36,
-    "embedding_size": 8,
-    "hidden_size": 8,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 2,
-    "intermediate_size": 16,
-    "max_position_embeddings": 16,
-}
-
-
-@pytest.fixture(scope="module")
-def material(tmp_path_factory):
-    """A corpus, its vocabulary, its records and a config."""
-    folder = tmp_path_factory.mktemp("material")
-    rng = random.Random(0)
-    lines = [
-        " ".join(rng.choices(TEXT.split(), k=6)) + "." if rng.random() < 0.9 else ""
-        for _ in range(2000)
-    ]
-    (folder / "corpus.txt").write_text("\n".join(lines))
-    train_tokenizer(
-        TokenizerOptions(
-            input_file=str(folder / "corpus.txt"),
-            output_prefix=str(folder / "vocab"),
-            vocab_size=36,
-        )
-    )
-    create_pretraining_data(
-        DataOptions(
-            input_file=str(folder / "corpus.txt"),
-            output_file=str(folder / "data" / "train.tfrecord"),
-            spm_model_file=str(folder / "vocab.model"),
-            max_seq_length=16,
-            max_predictions_per_seq=3,
-            dupe_factor=1,
-            held_out_fraction=0.2,
-            workers=1,
-        )
-    )
-    (folder / "config.json").write_text(json.dumps(CONFIG))
-    return folder
-
-
-@pytest.fixture(scope="module")
-def packed(material):
-    """Records of the same corpus, several pairs a row."""
-    create_pretraining_data(
-        DataOptions(
-            input_file=str(material / "corpus.txt"),
-            output_file=str(material / "packed" / "train.tfrecord"),
-            spm_model_file=str(material / "vocab.model"),
-            max_seq_length=16,
-            max_predictions_per_seq=3,
-            dupe_factor=1,
-            short_seq_prob=1.0,
-            held_out_fraction=0.2,
-            workers=1,
-            pack=True,
-        )
-    )
-    return material / "packed"
-
-
-@pytest.fixture
-def flags(material, tmp_path):
-    """Makes the command line of a short run."""
-
-    def make(**changes):
-        values = {
-            "input_file": material / "data" / "train.tfrecord",
-            "eval_file": material / "data" / "held_out" / "*.tfrecord",
-            "spm_model_file": material / "vocab.model",
-            "albert_config_file": material / "config.json",
-            "output_dir": tmp_path / "model",
-            "max_seq_length": 16,
-            "max_predictions_per_seq": 3,
-            "train_batch_size": 16,
-            "learning_rate": 0.01,
-            "num_train_steps": 12,
-            "num_warmup_steps": 2,
-            "iterations_per_loop": 4,
-            "use_xla": False,
-            **changes,
-        }
-        return [f"--{k}={v}" for k, v in values.items() if v is not None]
-
-    return make
 
 
 def run(command_line):
     return pretrain(parse(PretrainingOptions, ["run_pretraining.py", *command_line]))
+
+
+def write_config(material, path, **changes):
+    """Copies the configuration, changed."""
+    config = json.loads((material / "config.json").read_text())
+    path.write_text(json.dumps({**config, **changes}))
 
 
 def test_train_then_go_on_then_evaluate(flags, tmp_path):
@@ -204,8 +115,8 @@ def test_mistakes_are_one_sentence(flags, changes, message):
     assert message in str(error.value)
 
 
-def test_a_vocabulary_larger_than_the_model_is_an_error(flags, tmp_path):
-    (tmp_path / "small.json").write_text(json.dumps({**CONFIG, "vocab_size": 35}))
+def test_a_vocabulary_larger_than_the_model_is_an_error(flags, material, tmp_path):
+    write_config(material, tmp_path / "small.json", vocab_size=35)
     with pytest.raises(UserError, match="has vocab_size 35, but the tokenizer has 36"):
         run(flags(albert_config_file=tmp_path / "small.json"))
 
@@ -227,7 +138,7 @@ def test_official_data_of_other_lengths_or_ids_is_an_error(flags, material, tmp_
     data.write_bytes((material / "data" / "train.tfrecord").read_bytes())
     with pytest.raises(UserError, match="cannot be read as TFRecords of --max_seq"):
         run(flags(input_file=data, max_predictions_per_seq=4))
-    (tmp_path / "small.json").write_text(json.dumps({**CONFIG, "vocab_size": 20}))
+    write_config(material, tmp_path / "small.json", vocab_size=20)
     lines = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nthe\ncat\n"
     (tmp_path / "vocab.txt").write_text(lines)
     other = {"spm_model_file": None, "vocab_file": tmp_path / "vocab.txt"}

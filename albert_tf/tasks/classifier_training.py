@@ -80,6 +80,7 @@ def train(options, source):
         trainer.train(dataset, dict(zip(source.dev, dev, strict=True)))
     except OutOfPatience as reason:
         logging.info("Stopped early: %s", reason)
+        trainer.reporter.finish()
 
 
 def tokenized(options, tables, tokenizer, max_seq_length):

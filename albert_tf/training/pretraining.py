@@ -13,6 +13,8 @@ from albert_tf.optimizers import create_optimizer
 from albert_tf.tokenization import load_tokenizer
 from albert_tf.training.pretraining_objective import PretrainingObjective
 from albert_tf.training.replica_step import StepOptions
+from albert_tf.training.reporting_flags import report_options
+from albert_tf.training.run_info import run_info
 from albert_tf.training.strategy import create_strategy
 from albert_tf.training.summaries import write_eval_results
 from albert_tf.training.trainer import Trainer
@@ -49,7 +51,11 @@ def pretrain(options):
         )
     _check_data(options, tokenizer, config)
     trainer = Trainer(
-        model, PretrainingObjective(), optimizer, strategy, _trainer_options(options)
+        model,
+        PretrainingObjective(),
+        optimizer,
+        strategy,
+        _trainer_options(options, report_options(options, model, strategy)),
     )
     eval_dataset = _eval_dataset(options, tokenizer)
     if options.do_train:
@@ -59,7 +65,7 @@ def pretrain(options):
             trainer.train(dataset, eval_dataset)
         except tf.errors.DataLossError as error:
             raise _unreadable(options.input_file, error) from error
-        info = {"step": trainer.step, "evaluations": trainer.history}
+        info = run_info(options, trainer.step, trainer.history)
         model.save_pretrained(options.output_dir, tokenizer, info)
         logging.info("Model directory: %s", options.output_dir)
     if not options.do_eval:
@@ -147,7 +153,7 @@ def _initial_model(options, config):
     return model
 
 
-def _trainer_options(options):
+def _trainer_options(options, report):
     return TrainerOptions(
         output_dir=options.output_dir,
         num_train_steps=options.num_train_steps,
@@ -155,6 +161,7 @@ def _trainer_options(options):
         save_checkpoints_steps=options.save_checkpoints_steps,
         keep_checkpoint_max=options.keep_checkpoint_max,
         eval_steps=options.eval_steps,
+        report=report,
         step=StepOptions(
             gradient_accumulation_steps=options.gradient_accumulation_steps,
             use_xla=options.use_xla,

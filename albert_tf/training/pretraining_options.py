@@ -10,7 +10,8 @@ stopped.
 
 Written to --output_dir: the model directory (albert_config.json, model.weights.h5, the
 tokenizer, training_info.json), eval_results.txt, history.json (every held-out
-evaluation), train/ and eval/ (for TensorBoard) and checkpoints/ (to continue from).
+evaluation), curves.png (with matplotlib), train/ and eval/ (for TensorBoard) and
+checkpoints/ (to continue from).
 """
 
 import dataclasses
@@ -66,6 +67,21 @@ class PretrainingOptions:
     )
     gradient_accumulation_steps: int = option(
         "Parts that a batch is computed in, one after the other.", 1, minimum=1
+    )
+    histogram_steps: int = option(
+        "Steps between two recordings of gradient norm, weight norm and trust ratio of "
+        "every variable for TensorBoard; 0 for none.",
+        0,
+        minimum=0,
+    )
+    profile_steps: str | None = option(
+        "first:end, steps between which to trace into <output_dir>/profile.", None
+    )
+    peak_teraflops: float | None = option(
+        "What a device can do at best, in 1e12 operations a second, to show the "
+        "utilisation; by default that of well-known GPUs and TPUs.",
+        None,
+        minimum=0,
     )
     random_seed: int = option("Seed of weights, order and dropout.", 12345)
     distribution_strategy: str = option("Devices to train on.", "auto", STRATEGIES)

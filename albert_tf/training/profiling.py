@@ -32,8 +32,8 @@ class StepProfiler:
         self._stop()
 
     def next_stop(self, step):
-        """Where the loop that begins at `step` must end: the range begins or ends."""
-        return self._first if step < self._first else max(self._end, step + 1)
+        """Where the range next begins or ends after `step`; infinite after it."""
+        return min((s for s in (self._first, self._end) if s > step), default=_NEVER)
 
     def before_loop(self, step):
         """Starts the trace if `step` is in the range."""

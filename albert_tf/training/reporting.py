@@ -2,10 +2,12 @@
 
 import contextlib
 import dataclasses
+from collections.abc import Callable
 
 from absl import logging
 
 from albert_tf.progress import Progress
+from albert_tf.training.curves import write_curves
 from albert_tf.training.profiling import StepProfiler
 from albert_tf.training.replica_step import VARIABLE_STATISTICS
 from albert_tf.training.summaries import RunHistory
@@ -21,8 +23,8 @@ class ReportOptions:
     """Steps between two recordings of `VARIABLE_STATISTICS`; 0 for none."""
     profile_steps: tuple[int, int] | None = None
     """Steps (from, to) that the profiler traces."""
-    operations_per_token: float | None = None
-    """Floating-point operations of a training step, a token; for the utilisation."""
+    operations_per_token: Callable[[float], float] | None = None
+    """From the tokens of a row to the floating-point operations of a step, a token."""
     peak_operations: float | None = None
     """Operations a second that all devices together can do at best."""
 
@@ -106,7 +108,7 @@ class RunReporter:
         if options.operations_per_token and options.peak_operations:
             rates["model_flop_utilisation"] = (
                 rates["tokens_per_second"]
-                * options.operations_per_token
+                * options.operations_per_token(tokens / rows)
                 / options.peak_operations
             )
         learning_rate = {"learning_rate": float(self._optimizer.learning_rate)}
@@ -136,7 +138,13 @@ class RunReporter:
         """Takes held-out results; `train_seconds` is the training time so far."""
         self._history.add_evaluation(step, train_seconds, results)
         shown = ", ".join(f"{name} {value:.4f}" for name, value in results.items())
+        if self._progress is not None:
+            self._progress.clear()
         logging.info("Held out at step %d: %s", step, shown)
+
+    def finish(self):
+        """Draws the whole run."""
+        write_curves(self._output_dir, self._history.evaluations)
 
 
 def _note(results):

@@ -129,6 +129,7 @@ class Trainer:
                     raise SystemExit(128 + interruption.signal)
         self._evaluate(eval_dataset)
         checkpointing.save(self.step)
+        self.reporter.finish()
 
     def _stages(self, dataset):
         stages = dataset

@@ -1,0 +1,87 @@
+"""A picture of a run: what was measured against the step."""
+
+import math
+import os
+import pathlib
+
+import tensorflow as tf
+from tensorflow.core.util.event_pb2 import Event
+
+from albert_tf.plots import write_plot
+
+_COLUMNS = 3
+# What TensorBoard shows of the training, and a picture of few panels does not.
+_LEFT_OUT = {
+    "model_flop_utilisation",
+    "sequences_per_second",
+    "skipped",
+    "steps_per_second",
+}
+
+
+def write_curves(directory, evaluations):
+    """Writes `curves.png`: training and held-out values in a panel each.
+
+    Args:
+        directory: the run's directory, with the TensorBoard files in `train/`.
+        evaluations: the entries of `history.json`.
+    """
+    train = training_scalars(os.path.join(directory, "train"))
+    held_out = {}
+    for entry in evaluations:
+        for name, value in entry.items():
+            if name not in ("step", "train_seconds"):
+                held_out.setdefault(name, {})[entry["step"]] = value
+    names = [name for name in {**held_out, **train} if name not in _LEFT_OUT]
+    if not names:
+        return
+    rows = math.ceil(len(names) / _COLUMNS)
+
+    def draw(figure):
+        for place, name in enumerate(names, start=1):
+            axes = figure.add_subplot(rows, _COLUMNS, place)
+            axes.set_title(name, fontsize="medium")
+            axes.set_xlabel("step")
+            for label, curves in (("training", train), ("held out", held_out)):
+                steps = sorted(curves.get(name, {}))
+                if steps:
+                    values = [curves[name][step] for step in steps]
+                    axes.plot(steps, values, label=label, marker=".", markersize=3)
+            axes.legend(fontsize="small")
+
+    size = (4 * _COLUMNS, 3 * rows)
+    write_plot(os.path.join(directory, "curves.png"), draw, size)
+
+
+def training_scalars(directory):
+    """Reads the scalars that a run wrote: `{name: {step: value}}`.
+
+    A run that was killed and went on from a checkpoint has written some steps twice;
+    the later ones count. What is said of single variables is left out.
+    """
+    scalars = {}
+    # The names begin with the time, so that they are in the order of the tries.
+    for path in sorted(pathlib.Path(directory).glob("events.*")):
+        found = _scalars_of_file(str(path))
+        first = min((min(steps) for steps in found.values()), default=math.inf)
+        for name in {**scalars, **found}:
+            earlier = scalars.get(name, {})
+            kept = {step: value for step, value in earlier.items() if step < first}
+            scalars[name] = {**kept, **found.get(name, {})}
+    return scalars
+
+
+def _scalars_of_file(path):
+    found = {}
+    try:
+        for record in tf.data.TFRecordDataset(path):
+            event = Event.FromString(record.numpy())
+            for value in event.summary.value:
+                if value.metadata.plugin_data.plugin_name == "scalars" and (
+                    "/" not in value.tag
+                ):
+                    number = float(tf.make_ndarray(value.tensor))
+                    found.setdefault(value.tag, {})[event.step] = number
+    except tf.errors.DataLossError:
+        pass  # the process was killed while it wrote; what came before is whole
+    return found

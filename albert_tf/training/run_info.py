@@ -1,0 +1,35 @@
+"""training_info.json of a pretraining run: what made these weights."""
+
+import dataclasses
+import importlib.metadata
+import platform
+
+import albert_tf
+from data_pipeline.input_pipeline import describe_data
+
+_PACKAGES = ("tensorflow", "keras", "tensorflow-text", "sentencepiece", "numpy")
+
+
+def run_info(options, step, evaluations):
+    """Steps, data set, metrics, flags, versions and seed, as a dict for JSON.
+
+    Args:
+        options: the `PretrainingOptions`.
+        step: optimizer steps done.
+        evaluations: the entries of `history.json`.
+    """
+    return {
+        "step": step,
+        "random_seed": options.random_seed,
+        "data": describe_data(options.input_file),
+        "evaluations": evaluations,
+        "options": dataclasses.asdict(options),
+        "versions": versions(),
+    }
+
+
+def versions():
+    """The versions of Python, of this package and of those that it computes with."""
+    found = {name: importlib.metadata.version(name) for name in _PACKAGES}
+    python = platform.python_version()
+    return {"python": python, "albert-tf": albert_tf.__version__, **found}
