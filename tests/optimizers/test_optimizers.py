@@ -35,7 +35,8 @@ def reference_steps(weight, gradients, adapt, excluded):
 
 @pytest.fixture
 def dense():
-    layer = keras.layers.Dense(3, bias_initializer="ones")
+    kernel = keras.initializers.RandomNormal(stddev=0.5, seed=0)
+    layer = keras.layers.Dense(3, kernel_initializer=kernel, bias_initializer="ones")
     layer.build((None, 4))
     return layer
 
