@@ -1,5 +1,6 @@
 """Pictures, where matplotlib (the extra `plots`) is installed."""
 
+import functools
 import io
 
 from absl import logging
@@ -13,7 +14,7 @@ except ImportError:
 
 
 def write_plot(path, draw, size=(6.4, 4.8)):
-    """Writes a PNG; without matplotlib, logs a line that says how to get it.
+    """Writes a PNG; without matplotlib, logs once how to get it.
 
     Args:
         path: the file.
@@ -27,7 +28,7 @@ def write_plot(path, draw, size=(6.4, 4.8)):
         OSError: it cannot be written.
     """
     if Figure is None:
-        logging.info("No %s: it needs pip install 'albert-tf[plots]'", path)
+        _say_how_to_get_them()
         return False
     figure = Figure(figsize=size, layout="constrained")
     draw(figure)
@@ -35,3 +36,8 @@ def write_plot(path, draw, size=(6.4, 4.8)):
     figure.savefig(picture, format="png")
     write_atomically(path, picture.getvalue())
     return True
+
+
+@functools.cache
+def _say_how_to_get_them():
+    logging.info("No pictures are drawn: they need pip install 'albert-tf[plots]'")

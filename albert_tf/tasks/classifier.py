@@ -14,6 +14,7 @@ from albert_tf.tasks.classifier_setup import fine_tuned
 from albert_tf.tasks.classifier_setup import source_from
 from albert_tf.tasks.classifier_training import tokenized
 from albert_tf.tasks.classifier_training import train
+from albert_tf.tasks.confusion_plot import write_confusion_plot
 from albert_tf.tasks.prediction import LogitsPredictor
 from albert_tf.tasks.raw_text import predict_raw_text
 from albert_tf.tasks.text_task import SINGLE_LABEL
@@ -99,7 +100,10 @@ def _evaluate(options, source, apply_logits):
         results.write_errors(output_dir / f"{name}_errors.tsv", task, table, logits)
         if task.kind == SINGLE_LABEL:
             path = output_dir / f"{name}_class_scores.json"
-            results.write_class_scores(path, task, table.labels, logits)
+            confusion = results.write_class_scores(path, task, table.labels, logits)
+            write_confusion_plot(
+                output_dir / f"{name}_confusion.png", task.labels, confusion
+            )
     write_eval_results(str(output_dir / "eval_results.txt"), values)
     for name, value in sorted(values.items()):
         logging.info("%s = %s", name, value)

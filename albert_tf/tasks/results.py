@@ -46,17 +46,23 @@ def write_submission(path, task, table, logits):
 
 
 def write_class_scores(path, task, labels, logits):
-    """Writes the confusion matrix and the scores of each class as JSON."""
+    """Writes the confusion matrix and the scores of each class as JSON.
+
+    Returns:
+        The confusion matrix, int `[num_outputs, num_outputs]`: rows are labels,
+        columns predictions.
+    """
     confusion = metrics.confusion_matrix(
         labels, task.predictions(logits), task.num_outputs
     )
     classes = dict(zip(task.labels, metrics.per_class(confusion), strict=True))
     report = {
         "labels": task.labels,
-        "confusion": confusion.tolist(),  # rows are labels, columns predictions
+        "confusion": confusion.tolist(),
         "classes": classes,
     }
     write_json(path, report)
+    return confusion
 
 
 def write_errors(path, task, table, logits):

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from albert_tf import plots
 from albert_tf.config import AlbertConfig
 from albert_tf.errors import UserError
 from albert_tf.models.sequence_classification import AlbertForSequenceClassification
@@ -29,6 +30,9 @@ def test_train_evaluate_predict_and_run_again(flags, capsys):
     expected = [f"{i}\t{row.split()[0]}" for i, row in enumerate(table[1:])]
     assert submission == ["index\tprediction", *expected]
     assert (out / "dev_errors.tsv").read_text().count("\n") == 1
+    if plots.Figure is not None:
+        pictures = {path.name for path in out.glob("*.png")}
+        assert pictures == {"curves.png", "dev_confusion.png", "test_confusion.png"}
     info = json.loads((out / "model" / "training_info.json").read_text())
     assert info["task"]["labels"] == ["no", "yes"]
 

@@ -57,9 +57,10 @@ def test_result_files(tmp_path):
     assert (tmp_path / "w.tsv").read_text() == (
         "row\tlabel\tprediction\ttext\n1\tno\tyes\tb c\tq\n3\tyes\tno\td\tr\n"
     )
-    results.write_class_scores(tmp_path / "c.json", _TASK, _TABLE.labels, _LOGITS)
+    path = tmp_path / "c.json"
+    confusion = results.write_class_scores(path, _TASK, _TABLE.labels, _LOGITS)
     report = json.loads((tmp_path / "c.json").read_text())
-    assert report["confusion"] == [[2, 1], [1, 0]]
+    assert report["confusion"] == confusion.tolist() == [[2, 1], [1, 0]]
     assert report["classes"]["no"]["support"] == 3
     assert not list(tmp_path.glob("*.tmp*"))
 
