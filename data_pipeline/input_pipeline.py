@@ -35,6 +35,7 @@ def pretraining_dataset(
     training,
     num_input_pipelines=1,
     input_pipeline_id=0,
+    masked_lm_prob=None,
 ):
     """Reads the files of create_pretraining_data, or of the official script.
 
@@ -47,6 +48,8 @@ def pretraining_dataset(
         seed: int; equal seeds give equal batches.
         training: shuffle, repeat for ever and drop the last partial batch.
         num_input_pipelines, input_pipeline_id: which share of the records to take.
+        masked_lm_prob: share of the tokens to predict, for dynamic data; by default
+            the one that the data set was made for.
 
     Returns:
         A `tf.data.Dataset` of dicts: int32 input_ids, input_mask, segment_ids
@@ -70,10 +73,17 @@ def pretraining_dataset(
         dataset = dataset.shuffle(_SHUFFLE_BUFFER, seed=seed).repeat()
     dataset = dataset.batch(batch_size, drop_remainder=training)
     if info is not None and info["kind"] == "dynamic":
-        options = _masking_options(info, tokenizer, max_predictions_per_seq)
+        options = _masking_options(
+            info, tokenizer, max_predictions_per_seq, masked_lm_prob
+        )
         mask_seed = derive_seed(seed, "mask", input_pipeline_id)
         dataset = _mask(dataset, options, max_seq_length, mask_seed)
     else:
+        if masked_lm_prob is not None:
+            raise UserError(
+                f"{input_file} was masked when it was made: --masked_lm_prob needs "
+                "data of create_pretraining_data --masking=dynamic."
+            )
         pairs = info["max_pairs_per_row"] if info and info["kind"] == "packed" else None
         dataset = _parse(dataset, max_seq_length, max_predictions_per_seq, pairs)
     return dataset.prefetch(_PREFETCHED)
@@ -150,8 +160,10 @@ def _check(info, paths, tokenizer, max_seq_length, max_predictions_per_seq):
             )
 
 
-def _masking_options(info, tokenizer, max_predictions_per_seq):
-    masking = info["masking"]
+def _masking_options(info, tokenizer, max_predictions_per_seq, masked_lm_prob):
+    masking = dict(info["masking"])
+    if masked_lm_prob is not None:
+        masking["masked_lm_prob"] = masked_lm_prob
     passes = 2 if masking["do_permutation"] else 1
     return MaskingOptions(
         vocab_size=tokenizer.vocab_size,

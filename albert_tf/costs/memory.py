@@ -1,4 +1,4 @@
-"""How much memory a training step of a configuration takes, in float32."""
+"""How much memory a training step of a configuration takes."""
 
 from albert_tf.costs.parameters import attention_parameters
 from albert_tf.costs.parameters import feed_forward_parameters
@@ -19,9 +19,14 @@ def block_values(config, max_seq_length):
 
 
 def training_memory(
-    config, batch_size, max_seq_length, max_predictions_per_seq, rematerialize=False
+    config,
+    batch_size,
+    max_seq_length,
+    max_predictions_per_seq,
+    rematerialize=False,
+    activation_bytes=_FLOAT,
 ):
-    """Bytes of a float32 pretraining step by part; an estimate.
+    """Bytes of a pretraining step by part; an estimate.
 
     Args:
         config: an `AlbertConfig`.
@@ -29,6 +34,8 @@ def training_memory(
         max_seq_length: tokens in a sequence.
         max_predictions_per_seq: masked positions in a sequence.
         rematerialize: keep the inputs of the blocks only, and one block at a time.
+        activation_bytes: of a value between layers: 4 in float32, 2 in mixed
+            precision, where weights, gradients and logits are float32 all the same.
     """
     tokens = batch_size * max_seq_length
     blocks = config.num_hidden_layers * config.inner_group_num
@@ -45,6 +52,6 @@ def training_memory(
         * blocks
         * (attention_parameters(config) + feed_forward_parameters(config)),
         "optimizer (two moments)": 2 * parameters,
-        "activations": _FLOAT * tokens * (kept + embeddings),
+        "activations": activation_bytes * tokens * (kept + embeddings),
         "masked LM logits": _FLOAT * logits,
     }

@@ -15,14 +15,23 @@ class PretrainingObjective(Objective):
     Official `run_pretraining.py`: the masked LM loss is a mean over masked tokens
     (denominator + 1e-5), the sentence-order loss a mean over sequences. In packed
     rows each pair is a sequence, so the losses are those of the unpacked pairs.
+
+    Whether two segments are in order or follow each other at all (BERT's next
+    sentence) is a matter of the data; head, loss and metrics are those called
+    sentence order in both cases.
+
+    Args:
+        sentence_order: False leaves the sentence loss and its metrics out.
     """
 
-    loss_terms = ("masked_lm", "sentence_order")
-    metric_names = ("masked_lm_accuracy", "sentence_order_accuracy")
     epsilons = {"masked_lm": 1e-5}
 
+    def __init__(self, sentence_order=True):
+        self.loss_terms = ("masked_lm", "sentence_order")[: 1 + sentence_order]
+        self.metric_names = tuple(f"{term}_accuracy" for term in self.loss_terms)
+
     def denominators(self, batch):
-        return {term: tf.reduce_sum(w) for term, w in _weights(batch).items()}
+        return {term: tf.reduce_sum(w) for term, w in self._weights(batch).items()}
 
     def __call__(self, model, batch, training, dropout_seed):
         features = {name: batch[name] for name in _FEATURES}
@@ -33,7 +42,7 @@ class PretrainingObjective(Objective):
             "sentence_order": batch["sentence_order_labels"],  # [B] or [B, K]
         }
         losses, metrics = {}, {}
-        for term, weights in _weights(batch).items():
+        for term, weights in self._weights(batch).items():
             labels = all_labels[term]
             logits = tf.cast(outputs[f"{term}_logits"], tf.float32)
             cross_entropy = tf.nn.sparse_softmax_cross_entropy_with_logits(
@@ -45,14 +54,14 @@ class PretrainingObjective(Objective):
             metrics[f"{term}_accuracy"] = (right, tf.reduce_sum(weights))
         return losses, metrics
 
-
-def _weights(batch):
-    """What each label counts, `{term: float32 like the labels}`."""
-    rows = example_weights(batch)  # [B]
-    sentence_order = rows
-    if "sentence_order_weights" in batch:
-        sentence_order = batch["sentence_order_weights"] * rows[:, None]  # [B, K]
-    return {
-        "masked_lm": batch["masked_lm_weights"] * rows[:, None],  # [B, P]
-        "sentence_order": sentence_order,
-    }
+    def _weights(self, batch):
+        """What each label counts, `{term: float32 like the labels}`."""
+        rows = example_weights(batch)  # [B]
+        sentence_order = rows
+        if "sentence_order_weights" in batch:
+            sentence_order = batch["sentence_order_weights"] * rows[:, None]  # [B, K]
+        weights = {
+            "masked_lm": batch["masked_lm_weights"] * rows[:, None],  # [B, P]
+            "sentence_order": sentence_order,
+        }
+        return {term: weights[term] for term in self.loss_terms}

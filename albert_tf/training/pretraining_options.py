@@ -17,6 +17,8 @@ checkpoints/ (to continue from).
 import dataclasses
 
 from albert_tf.command_line import option
+from albert_tf.optimizers import SCHEDULES
+from albert_tf.training.pretraining_start import PRECISIONS
 from albert_tf.training.strategy import STRATEGIES
 
 
@@ -35,12 +37,32 @@ class PretrainingOptions:
         "Model directory, official archive or Hugging Face directory to start from.",
         None,
     )
+    init_from_group0: bool = option(
+        "Give groups of layers that init_checkpoint lacks the weights of its group 0; "
+        "by default, those of the layer at the same share of the depth.",
+        False,
+    )
     max_seq_length: int = option("Tokens a sequence; as the data.", 512, minimum=1)
     max_predictions_per_seq: int = option(
         "Predictions a sequence; as the data.", 20, minimum=1
     )
+    masked_lm_prob: float | None = option(
+        "Share of the tokens to predict, for data of --masking=dynamic; by default the "
+        "one it was made for.",
+        None,
+        minimum=0,
+    )
+    sentence_objective: str = option(
+        "data: what the data was made for, sentence order, next sentence or none; "
+        "none: the masked LM alone.",
+        "data",
+        ("data", "none"),
+    )
     do_train: bool = option("Train, or continue to train.", True)
     do_eval: bool = option("Evaluate on --eval_file at the end.", False)
+    dry_run: bool = option(
+        "Print the plan, measure a few steps and stop; nothing is written.", False
+    )
     train_batch_size: int = option(
         "Sequences a step, over all devices.", 4096, minimum=1
     )
@@ -55,9 +77,39 @@ class PretrainingOptions:
     learning_rate: float = option(
         "Learning rate that the warm-up leads to.", 0.00176, minimum=0
     )
-    poly_power: float = option("Exponent of the learning rate's decay.", 1.0, minimum=0)
+    scale_learning_rate: bool = option(
+        "learning_rate is for batches of 4096: multiply it by the root of "
+        "train_batch_size / 4096.",
+        False,
+    )
+    lr_schedule: str = option("How the learning rate decays.", "polynomial", SCHEDULES)
+    poly_power: float = option("Exponent of the polynomial decay.", 1.0, minimum=0)
     num_train_steps: int = option("Training steps.", 125000, minimum=1)
     num_warmup_steps: int = option("Steps of linear warm-up.", 3125, minimum=0)
+    start_warmup_step: int = option(
+        "Steps before the warm-up, at the learning rate 0.", 0, minimum=0
+    )
+    batch_ramp_steps: int = option(
+        "Steps in which the batch grows to train_batch_size: 1, 2, 4 … of the "
+        "gradient_accumulation_steps parts; 0: it has its size from the start.",
+        0,
+        minimum=0,
+    )
+    first_phase_steps: int = option(
+        "Step at which the second phase begins; 0: there is none. What it does not "
+        "set is as in the first; the held-out data has the lengths of the last.",
+        0,
+        minimum=0,
+    )
+    second_phase_input_file: str | None = option("TFRecord files, likewise.", None)
+    second_phase_max_seq_length: int | None = option("Likewise.", None, minimum=1)
+    second_phase_max_predictions_per_seq: int | None = option(
+        "Likewise.", None, minimum=1
+    )
+    second_phase_train_batch_size: int | None = option("Likewise.", None, minimum=1)
+    second_phase_gradient_accumulation_steps: int | None = option(
+        "Likewise.", None, minimum=1
+    )
     save_checkpoints_steps: int = option(
         "Steps between two checkpoints.", 5000, minimum=1
     )
@@ -86,3 +138,16 @@ class PretrainingOptions:
     random_seed: int = option("Seed of weights, order and dropout.", 12345)
     distribution_strategy: str = option("Devices to train on.", "auto", STRATEGIES)
     use_xla: bool = option("Compile the training step with XLA.", True)
+    mixed_precision: str = option(
+        "What layers compute in; weights, losses and optimizer are float32 always.",
+        "float32",
+        PRECISIONS,
+    )
+    depth_loop: bool = option(
+        "Compile layers with the same weights once, as a loop.", False
+    )
+    rematerialize: bool = option(
+        "Keep the inputs of the layers only and compute the rest again for the "
+        "gradients: less memory, more time.",
+        False,
+    )

@@ -11,17 +11,17 @@ from albert_tf.training.reporting import ReportOptions
 _TERA = 1e12
 
 
-def report_options(options, model, strategy):
-    """Returns the `ReportOptions` of `PretrainingOptions`.
+def report_options(options, phases, model, strategy):
+    """Returns the `ReportOptions` of `PretrainingOptions` and the run's `Phase`s.
 
     Raises:
         UserError: `--profile_steps` is no range of steps.
     """
 
+    predictions = {p.max_seq_length: p.max_predictions_per_seq for p in phases}
+
     def operations_per_token(length):
-        forward = forward_operations(
-            model.config, length, options.max_predictions_per_seq
-        )
+        forward = forward_operations(model.config, length, predictions[length])
         return sum(forward.values()) + backward_operations(forward)
 
     peak = strategy_peak(strategy, model.compute_dtype)

@@ -18,10 +18,11 @@ def run_info(options, step, evaluations):
         step: optimizer steps done.
         evaluations: the entries of `history.json`.
     """
+    files = filter(None, (options.input_file, options.second_phase_input_file))
     return {
         "step": step,
         "random_seed": options.random_seed,
-        "data": describe_data(options.input_file),
+        "data": describe_data(",".join(files)),
         "evaluations": evaluations,
         "options": dataclasses.asdict(options),
         "versions": versions(),

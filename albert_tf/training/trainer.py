@@ -131,6 +131,22 @@ class Trainer:
         checkpointing.save(self.step)
         self.reporter.finish()
 
+    def seconds_per_step(self, stage, steps):
+        """Times single steps of a `Stage`, after one that compiles; the best of them.
+
+        They train the model, and nothing is written.
+        """
+        self._check_batch(stage)
+        iterator = iter(stage.dataset)
+        parts = stage.gradient_accumulation_steps
+        times = []
+        for _ in range(1 + steps):
+            started = time.monotonic()
+            totals, _ = self._steps(iterator, tf.constant(1), parts)
+            totals.numpy()
+            times.append(time.monotonic() - started)
+        return min(times[1:])
+
     def _stages(self, dataset):
         stages = dataset
         if isinstance(dataset, tf.data.Dataset):

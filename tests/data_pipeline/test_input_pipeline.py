@@ -200,3 +200,16 @@ def test_permuted_data_has_twice_the_predictions(make_options, tokenizer, tmp_pa
         weights = next(iter(dataset))["masked_lm_weights"]
         assert weights.shape == (8, 10)
         assert tf.reduce_max(tf.reduce_sum(weights, axis=1)) > 5
+
+
+def test_mask_rate_of_dynamic_data_can_be_changed(make_dataset):
+    masked = [
+        tf.reduce_sum(next(iter(dataset))["masked_lm_weights"]).numpy()
+        for dataset in (
+            make_dataset("dynamic", max_predictions_per_seq=20),
+            make_dataset("dynamic", max_predictions_per_seq=20, masked_lm_prob=0.3),
+        )
+    ]
+    assert 1.8 < masked[1] / masked[0] < 2.2
+    with pytest.raises(UserError, match="needs data of .* --masking=dynamic"):
+        make_dataset("static", masked_lm_prob=0.3)

@@ -1,0 +1,130 @@
+"""The data sets of a pretraining run: checked before anything is written."""
+
+import tensorflow as tf
+
+from albert_tf.errors import UserError
+from albert_tf.training.stage import Stage
+from data_pipeline.input_pipeline import describe_data
+from data_pipeline.input_pipeline import pretraining_dataset
+
+_IDS = ("input_ids", "masked_lm_ids")
+
+
+class PretrainingData:
+    """What a run reads.
+
+    Args:
+        options: the `PretrainingOptions`.
+        phases: its `Phase`s.
+        tokenizer: the model's tokenizer.
+    """
+
+    def __init__(self, options, phases, tokenizer):
+        self._options = options
+        self._phases = phases
+        self._tokenizer = tokenizer
+
+    def check(self, config):
+        """Reads a batch of each data set.
+
+        XLA clips ids that are not in the table instead of failing: a model would
+        train on data of another vocabulary and nobody would see it.
+
+        Raises:
+            UserError: a data set that cannot be read or does not fit the model's
+                `AlbertConfig`, or one that is missing.
+        """
+        options = self._options
+        if options.eval_file is None and (options.do_eval or options.eval_steps):
+            raise UserError(
+                "--do_eval and --eval_steps need --eval_file, held-out TFRecords "
+                "(create_pretraining_data --held_out_fraction writes some)."
+            )
+        phases = {(p.input_file, p.max_seq_length): p for p in self._phases}
+        for phase in phases.values():
+            self._check_file(phase.input_file, phase, config)
+        if options.eval_file:
+            self._check_file(options.eval_file, self._phases[-1], config)
+
+    def _check_file(self, input_file, phase, config):
+        dataset = self._dataset(
+            input_file, phase, self._options.eval_batch_size, training=False
+        )
+        try:
+            batch = next(iter(dataset), None)
+        except (tf.errors.DataLossError, tf.errors.InvalidArgumentError) as error:
+            raise unreadable(input_file, error) from error
+        if batch is None:
+            raise UserError(f"{input_file} holds no sequences; make the data again.")
+        largest = max(int(tf.reduce_max(batch[name])) for name in _IDS)
+        if largest >= config.vocab_size:
+            raise UserError(
+                f"{input_file} holds the id {largest}, but "
+                f"{self._options.albert_config_file} has vocab_size "
+                f"{config.vocab_size}; make the data with the model's vocabulary."
+            )
+
+    def has_sentence_order(self):
+        """Whether sentence pairs are to be told apart, next to the masked LM.
+
+        Raises:
+            UserError: the data sets differ in that.
+        """
+        if self._options.sentence_objective == "none":
+            return False
+        files = {phase.input_file for phase in self._phases}
+        infos = [i for file in files for i in describe_data(file).values()]
+        without = [i is not None and i["sentence_objective"] == "none" for i in infos]
+        if any(without) and not all(without):
+            raise UserError(
+                "Some of the data was made with --sentence_objective=none and some was "
+                "not; pass --sentence_objective=none to leave the sentences out."
+            )
+        return not any(without)
+
+    def stages(self):
+        """The `Stage`s of training, one a phase, each with an order of its own."""
+        return [
+            Stage(
+                self._dataset(
+                    phase.input_file, phase, phase.batch_size, training=True, number=i
+                ),
+                phase.last_step,
+                phase.gradient_accumulation_steps,
+            )
+            for i, phase in enumerate(self._phases)
+        ]
+
+    def evaluation(self):
+        """Batches of `--eval_file`, of the last phase's lengths; None without it."""
+        options = self._options
+        if options.eval_file is None:
+            return None
+        dataset = self._dataset(
+            options.eval_file,
+            self._phases[-1],
+            options.eval_batch_size,
+            training=False,
+        )
+        return dataset.take(options.max_eval_steps)
+
+    def _dataset(self, input_file, phase, batch_size, training, number=0):
+        return pretraining_dataset(
+            input_file,
+            self._tokenizer,
+            batch_size,
+            phase.max_seq_length,
+            phase.max_predictions_per_seq,
+            self._options.random_seed + number,
+            training,
+            masked_lm_prob=self._options.masked_lm_prob,
+        )
+
+
+def unreadable(input_file, error):
+    """The `UserError` for what TensorFlow says of damaged records."""
+    return UserError(
+        f"{input_file} cannot be read as TFRecords of --max_seq_length and "
+        f"--max_predictions_per_seq ({error.message.splitlines()[0]}); a file is "
+        "damaged, or of other lengths: make it again or pass its own."
+    )

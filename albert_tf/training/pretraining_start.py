@@ -1,0 +1,135 @@
+"""What a pretraining run starts from: tokenizer, configuration, model, optimizer."""
+
+import os
+
+from absl import logging
+
+from albert_tf.checkpoints.warm_start import warm_start
+from albert_tf.config import AlbertConfig
+from albert_tf.errors import UserError
+from albert_tf.models.pretraining import AlbertForPreTraining
+from albert_tf.optimizers import create_optimizer
+from albert_tf.optimizers import scaled_learning_rate
+from albert_tf.tokenization import load_tokenizer
+from albert_tf.tokenization.tokenizer import CONFIG_NAME as TOKENIZER_CONFIG
+
+PRECISIONS = ("float32", "bfloat16", "float16")
+_PRETRAINING_HEADS = "cls/"
+
+
+def tokenizer_from(options):
+    """The tokenizer of `PretrainingOptions`.
+
+    Raises:
+        UserError: there is none, or `--init_checkpoint` was trained with another.
+    """
+    path = options.spm_model_file or options.vocab_file
+    if not path:
+        raise UserError(
+            "Pass --spm_model_file or --vocab_file, the vocabulary that the data was "
+            "made with: it becomes part of the model."
+        )
+    tokenizer = load_tokenizer(path, options.do_lower_case)
+    start = options.init_checkpoint or ""
+    has_own = os.path.exists(os.path.join(start, TOKENIZER_CONFIG))
+    if start and has_own and not _same(load_tokenizer(start), tokenizer):
+        raise UserError(
+            f"{start} was trained with another vocabulary (or casing) than {path}; "
+            f"pass {start} as --spm_model_file or --vocab_file, and data made with it."
+        )
+    return tokenizer
+
+
+def _same(tokenizer, other):
+    return tokenizer.fingerprint() == other.fingerprint()
+
+
+def config_from(options, tokenizer, phases):
+    """The `AlbertConfig` of `PretrainingOptions`.
+
+    Raises:
+        UserError: it does not fit the vocabulary or the lengths of the `phases`.
+    """
+    config = AlbertConfig.from_json_file(options.albert_config_file)
+    if config.vocab_size < tokenizer.vocab_size:
+        raise UserError(
+            f"{options.albert_config_file} has vocab_size {config.vocab_size}, but the "
+            f"tokenizer has {tokenizer.vocab_size} pieces; set vocab_size to at least "
+            "that."
+        )
+    longest = max(phase.max_seq_length for phase in phases)
+    if config.max_position_embeddings < longest:
+        raise UserError(
+            f"--max_seq_length={longest} exceeds "
+            f"max_position_embeddings={config.max_position_embeddings} of "
+            f"{options.albert_config_file}; shorten the sequences."
+        )
+    return config
+
+
+def initial_model(options, config, sentence_order):
+    """The model before the first step, or the trained one where none is to be taken.
+
+    Args:
+        options: the `PretrainingOptions`.
+        config: the `AlbertConfig`.
+        sentence_order: without it, the sentence head and the pooler do not train:
+            nothing but weight decay would reach them.
+
+    Raises:
+        UserError: a checkpoint that does not fit.
+    """
+    policy = options.mixed_precision
+    arguments = {
+        "dtype": policy if policy == "float32" else f"mixed_{policy}",
+        "depth_loop": options.depth_loop,
+        "rematerialize": options.rematerialize,
+    }
+    if not options.do_train:
+        return _trained_model(options, config, arguments)
+    if options.init_checkpoint is None:
+        model = AlbertForPreTraining(config, **arguments)
+    else:
+        model, report = warm_start(
+            AlbertForPreTraining,
+            options.init_checkpoint,
+            config,
+            options.init_from_group0,
+            allow_missing=(_PRETRAINING_HEADS,),
+            **arguments,
+        )
+        logging.info("%s", "\n".join(report))
+    model.albert.pooler.trainable = sentence_order
+    model.sentence_order_head.trainable = sentence_order
+    return model
+
+
+def _trained_model(options, config, arguments):
+    path = options.init_checkpoint or options.output_dir
+    model = AlbertForPreTraining.from_pretrained(path, **arguments)
+    if model.config != config:
+        raise UserError(
+            f"{path} holds a model of another configuration than "
+            f"{options.albert_config_file}; pass its own."
+        )
+    return model
+
+
+def learning_rate_from(options):
+    """The rate that the warm-up leads to."""
+    if not options.scale_learning_rate:
+        return options.learning_rate
+    return scaled_learning_rate(options.learning_rate, options.train_batch_size)
+
+
+def optimizer_from(options):
+    """The optimizer of `PretrainingOptions`, with its schedule."""
+    return create_optimizer(
+        options.optimizer,
+        learning_rate_from(options),
+        options.num_train_steps,
+        options.num_warmup_steps,
+        options.poly_power,
+        options.lr_schedule,
+        options.start_warmup_step,
+    )
