@@ -1,6 +1,8 @@
 """Ways to run through the depth of the network that leave its numbers alone.
 
 The only layer code that needs TensorFlow; imported when one of them is asked for.
+Each applies `body(i, hidden)` for i = 0 .. count - 1, one after the other, where
+`body` maps `[batch, tokens, hidden]` to the same shape.
 """
 
 import keras
@@ -10,24 +12,19 @@ from tensorflow.python.ops import control_flow_util
 
 
 def loop(body, hidden, count):
-    """Applies `body(i, hidden)` for i = 0 .. count - 1 in a `tf.while_loop`.
-
-    The body is traced and compiled once, whatever `count` is; XLA needs the
-    number of iterations to be known to differentiate it.
+    """Applies `body` in a `tf.while_loop`, which is traced and compiled once.
 
     Args:
-        body: a function of an int32 scalar and `hidden`, to a tensor like `hidden`.
+        body: a function of an int32 scalar and `hidden`.
         hidden: `[batch, tokens, hidden]`.
-        count: int.
+        count: int; XLA needs to know it to differentiate the loop.
 
     Returns:
-        `[batch, tokens, hidden]`.
+        The last output, `[batch, tokens, hidden]`.
     """
 
     def step(i, hidden):
-        output = body(i, hidden)
-        output.set_shape(hidden.shape)
-        return i + 1, output
+        return i + 1, _like(body(i, hidden), hidden)
 
     _, hidden = tf.while_loop(
         lambda i, _: i < count, step, (0, hidden), maximum_iterations=count
@@ -35,44 +32,121 @@ def loop(body, hidden, count):
     return hidden
 
 
-def rematerialize(block, variables, hidden):
-    """Computes `block(hidden)`, and computes it again for the gradient.
+def rematerialize(body, variables, hidden, count):
+    """Applies `body` unrolled, and computes it again for the gradient.
 
-    Only `hidden` is kept for the backward pass. The block must be a pure function
-    of `hidden` and `variables`: dropout has to come from a given seed.
+    Only the inputs of the steps are kept for the backward pass, which adds up the
+    gradients of the weights as it goes. `body` must be a pure function of `hidden`
+    and `variables`: dropout has to come from a given seed.
 
     Args:
-        block: a function of `hidden`.
+        body: a function of an int and `hidden`.
         variables: the Keras variables that it reads.
         hidden: `[batch, tokens, hidden]`.
+        count: int.
 
     Returns:
-        The output of `block`.
+        The outputs of all steps, a list of `[batch, tokens, hidden]`.
     """
-
-    def pure_block(hidden, weights):
-        mapping = list(zip(variables, weights, strict=True))
-        with keras.StatelessScope(state_mapping=mapping):
-            return block(hidden)
 
     @tf.custom_gradient
     def run(hidden, *weights):
+        inputs = [hidden]
+        for i in range(count):
+            inputs.append(_pure(body, variables, weights, i, inputs[-1]))
+
+        def gradient(*upstreams):
+            upstream, totals = tf.zeros_like(hidden), [tf.zeros_like(w) for w in weights]
+            for i in reversed(range(count)):
+                upstream += upstreams[i]
+                again, upstream, totals = _after(inputs[i], upstream, totals)
+                upstream, totals = _backward(
+                    body, variables, weights, i, again, upstream, totals
+                )
+            return upstream, *totals
+
+        return inputs[1:], gradient
+
+    return run(hidden, *_values(variables))
+
+
+def rematerialized_loop(body, variables, hidden, count):
+    """`rematerialize` with a `tf.while_loop` forward and another one backward.
+
+    Args:
+        body: a function of an int32 scalar and `hidden`.
+        variables: the Keras variables that it reads.
+        hidden: `[batch, tokens, hidden]`.
+        count: int.
+
+    Returns:
+        The last output, `[batch, tokens, hidden]`.
+    """
+
+    @tf.custom_gradient
+    def run(hidden, *weights):
+        inputs = tf.TensorArray(hidden.dtype, count, element_shape=hidden.shape)
+
+        def forward(i, hidden, inputs):
+            output = _pure(body, variables, weights, i, hidden)
+            return i + 1, _like(output, hidden), inputs.write(i, hidden)
+
+        _, output, inputs = tf.while_loop(
+            lambda i, *_: i < count, forward, (0, hidden, inputs)
+        )
+
         def gradient(upstream):
-            again, upstream = _after(upstream, hidden)
-            inputs = [again, *weights]
-            with tf.GradientTape(watch_accessed_variables=False) as tape:
-                tape.watch(inputs)
-                output = pure_block(again, weights)
-            return tape.gradient(output, inputs, output_gradients=upstream)
+            def backward(i, upstream, totals):
+                upstream, totals = _backward(
+                    body, variables, weights, i, inputs.read(i), upstream, totals
+                )
+                return i - 1, upstream, totals
 
-        return pure_block(hidden, weights), gradient
+            totals = [tf.zeros_like(weight) for weight in weights]
+            _, upstream, totals = tf.while_loop(
+                lambda i, *_: i >= 0, backward, (count - 1, upstream, totals)
+            )
+            return upstream, *totals
 
-    # Not the values themselves: a gradient for a variable must reach the variable.
-    return run(hidden, *[tf.convert_to_tensor(v.value) for v in variables])
+        return output, gradient
+
+    return run(hidden, *_values(variables))
 
 
-def _after(upstream, hidden):
-    """`hidden` and `upstream`, such that `hidden` depends on `upstream`.
+def _values(variables):
+    # Not the variables themselves: a gradient for a variable must reach the variable.
+    return [tf.convert_to_tensor(variable.value) for variable in variables]
+
+
+def _pure(body, variables, weights, i, hidden):
+    """`body(i, hidden)` with `weights` as the values of `variables`."""
+    mapping = list(zip(variables, weights, strict=True))
+    with keras.StatelessScope(state_mapping=mapping):
+        return body(i, hidden)
+
+
+def _backward(body, variables, weights, i, hidden, upstream, totals):
+    """Gradients of step i by `hidden`, and by the weights added to `totals`."""
+    with tf.GradientTape(watch_accessed_variables=False) as tape:
+        tape.watch([hidden, *weights])
+        output = _pure(body, variables, weights, i, hidden)
+    by_hidden, *by_weights = tape.gradient(
+        output,
+        [hidden, *weights],
+        output_gradients=upstream,
+        unconnected_gradients=tf.UnconnectedGradients.ZERO,
+    )
+    totals = [total + more for total, more in zip(totals, by_weights, strict=True)]
+    return _like(by_hidden, hidden), totals
+
+
+def _like(tensor, other):
+    tensor.set_shape(other.shape)
+    return tensor
+
+
+def _after(hidden, upstream, totals):
+    """The same values, such that `hidden` depends on `upstream`.
 
     Otherwise the compiler merges the second computation with the first, and all
     intermediate results are kept after all. XLA drops its optimisation barriers
@@ -80,8 +154,11 @@ def _after(upstream, hidden):
     too: a zero that it cannot know to be one.
     """
     if control_flow_util.GraphOrParentsInXlaContext(tf.compat.v1.get_default_graph()):
-        hidden, upstream = xla.optimization_barrier(hidden, upstream)
-        zero = tf.minimum(tf.abs(upstream[:1, :1, :1]), 0)
-        return hidden + zero, upstream
+        hidden, upstream, *totals = xla.optimization_barrier(hidden, upstream, *totals)
+        zero = tf.minimum(tf.abs(upstream[0, 0, 0]), 0)
+        for total in totals:
+            first = tf.reshape(total[(slice(1),) * total.shape.rank], [])
+            zero += tf.cast(tf.minimum(tf.abs(first), 0), zero.dtype)
+        return hidden + zero, upstream, totals
     with tf.control_dependencies([upstream]):
-        return tf.identity(hidden), upstream
+        return tf.identity(hidden), upstream, totals

@@ -77,24 +77,22 @@ class TransformerStack(ConfiguredLayer):
             *whole, (*blocks, last_block) = schedule
             schedule = [*whole, tuple(blocks)] if blocks else whole
         for layer, run in itertools.groupby(schedule):
-            count = len(list(run))
-            if self.depth_loop and count > 1:
-                hidden = self._run_loop(layer, hidden, key_bias, seed, index, count)
-                hidden_states.append(hidden)
-                index += count * len(layer)
-                continue
-            for block in layer * count:
-                hidden = self._run_block(block, hidden, key_bias, seed, index)
-                hidden_states.append(hidden)
-                index += 1
+            blocks = layer * len(list(run))
+            if self.depth_loop and len(blocks) > len(layer):
+                outputs = [self._run_loop(layer, blocks, hidden, key_bias, seed, index)]
+            else:
+                outputs = self._unroll(blocks, hidden, key_bias, seed, index)
+            hidden_states += outputs
+            hidden = outputs[-1]
+            index += len(blocks)
         if first_token_only:
             attention, feed_forward, seed = self._block(last_block, seed, index)
             first = attention(hidden, key_bias, seed, first_token_only=True)
             hidden_states.append(feed_forward(first, seed))  # [B, 1, H]
         return hidden_states
 
-    def _run_loop(self, layer, hidden, key_bias, seed, index, count):
-        """Runs `count` times the blocks of `layer`, the first being block `index`."""
+    def _run_loop(self, layer, blocks, hidden, key_bias, seed, index):
+        """Runs `blocks`, repetitions of `layer`, the first being block `index`."""
         from albert_tf.layers import depth
 
         def run_layer(i, hidden):
@@ -103,21 +101,45 @@ class TransformerStack(ConfiguredLayer):
                 hidden = self._run_block(block, hidden, key_bias, seed, number)
             return hidden
 
-        return depth.loop(run_layer, hidden, count)
+        count = len(blocks) // len(layer)
+        if not self.rematerialize:
+            return depth.loop(run_layer, hidden, count)
+        variables = self._variables(layer)
+        return depth.rematerialized_loop(run_layer, variables, hidden, count)
+
+    def _unroll(self, blocks, hidden, key_bias, seed, index):
+        """Returns the outputs of `blocks`, the first being block `index`."""
+
+        def run_block(i, hidden):
+            return self._run_block(blocks[i], hidden, key_bias, seed, index + i)
+
+        if not self.rematerialize:
+            outputs = []
+            for i in range(len(blocks)):
+                hidden = run_block(i, hidden)
+                outputs.append(hidden)
+            return outputs
+        from albert_tf.layers import depth
+
+        variables = self._variables(blocks)
+        return depth.rematerialize(run_block, variables, hidden, len(blocks))
+
+    def _variables(self, blocks):
+        """The trainable variables of `blocks`, each once."""
+        layers = [
+            layer
+            for attention_key, feed_forward_key in blocks
+            for layer in (
+                self.attention[attention_key],
+                self.feed_forward[feed_forward_key],
+            )
+        ]
+        return [v for layer in dict.fromkeys(layers) for v in layer.trainable_variables]
 
     def _run_block(self, block, hidden, key_bias, seed, index):
         """Runs the block with number `index` (an int or int32 scalar)."""
         attention, feed_forward, seed = self._block(block, seed, index)
-
-        def compute(hidden):
-            return feed_forward(attention(hidden, key_bias, seed), seed)
-
-        if not self.rematerialize:
-            return compute(hidden)
-        from albert_tf.layers import depth
-
-        variables = attention.trainable_variables + feed_forward.trainable_variables
-        return depth.rematerialize(compute, variables, hidden)
+        return feed_forward(attention(hidden, key_bias, seed), seed)
 
     def _block(self, block, seed, index):
         """The two layers of the block with number `index`, and its seed."""
