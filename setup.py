@@ -40,6 +40,8 @@ setuptools.setup(
         ],
         "convert": ["safetensors"],
         "beam": ["apache-beam>=2.60"],
+        # Their private interfaces change; see albert_tf/tpu/compiler.py.
+        "tpu_check": ["jax==0.10.2", "libtpu==0.0.51"],
     },
     classifiers=[
         "Intended Audience :: Developers",

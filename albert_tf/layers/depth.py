@@ -56,7 +56,10 @@ def rematerialize(body, variables, hidden, count):
             inputs.append(_pure(body, variables, weights, i, inputs[-1]))
 
         def gradient(*upstreams):
-            upstream, totals = tf.zeros_like(hidden), [tf.zeros_like(w) for w in weights]
+            upstream, totals = (
+                tf.zeros_like(hidden),
+                [tf.zeros_like(w) for w in weights],
+            )
             for i in reversed(range(count)):
                 upstream += upstreams[i]
                 again, upstream, totals = _after(inputs[i], upstream, totals)

@@ -1,0 +1,58 @@
+"""The replica step of pretraining as one program."""
+
+import tensorflow as tf
+
+from albert_tf.models.pretraining import AlbertForPreTraining
+from albert_tf.optimizers import create_optimizer
+from albert_tf.training.pretraining_objective import PretrainingObjective
+from albert_tf.training.replica_step import ReplicaStep
+from albert_tf.training.replica_step import StepOptions
+
+
+class TrainingStep:
+    """What one device computes in a step of pretraining.
+
+    As on a TPU, forward, backward, clipping, update and assignment are one program,
+    and the weights are updated in place.
+
+    Args:
+        config: an `AlbertConfig`.
+        optimizer: a name for `create_optimizer`.
+        dtype: dtype policy, such as "float32" or "mixed_bfloat16".
+        **execution: `depth_loop` and `rematerialize`, see `AlbertModel`.
+    """
+
+    def __init__(self, config, optimizer="lamb", dtype="float32", **execution):
+        self._strategy = tf.distribute.OneDeviceStrategy("/cpu:0")
+        with self._strategy.scope():
+            model = AlbertForPreTraining(config, dtype=dtype, **execution)
+            # Neither rate nor length changes the program.
+            optimizer = create_optimizer(optimizer, 1e-3, 1000, 100)
+            optimizer.build(model.trainable_variables)
+        self._step = ReplicaStep(
+            model, PretrainingObjective(), optimizer, StepOptions()
+        )
+
+    def lowered(self, batch_size, max_seq_length, max_predictions_per_seq):
+        """Returns the program for batches of these sizes, a serialised HLO module."""
+
+        def step(batch):
+            return self._strategy.run(self._step, (batch,))
+
+        program = tf.function(step, jit_compile=True, autograph=False)
+        batch = _batch(batch_size, max_seq_length, max_predictions_per_seq)
+        lower = program.experimental_get_compiler_ir(batch)
+        return lower(stage="hlo_serialized")
+
+
+def _batch(rows, tokens, predictions):
+    """A batch as the input pipeline makes them; only its shapes matter."""
+    return {
+        "input_ids": tf.zeros([rows, tokens], tf.int32),
+        "input_mask": tf.ones([rows, tokens], tf.int32),
+        "segment_ids": tf.zeros([rows, tokens], tf.int32),
+        "masked_lm_positions": tf.zeros([rows, predictions], tf.int32),
+        "masked_lm_ids": tf.zeros([rows, predictions], tf.int32),
+        "masked_lm_weights": tf.ones([rows, predictions]),
+        "sentence_order_labels": tf.zeros([rows], tf.int32),
+    }

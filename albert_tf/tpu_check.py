@@ -1,0 +1,157 @@
+"""Compiles a pretraining step for a TPU, on a machine that needs none.
+
+  python -m albert_tf.tpu_check --albert_config_file=configs/albert/base_v2.json \\
+      --topology=v5e:2x2 --batch_size=16 --max_seq_length=512
+
+The step is the one that training runs: forward, backward, clipping and update. Printed
+is whether the compiler of the TPU accepts it for one device of the topology, the memory
+it takes there and its operations. What this does not show: docs/tpu.md. It takes the
+extra packages `pip install 'albert-tf[tpu_check]'`.
+"""
+
+import dataclasses
+
+from albert_tf.command_line import option
+from albert_tf.command_line import run
+from albert_tf.config import AlbertConfig
+from albert_tf.costs.operations import backward_operations
+from albert_tf.costs.operations import forward_operations
+from albert_tf.errors import UserError
+from albert_tf.optimizers import OPTIMIZERS
+from albert_tf.tpu.compiler import CHIP_MEMORY
+from albert_tf.tpu.compiler import chip
+from albert_tf.tpu.compiler import compile_for_tpu
+from albert_tf.tpu.compiler import tpu_device
+from albert_tf.tpu.largest_batch import largest_batch
+
+PRECISIONS = {"float32": "float32", "bfloat16": "mixed_bfloat16"}
+"""Dtype policy of each `--mixed_precision`."""
+
+_MASKED_FRACTION = 0.15
+_GIGABYTE = 1e9
+
+
+@dataclasses.dataclass(frozen=True)
+class TpuCheckOptions:
+    """The flags of `python -m albert_tf.tpu_check`."""
+
+    albert_config_file: str = option("The configuration.")
+    topology: str = option(
+        f"Chip ({', '.join(CHIP_MEMORY)}) and grid of the TPU.", "v5e:2x2"
+    )
+    batch_size: int = option("Sequences of one device.", 16, minimum=1)
+    max_seq_length: int = option("Tokens in a sequence.", 512, minimum=1)
+    max_predictions_per_seq: int | None = option(
+        "Masked positions in a sequence; 15% of the length by default.", None, minimum=1
+    )
+    mixed_precision: str = option(
+        "What is computed in; weights are float32.", "float32", tuple(PRECISIONS)
+    )
+    rematerialize: bool = option("Compute the blocks again for the gradient.", False)
+    depth_loop: bool = option("Compile layers with shared weights once.", False)
+    optimizer: str = option("Optimizer.", "lamb", tuple(sorted(OPTIMIZERS)))
+    find_batch: bool = option(
+        "Search the largest batch that fits, from --batch_size; several compilations.",
+        False,
+    )
+
+
+def tpu_check(options):
+    """Compiles the step and prints what the compiler says.
+
+    Raises:
+        UserError: a flag that does not fit, missing packages, or an operation that
+            the compiler refuses.
+    """
+    compile_batch = step_compiler(options)
+    program = compile_batch(options.batch_size)
+    _print_program(options, program)
+    if options.find_batch:
+        programs = {options.batch_size: program}
+
+        def compile_once(size):
+            if size not in programs:
+                print(f"compiling for a batch of {size} ...", flush=True)
+                programs[size] = compile_batch(size)
+            return programs[size]
+
+        fits, fails = largest_batch(compile_once, options.batch_size)
+        print(f"{'largest batch that fits':32}{fits}; {fails} does not")
+
+
+def step_compiler(options):
+    """Returns a function from a batch size to the `TpuProgram` of the step.
+
+    Raises:
+        UserError: a flag that does not fit.
+    """
+    from albert_tf.tpu.training_step import TrainingStep
+
+    config = _config(options)
+    tpu_device(options.topology)
+    step = TrainingStep(
+        config,
+        options.optimizer,
+        PRECISIONS[options.mixed_precision],
+        depth_loop=options.depth_loop,
+        rematerialize=options.rematerialize,
+    )
+    sizes = (options.max_seq_length, _predictions(options))
+
+    def compile_batch(batch_size):
+        return compile_for_tpu(step.lowered(batch_size, *sizes), options.topology)
+
+    return compile_batch
+
+
+def step_operations(options):
+    """Floating-point operations of a step by our own count, every layer counted."""
+    config = _config(options)
+    forward = forward_operations(config, options.max_seq_length, _predictions(options))
+    token = sum(forward.values()) + backward_operations(forward, options.rematerialize)
+    return token * options.batch_size * options.max_seq_length
+
+
+def _config(options):
+    config = AlbertConfig.from_json_file(options.albert_config_file)
+    if options.max_seq_length > config.max_position_embeddings:
+        raise UserError(
+            f"--max_seq_length={options.max_seq_length} exceeds "
+            f"max_position_embeddings ({config.max_position_embeddings}) of "
+            f"{options.albert_config_file}."
+        )
+    return config
+
+
+def _predictions(options):
+    if options.max_predictions_per_seq is None:
+        return max(1, round(options.max_seq_length * _MASKED_FRACTION))
+    return options.max_predictions_per_seq
+
+
+def _print_program(options, program):
+    name = chip(options.topology)
+    rows = {f"HBM of a {name} chip, GB": f"{CHIP_MEMORY[name]}"}
+    if program.fits:
+        rows["compiles"] = "yes"
+        rows["HBM in all, GB"] = _gigabytes(program.used_bytes)
+        rows["  arguments, GB"] = _gigabytes(program.argument_bytes)
+        rows["  temporaries, GB"] = _gigabytes(program.temporary_bytes)
+        rows["TFLOP, by the compiler"] = f"{program.operations / 1e12:.3f}"
+        if options.depth_loop:
+            rows["TFLOP, by the compiler"] += " (the body of a loop counts once)"
+    else:
+        rows["compiles"] = "no: it does not fit"
+        rows["HBM in all, GB"] = _gigabytes(program.used_bytes)
+        rows["HBM that it may take, GB"] = _gigabytes(program.available_bytes)
+    rows["TFLOP, matrix products"] = f"{step_operations(options) / 1e12:.3f}"
+    for title, value in rows.items():
+        print(f"{title:32}{value}")
+
+
+def _gigabytes(size):
+    return f"{size / _GIGABYTE:.2f}"
+
+
+if __name__ == "__main__":
+    run(TpuCheckOptions, tpu_check)

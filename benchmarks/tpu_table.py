@@ -1,0 +1,130 @@
+"""The table of docs/tpu.md: the training step compiled for several TPUs.
+
+    python -m benchmarks.tpu_table
+
+Every cell is a compilation in a process of its own, which takes half a minute to
+several. Cells are kept in benchmarks/tpu_table.json, so that the command can be stopped
+at any time and started again; it prints the table of the cells that there are.
+`--list_only` compiles nothing.
+"""
+
+import dataclasses
+import itertools
+import os
+import subprocess
+import sys
+
+from absl import logging
+
+from albert_tf.command_line import option
+from albert_tf.command_line import run
+from albert_tf.files import read_json_object
+from albert_tf.files import write_json
+from albert_tf.tpu_check import TpuCheckOptions
+from albert_tf.tpu_check import step_compiler
+
+TOPOLOGIES = {"v5e": "v5e:2x2", "v6e": "v6e:2x2", "v4": "v4:2x2x1"}
+SIZES = ("base", "large", "xlarge", "xxlarge")
+# Tokens in a sequence, and sequences of a device for the two smaller sizes.
+BATCHES = {512: 16, 128: 64}
+PRECISIONS = ("bfloat16", "float32")
+FORMS = {
+    "unrolled": {},
+    "loop": {"depth_loop": True},
+    "unrolled, rematerialised": {"rematerialize": True},
+    "loop, rematerialised": {"depth_loop": True, "rematerialize": True},
+}
+_CONFIGS = os.path.join("configs", "albert")
+
+
+@dataclasses.dataclass(frozen=True)
+class TableOptions:
+    """The flags of `python -m benchmarks.tpu_table`."""
+
+    cache: str = option(
+        "JSON file of the compiled cells.", os.path.join("benchmarks", "tpu_table.json")
+    )
+    cell: str | None = option("Compile only the cell of this name.", None)
+    list_only: bool = option("Print the table, compile nothing.", False)
+    timeout: int = option("Seconds that a cell may take.", 1800, minimum=1)
+
+
+def cells():
+    """Yields the options of each cell by its name, the most telling ones first."""
+    for chip, precision, length, size, form in itertools.product(
+        TOPOLOGIES, PRECISIONS, BATCHES, reversed(SIZES), reversed(FORMS)
+    ):
+        batch_size = BATCHES[length] // (1 if size in ("base", "large") else 2)
+        name = "/".join((size, str(length), str(batch_size), chip, precision, form))
+        yield (
+            name,
+            TpuCheckOptions(
+                albert_config_file=os.path.join(_CONFIGS, f"{size}_v2.json"),
+                topology=TOPOLOGIES[chip],
+                batch_size=batch_size,
+                max_seq_length=length,
+                mixed_precision=precision,
+                **FORMS[form],
+            ),
+        )
+
+
+def make_table(options):
+    """Compiles the cells that are missing, and prints the table."""
+    if options.cell:
+        _compile_cell(options)
+        return
+    if not options.list_only:
+        for name, _ in cells():
+            if name not in _read(options.cache):
+                logging.info("compiling %s", name)
+                _compile_in_process(name, options)
+    _print_table(_read(options.cache))
+
+
+def _read(cache):
+    return read_json_object(cache) if os.path.exists(cache) else {}
+
+
+def _compile_in_process(name, options):
+    command = [sys.executable, "-m", "benchmarks.tpu_table"]
+    command += [f"--cell={name}", f"--cache={options.cache}"]
+    try:
+        subprocess.run(
+            command, check=True, timeout=options.timeout, capture_output=True, text=True
+        )
+    except subprocess.TimeoutExpired:
+        logging.warning("%s took more than %d s", name, options.timeout)
+    except subprocess.CalledProcessError as error:
+        logging.warning("%s failed: %s", name, error.stderr.splitlines()[-1])
+
+
+def _compile_cell(options):
+    check = dict(cells())[options.cell]
+    program = step_compiler(check)(check.batch_size)
+    done = _read(options.cache)
+    write_json(options.cache, {**done, options.cell: dataclasses.asdict(program)})
+
+
+def _print_table(done):
+    """One row for each size, length and precision; one column for each form."""
+    header = ("size", "tokens", "batch", "chip", "precision", *FORMS)
+    print("| " + " | ".join(header) + " |")
+    print("|---" * len(header) + "|")
+    rows = itertools.groupby(cells(), lambda cell: cell[0].rsplit("/", 1)[0])
+    for row, names in sorted((row, [n for n, _ in group]) for row, group in rows):
+        values = [_shown(done.get(name)) for name in reversed(names)]
+        print("| " + " | ".join([*row.split("/"), *values]) + " |")
+
+
+def _shown(program):
+    if program is None:
+        return "not compiled"
+    used = f"{program['used_bytes'] / 1e9:.1f}"
+    if program["available_bytes"] is not None:
+        return f"does not fit ({used})"
+    return f"{used} ({program['temporary_bytes'] / 1e9:.2f})"
+
+
+if __name__ == "__main__":
+    run(TableOptions, make_table)
