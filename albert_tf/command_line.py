@@ -24,7 +24,13 @@ _INTERRUPTED = 128 + signal.SIGINT
 _OTHER_LIBRARY = re.compile(r"/(site|dist)-packages/(?!albert_tf/|data_pipeline/)")
 
 
-def option(help_text, default=dataclasses.MISSING, choices=None, minimum=None):
+def option(
+    help_text,
+    default=dataclasses.MISSING,
+    choices=None,
+    minimum=None,
+    maximum=None,
+):
     """A dataclass field that is a command-line flag; required without `default`.
 
     Args:
@@ -32,8 +38,14 @@ def option(help_text, default=dataclasses.MISSING, choices=None, minimum=None):
         default: the value without the flag.
         choices: the strings that are accepted; None for any.
         minimum: the lowest number that is accepted; None for any.
+        maximum: the highest one.
     """
-    metadata = {"help": help_text, "choices": choices, "minimum": minimum}
+    metadata = {
+        "help": help_text,
+        "choices": choices,
+        "minimum": minimum,
+        "maximum": maximum,
+    }
     return dataclasses.field(default=default, metadata=metadata)
 
 
@@ -103,13 +115,16 @@ def parse(options_class, argv, ignored=()):
 
 
 def _check_range(field, value):
-    choices, minimum = field.metadata["choices"], field.metadata["minimum"]
+    choices = field.metadata["choices"]
+    minimum, maximum = field.metadata["minimum"], field.metadata["maximum"]
     if value is None:
         return
     if choices and value not in choices:
         raise UserError(f"--{field.name}={value}: expected one of {list(choices)}.")
     if minimum is not None and not value >= minimum:
         raise UserError(f"--{field.name}={value}: expected at least {minimum}.")
+    if maximum is not None and not value <= maximum:
+        raise UserError(f"--{field.name}={value}: expected at most {maximum}.")
 
 
 def _define(options_class, ignored):

@@ -4,6 +4,7 @@ import os
 
 import tensorflow as tf
 from absl import logging
+from google.protobuf.message import DecodeError
 
 from albert_tf.errors import UserError
 from data_pipeline import dataset_info
@@ -118,6 +119,9 @@ def _description(paths):
     descriptions = _descriptions(paths)
     infos = list(descriptions.values())
     if None in infos:
+        for folder, info in descriptions.items():
+            if info is None:
+                _check_official(folder, paths)
         logging.warning(
             "%s: no %s beside the files, so that nobody has checked that they fit the "
             "tokenizer",
@@ -133,6 +137,28 @@ def _description(paths):
                     f"{infos[0].get(name)} and {info.get(name)}."
                 )
     return infos[0]
+
+
+def _check_official(folder, paths):
+    """Refuses records that only the description that `folder` lacks makes readable."""
+    names = _feature_names(next(p for p in paths if os.path.dirname(p) == folder))
+    for name, kind in records.DESCRIBED.items():
+        if name in names:
+            raise UserError(
+                f"{os.path.join(folder, dataset_info.NAME)} is missing: it says how "
+                f"the {kind} records beside it are to be read; copy it from where the "
+                "data was made, or make the data again."
+            )
+
+
+def _feature_names(path):
+    """Names of the first record's features; none for a file that cannot be read."""
+    try:
+        for record in tf.data.TFRecordDataset(path):
+            return set(tf.train.Example.FromString(record.numpy()).features.feature)
+    except (DecodeError, tf.errors.OpError):
+        pass  # whoever reads all of it says what is wrong
+    return set()
 
 
 def _check(info, paths, tokenizer, max_seq_length, max_predictions_per_seq):

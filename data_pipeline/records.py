@@ -20,6 +20,9 @@ tokens where there is no B); int64 sentence_order_label [1].
 import numpy as np
 import tensorflow as tf
 
+DESCRIBED = {"pair_ids": "packed", "word_starts": "dynamic"}
+"""Features that only records of a kind have which dataset_info.json must describe."""
+
 _INT64_FIELD = b"\x1a"
 _FLOAT_FIELD = b"\x12"
 _BYTES_FIELD = b"\x0a"

@@ -36,20 +36,26 @@ _REPORT_LINES = 10_000
 class Options:
     input_file: str = option("Text files: a comma list of names, globs, directories.")
     output_prefix: str = option("Writes PREFIX.model and PREFIX.vocab.")
-    vocab_size: int = option("Number of pieces.", 30000)
+    vocab_size: int = option("Number of pieces.", 30000, minimum=1)
     model_type: str = option("Kind of model.", "unigram", ["unigram", "bpe", "char"])
     do_lower_case: bool = option("Lower letters before training.", True)
     character_coverage: float = option(
         "Share of the characters' occurrences that get a piece; 0.9995 for Chinese.",
         0.99995,
+        minimum=0.98,  # SentencePiece's own limits
+        maximum=1,
     )
     input_sentence_size: int = option(
-        "Train on at most this many lines, drawn at random; 0 for all.", 1_000_000
+        "Train on at most this many lines, drawn at random; 0 for all.",
+        1_000_000,
+        minimum=0,
     )
     input_format: str = option("See create_pretraining_data.", "auto", corpus.FORMATS)
     text_field: str = option("Field of the JSON lines that holds the text.", "text")
     random_seed: int = option("Seed of the sample.", 12345)
-    num_threads: int = option("Threads that train.", os.cpu_count() or 1)
+    num_threads: int = option(
+        "Threads that train.", os.cpu_count() or 1, minimum=1, maximum=1024
+    )
 
 
 def train_tokenizer(options):

@@ -18,7 +18,7 @@ class Options:
 
     input_file: str = option("What to read.")
     steps: int = option("How many.", 10, minimum=1)
-    rate: float | None = option("How fast.", None, minimum=0)
+    rate: float | None = option("How fast.", None, minimum=0, maximum=1)
     verbose: bool = option("How loud.", False)
     optimizer: str = option("Which.", "lamb", ("adamw", "lamb"))
 
@@ -67,6 +67,7 @@ def test_bad_config_files_are_named(tmp_path, content, message):
         (["--input_file=a", "--steps=x"], "flag --steps=x"),
         (["--input_file=a", "--steps=0"], "--steps=0: expected at least 1"),
         (["--input_file=a", "--rate=nan"], "--rate=nan: expected at least 0"),
+        (["--input_file=a", "--rate=1.5"], "--rate=1.5: expected at most 1"),
         (["--input_file=a", "--optimizer=lamp"], "should be one of <adamw|lamb>"),
         (["--input_file=a", "b"], "Unexpected argument 'b'"),
         (["--config=/nowhere.json"], "/nowhere.json cannot be read: No such file"),

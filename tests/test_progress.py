@@ -65,7 +65,8 @@ def test_an_unknown_total_shows_no_share(clock, lines):
     assert lines == ["counting: 5,000 tokens, 500.0 tokens/s"]
 
 
-def test_a_terminal_gets_a_bar_on_one_line(clock):
+def test_a_terminal_gets_a_bar_on_one_line(clock, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
     terminal = Terminal()
     with Progress(4, "steps", "training", stream=terminal) as shown:
         clock.now += 1
@@ -77,6 +78,26 @@ def test_a_terminal_gets_a_bar_on_one_line(clock):
     assert written.count("\r") == 2 and written.count("\n") == 1
     assert "training [######..................] 1/4, 1.0 steps/s, ETA 0:03" in written
     assert "[########################] 4/4" in written
+
+
+def test_a_bar_never_wraps_and_makes_way_for_a_log_line(clock, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "60")
+    terminal = Terminal()
+    with Progress(4, "steps", "training", stream=terminal) as shown:
+        clock.now += 1
+        shown.update(1, note="loss 3" * 20)
+        assert len(terminal.getvalue().removeprefix("\r\033[K")) == 59
+        shown.clear()
+        assert terminal.getvalue().endswith("\r\033[K")
+        shown.update(2)  # at once, though the line before was just drawn
+    assert "2/4" in terminal.getvalue()
+
+
+def test_in_a_log_there_is_nothing_to_clear(clock, lines):
+    stream = io.StringIO()
+    with Progress(4, "steps", "training", stream=stream) as shown:
+        shown.clear()
+    assert stream.getvalue() == "" and lines == []
 
 
 def test_durations():

@@ -190,6 +190,13 @@ def test_official_files_without_description(make_dataset, tmp_path, caplog):
     assert "nobody has checked that they fit" in caplog.text
 
 
+def test_other_records_need_their_description(make_dataset, tmp_path):
+    make_dataset("dynamic")
+    (tmp_path / "dynamic" / "dataset_info.json").unlink()
+    with pytest.raises(UserError, match="dynamic/dataset_info.json is missing: it"):
+        make_dataset("dynamic")
+
+
 def test_permuted_data_has_twice_the_predictions(make_options, tokenizer, tmp_path):
     for kind in ("static", "dynamic"):
         path = tmp_path / "permuted" / kind / "x"

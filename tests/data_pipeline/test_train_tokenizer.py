@@ -2,6 +2,7 @@
 
 import pytest
 
+from albert_tf import command_line
 from albert_tf.errors import UserError
 from albert_tf.tokenization import load_tokenizer
 from data_pipeline.train_tokenizer import Options
@@ -101,3 +102,21 @@ def test_too_little_text_for_the_vocabulary(train, tmp_path):
     with pytest.raises(UserError, match="No vocabulary of 5000 pieces can be trained"):
         train(vocab_size=5000)
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    "flag,message",
+    [
+        ("--vocab_size=0", "--vocab_size=0: expected at least 1"),
+        ("--input_sentence_size=-1", "--input_sentence_size=-1: expected at least 0"),
+        ("--character_coverage=7", "--character_coverage=7.0: expected at most 1"),
+        ("--character_coverage=0.5", "coverage=0.5: expected at least 0.98"),
+        ("--num_threads=0", "--num_threads=0: expected at least 1"),
+        ("--num_threads=2000", "--num_threads=2000: expected at most 1024"),
+    ],
+)
+def test_numbers_out_of_range_are_one_sentence(flag, message):
+    argv = ["train_tokenizer", "--input_file=a", "--output_prefix=b", flag]
+    with pytest.raises(UserError) as error:
+        command_line.parse(Options, argv)
+    assert message in str(error.value)
