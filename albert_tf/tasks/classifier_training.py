@@ -20,6 +20,7 @@ from albert_tf.tasks.feature_cache import cached_examples
 from albert_tf.tasks.prediction import LogitsPredictor
 from albert_tf.tasks.results import MODEL_DIR
 from albert_tf.training.replica_step import StepOptions
+from albert_tf.training.run_info import versions
 from albert_tf.training.strategy import create_strategy
 from albert_tf.training.trainer import Trainer
 from albert_tf.training.trainer import TrainerOptions
@@ -137,6 +138,7 @@ def _dev_evaluator(options, task, tokenizer, trainer):
             "dev": scores,
             "init_checkpoint": options.init_checkpoint,
             "random_seed": options.random_seed,
+            "versions": versions(),
         }
         trainer.model.save_pretrained(model_dir, tokenizer, info)
 

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+import tensorflow as tf
 
 from albert_tf import plots
 from albert_tf.config import AlbertConfig
@@ -35,6 +36,7 @@ def test_train_evaluate_predict_and_run_again(flags, capsys):
         assert pictures == {"curves.png", "dev_confusion.png", "test_confusion.png"}
     info = json.loads((out / "model" / "training_info.json").read_text())
     assert info["task"]["labels"] == ["no", "yes"]
+    assert info["versions"]["tensorflow"] == tf.__version__
 
     model = AlbertForSequenceClassification.from_pretrained(out / "model")
     assert model.num_labels == 2
