@@ -47,9 +47,10 @@ def training_memory(
     return {
         "weights": parameters,
         "gradients": parameters,
-        # XLA adds up what the blocks contribute to shared weights at the very end.
+        # XLA adds up what the blocks contribute to shared weights at the very end;
+        # rematerialisation adds each block's to a running total.
         "gradients of each block": _FLOAT
-        * blocks
+        * (1 if rematerialize else blocks)
         * (attention_parameters(config) + feed_forward_parameters(config)),
         "optimizer (two moments)": 2 * parameters,
         "activations": activation_bytes * tokens * (kept + embeddings),

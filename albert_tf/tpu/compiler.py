@@ -19,13 +19,17 @@ CHIP_MEMORY = {"v4": 32, "v5e": 16, "v5p": 95, "v6e": 32}
 
 _ENVIRONMENT = {
     "JAX_PLATFORMS": "cpu",
+    # No device is opened, so that several processes may compile at once.
+    "ALLOW_MULTIPLE_LIBTPU_LOAD": "1",
     # Otherwise libtpu asks a metadata server which machine this is.
     "TPU_SKIP_MDS_QUERY": "1",
     "TPU_ACCELERATOR_TYPE": "v4-8",
     "TPU_WORKER_HOSTNAMES": "localhost",
 }
 _UNIT = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
-_OUT_OF_MEMORY = re.compile(r"Used ([\d.]+)([KMGT]?) of ([\d.]+)([KMGT]?) hbm")
+_OUT_OF_MEMORY = re.compile(
+    r"\(([\d.]+)([KMGT]?)\) exceeds available HBM \(([\d.]+)([KMGT]?)\)"
+)
 
 
 @dataclasses.dataclass(frozen=True)

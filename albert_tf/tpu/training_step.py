@@ -20,33 +20,35 @@ class TrainingStep:
         optimizer: a name for `create_optimizer`.
         dtype: dtype policy, such as "float32" or "mixed_bfloat16".
         **execution: `depth_loop` and `rematerialize`, see `AlbertModel`.
+
+    Attributes:
+        model: the `AlbertForPreTraining`.
+        function: the compiled `tf.function` of a batch.
     """
 
     def __init__(self, config, optimizer="lamb", dtype="float32", **execution):
         self._strategy = tf.distribute.OneDeviceStrategy("/cpu:0")
         with self._strategy.scope():
-            model = AlbertForPreTraining(config, dtype=dtype, **execution)
+            self.model = AlbertForPreTraining(config, dtype=dtype, **execution)
             # Neither rate nor length changes the program.
             optimizer = create_optimizer(optimizer, 1e-3, 1000, 100)
-            optimizer.build(model.trainable_variables)
+            optimizer.build(self.model.trainable_variables)
         self._step = ReplicaStep(
-            model, PretrainingObjective(), optimizer, StepOptions()
+            self.model, PretrainingObjective(), optimizer, StepOptions()
         )
+        self.function = tf.function(self._run, jit_compile=True, autograph=False)
+
+    def _run(self, batch):
+        return self._strategy.run(self._step, (batch,))
 
     def lowered(self, batch_size, max_seq_length, max_predictions_per_seq):
         """Returns the program for batches of these sizes, a serialised HLO module."""
-
-        def step(batch):
-            return self._strategy.run(self._step, (batch,))
-
-        program = tf.function(step, jit_compile=True, autograph=False)
-        batch = _batch(batch_size, max_seq_length, max_predictions_per_seq)
-        lower = program.experimental_get_compiler_ir(batch)
-        return lower(stage="hlo_serialized")
+        batch = sample_batch(batch_size, max_seq_length, max_predictions_per_seq)
+        return self.function.experimental_get_compiler_ir(batch)(stage="hlo_serialized")
 
 
-def _batch(rows, tokens, predictions):
-    """A batch as the input pipeline makes them; only its shapes matter."""
+def sample_batch(rows, tokens, predictions):
+    """A batch of these sizes as the input pipeline makes them, with ids 0."""
     return {
         "input_ids": tf.zeros([rows, tokens], tf.int32),
         "input_mask": tf.ones([rows, tokens], tf.int32),

@@ -1,0 +1,128 @@
+"""What the depth loop and rematerialisation cost and save on this machine.
+
+    python -m benchmarks.depth
+
+Compares four forms of a training step (forward, backward, clipping, LAMB) of the same
+deep model in float32, compiled by XLA for the CPU, dropout as configured:
+
+* first step: tracing, compiling and running it once;
+* step: the median of some steps, the forms taking turns;
+* temporaries: what XLA allots beside weights and inputs, read from the buffer
+  assignment that it writes down. That is the memory of the program itself; the peak of
+  the process would also count what the compiler takes and the allocator keeps.
+
+Takes about five minutes on two idle cores.
+"""
+
+import dataclasses
+import os
+import pathlib
+import re
+import statistics
+import tempfile
+import time
+
+from albert_tf.command_line import option
+from albert_tf.command_line import run
+from albert_tf.config import AlbertConfig
+from benchmarks.tpu_table import FORMS
+
+_PREDICTIONS = 20
+_MEBIBYTE = 2**20
+
+
+@dataclasses.dataclass(frozen=True)
+class DepthOptions:
+    """The flags of `python -m benchmarks.depth`."""
+
+    layers: int = option("Layers of the model.", 24, minimum=2)
+    hidden_size: int = option("Width; a multiple of 64.", 768, minimum=64)
+    max_seq_length: int = option("Tokens in a sequence.", 512, minimum=_PREDICTIONS)
+    batch_size: int = option("Sequences of the timed steps.", 1, minimum=1)
+    memory_batch_size: int = option(
+        "Sequences of the program whose memory is read.", 4, minimum=1
+    )
+    steps: int = option("Timed steps of each form.", 5, minimum=1)
+
+
+def measure(options):
+    """Prints the table and the ratios."""
+    with tempfile.TemporaryDirectory() as folder:
+        # Before TensorFlow is imported: XLA reads it once.
+        os.environ["XLA_FLAGS"] = f"--xla_dump_to={folder} --xla_dump_hlo_as_text"
+        results = _measure_forms(options, pathlib.Path(folder))
+    _print_results(results)
+
+
+def _measure_forms(options, folder):
+    """Returns {form: (first step, step, temporaries)} in seconds and bytes."""
+    import tensorflow as tf
+
+    from albert_tf.tpu.training_step import TrainingStep
+    from albert_tf.tpu.training_step import sample_batch
+
+    # The first compilation of a process sets the compiler up.
+    tf.function(lambda x: x + 1, jit_compile=True)(tf.zeros(()))
+    config = AlbertConfig.released(
+        "base_v2",
+        num_hidden_layers=options.layers,
+        hidden_size=options.hidden_size,
+        intermediate_size=4 * options.hidden_size,
+        num_attention_heads=options.hidden_size // 64,
+    )
+    lengths = (options.max_seq_length, _PREDICTIONS)
+    batch = sample_batch(options.batch_size, *lengths)
+    memory_batch = sample_batch(options.memory_batch_size, *lengths)
+    steps = {form: TrainingStep(config, **FORMS[form]) for form in FORMS}
+    temporaries, first, times = {}, {}, {form: [] for form in FORMS}
+    for form, step in steps.items():
+        step.function.experimental_get_compiler_ir(memory_batch)(stage="optimized_hlo")
+        temporaries[form] = _largest_temporaries(folder)
+        first[form] = _seconds(step.function, batch)
+    for _ in range(options.steps):
+        for form, step in steps.items():
+            times[form].append(_seconds(step.function, batch))
+    return {
+        form: (first[form], statistics.median(times[form]), temporaries[form])
+        for form in FORMS
+    }
+
+
+def _seconds(function, batch):
+    started = time.perf_counter()
+    function(batch).numpy()
+    return time.perf_counter() - started
+
+
+def _largest_temporaries(folder):
+    """Bytes of temporaries of the largest program written down since the last call."""
+    sizes = [0]
+    for report in folder.glob("*buffer-assignment.txt"):
+        found = re.findall(
+            r"^allocation \d+: size (\d+),.*preallocated-temp", report.read_text(), re.M
+        )
+        sizes.append(sum(map(int, found)))
+    for path in folder.iterdir():
+        path.unlink()
+    return max(sizes)
+
+
+def _print_results(results):
+    print(f"{'':28}{'first step, s':>16}{'step, s':>12}{'temporaries, MiB':>20}")
+    for form, (first, step, memory) in results.items():
+        print(f"{form:28}{first:16.1f}{step:12.2f}{memory / _MEBIBYTE:20.0f}")
+    plain, loop, remat, both = results.values()
+    print()
+    for name, ratio, limit in (
+        ("first step, loop to unrolled", loop[0] / plain[0], 1 / 3),
+        ("step, loop to unrolled", loop[1] / plain[1], 1.15),
+        ("memory, rematerialised to plain", remat[2] / plain[2], 1 / 6),
+        ("memory, both to plain", both[2] / plain[2], 1 / 6),
+        ("step, rematerialised to plain", remat[1] / plain[1], 1.4),
+        ("step, both to plain", both[1] / plain[1], 1.4),
+    ):
+        print(f"{name:36}{ratio:8.3f}   target: at most {limit:.3f}")
+
+
+if __name__ == "__main__":
+    run(DepthOptions, measure)

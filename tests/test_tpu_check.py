@@ -1,0 +1,137 @@
+"""The TPU compiler takes the training step, where its packages are installed."""
+
+import importlib.util
+import json
+import re
+
+import pytest
+
+from albert_tf.errors import UserError
+from albert_tf.tpu import compiler
+from albert_tf.tpu.compiler import TpuProgram
+from albert_tf.tpu.largest_batch import largest_batch
+from albert_tf.tpu.training_step import TrainingStep
+from albert_tf.tpu.training_step import sample_batch
+from albert_tf.tpu_check import TpuCheckOptions
+from albert_tf.tpu_check import step_operations
+from albert_tf.tpu_check import tpu_check
+
+needs_the_compiler = pytest.mark.skipif(
+    not all(map(importlib.util.find_spec, ("jax", "libtpu"))),
+    reason="the TPU compiler is not installed: pip install 'albert-tf[tpu_check]'",
+)
+
+
+@pytest.fixture
+def options(tiny_config, tmp_path):
+    """Makes flags for a tiny configuration."""
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(tiny_config(num_hidden_layers=3).to_dict()))
+
+    def make(**changes):
+        sizes = {"batch_size": 2, "max_seq_length": 8, "max_predictions_per_seq": 3}
+        return TpuCheckOptions(str(path), **{**sizes, **changes})
+
+    return make
+
+
+def printed_rows(capsys):
+    lines = capsys.readouterr().out.splitlines()
+    return {line[:32].strip(): line[32:] for line in lines}
+
+
+@needs_the_compiler
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {
+            "depth_loop": True,
+            "rematerialize": True,
+            "mixed_precision": "bfloat16",
+            "topology": "v4:2x2x1",
+            "optimizer": "adamw",
+        },
+    ],
+)
+def test_the_step_compiles(options, changes, capsys):
+    tpu_check(options(**changes))
+    rows = printed_rows(capsys)
+    assert rows["compiles"] == "yes"
+    assert ("counts once" in rows["TFLOP, by the compiler"]) == (
+        "depth_loop" in changes
+    )
+
+
+@needs_the_compiler
+def test_what_does_not_fit_is_told(options, capsys):
+    tpu_check(options(batch_size=2**24))
+    rows = printed_rows(capsys)
+    assert rows["compiles"] == "no: it does not fit"
+    used, available = (
+        float(rows[name]) for name in ("HBM in all, GB", "HBM that it may take, GB")
+    )
+    assert available < 17.2 < used
+
+
+@needs_the_compiler
+@pytest.mark.parametrize("topology", ["v6e:3x7", "v5e:banana", "v5e"])
+def test_a_grid_that_does_not_exist(options, topology):
+    with pytest.raises(UserError, match=f"--topology={topology} is unknown"):
+        tpu_check(options(topology=topology))
+
+
+def test_an_unknown_chip():
+    with pytest.raises(UserError, match="--topology=v9:2x2 is unknown; .*v5e, v5p"):
+        compiler.chip("v9:2x2")
+
+
+def test_missing_packages(options, monkeypatch):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(UserError, match=r"pip install 'albert-tf\[tpu_check\]'"):
+        tpu_check(options())
+
+
+def test_length_beyond_the_positions(options):
+    with pytest.raises(UserError, match="--max_seq_length=17 exceeds"):
+        tpu_check(options(max_seq_length=17))
+
+
+def test_the_program_updates_the_weights_in_place(tiny_config):
+    step = TrainingStep(tiny_config(num_hidden_layers=2), depth_loop=True)
+    batch = sample_batch(2, 8, 3)
+    hlo = step.function.experimental_get_compiler_ir(batch)(stage="hlo")
+    weights = len(step.model.trainable_variables)
+    (aliases,) = re.findall(r"input_output_alias=\{(.*?) \}, entry", hlo)
+    # Weights, two moments of each, and the number of steps.
+    assert aliases.count("may-alias") == 3 * weights + 1
+
+
+def test_operations_are_three_times_the_forward_ones(options):
+    plain, again = (
+        step_operations(options(rematerialize=rematerialize))
+        for rematerialize in (False, True)
+    )
+    assert plain < again < 4 / 3 * plain
+
+
+@pytest.mark.parametrize("start", [1, 8, 300])
+def test_largest_batch(start):
+    asked = []
+
+    def compile_batch(size):
+        asked.append(size)
+        used = 1000 + 7 * size
+        if used <= 1700:
+            return TpuProgram(used_bytes=used)
+        return TpuProgram(used_bytes=used, available_bytes=1700)
+
+    fits, fails = largest_batch(compile_batch, start)
+    assert fits in asked and fails in asked
+    assert fits <= 100 < fails <= fits + max(1, fits // 8)
+    assert len(asked) == len(set(asked)) < 12
+
+
+def test_no_batch_fits():
+    program = TpuProgram(used_bytes=20, available_bytes=10)
+    assert largest_batch(lambda size: program, 4) == (0, 1)
