@@ -27,9 +27,9 @@ def lines(monkeypatch):
 def train(make_trainer, batches):
     """Trains with `ReportOptions` of these values; returns the trainer."""
 
-    def run(directory="run", steps=STEPS, **report):
+    def run(directory="run", steps=STEPS, strategy=None, **report):
         options = {"report": ReportOptions(**report)}
-        trainer = make_trainer(steps, directory=directory, options=options)
+        trainer = make_trainer(steps, strategy, directory=directory, options=options)
         trainer.train(batches())
         return trainer
 
@@ -71,6 +71,17 @@ def test_statistics_of_the_variables_at_intervals(train, weights):
         assert (f"trust_ratio/{name}" in found) == adapted
         if adapted:
             assert found[f"trust_ratio/{name}"][4] > 0
+
+
+def test_statistics_of_two_devices_are_those_of_one(train, two_replicas):
+    one, two = (
+        summaries(train(name, steps=1, strategy=strategy, histogram_steps=1))
+        for name, strategy in (("one", None), ("two", two_replicas))
+    )
+    for name in VARIABLE_STATISTICS:
+        for tag in (tag for tag in one if tag.startswith(f"{name}/")):
+            if "key/bias" not in tag:  # its gradient is rounding noise
+                np.testing.assert_allclose(two[tag][1], one[tag][1], rtol=1e-4)
 
 
 def test_a_histogram_counts_what_is_finite():
