@@ -1,0 +1,82 @@
+"""Our own training steps, in turns: on one batch, or fed from records."""
+
+import json
+import sys
+
+import keras
+import tensorflow as tf
+
+from albert_tf.config import AlbertConfig
+from albert_tf.models.pretraining import AlbertForPreTraining
+from albert_tf.optimizers import create_optimizer
+from albert_tf.tokenization import load_tokenizer
+from albert_tf.training.pretraining_objective import PretrainingObjective
+from albert_tf.training.replica_step import ReplicaStep
+from albert_tf.training.replica_step import StepOptions
+from benchmarks import turns
+from data_pipeline.input_pipeline import pretraining_dataset
+
+# More batches than the input pipeline prepares in advance.
+_PREPARED = 12
+
+
+def main(setting):
+    """Answers with the seconds of a step; a request names the batches, as `_batches`.
+
+    The steps run as the trainer runs them, in a loop on the device.
+    """
+    tf.config.threading.set_intra_op_parallelism_threads(setting["threads"])
+    keras.utils.set_random_seed(1)
+    step = make_step(AlbertConfig.from_dict(setting["config"]))
+
+    @tf.function
+    def run(iterator, count):
+        sums = step(next(iterator))
+        for _ in tf.range(count - 1):
+            sums += step(next(iterator))
+        return sums
+
+    iterators = {name: iter(dataset) for name, dataset in _batches(setting).items()}
+    count = setting["steps"]
+
+    def take_turn(request):
+        iterator = iterators[request or "cached"]
+        if request == "records":
+            # Batches that were prepared in others' turns would cost nothing in this.
+            for _ in range(_PREPARED):
+                next(iterator)
+        return turns.seconds_per_step(lambda: run(iterator, count).numpy(), 1) / count
+
+    details = f"tensorflow {tf.__version__}, keras {keras.__version__}"
+    turns.serve(take_turn, details)
+
+
+def make_step(config):
+    """The `ReplicaStep` that pretraining with AdamW has."""
+    model = AlbertForPreTraining(config)
+    optimizer = create_optimizer("adamw", 1e-5, num_train_steps=1000000)
+    optimizer.build(model.trainable_variables)
+    return ReplicaStep(model, PretrainingObjective(), optimizer, StepOptions())
+
+
+def _batches(setting):
+    """Endless batches: `cached` is one batch, `records` are read and masked."""
+    batch = setting["batch"]
+    cached = tf.data.Dataset.from_tensors(turns.make_batch(**batch))
+    datasets = {"cached": cached.repeat()}
+    records = setting.get("records")
+    if records:
+        datasets["records"] = pretraining_dataset(
+            records["input_file"],
+            load_tokenizer(records["tokenizer"]),
+            batch["batch_size"],
+            batch["tokens"],
+            batch["predictions"],
+            seed=1,
+            training=True,
+        )
+    return datasets
+
+
+if __name__ == "__main__":
+    main(json.loads(sys.argv[1]))

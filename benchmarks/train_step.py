@@ -1,0 +1,181 @@
+"""How fast a training step is, against other ALBERTs on the same cores.
+
+  python -m benchmarks.train_step --torch_python=... --keras_hub_python=...
+
+The two options name interpreters of environments with torch and transformers, and
+with keras-hub and TensorFlow (extra `bench`, if one environment is to have all);
+a side whose interpreter lacks its packages is left out.
+
+All sides train in float32 on one random batch of full rows, without dropout, with
+AdamW and gradients clipped to a global norm of 1. Each is a process of its own that
+sleeps while another is timed, and they take turns in every round. A ratio is that of
+the median times of a step; the lowest and highest ratio within a round stand behind
+it. Different by nature: Hugging Face's model computes logits at all positions,
+keras-hub's has no sentence-order loss.
+"""
+
+import contextlib
+import dataclasses
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+
+from albert_tf import command_line
+from albert_tf.command_line import option
+from albert_tf.config import AlbertConfig
+from albert_tf.errors import UserError
+from benchmarks.records import make_records
+from benchmarks.turns import Player
+
+_WARM_UPS = 2
+_OWN = "albert_tf"
+# Of each side: its module, which interpreter it needs, packages, and its settings.
+_SIDES = {
+    _OWN: ("albert_tf", None, "albert_tf", {}),
+    "hugging_face": ("hugging_face", "torch_python", "torch, transformers", {}),
+    "hugging_face_fast_gelu": (
+        "hugging_face",
+        "torch_python",
+        "torch, transformers",
+        {"activation": "gelu_pytorch_tanh"},
+    ),
+    "hugging_face_compiled": (
+        "hugging_face",
+        "torch_python",
+        "torch, transformers",
+        {"compile": True},
+    ),
+    "keras_hub": ("keras_hub", "keras_hub_python", "keras_hub", {}),
+    "keras_hub_xla": ("keras_hub", "keras_hub_python", "keras_hub", {"compile": True}),
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Options:
+    albert_config_file: str | None = option("Configuration; default: base_v2.", None)
+    shapes: str = option(
+        "What to measure: a comma list of TOKENSxBATCHxPREDICTIONS.",
+        "128x8x20,512x2x77",
+    )
+    sides: str = option(
+        f"Who is measured beside us: a comma list out of {', '.join(_SIDES)}.",
+        "hugging_face,hugging_face_fast_gelu,keras_hub,keras_hub_xla",
+    )
+    torch_python: str = option("Interpreter for hugging_face*.", sys.executable)
+    keras_hub_python: str = option("Interpreter for keras_hub*.", sys.executable)
+    rounds: int = option("Turns of each side.", 7, minimum=1)
+    steps: int = option("Training steps in a turn.", 2, minimum=1)
+    threads: int = option("Threads of each side.", len(os.sched_getaffinity(0)))
+    measure_records: bool = option("Also train from records that are made here.", True)
+
+
+def benchmark(options):
+    """Measures all shapes; returns and prints what it found.
+
+    Returns:
+        For each shape, a dict from what was timed to the median seconds of a step.
+    """
+    for name in filter(None, options.sides.split(",")):
+        if name not in _SIDES:
+            raise UserError(f"--sides has {name!r}; choose from {', '.join(_SIDES)}.")
+    config = AlbertConfig.released("base_v2")
+    if options.albert_config_file:
+        config = AlbertConfig.from_json_file(options.albert_config_file)
+    config = dataclasses.replace(
+        config, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0
+    )
+    found = {}
+    for shape in options.shapes.split(","):
+        try:
+            tokens, batch_size, predictions = map(int, shape.split("x"))
+        except ValueError as error:
+            raise UserError(
+                f"--shapes has {shape!r}; write it as 128x8x20: tokens, sequences and "
+                "predictions a sequence."
+            ) from error
+        batch = {
+            "batch_size": batch_size,
+            "tokens": tokens,
+            "predictions": predictions,
+            "vocab_size": config.vocab_size,
+        }
+        print(f"S = {tokens}, batch {batch_size}, {predictions} predictions")
+        found[shape] = _measure(options, config, batch)
+    return found
+
+
+def _measure(options, config, batch):
+    with tempfile.TemporaryDirectory() as folder:
+        setting = {
+            "config": config.to_dict(),
+            "batch": batch,
+            "threads": options.threads,
+            "steps": options.steps,
+        }
+        if options.measure_records:
+            setting["records"] = make_records(
+                folder, batch["tokens"], batch["predictions"], config.vocab_size
+            )
+        with contextlib.ExitStack() as stack:
+            players = _start(options, setting, stack)
+            times = _take_turns(players, options)
+    return _report(times, batch)
+
+
+def _start(options, setting, stack):
+    """Starts the sides that can be started; returns their `Player`s by name."""
+    players = {}
+    for name in (_OWN, *filter(None, options.sides.split(","))):
+        module, python, packages, more = _SIDES[name]
+        python = getattr(options, python) if python else sys.executable
+        missing = subprocess.run(
+            [python, "-c", f"import {packages}"], capture_output=True, check=False
+        ).returncode
+        if missing:
+            print(f"  {name} is left out: {python} cannot import {packages}")
+            continue
+        own_setting = json.dumps({**setting, **more})
+        command = [python, "-m", f"benchmarks.sides.{module}", own_setting]
+        players[name] = stack.enter_context(Player(command))
+        print(f"  {name}: {players[name].details}", flush=True)
+    return players
+
+
+def _take_turns(players, options):
+    """Seconds a step, a list for each thing that is timed."""
+    things = {name: (player, "") for name, player in players.items()}
+    if options.measure_records:
+        things["records"] = (players[_OWN], "records")
+    times = {name: [] for name in things}
+    for number in range(_WARM_UPS + options.rounds):
+        for name, (player, request) in things.items():
+            seconds = player.turn(request)
+            if number >= _WARM_UPS:
+                times[name].append(seconds)
+    return times
+
+
+def _report(times, batch):
+    own = times[_OWN]
+    medians = {name: statistics.median(seconds) for name, seconds in times.items()}
+    tokens = batch["tokens"] * batch["batch_size"]
+    for name, seconds in times.items():
+        line = f"  {name}: {1000 * medians[name]:.1f} ms a step"
+        ratios = sorted(a / b for a, b in zip(seconds, own, strict=True))
+        spread = f"({ratios[0]:.2f} to {ratios[-1]:.2f})"
+        ratio = medians[name] / medians[_OWN]
+        if name == "records":
+            line += f", {ratio:.3f} times that on one batch {spread}"
+        else:
+            line += f", {tokens / medians[name]:,.0f} tokens/s"
+        if name in _SIDES and name != _OWN:
+            line += f"; albert_tf is {ratio:.2f} times as fast {spread}"
+        print(line, flush=True)
+    return medians
+
+
+if __name__ == "__main__":
+    command_line.run(Options, benchmark)

@@ -1,0 +1,100 @@
+"""Processes that take turns, so that each has the machine to itself while it is timed.
+
+Needs only the standard library and NumPy: the peers run in environments of their own.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import time
+
+import numpy as np
+
+# Lets the threads of the last process fall asleep before the next starts its clock:
+# libraries keep them spinning for some milliseconds after a step.
+_PAUSE = 0.2
+
+
+class Player:
+    """A process that waits for its turn.
+
+    Args:
+        command: what to start; it must call `serve`.
+    """
+
+    def __init__(self, command):
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        self.details = self._answer()
+
+    def turn(self, request=""):
+        """One turn, after a pause; returns its answer.
+
+        Raises:
+            RuntimeError: the process has ended.
+        """
+        time.sleep(_PAUSE)
+        self._process.stdin.write(f"{request}\n")
+        self._process.stdin.flush()
+        return self._answer()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self._process.communicate()  # Ends its input, and so the process.
+
+    def _answer(self):
+        line = self._process.stdout.readline()
+        if not line:
+            raise RuntimeError(
+                f"{' '.join(self._process.args[:3])} ended with status "
+                f"{self._process.wait()}; its messages are above."
+            )
+        return json.loads(line)
+
+
+def serve(take_turn, details):
+    """Answers a `Player`: `take_turn(request)` for each line, until the input ends.
+
+    Args:
+        take_turn: from the text of a request to something that JSON can carry.
+        details: what to tell about this side before the first turn.
+    """
+    answers = os.fdopen(os.dup(sys.stdout.fileno()), "w")
+    # What libraries print must not come between the answers.
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    print(json.dumps(details), file=answers, flush=True)
+    for line in sys.stdin:
+        print(json.dumps(take_turn(line.strip())), file=answers, flush=True)
+
+
+def seconds_per_step(run_step, count):
+    """The mean time of `count` calls of a function that runs a training step."""
+    start = time.perf_counter()
+    for _ in range(count):
+        run_step()
+    return (time.perf_counter() - start) / count
+
+
+def make_batch(batch_size, tokens, predictions, vocab_size):
+    """A pretraining batch of full rows, with the features of `input_pipeline`."""
+    rng = np.random.default_rng(1)
+    positions = [
+        np.sort(rng.choice(np.arange(1, tokens), predictions, replace=False))
+        for _ in range(batch_size)
+    ]
+    shape = (batch_size, tokens)
+    features = {
+        "input_ids": rng.integers(5, vocab_size, shape),
+        "input_mask": np.ones(shape),
+        "segment_ids": np.broadcast_to(np.arange(tokens) >= tokens // 2, shape),
+        "masked_lm_positions": np.stack(positions),
+        "masked_lm_ids": rng.integers(5, vocab_size, (batch_size, predictions)),
+        "sentence_order_labels": rng.integers(0, 2, batch_size),
+    }
+    batch = {name: values.astype("int32") for name, values in features.items()}
+    batch["masked_lm_weights"] = np.ones((batch_size, predictions), "float32")
+    return batch
