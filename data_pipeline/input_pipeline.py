@@ -42,7 +42,8 @@ def pretraining_dataset(
 
     Args:
         input_file: a comma list of TFRecord files and globs.
-        tokenizer: the model's tokenizer.
+        tokenizer: the model's tokenizer; None for records that are masked already,
+            if nobody knows it.
         batch_size: sequences a batch, of this input pipeline.
         max_seq_length: tokens T a sequence.
         max_predictions_per_seq: predictions P a sequence.
@@ -163,7 +164,13 @@ def _feature_names(path):
 
 def _check(info, paths, tokenizer, max_seq_length, max_predictions_per_seq):
     where = os.path.dirname(paths[0]) or "."
-    if info["tokenizer"]["fingerprint"] != tokenizer.fingerprint():
+    if tokenizer is None:
+        if info["kind"] == "dynamic":
+            raise UserError(
+                f"The data set in {where} is to be masked in training: pass the "
+                "vocabulary, --spm_model_file or --vocab_file."
+            )
+    elif info["tokenizer"]["fingerprint"] != tokenizer.fingerprint():
         raise UserError(
             f"The data set in {where} was made with another tokenizer "
             f"({info['tokenizer']['kind']}, {info['tokenizer']['vocab_size']} pieces, "

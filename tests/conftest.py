@@ -127,6 +127,20 @@ def packed(material):
     return _make_records(material, "packed", short_seq_prob=1.0, pack=True)
 
 
+@pytest.fixture(scope="session")
+def short(material):
+    """Records of the same corpus, half as long."""
+    return _make_records(material, "short", max_seq_length=8, max_predictions_per_seq=2)
+
+
+@pytest.fixture(scope="session")
+def dynamic(material):
+    """Records of the same corpus, one segment each, masked in training."""
+    return _make_records(
+        material, "dynamic", masking="dynamic", sentence_objective="none"
+    )
+
+
 def _make_records(material, name, **options):
     from data_pipeline.create_pretraining_data import create_pretraining_data
     from data_pipeline.options import Options
@@ -136,12 +150,10 @@ def _make_records(material, name, **options):
             input_file=str(material / "corpus.txt"),
             output_file=str(material / name / "train.tfrecord"),
             spm_model_file=str(material / "vocab.model"),
-            max_seq_length=16,
-            max_predictions_per_seq=3,
             dupe_factor=1,
             held_out_fraction=0.2,
             workers=1,
-            **options,
+            **{"max_seq_length": 16, "max_predictions_per_seq": 3, **options},
         )
     )
     return material / name

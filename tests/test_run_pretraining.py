@@ -100,8 +100,7 @@ def test_a_warm_start_takes_the_weights(flags, material, tmp_path):
 @pytest.mark.parametrize(
     "changes,message",
     [
-        ({"spm_model_file": None}, "Pass --spm_model_file or --vocab_file"),
-        ({"eval_file": None, "do_eval": True}, "need --eval_file"),
+        ({"eval_file": None, "eval_steps": 4}, "needs --eval_file"),
         ({"max_seq_length": 32}, "exceeds max_position_embeddings=16"),
         ({"input_file": "/nowhere*"}, "No pretraining data matches '/nowhere"),
         ({"albert_config_file": "/nowhere.json"}, "/nowhere.json"),
@@ -161,6 +160,10 @@ def test_each_optimizer_flag_changes_the_run(flags, tmp_path):
         {"num_warmup_steps": 11},
         {"learning_rate": 0.03},
         {"random_seed": 1},
+        {"lr_schedule": "cosine"},
+        {"start_warmup_step": 1},
+        {"scale_learning_rate": True},
+        {"gradient_accumulation_steps": 4, "batch_ramp_steps": 2},
     ]
     losses = set()
     for i, change in enumerate(changes):
@@ -187,5 +190,8 @@ def test_options_have_the_official_defaults():
         "iterations_per_loop": 1000,
         "do_train": True,
         "do_eval": False,
+        "init_from_group0": False,
+        "start_warmup_step": 0,
+        "poly_power": 1.0,
     }
     assert official.items() <= fields.items()

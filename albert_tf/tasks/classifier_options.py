@@ -20,6 +20,7 @@ import dataclasses
 
 from albert_tf.command_line import option
 from albert_tf.tasks.text_task import KINDS
+from albert_tf.training.execution_flags import PRECISIONS
 from albert_tf.training.strategy import STRATEGIES
 
 
@@ -115,3 +116,16 @@ class ClassifierOptions:
     )
     distribution_strategy: str = option("Devices to train on.", "auto", STRATEGIES)
     use_xla: bool = option("Compile the training step with XLA.", True)
+    mixed_precision: str = option(
+        "What layers compute in; weights, losses and optimizer are float32 always.",
+        "float32",
+        PRECISIONS,
+    )
+    depth_loop: bool = option(
+        "Compile layers with the same weights once, as a loop.", False
+    )
+    rematerialize: bool = option(
+        "Keep the inputs of the layers only and compute the rest again for the "
+        "gradients: less memory, more time.",
+        False,
+    )

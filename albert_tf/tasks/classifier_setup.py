@@ -20,6 +20,7 @@ from albert_tf.tasks.tables import Columns
 from albert_tf.tasks.text_task import TextTask
 from albert_tf.tokenization import load_tokenizer
 from albert_tf.tokenization.tokenizer import CONFIG_NAME as TOKENIZER_CONFIG
+from albert_tf.training.execution_flags import execution_arguments
 
 _CUSTOM = "custom"
 
@@ -82,6 +83,7 @@ def initial_model(options, task, tokenizer):
             checkpoint, config and vocabulary do not fit each other.
     """
     keras.utils.set_random_seed(options.random_seed)
+    execution = execution_arguments(options)
     if options.from_scratch:
         if not options.albert_config_file or options.init_checkpoint:
             raise UserError(
@@ -89,7 +91,7 @@ def initial_model(options, task, tokenizer):
             )
         config = _config(options, None)
         _check_sizes(options, config, tokenizer)
-        return AlbertForSequenceClassification(config, task.num_outputs)
+        return AlbertForSequenceClassification(config, task.num_outputs, **execution)
     if not options.init_checkpoint:
         raise UserError(
             "--init_checkpoint is empty, so the model would start from random weights; "
@@ -103,7 +105,7 @@ def initial_model(options, task, tokenizer):
         AlbertForSequenceClassification,
         dataclasses.replace(checkpoint, config=config),
         allow_missing=(),
-        arguments={"num_labels": task.num_outputs},
+        arguments={"num_labels": task.num_outputs, **execution},
     )
     logging.info("%s", model.load_report)
     return model

@@ -1,6 +1,7 @@
 """The data sets of a pretraining run: checked before anything is written."""
 
 import tensorflow as tf
+from absl import logging
 
 from albert_tf.errors import UserError
 from albert_tf.training.stage import Stage
@@ -35,9 +36,9 @@ class PretrainingData:
                 `AlbertConfig`, or one that is missing.
         """
         options = self._options
-        if options.eval_file is None and (options.do_eval or options.eval_steps):
+        if options.eval_file is None and options.eval_steps:
             raise UserError(
-                "--do_eval and --eval_steps need --eval_file, held-out TFRecords "
+                "--eval_steps needs --eval_file, held-out TFRecords "
                 "(create_pretraining_data --held_out_fraction writes some)."
             )
         phases = {(p.input_file, p.max_seq_length): p for p in self._phases}
@@ -96,13 +97,21 @@ class PretrainingData:
         ]
 
     def evaluation(self):
-        """Batches of `--eval_file`, of the last phase's lengths; None without it."""
-        options = self._options
-        if options.eval_file is None:
+        """Batches of `--eval_file`, of the last phase's lengths; None without it.
+
+        `--do_eval` alone evaluates on the data of training, as the official code does.
+        """
+        options, last = self._options, self._phases[-1]
+        if options.eval_file is None and not options.do_eval:
             return None
+        if options.eval_file is None:
+            logging.warning(
+                "--do_eval without --eval_file: the figures are those of data that is "
+                "trained on, not of held-out data."
+            )
         dataset = self._dataset(
-            options.eval_file,
-            self._phases[-1],
+            options.eval_file or last.input_file,
+            last,
             options.eval_batch_size,
             training=False,
         )

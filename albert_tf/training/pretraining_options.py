@@ -18,7 +18,7 @@ import dataclasses
 
 from albert_tf.command_line import option
 from albert_tf.optimizers import SCHEDULES
-from albert_tf.training.pretraining_start import PRECISIONS
+from albert_tf.training.execution_flags import PRECISIONS
 from albert_tf.training.strategy import STRATEGIES
 
 
@@ -59,7 +59,9 @@ class PretrainingOptions:
         ("data", "none"),
     )
     do_train: bool = option("Train, or continue to train.", True)
-    do_eval: bool = option("Evaluate on --eval_file at the end.", False)
+    do_eval: bool = option(
+        "Evaluate on --eval_file at the end; without it, on --input_file.", False
+    )
     dry_run: bool = option(
         "Print the plan, measure a few steps and stop; nothing is written.", False
     )

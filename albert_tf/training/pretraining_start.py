@@ -12,36 +12,39 @@ from albert_tf.optimizers import create_optimizer
 from albert_tf.optimizers import scaled_learning_rate
 from albert_tf.tokenization import load_tokenizer
 from albert_tf.tokenization.tokenizer import CONFIG_NAME as TOKENIZER_CONFIG
+from albert_tf.training.execution_flags import execution_arguments
 
-PRECISIONS = ("float32", "bfloat16", "float16")
 _PRETRAINING_HEADS = "cls/"
 
 
 def tokenizer_from(options):
-    """The tokenizer of `PretrainingOptions`.
+    """The tokenizer of `PretrainingOptions`, else that of `--init_checkpoint`.
+
+    Returns:
+        A tokenizer, or None: the official command names none, and records that are
+        masked already can be trained on without.
 
     Raises:
-        UserError: there is none, or `--init_checkpoint` was trained with another.
+        UserError: `--init_checkpoint` was trained with another.
     """
-    path = options.spm_model_file or options.vocab_file
-    if not path:
+    named, start = options.spm_model_file or options.vocab_file, options.init_checkpoint
+    own = None
+    if start and os.path.exists(os.path.join(start, TOKENIZER_CONFIG)):
+        own = load_tokenizer(start)
+    if not named:
+        if own is None:
+            logging.warning(
+                "Neither --spm_model_file nor --vocab_file: the model directory will "
+                "hold no vocabulary, and nobody checks that the data fits."
+            )
+        return own
+    tokenizer = load_tokenizer(named, options.do_lower_case)
+    if own is not None and own.fingerprint() != tokenizer.fingerprint():
         raise UserError(
-            "Pass --spm_model_file or --vocab_file, the vocabulary that the data was "
-            "made with: it becomes part of the model."
-        )
-    tokenizer = load_tokenizer(path, options.do_lower_case)
-    start = options.init_checkpoint or ""
-    has_own = os.path.exists(os.path.join(start, TOKENIZER_CONFIG))
-    if start and has_own and not _same(load_tokenizer(start), tokenizer):
-        raise UserError(
-            f"{start} was trained with another vocabulary (or casing) than {path}; "
-            f"pass {start} as --spm_model_file or --vocab_file, and data made with it."
+            f"{start} was trained with another vocabulary (or casing) than {named}; "
+            "leave --spm_model_file and --vocab_file out and make the data with it."
         )
     return tokenizer
-
-
-def _same(tokenizer, other):
-    return tokenizer.fingerprint() == other.fingerprint()
 
 
 def config_from(options, tokenizer, phases):
@@ -51,7 +54,7 @@ def config_from(options, tokenizer, phases):
         UserError: it does not fit the vocabulary or the lengths of the `phases`.
     """
     config = AlbertConfig.from_json_file(options.albert_config_file)
-    if config.vocab_size < tokenizer.vocab_size:
+    if tokenizer is not None and config.vocab_size < tokenizer.vocab_size:
         raise UserError(
             f"{options.albert_config_file} has vocab_size {config.vocab_size}, but the "
             f"tokenizer has {tokenizer.vocab_size} pieces; set vocab_size to at least "
@@ -79,15 +82,10 @@ def initial_model(options, config, sentence_order):
     Raises:
         UserError: a checkpoint that does not fit.
     """
-    policy = options.mixed_precision
-    arguments = {
-        "dtype": policy if policy == "float32" else f"mixed_{policy}",
-        "depth_loop": options.depth_loop,
-        "rematerialize": options.rematerialize,
-    }
+    arguments = execution_arguments(options)
     if not options.do_train:
         return _trained_model(options, config, arguments)
-    if options.init_checkpoint is None:
+    if not options.init_checkpoint:
         model = AlbertForPreTraining(config, **arguments)
     else:
         model, report = warm_start(

@@ -14,8 +14,15 @@ _CHANGES = [
     {"warmup_step": 3},
     {"random_seed": 1},
     {"albert_dropout_prob": 0.5},
+    {"mixed_precision": "bfloat16"},
 ]
-_NO_CHANGE = {"iterations_per_loop": 1, "pad_to_max_length": True, "eval_batch_size": 3}
+_NO_CHANGE = {
+    "iterations_per_loop": 1,
+    "pad_to_max_length": True,
+    "eval_batch_size": 3,
+    "depth_loop": True,
+    "rematerialize": True,
+}
 
 
 def _loss(flags, directory, **changes):
