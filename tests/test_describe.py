@@ -75,6 +75,15 @@ def test_memory_grows_with_the_depth_as_it_should():
     assert activations(deep, True) - activations(shallow, True) == 10 * inputs
 
 
+def test_low_precision_halves_the_activations_alone():
+    config = AlbertConfig.released("base_v2")
+    exact, mixed = (
+        training_memory(config, 4, 256, 20, activation_bytes=size) for size in (4, 2)
+    )
+    assert exact.pop("activations") == 2 * mixed.pop("activations")
+    assert exact == mixed
+
+
 def test_length_beyond_the_positions(project):
     with pytest.raises(UserError, match="--max_seq_length=513 exceeds"):
         describe(options(project, max_seq_length=513))

@@ -43,13 +43,14 @@ def pretrain(options):
     config = config_from(options, tokenizer, phases)
     data = PretrainingData(options, phases, tokenizer)
     trainer = _trainer(options, config, phases, data)
-    logging.info("%s", "\n".join(plan_lines(options, config, phases, trainer)))
+    plan = plan_lines(options, config, phases, trainer)
     if options.dry_run:
-        print("\n".join(measured_lines(trainer, data.stages())))
+        print("\n".join([*plan, *measured_lines(trainer, data.stages())]))
         return None
+    logging.info("%s", "\n".join(plan))
     eval_dataset = data.evaluation()
     if options.do_train:
-        _train(options, tokenizer, trainer, data.stages(), eval_dataset)
+        _train(options, tokenizer, trainer, data, eval_dataset)
     return _evaluate(options, trainer, eval_dataset) if options.do_eval else None
 
 
@@ -71,12 +72,12 @@ def _trainer(options, config, phases, data):
     )
 
 
-def _train(options, tokenizer, trainer, stages, eval_dataset):
+def _train(options, tokenizer, trainer, data, eval_dataset):
     os.makedirs(options.output_dir, exist_ok=True)
     try:
-        trainer.train(stages, eval_dataset)
+        trainer.train(data.stages(), eval_dataset)
     except tf.errors.DataLossError as error:
-        raise unreadable(options.input_file, error) from error
+        raise unreadable(data.input_files, error) from error
     info = run_info(options, trainer.step, trainer.history)
     trainer.model.save_pretrained(options.output_dir, tokenizer, info)
     logging.info("Model directory: %s", options.output_dir)

@@ -25,6 +25,11 @@ class PretrainingData:
         self._phases = phases
         self._tokenizer = tokenizer
 
+    @property
+    def input_files(self):
+        """The files of all phases, as a comma list."""
+        return ",".join(dict.fromkeys(phase.input_file for phase in self._phases))
+
     def check(self, config):
         """Reads a batch of each data set.
 
@@ -73,8 +78,7 @@ class PretrainingData:
         """
         if self._options.sentence_objective == "none":
             return False
-        files = {phase.input_file for phase in self._phases}
-        infos = [i for file in files for i in describe_data(file).values()]
+        infos = describe_data(self.input_files).values()
         without = [i is not None and i["sentence_objective"] == "none" for i in infos]
         if any(without) and not all(without):
             raise UserError(
