@@ -47,9 +47,9 @@ def pretrain(options):
     if options.dry_run:
         print("\n".join([*plan, *measured_lines(trainer, data.stages())]))
         return None
-    logging.info("%s", "\n".join(plan))
     eval_dataset = data.evaluation()
     if options.do_train:
+        logging.info("%s", "\n".join(plan))
         _train(options, tokenizer, trainer, data, eval_dataset)
     return _evaluate(options, trainer, eval_dataset) if options.do_eval else None
 

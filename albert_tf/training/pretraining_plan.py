@@ -7,7 +7,7 @@ from albert_tf.costs.parameters import pretraining_parameters
 from albert_tf.training.pretraining_start import learning_rate_from
 
 _GIBIBYTE = 2**30
-_LOW_PRECISION = 2  # bytes
+_BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}
 _MEASURED_STEPS = 3
 
 
@@ -49,7 +49,7 @@ def _phase_lines(options, config, phase, begin, replicas):
         length,
         predictions,
         options.rematerialize,
-        *([] if options.mixed_precision == "float32" else [_LOW_PRECISION]),
+        _BYTES[options.mixed_precision],
     )
     forward = forward_operations(config, length, predictions)
     operations = sum(forward.values()) + backward_operations(
