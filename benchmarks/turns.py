@@ -71,11 +71,18 @@ def serve(take_turn, details):
         print(json.dumps(take_turn(line.strip())), file=answers, flush=True)
 
 
-def seconds_per_step(run_step, count):
-    """The mean time of `count` calls of a function that runs a training step."""
+def seconds_per_step(run_step, count, wait=lambda: None):
+    """The mean time of `count` training steps.
+
+    Args:
+        run_step: starts a step.
+        count: int.
+        wait: returns when all steps that were started have ended.
+    """
     start = time.perf_counter()
     for _ in range(count):
         run_step()
+    wait()
     return (time.perf_counter() - start) / count
 
 
