@@ -21,7 +21,7 @@ import dataclasses
 from albert_tf.command_line import option
 from albert_tf.tasks.text_task import KINDS
 from albert_tf.training.execution_flags import PRECISIONS
-from albert_tf.training.strategy import STRATEGIES
+from albert_tf.training.strategy import ONE_PROCESS_STRATEGIES
 
 
 @dataclasses.dataclass(frozen=True)
@@ -114,7 +114,9 @@ class ClassifierOptions:
     gradient_accumulation_steps: int = option(
         "Parts that a batch is computed in, one after the other.", 1, minimum=1
     )
-    distribution_strategy: str = option("Devices to train on.", "auto", STRATEGIES)
+    distribution_strategy: str = option(
+        "Devices to train on.", "auto", ONE_PROCESS_STRATEGIES
+    )
     use_xla: bool = option("Compile the training step with XLA.", True)
     mixed_precision: str = option(
         "What layers compute in; weights, losses and optimizer are float32 always.",

@@ -15,7 +15,6 @@ from albert_tf.tasks.classifier_setup import initial_model
 from albert_tf.tasks.classifier_setup import tokenizer_from
 from albert_tf.tasks.datasets import training_dataset
 from albert_tf.tasks.dev_evaluator import DevEvaluator
-from albert_tf.tasks.dev_evaluator import OutOfPatience
 from albert_tf.tasks.feature_cache import cached_examples
 from albert_tf.tasks.prediction import LogitsPredictor
 from albert_tf.tasks.results import MODEL_DIR
@@ -68,7 +67,7 @@ def train(options, source):
     tables |= {name: source.read(split) for name, split in source.dev.items()}
     train_examples, *dev = tokenized(options, tables, tokenizer, options.max_seq_length)
     trainer = _trainer(options, source.task, model, strategy, len(train_examples))
-    trainer.evaluator = _dev_evaluator(options, source.task, tokenizer, trainer)
+    save_best = _best_model_saver(options, source.task, tokenizer, model)
     dataset = training_dataset(
         train_examples,
         options.train_batch_size,
@@ -77,11 +76,7 @@ def train(options, source):
         options.pad_to_max_length,
     )
     write_json(_flags_path(options), flags)
-    try:
-        trainer.train(dataset, dict(zip(source.dev, dev, strict=True)))
-    except OutOfPatience as reason:
-        logging.info("Stopped early: %s", reason)
-        trainer.reporter.finish()
+    trainer.train(dataset, dict(zip(source.dev, dev, strict=True)), save_best)
 
 
 def tokenized(options, tables, tokenizer, max_seq_length):
@@ -117,19 +112,26 @@ def _trainer(options, task, model, strategy, rows):
         keep_checkpoint_max=options.keep_checkpoint_max,
         eval_steps=options.save_checkpoints_steps,
         eval_at_start=False,  # so that the first step does not wait for the dev set
+        best_metric=task.metrics[0],
+        patience=options.early_stopping_patience,
         step=StepOptions(
             gradient_accumulation_steps=options.gradient_accumulation_steps,
             use_xla=options.use_xla,
             seed=options.random_seed,
         ),
     )
-    objective = ClassificationObjective(task.kind)
-    return Trainer(model, objective, optimizer, strategy, trainer_options)
+    logits = LogitsPredictor(model, options.eval_batch_size, options.max_seq_length)
+    return Trainer(
+        model,
+        ClassificationObjective(task.kind),
+        optimizer,
+        strategy,
+        trainer_options,
+        DevEvaluator(task, logits),
+    )
 
 
-def _dev_evaluator(options, task, tokenizer, trainer):
-    model_dir = pathlib.Path(options.output_dir) / MODEL_DIR
-
+def _best_model_saver(options, task, tokenizer, model):
     def save_best(step, scores):
         info = {
             "task": task.to_dict(),
@@ -140,13 +142,10 @@ def _dev_evaluator(options, task, tokenizer, trainer):
             "random_seed": options.random_seed,
             "versions": versions(),
         }
-        trainer.model.save_pretrained(model_dir, tokenizer, info)
+        model_dir = pathlib.Path(options.output_dir) / MODEL_DIR
+        model.save_pretrained(model_dir, tokenizer, info)
 
-    logits = LogitsPredictor(
-        trainer.model, options.eval_batch_size, options.max_seq_length
-    )
-    patience = options.early_stopping_patience
-    return DevEvaluator(task, logits, trainer, save_best, model_dir, patience)
+    return save_best
 
 
 def _flags_of_run(options):

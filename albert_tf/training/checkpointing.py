@@ -21,11 +21,14 @@ class Checkpointing:
     Args:
         directory: where checkpoints lie.
         keep: how many to keep.
+        writes: whether `save` saves; all processes of a run restore, one saves. (All
+            would have to if a variable had other values in each; none has.)
         **objects: what is saved, such as `model=`, `optimizer=`, `iterator=`.
     """
 
-    def __init__(self, directory, keep, **objects):
+    def __init__(self, directory, keep, writes, **objects):
         self.directory = directory
+        self._writes = writes
         checkpoint = tf.train.Checkpoint(**objects)
         self._checkpoint = checkpoint
         self._manager = tf.train.CheckpointManager(
@@ -34,6 +37,8 @@ class Checkpointing:
 
     def save(self, step):
         """Saves as `training-<step>`, unless that is there already."""
+        if not self._writes:
+            return
         latest = self._manager.latest_checkpoint
         if latest is None or not latest.endswith(f"-{step}"):
             self._manager.save(checkpoint_number=step)

@@ -52,12 +52,13 @@ class Evaluator:
         return math.ceil(rows / replicas) * replicas
 
     def _distributed_step(self, batch):
-        sums = self.strategy.run(self._replica_sums, args=(batch,))
+        rows = replica_rows(self.strategy, batch)
+        sums = self.strategy.run(self._replica_sums, args=(rows,))
         return self.strategy.experimental_local_results(sums)[0]
 
-    def _replica_sums(self, batch):
+    def _replica_sums(self, rows):
         context = tf.distribute.get_replica_context()
-        sums = self._compiled_sums(replica_rows(batch, context))
+        sums = self._compiled_sums(rows)
         return context.all_reduce(tf.distribute.ReduceOp.SUM, sums)
 
     def _sums(self, batch):

@@ -6,6 +6,7 @@ import keras
 import tensorflow as tf
 from absl import logging
 
+from albert_tf.training.best import save_best_model
 from albert_tf.training.phases import plan_phases
 from albert_tf.training.pretraining_data import PretrainingData
 from albert_tf.training.pretraining_data import unreadable
@@ -26,6 +27,7 @@ from albert_tf.training.trainer import TrainerOptions
 
 # What an entry of the history holds besides the metrics.
 _WHEN = ("step", "train_seconds")
+_BEST_METRIC = "masked_lm_accuracy"
 
 
 def pretrain(options):
@@ -39,10 +41,11 @@ def pretrain(options):
         SystemExit: the run was asked to stop and has saved its state.
     """
     phases = plan_phases(options)
+    strategy = _strategy(options)
     tokenizer = tokenizer_from(options)
     config = config_from(options, tokenizer, phases)
     data = PretrainingData(options, phases, tokenizer)
-    trainer = _trainer(options, config, phases, data)
+    trainer = _trainer(options, strategy, config, phases, data)
     plan = plan_lines(options, config, phases, trainer)
     if options.dry_run:
         print("\n".join([*plan, *measured_lines(trainer, data.stages())]))
@@ -54,9 +57,20 @@ def pretrain(options):
     return _evaluate(options, trainer, eval_dataset) if options.do_eval else None
 
 
-def _trainer(options, config, phases, data):
+def _strategy(options):
+    """The devices; the first thing that TensorFlow is asked for."""
     keras.utils.set_random_seed(options.random_seed)
-    strategy = create_strategy(options.distribution_strategy)
+    if options.deterministic:
+        tf.config.experimental.enable_op_determinism()
+    return create_strategy(
+        "tpu" if options.use_tpu else options.distribution_strategy,
+        options.tpu_name,
+        options.tpu_zone,
+        options.gcp_project,
+    )
+
+
+def _trainer(options, strategy, config, phases, data):
     sentence_order = data.has_sentence_order()
     with strategy.scope():
         model = initial_model(options, config, sentence_order)
@@ -74,13 +88,21 @@ def _trainer(options, config, phases, data):
 
 def _train(options, tokenizer, trainer, data, eval_dataset):
     os.makedirs(options.output_dir, exist_ok=True)
+    checkpoints = os.path.join(options.output_dir, "checkpoints")
+
+    def save_best(step, results):
+        when = [{"step": step, **results}]
+        info = run_info(options, step, [*trainer.history, *when])
+        save_best_model(trainer.model, checkpoints, step, tokenizer, info)
+
     try:
-        trainer.train(data.stages(), eval_dataset)
+        trainer.train(data.stages(), eval_dataset, save_best)
     except tf.errors.DataLossError as error:
         raise unreadable(data.input_files, error) from error
-    info = run_info(options, trainer.step, trainer.history)
-    trainer.model.save_pretrained(options.output_dir, tokenizer, info)
-    logging.info("Model directory: %s", options.output_dir)
+    if trainer.writes_outputs:
+        info = run_info(options, trainer.step, trainer.history)
+        trainer.model.save_pretrained(options.output_dir, tokenizer, info)
+        logging.info("Model directory: %s", options.output_dir)
 
 
 def _evaluate(options, trainer, eval_dataset):
@@ -90,7 +112,9 @@ def _evaluate(options, trainer, eval_dataset):
     else:
         results = trainer.evaluator.evaluate(eval_dataset)
     results["global_step"] = trainer.step
-    write_eval_results(os.path.join(options.output_dir, "eval_results.txt"), results)
+    if trainer.writes_outputs:
+        path = os.path.join(options.output_dir, "eval_results.txt")
+        write_eval_results(path, results)
     return results
 
 
@@ -102,6 +126,7 @@ def _trainer_options(options, report):
         save_checkpoints_steps=options.save_checkpoints_steps,
         keep_checkpoint_max=options.keep_checkpoint_max,
         eval_steps=options.eval_steps,
+        best_metric=_BEST_METRIC,
         report=report,
         step=StepOptions(
             gradient_accumulation_steps=options.gradient_accumulation_steps,

@@ -11,7 +11,8 @@ stopped.
 Written to --output_dir: the model directory (albert_config.json, model.weights.h5, the
 tokenizer, training_info.json), eval_results.txt, history.json (every held-out
 evaluation), curves.png (with matplotlib), train/ and eval/ (for TensorBoard) and
-checkpoints/ (to continue from).
+checkpoints/: what to continue from, and best-<step>, the model directory of the best
+held-out masked LM accuracy.
 """
 
 import dataclasses
@@ -138,7 +139,21 @@ class PretrainingOptions:
         minimum=0,
     )
     random_seed: int = option("Seed of weights, order and dropout.", 12345)
-    distribution_strategy: str = option("Devices to train on.", "auto", STRATEGIES)
+    deterministic: bool = option(
+        "Take operations only that give the same bits in every run; slower.", False
+    )
+    distribution_strategy: str = option(
+        "Devices to train on: auto takes all GPUs or the CPU; multi_worker all "
+        "processes in TF_CONFIG.",
+        "auto",
+        STRATEGIES,
+    )
+    use_tpu: bool = option("The same as --distribution_strategy=tpu.", False)
+    tpu_name: str | None = option(
+        "Name or address of the TPU; local, the default, on a TPU VM.", None
+    )
+    tpu_zone: str | None = option("Zone of the TPU, if not this machine's.", None)
+    gcp_project: str | None = option("Project of the TPU, likewise.", None)
     use_xla: bool = option("Compile the training step with XLA.", True)
     mixed_precision: str = option(
         "What layers compute in; weights, losses and optimizer are float32 always.",

@@ -5,6 +5,8 @@ import dataclasses
 import tensorflow as tf
 from keras import ops
 
+from albert_tf.training.step_guard import StepGuard
+
 VARIABLE_STATISTICS = ("gradient_norm", "weight_norm", "trust_ratio")
 """Of each variable: its gradient's norm before clipping, its own, LAMB's factor."""
 
@@ -23,6 +25,8 @@ class StepOptions:
     """Compile forward and backward, and the update, with XLA."""
     seed: int = 12345
     """Seed of dropout."""
+    max_bad_steps: int = 20
+    """So many steps in a row that are not finite end the run."""
 
 
 class ReplicaStep:
@@ -32,13 +36,19 @@ class ReplicaStep:
     summed, cannot accumulate and switches XLA off under tf.distribute. Here the sums
     of all replicas and micro-batches are divided by the global weights, clipped once
     and given to the optimizer's formula; a step whose gradients are not finite
-    changes nothing and is counted.
+    changes nothing and is counted. A model that computes in float16 gets a dynamic
+    loss scale.
+
+    Made in `strategy.scope()`.
 
     Args:
         model: a built Keras model.
         objective: an `Objective`.
         optimizer: a built `MomentsOptimizer`.
         options: `StepOptions`.
+
+    Attributes:
+        guard: the `StepGuard`, state of the run beside model and optimizer.
     """
 
     def __init__(self, model, objective, optimizer, options):
@@ -46,11 +56,16 @@ class ReplicaStep:
         self.objective = objective
         self.optimizer = optimizer
         self.options = options
-        self.metric_names = (
+        in_float16 = model.compute_dtype == "float16"
+        self.guard = StepGuard(options.max_bad_steps, in_float16)
+        self._objective_metrics = (
             *(f"{term}_loss" for term in objective.loss_terms),
             *objective.metric_names,
+        )
+        self.metric_names = (
+            *self._objective_metrics,
             "gradient_norm",
-            "skipped",
+            *self.guard.metric_names,
         )
         self._compiled_gradients = self._compile(self._gradients)
         self._compiled_update = self._compile(self._updated_values)
@@ -59,11 +74,11 @@ class ReplicaStep:
     def _compile(self, function):
         return tf.function(function, jit_compile=self.options.use_xla or None)
 
-    def __call__(self, batch, with_statistics=False, parts=None):
-        """Trains on a global batch, of which this replica takes its own rows.
+    def __call__(self, rows, with_statistics=False, parts=None):
+        """Trains on this replica's rows of a global batch.
 
         Args:
-            batch: dict of tensors `[global batch, ...]`.
+            rows: dict of tensors `[rows, ...]`, as `replica_rows` deals them out.
             with_statistics: also compute `VARIABLE_STATISTICS`; a Python bool.
             parts: int, micro-batches that the rows are split into; by default those
                 of the options.
@@ -74,30 +89,28 @@ class ReplicaStep:
         """
         context = tf.distribute.get_replica_context()
         step = self.optimizer.iterations.value
-        rows = replica_rows(batch, context)
         denominators = context.all_reduce(_SUM, self.objective.denominators(rows))
         seed = tf.random.experimental.stateless_fold_in([self.options.seed, 0], step)
         seed = tf.random.experimental.stateless_fold_in(
-            seed, tf.cast(context.replica_id_in_sync_group, tf.int64)
+            seed, tf.cast(context.replica_id_in_sync_group, tf.int32)
         )
-        gradients, metrics = self._accumulated(
+        gradients, sums = self._accumulated(
             rows,
             denominators,
             seed,
             parts or self.options.gradient_accumulation_steps,
         )
-        *gradients, metrics = context.all_reduce(_SUM, [*gradients, metrics])
-        state = [variable.value for variable in self._state()]
-        values, norm, finite = self._compiled_update(
-            gradients, state, self.optimizer.learning_rate, step
+        *gradients, sums = context.all_reduce(_SUM, [*gradients, sums])
+        state = [tf.convert_to_tensor(variable) for variable in self._state()]
+        losses = sums[: len(self.objective.loss_terms), 0]
+        values, own = self._compiled_update(
+            gradients, losses, state, self.optimizer.learning_rate, step
         )
         if with_statistics:
-            statistics = self._compiled_statistics(gradients, state, norm, step)
+            statistics = self._compiled_statistics(gradients, state, step)
         context.merge_call(self._assign, args=(values,))
-        skipped = 1.0 - tf.cast(finite, tf.float32)
-        own = tf.stack([tf.stack([norm * (1.0 - skipped), 1.0]), [skipped, 1.0]])
-        own = tf.where(tf.math.is_finite(own), own, 0.0)
-        sums = tf.concat([metrics, own], axis=0)
+        own = tf.stack([own, tf.ones_like(own)], axis=1)
+        sums = tf.concat([sums, own], axis=0)
         return (sums, statistics) if with_statistics else sums
 
     def _accumulated(self, rows, denominators, seed, count):
@@ -106,19 +119,19 @@ class ReplicaStep:
             return self._compiled_gradients(rows, denominators, seed)
         size = next(iter(rows.values())).shape[0] // count
         gradients = [tf.zeros(v.shape) for v in self.model.trainable_variables]
-        metrics = tf.zeros([len(self.metric_names) - 2, 2])
+        sums = tf.zeros([len(self._objective_metrics), 2])
         for i in tf.range(count):
             micro_batch = {k: _slice(v, i * size, size) for k, v in rows.items()}
             micro_seed = tf.random.experimental.stateless_fold_in(seed, i)
-            more, more_metrics = self._compiled_gradients(
+            more, more_sums = self._compiled_gradients(
                 micro_batch, denominators, micro_seed
             )
             gradients = [a + b for a, b in zip(gradients, more, strict=True)]
-            metrics += more_metrics
-        return gradients, metrics
+            sums += more_sums
+        return gradients, sums
 
     def _gradients(self, batch, denominators, seed):
-        """Gradients of the global loss that these rows contribute, and metrics."""
+        """Scaled gradients of the global loss that these rows contribute; metrics."""
         objective = self.objective
         variables = [v.value for v in self.model.trainable_variables]
         with tf.GradientTape() as tape:
@@ -132,6 +145,7 @@ class ReplicaStep:
                     for term in objective.loss_terms
                 ]
             )
+            loss *= self.guard.loss_scale
         gradients = tape.gradient(
             loss, variables, unconnected_gradients=tf.UnconnectedGradients.ZERO
         )
@@ -139,69 +153,99 @@ class ReplicaStep:
         return [tf.convert_to_tensor(g) for g in gradients], sums
 
     def _state(self):
-        """The weights, then their first and second moments."""
+        """The weights, their first and second moments, and the guard's state."""
         optimizer = self.optimizer
-        weights = self.model.trainable_variables
-        return [*weights, *optimizer.first_moments, *optimizer.second_moments]
+        moments = [*optimizer.first_moments, *optimizer.second_moments]
+        trained = [*self.model.trainable_variables, *moments]
+        return [*(variable.value for variable in trained), *self.guard.state]
 
-    def _updated_values(self, gradients, state, learning_rate, step):
-        """Clips, and returns the new values of `_state`; the old ones if not finite."""
-        norm = tf.linalg.global_norm(gradients)
-        finite = tf.math.is_finite(norm)
+    def _updated_values(self, gradients, losses, state, learning_rate, step):
+        """Clips; returns new values of `_state` and of the metrics that are not sums.
+
+        The gradients and the losses are those of the whole global batch.
+        """
+        count = len(gradients)
+        norm = tf.linalg.global_norm(gradients) / self.guard.loss_scale
+        counts, guard_state, metrics = self.guard.new_values(
+            state[3 * count :],
+            tf.reduce_all(tf.math.is_finite(losses)),
+            tf.math.is_finite(norm),
+            step,
+        )
         updated = [
             self.optimizer.new_values(*slot, learning_rate, step)
-            for slot in self._slots(gradients, state, norm)
+            for slot in self._slots(gradients, state)
         ]
         new_state = [values[part] for part in range(3) for values in updated]
         values = [
-            ops.where(finite, new, old)
-            for new, old in zip(new_state, state, strict=True)
+            ops.where(counts, new, old)
+            for new, old in zip(new_state, state[: 3 * count], strict=True)
         ]
-        return values, norm, finite
+        shown_norm = tf.where(tf.math.is_finite(norm), norm, 0.0)
+        return [*values, *guard_state], tf.concat([[shown_norm], metrics], axis=0)
 
-    def _slots(self, gradients, state, norm):
+    def _slots(self, gradients, state):
         """Yields index, clipped gradient, weight and moments of each variable."""
-        scale = self.options.clip_norm / tf.maximum(norm, self.options.clip_norm)
+        loss_scale = self.guard.loss_scale
+        norm = tf.linalg.global_norm(gradients) / loss_scale
+        factor = self.options.clip_norm / tf.maximum(norm, self.options.clip_norm)
+        factor /= loss_scale
         count = len(gradients)
         slots = zip(
             gradients,
             state[:count],
             state[count : 2 * count],
-            state[2 * count :],
+            state[2 * count : 3 * count],
             strict=True,
         )
         for i, (gradient, weight, m, v) in enumerate(slots):
-            yield i, gradient * scale, weight, m, v
+            yield i, gradient * factor, weight, m, v
 
-    def _statistics(self, gradients, state, norm, step):
+    def _statistics(self, gradients, state, step):
         """`VARIABLE_STATISTICS` of each trainable variable before the step."""
         weights = state[: len(gradients)]
         ratios = [
             self.optimizer.trust_ratio(*slot, step)
-            for slot in self._slots(gradients, state, norm)
+            for slot in self._slots(gradients, state)
         ]
-        rows = ([tf.norm(g) for g in gradients], [tf.norm(w) for w in weights], ratios)
+        norms = [tf.norm(g) / self.guard.loss_scale for g in gradients]
+        rows = (norms, [tf.norm(w) for w in weights], ratios)
         return tf.stack([tf.stack(row) for row in rows])  # [statistics, variables]
 
     def _assign(self, strategy, values):
         """In cross-replica context: every copy of a variable takes its new value."""
         for variable, value in zip(self._state(), values, strict=True):
             strategy.extended.update(
-                variable.value, lambda copy, new: copy.assign(new), args=(value,)
+                variable, lambda copy, new: copy.assign(new), args=(value,)
             )
         strategy.extended.update(
             self.optimizer.iterations.value, lambda copy: copy.assign_add(1)
         )
 
 
-def replica_rows(batch, context):
-    """This replica's rows of a global batch, with a static shape."""
-    replicas = context.num_replicas_in_sync
+def replica_rows(strategy, batch):
+    """Deals the rows of a global batch out to the replicas, with static shapes.
+
+    An ordinary iterator is read on the host and sliced there: unlike a distributed
+    one, it can be saved, and each device is sent its own rows only.
+
+    Args:
+        strategy: a `tf.distribute.Strategy`.
+        batch: dict of tensors `[global batch, ...]`.
+
+    Returns:
+        What `strategy.run` gives to each replica: dicts of `[rows, ...]`.
+    """
+    replicas = strategy.num_replicas_in_sync
     if replicas == 1:
         return batch
     size = next(iter(batch.values())).shape[0] // replicas
-    start = context.replica_id_in_sync_group * size
-    return {name: _slice(value, start, size) for name, value in batch.items()}
+
+    def rows_of(context):
+        start = context.replica_id_in_sync_group * size
+        return {name: value[start : start + size] for name, value in batch.items()}
+
+    return strategy.experimental_distribute_values_from_function(rows_of)
 
 
 def _slice(value, start, size):

@@ -41,14 +41,19 @@ class RunReporter:
         model: the Keras model, for the names of its variables.
         optimizer: a built `MomentsOptimizer`, for the learning rate.
         options: `ReportOptions`.
+        is_shown: whether this process is the one, of all that train, that shows and
+            records the run.
     """
 
-    def __init__(self, output_dir, num_train_steps, model, optimizer, options):
+    def __init__(
+        self, output_dir, num_train_steps, model, optimizer, options, is_shown=True
+    ):
         self._output_dir = output_dir
         self._num_train_steps = num_train_steps
         self._model = model
         self._optimizer = optimizer
         self._options = options
+        self._is_shown = is_shown
         self._profiler = StepProfiler(output_dir, options.profile_steps)
         self._history = None
         self._progress = None
@@ -61,10 +66,10 @@ class RunReporter:
     @contextlib.contextmanager
     def reporting(self, step):
         """Reports the run inside a `with` block that begins at `step`."""
-        self._history = RunHistory(self._output_dir, step)
+        self._history = RunHistory(self._output_dir, step, self._is_shown)
         with contextlib.ExitStack() as stack:
             stack.enter_context(self._profiler)
-            if step < self._num_train_steps:
+            if self._is_shown and step < self._num_train_steps:
                 progress = Progress(self._num_train_steps, "steps", "training", step)
                 self._progress = stack.enter_context(progress)
             yield
@@ -114,7 +119,8 @@ class RunReporter:
         learning_rate = {"learning_rate": float(self._optimizer.learning_rate)}
         results = {**results, **learning_rate, **rates}
         self._history.write_scalars("train", step, results)
-        self._progress.update(step, _note(results))
+        if self._is_shown:
+            self._progress.update(step, _note(results))
 
     def after_statistics(self, step, statistics):
         """Takes `VARIABLE_STATISTICS`, `[statistics, variables]`, of one step."""
@@ -137,6 +143,8 @@ class RunReporter:
     def after_evaluation(self, step, train_seconds, results):
         """Takes held-out results; `train_seconds` is the training time so far."""
         self._history.add_evaluation(step, train_seconds, results)
+        if not self._is_shown:
+            return
         shown = ", ".join(f"{name} {value:.4f}" for name, value in results.items())
         if self._progress is not None:
             self._progress.clear()
@@ -144,7 +152,8 @@ class RunReporter:
 
     def finish(self):
         """Draws the whole run."""
-        write_curves(self._output_dir, self._history.evaluations)
+        if self._is_shown:
+            write_curves(self._output_dir, self._history.evaluations)
 
 
 def _note(results):

@@ -1,38 +1,119 @@
 """Which devices train: from a flag to a `tf.distribute.Strategy`."""
 
+import json
+import os
+
 import tensorflow as tf
 from absl import logging
 
 from albert_tf.errors import UserError
 
-STRATEGIES = ("auto", "cpu", "mirrored")
+ONE_PROCESS_STRATEGIES = ("auto", "cpu", "mirrored")
+"""Strategies of a single process that sees all its devices itself."""
+STRATEGIES = (*ONE_PROCESS_STRATEGIES, "multi_worker", "tpu")
+
+_LOCAL_TPU = "local"
+_TF_CONFIG_EXAMPLE = (
+    '{"cluster": {"worker": ["host0:2222", "host1:2222"]}, '
+    '"task": {"type": "worker", "index": 0}}'
+)
+# What looking for a TPU raises where there is none, or none of that name.
+_NO_TPU = (tf.errors.OpError, ImportError, KeyError, OSError, RuntimeError, ValueError)
 
 
-def create_strategy(name):
+def create_strategy(name, tpu_name=None, tpu_zone=None, gcp_project=None):
     """Returns the strategy of `--distribution_strategy`.
+
+    "multi_worker" and "tpu" must be created before TensorFlow runs anything else.
+
+    The TPU follows TensorFlow's own recipe (resolver, connect, initialize, strategy);
+    there was no TPU to try it on. What was checked is that this project's training
+    step compiles for TPUs (`docs/tpu.md`) and what happens where there is none.
 
     Args:
         name: "auto" takes all GPUs, or the CPU if there are none; "cpu" the CPU;
-            "mirrored" every GPU, or every logical CPU device if there are none.
+            "mirrored" every GPU, or every logical CPU device if there are none;
+            "multi_worker" the devices of all processes in the environment variable
+            TF_CONFIG, each of which runs the same command; "tpu" all cores of a TPU.
+        tpu_name: of the TPU, or its gRPC address; None for the one that is attached
+            to this machine.
+        tpu_zone: its zone; None for this machine's.
+        gcp_project: its project; None for this machine's.
 
     Raises:
-        UserError: the name is unknown.
+        UserError: the name is unknown, there is no such TPU, or TF_CONFIG is missing
+            or malformed.
     """
     if name not in STRATEGIES:
         raise UserError(
             f"--distribution_strategy={name} is unknown; choose from {STRATEGIES}."
         )
-    devices = tf.config.list_logical_devices("GPU")
-    if name == "cpu" or (name == "auto" and not devices):
-        strategy = tf.distribute.OneDeviceStrategy("/cpu:0")
-    elif name == "auto" and len(devices) == 1:
-        strategy = tf.distribute.OneDeviceStrategy("/gpu:0")
+    if name == "tpu":
+        strategy = _tpu(tpu_name or _LOCAL_TPU, tpu_zone, gcp_project)
+    elif name == "multi_worker":
+        _check_tf_config()
+        strategy = tf.distribute.MultiWorkerMirroredStrategy()
     else:
-        devices = devices or tf.config.list_logical_devices("CPU")
-        strategy = tf.distribute.MirroredStrategy([d.name for d in devices])
+        strategy = _one_process(name)
     logging.info(
-        "Training on %d replica(s): %s",
+        "Training on %d replica(s); here: %s",
         strategy.num_replicas_in_sync,
         ", ".join(strategy.extended.worker_devices),
     )
     return strategy
+
+
+def is_tpu(strategy):
+    """Whether `strategy` trains on a TPU, which compiles by itself all it runs."""
+    return isinstance(strategy, tf.distribute.TPUStrategy)
+
+
+def writes_outputs(strategy):
+    """Whether this process is the one, of all that train, that writes files."""
+    return strategy.extended.should_checkpoint
+
+
+def _one_process(name):
+    devices = tf.config.list_logical_devices("GPU")
+    if name == "cpu" or (name == "auto" and not devices):
+        return tf.distribute.OneDeviceStrategy("/cpu:0")
+    if name == "auto" and len(devices) == 1:
+        return tf.distribute.OneDeviceStrategy("/gpu:0")
+    devices = devices or tf.config.list_logical_devices("CPU")
+    return tf.distribute.MirroredStrategy([device.name for device in devices])
+
+
+def _tpu(name, zone, project):
+    try:
+        resolver = tf.distribute.cluster_resolver.TPUClusterResolver(
+            tpu=name, zone=zone, project=project
+        )
+        tf.config.experimental_connect_to_cluster(resolver)
+        tf.tpu.experimental.initialize_tpu_system(resolver)
+        return tf.distribute.TPUStrategy(resolver)
+    except _NO_TPU as error:
+        reason = str(error).partition("\n")[0].partition(". ")[0]
+        raise UserError(
+            f"No TPU {name!r} can be used ({reason}); pass --tpu_name=local on a TPU "
+            "VM, or a TPU's name with --tpu_zone and --gcp_project, or train with "
+            "another --distribution_strategy."
+        ) from error
+
+
+def _check_tf_config():
+    text = os.environ.get("TF_CONFIG")
+    try:
+        config = json.loads(text or "{}")
+        task = config["task"]
+        addresses = config["cluster"][task["type"]]
+        valid = task["type"] in ("chief", "worker")
+        valid = valid and 0 <= int(task["index"]) < len(addresses)
+    except (KeyError, TypeError, ValueError):
+        valid = False
+    if not valid:
+        found = f"is {text!r}" if text else "is not set"
+        raise UserError(
+            "--distribution_strategy=multi_worker needs the environment variable "
+            f"TF_CONFIG in every process, such as {_TF_CONFIG_EXAMPLE}; here it "
+            f"{found}."
+        )

@@ -34,17 +34,21 @@ class RunHistory:
     Args:
         directory: the run's directory.
         step: where the run continues; later entries of an earlier try are dropped.
+        writes: whether anything is written; False in all but one process of a run.
     """
 
-    def __init__(self, directory, step):
+    def __init__(self, directory, step, writes=True):
         self._path = os.path.join(directory, "history.json")
         self.evaluations = []
         if os.path.exists(self._path):
             with open(self._path, encoding="utf-8") as file:
                 entries = json.load(file)
             self.evaluations = [entry for entry in entries if entry["step"] <= step]
+        self._writes = writes
         self._writers = {
             kind: tf.summary.create_file_writer(os.path.join(directory, kind))
+            if writes
+            else tf.summary.create_noop_writer()
             for kind in ("train", "eval")
         }
 
@@ -74,7 +78,8 @@ class RunHistory:
         """Adds an evaluation; `seconds` is the training time so far."""
         self.evaluations.append({"step": step, "train_seconds": seconds, **values})
         self.write_scalars("eval", step, values)
-        write_json(self._path, self.evaluations)
+        if self._writes:
+            write_json(self._path, self.evaluations)
 
 
 def histogram(values):

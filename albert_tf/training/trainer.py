@@ -8,7 +8,11 @@ import tensorflow as tf
 from absl import logging
 
 from albert_tf.errors import UserError
+from albert_tf.training.agreement import Agreement
+from albert_tf.training.best import evaluations_since_best
+from albert_tf.training.best import out_of_patience
 from albert_tf.training.checkpointing import Checkpointing
+from albert_tf.training.device_loop import DeviceLoop
 from albert_tf.training.evaluation import Evaluator
 from albert_tf.training.evaluation import average
 from albert_tf.training.interruption import Interruption
@@ -17,6 +21,11 @@ from albert_tf.training.replica_step import StepOptions
 from albert_tf.training.reporting import ReportOptions
 from albert_tf.training.reporting import RunReporter
 from albert_tf.training.stage import Stage
+from albert_tf.training.strategy import is_tpu
+from albert_tf.training.strategy import writes_outputs
+
+# A run is looked at that often at least, so that it obeys a signal in time.
+_LOOP_SECONDS = 10.0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -28,7 +37,7 @@ class TrainerOptions:
     num_train_steps: int
     """Optimizer steps in all."""
     steps_per_loop: int = 100
-    """Steps between two looks at the run: progress, summaries, signals."""
+    """Steps between two looks at the run, at most: progress, summaries, signals."""
     save_checkpoints_steps: int = 5000
     """Steps between two checkpoints."""
     keep_checkpoint_max: int = 5
@@ -37,8 +46,10 @@ class TrainerOptions:
     """Steps between two held-out evaluations; 0 for the end only."""
     eval_at_start: bool = True
     """Whether to evaluate before the first step, too."""
-    max_bad_steps: int = 20
-    """Loss or gradients not finite in so many steps of a loop: training stops."""
+    best_metric: str | None = None
+    """Held-out metric, higher is better, by which the best model is kept."""
+    patience: int = 0
+    """Evaluations without a better one after which training ends; 0 for never."""
     step: StepOptions = StepOptions()
     """How a step is computed."""
     report: ReportOptions = ReportOptions()
@@ -54,27 +65,37 @@ class Trainer:
         optimizer: LAMB or AdamW, made in `strategy.scope()`.
         strategy: a `tf.distribute.Strategy`.
         options: `TrainerOptions`.
+        evaluator: its `evaluate(eval_dataset)` returns `{metric: value}`; by default
+            an `Evaluator` of the objective.
     """
 
-    def __init__(self, model, objective, optimizer, strategy, options):
+    def __init__(self, model, objective, optimizer, strategy, options, evaluator=None):
+        use_xla = options.step.use_xla and not is_tpu(strategy)
+        step_options = dataclasses.replace(options.step, use_xla=use_xla)
         with strategy.scope():
             optimizer.build(model.trainable_variables)
-            self._train_seconds = tf.Variable(0.0, dtype=tf.float64, trainable=False)
+            step = ReplicaStep(model, objective, optimizer, step_options)
+        # Outside of the scope: a TPU has no float64.
+        self._train_seconds = tf.Variable(0.0, dtype=tf.float64, trainable=False)
         self.model = model
         self.objective = objective
         self.optimizer = optimizer
         self.strategy = strategy
         self.options = options
-        self.evaluator = Evaluator(model, objective, strategy, options.step.use_xla)
-        self._replica_step = ReplicaStep(model, objective, optimizer, options.step)
-        self._steps = tf.function(self._run_steps)
-        self._observed_step = tf.function(self._run_observed_step)
+        default = Evaluator(model, objective, strategy, use_xla)
+        self.evaluator = evaluator or default
+        self.writes_outputs = writes_outputs(strategy)
+        self._replica_step = step
+        self._device_loop = DeviceLoop(step, strategy)
+        self._agreement = Agreement(strategy)
+        self._seconds_per_step = 1.0  # a guess, until the first loop is done
         self.reporter = RunReporter(
             options.output_dir,
             options.num_train_steps,
             model,
             optimizer,
             options.report,
+            self.writes_outputs,
         )
 
     @property
@@ -87,7 +108,7 @@ class Trainer:
         """Held-out evaluations so far: dicts with `step` and `train_seconds`."""
         return self.reporter.evaluations
 
-    def train(self, dataset, eval_dataset=None):
+    def train(self, dataset, eval_dataset=None, save_best=None):
         """Trains, from the newest checkpoint in `output_dir` if there is one.
 
         Args:
@@ -95,6 +116,8 @@ class Trainer:
                 iterator; every worker reads the same batches. Or a list of `Stage`s,
                 of which the last ends at `num_train_steps`.
             eval_dataset: held-out batches, or None.
+            save_best: called with (step, held-out metrics) after every evaluation
+                that is the best so far by `best_metric`.
 
         Raises:
             UserError: the batch does not divide by the replicas and micro-batches, a
@@ -103,11 +126,36 @@ class Trainer:
         """
         stages = self._stages(dataset)
         iterators = [iter(stage.dataset) for stage in stages]
+        checkpointing = self._checkpointing(iterators)
+        with Interruption() as interruption, self.reporter.reporting(self.step):
+            self._check_same_step()
+            if self.options.eval_at_start:
+                self._evaluate(eval_dataset, save_best)
+            while self.step < self.options.num_train_steps:
+                if out_of_patience(self._best_values(), self.options.patience):
+                    break
+                self._loop(stages, iterators)
+                if self._due(self.options.eval_steps):
+                    self._evaluate(eval_dataset, save_best)
+                if self._due(self.options.save_checkpoints_steps):
+                    checkpointing.save(self.step)
+                signal = max(self._agreement.all_values(interruption.signal or 0))
+                if signal:
+                    checkpointing.save(self.step)
+                    raise SystemExit(128 + int(signal))
+        self._evaluate(eval_dataset, save_best)
+        checkpointing.save(self.step)
+        self.reporter.finish()
+
+    def _checkpointing(self, iterators):
+        """The checkpoints of the run, whose newest has been restored."""
         checkpointing = Checkpointing(
             os.path.join(self.options.output_dir, "checkpoints"),
             self.options.keep_checkpoint_max,
+            self.writes_outputs,
             model=self.model,
             optimizer=self.optimizer,
+            guard=self._replica_step.guard,
             # All of them: a run that goes on finds its place in whichever it is.
             iterators=iterators,
             train_seconds=self._train_seconds,
@@ -115,21 +163,16 @@ class Trainer:
         restored = checkpointing.restore()
         if restored:
             logging.info("Continuing at step %d from %s", self.step, restored)
-        with Interruption() as interruption, self.reporter.reporting(self.step):
-            if self.options.eval_at_start:
-                self._evaluate(eval_dataset)
-            while self.step < self.options.num_train_steps:
-                self._loop(stages, iterators)
-                if self._due(self.options.eval_steps):
-                    self._evaluate(eval_dataset)
-                if self._due(self.options.save_checkpoints_steps):
-                    checkpointing.save(self.step)
-                if interruption.signal:
-                    checkpointing.save(self.step)
-                    raise SystemExit(128 + interruption.signal)
-        self._evaluate(eval_dataset)
-        checkpointing.save(self.step)
-        self.reporter.finish()
+        return checkpointing
+
+    def _check_same_step(self):
+        steps = sorted({int(step) for step in self._agreement.all_values(self.step)})
+        if len(steps) > 1:
+            raise UserError(
+                f"The workers found different checkpoints in {self.options.output_dir} "
+                f"(of the steps {steps}); let --output_dir be a folder that all "
+                "workers share."
+            )
 
     def seconds_per_step(self, stage, steps):
         """Times single steps of a `Stage`, after one that compiles; the best of them.
@@ -142,8 +185,7 @@ class Trainer:
         times = []
         for _ in range(1 + steps):
             started = time.monotonic()
-            totals, _ = self._steps(iterator, tf.constant(1), parts)
-            totals.numpy()
+            self._device_loop.run(iterator, 1, parts)
             times.append(time.monotonic() - started)
         return min(times[1:])
 
@@ -179,16 +221,16 @@ class Trainer:
         reporter.before_loop(start)
         started = time.monotonic()
         if reporter.wants_statistics(start):
-            totals, sizes, statistics = self._observed_step(iterator, parts)
-            reporter.after_statistics(self.step, statistics.numpy())
+            totals, sizes, statistics = self._device_loop.run_observed(iterator, parts)
+            reporter.after_statistics(self.step, statistics)
         else:
-            totals, sizes = self._steps(iterator, tf.constant(count), parts)
-        totals = totals.numpy()
+            totals, sizes = self._device_loop.run(iterator, count, parts)
         seconds = time.monotonic() - started
+        self._seconds_per_step = max(self._agreement.all_values(seconds / count))
         self._train_seconds.assign_add(seconds)
+        self._check_convergence()
         results = average(self._replica_step.metric_names, totals, self.objective)
-        self._check_finite(results["skipped"] * count, start)
-        reporter.after_loop(self.step, count, seconds, results, sizes.numpy())
+        reporter.after_loop(self.step, count, seconds, results, sizes)
 
     def _loop_end(self, start, last_step):
         """The next step at which something is due, `last_step` at the latest."""
@@ -201,55 +243,31 @@ class Trainer:
         ends = [
             start - start % interval + interval for interval in intervals if interval
         ]
-        return min(*ends, last_step, self.reporter.next_stop(start))
+        steps = max(1, int(_LOOP_SECONDS / self._seconds_per_step))
+        return min(*ends, start + steps, last_step, self.reporter.next_stop(start))
 
-    def _check_finite(self, bad_steps, start):
-        if round(bad_steps) >= self.options.max_bad_steps:
+    def _check_convergence(self):
+        steps = self._replica_step.guard.diverged_steps()
+        if steps is not None:
             raise UserError(
-                f"Loss or gradients were not finite in {round(bad_steps)} of the steps "
-                f"{start} to {self.step}; lower --learning_rate or lengthen the "
-                "warm-up, and start again: the last checkpoint is kept."
+                f"Training diverged: loss or gradients were not finite from step "
+                f"{steps[0]} to {steps[1]} without a break. Lower --learning_rate or "
+                "lengthen the warm-up, and start again: the last checkpoint is kept."
             )
 
-    def _run_steps(self, iterator, count, parts):
-        """Runs `count` steps on the devices.
-
-        Args:
-            iterator: gives the batches.
-            count: int32 scalar.
-            parts: int, micro-batches of a batch.
-
-        Returns:
-            Sums and weights of the metrics, float32 `[metrics, 2]`; rows and tokens
-            of the batches, int64 `[2]`.
-        """
-        totals = tf.zeros([len(self._replica_step.metric_names), 2])
-        sizes = tf.zeros([2], tf.int64)
-        for _ in tf.range(count):
-            batch = next(iterator)
-            sums = self.strategy.run(self._replica_step, args=(batch, False, parts))
-            totals += self.strategy.experimental_local_results(sums)[0]
-            sizes += _sizes(batch)
-        return totals, sizes
-
-    def _run_observed_step(self, iterator, parts):
-        """As `_run_steps`, one step; also returns its `VARIABLE_STATISTICS`."""
-        batch = next(iterator)
-        sums, statistics = self.strategy.run(
-            self._replica_step, args=(batch, True, parts)
-        )
-        local = self.strategy.experimental_local_results
-        return local(sums)[0], _sizes(batch), local(statistics)[0]
-
-    def _evaluate(self, dataset):
+    def _evaluate(self, dataset, save_best):
         if dataset is None or self.reporter.has_evaluation(self.step):
             return
         results = self.evaluator.evaluate(dataset)
+        metric = self.options.best_metric
+        if metric and save_best and self.writes_outputs:
+            values = [*self._best_values(), results[metric]]
+            if evaluations_since_best(values) == 0:
+                save_best(self.step, results)
+        # After the best model: a run that is killed in between evaluates again.
         seconds = float(self._train_seconds.numpy())
         self.reporter.after_evaluation(self.step, seconds, results)
 
-
-def _sizes(batch):
-    """Rows and tokens of a batch, padding included; int64 `[2]`."""
-    rows, tokens = tf.unstack(tf.shape(batch["input_ids"], tf.int64))
-    return tf.stack([rows, rows * tokens])
+    def _best_values(self):
+        metric = self.options.best_metric
+        return [entry[metric] for entry in self.history] if metric else []

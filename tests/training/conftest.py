@@ -52,7 +52,16 @@ def batches(rows):
 def make_trainer(tmp_path):
     """Builds a trainer with the same initial weights each time."""
 
-    def make(steps, strategy=None, dropout=0.0, directory="run", options=None, **step):
+    def make(
+        steps,
+        strategy=None,
+        dropout=0.0,
+        directory="run",
+        options=None,
+        dtype="float32",
+        evaluator=None,
+        **step,
+    ):
         strategy = strategy or tf.distribute.OneDeviceStrategy("/cpu:0")
         config = AlbertConfig(
             vocab_size=VOCABULARY,
@@ -68,7 +77,7 @@ def make_trainer(tmp_path):
         )
         keras.utils.set_random_seed(3)
         with strategy.scope():
-            model = AlbertForPreTraining(config)
+            model = AlbertForPreTraining(config, dtype=dtype)
             optimizer = create_optimizer("lamb", 0.05, 100, 2)
         settings = {"steps_per_loop": 2, "save_checkpoints_steps": 100}
         trainer_options = TrainerOptions(
@@ -79,7 +88,12 @@ def make_trainer(tmp_path):
             **{**settings, **(options or {})},
         )
         return Trainer(
-            model, PretrainingObjective(), optimizer, strategy, trainer_options
+            model,
+            PretrainingObjective(),
+            optimizer,
+            strategy,
+            trainer_options,
+            evaluator,
         )
 
     return make

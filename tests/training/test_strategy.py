@@ -1,0 +1,63 @@
+"""From flags and environment to a strategy, or to one sentence."""
+
+import pytest
+import tensorflow as tf
+
+from albert_tf.errors import UserError
+from albert_tf.training.strategy import create_strategy
+
+
+def test_a_missing_tpu_is_one_sentence():
+    with pytest.raises(UserError, match="No TPU 'local' can be used .*--tpu_name"):
+        create_strategy("tpu")
+
+
+def test_a_tpu_is_connected_initialized_and_used(monkeypatch):
+    """In the order of TensorFlow's documentation, with the flags."""
+    calls = []
+
+    def record(name, result=None):
+        def call(*args, **kwargs):
+            calls.append((name, args, kwargs))
+            return result
+
+        return call
+
+    resolver, one_device = object(), tf.distribute.OneDeviceStrategy("/cpu:0")
+    resolvers = tf.distribute.cluster_resolver
+    monkeypatch.setattr(resolvers, "TPUClusterResolver", record("resolve", resolver))
+    monkeypatch.setattr(tf.config, "experimental_connect_to_cluster", record("connect"))
+    monkeypatch.setattr(
+        tf.tpu.experimental, "initialize_tpu_system", record("initialize")
+    )
+    monkeypatch.setattr(tf.distribute, "TPUStrategy", record("create", one_device))
+    assert create_strategy("tpu", "pod", "zone", "project") is one_device
+    flags = {"tpu": "pod", "zone": "zone", "project": "project"}
+    assert calls == [
+        ("resolve", (), flags),
+        *((name, (resolver,), {}) for name in ("connect", "initialize", "create")),
+    ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        None,
+        "{",
+        "[]",
+        '{"cluster": {"worker": ["a:1"]}}',
+        '{"cluster": {"worker": ["a:1"]}, "task": {"type": "worker", "index": 1}}',
+        '{"cluster": {"ps": ["a:1"]}, "task": {"type": "ps", "index": 0}}',
+    ],
+)
+def test_a_bad_cluster_is_one_sentence(monkeypatch, text):
+    monkeypatch.delenv("TF_CONFIG", raising=False)
+    if text is not None:
+        monkeypatch.setenv("TF_CONFIG", text)
+    with pytest.raises(UserError, match="needs the environment variable TF_CONFIG"):
+        create_strategy("multi_worker")
+
+
+def test_an_unknown_name_is_an_error():
+    with pytest.raises(UserError, match="=gpu is unknown; choose from"):
+        create_strategy("gpu")
