@@ -45,7 +45,7 @@ class TrainerOptions:
     eval_steps: int = 0
     """Steps between two held-out evaluations; 0 for the end only."""
     eval_at_start: bool = True
-    """Whether to evaluate before the first step, too."""
+    """Whether to evaluate before the first step of all, too."""
     best_metric: str | None = None
     """Held-out metric, higher is better, by which the best model is kept."""
     patience: int = 0
@@ -129,7 +129,7 @@ class Trainer:
         checkpointing = self._checkpointing(iterators)
         with Interruption() as interruption, self.reporter.reporting(self.step):
             self._check_same_step()
-            if self.options.eval_at_start:
+            if self.options.eval_at_start and self.step == 0:
                 self._evaluate(eval_dataset, save_best)
             while self.step < self.options.num_train_steps:
                 if out_of_patience(self._best_values(), self.options.patience):
