@@ -51,8 +51,8 @@ class TableOptions:
 
 def cells():
     """Yields the options of each cell by its name, the most telling ones first."""
-    for chip, precision, length, size, form in itertools.product(
-        TOPOLOGIES, PRECISIONS, BATCHES, reversed(SIZES), reversed(FORMS)
+    for chip, precision, form, length, size in itertools.product(
+        TOPOLOGIES, PRECISIONS, reversed(FORMS), BATCHES, reversed(SIZES)
     ):
         batch_size = BATCHES[length] // (1 if size in ("base", "large") else 2)
         name = "/".join((size, str(length), str(batch_size), chip, precision, form))
@@ -107,14 +107,16 @@ def _compile_cell(options):
 
 
 def _print_table(done):
-    """One row for each size, length and precision; one column for each form."""
+    """One row for each size, length, chip and precision; one column for each form."""
     header = ("size", "tokens", "batch", "chip", "precision", *FORMS)
     print("| " + " | ".join(header) + " |")
     print("|---" * len(header) + "|")
-    rows = itertools.groupby(cells(), lambda cell: cell[0].rsplit("/", 1)[0])
-    for row, names in sorted((row, [n for n, _ in group]) for row, group in rows):
-        values = [_shown(done.get(name)) for name in reversed(names)]
-        print("| " + " | ".join([*row.split("/"), *values]) + " |")
+    rows = {}
+    for name, _ in cells():
+        row, form = name.rsplit("/", 1)
+        rows.setdefault(row, {})[form] = _shown(done.get(name))
+    for row, values in sorted(rows.items()):
+        print("| " + " | ".join([*row.split("/"), *map(values.get, FORMS)]) + " |")
 
 
 def _shown(program):
