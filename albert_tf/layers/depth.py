@@ -56,16 +56,15 @@ def rematerialize(body, variables, hidden, count):
             inputs.append(_pure(body, variables, weights, i, inputs[-1]))
 
         def gradient(*upstreams):
-            upstream, totals = (
-                tf.zeros_like(hidden),
-                [tf.zeros_like(w) for w in weights],
-            )
+            # Zeros instead would take as much memory as the weights.
+            upstream, totals = None, []
             for i in reversed(range(count)):
-                upstream += upstreams[i]
+                upstream = upstreams[i] if upstream is None else upstream + upstreams[i]
                 again, upstream, totals = _after(inputs[i], upstream, totals)
-                upstream, totals = _backward(
-                    body, variables, weights, i, again, upstream, totals
+                upstream, by_weights = _backward(
+                    body, variables, weights, i, again, upstream
                 )
+                totals = _sums(totals, by_weights) if totals else by_weights
             return upstream, *totals
 
         return inputs[1:], gradient
@@ -100,10 +99,10 @@ def rematerialized_loop(body, variables, hidden, count):
 
         def gradient(upstream):
             def backward(i, upstream, totals):
-                upstream, totals = _backward(
-                    body, variables, weights, i, inputs.read(i), upstream, totals
+                upstream, by_weights = _backward(
+                    body, variables, weights, i, inputs.read(i), upstream
                 )
-                return i - 1, upstream, totals
+                return i - 1, upstream, _sums(totals, by_weights)
 
             totals = [tf.zeros_like(weight) for weight in weights]
             _, upstream, totals = tf.while_loop(
@@ -128,8 +127,8 @@ def _pure(body, variables, weights, i, hidden):
         return body(i, hidden)
 
 
-def _backward(body, variables, weights, i, hidden, upstream, totals):
-    """Gradients of step i by `hidden`, and by the weights added to `totals`."""
+def _backward(body, variables, weights, i, hidden, upstream):
+    """Gradients of step i by `hidden`, and a list of those by the weights."""
     with tf.GradientTape(watch_accessed_variables=False) as tape:
         tape.watch([hidden, *weights])
         output = _pure(body, variables, weights, i, hidden)
@@ -139,8 +138,11 @@ def _backward(body, variables, weights, i, hidden, upstream, totals):
         output_gradients=upstream,
         unconnected_gradients=tf.UnconnectedGradients.ZERO,
     )
-    totals = [total + more for total, more in zip(totals, by_weights, strict=True)]
-    return _like(by_hidden, hidden), totals
+    return _like(by_hidden, hidden), by_weights
+
+
+def _sums(totals, more):
+    return [total + addend for total, addend in zip(totals, more, strict=True)]
 
 
 def _like(tensor, other):
