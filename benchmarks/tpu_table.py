@@ -4,13 +4,14 @@
 
 Every cell is a compilation in a process of its own, which takes half a minute to
 several. Cells are kept in benchmarks/tpu_table.json, so that the command can be stopped
-at any time and started again; it prints the table of the cells that there are.
-`--list_only` compiles nothing.
+at any time and started again; then the table of the cells that there are is written
+into the document. `--compile=false` only does the latter.
 """
 
 import dataclasses
 import itertools
 import os
+import pathlib
 import subprocess
 import sys
 
@@ -19,6 +20,7 @@ from absl import logging
 from albert_tf.command_line import option
 from albert_tf.command_line import run
 from albert_tf.files import read_json_object
+from albert_tf.files import write_atomically
 from albert_tf.files import write_json
 from albert_tf.tpu_check import TpuCheckOptions
 from albert_tf.tpu_check import step_compiler
@@ -34,6 +36,7 @@ FORMS = {
     "unrolled, rematerialised": {"rematerialize": True},
     "loop, rematerialised": {"depth_loop": True, "rematerialize": True},
 }
+_BEGIN, _END = "<!-- table -->", "<!-- end of table -->"
 _CONFIGS = os.path.join("configs", "albert")
 
 
@@ -45,7 +48,11 @@ class TableOptions:
         "JSON file of the compiled cells.", os.path.join("benchmarks", "tpu_table.json")
     )
     cell: str | None = option("Compile only the cell of this name.", None)
-    list_only: bool = option("Print the table, compile nothing.", False)
+    compile: bool = option("Compile the cells that are missing.", True)
+    document: str = option(
+        "Markdown file that holds the table, between two comments.",
+        os.path.join("docs", "tpu.md"),
+    )
     timeout: int = option("Seconds that a cell may take.", 1800, minimum=1)
 
 
@@ -70,16 +77,16 @@ def cells():
 
 
 def make_table(options):
-    """Compiles the cells that are missing, and prints the table."""
+    """Compiles the cells that are missing, and writes the table."""
     if options.cell:
         _compile_cell(options)
         return
-    if not options.list_only:
+    if options.compile:
         for name, _ in cells():
             if name not in _read(options.cache):
                 logging.info("compiling %s", name)
                 _compile_in_process(name, options)
-    _print_table(_read(options.cache))
+    _write_table(_read(options.cache), options.document)
 
 
 def _read(cache):
@@ -106,17 +113,26 @@ def _compile_cell(options):
     write_json(options.cache, {**done, options.cell: dataclasses.asdict(program)})
 
 
-def _print_table(done):
-    """One row for each size, length, chip and precision; one column for each form."""
+def _write_table(done, document):
+    """Puts the table in the place of the one between the two comments."""
+    text = pathlib.Path(document).read_text(encoding="utf-8")
+    before, old = text.split(_BEGIN)
+    after = old.split(_END)[1]
+    table = "\n".join(_table(done))
+    write_atomically(document, f"{before}{_BEGIN}\n\n{table}\n\n{_END}{after}")
+
+
+def _table(done):
+    """Yields a line for each size, length, chip and precision; forms are columns."""
     header = ("size", "tokens", "batch", "chip", "precision", *FORMS)
-    print("| " + " | ".join(header) + " |")
-    print("|---" * len(header) + "|")
+    yield "| " + " | ".join(header) + " |"
+    yield "|---" * len(header) + "|"
     rows = {}
     for name, _ in cells():
         row, form = name.rsplit("/", 1)
         rows.setdefault(row, {})[form] = _shown(done.get(name))
     for row, values in sorted(rows.items()):
-        print("| " + " | ".join([*row.split("/"), *map(values.get, FORMS)]) + " |")
+        yield "| " + " | ".join([*row.split("/"), *map(values.get, FORMS)]) + " |"
 
 
 def _shown(program):
