@@ -40,7 +40,7 @@ class DepthOptions:
     max_seq_length: int = option("Tokens in a sequence.", 512, minimum=_PREDICTIONS)
     batch_size: int = option("Sequences of the timed steps.", 1, minimum=1)
     memory_batch_size: int = option(
-        "Sequences of the program whose memory is read.", 4, minimum=1
+        "Sequences of the program whose memory is read, if more.", 4, minimum=1
     )
     steps: int = option("Timed steps of each form.", 5, minimum=1)
 
@@ -76,9 +76,11 @@ def _measure_forms(options, folder):
     steps = {form: TrainingStep(config, **FORMS[form]) for form in FORMS}
     temporaries, first, times = {}, {}, {form: [] for form in FORMS}
     for form, step in steps.items():
-        step.function.experimental_get_compiler_ir(memory_batch)(stage="optimized_hlo")
-        temporaries[form] = _largest_temporaries(folder)
         first[form] = _seconds(step.function, batch)
+        if options.memory_batch_size > options.batch_size:
+            lower = step.function.experimental_get_compiler_ir(memory_batch)
+            lower(stage="optimized_hlo")
+        temporaries[form] = _largest_temporaries(folder)
     for _ in range(options.steps):
         for form, step in steps.items():
             times[form].append(_seconds(step.function, batch))
