@@ -43,6 +43,7 @@ setuptools.setup(
         "bench": ["keras-hub", "torch", "transformers"],
         # Their private interfaces change; see albert_tf/tpu/compiler.py.
         "tpu_check": ["jax==0.10.2", "libtpu==0.0.51"],
+        "onnx": ["tf2onnx>=1.17", "onnxruntime"],
     },
     classifiers=[
         "Intended Audience :: Developers",

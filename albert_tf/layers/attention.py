@@ -53,9 +53,9 @@ class SelfAttention(ConfiguredLayer):
             asking, key_bias = hidden[:, :1], key_bias[:, :, :1]  # [B, 1, H]
         # Scaling the query costs less than scaling the scores, and keeps float16
         # scores in range.
-        query = self._split_heads(self.query(asking) * config.head_size**-0.5)
-        key = self._split_heads(self.key(hidden))
-        value = self._split_heads(self.value(hidden))
+        query = self._split_heads(self.query(asking) * config.head_size**-0.5, asking)
+        key = self._split_heads(self.key(hidden), hidden)
+        value = self._split_heads(self.value(hidden), hidden)
         scores = ops.einsum("bqnd,bknd->bnqk", query, key)  # [B, N, T, T]
         # Keras casts the arguments of a layer, the bias too, to the compute dtype.
         scores = ops.cast(scores, "float32") + ops.cast(key_bias, "float32")
@@ -73,10 +73,12 @@ class SelfAttention(ConfiguredLayer):
         )
         return self.layer_norm(asking + output)
 
-    def _split_heads(self, inputs):
+    def _split_heads(self, projected, inputs):
+        # The shape of the inputs: it does not have to wait for the product, and
+        # tf2onnx loses that of the product.
         batch, tokens, _ = ops.shape(inputs)
         heads = (self.config.num_attention_heads, self.config.head_size)
-        return ops.reshape(inputs, (batch, tokens, *heads))  # [B, T, N, D]
+        return ops.reshape(projected, (batch, tokens, *heads))  # [B, T, N, D]
 
 
 def key_bias(input_mask):
@@ -90,7 +92,8 @@ def key_bias(input_mask):
         computed and ignored (official `create_attention_mask_from_input_mask`).
     """
     padding = 1.0 - ops.cast(input_mask, "float32")
-    return _MASKED_SCORE * padding[:, None, None, :]  # [B, 1, 1, T]
+    # Not by indexing, which TensorFlow Lite does not have for four axes.
+    return _MASKED_SCORE * ops.expand_dims(padding, (1, 2))  # [B, 1, 1, T]
 
 
 def pair_bias(pair_ids):

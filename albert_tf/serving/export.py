@@ -3,7 +3,8 @@
   python -m albert_tf.serving.export --model_dir=out/model --export_dir=/models/sst-2
 
 writes /models/sst-2/1 (the next free number): text in, answers out, with the tokenizer
-inside the graph, warm-up requests, signature.json and model_card.md.
+inside the graph, warm-up requests, signature.json and model_card.md. With
+--format=tflite or onnx it writes a model that takes token ids, and the tokenizer.
 """
 
 import dataclasses
@@ -12,29 +13,31 @@ import os
 import pathlib
 import shutil
 
+import numpy as np
 import tensorflow as tf
 from absl import logging
 
 from albert_tf import command_line
-from albert_tf.checkpoints.model_directory import TRAINING_INFO_FILE
 from albert_tf.command_line import option
 from albert_tf.errors import UserError
-from albert_tf.files import read_json_object
+from albert_tf.serving.building import build_module
+from albert_tf.serving.comparison import compare
+from albert_tf.serving.comparison import read_examples
 from albert_tf.serving.description import describe_signatures
 from albert_tf.serving.description import model_card
 from albert_tf.serving.heads import HEADS
-from albert_tf.serving.heads import head_name
 from albert_tf.serving.masked_text_features import MASK_MARK
-from albert_tf.serving.masked_text_features import MaskedTextFeatures
-from albert_tf.serving.multi_head import multi_head
-from albert_tf.serving.serving_module import ServingModule
-from albert_tf.serving.text_features import TextFeatures
+from albert_tf.serving.padding import compiled_lengths
+from albert_tf.serving.serving_module import OPTIMIZATIONS
+from albert_tf.serving.token_files import WRITERS
+from albert_tf.serving.token_files import TokenFile
 from albert_tf.serving.warmup import write_warmup_requests
-from albert_tf.tasks.results import MODEL_DIR
+from albert_tf.tasks.datasets import FEATURES
+from albert_tf.tasks.tables import Columns
 from albert_tf.tasks.text_task import TextTask
 from albert_tf.tokenization import load_tokenizer
-from albert_tf.tokenization.in_graph import InGraphTokenizer
 
+_SAVED_MODEL = "saved_model"
 _SENTENCE = "it is a very good one ."
 
 
@@ -56,6 +59,31 @@ class ExportOptions:
         "Longest input in tokens; by default that of fine-tuning, else all positions.",
         None,
     )
+    optimize_for: str | None = option(
+        "latency: single texts are computed by functions that XLA compiles when the "
+        "model is loaded; throughput: texts of similar length in a batch are computed "
+        "together. Neither changes the numbers.",
+        None,
+        tuple(OPTIMIZATIONS),
+    )
+    variables_dtype: str = option(
+        "In what the variables are kept; they are computed with in float32.",
+        "float32",
+        ("float32", "float16", "bfloat16"),
+    )
+    format: str = option(
+        "saved_model; tflite: token ids in, int8 weights; onnx: token ids in.",
+        _SAVED_MODEL,
+        (_SAVED_MODEL, *WRITERS),
+    )
+    eval_file: str | None = option(
+        "tflite, onnx: labelled .tsv, .csv or .jsonl on which to compare the converted "
+        "model with the original.",
+        None,
+    )
+    text_column: str = option("eval_file: column of the (first) text.", "sentence")
+    text_pair_column: str | None = option("eval_file: column of the second text.", None)
+    label_column: str = option("eval_file: column of the label.", "label")
 
 
 def export(options):
@@ -65,19 +93,30 @@ def export(options):
         The versioned directory, a `pathlib.Path`.
 
     Raises:
-        UserError: no model or tokenizer in `model_dir`, or a task or length that does
-            not fit the model.
+        UserError: no model or tokenizer in `model_dir`, a task or length that does
+            not fit the model, or options that do not go together.
     """
+    is_saved_model = options.format == _SAVED_MODEL
+    _check(options, is_saved_model)
     module, head, facts = build_module(
-        options.model_dir, options.task, options.max_seq_length
+        options.model_dir,
+        options.task,
+        options.max_seq_length,
+        depth_loop=is_saved_model,
+        optimize_for=options.optimize_for,
+        variables_dtype=options.variables_dtype,
     )
     export_dir = pathlib.Path(options.export_dir)
     temporary = export_dir / f".exporting-{os.getpid()}"  # no version to a server
     temporary.mkdir(parents=True)
     try:
-        _save(module, temporary)
         facts = {"name": export_dir.resolve().name, **facts}
-        _describe(temporary, head, _example_requests(module, head), facts)
+        if is_saved_model:
+            _save(module, temporary)
+            compiled = options.optimize_for == "latency"
+            _describe(temporary, module, head, facts, compiled)
+        else:
+            _write_token_file(options, module, head, facts, temporary)
         target = export_dir / str(_next_version(export_dir))
         temporary.rename(target)
     finally:
@@ -96,86 +135,86 @@ def _save(module, directory):
         logging.set_verbosity(verbosity)
 
 
-def build_module(model_dir, task="auto", max_seq_length=None):
-    """The `ServingModule` of a model directory, its `Head`, and facts about them.
-
-    Raises:
-        UserError: as `export`.
-    """
-    model_dirs = str(model_dir).split(",")
-    infos = [_training_info(directory) for directory in model_dirs]
-    tokenizer = load_tokenizer(model_dirs[0])
-    if len(model_dirs) == 1:
-        head, facts = _single_head(model_dirs[0], infos[0], task, tokenizer)
-    else:
-        head, facts = _several_heads(model_dirs, infos)
-    length = _length(head.config, infos, max_seq_length)
-    special = {"cls_id": tokenizer.cls_id, "sep_id": tokenizer.sep_id}
-    text_features = TextFeatures
-    if head.name == "masked_lm":
-        special["mask_id"] = tokenizer.mask_id
-        text_features = MaskedTextFeatures
-    features = text_features(
-        InGraphTokenizer(tokenizer), **special, max_seq_length=length
-    )
-    facts = {**facts, "serves": head.name, "max_seq_length": length}
-    return ServingModule(head, features), head, facts
+def _check(options, is_saved_model):
+    """Refuses options that do not go together."""
+    if is_saved_model and options.eval_file is not None:
+        raise UserError("--eval_file is for --format=tflite and --format=onnx.")
+    if not is_saved_model:
+        for name, default in (("optimize_for", None), ("variables_dtype", "float32")):
+            value = getattr(options, name)
+            if value != default:
+                raise UserError(
+                    f"--{name}={value} is for --format=saved_model, "
+                    f"not --format={options.format}."
+                )
 
 
-def _single_head(model_dir, info, task, tokenizer):
-    text_task = TextTask(**info["task"]) if "task" in info else None
-    name = head_name(text_task) if task == "auto" else task
-    if name in ("classification", "regression") and head_name(text_task) != name:
-        raise UserError(
-            f"--task={name} does not fit {model_dir}, which was not fine-tuned for it; "
-            "leave --task out."
-        )
-    facts = {k: v for k, v in info.items() if not isinstance(v, list)}  # no histories
-    return HEADS[name](model_dir, text_task, tokenizer), facts
-
-
-def _several_heads(model_dirs, infos):
-    """Names the heads by the last part of the directories that is their own."""
-    tasks = {}
-    for directory, info in zip(model_dirs, infos, strict=True):
-        if "task" not in info:
-            raise UserError(f"{directory} was not fine-tuned; export it by itself.")
-        path = pathlib.Path(directory).resolve()
-        name = path.parent.name if path.name == MODEL_DIR else path.name
-        if name in tasks:
-            raise UserError(f"Two of --model_dir are called {name!r}; rename one.")
-        tasks[name] = TextTask(**info["task"])
-    facts = {"tasks": {name: task.to_dict() for name, task in tasks.items()}}
-    return multi_head(model_dirs, tasks), facts
-
-
-def _training_info(model_dir):
-    path = pathlib.Path(model_dir) / TRAINING_INFO_FILE
-    return read_json_object(path) if path.exists() else {}
-
-
-def _length(config, infos, max_seq_length):
-    positions = config.max_position_embeddings
-    length = max_seq_length or min(i.get("max_seq_length", positions) for i in infos)
-    if not 5 <= length <= positions:
-        raise UserError(
-            f"--max_seq_length={length} must be from 5 to {positions}, the number of "
-            "positions of the model."
-        )
-    return length
-
-
-def _describe(saved_model_dir, head, examples, facts):
+def _describe(saved_model_dir, module, head, facts, compiled):
     """Loads what was saved, answers the example requests, writes what came out."""
+    examples = _example_requests(module, head)
     loaded = tf.saved_model.load(str(saved_model_dir))
     signatures = describe_signatures(loaded, examples, head.meaning)
-    description = {**facts, "signatures": signatures}
-    (saved_model_dir / "signature.json").write_text(
-        json.dumps(description, indent=2, ensure_ascii=False) + "\n", encoding="utf-8"
-    )
+    _write_signature(saved_model_dir, {**facts, "signatures": signatures})
     card = model_card(facts, signatures)
     (saved_model_dir / "model_card.md").write_text(card, encoding="utf-8")
-    write_warmup_requests(saved_model_dir, facts["name"], examples.items())
+    requests = list(examples.items())
+    if compiled:  # a request for each length, so that nobody waits for the compiler
+        longest = facts["max_seq_length"]
+        lengths = compiled_lengths(head.config)
+        needed = sum(length < longest for length in lengths) + 1
+        requests += [("tokens", _of_length(examples, n)) for n in lengths[:needed]]
+    write_warmup_requests(saved_model_dir, facts["name"], requests)
+
+
+def _of_length(examples, length):
+    """The example of token ids, repeated up to a length."""
+    return {
+        name: np.resize(values, (1, length)) if name in FEATURES else values
+        for name, values in examples["tokens"].items()
+    }
+
+
+def _write_signature(directory, description):
+    (directory / "signature.json").write_text(
+        json.dumps(description, indent=2, ensure_ascii=False) + "\n", encoding="utf-8"
+    )
+
+
+def _write_token_file(options, module, head, facts, directory):
+    """Writes the model without the tokenizer, and says what the conversion cost."""
+    tokenizer = load_tokenizer(options.model_dir.split(",")[0])
+    task, length, examples = None, facts["max_seq_length"], None
+    if options.eval_file is not None:
+        task = _eval_task(options, head, facts)
+        columns = Columns(
+            options.text_column, options.text_pair_column, options.label_column
+        )
+        examples = read_examples(options.eval_file, columns, task, tokenizer, length)
+    path = WRITERS[options.format](module, head, directory)
+    description = {**facts, "file": path.name, "inputs": list(head.features)}
+    if examples is not None:
+        models = {"original": module.compute, options.format: TokenFile(path)}
+        scores = compare(examples, task, length, models)
+        for metric, values in scores.items():
+            drop = values["original"] - values[options.format]
+            shown = ", ".join(f"{name} {value:.4f}" for name, value in values.items())
+            print(f"{metric}: {shown}, drop {drop:.4f}")
+        description["eval"] = scores
+    tokenizer.save(directory)
+    _write_signature(directory, description)
+
+
+def _eval_task(options, head, facts):
+    """The `TextTask` on which a converted model is compared with the original."""
+    if head.name not in ("classification", "regression"):
+        raise UserError(f"--eval_file needs one fine-tuned model, not a {head.name}.")
+    task = TextTask(**facts["task"])
+    if task.pair != (options.text_pair_column is not None):
+        raise UserError(
+            "--text_pair_column is needed for models that take pairs, and only "
+            "for them."
+        )
+    return task
 
 
 def _example_requests(module, head):

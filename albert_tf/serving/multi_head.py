@@ -9,18 +9,22 @@ from albert_tf.serving.heads import task_outputs
 from albert_tf.tokenization import load_tokenizer
 
 
-def multi_head(model_dirs, tasks):
+def multi_head(model_dirs, tasks, **execution):
     """A `Head` whose outputs are those of all models, named `<task>_<output>`.
 
     Args:
         model_dirs: directories that run_classifier fine-tuned from one pretrained
             model with `--freeze_encoder`.
         tasks: their `TextTask`s by the name that the outputs get, in the same order.
+        **execution: constructor arguments of the models.
 
     Raises:
         UserError: encoders, vocabularies or kinds of input differ.
     """
-    models = [AlbertForSequenceClassification.from_pretrained(d) for d in model_dirs]
+    models = [
+        AlbertForSequenceClassification.from_pretrained(directory, **execution)
+        for directory in model_dirs
+    ]
     first = models[0]
     for directory, model in zip(model_dirs[1:], models[1:], strict=True):
         _check_same_encoder(model_dirs[0], first, directory, model)
@@ -31,15 +35,25 @@ def multi_head(model_dirs, tasks):
             f"{' and '.join(model_dirs)} take different inputs (a text or a pair, or "
             "another vocabulary); export them one by one."
         )
-    answers = {name: task_outputs(task) for name, task in tasks.items()}
+    parts = {name: task_outputs(task) for name, task in tasks.items()}
 
-    def outputs(features):
+    def compute(features):
         encoded = first.albert(features, training=False, pooled_only=True)
         pooled = encoded["pooled_output"]  # [B, H]
         found = {}
-        for (name, (answer, _)), model in zip(answers.items(), models, strict=True):
-            own = answer(model.classifier(pooled))
-            found |= {f"{name}_{key}": value for key, value in own.items()}
+        for (name, (numbers, _, _)), model in zip(parts.items(), models, strict=True):
+            found |= _prefixed(name, numbers(model.classifier(pooled)))
+        return found
+
+    def answers(computed, features):
+        found = {}
+        for name, (_, own_answers, _) in parts.items():
+            own = {
+                key.removeprefix(f"{name}_"): value
+                for key, value in computed.items()
+                if key.startswith(f"{name}_")
+            }
+            found |= _prefixed(name, own_answers(own))
         return found
 
     variables = list(first.variables)
@@ -47,12 +61,22 @@ def multi_head(model_dirs, tasks):
         variables += model.classifier.variables
     meaning = {
         f"{name}_{key}": f"{name}: {text}"
-        for name, (_, own) in answers.items()
+        for name, (_, _, own) in parts.items()
         for key, text in own.items()
     }
     return Head(
-        "multi_head", first.config, variables, outputs, meaning, pair=pairs.pop()
+        "multi_head",
+        first.config,
+        variables,
+        compute,
+        answers,
+        meaning,
+        pair=pairs.pop(),
     )
+
+
+def _prefixed(name, outputs):
+    return {f"{name}_{key}": value for key, value in outputs.items()}
 
 
 def _check_same_encoder(first_dir, first, directory, model):

@@ -1,6 +1,12 @@
 """The TensorFlow module that is saved: tokenizer, model and signatures."""
 
+import keras
 import tensorflow as tf
+
+from albert_tf.serving.padding import compiled_for_one
+from albert_tf.serving.padding import in_groups
+
+OPTIMIZATIONS = {"latency": compiled_for_one, "throughput": in_groups}
 
 
 class ServingModule(tf.Module):
@@ -12,15 +18,40 @@ class ServingModule(tf.Module):
     Args:
         head: a `Head`.
         text_features: a module that maps strings to the head's features.
+        optimize_for: a key of `OPTIMIZATIONS`, or None.
+        variables_dtype: in what the floating point variables are kept; they are
+            computed with in float32.
     """
 
-    def __init__(self, head, text_features):
+    def __init__(
+        self, head, text_features, optimize_for=None, variables_dtype="float32"
+    ):
         super().__init__()
         self.text_features = text_features
+        self._head = head
         # Only variables are tracked, not the Keras model: the file then holds what
         # serving needs and nothing of Keras' own bookkeeping.
         self.weights = [variable.value for variable in head.variables]
-        self._head = head
+        self._compute = head.compute
+        if variables_dtype != "float32":
+            self.weights = [_stored(value, variables_dtype) for value in self.weights]
+            self._compute = self._compute_from_stored
+        if optimize_for is not None:
+            self._compute = OPTIMIZATIONS[optimize_for](head, self._compute)
+
+    def compute(self, features):
+        """The numbers among the outputs; see `Head.compute`."""
+        return self._compute(features)
+
+    def _compute_from_stored(self, features):
+        variables = self._head.variables
+        values = [
+            tf.cast(weight, variable.dtype)
+            for weight, variable in zip(self.weights, variables, strict=True)
+        ]
+        mapping = list(zip(variables, values, strict=True))
+        with keras.StatelessScope(state_mapping=mapping):
+            return self._head.compute(features)
 
     def text_signature(self):
         """The concrete function that takes strings."""
@@ -45,14 +76,17 @@ class ServingModule(tf.Module):
             ),
         }
 
+    def _outputs(self, features):
+        return self._head.answers(self._compute(features), features)
+
     def _from_texts(self, text):
-        return self._head.outputs(self.text_features(text))
+        return self._outputs(self.text_features(text))
 
     def _from_pairs(self, text, text_pair):
-        return self._head.outputs(self.text_features(text, text_pair))
+        return self._outputs(self.text_features(text, text_pair))
 
     def _from_tokens(self, **features):
-        return self._head.outputs(features)
+        return self._outputs(features)
 
     def _from_examples(self, examples):
         spec = {
@@ -74,4 +108,10 @@ class ServingModule(tf.Module):
             width = tf.shape(input_ids)[1] - tf.shape(features[name])[1]
             padded = tf.pad(features[name], [[0, 0], [0, width]])  # [B, T]
             features[name] = tf.where(given, padded, absent)
-        return self._head.outputs(features)
+        return self._outputs(features)
+
+
+def _stored(value, dtype):
+    if not value.dtype.is_floating:
+        return value
+    return tf.Variable(tf.cast(value, dtype), trainable=False)

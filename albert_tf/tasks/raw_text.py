@@ -4,7 +4,7 @@ import pathlib
 
 from albert_tf.errors import UserError
 from albert_tf.files import write_atomically
-from albert_tf.serving.export import build_module
+from albert_tf.serving.building import build_module
 from albert_tf.serving.predictor import Predictor
 from albert_tf.tasks.classifier_setup import fine_tuned
 from albert_tf.tasks.text_task import LABEL_SEPARATOR

@@ -1,1 +1,1 @@
-"""The sides of `benchmarks.train_step`, each a process of its own."""
+"""The sides of the benchmarks, each a process of its own."""

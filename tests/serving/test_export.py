@@ -194,9 +194,15 @@ def test_golden_texts_and_corpora(exported, shared, vocabulary, golden, corpus):
         texts += path.read_text(encoding="utf-8").split("\n")[:1000]
     assert len(texts) > 1000
     served = exported(tokenizer, TextTask("t", "single_label", ("no", "yes")))
-    answers = Predictor(served.export_dir)(texts, batch_size=256)
+    answers = Predictor(served.export_dir)(texts, batch_size=100)
     expected = _python_path(served, texts)
     np.testing.assert_allclose(answers["probabilities"], expected, atol=1e-5)
+    # As an encoder it shows the ids; what follows the ids in a graph is tested above.
+    encoder = exported(tokenizer, TextTask("t", "regression"), serve="encoder")
+    ids = Predictor(encoder.export_dir)(texts, batch_size=100)["input_ids"]
+    examples = tokenize_texts(texts, None, tokenizer, encoder.length)
+    rows = np.split(examples.ids, examples.starts[1:])
+    assert [row[row > 0].tolist() for row in ids] == [row.tolist() for row in rows]
 
 
 def test_next_version_and_no_remains_of_a_failure(classifier, tmp_path, monkeypatch):
@@ -228,7 +234,7 @@ def test_mistakes_are_one_clear_error(encoder, classifier, tmp_path):
         export(ExportOptions(str(encoder.model_dir), target, task="classification"))
     with pytest.raises(UserError, match="--max_seq_length=33 must be from 5 to 32"):
         export(ExportOptions(str(classifier.model_dir), target, max_seq_length=33))
-    with pytest.raises(UserError):
+    with pytest.raises(UserError, match="there is no folder '.*nothing'"):
         export(ExportOptions(str(tmp_path / "nothing"), target))
     bare = tmp_path / "bare"
     shutil.copytree(classifier.model_dir, bare)

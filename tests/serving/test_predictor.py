@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from albert_tf.errors import UserError
-from albert_tf.serving.export import build_module
+from albert_tf.serving.building import build_module
 from albert_tf.serving.predictor import Predictor
 
 _TEXTS = ["the film was very good .", "bad", "a good plot"]

@@ -8,6 +8,7 @@ import sys
 import numpy as np
 import pytest
 import tensorflow as tf
+from tensorflow.python.tools import saved_model_cli
 
 from albert_tf.serving.predictor import Predictor
 from albert_tf.serving.warmup import WARMUP_FILE
@@ -17,15 +18,19 @@ _CLIENT = """
 import json, sys
 import tensorflow as tf
 import tensorflow_text
+from tensorflow.python.framework import op_def_registry
 loaded = tf.saved_model.load(sys.argv[1])
 answer = loaded.signatures["serving_default"](text=tf.constant(["a good film", ""]))
-graph = loaded.signatures["serving_default"].graph.as_graph_def()
-ops = {n.op for n in graph.node}
-ops |= {n.op for function in graph.library.function for n in function.node_def}
+ops = set()
+for signature in loaded.signatures.values():
+    graph = signature.graph.as_graph_def()
+    ops |= {n.op for n in graph.node}
+    ops |= {n.op for function in graph.library.function for n in function.node_def}
 print(json.dumps({
     "answer": {k: v.numpy().tolist() for k, v in answer.items() if k != "label"},
     "modules": sorted(m for m in sys.modules if m.split(".")[0] == "albert_tf"),
     "ops": sorted(ops),
+    "unknown": [op for op in ops if op_def_registry.get(op) is None],
 }))
 """
 
@@ -41,12 +46,23 @@ def test_a_process_with_tensorflow_and_its_text_ops_only(classifier, tmp_path):
         check=True,
     )
     found = json.loads(done.stdout.splitlines()[-1])
-    assert found["modules"] == []
+    assert found["modules"] == found["unknown"] == []
     expected = Predictor(classifier.export_dir)(["a good film", ""])
     np.testing.assert_allclose(
         found["answer"]["probabilities"], expected["probabilities"], atol=1e-6
     )
     assert not [op for op in found["ops"] if "PyFunc" in op or "Lookup" in op]
+
+
+def test_saved_model_cli_shows_the_signatures(pair_classifier, capsys):
+    arguments = ["show", "--dir", str(pair_classifier.version), "--all"]
+    parsed = saved_model_cli.create_parser().parse_args(arguments)
+    parsed.func(parsed)
+    shown = capsys.readouterr().out
+    for name in ("serving_default", "tokens", "examples"):
+        assert f"signature_def['{name}']:" in shown
+    assert "inputs['text_pair'] tensor_info:" in shown
+    assert "outputs['probabilities'] tensor_info:" in shown
 
 
 def test_signature_json_tells_the_truth(pair_classifier):

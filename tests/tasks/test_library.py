@@ -12,7 +12,7 @@ import tensorflow as tf
 from albert_tf.config import AlbertConfig
 from albert_tf.models.albert import AlbertModel
 from albert_tf.models.sequence_classification import AlbertForSequenceClassification
-from albert_tf.serving.export import build_module
+from albert_tf.serving.building import build_module
 from albert_tf.serving.predictor import Predictor
 from albert_tf.tasks.datasets import evaluation_dataset
 from albert_tf.tasks.datasets import features_and_labels

@@ -1,0 +1,102 @@
+"""From a model directory to the module that is served."""
+
+import pathlib
+
+from albert_tf.checkpoints.model_directory import TRAINING_INFO_FILE
+from albert_tf.errors import UserError
+from albert_tf.files import read_json_object
+from albert_tf.serving.heads import HEADS
+from albert_tf.serving.heads import head_name
+from albert_tf.serving.masked_text_features import MaskedTextFeatures
+from albert_tf.serving.multi_head import multi_head
+from albert_tf.serving.serving_module import ServingModule
+from albert_tf.serving.text_features import TextFeatures
+from albert_tf.tasks.results import MODEL_DIR
+from albert_tf.tasks.text_task import TextTask
+from albert_tf.tokenization import load_tokenizer
+from albert_tf.tokenization.in_graph import InGraphTokenizer
+
+
+def build_module(
+    model_dir, task="auto", max_seq_length=None, depth_loop=True, **serving_options
+):
+    """The `ServingModule` of a model directory, its `Head`, and facts about them.
+
+    Args:
+        model_dir: as `ExportOptions.model_dir`.
+        task: as `ExportOptions.task`.
+        max_seq_length: as `ExportOptions.max_seq_length`.
+        depth_loop: see `TransformerStack`; a graph of a tenth of the size, which is
+            loaded and compiled sooner.
+        **serving_options: arguments of `ServingModule`.
+
+    Raises:
+        UserError: as `export`.
+    """
+    model_dirs = str(model_dir).split(",")
+    for directory in model_dirs:
+        if not pathlib.Path(directory).is_dir():
+            raise UserError(
+                f"--model_dir={model_dir}: there is no folder {directory!r}."
+            )
+    infos = [_training_info(directory) for directory in model_dirs]
+    tokenizer = load_tokenizer(model_dirs[0])
+    if len(model_dirs) == 1:
+        head, facts = _single_head(model_dirs[0], infos[0], task, tokenizer, depth_loop)
+    else:
+        head, facts = _several_heads(model_dirs, infos, depth_loop)
+    length = _length(head.config, infos, max_seq_length)
+    special = {"cls_id": tokenizer.cls_id, "sep_id": tokenizer.sep_id}
+    text_features = TextFeatures
+    if head.name == "masked_lm":
+        special["mask_id"] = tokenizer.mask_id
+        text_features = MaskedTextFeatures
+    features = text_features(
+        InGraphTokenizer(tokenizer), **special, max_seq_length=length
+    )
+    facts = {**facts, "serves": head.name, "max_seq_length": length}
+    return ServingModule(head, features, **serving_options), head, facts
+
+
+def _single_head(model_dir, info, task, tokenizer, depth_loop):
+    text_task = TextTask(**info["task"]) if "task" in info else None
+    name = head_name(text_task) if task == "auto" else task
+    if name in ("classification", "regression") and head_name(text_task) != name:
+        raise UserError(
+            f"--task={name} does not fit {model_dir}, which was not fine-tuned for it; "
+            "leave --task out."
+        )
+    facts = {k: v for k, v in info.items() if not isinstance(v, list)}  # no histories
+    head = HEADS[name](model_dir, text_task, tokenizer, depth_loop=depth_loop)
+    return head, facts
+
+
+def _several_heads(model_dirs, infos, depth_loop):
+    """Names the heads by the last part of the directories that is their own."""
+    tasks = {}
+    for directory, info in zip(model_dirs, infos, strict=True):
+        if "task" not in info:
+            raise UserError(f"{directory} was not fine-tuned; export it by itself.")
+        path = pathlib.Path(directory).resolve()
+        name = path.parent.name if path.name == MODEL_DIR else path.name
+        if name in tasks:
+            raise UserError(f"Two of --model_dir are called {name!r}; rename one.")
+        tasks[name] = TextTask(**info["task"])
+    facts = {"tasks": {name: task.to_dict() for name, task in tasks.items()}}
+    return multi_head(model_dirs, tasks, depth_loop=depth_loop), facts
+
+
+def _training_info(model_dir):
+    path = pathlib.Path(model_dir) / TRAINING_INFO_FILE
+    return read_json_object(path) if path.exists() else {}
+
+
+def _length(config, infos, max_seq_length):
+    positions = config.max_position_embeddings
+    length = max_seq_length or min(i.get("max_seq_length", positions) for i in infos)
+    if not 5 <= length <= positions:
+        raise UserError(
+            f"--max_seq_length={length} must be from 5 to {positions}, the number of "
+            "positions of the model."
+        )
+    return length

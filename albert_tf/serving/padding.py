@@ -1,0 +1,123 @@
+"""How a batch is padded inside the graph; the numbers are the same each way."""
+
+import tensorflow as tf
+
+from albert_tf.tasks.datasets import FEATURES
+
+LENGTHS = (8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)
+"""Lengths for which XLA compiles: the padding is at most a half of the tokens."""
+
+# Rows that are computed together: enough to keep a matrix product busy, few enough to
+# be of similar length.
+_GROUP = 8
+
+
+def compiled_for_one(head, compute):
+    """For latency: a single row is computed by a function that XLA compiled.
+
+    Lengths are padded to the next of `LENGTHS`, for each of which the function is
+    compiled once, when it is first needed; larger batches are computed as they are.
+
+    Args:
+        head: the `Head`.
+        compute: as `head.compute`.
+
+    Returns:
+        A function like `compute`.
+    """
+    compiled = _traced(head, compute, jit_compile=True)
+    plain = _traced(head, compute)
+    lengths = tf.constant(compiled_lengths(head.config))
+
+    def compute_one(features):
+        sizes = {name: tf.shape(values)[1] for name, values in features.items()}
+        padded = {}
+        for name, values in features.items():
+            least = lengths[tf.reduce_sum(tf.cast(sizes[name] > lengths, tf.int32))]
+            padded[name] = tf.pad(values, [[0, 0], [0, least - sizes[name]]])
+        numbers = compiled(padded)
+        for name, feature in head.along.items():
+            numbers[name] = numbers[name][:, : sizes[feature]]
+        return numbers
+
+    def compute_either(features):
+        return tf.cond(
+            tf.equal(tf.shape(features["input_ids"])[0], 1),
+            lambda: compute_one(features),
+            lambda: plain(features),
+        )
+
+    return compute_either
+
+
+def compiled_lengths(config):
+    """Those of `LENGTHS` that the model has positions for, and its longest."""
+    longest = config.max_position_embeddings
+    return [*(length for length in LENGTHS if length < longest), longest]
+
+
+def in_groups(head, compute):
+    """For throughput: rows of similar length are computed together.
+
+    The rows of a batch are sorted by length and computed a few at a time, each group
+    without the columns that are padding in all its rows. An output along the tokens
+    is zero in the columns left out.
+
+    Args:
+        head: the `Head`.
+        compute: as `head.compute`.
+
+    Returns:
+        A function like `compute`.
+    """
+    compute = _traced(head, compute)
+    specs = compute.structured_outputs
+
+    def compute_groups(features):
+        ends = _ends(features["input_mask"])  # [B]
+        order = tf.argsort(ends, stable=True)
+        ends = tf.gather(ends, order)
+        rows = {name: tf.gather(values, order) for name, values in features.items()}
+        groups = tf.maximum((tf.size(ends) + _GROUP - 1) // _GROUP, 1)
+
+        def step(i, arrays):
+            group = slice(i * _GROUP, (i + 1) * _GROUP)
+            tokens = tf.maximum(tf.reduce_max(ends[group]), 1)
+            own = {
+                name: values[group, :tokens] if name in FEATURES else values[group]
+                for name, values in rows.items()
+            }
+            numbers = compute(own)
+            for name, feature in head.along.items():
+                width = tf.shape(rows[feature])[1] - tf.shape(numbers[name])[1]
+                numbers[name] = tf.pad(numbers[name], [[0, 0], [0, width], [0, 0]])
+            written = {name: a.write(i, numbers[name]) for name, a in arrays.items()}
+            return i + 1, written
+
+        arrays = {
+            name: tf.TensorArray(
+                spec.dtype, groups, element_shape=spec.shape, infer_shape=False
+            )
+            for name, spec in specs.items()
+        }
+        _, arrays = tf.while_loop(
+            lambda i, _: i < groups, step, (0, arrays), parallel_iterations=1
+        )
+        back = tf.math.invert_permutation(order)
+        return {name: tf.gather(a.concat(), back) for name, a in arrays.items()}
+
+    return compute_groups
+
+
+def _ends(input_mask):
+    """How many columns of each row of a mask `[B, T]` reach up to its last token."""
+    positions = tf.range(1, tf.shape(input_mask)[1] + 1)  # [T]
+    return tf.reduce_max(tf.where(input_mask > 0, positions, 0), axis=1)
+
+
+def _traced(head, compute, jit_compile=None):
+    """One concrete function for all signatures: it is saved and compiled once."""
+    specs = {
+        name: tf.TensorSpec([None, None], tf.int32, name=name) for name in head.features
+    }
+    return tf.function(compute, jit_compile=jit_compile).get_concrete_function(specs)

@@ -1,0 +1,235 @@
+"""How fast an exported classifier answers raw text, against Hugging Face's pipeline.
+
+  python -m benchmarks.serving --data_file=SST-2/dev.tsv \\
+      --spm_model_file=30k-clean.model --peer_python=PEER_VENV/bin/python
+
+The model has the shape of ALBERT-base (or `--albert_config_file`) and random weights.
+The peer, an interpreter with torch and transformers, runs in a process of its own; the
+two take turns, each idle while the other is timed. Compare the ratios, and those only
+on a machine that does nothing else.
+"""
+
+import contextlib
+import csv
+import dataclasses
+import json
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+import numpy as np
+import tensorflow as tf
+
+from albert_tf import command_line
+from albert_tf.command_line import option
+from albert_tf.config import AlbertConfig
+from albert_tf.models.sequence_classification import AlbertForSequenceClassification
+from albert_tf.serving.building import build_module
+from albert_tf.serving.export import ExportOptions
+from albert_tf.serving.export import export
+from albert_tf.serving.predictor import Predictor
+from albert_tf.tasks.text_task import TextTask
+from albert_tf.tokenization import load_tokenizer
+from benchmarks.turns import Player
+
+_MAX_SEQ_LENGTH = 128
+_SHORT_WORDS = 8  # words of the sentence whose latency is measured
+_CLIENT = """
+import sys, time
+start = time.perf_counter()
+import tensorflow as tf
+import tensorflow_text
+imported = time.perf_counter()
+serve = tf.saved_model.load(sys.argv[1]).signatures["serving_default"]
+serve(text=tf.constant([sys.argv[2]]))
+print(imported - start, time.perf_counter() - imported)
+"""
+
+
+@dataclasses.dataclass(frozen=True)
+class Options:
+    data_file: str = option("TSV with a column `sentence`, such as SST-2's.")
+    spm_model_file: str = option("SentencePiece model; its .vocab lies beside it.")
+    peer_python: str | None = option(
+        "Python with torch and transformers; without it, ours only.", None
+    )
+    albert_config_file: str | None = option("By default that of ALBERT-base.", None)
+    batch_size: int = option("Sentences in a batch.", 32)
+    batches: int = option("Batches in a turn.", 4)
+    requests: int = option("Single sentences in a turn.", 40)
+    rounds: int = option("Turns of each side.", 3)
+
+
+def benchmark(options):
+    """Runs all measurements and prints them."""
+    texts = _texts(options)
+    with tempfile.TemporaryDirectory() as folder:
+        folder = pathlib.Path(folder)
+        model_dir = _model_dir(options, folder)
+        exports = {
+            name: export(
+                ExportOptions(
+                    str(model_dir),
+                    str(folder / name),
+                    optimize_for=None if name == "default" else name,
+                )
+            )
+            for name in ("default", "latency", "throughput")
+        }
+        for name, version in exports.items():
+            _print_cold_load(name, version, texts["latency"]["texts"][0])
+        sides = {name: _own_side(Predictor(v), texts) for name, v in exports.items()}
+        with _peer(options, folder, model_dir, texts) as peer:
+            if peer is not None:
+                sides["peer"] = lambda name, n: peer.turn(f"{name} {n}")
+            _print_throughput(options, sides, texts)
+            _print_latency(options, sides)
+        _print_parts(options, model_dir, texts["throughput"]["texts"])
+
+
+def _texts(options):
+    """What is asked in a turn: batches in file order, and one short sentence."""
+    with open(options.data_file, encoding="utf-8", newline="") as file:
+        rows = csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
+        sentences = [row["sentence"].strip() for row in rows]
+    short = next(s for s in sentences if len(s.split()) == _SHORT_WORDS)
+    size = options.batch_size
+    many = sentences[: options.batches * size]
+    return {
+        "throughput": {"texts": many, "batch_size": size},
+        "latency": {"texts": [short], "batch_size": 1},
+    }
+
+
+def _model_dir(options, folder):
+    config = AlbertConfig.released("base_v2")
+    if options.albert_config_file is not None:
+        config = AlbertConfig.from_json_file(options.albert_config_file)
+    tokenizer = load_tokenizer(options.spm_model_file)
+    task = TextTask("sst-2", "single_label", ("0", "1"))
+    model = AlbertForSequenceClassification(config, task.num_outputs)
+    info = {"task": task.to_dict(), "max_seq_length": _MAX_SEQ_LENGTH}
+    model.save_pretrained(folder / "model", tokenizer, info)
+    return folder / "model"
+
+
+def _own_side(predictor, texts):
+    """Answers like the peer: seconds of each pass over the texts of a request."""
+
+    def run(name, repeats):
+        seconds = []
+        for _ in range(repeats):
+            start = time.perf_counter()
+            asked, size = texts[name]["texts"], texts[name]["batch_size"]
+            for begin in range(0, len(asked), size):
+                predictor(asked[begin : begin + size], batch_size=size)
+            seconds.append(time.perf_counter() - start)
+        return seconds
+
+    for name in texts:
+        run(name, 1)
+    return run
+
+
+def _peer(options, folder, model_dir, texts):
+    if options.peer_python is None:
+        return contextlib.nullcontext()
+    requests = folder / "requests.json"
+    requests.write_text(json.dumps(texts), encoding="utf-8")
+    module = "benchmarks.sides.hugging_face_pipeline"
+    vocabulary = os.path.splitext(options.spm_model_file)[0] + ".vocab"
+    config = str(model_dir / "albert_config.json")
+    command = [options.peer_python, "-m", module, config, vocabulary, str(requests)]
+    player = Player(command)
+    for name, value in player.details.items():
+        print(f"peer, {name}: {value if isinstance(value, str) else f'{value:.1f}'}")
+    return player
+
+
+def _print_cold_load(name, version, text):
+    command = [sys.executable, "-c", _CLIENT, str(version), text]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    imported, answered = map(float, done.stdout.split())
+    print(
+        f"cold load to first answer, {name}: {answered:.1f} s, after {imported:.1f} s "
+        "of importing TensorFlow"
+    )
+
+
+def _alternating(options, sides, name, repeats):
+    """Seconds of each pass, by side: the sides take turns."""
+    seconds = {side: [] for side in sides}
+    for _ in range(options.rounds):
+        for side, run in sides.items():
+            seconds[side] += run(name, repeats)
+    return seconds
+
+
+def _print_throughput(options, sides, texts):
+    count = len(texts["throughput"]["texts"])
+    print(f"\nstrings to probabilities, batches of {options.batch_size} in file order")
+    seconds = _alternating(options, sides, "throughput", 1)
+    rates = {
+        side: count / statistics.median(values) for side, values in seconds.items()
+    }
+    for side, rate in rates.items():
+        ratio = f", {rate / rates['peer']:.2f} of the peer" if "peer" in rates else ""
+        print(f"  {side:<10} {rate:7.1f} sentences a second{ratio}")
+
+
+def _print_latency(options, sides):
+    print(f"\none sentence of {_SHORT_WORDS} words, milliseconds")
+    seconds = _alternating(options, sides, "latency", options.requests)
+    medians = {side: statistics.median(values) for side, values in seconds.items()}
+    for side, values in seconds.items():
+        shown = "  ".join(
+            f"p{p} {1000 * np.percentile(values, p):6.1f}" for p in (50, 95, 99)
+        )
+        ratio = f", median {medians[side] / medians['peer']:.2f} of the peer"
+        print(f"  {side:<10} {shown}{ratio if 'peer' in medians else ''}")
+
+
+def _print_parts(options, model_dir, texts):
+    """The tokenizer's share of the time, and what the last block saves."""
+    module, _, _ = build_module(model_dir)
+    batch = tf.constant([text.encode() for text in texts[: options.batch_size]])
+    tokenize = tf.function(module.text_features)
+    answer = module.text_signature()
+    model = AlbertForSequenceClassification.from_pretrained(model_dir)
+    features = tokenize(batch)
+    whole = tf.function(
+        lambda: model.classifier(model.albert(features)["pooled_output"]),
+    )
+    saving = tf.function(lambda: model(features))
+    steps = {
+        "tokenizer": lambda: tokenize(batch),
+        "all": lambda: answer(text=batch),
+        "whole": whole,
+        "saving": saving,
+    }
+    median = _medians(steps, max(3, options.rounds * 2))
+    share = median["tokenizer"] / median["all"]
+    print(f"\nthe tokenizer's share of the time: {100 * share:.1f} %")
+    gain = median["whole"] / median["saving"]
+    print(f"the last block on [CLS] only: {gain:.3f} times as fast")
+
+
+def _medians(steps, repeats):
+    """The median seconds of functions that are called in turn."""
+    for step in steps.values():
+        step()
+    seconds = {name: [] for name in steps}
+    for _ in range(repeats):
+        for name, step in steps.items():
+            start = time.perf_counter()
+            step()
+            seconds[name].append(time.perf_counter() - start)
+    return {name: statistics.median(values) for name, values in seconds.items()}
+
+
+if __name__ == "__main__":
+    command_line.run(Options, benchmark)

@@ -1,0 +1,102 @@
+"""The other side of benchmarks.serving: Hugging Face's pipeline on PyTorch.
+
+python -m benchmarks.sides.hugging_face_pipeline CONFIG.json VOCABULARY TEXTS.json
+
+Weights are random, of the shape in CONFIG; the vocabulary is a SentencePiece `.vocab`.
+"""
+
+import itertools
+import json
+import os
+import sys
+import time
+
+_START = time.perf_counter()
+
+os.environ["HF_HUB_OFFLINE"] = "1"
+
+import torch  # noqa: E402
+import transformers  # noqa: E402
+
+from benchmarks.turns import serve  # noqa: E402
+
+_TRIALS = 3  # how often a setting is tried before the best is taken
+
+
+def main(config_file, vocabulary, texts_file):
+    """Finds the best setting for each request, then answers requests with times."""
+    with open(texts_file, encoding="utf-8") as file:
+        requests = json.load(file)
+    with open(vocabulary, encoding="utf-8") as file:
+        rows = [line.rstrip("\n").split("\t") for line in file]
+    pieces = [(piece, float(score)) for piece, score in rows]
+    tokenizer = transformers.AlbertTokenizer(vocab=pieces)
+    with open(config_file, encoding="utf-8") as file:
+        shape = json.load(file)
+    shape = {k: v for k, v in shape.items() if k in _SHAPE}
+    pipelines = {
+        attention: _pipeline(shape, attention, tokenizer)
+        for attention in ("sdpa", "eager")
+    }
+    first = next(iter(pipelines.values()))
+    first(requests["latency"]["texts"][:1])
+    details = {"cold_s": time.perf_counter() - _START}
+    threads = sorted({1, os.cpu_count() // 2 or 1, os.cpu_count()})
+    best = {}
+    for name, request in requests.items():
+        tried = {
+            setting: min(
+                sum(_run(pipelines, setting, request, 1)) for _ in range(_TRIALS)
+            )
+            for setting in itertools.product(pipelines, threads)
+        }
+        best[name] = min(tried, key=tried.get)
+        details[name] = "{} attention, {} threads".format(*best[name])
+
+    def take_turn(line):
+        name, repeats = line.split()
+        return _run(pipelines, best[name], requests[name], int(repeats))
+
+    serve(take_turn, details)
+
+
+_SHAPE = (
+    "embedding_size",
+    "hidden_size",
+    "intermediate_size",
+    "max_position_embeddings",
+    "num_attention_heads",
+    "num_hidden_layers",
+    "vocab_size",
+)
+
+
+def _pipeline(shape, attention, tokenizer):
+    config = transformers.AlbertConfig(
+        **shape,
+        hidden_act="gelu_new",
+        hidden_dropout_prob=0.0,
+        attention_probs_dropout_prob=0.0,
+        attn_implementation=attention,
+    )
+    model = transformers.AlbertForSequenceClassification(config).eval()
+    return transformers.pipeline(
+        "text-classification", model=model, tokenizer=tokenizer, device=-1
+    )
+
+
+def _run(pipelines, setting, request, repeats):
+    """Seconds of each of `repeats` passes over the texts of a request."""
+    attention, threads = setting
+    torch.set_num_threads(threads)
+    pipe = pipelines[attention]
+    seconds = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        pipe(request["texts"], batch_size=request["batch_size"], truncation=True)
+        seconds.append(time.perf_counter() - start)
+    return seconds
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

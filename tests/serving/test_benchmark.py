@@ -1,0 +1,49 @@
+"""The benchmark of serving runs on a small model and prints every figure."""
+
+import json
+
+import pytest
+
+from albert_tf.tokenization import load_tokenizer
+from benchmarks import serving as benchmark
+
+
+@pytest.fixture
+def options(shared, tmp_path):
+    model_file = str(shared("data/vocab/albert_en_30k/30k-clean.model"))
+    sizes = {
+        "vocab_size": load_tokenizer(model_file).vocab_size,
+        "embedding_size": 4,
+        "hidden_size": 8,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 2,
+        "intermediate_size": 16,
+        "max_position_embeddings": 128,
+    }
+    config = tmp_path / "config.json"
+    config.write_text(json.dumps(sizes))
+    return benchmark.Options(
+        data_file=str(shared("data/glue/SST-2/dev.tsv")),
+        spm_model_file=model_file,
+        albert_config_file=str(config),
+        batch_size=4,
+        batches=2,
+        requests=3,
+        rounds=1,
+    )
+
+
+def test_prints_every_figure(options, capsys):
+    benchmark.benchmark(options)
+    printed = capsys.readouterr().out
+    for figure in (
+        "cold load to first answer, latency",
+        "strings to probabilities, batches of 4",
+        "one sentence of 8 words",
+        "p50",
+        "p95",
+        "p99",
+        "the tokenizer's share",
+        "the last block on [CLS] only",
+    ):
+        assert figure in printed

@@ -1,0 +1,215 @@
+"""Options of the export: other padding, other variables, other files; same answers."""
+
+import dataclasses
+import json
+import os
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from albert_tf.errors import UserError
+from albert_tf.serving.export import ExportOptions
+from albert_tf.serving.export import export
+from albert_tf.serving.padding import compiled_lengths
+from albert_tf.serving.predictor import Predictor
+from albert_tf.serving.token_files import TokenFile
+from albert_tf.serving.warmup import WARMUP_FILE
+
+_TEXTS = [
+    "the film was very good .",
+    "",
+    "good",
+    "it is not a bad plot, and not a good one. " * 40,
+    *["a very good film , it is" * (i % 3) for i in range(20)],
+]
+
+
+@pytest.fixture(scope="session")
+def exported_with(tmp_path_factory):
+    """Exports a model once more, with other options; each combination once."""
+    versions = {}
+
+    def build(served, **options):
+        key = (served.version, *sorted(options.items()))
+        if key not in versions:
+            target = tmp_path_factory.mktemp("exports") / "m"
+            chosen = ExportOptions(str(served.model_dir), str(target))
+            versions[key] = export(dataclasses.replace(chosen, **options))
+        return versions[key]
+
+    return build
+
+
+def assert_same(answers, expected):
+    assert answers.keys() == expected.keys()
+    for name, value in expected.items():
+        if value.dtype == object:
+            assert answers[name].tolist() == value.tolist()
+        else:
+            np.testing.assert_allclose(answers[name], value, rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("optimize_for", ["latency", "throughput"])
+@pytest.mark.parametrize("model", ["classifier", "masked_lm"])
+def test_optimized_answers_are_the_same(exported_with, request, optimize_for, model):
+    served = request.getfixturevalue(model)
+    task = "masked_lm" if model == "masked_lm" else "auto"
+    texts = [text.replace("film", "[MASK]") for text in _TEXTS]
+    version = exported_with(served, optimize_for=optimize_for, task=task)
+    predictor, expected = Predictor(version), Predictor(served.version)
+    assert_same(predictor(texts, batch_size=24), expected(texts, batch_size=24))
+    for text in texts[:3]:
+        assert_same(predictor([text]), expected([text]))
+
+
+def real_tokens(answers):
+    """Outputs along the tokens, without what stands in the place of padding."""
+    mask = answers["input_mask"][:, :, None]
+    return {**answers, "sequence_output": answers["sequence_output"] * mask}
+
+
+@pytest.mark.parametrize("optimize_for", ["latency", "throughput"])
+def test_optimized_encoder(exported_with, encoder, optimize_for):
+    predictor = Predictor(exported_with(encoder, optimize_for=optimize_for))
+    expected = Predictor(encoder.version)
+    for texts in (_TEXTS, _TEXTS[:1]):
+        assert_same(real_tokens(predictor(texts)), real_tokens(expected(texts)))
+
+
+def signature(version, name="serving_default"):
+    return tf.saved_model.load(str(version)).signatures[name]
+
+
+def function_defs(version):
+    return signature(version).graph.as_graph_def().library.function
+
+
+def test_only_latency_compiles(exported_with, classifier):
+    def compiles(version):
+        return any("_XlaMustCompile" in f.attr for f in function_defs(version))
+
+    assert compiles(exported_with(classifier, optimize_for="latency"))
+    assert not compiles(exported_with(classifier, optimize_for="throughput"))
+
+
+def test_warmup_compiles_every_length(exported_with, classifier):
+    version = exported_with(classifier, optimize_for="latency")
+    assert compiled_lengths(classifier.model.config) == [8, 16, 24, 32]
+    log_pb2 = pytest.importorskip("tensorflow_serving.apis.prediction_log_pb2")
+    shapes = []
+    for record in tf.data.TFRecordDataset(str(version / WARMUP_FILE)):
+        log = log_pb2.PredictionLog.FromString(record.numpy()).predict_log.request
+        if log.model_spec.signature_name == "tokens":
+            shapes.append(tf.make_ndarray(log.inputs["input_ids"]).shape)
+    assert shapes[1:] == [(1, 8), (1, 16), (1, 24)]  # texts have 24 tokens at most
+
+
+def test_throughput_leaves_padding_out(exported_with, encoder):
+    """Columns that are padding in all rows of a group are not computed."""
+    texts = ["good"] * 8 + ["very good film " * 9] * 8
+    answers = Predictor(exported_with(encoder, optimize_for="throughput"))(texts)
+    usual = Predictor(encoder.version)(texts)
+    assert np.abs(usual["sequence_output"][:8, 3:]).min() > 0
+    assert np.abs(answers["sequence_output"][:8, 3:]).max() == 0
+
+
+@pytest.mark.parametrize("mask", [[1, 0, 0, 1, 1], [0, 0, 0, 0, 0]])
+def test_throughput_with_any_mask(exported_with, classifier, mask):
+    version = exported_with(classifier, optimize_for="throughput")
+    features = {
+        "input_ids": tf.constant([[2, 7, 11, 9, 3]] * 9),
+        "input_mask": tf.constant([mask] + [[1] * 5] * 8),
+        "segment_ids": tf.zeros([9, 5], tf.int32),
+    }
+    expected = signature(classifier.version, "tokens")(**features)["probabilities"]
+    found = signature(version, "tokens")(**features)["probabilities"]
+    # With nothing to attend to, what is masked counts; the model was not made for it.
+    first = 0 if any(mask) else 1
+    np.testing.assert_allclose(found[first:], expected[first:], rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "optimize_for"), [("float16", None), ("bfloat16", "latency")]
+)
+def test_variables_of_half_the_size(exported_with, classifier, dtype, optimize_for):
+    version = exported_with(
+        classifier, variables_dtype=dtype, optimize_for=optimize_for
+    )
+    data = "variables/variables.data-00000-of-00001"
+    sizes = [os.path.getsize(v / data) for v in (version, classifier.version)]
+    assert sizes[0] < 0.6 * sizes[1]
+    answers = Predictor(version)(_TEXTS)["probabilities"]
+    expected = Predictor(classifier.version)(_TEXTS)["probabilities"]
+    deviation = np.abs(answers - expected).max()
+    assert 0 < deviation < (0.005 if dtype == "float16" else 0.05)
+
+
+def tokens_of(served, text="it is not a bad plot ."):
+    ids = [2, *served.tokenizer.encode(text), 3]
+    features = {"input_ids": np.array([ids, ids[:4] + [0] * (len(ids) - 4)], "int32")}
+    features["input_mask"] = (features["input_ids"] > 0).astype("int32")
+    features["segment_ids"] = np.zeros_like(features["input_ids"])
+    return features
+
+
+def check_token_file(served, version, file_name, tolerance):
+    features = tokens_of(served)
+    expected = signature(served.version, "tokens")
+    expected = expected(**{k: tf.constant(v) for k, v in features.items()})
+    numbers = TokenFile(version / file_name)(features)
+    assert list(numbers) == ["probabilities"]
+    deviation = np.abs(numbers["probabilities"] - expected["probabilities"]).max()
+    assert deviation < tolerance
+    assert (version / "vocab.txt").exists()
+    return json.loads((version / "signature.json").read_text())
+
+
+def labelled_file(path):
+    path.write_text("sentence\tlabel\na good film\tyes\nbad\tno\nnot good\tno\n")
+    return str(path)
+
+
+@pytest.mark.filterwarnings(r"ignore:\s*Warning. tf.lite.Interpreter is deprecated")
+def test_tflite(exported_with, classifier, tmp_path, capfd):
+    eval_file = labelled_file(tmp_path / "dev.tsv")
+    version = exported_with(classifier, format="tflite", eval_file=eval_file)
+    described = check_token_file(classifier, version, "model.tflite", 0.02)
+    assert set(described["eval"]["accuracy"]) == {"original", "tflite"}
+    assert "accuracy: original 0." in capfd.readouterr().out
+    interpreter = tf.lite.Interpreter(str(version / "model.tflite"))
+    kinds = {d["dtype"] for d in interpreter.get_tensor_details()}
+    assert np.int8 in kinds
+
+
+def test_onnx(exported_with, classifier, tmp_path):
+    pytest.importorskip("tf2onnx")
+    pytest.importorskip("onnxruntime")
+    eval_file = labelled_file(tmp_path / "dev.tsv")
+    version = exported_with(classifier, format="onnx", eval_file=eval_file)
+    described = check_token_file(classifier, version, "model.onnx", 1e-5)
+    scores = described["eval"]["accuracy"]
+    assert scores["original"] == scores["onnx"]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"eval_file": "dev.tsv"}, "--eval_file is for --format=tflite"),
+        ({"format": "tflite", "optimize_for": "latency"}, "--optimize_for=latency"),
+        ({"format": "onnx", "variables_dtype": "float16"}, "--variables_dtype=float16"),
+        ({"format": "tflite", "eval_file": "nowhere.tsv"}, "nowhere.tsv"),
+        (
+            {"format": "tflite", "eval_file": "x.tsv", "text_pair_column": "b"},
+            "--text_pair_column is needed for models that take pairs",
+        ),
+    ],
+)
+def test_options_that_do_not_go_together(exported_with, classifier, options, message):
+    with pytest.raises(UserError, match=message):
+        exported_with(classifier, **options)
+
+
+def test_eval_file_needs_a_fine_tuned_model(exported_with, encoder):
+    with pytest.raises(UserError, match="needs one fine-tuned model, not a encoder"):
+        exported_with(encoder, format="tflite", eval_file="dev.tsv")
