@@ -80,8 +80,8 @@ def benchmark(options):
             )
             for name in ("default", "latency", "throughput")
         }
-        for name, version in exports.items():
-            _print_cold_load(name, version, texts["latency"]["texts"][0])
+        for name in ("default", "latency"):
+            _print_cold_load(name, exports[name], texts["latency"]["texts"][0])
         sides = {name: _own_side(Predictor(v), texts) for name, v in exports.items()}
         with _peer(options, folder, model_dir, texts) as peer:
             if peer is not None:
@@ -189,8 +189,9 @@ def _print_latency(options, sides):
         shown = "  ".join(
             f"p{p} {1000 * np.percentile(values, p):6.1f}" for p in (50, 95, 99)
         )
-        ratio = f", median {medians[side] / medians['peer']:.2f} of the peer"
-        print(f"  {side:<10} {shown}{ratio if 'peer' in medians else ''}")
+        if "peer" in medians:
+            shown += f", median {medians[side] / medians['peer']:.2f} of the peer"
+        print(f"  {side:<10} {shown}")
 
 
 def _print_parts(options, model_dir, texts):

@@ -35,10 +35,10 @@ def exported(tmp_path_factory):
         config = AlbertConfig(
             vocab_size=tokenizer.vocab_size,
             embedding_size=8,
-            hidden_size=16,
+            hidden_size=32,  # smaller weights are not quantized by TensorFlow Lite
             num_hidden_layers=2,
             num_attention_heads=2,
-            intermediate_size=32,
+            intermediate_size=64,
             max_position_embeddings=32,
             initializer_range=0.3,  # so that different inputs differ visibly
         )

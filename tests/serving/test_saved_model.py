@@ -55,9 +55,7 @@ def test_a_process_with_tensorflow_and_its_text_ops_only(classifier, tmp_path):
 
 
 def test_saved_model_cli_shows_the_signatures(pair_classifier, capsys):
-    arguments = ["show", "--dir", str(pair_classifier.version), "--all"]
-    parsed = saved_model_cli.create_parser().parse_args(arguments)
-    parsed.func(parsed)
+    saved_model_cli._show_all(str(pair_classifier.version))
     shown = capsys.readouterr().out
     for name in ("serving_default", "tokens", "examples"):
         assert f"signature_def['{name}']:" in shown
