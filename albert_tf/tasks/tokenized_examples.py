@@ -6,6 +6,7 @@ import numpy as np
 
 from albert_tf.errors import UserError
 from albert_tf.tasks.truncation import truncated_lengths
+from albert_tf.tokenization.parallel import encode_flat_in_parallel
 
 
 @dataclasses.dataclass(frozen=True)
@@ -59,27 +60,32 @@ def tokenize_texts(texts, text_pairs, tokenizer, max_seq_length, labels=None):
             f"--max_seq_length={max_seq_length} leaves no room for text beside the "
             "special tokens; expected 5 or more."
         )
-    first = tokenizer.encode_batch(texts)
-    if text_pairs is None:
-        second = [[]] * len(first)
-    else:
-        second = tokenizer.encode_batch(text_pairs)
-    left = truncated_lengths(_lengths(first), _lengths(second), room)
-    rows = []
-    for a, b, a_left, b_left in zip(first, second, *left, strict=True):
-        row = [tokenizer.cls_id, *a[:a_left], tokenizer.sep_id]
-        if text_pairs is not None:
-            row += [*b[:b_left], tokenizer.sep_id]
-        rows.append(row)
-    lengths = _lengths(rows)
+    first, first_lengths = encode_flat_in_parallel(tokenizer, texts)
+    left, second_left = np.minimum(first_lengths, room), None
+    if text_pairs is not None:
+        second, second_lengths = encode_flat_in_parallel(tokenizer, text_pairs)
+        left, second_left = truncated_lengths(first_lengths, second_lengths, room)
+    lengths = left + 2 if second_left is None else left + second_left + 3
+    ends = np.cumsum(lengths, dtype=np.int64)
+    starts = ends - lengths
+    ids = np.full(lengths.sum(), tokenizer.sep_id, np.int32)
+    ids[starts] = tokenizer.cls_id
+    _place(first, first_lengths, left, starts + 1, ids)
+    if second_left is not None:
+        _place(second, second_lengths, second_left, starts + left + 2, ids)
     return TokenizedExamples(
-        ids=np.concatenate(rows).astype(np.int32),
-        starts=(np.cumsum(lengths) - lengths).astype(np.int64),
+        ids=ids,
+        starts=starts,
         lengths=lengths.astype(np.int32),
-        first_lengths=(left[0] + 2).astype(np.int32),
+        first_lengths=(left + 2).astype(np.int32),
         labels=labels,
     )
 
 
-def _lengths(rows):
-    return np.fromiter(map(len, rows), np.int64, len(rows))
+def _place(tokens, lengths, kept, starts, ids):
+    """Copies the first `kept[i]` tokens of text i to `ids[starts[i]:]`."""
+    ends = np.cumsum(lengths, dtype=np.int64)
+    within = np.arange(len(tokens)) - np.repeat(ends - lengths, lengths)
+    chosen = within < np.repeat(kept, lengths)
+    places = within + np.repeat(starts, lengths)
+    ids[places[chosen]] = tokens[chosen]

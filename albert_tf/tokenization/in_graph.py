@@ -5,16 +5,13 @@ import unicodedata
 import tensorflow as tf
 import tensorflow_text as tf_text
 
-from albert_tf.tokenization import normalization
+from albert_tf.tokenization.normalization import CHINESE
+from albert_tf.tokenization.normalization import character_class
+from albert_tf.tokenization.normalization import is_punctuation
+from albert_tf.tokenization.normalization import is_removed
 from albert_tf.tokenization.wordpiece import MAX_WORD_LENGTH
 
 _UTF8 = "UTF-8"
-_COMBINING = normalization.character_class(unicodedata.combining)
-_ACCENTS = normalization.character_class(lambda c: unicodedata.category(c) == "Mn")
-_CHINESE = normalization.character_class(normalization.is_chinese)
-_PUNCTUATION = normalization.character_class(normalization.is_punctuation)
-_REMOVED = normalization.character_class(normalization.is_removed)
-_WHITE_SPACE = normalization.character_class(str.isspace)
 
 
 class InGraphTokenizer(tf.Module):
@@ -54,10 +51,11 @@ class _SentencePiece(tf.Module):
         self._replacements = tokenizer.replacements
 
     def __call__(self, text):
-        text = tf.strings.regex_replace(text, f"{_WHITE_SPACE}+", " ")
+        text = tf.strings.regex_replace(text, f"{character_class(str.isspace)}+", " ")
         text = tf.strings.strip(text)
         text = tf_text.normalize_utf8(text, "NFKD")
-        text = tf.strings.regex_replace(text, f"{_COMBINING}+", "")
+        combining = character_class(unicodedata.combining)
+        text = tf.strings.regex_replace(text, f"{combining}+", "")
         if self._do_lower_case:
             text = tf.strings.lower(text, encoding="utf-8")
         ids = self._tokenizer.tokenize(text)
@@ -84,17 +82,18 @@ class _WordPiece(tf.Module):
         )
 
     def __call__(self, text):
-        text = tf.strings.regex_replace(text, f"{_REMOVED}+", "")
-        text = tf.strings.regex_replace(text, _CHINESE, r" \0 ")
+        text = tf.strings.regex_replace(text, f"{character_class(is_removed)}+", "")
+        text = tf.strings.regex_replace(text, CHINESE, r" \0 ")
         words = _split(text)
         if self._do_lower_case:
             # A word at a time, because the lower case of a sigma depends on its end.
             flat = tf.strings.lower(words.flat_values, encoding="utf-8")
             flat = tf_text.normalize_utf8(flat, "NFD")
-            flat = tf.strings.regex_replace(flat, f"{_ACCENTS}+", "")
+            flat = tf.strings.regex_replace(flat, f"{character_class(_is_accent)}+", "")
             words = words.with_flat_values(flat)
         text = tf.strings.reduce_join(words, axis=1, separator=" ")
-        words = _split(tf.strings.regex_replace(text, _PUNCTUATION, r" \0 "))
+        punctuation = character_class(is_punctuation)
+        words = _split(tf.strings.regex_replace(text, punctuation, r" \0 "))
         flat = words.flat_values
         too_long = tf.strings.length(flat, unit="UTF8_CHAR") > MAX_WORD_LENGTH
         words = words.with_flat_values(tf.where(too_long, self._unknown, flat))
@@ -103,4 +102,9 @@ class _WordPiece(tf.Module):
 
 def _split(text):
     """Splits at white space: string [batch] to ragged [batch, (words)]."""
-    return tf.strings.split(tf.strings.regex_replace(text, f"{_WHITE_SPACE}+", " "))
+    white_space = character_class(str.isspace)
+    return tf.strings.split(tf.strings.regex_replace(text, f"{white_space}+", " "))
+
+
+def _is_accent(character):
+    return unicodedata.category(character) == "Mn"

@@ -4,6 +4,7 @@ Source: `preprocess_text` and `BasicTokenizer` in tokenization.py of
 google-research/albert.
 """
 
+import functools
 import re
 import sys
 import unicodedata
@@ -21,8 +22,12 @@ _CHINESE_BLOCKS = (
 )
 
 
+@functools.cache
 def character_class(is_member):
     """Returns a regular-expression class of the characters that are members.
+
+    It looks at every character there is, which takes a quarter of a second: call it
+    where a class is used, not while a module is imported.
 
     The classes are spelt out because the property classes of regular-expression
     libraries (\\p{Mn}, \\s) are not the sets that the official Python code uses.
@@ -37,6 +42,12 @@ def character_class(is_member):
             ranges.append([code, code])
     escaped = (f"{re.escape(chr(a))}-{re.escape(chr(b))}" for a, b in ranges)
     return f"[{''.join(escaped)}]"
+
+
+@functools.cache
+def runs_of(is_member):
+    """Returns a compiled expression for one or more characters that are members."""
+    return re.compile(character_class(is_member) + "+")
 
 
 def is_removed(character):
@@ -59,14 +70,18 @@ def is_chinese(character):
     return any(first <= code <= last for first, last in _CHINESE_BLOCKS)
 
 
-_COMBINING = re.compile(character_class(unicodedata.combining) + "+")
+CHINESE = "".join(f"{chr(first)}-{chr(last)}" for first, last in _CHINESE_BLOCKS)
+CHINESE = f"[{CHINESE}]"
+"""The class of the characters for which `is_chinese` is true."""
 # No combining character is below U+0300, and a class of one range is searched for
 # several times faster than the class of them all.
 _PERHAPS_COMBINING = re.compile("[\u0300-\U0010ffff]+")
 
 
 def _strip_combining(text):
-    return _PERHAPS_COMBINING.sub(lambda run: _COMBINING.sub("", run.group()), text)
+    return _PERHAPS_COMBINING.sub(
+        lambda run: runs_of(unicodedata.combining).sub("", run.group()), text
+    )
 
 
 def sentencepiece_text(text, do_lower_case):

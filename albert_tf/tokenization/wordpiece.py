@@ -12,8 +12,7 @@ from albert_tf.tokenization.tokenizer import Tokenizer
 
 MAX_WORD_LENGTH = 200
 _CACHED_WORDS = 2**17
-_REMOVED = re.compile(normalization.character_class(normalization.is_removed) + "+")
-_CHINESE = re.compile(normalization.character_class(normalization.is_chinese))
+_CHINESE = re.compile(normalization.CHINESE)
 
 
 class WordPieceTokenizer(Tokenizer):
@@ -56,7 +55,8 @@ class WordPieceTokenizer(Tokenizer):
         return np.fromiter(flat, np.int32, int(lengths.sum())), lengths
 
     def _encode(self, text):
-        cleaned = _CHINESE.sub(r" \g<0> ", _REMOVED.sub("", text))
+        kept = normalization.runs_of(normalization.is_removed).sub("", text)
+        cleaned = _CHINESE.sub(r" \g<0> ", kept)
         return [i for word in cleaned.split() for i in self._word(word)[0]]
 
     def encode_with_offsets(self, text):

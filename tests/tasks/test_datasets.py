@@ -25,9 +25,10 @@ class _Letters:
     def __init__(self):
         self.calls = 0
 
-    def encode_batch(self, texts):
+    def encode_flat(self, texts):
         self.calls += 1
-        return [[10 + ord(c) - ord("a") for c in text] for text in texts]
+        ids = [10 + ord(c) - ord("a") for c in "".join(texts)]
+        return np.array(ids, np.int32), np.array([len(t) for t in texts], np.int32)
 
     def fingerprint(self):
         return "letters"
