@@ -34,6 +34,7 @@ def create_optimizer(
     poly_power=1.0,
     lr_schedule="polynomial",
     start_warmup_step=0,
+    learning_rate_factors=None,
 ):
     """Returns the official optimizer with the official schedule (`optimization.py`).
 
@@ -45,6 +46,7 @@ def create_optimizer(
         poly_power: exponent of the polynomial decay.
         lr_schedule: one of `SCHEDULES`; the official one is polynomial.
         start_warmup_step: steps before the warm-up, at the rate 0.
+        learning_rate_factors: as `MomentsOptimizer` takes them.
 
     Raises:
         UserError: `name` is no optimizer of ours, `lr_schedule` no schedule.
@@ -69,7 +71,9 @@ def create_optimizer(
         raise UserError(
             f"The schedule {lr_schedule!r} is unknown; choose from {list(SCHEDULES)}."
         )
-    return OPTIMIZERS[name](learning_rate=schedule)
+    return OPTIMIZERS[name](
+        learning_rate=schedule, learning_rate_factors=learning_rate_factors
+    )
 
 
 def scaled_learning_rate(learning_rate, batch_size):

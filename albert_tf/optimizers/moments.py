@@ -23,6 +23,8 @@ class MomentsOptimizer(keras.optimizers.Optimizer):
         epsilon: added outside the square root.
         bias_correction: divide the moments by `1 - beta ** t`, as Adam's paper does
             and the official code does not.
+        learning_rate_factors: `{part of a path: factor}`; the rate of the variables
+            below that part is multiplied by the factor (see `layer_decay.py`).
 
     Raises:
         UserError: in `build`, a variable that several rules claim.
@@ -39,6 +41,7 @@ class MomentsOptimizer(keras.optimizers.Optimizer):
         beta_2=0.999,
         epsilon=1e-6,
         bias_correction=False,
+        learning_rate_factors=None,
         **kwargs,
     ):
         super().__init__(learning_rate=learning_rate, **kwargs)
@@ -47,18 +50,24 @@ class MomentsOptimizer(keras.optimizers.Optimizer):
         self.beta_2 = beta_2
         self.epsilon = epsilon
         self.bias_correction = bias_correction
+        self.learning_rate_factors = learning_rate_factors or {}
 
     def build(self, variables):
         if self.built:
             return
         super().build(variables)
         self.excluded = [rule_of(variable.path).excluded for variable in variables]
+        self.factors = [self._factor(variable.path) for variable in variables]
         self.first_moments = self._slots(variables, "adam_m")
         self.second_moments = self._slots(variables, "adam_v")
 
     def rules_table(self, variables):
         """Lines that say which of `variables` are decayed and adapted."""
         return rules_table(variables, self.weight_decay_rate, self.adapts)
+
+    def _factor(self, path):
+        found = [self.learning_rate_factors.get(part) for part in path.split("/")]
+        return next((factor for factor in found if factor is not None), 1.0)
 
     def _slots(self, variables, name):
         return [self.add_variable_from_reference(v, name=name) for v in variables]
@@ -88,7 +97,7 @@ class MomentsOptimizer(keras.optimizers.Optimizer):
         update, m, v = self._update(index, gradient, weight, m, v, step)
         if not self.excluded[index]:
             update *= self.adaptation(weight, update)
-        step_size = ops.cast(learning_rate, m.dtype)
+        step_size = ops.cast(learning_rate, m.dtype) * self.factors[index]
         return weight - ops.cast(step_size * update, weight.dtype), m, v
 
     def trust_ratio(self, index, gradient, weight, m, v, step):
@@ -131,4 +140,5 @@ class MomentsOptimizer(keras.optimizers.Optimizer):
             "beta_2": self.beta_2,
             "epsilon": self.epsilon,
             "bias_correction": self.bias_correction,
+            "learning_rate_factors": self.learning_rate_factors,
         }

@@ -92,6 +92,12 @@ class ClassifierOptions:
     )
     warmup_step: int = option("Steps of linear warm-up.", 0, minimum=0)
     optimizer: str = option("Optimizer.", "adamw", ("adamw", "lamb"))
+    layer_decay: float = option(
+        "Factor of the learning rate from one set of layers to the one below, down to "
+        "the embeddings; 1: the same rate everywhere.",
+        1.0,
+        minimum=0,
+    )
     save_checkpoints_steps: int = option(
         "Steps between checkpoints; the dev set is scored at each.", 1000, minimum=1
     )
@@ -117,7 +123,11 @@ class ClassifierOptions:
     distribution_strategy: str = option(
         "Devices to train on.", "auto", ONE_PROCESS_STRATEGIES
     )
-    use_xla: bool = option("Compile the training step with XLA.", True)
+    use_xla: bool | None = option(
+        "Compile the training step with XLA; by default where there is an accelerator, "
+        "since on a CPU it is no faster and each length is compiled anew.",
+        None,
+    )
     mixed_precision: str = option(
         "What layers compute in; weights, losses and optimizer are float32 always.",
         "float32",

@@ -10,9 +10,12 @@ from albert_tf.errors import UserError
 from albert_tf.files import read_json_object
 from albert_tf.files import write_json
 from albert_tf.optimizers import create_optimizer
+from albert_tf.optimizers.layer_decay import layer_factors
 from albert_tf.tasks.classification_objective import ClassificationObjective
 from albert_tf.tasks.classifier_setup import initial_model
 from albert_tf.tasks.classifier_setup import tokenizer_from
+from albert_tf.tasks.datasets import BUCKETS
+from albert_tf.tasks.datasets import FINE_BUCKETS
 from albert_tf.tasks.datasets import training_dataset
 from albert_tf.tasks.dev_evaluator import DevEvaluator
 from albert_tf.tasks.feature_cache import cached_examples
@@ -21,6 +24,7 @@ from albert_tf.tasks.results import MODEL_DIR
 from albert_tf.training.replica_step import StepOptions
 from albert_tf.training.run_info import versions
 from albert_tf.training.strategy import create_strategy
+from albert_tf.training.strategy import is_cpu
 from albert_tf.training.trainer import Trainer
 from albert_tf.training.trainer import TrainerOptions
 
@@ -74,6 +78,7 @@ def train(options, source):
         options.max_seq_length,
         options.random_seed,
         options.pad_to_max_length,
+        BUCKETS if trainer.options.step.use_xla else FINE_BUCKETS,
     )
     write_json(_flags_path(options), flags)
     trainer.train(dataset, dict(zip(source.dev, dev, strict=True)), save_best)
@@ -102,8 +107,15 @@ def _trainer(options, task, model, strategy, rows):
         steps = math.ceil(rows * options.num_train_epochs / options.train_batch_size)
     with strategy.scope():
         optimizer = create_optimizer(
-            options.optimizer, options.learning_rate, steps, options.warmup_step
+            options.optimizer,
+            options.learning_rate,
+            steps,
+            options.warmup_step,
+            learning_rate_factors=layer_factors(model.config, options.layer_decay),
         )
+    use_xla = options.use_xla
+    if use_xla is None:
+        use_xla = not is_cpu(strategy)
     trainer_options = TrainerOptions(
         output_dir=options.output_dir,
         num_train_steps=steps,
@@ -116,7 +128,7 @@ def _trainer(options, task, model, strategy, rows):
         patience=options.early_stopping_patience,
         step=StepOptions(
             gradient_accumulation_steps=options.gradient_accumulation_steps,
-            use_xla=options.use_xla,
+            use_xla=use_xla,
             seed=options.random_seed,
         ),
     )

@@ -6,17 +6,33 @@ FEATURES = ("input_ids", "input_mask", "segment_ids")
 """What a classifier reads of a batch."""
 
 BUCKETS = (16, 32, 48, 64, 96, 128, 192, 256, 384, 512)
-"""Lengths to which batches are padded: few, since XLA compiles a step for each."""
+"""Lengths to which batches are padded where XLA compiles a step for each."""
+
+FINE_BUCKETS = (
+    *range(4, 64, 4),
+    *range(64, 128, 8),
+    *range(128, 256, 16),
+    *range(256, 513, 32),
+)
+"""Lengths where nothing is compiled for each of them: less padding."""
+
+_BATCHES_OF_A_WINDOW = 64
 
 
 def training_dataset(
-    examples, batch_size, max_seq_length, seed, pad_to_max_length=False
+    examples,
+    batch_size,
+    max_seq_length,
+    seed,
+    pad_to_max_length=False,
+    buckets=BUCKETS,
 ):
     """Endless batches; every epoch sees every example once, in a new order.
 
     Rows of similar length meet in a batch, which is padded to the smallest of
-    `BUCKETS` that holds it. A row that found no full batch by the end of an epoch goes
-    into the first one of the next.
+    `buckets` that holds it: the shuffled rows of some 64 batches are sorted by length
+    and dealt out again, batch by batch in random order. Rows that the last such window
+    of an epoch has no room for begin the next.
 
     Args:
         examples: labelled `TokenizedExamples`.
@@ -25,6 +41,7 @@ def training_dataset(
         seed: of the order.
         pad_to_max_length: pad every batch to `max_seq_length`, in one static shape;
             TPUs need it.
+        buckets: lengths, ascending.
 
     Returns:
         A checkpointable `tf.data.Dataset` of dicts: int32 `input_ids`, `input_mask`,
@@ -34,23 +51,34 @@ def training_dataset(
     rows = tf.data.Dataset.range(size).shuffle(size, seed=seed).repeat()
     if pad_to_max_length:
         batches = rows.batch(batch_size, drop_remainder=True)
-    else:
-        lengths, widths = tf.constant(examples.lengths), _widths(max_seq_length)
-        batches = rows.group_by_window(
-            key_func=lambda row: _bucket(lengths[row], widths),
-            reduce_func=lambda _, window: window.batch(batch_size, drop_remainder=True),
-            window_size=batch_size,
-        )
-    return _features(batches, examples, max_seq_length, pad_to_max_length)
+        return _features(batches, examples, (max_seq_length,))
+    lengths = tf.constant(examples.lengths)
+    count = min(max(size // batch_size, 1), _BATCHES_OF_A_WINDOW)
+
+    def by_length(number, window):
+        order = tf.argsort(tf.gather(lengths, window), stable=True)
+        # [batches * B] -> [batches, B]
+        batches = tf.reshape(tf.gather(window, order), [count, batch_size])
+        keys = tf.random.stateless_uniform([count], tf.stack([seed, number]))
+        return tf.gather(batches, tf.argsort(keys))
+
+    windows = rows.batch(count * batch_size, drop_remainder=True)
+    batches = windows.enumerate().map(by_length).unbatch()
+    return _features(batches, examples, _widths(buckets, max_seq_length))
 
 
-def evaluation_dataset(examples, batch_size, max_seq_length, pad_to_max_length=False):
+def evaluation_dataset(
+    examples, batch_size, max_seq_length, pad_to_max_length=False, buckets=BUCKETS
+):
     """One pass in file order, the last batch as short as it is.
 
     The elements are those of `training_dataset`; `labels` lacks if there are none.
     """
     batches = tf.data.Dataset.range(len(examples)).batch(batch_size)
-    return _features(batches, examples, max_seq_length, pad_to_max_length)
+    widths = (max_seq_length,)
+    if not pad_to_max_length:
+        widths = _widths(buckets, max_seq_length)
+    return _features(batches, examples, widths)
 
 
 def features_and_labels(batch):
@@ -60,18 +88,19 @@ def features_and_labels(batch):
     return batch, labels
 
 
-def _features(batches, examples, max_seq_length, pad_to_max_length):
+def _features(batches, examples, widths):
+    """Batches of row numbers to batches of features, padded to one of `widths`."""
     ids, starts = tf.constant(examples.ids), tf.constant(examples.starts)
     lengths = tf.constant(examples.lengths)
     first_lengths = tf.constant(examples.first_lengths)
     labels = None if examples.labels is None else tf.constant(examples.labels)
-    widths = _widths(max_seq_length)
 
     def gather(rows):
         length = tf.gather(lengths, rows)[:, None]  # [B, 1]
-        width = max_seq_length
-        if not pad_to_max_length:
-            width = widths[_bucket(tf.reduce_max(length), widths)]
+        width = widths[0]
+        if len(widths) > 1:
+            too_narrow = tf.reduce_max(length) > tf.constant(widths)
+            width = tf.gather(widths, tf.reduce_sum(tf.cast(too_narrow, tf.int32)))
         position = tf.range(width)[None, :]  # [1, T]
         real = position < length  # [B, T]
         start = tf.gather(starts, rows)[:, None]  # [B, 1]
@@ -90,9 +119,5 @@ def _features(batches, examples, max_seq_length, pad_to_max_length):
     return batches.map(gather, num_parallel_calls=2).prefetch(2)
 
 
-def _widths(max_seq_length):
-    return tf.constant([*(b for b in BUCKETS if b < max_seq_length), max_seq_length])
-
-
-def _bucket(length, widths):
-    return tf.reduce_sum(tf.cast(length > widths, tf.int64))
+def _widths(buckets, max_seq_length):
+    return (*(bucket for bucket in buckets if bucket < max_seq_length), max_seq_length)

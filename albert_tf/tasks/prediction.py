@@ -4,6 +4,7 @@ import numpy as np
 import tensorflow as tf
 
 from albert_tf.tasks.datasets import FEATURES
+from albert_tf.tasks.datasets import FINE_BUCKETS
 from albert_tf.tasks.datasets import evaluation_dataset
 from albert_tf.tasks.text_task import MULTI_LABEL
 from albert_tf.tasks.text_task import REGRESSION
@@ -32,7 +33,10 @@ class LogitsPredictor:
     def __call__(self, examples):
         order = np.argsort(examples.lengths, kind="stable")
         by_length = evaluation_dataset(
-            examples.take(order), self.batch_size, self.max_seq_length
+            examples.take(order),
+            self.batch_size,
+            self.max_seq_length,
+            buckets=FINE_BUCKETS,
         )
         parts = [
             self._logits({name: batch[name] for name in FEATURES}).numpy()

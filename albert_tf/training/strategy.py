@@ -63,6 +63,11 @@ def create_strategy(name, tpu_name=None, tpu_zone=None, gcp_project=None):
     return strategy
 
 
+def is_cpu(strategy):
+    """Whether the replicas of a strategy run on CPUs."""
+    return all(":CPU:" in device.upper() for device in strategy.extended.worker_devices)
+
+
 def is_tpu(strategy):
     """Whether `strategy` trains on a TPU, which compiles by itself all it runs."""
     return isinstance(strategy, tf.distribute.TPUStrategy)

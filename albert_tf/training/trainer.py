@@ -131,6 +131,7 @@ class Trainer:
             self._check_same_step()
             if self.options.eval_at_start and self.step == 0:
                 self._evaluate(eval_dataset, save_best)
+            logging.info("Training starts at step %d", self.step)
             while self.step < self.options.num_train_steps:
                 if out_of_patience(self._best_values(), self.options.patience):
                     break

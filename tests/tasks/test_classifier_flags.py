@@ -15,6 +15,8 @@ _CHANGES = [
     {"random_seed": 1},
     {"albert_dropout_prob": 0.5},
     {"mixed_precision": "bfloat16"},
+    {"layer_decay": 0.5},
+    {"use_xla": True},  # draws other dropout bits
 ]
 _NO_CHANGE = {
     "iterations_per_loop": 1,
@@ -22,6 +24,7 @@ _NO_CHANGE = {
     "eval_batch_size": 3,
     "depth_loop": True,
     "rematerialize": True,
+    "use_xla": None,  # the default does not compile on a CPU
 }
 
 

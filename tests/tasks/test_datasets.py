@@ -96,7 +96,7 @@ def test_an_epoch_holds_every_row_once_in_new_order():
     assert [b["labels"].numpy().tolist() for b in other.take(6)] != labels
 
 
-def test_buckets_keep_lengths_apart_and_lose_no_row():
+def test_rows_of_similar_length_meet_and_none_is_lost():
     lengths = [3, 16, 17, 32, 40, 3, 20]
     dataset = training_dataset(_examples(lengths), 2, 40, seed=0)
     seen = collections.Counter()
@@ -113,6 +113,22 @@ def test_buckets_keep_lengths_apart_and_lose_no_row():
         seen.update(rows.tolist())
     assert set(seen) == set(range(7))
     assert max(seen.values()) - min(seen.values()) <= 2
+
+
+def test_windows_are_sorted_and_their_batches_shuffled():
+    lengths = np.random.default_rng(0).integers(3, 60, 64)
+    found = [[], []]
+    for number, batch in enumerate(
+        training_dataset(_examples(lengths), 8, 64, seed=5, buckets=range(1, 65)).take(
+            16
+        )
+    ):
+        found[number // 8].append(sorted(lengths[batch["labels"]].tolist()))
+        assert batch["input_ids"].shape[1] == found[number // 8][-1][-1]
+    for epoch in found:
+        assert sum(sorted(epoch), []) == sorted(lengths.tolist())
+        assert epoch != sorted(epoch)
+    assert found[0] != found[1]
 
 
 def test_fixed_length_is_one_static_shape():

@@ -1,0 +1,99 @@
+"""Layer-wise decay: factors by depth, and the updates that they give."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from albert_tf.models.sequence_classification import AlbertForSequenceClassification
+from albert_tf.optimizers import LAMB
+from albert_tf.optimizers import AdamW
+from albert_tf.optimizers.layer_decay import layer_factors
+
+# The top set of parameters is the first power.
+_INNER = {"0_0": 4, "0_1": 3, "1_0": 2, "1_1": 1}
+_EMBEDDINGS = ("embeddings", "embedding_mapping")
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        (
+            {},
+            {
+                "attention_0_0": 1,
+                "feed_forward_0_0": 1,
+                **dict.fromkeys(_EMBEDDINGS, 2),
+            },
+        ),
+        (
+            {"num_hidden_groups": 2, "inner_group_num": 2},
+            {
+                **{f"attention_{name}": power for name, power in _INNER.items()},
+                **{f"feed_forward_{name}": power for name, power in _INNER.items()},
+                **dict.fromkeys(_EMBEDDINGS, 5),
+            },
+        ),
+        (
+            {"parameter_sharing": "none", "num_hidden_layers": 2},
+            {
+                "attention_0_0": 2,
+                "feed_forward_0_0": 2,
+                "attention_1_0": 1,
+                "feed_forward_1_0": 1,
+                **dict.fromkeys(_EMBEDDINGS, 3),
+            },
+        ),
+        (
+            {"parameter_sharing": "attention", "num_hidden_layers": 2},
+            {
+                "attention_0_0": 1,  # the second layer uses it, too
+                "feed_forward_0_0": 2,
+                "feed_forward_1_0": 1,
+                **dict.fromkeys(_EMBEDDINGS, 3),
+            },
+        ),
+    ],
+)
+def test_factors_are_powers_by_depth(tiny_config, changes, expected):
+    factors = layer_factors(tiny_config(**changes), 0.5)
+    assert factors == {name: 0.5**power for name, power in expected.items()}
+
+
+@pytest.mark.parametrize("optimizer_class", [LAMB, AdamW])
+def test_updates_are_those_without_decay_times_the_factor(tiny_config, optimizer_class):
+    config = tiny_config(parameter_sharing="none", num_hidden_layers=2)
+    models = [AlbertForSequenceClassification(config, 2) for _ in range(2)]
+    models[1].set_weights(models[0].get_weights())
+    start = [v.numpy() for v in models[0].trainable_variables]
+    random = np.random.default_rng(0)
+    gradients = [tf.constant(random.normal(size=v.shape), tf.float32) for v in start]
+    for model, decay in zip(models, (1.0, 0.5), strict=True):
+        optimizer = optimizer_class(
+            1e-2, learning_rate_factors=layer_factors(config, decay)
+        )
+        optimizer.apply(gradients, model.trainable_variables)
+    seen = set()
+    for before, plain, decayed in zip(
+        start, *[model.trainable_variables for model in models], strict=True
+    ):
+        factor = _expected_factor(plain.path)
+        seen.add(factor)
+        np.testing.assert_allclose(
+            decayed - before, factor * (plain - before), rtol=1e-3, atol=1e-7
+        )
+    assert seen == {1.0, 0.5, 0.25, 0.125}
+
+
+def _expected_factor(path):
+    if "embedding" in path:
+        return 0.125
+    if "transformer" in path:
+        return 0.5 if "_1_0/" in path else 0.25
+    return 1.0
+
+
+def test_factors_survive_saving():
+    optimizer = AdamW(1e-3, learning_rate_factors={"embeddings": 0.5})
+    again = keras.optimizers.deserialize(keras.optimizers.serialize(optimizer))
+    assert again.learning_rate_factors == {"embeddings": 0.5}
