@@ -123,19 +123,21 @@ TASKS = {
     "wnli": _task(
         "WNLI", "sentence1", "sentence2", "label", _BINARY, ("accuracy",), "WNLI"
     ),
-    # The diagnostic set is only predicted, by a model fine-tuned on MNLI.
+    # The diagnostic set is for models fine-tuned on MNLI.
     "ax": _task(
         "AX diagnostic",
         "sentence1",
         "sentence2",
         "label",
         _NLI,
-        ("accuracy",),
+        ("matthew_corr", "accuracy"),
         None,
         dev={},
         test={"test": ("diagnostic.tsv", "AX")},
     ),
 }
+# The diagnostic set with its labels, as GLUE publishes it beside the other.
+_LABELLED_AX = ("diagnostic-full.tsv", Columns("Premise", "Hypothesis", "Label"))
 _ALIASES = {"sst2": "sst-2", "stsb": "sts-b", "mnli-m": "mnli", "mnli-mm": "mismnli"}
 
 
@@ -165,6 +167,12 @@ def glue_source(task_name, data_dir, skip_bad_rows=False):
             f"--data_dir={data_dir} has no folder {glue.directories[0]}; expected the "
             f"GLUE files of {name} there."
         )
+    test = {
+        split: Split(folder / file, glue.test_columns, submission)
+        for split, (file, submission) in glue.test.items()
+    }
+    if name == "ax" and (folder / _LABELLED_AX[0]).exists():
+        test["full"] = Split(folder / _LABELLED_AX[0], _LABELLED_AX[1])
     return Source(
         task=TextTask(
             name=name,
@@ -175,9 +183,6 @@ def glue_source(task_name, data_dir, skip_bad_rows=False):
         ),
         train=Split(folder / "train.tsv", glue.columns) if glue.dev else None,
         dev={k: Split(folder / file, glue.columns) for k, file in glue.dev.items()},
-        test={
-            split: Split(folder / file, glue.test_columns, submission)
-            for split, (file, submission) in glue.test.items()
-        },
+        test=test,
         skip_bad_rows=skip_bad_rows or glue.skip_bad_rows,
     )

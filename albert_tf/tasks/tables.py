@@ -134,7 +134,8 @@ def _position(path, header, name):
     if name not in header:
         raise UserError(
             f"{path} has no column {name!r} in its header ({', '.join(header)}); "
-            "name its columns with --text_column, --text_pair_column, --label_column."
+            "give the file as GLUE publishes it or, for a custom table, name its "
+            "columns with --text_column, --text_pair_column and --label_column."
         )
     return header.index(name)
 

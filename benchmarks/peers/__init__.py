@@ -1,0 +1,1 @@
+"""Scripts that other libraries' environments run; they import nothing of ours."""

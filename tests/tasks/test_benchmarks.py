@@ -1,0 +1,113 @@
+"""The benchmarks of fine-tuning run on tiny tasks and print their figures."""
+
+import json
+import re
+import subprocess
+
+import pytest
+
+from albert_tf import command_line
+from albert_tf.config import AlbertConfig
+from albert_tf.models.albert import AlbertModel
+from albert_tf.tasks.classifier_options import ClassifierOptions
+from albert_tf.tasks.repeated_runs import run_repeatedly
+from albert_tf.tokenization import load_tokenizer
+from benchmarks import finetune_epoch
+from benchmarks import first_step
+from benchmarks import glue_results
+
+
+@pytest.fixture
+def sst2(flags, tmp_path):
+    """A GLUE folder with a tiny SST-2, beside the files of `flags`."""
+    folder = tmp_path / "glue" / "SST-2"
+    folder.mkdir(parents=True)
+    for name in ("train", "dev"):
+        lines = (tmp_path / "data" / f"{name}.tsv").read_text().splitlines()[1:]
+        rows = [line.split("\t")[::-1] for line in lines]
+        rows = [f"{text}\t{int(label == 'yes')}" for text, label in rows]
+        table = "\n".join(["sentence\tlabel", *rows]) + "\n"
+        (folder / f"{name}.tsv").write_text(table)
+    return str(tmp_path / "glue")
+
+
+def test_scores_of_pretrained_models_and_from_scratch(
+    sst2, tmp_path, monkeypatch, capsys
+):
+    commands = []
+
+    def in_this_process(command):
+        commands.append(command)
+        run_repeatedly(command_line.parse(ClassifierOptions, command[1:]))
+        return subprocess.CompletedProcess(command, 0)
+
+    monkeypatch.setattr(glue_results.subprocess, "run", in_this_process)
+    config = AlbertConfig.from_json_file(tmp_path / "tiny.json")
+    tokenizer = load_tokenizer(tmp_path / "vocab.txt")
+    AlbertModel(config).save_pretrained(tmp_path / "mine", tokenizer)
+    options = glue_results.Options(
+        model_dirs=str(tmp_path / "mine"),
+        data_dir=sst2,
+        output_dir=str(tmp_path / "results"),
+        tasks="sst-2",
+        num_runs=3,
+        train_step=3,
+        max_seq_length=16,
+    )
+    glue_results.run(options)
+    table = (tmp_path / "results" / "results.md").read_text()
+    assert capsys.readouterr().out == table
+    for start in ("pretrained", "from scratch"):
+        row = next(line for line in table.splitlines() if f"mine | {start} |" in line)
+        folder = tmp_path / "results" / f"sst-2_mine_{start.replace(' ', '_')}"
+        runs = json.loads((folder / "runs.json").read_text())
+        low, middle, high = sorted(run["eval_accuracy"] for run in runs)
+        assert f"| {middle:.3f} | {low:.3f}–{high:.3f} |" in row
+    assert len(commands) == 2
+    glue_results.run(options)  # nothing is repeated
+    assert len(commands) == 2
+
+
+def test_epochs_take_turns(sst2, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(finetune_epoch, "load_tokenizer", _vocabulary(tmp_path))
+    options = finetune_epoch.Options(
+        data_dir=sst2,
+        spm_model_file="unused",
+        albert_config_file=str(tmp_path / "tiny.json"),
+        rows=33,
+        fixed_rows=16,
+        train_batch_size=16,
+        max_seq_length=16,
+        epochs=2,
+    )
+    finetune_epoch.benchmark(options)
+    printed = capsys.readouterr().out
+    assert re.search(r"^this project: [\d.]+ examples/s \(first", printed, re.M)
+    assert re.search(r"^this project / this project, fixed length: ", printed, re.M)
+
+
+def test_first_step_is_timed_with_and_without_cache(
+    sst2, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.setattr(first_step, "load_tokenizer", _vocabulary(tmp_path))
+    options = first_step.Options(
+        data_dir=sst2,
+        spm_model_file="unused",
+        albert_config_file=str(tmp_path / "tiny.json"),
+        max_seq_length=16,
+        train_batch_size=8,
+    )
+    first_step.benchmark(options)
+    found = re.findall(
+        r"sst-2, (\w+) cache, (.*): ([\d.]+) s \(([\d.]+) s of", capsys.readouterr().out
+    )
+    assert [state for state, *_ in found] == ["cold", "cold", "warm", "warm"]
+    assert [event for _, event, *_ in found[:2]] == [
+        "training starts",
+        "first step done",
+    ]
+    assert float(found[0][2]) <= float(found[1][2])
+
+
+def _vocabulary(tmp_path):
+    return lambda path: load_tokenizer(tmp_path / "vocab.txt")
