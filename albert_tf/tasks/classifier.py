@@ -31,7 +31,7 @@ def run_classifier(options):
     Raises:
         UserError: flags, files or checkpoints that do not fit.
     """
-    raw_text = bool(options.input_text or options.input_file)
+    raw_text = options.input_text is not None or bool(options.input_file)
     predict_file = options.do_predict and not raw_text
     if not (
         options.do_train or options.do_eval or options.do_predict or options.export_dir

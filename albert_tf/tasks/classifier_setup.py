@@ -1,6 +1,8 @@
 """From the flags of run_classifier to a task, a tokenizer and a model."""
 
 import dataclasses
+import glob
+import os
 import pathlib
 
 import keras
@@ -52,10 +54,13 @@ def tokenizer_from(options):
     """The tokenizer named by a flag, else the one beside the checkpoint.
 
     Raises:
-        UserError: there is none, or the checkpoint comes with another one.
+        UserError: there is none, or the checkpoint comes with another one; no
+            checkpoint was named and --from_scratch was not given.
     """
     named = options.spm_model_file or options.vocab_file
-    if named is None and not options.init_checkpoint:
+    if not options.from_scratch:
+        _check_exists(options.init_checkpoint)
+    elif named is None:
         raise UserError("Name the vocabulary with --spm_model_file or --vocab_file.")
     if named is None:
         path = pathlib.Path(options.init_checkpoint)
@@ -79,8 +84,7 @@ def initial_model(options, task, tokenizer):
     """The model that training starts from, with the checkpoint's weights.
 
     Raises:
-        UserError: no checkpoint was named and --from_scratch was not given, or
-            checkpoint, config and vocabulary do not fit each other.
+        UserError: checkpoint, config and vocabulary do not fit each other.
     """
     keras.utils.set_random_seed(options.random_seed)
     execution = execution_arguments(options)
@@ -92,11 +96,6 @@ def initial_model(options, task, tokenizer):
         config = _config(options, None)
         _check_sizes(options, config, tokenizer)
         return AlbertForSequenceClassification(config, task.num_outputs, **execution)
-    if not options.init_checkpoint:
-        raise UserError(
-            "--init_checkpoint is empty, so the model would start from random weights; "
-            "name a checkpoint, or ask for that with --from_scratch."
-        )
     checkpoint = read_checkpoint(options.init_checkpoint)
     config = _config(options, checkpoint.config)
     _check_sizes(options, config, tokenizer)
@@ -164,6 +163,20 @@ def _check_sizes(options, config, tokenizer):
         raise UserError(
             f"--max_seq_length={options.max_seq_length} is more than the model's "
             f"{config.max_position_embeddings} positions."
+        )
+
+
+def _check_exists(checkpoint):
+    if not checkpoint:
+        raise UserError(
+            "--init_checkpoint is empty, so the model would start from random weights; "
+            "name a checkpoint, or ask for that with --from_scratch."
+        )
+    # A TF1 checkpoint is named by a prefix of its files.
+    if not (os.path.exists(checkpoint) or glob.glob(f"{glob.escape(checkpoint)}.*")):
+        raise UserError(
+            f"--init_checkpoint={checkpoint} does not exist; name a model directory or "
+            "the prefix of a TF1 checkpoint."
         )
 
 

@@ -47,8 +47,9 @@ def read_table(path, columns, parse_label=None, skip_bad_rows=False):
 
     Raises:
         UserError: the file is missing, empty or lacks a column; or a row is bad: too
-            few columns, a NUL byte, an empty text (in a labelled file; without a label
-            an empty text is a legitimate question), a value that is no label.
+            few columns, a NUL byte, bytes that are not UTF-8, an empty text (in a
+            labelled file; without a label an empty text is a legitimate question), a
+            value that is no label.
     """
     texts, pairs, labels, rows, skipped = [], [], [], [], 0
     for row, (line, fields) in enumerate(_records(path, columns)):
@@ -105,11 +106,22 @@ def _check(fields, columns, parse_label):
             raise ValueError(f"a text was expected, not {value!r}")
         if value is not None and "\0" in value:
             raise ValueError("a text holds a NUL byte")
+        if value is not None and not _is_unicode(value):
+            raise ValueError("a text is not UTF-8")
     if columns.label is None:
         return text, pair, 0
     if not text.strip() or (pair is not None and not pair.strip()):
         raise ValueError("a text is empty")
     return text, pair, parse_label(label)
+
+
+def _is_unicode(text):
+    """False where bytes that are no UTF-8 were read, or JSON has half a character."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _records(path, columns):
@@ -118,7 +130,9 @@ def _records(path, columns):
     rows = _rows(path)
     positions = list(wanted)
     if isinstance(columns.text, str) and pathlib.Path(path).suffix != ".jsonl":
-        line, header = next(rows, (0, []))
+        line, header = next(rows, (0, None))
+        if header is None:
+            raise UserError(f"{path} is empty; expected a header and a row an example.")
         for place, name in enumerate(wanted):
             positions[place] = _position(path, header, name)
     for line, fields in rows:
@@ -162,12 +176,13 @@ def _rows(path):
     if suffix not in SUFFIXES:
         raise UserError(f"{path} must end in one of {', '.join(SUFFIXES)}.")
     try:
-        with open(path, encoding="utf-8-sig", newline="\n") as file:
+        # Wrong bytes become characters that `_check` finds, in the row they are in.
+        with open(
+            path, encoding="utf-8-sig", newline="\n", errors="surrogateescape"
+        ) as file:
             yield from {".tsv": _tsv, ".csv": _csv, ".jsonl": _jsonl}[suffix](file)
     except OSError as error:
         raise UserError(f"{path} cannot be read: {error.strerror}.") from error
-    except UnicodeDecodeError as error:
-        raise UserError(f"{path} is not UTF-8 text: {error.reason}.") from error
 
 
 def _tsv(file):

@@ -59,7 +59,7 @@ def test_where_files_go_and_how_many_are_kept(flags, tmp_path):
 def test_case_is_kept_on_demand(flags, tmp_path):
     def tokenizer(*more):
         vocab = f"--vocab_file={tmp_path / 'vocab.txt'}"
-        argv = ["run_classifier.py", "--output_dir=out", vocab, *more]
+        argv = ["run_classifier.py", "--output_dir=out", "--from_scratch", vocab, *more]
         return tokenizer_from(command_line.parse(ClassifierOptions, argv))
 
     assert tokenizer().tokenize("GOOD") == ["good"]

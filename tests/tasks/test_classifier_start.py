@@ -77,7 +77,11 @@ def test_warm_start_replaces_a_head_of_another_size(flags, tmp_path):
     [
         ({"do_train": None}, "Nothing to do"),
         ({"from_scratch": None}, "--init_checkpoint is empty"),
-        ({"from_scratch": None, "init_checkpoint": "/nowhere"}, "/nowhere"),
+        ({"from_scratch": None, "vocab_file": None}, "--init_checkpoint is empty"),
+        (
+            {"from_scratch": None, "vocab_file": None, "init_checkpoint": "/nowhere"},
+            "--init_checkpoint=/nowhere does not exist",
+        ),
         ({"init_checkpoint": "/nowhere"}, "--from_scratch needs"),
         ({"albert_config_file": None}, "--from_scratch needs"),
         ({"vocab_file": None}, "Name the vocabulary"),

@@ -74,7 +74,7 @@ def test_bad_row_is_named_or_counted(tmp_path, message):
     [
         ("a.tsv", "klass\tsentence\nx\ty\n", "has no column 'label' in its header"),
         ("a.tsv", "label\tsentence\n", "holds no usable row"),
-        ("a.tsv", "", "has no column 'sentence'"),
+        ("a.tsv", "", "a.tsv is empty; expected a header"),
         ("a.txt", "label\n", "must end in one of .tsv, .csv, .jsonl"),
         ("a.jsonl", "[1]\n", "line 1: the line is not a JSON object"),
         ("a.jsonl", "{\n", "line 1: the line is not valid JSON"),
@@ -91,7 +91,7 @@ def test_missing_and_undecodable_files(tmp_path):
     with pytest.raises(UserError, match="none.tsv cannot be read"):
         _read(tmp_path / "none.tsv")
     (tmp_path / "a.tsv").write_bytes(b"label\tsentence\ngood\t\xff\n")
-    with pytest.raises(UserError, match="not UTF-8"):
+    with pytest.raises(UserError, match="a.tsv, line 2: a text is not UTF-8"):
         _read(tmp_path / "a.tsv")
 
 
