@@ -19,12 +19,14 @@ def _results(out):
 
 
 def test_train_evaluate_predict_and_run_again(flags, capsys):
-    out = flags(do_train=True, do_eval=True, do_predict=True, random_seed=2)
+    run = {"do_train": True, "do_eval": True, "do_predict": True, "random_seed": 2}
+    run |= {"train_step": 120, "save_checkpoints_steps": 120}
+    out = flags(**run)
     results = _results(out)
     assert results["eval_accuracy"] == 1.0
     assert results["test_accuracy"] == 1.0
     assert results["majority_accuracy"] < 0.8
-    assert results["last_step"] == 60
+    assert results["last_step"] == 120
     assert len((out / "test_results.tsv").read_text().splitlines()) == 20
     submission = (out / "submit_results.tsv").read_text().splitlines()
     table = (out.parent / "data" / "test.tsv").read_text().splitlines()
@@ -41,9 +43,7 @@ def test_train_evaluate_predict_and_run_again(flags, capsys):
     model = AlbertForSequenceClassification.from_pretrained(out / "model")
     assert model.num_labels == 2
     before = {path: path.stat().st_mtime_ns for path in out.glob("model/*")}
-    flags(
-        do_train=True, do_eval=True, do_predict=True, random_seed=2
-    )  # finished: nothing to train
+    flags(**run)  # finished: nothing to train
     assert {path: path.stat().st_mtime_ns for path in out.glob("model/*")} == before
     assert _results(out) == results
 
