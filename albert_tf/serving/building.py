@@ -35,7 +35,7 @@ def build_module(
     """
     model_dirs = str(model_dir).split(",")
     for directory in model_dirs:
-        if not pathlib.Path(directory).is_dir():
+        if not directory or not pathlib.Path(directory).is_dir():
             raise UserError(
                 f"--model_dir={model_dir}: there is no folder {directory!r}."
             )

@@ -207,7 +207,10 @@ def _write_token_file(options, module, head, facts, directory):
 def _eval_task(options, head, facts):
     """The `TextTask` on which a converted model is compared with the original."""
     if head.name not in ("classification", "regression"):
-        raise UserError(f"--eval_file needs one fine-tuned model, not a {head.name}.")
+        raise UserError(
+            "--eval_file needs one fine-tuned model; what is served here is "
+            f"{head.name}."
+        )
     task = TextTask(**facts["task"])
     if task.pair != (options.text_pair_column is not None):
         raise UserError(

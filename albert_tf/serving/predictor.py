@@ -51,8 +51,13 @@ class Predictor:
             is as long as the text, shorter ones are padded with zeros.
 
         Raises:
-            UserError: no texts, or pairs where the model takes none (or the reverse).
+            UserError: no texts, one text instead of a list, pairs where the model takes
+                none (or the reverse), or a batch size below 1.
         """
+        if batch_size < 1:
+            raise UserError(f"batch_size={batch_size}: expected at least 1.")
+        if isinstance(texts, (str, bytes)) or isinstance(text_pairs, (str, bytes)):
+            raise UserError("Expected a list of texts, not one text; put it in a list.")
         columns = {"text": texts, "text_pair": text_pairs}
         columns = {k: _to_bytes(v) for k, v in columns.items() if v is not None}
         self._check(columns)

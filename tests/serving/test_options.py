@@ -211,5 +211,5 @@ def test_options_that_do_not_go_together(exported_with, classifier, options, mes
 
 
 def test_eval_file_needs_a_fine_tuned_model(exported_with, encoder):
-    with pytest.raises(UserError, match="needs one fine-tuned model, not a encoder"):
+    with pytest.raises(UserError, match="needs one fine-tuned model; .* is encoder"):
         exported_with(encoder, format="tflite", eval_file="dev.tsv")

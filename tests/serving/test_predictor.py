@@ -49,5 +49,9 @@ def test_wrong_columns_are_one_clear_error(classifier, pair_classifier, tmp_path
         Predictor(pair_classifier.export_dir)(_TEXTS, _TEXTS[:2])
     with pytest.raises(UserError, match="as many texts as pairs"):
         Predictor(classifier.export_dir)([])
+    with pytest.raises(UserError, match="put it in a list"):
+        Predictor(classifier.export_dir)("good")
+    with pytest.raises(UserError, match="batch_size=0: expected at least 1"):
+        Predictor(classifier.export_dir)(_TEXTS, batch_size=0)
     with pytest.raises(UserError, match="holds no exported model"):
         Predictor(tmp_path)
