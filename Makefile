@@ -16,7 +16,7 @@ demo: venv
 	$(BIN)/python run_demo.py
 
 test: venv
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses=2 --dist=loadfile --durations=25
 
 lint: venv
 	$(BIN)/ruff check .

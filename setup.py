@@ -32,6 +32,7 @@ setuptools.setup(
             "hypothesis",
             "matplotlib",
             "pytest>=8",
+            "pytest-xdist",
             "ruff>=0.17,<0.18",
             "safetensors",
             "scikit-learn",

@@ -7,14 +7,14 @@ All train the same rows of SST-2, tokenized once, from random weights in the sha
 --albert_config_file, in batches of the same size with AdamW, each in a process of its
 own; they take turns, epoch by epoch. The first epoch includes tracing; the rates are
 those of the fastest later one, and of the first. --peer_python is the interpreter of
-an environment with torch and transformers (see benchmarks/peers); without it, only the
+an environment with torch and transformers (extra `bench`); without it, only the
 two ways of this project are compared.
 """
 
+import contextlib
 import dataclasses
 import json
 import os
-import subprocess
 import sys
 import tempfile
 
@@ -22,13 +22,12 @@ import numpy as np
 
 from albert_tf import command_line
 from albert_tf.command_line import option
-from albert_tf.errors import UserError
 from albert_tf.tasks.glue import glue_source
 from albert_tf.tasks.tokenized_examples import tokenize_texts
 from albert_tf.tokenization import load_tokenizer
+from benchmarks.turns import Player
 
 _OURS, _FIXED, _PEER = "this project", "this project, fixed length", "Hugging Face"
-_ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,14 +50,13 @@ def benchmark(options):
     with tempfile.TemporaryDirectory() as folder:
         many = _write_rows(options, folder, options.rows)
         few = _write_rows(options, folder, options.fixed_rows)
-        commands = _commands(options, many, few)
-        rates = _rates(options, commands)
+        rates = _rates(options, _sides(options, many, few))
     for name, found in rates.items():
         print(
             f"{name}: {max(found[1:]):.1f} examples/s (first epoch {found[0]:.1f}; "
             f"all {', '.join(f'{rate:.1f}' for rate in found)})"
         )
-    for name in rates.keys() - {_OURS}:
+    for name in sorted(rates.keys() - {_OURS}):
         ratios = np.divide(rates[_OURS], rates[name])
         print(
             f"{_OURS} / {name}: {np.median(ratios[1:]):.2f} (median of the epochs "
@@ -83,48 +81,41 @@ def _write_rows(options, folder, count):
     return path
 
 
-def _commands(options, many, few):
+def _sides(options, many, few):
     """The command of each way, and the rows of its epoch; we train full batches."""
-    full = [
-        n - n % options.train_batch_size for n in (options.rows, options.fixed_rows)
-    ]
-    config = os.path.abspath(options.albert_config_file)
-    size, length = str(options.train_batch_size), str(options.max_seq_length)
-    ours = [sys.executable, "-m", "benchmarks.finetune_worker"]
-    commands = {
-        _OURS: ([*ours, many, config, size, length, "buckets"], full[0]),
-        _FIXED: ([*ours, few, config, size, length, "fixed"], full[1]),
+    setting = {
+        "config": os.path.abspath(options.albert_config_file),
+        "batch_size": options.train_batch_size,
+        "max_seq_length": options.max_seq_length,
+        "threads": len(os.sched_getaffinity(0)),
+    }
+    ours = [sys.executable, "-m", "benchmarks.sides.fine_tuning"]
+    peer = [options.peer_python, "-m", "benchmarks.sides.hugging_face_fine_tuning"]
+    ways = {
+        _OURS: (ours, many, options.rows, "buckets"),
+        _FIXED: (ours, few, options.fixed_rows, "fixed"),
     }
     if options.peer_python:
-        script = os.path.join(_ROOT, "benchmarks", "peers", "finetune_torch.py")
-        threads = str(len(os.sched_getaffinity(0)))
-        peer = [options.peer_python, script, many, config, size, threads]
-        commands[_PEER] = (peer, options.rows)
-    return commands
+        ways[_PEER] = (peer, many, options.rows, "longest")
+    sides = {}
+    for name, (command, path, rows, padding) in ways.items():
+        argument = json.dumps({**setting, "rows": path, "padding": padding})
+        rows -= 0 if name == _PEER else rows % options.train_batch_size
+        sides[name] = ([*command, argument], rows)
+    return sides
 
 
-def _rates(options, commands):
+def _rates(options, sides):
     """Examples a second of each epoch of each way."""
-    processes = {
-        name: subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=_ROOT
-        )
-        for name, (command, _) in commands.items()
-    }
-    rates = {name: [] for name in commands}
-    try:
+    rates = {name: [] for name in sides}
+    with contextlib.ExitStack() as stack:
+        players = {
+            name: stack.enter_context(Player(command))
+            for name, (command, _) in sides.items()
+        }
         for _ in range(options.epochs):
-            for name, process in processes.items():
-                process.stdin.write("epoch\n")
-                process.stdin.flush()
-                line = process.stdout.readline()
-                if not line:
-                    raise UserError(f"{name} failed: {json.dumps(commands[name][0])}")
-                rates[name].append(commands[name][1] / float(line))
-    finally:
-        for process in processes.values():
-            process.kill()
-            process.wait()
+            for name, player in players.items():
+                rates[name].append(sides[name][1] / player.turn())
     return rates
 
 

@@ -51,10 +51,12 @@ def benchmark(options):
         AlbertModel(config).save_pretrained(checkpoint, tokenizer)
         for state in ("cold", "warm"):
             seconds = _seconds(options, folder, checkpoint, state)
-            found = ", ".join(
-                f"{name} {value:.1f} s" for name, value in seconds.items()
-            )
-            print(f"{options.task_name}, {state} cache: {found}", flush=True)
+            for event, (passed, used) in seconds.items():
+                print(
+                    f"{options.task_name}, {state} cache, {event}: {passed:.1f} s "
+                    f"({used:.1f} s of processor time)",
+                    flush=True,
+                )
 
 
 def _seconds(options, folder, checkpoint, state):

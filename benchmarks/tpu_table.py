@@ -123,21 +123,20 @@ def _write_table(done, document):
 
 
 def _table(done):
-    """Yields a line for each size, length, chip and precision; forms are columns."""
+    """Yields a line for each size, length, chip and precision with a compiled form."""
     header = ("size", "tokens", "batch", "chip", "precision", *FORMS)
     yield "| " + " | ".join(header) + " |"
     yield "|---" * len(header) + "|"
     rows = {}
-    for name, _ in cells():
+    for name, program in done.items():
         row, form = name.rsplit("/", 1)
-        rows.setdefault(row, {})[form] = _shown(done.get(name))
+        rows.setdefault(row, {})[form] = _shown(program)
     for row, values in sorted(rows.items()):
-        yield "| " + " | ".join([*row.split("/"), *map(values.get, FORMS)]) + " |"
+        columns = [values.get(form, "not compiled") for form in FORMS]
+        yield "| " + " | ".join([*row.split("/"), *columns]) + " |"
 
 
 def _shown(program):
-    if program is None:
-        return "not compiled"
     used = f"{program['used_bytes'] / 1e9:.1f}"
     if program["available_bytes"] is not None:
         return f"does not fit ({used})"

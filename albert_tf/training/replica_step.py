@@ -103,8 +103,9 @@ class ReplicaStep:
         *gradients, sums = context.all_reduce(_SUM, [*gradients, sums])
         state = [tf.convert_to_tensor(variable) for variable in self._state()]
         losses = sums[: len(self.objective.loss_terms), 0]
+        learning_rate = tf.convert_to_tensor(self.optimizer.learning_rate)
         values, own = self._compiled_update(
-            gradients, losses, state, self.optimizer.learning_rate, step
+            gradients, losses, state, learning_rate, step
         )
         if with_statistics:
             statistics = self._compiled_statistics(gradients, state, step)

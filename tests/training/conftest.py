@@ -60,6 +60,7 @@ def make_trainer(tmp_path):
         options=None,
         dtype="float32",
         evaluator=None,
+        make_optimizer=lambda: create_optimizer("lamb", 0.05, 100, 2),
         **step,
     ):
         strategy = strategy or tf.distribute.OneDeviceStrategy("/cpu:0")
@@ -78,7 +79,7 @@ def make_trainer(tmp_path):
         keras.utils.set_random_seed(3)
         with strategy.scope():
             model = AlbertForPreTraining(config, dtype=dtype)
-            optimizer = create_optimizer("lamb", 0.05, 100, 2)
+            optimizer = make_optimizer()
         settings = {"steps_per_loop": 2, "save_checkpoints_steps": 100}
         trainer_options = TrainerOptions(
             output_dir=str(tmp_path / directory),

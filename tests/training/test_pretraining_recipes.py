@@ -11,7 +11,7 @@ from albert_tf.training.pretraining import pretrain
 from albert_tf.training.pretraining_options import PretrainingOptions
 
 _PAPER = ("base", "large", "xlarge", "xxlarge")
-_RECIPES = (*_PAPER, "two_phases", "roberta_style", "tiny")
+_RECIPES = (*_PAPER, "two_phases", "roberta_style", "tiny", "wikipedia_small")
 
 
 @pytest.fixture
@@ -28,7 +28,11 @@ def recipe(project):
 
 def test_every_recipe_is_tested(project):
     files = (project / "configs" / "pretraining").glob("*.json")
-    assert {path.stem for path in files} == {*_RECIPES, "tiny_config"}
+    assert {path.stem for path in files} == {
+        *_RECIPES,
+        "tiny_config",
+        "wikipedia_small_config",
+    }
 
 
 @pytest.mark.parametrize("name", _RECIPES)

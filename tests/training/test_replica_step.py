@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from albert_tf.optimizers import LAMB
+from albert_tf.optimizers import create_optimizer
 from albert_tf.training.evaluation import average
 
 STEPS = 4
@@ -47,6 +49,23 @@ def test_xla_equals_no_xla(make_trainer, batches, weights, plain):
     trainer = make_trainer(STEPS, use_xla=True)
     trainer.train(batches())
     assert_equal(weights(trainer), plain)
+
+
+def test_a_constant_rate_equals_its_schedule(make_trainer, batches, weights):
+    def schedule():
+        return create_optimizer("lamb", 0.05, STEPS, lr_schedule="constant")
+
+    results = []
+    for make_optimizer in (lambda: LAMB(0.05), schedule):
+        trainer = make_trainer(
+            STEPS,
+            directory=f"run{len(results)}",
+            make_optimizer=make_optimizer,
+            use_xla=True,
+        )
+        trainer.train(batches())
+        results.append(weights(trainer))
+    assert_equal(results[0], results[1], tolerance=0)
 
 
 def test_a_step_equals_the_formulas(make_trainer, rows, weights):

@@ -1,45 +1,48 @@
-"""Fine-tuning with Hugging Face and PyTorch; `benchmarks/finetune_epoch.py` starts it.
+"""Epochs of fine-tuning with Hugging Face and PyTorch, in turns.
 
 Batches are made as the Trainer makes them with `group_by_length`: by its
 `LengthGroupedSampler`, padded to their longest row. AdamW, linear decay and clipping
-are the Trainer's; the loop is bare, without its bookkeeping.
-
-Arguments: rows.npz, configuration (JSON), batch size, threads. For each line on
-standard input it trains one epoch and prints its seconds.
+are the Trainer's; the loop is bare, without its bookkeeping. The argument is JSON: rows
+(npz), config, batch_size, threads.
 """
 
+import json
 import sys
-import time
 
 import numpy as np
 import torch
 import transformers
 from transformers.trainer_pt_utils import LengthGroupedSampler
 
+from benchmarks import turns
 
-def main(rows_path, config_path, batch_size, threads):
-    torch.set_num_threads(int(threads))
+
+def main(setting):
+    """Answers every request with the seconds of an epoch."""
+    torch.set_num_threads(setting["threads"])
     torch.manual_seed(0)
-    with np.load(rows_path) as arrays:
+    with np.load(setting["rows"]) as arrays:
         rows = dict(arrays)
-    config = transformers.AlbertConfig.from_json_file(config_path)
+    config = transformers.AlbertConfig.from_json_file(setting["config"])
     if config.hidden_act == "gelu":
         config.hidden_act = "gelu_new"  # the approximation that ALBERT means by gelu
     model = transformers.AlbertForSequenceClassification(config).train()
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-5, weight_decay=0.01)
     scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: 0.999**step)
-    sampler = LengthGroupedSampler(int(batch_size), lengths=rows["lengths"].tolist())
-    for _ in sys.stdin:
-        started = time.monotonic()
+    size = setting["batch_size"]
+    sampler = LengthGroupedSampler(size, lengths=rows["lengths"].tolist())
+
+    def epoch():
         order = list(sampler)
-        for i in range(0, len(order), int(batch_size)):
-            batch = _batch(rows, order[i : i + int(batch_size)])
-            model(**batch).loss.backward()
+        for i in range(0, len(order), size):
+            model(**_batch(rows, order[i : i + size])).loss.backward()
             torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
             optimizer.step()
             scheduler.step()
             optimizer.zero_grad()
-        print(time.monotonic() - started, flush=True)
+
+    details = f"torch {torch.__version__}, transformers {transformers.__version__}"
+    turns.serve(lambda request: turns.seconds_per_step(epoch, 1), details)
 
 
 def _batch(rows, chosen):
@@ -56,4 +59,4 @@ def _batch(rows, chosen):
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main(json.loads(sys.argv[1]))

@@ -1,1 +1,0 @@
-"""Scripts that other libraries' environments run; they import nothing of ours."""

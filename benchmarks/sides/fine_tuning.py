@@ -1,0 +1,58 @@
+"""Epochs of fine-tuning with this project, in turns: its engine and its data path.
+
+The argument is JSON: rows (npz), config, batch_size, max_seq_length, padding ("buckets"
+or "fixed").
+"""
+
+import json
+import sys
+
+import numpy as np
+import tensorflow as tf
+
+from albert_tf.config import AlbertConfig
+from albert_tf.models.sequence_classification import AlbertForSequenceClassification
+from albert_tf.optimizers import create_optimizer
+from albert_tf.tasks.classification_objective import ClassificationObjective
+from albert_tf.tasks.datasets import FINE_BUCKETS
+from albert_tf.tasks.datasets import training_dataset
+from albert_tf.tasks.tokenized_examples import TokenizedExamples
+from albert_tf.training.device_loop import DeviceLoop
+from albert_tf.training.replica_step import ReplicaStep
+from albert_tf.training.replica_step import StepOptions
+from albert_tf.training.strategy import create_strategy
+from benchmarks import turns
+
+
+def main(setting):
+    """Answers every request with the seconds of an epoch of full batches."""
+    with np.load(setting["rows"]) as arrays:
+        examples = TokenizedExamples(**arrays)
+    strategy = create_strategy("cpu")
+    with strategy.scope():
+        config = AlbertConfig.from_json_file(setting["config"])
+        model = AlbertForSequenceClassification(config, 2)
+        optimizer = create_optimizer("adamw", 1e-5, num_train_steps=1_000_000)
+        optimizer.build(model.trainable_variables)
+        objective = ClassificationObjective("single_label")
+        options = StepOptions(use_xla=False)
+        step = ReplicaStep(model, objective, optimizer, options)
+    dataset = training_dataset(
+        examples,
+        setting["batch_size"],
+        setting["max_seq_length"],
+        1,
+        pad_to_max_length=setting["padding"] == "fixed",
+        buckets=FINE_BUCKETS,
+    )
+    loop, iterator = DeviceLoop(step, strategy), iter(dataset)
+    steps = len(examples) // setting["batch_size"]
+
+    def take_turn(request):
+        return turns.seconds_per_step(lambda: loop.run(iterator, steps, 1), 1)
+
+    turns.serve(take_turn, f"tensorflow {tf.__version__}")
+
+
+if __name__ == "__main__":
+    main(json.loads(sys.argv[1]))
