@@ -66,8 +66,8 @@ class Options:
     )
     torch_python: str = option("Interpreter for hugging_face*.", sys.executable)
     keras_hub_python: str = option("Interpreter for keras_hub*.", sys.executable)
-    rounds: int = option("Turns of each side.", 7, minimum=1)
-    steps: int = option("Training steps in a turn.", 2, minimum=1)
+    rounds: int = option("Turns of each side.", 5, minimum=1)
+    steps: int = option("Training steps in a turn.", 1, minimum=1)
     threads: int = option("Threads of each side.", len(os.sched_getaffinity(0)))
     measure_records: bool = option("Also train from records that are made here.", True)
 
