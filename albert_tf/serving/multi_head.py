@@ -21,20 +21,8 @@ def multi_head(model_dirs, tasks, **execution):
     Raises:
         UserError: encoders, vocabularies or kinds of input differ.
     """
-    models = [
-        AlbertForSequenceClassification.from_pretrained(directory, **execution)
-        for directory in model_dirs
-    ]
+    models = _models(model_dirs, tasks, execution)
     first = models[0]
-    for directory, model in zip(model_dirs[1:], models[1:], strict=True):
-        _check_same_encoder(model_dirs[0], first, directory, model)
-    pairs = {task.pair for task in tasks.values()}
-    fingerprints = {load_tokenizer(path).fingerprint() for path in model_dirs}
-    if len(pairs) > 1 or len(fingerprints) > 1:
-        raise UserError(
-            f"{' and '.join(model_dirs)} take different inputs (a text or a pair, or "
-            "another vocabulary); export them one by one."
-        )
     parts = {name: task_outputs(task) for name, task in tasks.items()}
 
     def compute(features):
@@ -56,23 +44,38 @@ def multi_head(model_dirs, tasks, **execution):
             found |= _prefixed(name, own_answers(own))
         return found
 
-    variables = list(first.variables)
-    for model in models[1:]:
-        variables += model.classifier.variables
-    meaning = {
-        f"{name}_{key}": f"{name}: {text}"
-        for name, (_, _, own) in parts.items()
-        for key, text in own.items()
-    }
+    heads = [v for model in models[1:] for v in model.classifier.variables]
     return Head(
         "multi_head",
         first.config,
-        variables,
+        [*first.variables, *heads],
         compute,
         answers,
-        meaning,
-        pair=pairs.pop(),
+        {
+            f"{name}_{key}": f"{name}: {text}"
+            for name, (_, _, own) in parts.items()
+            for key, text in own.items()
+        },
+        pair=next(iter(tasks.values())).pair,
     )
+
+
+def _models(model_dirs, tasks, execution):
+    """The models, all with one encoder, vocabulary and kind of input."""
+    models = [
+        AlbertForSequenceClassification.from_pretrained(directory, **execution)
+        for directory in model_dirs
+    ]
+    for directory, model in zip(model_dirs[1:], models[1:], strict=True):
+        _check_same_encoder(model_dirs[0], models[0], directory, model)
+    pairs = {task.pair for task in tasks.values()}
+    fingerprints = {load_tokenizer(path).fingerprint() for path in model_dirs}
+    if len(pairs) > 1 or len(fingerprints) > 1:
+        raise UserError(
+            f"{' and '.join(model_dirs)} take different inputs (a text or a pair, or "
+            "another vocabulary); export them one by one."
+        )
+    return models
 
 
 def _prefixed(name, outputs):

@@ -61,7 +61,6 @@ def test_a_constant_rate_equals_its_schedule(make_trainer, batches, weights):
             STEPS,
             directory=f"run{len(results)}",
             make_optimizer=make_optimizer,
-            use_xla=True,
         )
         trainer.train(batches())
         results.append(weights(trainer))
