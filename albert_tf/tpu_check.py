@@ -23,9 +23,7 @@ from albert_tf.tpu.compiler import chip
 from albert_tf.tpu.compiler import compile_for_tpu
 from albert_tf.tpu.compiler import tpu_device
 from albert_tf.tpu.largest_batch import largest_batch
-
-PRECISIONS = {"float32": "float32", "bfloat16": "mixed_bfloat16"}
-"""Dtype policy of each `--mixed_precision`."""
+from albert_tf.training.execution_flags import execution_arguments
 
 _MASKED_FRACTION = 0.15
 _GIGABYTE = 1e9
@@ -45,7 +43,7 @@ class TpuCheckOptions:
         "Masked positions in a sequence; 15% of the length by default.", None, minimum=1
     )
     mixed_precision: str = option(
-        "What is computed in; weights are float32.", "float32", tuple(PRECISIONS)
+        "What is computed in; weights are float32.", "float32", ("float32", "bfloat16")
     )
     rematerialize: bool = option("Compute the blocks again for the gradient.", False)
     depth_loop: bool = option("Compile layers with shared weights once.", False)
@@ -89,13 +87,7 @@ def step_compiler(options):
 
     config = _config(options)
     tpu_device(options.topology)
-    step = TrainingStep(
-        config,
-        options.optimizer,
-        PRECISIONS[options.mixed_precision],
-        depth_loop=options.depth_loop,
-        rematerialize=options.rematerialize,
-    )
+    step = TrainingStep(config, options.optimizer, **execution_arguments(options))
     sizes = (options.max_seq_length, _predictions(options))
 
     def compile_batch(batch_size):

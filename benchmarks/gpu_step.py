@@ -23,6 +23,8 @@ from albert_tf.costs.device_peaks import gpu_peak
 from albert_tf.costs.operations import backward_operations
 from albert_tf.costs.operations import forward_operations
 from albert_tf.errors import UserError
+from benchmarks.shapes import batch_shape
+from benchmarks.shapes import without_dropout
 from benchmarks.turns import Player
 
 _WARM_UPS = 2
@@ -65,7 +67,7 @@ def _parse(run):
     """The configuration and the arguments of `make_batch` of a run."""
     try:
         name, shape = run.rsplit(":", 1)
-        tokens, batch_size, predictions = map(int, shape.split("x"))
+        batch = batch_shape(shape)
     except ValueError as error:
         raise UserError(
             f"--runs has {run!r}; write it as base_v2:512x32x77: the model, tokens, "
@@ -75,16 +77,7 @@ def _parse(run):
         config = AlbertConfig.from_json_file(name)
     else:
         config = AlbertConfig.released(name)
-    config = dataclasses.replace(
-        config, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0
-    )
-    batch = {
-        "batch_size": batch_size,
-        "tokens": tokens,
-        "predictions": predictions,
-        "vocab_size": config.vocab_size,
-    }
-    return config, batch
+    return without_dropout(config), {**batch, "vocab_size": config.vocab_size}
 
 
 def _measure(options, config, batch):

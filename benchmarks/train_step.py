@@ -28,6 +28,8 @@ from albert_tf.command_line import option
 from albert_tf.config import AlbertConfig
 from albert_tf.errors import UserError
 from benchmarks.records import make_records
+from benchmarks.shapes import batch_shape
+from benchmarks.shapes import without_dropout
 from benchmarks.turns import Player
 
 _WARM_UPS = 2
@@ -84,25 +86,20 @@ def benchmark(options):
     config = AlbertConfig.released("base_v2")
     if options.albert_config_file:
         config = AlbertConfig.from_json_file(options.albert_config_file)
-    config = dataclasses.replace(
-        config, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0
-    )
+    config = without_dropout(config)
     found = {}
     for shape in options.shapes.split(","):
         try:
-            tokens, batch_size, predictions = map(int, shape.split("x"))
+            batch = {**batch_shape(shape), "vocab_size": config.vocab_size}
         except ValueError as error:
             raise UserError(
                 f"--shapes has {shape!r}; write it as 128x8x20: tokens, sequences and "
                 "predictions a sequence."
             ) from error
-        batch = {
-            "batch_size": batch_size,
-            "tokens": tokens,
-            "predictions": predictions,
-            "vocab_size": config.vocab_size,
-        }
-        print(f"S = {tokens}, batch {batch_size}, {predictions} predictions")
+        print(
+            f"S = {batch['tokens']}, batch {batch['batch_size']}, "
+            f"{batch['predictions']} predictions"
+        )
         found[shape] = _measure(options, config, batch)
     return found
 

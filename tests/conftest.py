@@ -183,3 +183,13 @@ def flags(material, tmp_path):
         return [f"--{k}={v}" for k, v in values.items() if v is not None]
 
     return make
+
+
+@pytest.fixture
+def lines(monkeypatch):
+    """The lines that are logged."""
+    from absl import logging
+
+    logged = []
+    monkeypatch.setattr(logging, "info", lambda form, *args: logged.append(form % args))
+    return logged

@@ -5,7 +5,6 @@ import pathlib
 
 import pytest
 import tensorflow as tf
-from absl import logging
 
 import albert_tf
 from albert_tf import plots
@@ -16,14 +15,6 @@ from albert_tf.training.pretraining import pretrain
 from albert_tf.training.pretraining_options import PretrainingOptions
 
 PNG = b"\x89PNG"
-
-
-@pytest.fixture
-def lines(monkeypatch):
-    """The lines that are logged."""
-    logged = []
-    monkeypatch.setattr(logging, "info", lambda form, *args: logged.append(form % args))
-    return logged
 
 
 @pytest.fixture

@@ -20,12 +20,12 @@ import dataclasses
 
 from albert_tf.command_line import option
 from albert_tf.tasks.text_task import KINDS
-from albert_tf.training.execution_flags import PRECISIONS
+from albert_tf.training.execution_flags import ExecutionFlags
 from albert_tf.training.strategy import ONE_PROCESS_STRATEGIES
 
 
 @dataclasses.dataclass(frozen=True)
-class ClassifierOptions:
+class ClassifierOptions(ExecutionFlags):
     """The flags of run_classifier.py."""
 
     output_dir: str = option("Folder for everything that is written.")
@@ -127,17 +127,4 @@ class ClassifierOptions:
         "Compile the training step with XLA; by default where there is an accelerator, "
         "since on a CPU it is no faster and each length is compiled anew.",
         None,
-    )
-    mixed_precision: str = option(
-        "What layers compute in; weights, losses and optimizer are float32 always.",
-        "float32",
-        PRECISIONS,
-    )
-    depth_loop: bool = option(
-        "Compile layers with the same weights once, as a loop.", False
-    )
-    rematerialize: bool = option(
-        "Keep the inputs of the layers only and compute the rest again for the "
-        "gradients: less memory, more time.",
-        False,
     )

@@ -19,12 +19,12 @@ import dataclasses
 
 from albert_tf.command_line import option
 from albert_tf.optimizers import SCHEDULES
-from albert_tf.training.execution_flags import PRECISIONS
+from albert_tf.training.execution_flags import ExecutionFlags
 from albert_tf.training.strategy import STRATEGIES
 
 
 @dataclasses.dataclass(frozen=True)
-class PretrainingOptions:
+class PretrainingOptions(ExecutionFlags):
     """The flags of run_pretraining.py."""
 
     input_file: str = option("TFRecord files: a comma list of names and globs.")
@@ -155,16 +155,3 @@ class PretrainingOptions:
     tpu_zone: str | None = option("Zone of the TPU, if not this machine's.", None)
     gcp_project: str | None = option("Project of the TPU, likewise.", None)
     use_xla: bool = option("Compile the training step with XLA.", True)
-    mixed_precision: str = option(
-        "What layers compute in; weights, losses and optimizer are float32 always.",
-        "float32",
-        PRECISIONS,
-    )
-    depth_loop: bool = option(
-        "Compile layers with the same weights once, as a loop.", False
-    )
-    rematerialize: bool = option(
-        "Keep the inputs of the layers only and compute the rest again for the "
-        "gradients: less memory, more time.",
-        False,
-    )

@@ -4,26 +4,15 @@ import importlib.util
 
 import pytest
 
-from albert_tf.config import AlbertConfig
 from albert_tf.errors import UserError
 from benchmarks import gpu_step
 
-TINY = {
-    "vocab_size": 200,
-    "embedding_size": 8,
-    "hidden_size": 16,
-    "num_hidden_layers": 1,
-    "num_attention_heads": 2,
-    "intermediate_size": 32,
-    "max_position_embeddings": 32,
-}
 
-
-def test_own_side_runs(tmp_path, capsys):
+def test_own_side_runs(tiny_config, tmp_path, capsys):
     if importlib.util.find_spec("jax") is None:
         pytest.skip("jax is not installed")
     path = tmp_path / "tiny.json"
-    AlbertConfig.from_dict(TINY).to_json_file(path)
+    tiny_config(max_position_embeddings=32).to_json_file(path)
     run = f"{path}:32x4x5"
     options = gpu_step.Options(runs=run, rounds=1, steps=1, peak_tflops=1.0)
     found = gpu_step.benchmark(options)

@@ -1,26 +1,14 @@
 """The benchmark runs: our own side, tiny."""
 
-import json
-
 import pytest
 
 from albert_tf.errors import UserError
 from benchmarks import train_step
 
-TINY = {
-    "vocab_size": 200,
-    "embedding_size": 8,
-    "hidden_size": 16,
-    "num_hidden_layers": 1,
-    "num_attention_heads": 2,
-    "intermediate_size": 32,
-    "max_position_embeddings": 32,
-}
 
-
-def test_own_side_is_timed_on_a_batch_and_on_records(tmp_path, capsys):
+def test_own_side_is_timed_on_a_batch_and_on_records(tiny_config, tmp_path, capsys):
     config = tmp_path / "config.json"
-    config.write_text(json.dumps(TINY))
+    tiny_config(vocab_size=200, max_position_embeddings=32).to_json_file(config)
     options = train_step.Options(
         albert_config_file=str(config),
         shapes="32x4x5",

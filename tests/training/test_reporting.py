@@ -6,21 +6,12 @@ import re
 import numpy as np
 import pytest
 import tensorflow as tf
-from absl import logging
 
 from albert_tf.training.replica_step import VARIABLE_STATISTICS
 from albert_tf.training.reporting import ReportOptions
 from albert_tf.training.summaries import histogram
 
 STEPS = 4
-
-
-@pytest.fixture
-def lines(monkeypatch):
-    """The lines that are logged."""
-    logged = []
-    monkeypatch.setattr(logging, "info", lambda form, *args: logged.append(form % args))
-    return logged
 
 
 @pytest.fixture
