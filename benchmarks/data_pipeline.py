@@ -14,8 +14,9 @@ import cProfile
 import dataclasses
 import multiprocessing
 import os
+import pathlib
 import pstats
-import resource
+import re
 import tempfile
 import time
 
@@ -150,7 +151,13 @@ def _worker(data_options, number, count, pipe):
     while pipe.recv() is not None:
         counts = shards.write_shard(data_options, files, number, paths, lambda *_: None)
         pipe.send(counts["train"].get("tokens", 0))
-    pipe.send(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+    pipe.send(_peak_megabytes())
+
+
+def _peak_megabytes():
+    """This process's own peak; `getrusage` counts that of its parent at the start."""
+    status = pathlib.Path("/proc/self/status").read_text(encoding="ascii")
+    return int(re.search(r"VmHWM:\s*(\d+) kB", status)[1]) / 1024
 
 
 def _warm_up(data_options, files, path):
