@@ -4,8 +4,9 @@
 def forward_operations(config, max_seq_length, max_predictions_per_seq):
     """Operations of a pretraining forward pass, a token, by part.
 
-    A multiplication and an addition count as two. Only matrix products count; the
-    heads work on some positions only, so their share of a token is small.
+    A multiplication and an addition count as two. Only matrix products count. Heads
+    and, but for keys and values, the last block work on some positions only: the
+    masked ones and the first.
 
     Args:
         config: an `AlbertConfig`.
@@ -13,15 +14,21 @@ def forward_operations(config, max_seq_length, max_predictions_per_seq):
         max_predictions_per_seq: masked positions in a sequence.
     """
     embedding, hidden = config.embedding_size, config.hidden_size
-    blocks = config.num_hidden_layers * config.inner_group_num
+    whole_blocks = config.num_hidden_layers * config.inner_group_num - 1
     predictions = max_predictions_per_seq / max_seq_length
+    needed = min(predictions + 1 / max_seq_length, 1)
+    projection = 2 * hidden**2
+    scores = 4 * max_seq_length * hidden
+    feed_forward = 4 * hidden * config.intermediate_size
     mapping = 2 * embedding * hidden if config.has_embedding_mapping else 0
     masked_lm = 2 * hidden * embedding + 2 * embedding * config.vocab_size
     return {
         "embedding mapping": mapping,
-        "attention projections": blocks * 8 * hidden**2,
-        "attention scores": blocks * 4 * max_seq_length * hidden,
-        "feed-forward": blocks * 4 * hidden * config.intermediate_size,
+        "attention projections": whole_blocks * 4 * projection,
+        "attention scores": whole_blocks * scores,
+        "feed-forward": whole_blocks * feed_forward,
+        "last block": 2 * projection
+        + needed * (2 * projection + scores + feed_forward),
         "masked LM head": predictions * masked_lm,
         "pooler": 2 * hidden**2 / max_seq_length,
     }
@@ -30,7 +37,8 @@ def forward_operations(config, max_seq_length, max_predictions_per_seq):
 def backward_operations(forward, rematerialize=False):
     """Operations of the backward pass, a token, of `forward_operations`.
 
-    Each product has two in its gradient; rematerialisation repeats the blocks.
+    Each product has two in its gradient; rematerialisation repeats the blocks, but
+    for the last one.
     """
     total = 2 * sum(forward.values())
     if rematerialize:

@@ -27,7 +27,8 @@ class SelfAttention(ConfiguredLayer):
     Call: hidden `[batch, tokens, hidden]`, `key_bias` float32
     `[batch, 1, 1 or tokens, tokens]` (see `key_bias` and `pair_bias`), `seed`
     int32 `[2]` of the block or None for inference, to `[batch, tokens, hidden]`; with
-    `first_token_only`, to what that gives for the first token, `[batch, 1, hidden]`.
+    `select`, a function from `[batch, tokens, width]` to `[batch, outputs, width]`, to
+    what that gives for the tokens that it picks, `[batch, outputs, hidden]`.
     """
 
     def __init__(self, config, **kwargs):
@@ -46,11 +47,13 @@ class SelfAttention(ConfiguredLayer):
         self.output_dense.build(shape)
         self.layer_norm.build(shape)
 
-    def call(self, hidden, key_bias, seed=None, first_token_only=False):
+    def call(self, hidden, key_bias, seed=None, select=None):
         config = self.config
         asking = hidden
-        if first_token_only:
-            asking, key_bias = hidden[:, :1], key_bias[:, :, :1]  # [B, 1, H]
+        if select is not None:
+            asking = select(hidden)  # [B, K, H]
+            if key_bias.shape[2] != 1:
+                key_bias = ops.expand_dims(select(key_bias[:, 0]), 1)  # [B, 1, K, T]
         # Scaling the query costs less than scaling the scores, and keeps float16
         # scores in range.
         query = self._split_heads(self.query(asking) * config.head_size**-0.5, asking)

@@ -30,8 +30,9 @@ class TransformerStack(ConfiguredLayer):
     Call: hidden `[batch, tokens, hidden]`, `key_bias` float32
     `[batch, 1, 1 or tokens, tokens]`, `seed` int32 `[2]` or None for inference, to the
     list of the outputs of all blocks; with `depth_loop`, of the last block of each
-    loop. With `first_token_only` the last block computes its output for the first
-    token only, `[batch, 1, hidden]`, which is all that a pooled output needs.
+    loop. With `select`, a function from `[batch, tokens, width]` to `[batch, outputs,
+    width]`, the last block computes its output for the tokens that it picks only,
+    `[batch, outputs, hidden]`.
 
     Raises:
         UserError: an option was asked for that the Keras backend does not have.
@@ -69,11 +70,11 @@ class TransformerStack(ConfiguredLayer):
         for layer in [*self.attention.values(), *self.feed_forward.values()]:
             layer.build()
 
-    def call(self, hidden, key_bias, seed=None, first_token_only=False):
+    def call(self, hidden, key_bias, seed=None, select=None):
         hidden_states = []
         index = 0
         schedule = self.layer_schedule
-        if first_token_only:
+        if select is not None:
             *whole, (*blocks, last_block) = schedule
             schedule = [*whole, tuple(blocks)] if blocks else whole
         for layer, run in itertools.groupby(schedule):
@@ -85,10 +86,10 @@ class TransformerStack(ConfiguredLayer):
             hidden_states += outputs
             hidden = outputs[-1]
             index += len(blocks)
-        if first_token_only:
+        if select is not None:
             attention, feed_forward, seed = self._block(last_block, seed, index)
-            first = attention(hidden, key_bias, seed, first_token_only=True)
-            hidden_states.append(feed_forward(first, seed))  # [B, 1, H]
+            picked = attention(hidden, key_bias, seed, select=select)  # [B, K, H]
+            hidden_states.append(feed_forward(picked, seed))
         return hidden_states
 
     def _run_loop(self, layer, blocks, hidden, key_bias, seed, index):

@@ -9,7 +9,7 @@ from albert_tf.layers.attention import key_bias
 from albert_tf.layers.attention import pair_bias
 from albert_tf.layers.configured_layer import truncated_normal
 from albert_tf.layers.embeddings import Embeddings
-from albert_tf.layers.masked_lm_head import gather_positions
+from albert_tf.layers.positions import gather_positions
 from albert_tf.layers.transformer_stack import TransformerStack
 from albert_tf.models.pretrained_model import PretrainedModel
 
@@ -36,8 +36,11 @@ class AlbertModel(PretrainedModel):
         embedding_output: `[batch, tokens, embedding]`
         hidden_states: list of `[batch, tokens, hidden]`, one a block (with
             `depth_loop`, one a loop)
-    With `pooled_only` the dict holds `pooled_output` only, and the last block does
-    not compute more than that needs: the same numbers, sooner.
+    With `for_heads` the dict holds what heads read, and the last block does not
+    compute more than that: the same numbers, sooner.
+        pooled_output: as above
+        masked_output: `[batch, predictions, hidden]`, the sequence output at the
+            feature `masked_lm_positions`; absent where that is
 
     Raises:
         UserError: more tokens than `config.max_position_embeddings`.
@@ -75,7 +78,7 @@ class AlbertModel(PretrainedModel):
         self.transformer.build()
         self.pooler.build((None, self.config.hidden_size))
 
-    def call(self, features, training=False, dropout_seed=None, pooled_only=False):
+    def call(self, features, training=False, dropout_seed=None, for_heads=False):
         seed = self._dropout_seed(training, dropout_seed)
         # Keras traces `fit` on several devices with float32 placeholders.
         input_ids = ops.cast(features["input_ids"], "int32")
@@ -97,28 +100,50 @@ class AlbertModel(PretrainedModel):
         if self.embedding_mapping is not None:
             hidden = self.embedding_mapping(hidden)  # [B, T, H]
         cls_positions = features.get("cls_positions")
-        hidden_states = self.transformer(
-            hidden,
-            bias,
-            seed,
-            first_token_only=pooled_only and cls_positions is None,
-        )
+        if for_heads:
+            masked_positions = features.get("masked_lm_positions")
+            return self._for_heads(hidden, bias, seed, cls_positions, masked_positions)
+        hidden_states = self.transformer(hidden, bias, seed)
         sequence_output = hidden_states[-1]  # [B, T, H]
-        pooled_output = self._pool(sequence_output, cls_positions)
-        if pooled_only:
-            return {"pooled_output": pooled_output}
+        if cls_positions is None:
+            first = sequence_output[:, 0]  # [B, H]
+        else:
+            first = gather_positions(sequence_output, cls_positions)  # [B, pairs, H]
         return {
             "sequence_output": sequence_output,
-            "pooled_output": pooled_output,
+            "pooled_output": self._pool(first),
             "embedding_output": embedding_output,
             "hidden_states": hidden_states,
         }
 
-    def _pool(self, sequence_output, cls_positions):
-        if cls_positions is None:
-            first = sequence_output[:, 0]  # [B, H]
+    def _for_heads(self, hidden, bias, seed, cls_positions, masked_positions):
+        """Runs the blocks, the last one for the tokens that heads read."""
+        one = cls_positions is None
+        if one:
+            cls_positions = ops.zeros_like(hidden[:, :1, 0], dtype="int32")  # [B, 1]
+        pooled = ops.shape(cls_positions)[1]
+        if one and masked_positions is None:
+
+            def select(sequence):
+                return sequence[:, :1]  # [B, 1, width]
+
         else:
-            first = gather_positions(sequence_output, cls_positions)  # [B, K, H]
+            positions = [ops.cast(cls_positions, "int32")]
+            if masked_positions is not None:
+                positions.append(ops.cast(masked_positions, "int32"))
+            positions = ops.concatenate(positions, axis=1)  # [B, pairs + P]
+
+            def select(sequence):
+                return gather_positions(sequence, positions)
+
+        output = self.transformer(hidden, bias, seed, select=select)[-1]
+        first = output[:, 0] if one else output[:, :pooled]
+        outputs = {"pooled_output": self._pool(first)}
+        if masked_positions is not None:
+            outputs["masked_output"] = output[:, pooled:]  # [B, P, H]
+        return outputs
+
+    def _pool(self, first):
         return ops.tanh(self.pooler(first))
 
     def official_variables(self):

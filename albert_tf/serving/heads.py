@@ -142,7 +142,8 @@ def masked_lm_head(model_dir, task, tokenizer, **execution):
     pieces = tf.constant(tokenizer.pieces)
 
     def compute(features):
-        logits = model(features, training=False)["masked_lm_logits"]  # [B, P, V]
+        outputs = model(features, training=False, logits_only=True)
+        logits = outputs["masked_lm_logits"]  # [B, P, V]
         probabilities, ids = tf.math.top_k(tf.nn.softmax(logits), _GUESSES)
         asked = features["masked_lm_positions"][:, :, None] > 0  # 0 is never a [MASK]
         return {

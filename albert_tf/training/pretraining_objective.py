@@ -36,7 +36,9 @@ class PretrainingObjective(Objective):
     def __call__(self, model, batch, training, dropout_seed):
         features = {name: batch[name] for name in _FEATURES}
         features.update({n: batch[n] for n in _PACKED_FEATURES if n in batch})
-        outputs = model(features, training=training, dropout_seed=dropout_seed)
+        outputs = model(
+            features, training=training, dropout_seed=dropout_seed, logits_only=True
+        )
         all_labels = {
             "masked_lm": batch["masked_lm_ids"],  # [B, P]
             "sentence_order": batch["sentence_order_labels"],  # [B] or [B, K]

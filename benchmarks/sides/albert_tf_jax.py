@@ -61,7 +61,9 @@ def make_step(model, optimizer):
 
     def loss_of(weights, batch):
         features = {name: batch[name] for name in _FEATURES}
-        outputs, _ = model.stateless_call(weights, fixed, features, training=True)
+        outputs, _ = model.stateless_call(
+            weights, fixed, features, training=True, logits_only=True
+        )
         return sum(
             ops.mean(
                 ops.sparse_categorical_crossentropy(
