@@ -24,7 +24,9 @@ class Evaluator:
         self.model = model
         self.objective = objective
         self.strategy = strategy
-        self._compiled_sums = tf.function(self._sums, jit_compile=use_xla or None)
+        self._compiled_sums = tf.function(
+            self._sums, jit_compile=use_xla or None, autograph=False
+        )
         self._step = tf.function(self._distributed_step)
 
     def evaluate(self, dataset):

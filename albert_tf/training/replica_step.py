@@ -72,7 +72,10 @@ class ReplicaStep:
         self._compiled_statistics = self._compile(self._statistics)
 
     def _compile(self, function):
-        return tf.function(function, jit_compile=self.options.use_xla or None)
+        # Without autograph, whose conversion takes a second: no Python control flow
+        # here depends on a tensor.
+        use_xla = self.options.use_xla or None
+        return tf.function(function, jit_compile=use_xla, autograph=False)
 
     def __call__(self, rows, with_statistics=False, parts=None):
         """Trains on this replica's rows of a global batch.
