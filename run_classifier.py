@@ -5,15 +5,7 @@ from albert_tf.tasks.classifier_options import ClassifierOptions
 from albert_tf.tasks.repeated_runs import run_repeatedly
 
 # Official flags that only TPUEstimator needed, or that this program makes needless.
-_IGNORED = (
-    "gcp_project",
-    "master",
-    "num_tpu_cores",
-    "threshold_to_export",
-    "tpu_name",
-    "tpu_zone",
-    "use_tpu",
-)
+_IGNORED = ("master", "num_tpu_cores", "threshold_to_export")
 
 if __name__ == "__main__":
     command_line.run(ClassifierOptions, run_repeatedly, _IGNORED)

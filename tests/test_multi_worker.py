@@ -1,16 +1,10 @@
 """Two worker processes on one machine train as one does."""
 
-import contextlib
 import json
-import os
 import signal
-import socket
-import subprocess
-import sys
 import time
 
 import numpy as np
-import pytest
 
 import albert_tf
 from albert_tf.command_line import parse
@@ -20,59 +14,17 @@ from albert_tf.training.pretraining_options import PretrainingOptions
 _SECONDS = 180
 
 
-def free_ports(count):
-    """Ports that nobody listens on."""
-    with contextlib.ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for one in sockets:
-            one.bind(("127.0.0.1", 0))
-        return [one.getsockname()[1] for one in sockets]
-
-
-@contextlib.contextmanager
-def workers(project, command_line, logs):
-    """Two processes of run_pretraining.py, killed at the end if need be."""
-    addresses = [f"127.0.0.1:{port}" for port in free_ports(2)]
-    processes = []
-    try:
-        for index, log in enumerate(logs):
-            task = {"type": "worker", "index": index}
-            cluster = {"cluster": {"worker": addresses}, "task": task}
-            environment = {**os.environ, "TF_CONFIG": json.dumps(cluster)}
-            with log.open("w") as stderr:
-                processes.append(
-                    subprocess.Popen(
-                        [sys.executable, "run_pretraining.py", *command_line],
-                        cwd=project,
-                        env=environment,
-                        stderr=stderr,
-                    )
-                )
-        yield processes
-        for process in processes:
-            process.wait(timeout=_SECONDS)
-    finally:
-        for process in processes:
-            process.kill()
-            process.wait()
-
-
 def weights(directory):
     model = albert_tf.AlbertForPreTraining.from_pretrained(directory)
     return {name: v.numpy() for name, v in model.official_variables().items()}
 
 
-@pytest.fixture
-def logs(tmp_path):
-    return [tmp_path / "0.log", tmp_path / "1.log"]
-
-
-def test_two_workers_equal_one(project, flags, tmp_path, logs):
+def test_two_workers_equal_one(workers, flags, tmp_path):
     several = {"num_train_steps": 6, "iterations_per_loop": 3, "do_eval": True}
     alone = flags(output_dir=tmp_path / "alone", **several)
     expected = pretrain(parse(PretrainingOptions, ["", *alone]))
     command = flags(distribution_strategy="multi_worker", **several)
-    with workers(project, command, logs) as processes:
+    with workers("run_pretraining.py", command) as (processes, logs):
         pass
     assert [p.returncode for p in processes] == [0, 0], logs[0].read_text()
 
@@ -88,11 +40,11 @@ def test_two_workers_equal_one(project, flags, tmp_path, logs):
     assert "Held out" not in logs[1].read_text()
 
 
-def test_a_signal_to_one_worker_stops_both_at_one_step(project, flags, tmp_path, logs):
+def test_a_signal_to_one_worker_stops_both_at_one_step(workers, flags, tmp_path):
     command = flags(
         distribution_strategy="multi_worker", num_train_steps=1_000_000, eval_steps=4
     )
-    with workers(project, command, logs) as processes:
+    with workers("run_pretraining.py", command) as (processes, logs):
         deadline = time.monotonic() + _SECONDS
         while "Held out at step 4" not in logs[0].read_text():
             assert time.monotonic() < deadline, logs[1].read_text()

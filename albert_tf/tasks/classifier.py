@@ -26,7 +26,8 @@ def run_classifier(options):
     """Does what the flags ask for; see `ClassifierOptions`.
 
     Returns:
-        The values of eval_results.txt; empty without --do_eval.
+        The values of eval_results.txt; empty without --do_eval, and in a worker that
+        leaves evaluation and files to another.
 
     Raises:
         UserError: flags, files or checkpoints that do not fit.
@@ -41,8 +42,8 @@ def run_classifier(options):
         )
     if options.do_train or options.do_eval or predict_file:
         source = source_from(options)
-    if options.do_train:
-        train(options, source)
+    if options.do_train and not train(options, source):
+        return {}
     values = {}
     if options.do_eval or predict_file:
         apply_logits = _applier(options, source)

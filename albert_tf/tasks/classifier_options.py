@@ -20,12 +20,12 @@ import dataclasses
 
 from albert_tf.command_line import option
 from albert_tf.tasks.text_task import KINDS
+from albert_tf.training.device_flags import DeviceFlags
 from albert_tf.training.execution_flags import ExecutionFlags
-from albert_tf.training.strategy import ONE_PROCESS_STRATEGIES
 
 
 @dataclasses.dataclass(frozen=True)
-class ClassifierOptions(ExecutionFlags):
+class ClassifierOptions(DeviceFlags, ExecutionFlags):
     """The flags of run_classifier.py."""
 
     output_dir: str = option("Folder for everything that is written.")
@@ -61,7 +61,7 @@ class ClassifierOptions(ExecutionFlags):
     )
     max_seq_length: int = option("Tokens of an input at most.", 512, minimum=5)
     pad_to_max_length: bool = option(
-        "Pad every batch to max_seq_length, as TPUs need it.", False
+        "Pad every batch to max_seq_length, as is done on TPUs anyway.", False
     )
     # Model.
     init_checkpoint: str | None = option("What fine-tuning starts from.", None)
@@ -119,9 +119,6 @@ class ClassifierOptions(ExecutionFlags):
     random_seed: int = option("Seed of the new head, the order and dropout.", 12345)
     gradient_accumulation_steps: int = option(
         "Parts that a batch is computed in, one after the other.", 1, minimum=1
-    )
-    distribution_strategy: str = option(
-        "Devices to train on.", "auto", ONE_PROCESS_STRATEGIES
     )
     use_xla: bool | None = option(
         "Compile the training step with XLA; by default where there is an accelerator, "

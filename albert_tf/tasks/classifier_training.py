@@ -21,10 +21,11 @@ from albert_tf.tasks.dev_evaluator import DevEvaluator
 from albert_tf.tasks.feature_cache import cached_examples
 from albert_tf.tasks.prediction import LogitsPredictor
 from albert_tf.tasks.results import MODEL_DIR
+from albert_tf.training.device_flags import strategy_from
 from albert_tf.training.replica_step import StepOptions
 from albert_tf.training.run_info import versions
-from albert_tf.training.strategy import create_strategy
 from albert_tf.training.strategy import is_cpu
+from albert_tf.training.strategy import is_tpu
 from albert_tf.training.trainer import Trainer
 from albert_tf.training.trainer import TrainerOptions
 
@@ -43,6 +44,9 @@ _FREE = (
     "predict_batch_size",
     "keep_checkpoint_max",
     "num_runs",
+    "tpu_name",
+    "tpu_zone",
+    "gcp_project",
 )
 
 
@@ -51,6 +55,9 @@ def train(options, source):
 
     `model/` in the output directory is the checkpoint with the best dev score. An
     interrupted run continues exactly where it stopped; a finished one does nothing.
+
+    Returns:
+        Whether it is this process, of all that train, that writes files.
 
     Raises:
         UserError: a table, checkpoint or flag that does not fit, or divergence.
@@ -62,8 +69,9 @@ def train(options, source):
             "predict it with --init_checkpoint=<that run>/model."
         )
     flags = _flags_of_run(options)
+    # Before TensorFlow runs anything: workers must be connected first.
+    strategy = strategy_from(options)
     tokenizer = tokenizer_from(options)
-    strategy = create_strategy(options.distribution_strategy)
     with strategy.scope():
         model = initial_model(options, source.task, tokenizer)
     model.albert.trainable = not options.freeze_encoder
@@ -77,11 +85,13 @@ def train(options, source):
         options.train_batch_size,
         options.max_seq_length,
         options.random_seed,
-        options.pad_to_max_length,
+        options.pad_to_max_length or is_tpu(strategy),
         BUCKETS if trainer.options.step.use_xla else FINE_BUCKETS,
     )
-    write_json(_flags_path(options), flags)
+    if trainer.writes_outputs:
+        write_json(_flags_path(options), flags)
     trainer.train(dataset, dict(zip(source.dev, dev, strict=True)), save_best)
+    return trainer.writes_outputs
 
 
 def tokenized(options, tables, tokenizer, max_seq_length):

@@ -7,6 +7,7 @@ import tensorflow as tf
 from absl import logging
 
 from albert_tf.training.best import save_best_model
+from albert_tf.training.device_flags import strategy_from
 from albert_tf.training.phases import plan_phases
 from albert_tf.training.pretraining_data import PretrainingData
 from albert_tf.training.pretraining_data import unreadable
@@ -20,7 +21,6 @@ from albert_tf.training.pretraining_start import tokenizer_from
 from albert_tf.training.replica_step import StepOptions
 from albert_tf.training.reporting_flags import report_options
 from albert_tf.training.run_info import run_info
-from albert_tf.training.strategy import create_strategy
 from albert_tf.training.summaries import write_eval_results
 from albert_tf.training.trainer import Trainer
 from albert_tf.training.trainer import TrainerOptions
@@ -62,12 +62,7 @@ def _strategy(options):
     keras.utils.set_random_seed(options.random_seed)
     if options.deterministic:
         tf.config.experimental.enable_op_determinism()
-    return create_strategy(
-        "tpu" if options.use_tpu else options.distribution_strategy,
-        options.tpu_name,
-        options.tpu_zone,
-        options.gcp_project,
-    )
+    return strategy_from(options)
 
 
 def _trainer(options, strategy, config, phases, data):

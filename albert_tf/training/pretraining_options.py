@@ -19,12 +19,12 @@ import dataclasses
 
 from albert_tf.command_line import option
 from albert_tf.optimizers import SCHEDULES
+from albert_tf.training.device_flags import DeviceFlags
 from albert_tf.training.execution_flags import ExecutionFlags
-from albert_tf.training.strategy import STRATEGIES
 
 
 @dataclasses.dataclass(frozen=True)
-class PretrainingOptions(ExecutionFlags):
+class PretrainingOptions(DeviceFlags, ExecutionFlags):
     """The flags of run_pretraining.py."""
 
     input_file: str = option("TFRecord files: a comma list of names and globs.")
@@ -142,16 +142,4 @@ class PretrainingOptions(ExecutionFlags):
     deterministic: bool = option(
         "Take operations only that give the same bits in every run; slower.", False
     )
-    distribution_strategy: str = option(
-        "Devices to train on: auto takes all GPUs or the CPU; multi_worker all "
-        "processes in TF_CONFIG.",
-        "auto",
-        STRATEGIES,
-    )
-    use_tpu: bool = option("The same as --distribution_strategy=tpu.", False)
-    tpu_name: str | None = option(
-        "Name or address of the TPU; local, the default, on a TPU VM.", None
-    )
-    tpu_zone: str | None = option("Zone of the TPU, if not this machine's.", None)
-    gcp_project: str | None = option("Project of the TPU, likewise.", None)
     use_xla: bool = option("Compile the training step with XLA.", True)

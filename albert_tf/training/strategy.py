@@ -8,9 +8,7 @@ from absl import logging
 
 from albert_tf.errors import UserError
 
-ONE_PROCESS_STRATEGIES = ("auto", "cpu", "mirrored")
-"""Strategies of a single process that sees all its devices itself."""
-STRATEGIES = (*ONE_PROCESS_STRATEGIES, "multi_worker", "tpu")
+STRATEGIES = ("auto", "cpu", "mirrored", "multi_worker", "tpu")
 
 _LOCAL_TPU = "local"
 _TF_CONFIG_EXAMPLE = (

@@ -133,7 +133,7 @@ class Trainer:
                 self._evaluate(eval_dataset, save_best)
             logging.info("Training starts at step %d", self.step)
             while self.step < self.options.num_train_steps:
-                if out_of_patience(self._best_values(), self.options.patience):
+                if self._out_of_patience():
                     break
                 self._loop(stages, iterators)
                 if self._due(self.options.eval_steps):
@@ -268,6 +268,11 @@ class Trainer:
         # After the best model: a run that is killed in between evaluates again.
         seconds = float(self._train_seconds.numpy())
         self.reporter.after_evaluation(self.step, seconds, results)
+
+    def _out_of_patience(self):
+        # All or none: the scores of unlike machines may differ in the last digits.
+        own = out_of_patience(self._best_values(), self.options.patience)
+        return max(self._agreement.all_values(int(own)))
 
     def _best_values(self):
         metric = self.options.best_metric

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from albert_tf import command_line
+from albert_tf.command_line import parse
 from albert_tf.config import AlbertConfig
 from albert_tf.tasks.classifier_options import ClassifierOptions
 from albert_tf.tasks.repeated_runs import run_repeatedly
@@ -14,8 +14,20 @@ _PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "good", "bad", *_OTHER_
 
 
 @pytest.fixture
-def flags(tmp_path):
+def flags(command_line, tmp_path):
     """Runs the command with flags; the defaults are a complete tiny task."""
+
+    def run(**changes):
+        argv = ["run_classifier.py", *command_line(**changes)]
+        run_repeatedly(parse(ClassifierOptions, argv))
+        return tmp_path / "out"
+
+    return run
+
+
+@pytest.fixture
+def command_line(tmp_path):
+    """Makes the command line of a complete tiny task."""
     vocab = tmp_path / "vocab.txt"
     vocab.write_text("\n".join(_PIECES) + "\n")
     config = tmp_path / "tiny.json"
@@ -47,13 +59,11 @@ def flags(tmp_path):
         "use_xla": False,
     }
 
-    def run(**changes):
-        values = {k: v for k, v in {**defaults, **changes}.items() if v is not None}
-        argv = ["run_classifier.py", *(f"--{k}={v}" for k, v in values.items())]
-        run_repeatedly(command_line.parse(ClassifierOptions, argv))
-        return tmp_path / "out"
+    def make(**changes):
+        values = {**defaults, **changes}
+        return [f"--{k}={v}" for k, v in values.items() if v is not None]
 
-    return run
+    return make
 
 
 def _write_table(path, rows, seed):
