@@ -12,9 +12,13 @@ def weights(out):
     return {name: v.numpy() for name, v in model.official_variables().items()}
 
 
-def test_two_workers_equal_two_devices(flags, command_line, workers, tmp_path):
+def test_two_workers_equal_two_devices(
+    flags, command_line, workers, two_replicas, monkeypatch, tmp_path
+):
     several = {"do_train": True, "do_eval": True, "do_predict": True, "train_step": 6}
-    flags(output_dir=tmp_path / "mirrored", distribution_strategy="mirrored", **several)
+    with monkeypatch.context() as patch:
+        patch.setattr(classifier_training, "strategy_from", lambda _: two_replicas)
+        flags(output_dir=tmp_path / "mirrored", **several)
     command = command_line(distribution_strategy="multi_worker", num_runs=1, **several)
     with workers("run_classifier.py", command) as (processes, logs):
         pass
