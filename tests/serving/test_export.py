@@ -174,6 +174,16 @@ def test_masked_lm(masked_lm):
     assert answers["probabilities"][2, 1].tolist() == [0.0] * 5
 
 
+def _golden_texts(shared, golden, corpus):
+    """The golden tokenization texts, and lines of a corpus."""
+    lines = shared(f"fixtures/tokenization/{golden}").read_text().splitlines()
+    texts = [json.loads(line)["text"] for line in lines]
+    for path in sorted(shared(f"data/{corpus}").glob("*.txt")):
+        texts += path.read_text(encoding="utf-8").split("\n")[:1000]
+    assert len(texts) > 1000
+    return texts
+
+
 @pytest.mark.parametrize(
     ("vocabulary", "golden", "corpus"),
     [
@@ -188,11 +198,7 @@ def test_masked_lm(masked_lm):
 def test_golden_texts_and_corpora(exported, shared, vocabulary, golden, corpus):
     """Ids and probabilities with the vocabularies of the released models."""
     tokenizer = load_tokenizer(shared(f"data/vocab/{vocabulary}"))
-    lines = shared(f"fixtures/tokenization/{golden}").read_text().splitlines()
-    texts = [json.loads(line)["text"] for line in lines]
-    for path in sorted(shared(f"data/{corpus}").glob("*.txt")):
-        texts += path.read_text(encoding="utf-8").split("\n")[:1000]
-    assert len(texts) > 1000
+    texts = _golden_texts(shared, golden, corpus)
     served = exported(tokenizer, TextTask("t", "single_label", ("no", "yes")))
     answers = Predictor(served.export_dir)(texts, batch_size=100)
     expected = _python_path(served, texts)
@@ -203,6 +209,47 @@ def test_golden_texts_and_corpora(exported, shared, vocabulary, golden, corpus):
     examples = tokenize_texts(texts, None, tokenizer, encoder.length)
     rows = np.split(examples.ids, examples.starts[1:])
     assert [row[row > 0].tolist() for row in ids] == [row.tolist() for row in rows]
+
+
+@pytest.mark.parametrize(
+    ("kind", "labels", "answer"),
+    [
+        ("regression", (), "score"),
+        ("multi_label", ("a", "b"), "probabilities"),
+    ],
+)
+def test_other_tasks_on_golden_texts(exported, shared, kind, labels, answer):
+    tokenizer = load_tokenizer(shared("data/vocab/albert_en_30k/30k-clean.model"))
+    texts = _golden_texts(shared, "sentencepiece_30k.jsonl", "text_en/wikipedia_squad")
+    served = exported(tokenizer, TextTask("t", kind, labels))
+    expected = _python_path(served, texts)
+    answers = Predictor(served.export_dir)(texts, batch_size=100)[answer]
+    answers = np.reshape(answers, expected.shape)
+    np.testing.assert_allclose(answers, expected, atol=1e-5)
+
+
+def test_masked_lm_on_golden_texts(exported, shared):
+    tokenizer = load_tokenizer(shared("data/vocab/albert_en_30k/30k-clean.model"))
+    texts = _golden_texts(shared, "sentencepiece_30k.jsonl", "text_en/wikipedia_squad")
+    texts = [text for text in texts if "[MASK]" not in text][:300]
+    served = exported(tokenizer, serve="masked_lm")
+    answers = Predictor(served.export_dir)(
+        [f"[MASK] {text}" for text in texts], batch_size=100
+    )
+    assert (answers["masked_lm_positions"] == [[1]]).all()
+    ids = np.zeros([len(texts), served.length], "int32")
+    for row, text in zip(ids, texts, strict=True):
+        kept = tokenizer.encode(text)[: served.length - 3]
+        whole = [tokenizer.cls_id, tokenizer.mask_id, *kept, tokenizer.sep_id]
+        row[: len(whole)] = whole
+    features = {
+        "input_ids": ids,
+        "input_mask": (ids > 0).astype("int32"),
+        "masked_lm_positions": np.ones([len(texts), 1], "int32"),
+    }
+    logits = served.model(features)["masked_lm_logits"][:, 0]
+    expected, _ = tf.math.top_k(tf.nn.softmax(logits), 5)
+    np.testing.assert_allclose(answers["probabilities"][:, 0], expected, atol=1e-5)
 
 
 def test_next_version_and_no_remains_of_a_failure(classifier, tmp_path, monkeypatch):
