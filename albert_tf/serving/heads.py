@@ -145,7 +145,7 @@ def masked_lm_head(model_dir, task, tokenizer, **execution):
         outputs = model(features, training=False, logits_only=True)
         logits = outputs["masked_lm_logits"]  # [B, P, V]
         probabilities, ids = tf.math.top_k(tf.nn.softmax(logits), _GUESSES)
-        asked = features["masked_lm_positions"][:, :, None] > 0  # 0 is never a [MASK]
+        asked = tf.expand_dims(features["masked_lm_positions"], 2) > 0  # 0: no [MASK]
         return {
             "token_ids": tf.where(asked, ids, 0),  # [B, P, guesses]
             "probabilities": tf.where(asked, probabilities, 0.0),
@@ -153,7 +153,7 @@ def masked_lm_head(model_dir, task, tokenizer, **execution):
 
     def answers(numbers, features):
         positions = features["masked_lm_positions"]
-        asked = positions[:, :, None] > 0  # [B, P, 1]
+        asked = tf.expand_dims(positions, 2) > 0  # [B, P, 1]
         tokens = tf.gather(pieces, numbers["token_ids"])  # [B, P, guesses]
         return {
             **numbers,

@@ -192,6 +192,31 @@ def test_onnx(exported_with, classifier, tmp_path):
     assert scores["original"] == scores["onnx"]
 
 
+@pytest.mark.filterwarnings(r"ignore:\s*Warning. tf.lite.Interpreter is deprecated")
+@pytest.mark.parametrize("kind", ["encoder", "masked_lm"])
+@pytest.mark.parametrize(
+    ("file_format", "tolerance"), [("tflite", 0.2), ("onnx", 1e-5)]
+)
+def test_pretrained_models_as_files(
+    exported_with, request, kind, file_format, tolerance
+):
+    if file_format == "onnx":
+        pytest.importorskip("tf2onnx")
+        pytest.importorskip("onnxruntime")
+    served = request.getfixturevalue(kind)
+    version = exported_with(served, task=kind, format=file_format)
+    features = tokens_of(served)
+    if kind == "masked_lm":
+        features["masked_lm_positions"] = np.array([[2, 4], [1, 0]], "int32")
+    expected = signature(served.version, "tokens")(
+        **{name: tf.constant(value) for name, value in features.items()}
+    )
+    numbers = TokenFile(version / f"model.{file_format}")(features)
+    assert set(numbers) <= set(expected)
+    name = "probabilities" if kind == "masked_lm" else "pooled_output"
+    np.testing.assert_allclose(numbers[name], expected[name], rtol=0, atol=tolerance)
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
