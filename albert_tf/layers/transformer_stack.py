@@ -87,9 +87,9 @@ class TransformerStack(ConfiguredLayer):
             hidden = outputs[-1]
             index += len(blocks)
         if select is not None:
-            attention, feed_forward, seed = self._block(last_block, seed, index)
-            picked = attention(hidden, key_bias, seed, select=select)  # [B, K, H]
-            hidden_states.append(feed_forward(picked, seed))
+            # [B, K, H]
+            last = self._unroll([last_block], hidden, key_bias, seed, index, select)
+            hidden_states += last
         return hidden_states
 
     def _run_loop(self, layer, blocks, hidden, key_bias, seed, index):
@@ -108,11 +108,11 @@ class TransformerStack(ConfiguredLayer):
         variables = self._variables(layer)
         return depth.rematerialized_loop(run_layer, variables, hidden, count)
 
-    def _unroll(self, blocks, hidden, key_bias, seed, index):
+    def _unroll(self, blocks, hidden, key_bias, seed, index, select=None):
         """Returns the outputs of `blocks`, the first being block `index`."""
 
         def run_block(i, hidden):
-            return self._run_block(blocks[i], hidden, key_bias, seed, index + i)
+            return self._run_block(blocks[i], hidden, key_bias, seed, index + i, select)
 
         if not self.rematerialize:
             outputs = []
@@ -137,16 +137,12 @@ class TransformerStack(ConfiguredLayer):
         ]
         return [v for layer in dict.fromkeys(layers) for v in layer.trainable_variables]
 
-    def _run_block(self, block, hidden, key_bias, seed, index):
+    def _run_block(self, block, hidden, key_bias, seed, index, select=None):
         """Runs the block with number `index` (an int or int32 scalar)."""
-        attention, feed_forward, seed = self._block(block, seed, index)
-        return feed_forward(attention(hidden, key_bias, seed), seed)
-
-    def _block(self, block, seed, index):
-        """The two layers of the block with number `index`, and its seed."""
         if seed is not None:
             seed = fold_seed(seed, index * SITES_PER_BLOCK)
-        return self.attention[block[0]], self.feed_forward[block[1]], seed
+        attention, feed_forward = self.attention[block[0]], self.feed_forward[block[1]]
+        return feed_forward(attention(hidden, key_bias, seed, select=select), seed)
 
     def get_config(self):
         return {
