@@ -3,6 +3,7 @@
 import math
 import os
 import pathlib
+import re
 
 import tensorflow as tf
 from tensorflow.core.util.event_pb2 import Event
@@ -60,8 +61,7 @@ def training_scalars(directory):
     the later ones count. What is said of single variables is left out.
     """
     scalars = {}
-    # The names begin with the time, so that they are in the order of the tries.
-    for path in sorted(pathlib.Path(directory).glob("events.*")):
+    for path in sorted(pathlib.Path(directory).glob("events.*"), key=_place):
         found = _scalars_of_file(str(path))
         first = min((min(steps) for steps in found.values()), default=math.inf)
         for name in {**scalars, **found}:
@@ -69,6 +69,11 @@ def training_scalars(directory):
             kept = {step: value for step, value in earlier.items() if step < first}
             scalars[name] = {**kept, **found.get(name, {})}
     return scalars
+
+
+def _place(path):
+    """Orders the files of the tries: their names hold second, process and a count."""
+    return [int(number) for number in re.findall(r"\d+", path.name)]
 
 
 def _scalars_of_file(path):

@@ -23,6 +23,17 @@ def test_the_later_try_counts(tmp_path):
     assert set(scalars) == {"loss", "skipped"}
 
 
+def test_tries_are_counted_as_numbers(tmp_path):
+    folder = tmp_path / "train"
+    write_try(tmp_path, 0, (10,), loss=3.0)
+    (first,) = folder.iterdir()
+    write_try(tmp_path, 0, (10,), loss=2.0)
+    (second,) = set(folder.iterdir()) - {first}
+    first.rename(folder / "events.out.tfevents.17000.host.1.9.v2")
+    second.rename(folder / "events.out.tfevents.17000.host.1.10.v2")
+    assert training_scalars(folder)["loss"] == {10: 2.0}
+
+
 def test_a_file_cut_off_by_a_kill_is_read_as_far_as_it_goes(tmp_path):
     write_try(tmp_path, 0, (10, 20, 30), loss=3.0)
     (path,) = (tmp_path / "train").iterdir()
