@@ -62,8 +62,10 @@ def test_operations_by_hand():
     )
     total = sum(forward.values())
     assert backward_operations(forward) == 2 * total
-    blocks = 5 * (288 + 240 + 120)
-    assert backward_operations(forward, rematerialize=True) == 2 * total + blocks
+    # Of the two products of the attention scores, one is computed a third time.
+    blocks = 5 * (288 + 1.5 * 240 + 120) + forward["last block"]
+    again = backward_operations(forward, rematerialize=True)
+    assert again == pytest.approx(2 * total + blocks)
 
 
 def test_memory_grows_with_the_depth_as_it_should():

@@ -37,13 +37,12 @@ def forward_operations(config, max_seq_length, max_predictions_per_seq):
 def backward_operations(forward, rematerialize=False):
     """Operations of the backward pass, a token, of `forward_operations`.
 
-    Each product has two in its gradient; rematerialisation repeats the blocks, but
-    for the last one.
+    Each product has two in its gradient; rematerialisation repeats the blocks, and
+    half of the attention scores' products (the scores, not the context) once more.
     """
     total = 2 * sum(forward.values())
     if rematerialize:
-        total += sum(
-            forward[part]
-            for part in ("attention projections", "attention scores", "feed-forward")
-        )
+        blocks = ("attention projections", "feed-forward", "last block")
+        total += sum(forward[part] for part in blocks)
+        total += 1.5 * forward["attention scores"]
     return total

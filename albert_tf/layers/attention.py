@@ -1,5 +1,7 @@
 """The attention sublayer of a transformer block."""
 
+import functools
+
 import keras
 from keras import ops
 
@@ -28,7 +30,8 @@ class SelfAttention(ConfiguredLayer):
     `[batch, 1, 1 or tokens, tokens]` (see `key_bias` and `pair_bias`), `seed`
     int32 `[2]` of the block or None for inference, to `[batch, tokens, hidden]`; with
     `select`, a function from `[batch, tokens, width]` to `[batch, outputs, width]`, to
-    what that gives for the tokens that it picks, `[batch, outputs, hidden]`.
+    what that gives for the tokens that it picks, `[batch, outputs, hidden]`. With
+    `recompute` (`depth.recompute`), the probabilities are not kept for the gradient.
     """
 
     def __init__(self, config, **kwargs):
@@ -47,7 +50,7 @@ class SelfAttention(ConfiguredLayer):
         self.output_dense.build(shape)
         self.layer_norm.build(shape)
 
-    def call(self, hidden, key_bias, seed=None, select=None):
+    def call(self, hidden, key_bias, seed=None, select=None, recompute=None):
         config = self.config
         asking = hidden
         if select is not None:
@@ -59,22 +62,32 @@ class SelfAttention(ConfiguredLayer):
         query = self._split_heads(self.query(asking) * config.head_size**-0.5, asking)
         key = self._split_heads(self.key(hidden), hidden)
         value = self._split_heads(self.value(hidden), hidden)
+        attend = functools.partial(self._attend, key_bias=key_bias, seed=seed)
+        if recompute is not None:
+            # Dropout draws one mask for all heads.
+            drops = seed is not None and config.attention_probs_dropout_prob > 0
+            parts = 1 if drops else min(2, config.num_attention_heads)
+            attend = functools.partial(recompute, attend, axis=2, parts=parts)
+        context = attend(query, key, value)  # [B, T, N, D]
+        context = ops.reshape(context, ops.shape(asking))  # [B, T, H]
+        output = dropout(
+            self.output_dense(context), config.hidden_dropout_prob, seed, _OUTPUT_SITE
+        )
+        return self.layer_norm(asking + output)
+
+    def _attend(self, query, key, value, key_bias, seed):
+        """The context `[B, T, N, D]` of queries, keys and values `[B, T, N, D]`."""
         scores = ops.einsum("bqnd,bknd->bnqk", query, key)  # [B, N, T, T]
         # Keras casts the arguments of a layer, the bias too, to the compute dtype.
         scores = ops.cast(scores, "float32") + ops.cast(key_bias, "float32")
         probabilities = ops.cast(ops.softmax(scores), self.compute_dtype)
         probabilities = dropout(
             probabilities,
-            config.attention_probs_dropout_prob,
+            self.config.attention_probs_dropout_prob,
             seed,
             _PROBABILITIES_SITE,
         )
-        context = ops.einsum("bnqk,bknd->bqnd", probabilities, value)  # [B, T, N, D]
-        context = ops.reshape(context, ops.shape(asking))  # [B, T, H]
-        output = dropout(
-            self.output_dense(context), config.hidden_dropout_prob, seed, _OUTPUT_SITE
-        )
-        return self.layer_norm(asking + output)
+        return ops.einsum("bnqk,bknd->bqnd", probabilities, value)
 
     def _split_heads(self, projected, inputs):
         # The shape of the inputs: it does not have to wait for the product, and

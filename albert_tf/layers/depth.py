@@ -1,8 +1,9 @@
 """Ways to run through the depth of the network that leave its numbers alone.
 
 The only layer code that needs TensorFlow; imported when one of them is asked for.
-Each applies `body(i, hidden)` for i = 0 .. count - 1, one after the other, where
-`body` maps `[batch, tokens, hidden]` to the same shape.
+`loop`, `rematerialize` and `rematerialized_loop` apply `body(i, hidden)` for
+i = 0 .. count - 1, one after the other, where `body` maps `[batch, tokens, hidden]` to
+the same shape.
 """
 
 import keras
@@ -115,6 +116,42 @@ def rematerialized_loop(body, variables, hidden, count):
     return run(hidden, *_values(variables))
 
 
+def recompute(function, *tensors, axis, parts):
+    """`function(*tensors)`, which the gradient computes again from `tensors`.
+
+    Inside a rematerialised block, which is computed again as a whole, this is for what
+    only `function` needs (attention's probabilities, `[batch, heads, tokens, tokens]`):
+    it does not lie there while the gradient of the rest of the block is computed, and
+    there is only one part of it at a time.
+
+    Args:
+        function: pure, of tensors; what it captures gets no gradient.
+        *tensors: of the same size along `axis`, along which it works piece by piece.
+        axis: int.
+        parts: into how many pieces to divide the tensors and the work.
+    """
+    size = tensors[0].shape[axis]
+    sizes = [(size + part) // parts for part in range(parts)]
+    pieces = zip(*(tf.split(tensor, sizes, axis) for tensor in tensors), strict=True)
+    return tf.concat([_recomputed(function, piece) for piece in pieces], axis)
+
+
+def _recomputed(function, tensors):
+    @tf.custom_gradient
+    def run(*tensors):
+        def gradient(upstream):
+            first, upstream, others = _after(tensors[0], upstream, tensors[1:])
+            again = [first, *others]
+            with tf.GradientTape(watch_accessed_variables=False) as tape:
+                tape.watch(again)
+                output = function(*again)
+            return tape.gradient(output, again, output_gradients=upstream)
+
+        return function(*tensors), gradient
+
+    return run(*tensors)
+
+
 def _values(variables):
     # Not the variables themselves: a gradient for a variable must reach the variable.
     return [tf.convert_to_tensor(variable.value) for variable in variables]
@@ -151,7 +188,7 @@ def _like(tensor, other):
 
 
 def _after(hidden, upstream, totals):
-    """The same values, such that `hidden` depends on `upstream`.
+    """The same values, such that `hidden` depends on `upstream` (and on `totals`).
 
     Otherwise the compiler merges the second computation with the first, and all
     intermediate results are kept after all. XLA drops its optimisation barriers
@@ -166,4 +203,4 @@ def _after(hidden, upstream, totals):
             zero += tf.cast(tf.minimum(tf.abs(first), 0), zero.dtype)
         return hidden + zero, upstream, totals
     with tf.control_dependencies([upstream]):
-        return tf.identity(hidden), upstream, totals
+        return tf.identity(hidden), upstream, list(totals)

@@ -141,8 +141,12 @@ class TransformerStack(ConfiguredLayer):
         """Runs the block with number `index` (an int or int32 scalar)."""
         if seed is not None:
             seed = fold_seed(seed, index * SITES_PER_BLOCK)
+        recompute = None
+        if self.rematerialize:
+            from albert_tf.layers.depth import recompute
         attention, feed_forward = self.attention[block[0]], self.feed_forward[block[1]]
-        return feed_forward(attention(hidden, key_bias, seed, select=select), seed)
+        hidden = attention(hidden, key_bias, seed, select=select, recompute=recompute)
+        return feed_forward(hidden, seed)
 
     def get_config(self):
         return {
