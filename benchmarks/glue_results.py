@@ -40,7 +40,8 @@ class Options:
     num_runs: int = option("Seeds of each.", 3, minimum=1)
     train_step: int = option("Steps of each run.", 600, minimum=1)
     train_batch_size: int = option("Rows of a batch.", 32, minimum=1)
-    learning_rate: float = option("Peak learning rate.", 5e-4, minimum=0)
+    optimizer: str = option("Optimizer.", "lamb", ("adamw", "lamb"))
+    learning_rate: float = option("Peak learning rate.", 2e-3, minimum=0)
     max_seq_length: int = option("Tokens of an input at most.", 64, minimum=5)
 
 
@@ -88,6 +89,7 @@ def _flags(options, task_name, model_dir, start, folder):
         "save_checkpoints_steps": max(options.train_step // 3, 1),
         "train_batch_size": options.train_batch_size,
         "eval_batch_size": 64,
+        "optimizer": options.optimizer,
         "learning_rate": options.learning_rate,
         "max_seq_length": options.max_seq_length,
     }

@@ -52,9 +52,11 @@ def test_scores_of_pretrained_models_and_from_scratch(
         tasks="sst-2",
         num_runs=3,
         train_step=3,
+        optimizer="adamw",
         max_seq_length=16,
     )
     glue_results.run(options)
+    assert all("--optimizer=adamw" in command for command in commands)
     table = (tmp_path / "results" / "results.md").read_text()
     assert capsys.readouterr().out == table
     for start in ("pretrained", "from scratch"):

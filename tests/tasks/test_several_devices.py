@@ -19,7 +19,7 @@ def test_two_workers_equal_two_devices(
     with monkeypatch.context() as patch:
         patch.setattr(classifier_training, "strategy_from", lambda _: two_replicas)
         flags(output_dir=tmp_path / "mirrored", **several)
-    command = command_line(distribution_strategy="multi_worker", num_runs=1, **several)
+    command = command_line(distribution_strategy="multi_worker", **several)
     with workers("run_classifier.py", command) as (processes, logs):
         pass
     assert [p.returncode for p in processes] == [0, 0], logs[0].read_text()
