@@ -2,7 +2,10 @@
 
 
 def largest_batch(compile_batch, start):
-    """Searches by compiling, with the memory of two batches showing where to look.
+    """Searches by compiling: doubles or halves, then goes half-way three times.
+
+    The memory of two batches does not tell where to look: near its limit the compiler
+    saves what it did not have to save before.
 
     Args:
         compile_batch: from a batch size to its `TpuProgram`.
@@ -12,27 +15,12 @@ def largest_batch(compile_batch, start):
         `(fits, fails)`: a batch that fits, 0 if not even one row does, and a larger
         one that does not, at most an eighth apart.
     """
-    used = {0: None}
     fits, fails = 0, None
     size = start
     while fails is None or fails - fits > max(1, fits // 8):
-        program = compile_batch(size)
-        used[size] = program.used_bytes
-        if program.fits:
+        if compile_batch(size).fits:
             fits = size
         else:
-            fails, available = size, program.available_bytes
-        if fails is None:
-            size *= 2
-        elif fits == 0:
-            size = fails // 2
-        else:
-            size = _between(fits, fails, used, available)
+            fails = size
+        size = 2 * fits if fails is None else (fits + fails) // 2
     return fits, fails
-
-
-def _between(fits, fails, used, available):
-    """The batch that would just fit if memory grew evenly, or one beside it."""
-    slope = (used[fails] - used[fits]) / (fails - fits)
-    guess = fits + int((available - used[fits]) / max(slope, 1))
-    return min(max(guess, fits + 1), fails - 1)
