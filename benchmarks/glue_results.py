@@ -20,6 +20,7 @@ from albert_tf import command_line
 from albert_tf.command_line import option
 from albert_tf.errors import UserError
 from albert_tf.files import write_atomically
+from albert_tf.optimizers import OPTIMIZERS
 from albert_tf.tasks.glue import glue_source
 from albert_tf.tokenization import load_tokenizer
 
@@ -40,7 +41,7 @@ class Options:
     num_runs: int = option("Seeds of each.", 3, minimum=1)
     train_step: int = option("Steps of each run.", 600, minimum=1)
     train_batch_size: int = option("Rows of a batch.", 32, minimum=1)
-    optimizer: str = option("Optimizer.", "lamb", ("adamw", "lamb"))
+    optimizer: str = option("Optimizer.", "lamb", tuple(sorted(OPTIMIZERS)))
     learning_rate: float = option("Peak learning rate.", 2e-3, minimum=0)
     max_seq_length: int = option("Tokens of an input at most.", 64, minimum=5)
 

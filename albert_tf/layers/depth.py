@@ -141,11 +141,7 @@ def _recomputed(function, tensors):
     def run(*tensors):
         def gradient(upstream):
             first, upstream, others = _after(tensors[0], upstream, tensors[1:])
-            again = [first, *others]
-            with tf.GradientTape(watch_accessed_variables=False) as tape:
-                tape.watch(again)
-                output = function(*again)
-            return tape.gradient(output, again, output_gradients=upstream)
+            return _gradients(function, [first, *others], upstream)
 
         return function(*tensors), gradient
 
@@ -166,16 +162,25 @@ def _pure(body, variables, weights, i, hidden):
 
 def _backward(body, variables, weights, i, hidden, upstream):
     """Gradients of step i by `hidden`, and a list of those by the weights."""
+
+    def step(hidden, *weights):
+        return _pure(body, variables, weights, i, hidden)
+
+    by_hidden, *by_weights = _gradients(step, [hidden, *weights], upstream)
+    return _like(by_hidden, hidden), by_weights
+
+
+def _gradients(function, inputs, upstream):
+    """Computes `function(*inputs)` again; returns its gradients by each input."""
     with tf.GradientTape(watch_accessed_variables=False) as tape:
-        tape.watch([hidden, *weights])
-        output = _pure(body, variables, weights, i, hidden)
-    by_hidden, *by_weights = tape.gradient(
+        tape.watch(inputs)
+        output = function(*inputs)
+    return tape.gradient(
         output,
-        [hidden, *weights],
+        inputs,
         output_gradients=upstream,
         unconnected_gradients=tf.UnconnectedGradients.ZERO,
     )
-    return _like(by_hidden, hidden), by_weights
 
 
 def _sums(totals, more):
@@ -203,4 +208,4 @@ def _after(hidden, upstream, totals):
             zero += tf.cast(tf.minimum(tf.abs(first), 0), zero.dtype)
         return hidden + zero, upstream, totals
     with tf.control_dependencies([upstream]):
-        return tf.identity(hidden), upstream, list(totals)
+        return tf.identity(hidden), upstream, totals
