@@ -78,7 +78,9 @@ def tpu_check(options):
 
 
 def step_compiler(options):
-    """Returns a function from a batch size to the `TpuProgram` of the step.
+    """Returns a function from a batch size, and a topology, to the `TpuProgram`.
+
+    The topology is that of the options where none is given.
 
     Raises:
         UserError: a flag that does not fit.
@@ -90,8 +92,8 @@ def step_compiler(options):
     step = TrainingStep(config, options.optimizer, **execution_arguments(options))
     sizes = (options.max_seq_length, _predictions(options))
 
-    def compile_batch(batch_size):
-        return compile_for_tpu(step.lowered(batch_size, *sizes), options.topology)
+    def compile_batch(batch_size, topology=options.topology):
+        return compile_for_tpu(step.lowered(batch_size, *sizes), topology)
 
     return compile_batch
 

@@ -21,7 +21,8 @@ from albert_tf.tasks.results import MODEL_DIR
 from albert_tf.tasks.tables import Columns
 from albert_tf.tasks.text_task import TextTask
 from albert_tf.tokenization import load_tokenizer
-from albert_tf.tokenization.tokenizer import CONFIG_NAME as TOKENIZER_CONFIG
+from albert_tf.tokenization import load_tokenizer_for
+from albert_tf.tokenization import saved_tokenizer
 from albert_tf.training.execution_flags import execution_arguments
 
 _CUSTOM = "custom"
@@ -68,16 +69,7 @@ def tokenizer_from(options):
         return load_tokenizer(
             path if path.is_dir() else path.parent, options.do_lower_case
         )
-    tokenizer, own = (
-        load_tokenizer(named, options.do_lower_case),
-        _own_tokenizer(options),
-    )
-    if own is not None and own.fingerprint() != tokenizer.fingerprint():
-        raise UserError(
-            f"{named} is not the vocabulary (or casing) that {options.init_checkpoint} "
-            "was trained with; leave --spm_model_file and --vocab_file out."
-        )
-    return tokenizer
+    return load_tokenizer_for(options.init_checkpoint, named, options.do_lower_case)
 
 
 def initial_model(options, task, tokenizer):
@@ -152,7 +144,7 @@ def _config(options, own):
 
 def _check_sizes(options, config, tokenizer):
     # A model of ours comes with its vocabulary, and may have room for more pieces.
-    known = options.from_scratch or _own_tokenizer(options)
+    known = options.from_scratch or saved_tokenizer(options.init_checkpoint)
     too_large = tokenizer.vocab_size > config.vocab_size
     if too_large or (not known and tokenizer.vocab_size != config.vocab_size):
         raise UserError(
@@ -178,11 +170,3 @@ def _check_exists(checkpoint):
             f"--init_checkpoint={checkpoint} does not exist; name a model directory or "
             "the prefix of a TF1 checkpoint."
         )
-
-
-def _own_tokenizer(options):
-    """The tokenizer that a model directory of ours brings with it, or None."""
-    path = pathlib.Path(options.init_checkpoint or "")
-    if options.init_checkpoint and (path / TOKENIZER_CONFIG).exists():
-        return load_tokenizer(path)
-    return None

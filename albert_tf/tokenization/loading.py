@@ -38,6 +38,28 @@ def load_tokenizer(path, do_lower_case=True):
     return tokenizer_class(file_bytes, do_lower_case, source=path)
 
 
+def saved_tokenizer(checkpoint):
+    """The tokenizer that a model directory of this project brings along, or None."""
+    if checkpoint and os.path.exists(os.path.join(checkpoint, CONFIG_NAME)):
+        return load_tokenizer(checkpoint)
+    return None
+
+
+def load_tokenizer_for(checkpoint, path, do_lower_case=True):
+    """`load_tokenizer(path, do_lower_case)`, for training on from `checkpoint`.
+
+    Raises:
+        UserError: the checkpoint brings another vocabulary or casing along.
+    """
+    tokenizer, own = load_tokenizer(path, do_lower_case), saved_tokenizer(checkpoint)
+    if own is not None and own.fingerprint() != tokenizer.fingerprint():
+        raise UserError(
+            f"{path} is not the vocabulary (or casing) that {checkpoint} was trained "
+            f"with; leave it out, and the one in {checkpoint} is used."
+        )
+    return tokenizer
+
+
 def _read(path):
     try:
         if "://" in path:

@@ -1,6 +1,5 @@
 """What a pretraining run starts from: tokenizer, configuration, model, optimizer."""
 
-import os
 
 from absl import logging
 
@@ -10,8 +9,8 @@ from albert_tf.errors import UserError
 from albert_tf.models.pretraining import AlbertForPreTraining
 from albert_tf.optimizers import create_optimizer
 from albert_tf.optimizers import scaled_learning_rate
-from albert_tf.tokenization import load_tokenizer
-from albert_tf.tokenization.tokenizer import CONFIG_NAME as TOKENIZER_CONFIG
+from albert_tf.tokenization import load_tokenizer_for
+from albert_tf.tokenization import saved_tokenizer
 from albert_tf.training.execution_flags import execution_arguments
 
 _PRETRAINING_HEADS = "cls/"
@@ -27,24 +26,16 @@ def tokenizer_from(options):
     Raises:
         UserError: `--init_checkpoint` was trained with another.
     """
-    named, start = options.spm_model_file or options.vocab_file, options.init_checkpoint
-    own = None
-    if start and os.path.exists(os.path.join(start, TOKENIZER_CONFIG)):
-        own = load_tokenizer(start)
-    if not named:
-        if own is None:
-            logging.warning(
-                "Neither --spm_model_file nor --vocab_file: the model directory will "
-                "hold no vocabulary, and nobody checks that the data fits."
-            )
-        return own
-    tokenizer = load_tokenizer(named, options.do_lower_case)
-    if own is not None and own.fingerprint() != tokenizer.fingerprint():
-        raise UserError(
-            f"{start} was trained with another vocabulary (or casing) than {named}; "
-            "leave --spm_model_file and --vocab_file out and make the data with it."
+    named = options.spm_model_file or options.vocab_file
+    if named:
+        return load_tokenizer_for(options.init_checkpoint, named, options.do_lower_case)
+    own = saved_tokenizer(options.init_checkpoint)
+    if own is None:
+        logging.warning(
+            "Neither --spm_model_file nor --vocab_file: the model directory will "
+            "hold no vocabulary, and nobody checks that the data fits."
         )
-    return tokenizer
+    return own
 
 
 def config_from(options, tokenizer, phases):
