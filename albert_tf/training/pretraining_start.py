@@ -1,6 +1,5 @@
 """What a pretraining run starts from: tokenizer, configuration, model, optimizer."""
 
-
 from absl import logging
 
 from albert_tf.checkpoints.warm_start import warm_start
