@@ -55,7 +55,8 @@ def load_tokenizer_for(checkpoint, path, do_lower_case=True):
     if own is not None and own.fingerprint() != tokenizer.fingerprint():
         raise UserError(
             f"{path} is not the vocabulary (or casing) that {checkpoint} was trained "
-            f"with; leave it out, and the one in {checkpoint} is used."
+            "with; leave --spm_model_file and --vocab_file out, and make the data with "
+            f"the one in {checkpoint}."
         )
     return tokenizer
 
