@@ -2,6 +2,8 @@
 
 import json
 import os
+import socket
+import urllib.parse
 
 import tensorflow as tf
 from absl import logging
@@ -11,6 +13,8 @@ from albert_tf.errors import UserError
 STRATEGIES = ("auto", "cpu", "mirrored", "multi_worker", "tpu")
 
 _LOCAL_TPU = "local"
+_TPU_PORT = 8470  # Cloud TPU's, if its address has none.
+_ANSWER_SECONDS = 10
 _TF_CONFIG_EXAMPLE = (
     '{"cluster": {"worker": ["host0:2222", "host1:2222"]}, '
     '"task": {"type": "worker", "index": 0}}'
@@ -88,6 +92,7 @@ def _one_process(name):
 
 def _tpu(name, zone, project):
     try:
+        _check_answers(name)
         resolver = tf.distribute.cluster_resolver.TPUClusterResolver(
             tpu=name, zone=zone, project=project
         )
@@ -101,6 +106,14 @@ def _tpu(name, zone, project):
             "VM, or a TPU's name with --tpu_zone and --gcp_project, or train with "
             "another --distribution_strategy."
         ) from error
+
+
+def _check_answers(name):
+    """Raises OSError where nothing answers at an address, on which TensorFlow hangs."""
+    if name.startswith("grpc://"):
+        address = urllib.parse.urlsplit(name.partition(",")[0])
+        place = address.hostname, address.port or _TPU_PORT
+        socket.create_connection(place, _ANSWER_SECONDS).close()
 
 
 def _check_tf_config():

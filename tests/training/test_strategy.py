@@ -1,5 +1,7 @@
 """From flags and environment to a strategy, or to one sentence."""
 
+import socket
+
 import pytest
 import tensorflow as tf
 
@@ -10,6 +12,14 @@ from albert_tf.training.strategy import create_strategy
 def test_a_missing_tpu_is_one_sentence():
     with pytest.raises(UserError, match="No TPU 'local' can be used .*--tpu_name"):
         create_strategy("tpu")
+
+
+def test_an_address_where_nothing_answers_is_one_sentence():
+    """TensorFlow itself would wait without end."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    with pytest.raises(UserError, match=f"No TPU 'grpc://127.0.0.1:{port}' .*refused"):
+        create_strategy("tpu", f"grpc://127.0.0.1:{port}")
 
 
 def test_a_tpu_is_connected_initialized_and_used(monkeypatch):
