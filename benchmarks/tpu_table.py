@@ -85,10 +85,10 @@ def make_table(options):
         _compile_program(options)
         return
     if options.compile:
-        for program in dict.fromkeys(_program(name) for name, _ in cells()):
-            if _missing(program, options.cache):
-                logging.info("compiling %s", program)
-                _compile_in_process(program, options)
+        missing = (_program(name) for name in _missing(options.cache))
+        for program in dict.fromkeys(missing):
+            logging.info("compiling %s", program)
+            _compile_in_process(program, options)
     _write_table(_read(options.cache), options.document)
 
 
@@ -98,11 +98,10 @@ def _program(name):
     return "/".join((size, length, batch_size, precision, form))
 
 
-def _missing(program, cache):
-    """The options of a program's cells that are not in the cache, by their names."""
+def _missing(cache):
+    """The options of the cells that are not in the cache, by their names."""
     done = _read(cache)
-    named = cells()
-    return {n: o for n, o in named if _program(n) == program and n not in done}
+    return {name: check for name, check in cells() if name not in done}
 
 
 def _read(cache):
@@ -123,7 +122,8 @@ def _compile_in_process(program, options):
 
 
 def _compile_program(options):
-    missing = _missing(options.program, options.cache)
+    missing = _missing(options.cache).items()
+    missing = {n: check for n, check in missing if _program(n) == options.program}
     if not missing:
         raise UserError(f"--program={options.program}: no cell of it is missing.")
     # Traced once for all chips.
