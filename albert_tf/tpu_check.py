@@ -48,6 +48,9 @@ class TpuCheckOptions:
     rematerialize: bool = option("Compute the blocks again for the gradient.", False)
     depth_loop: bool = option("Compile layers with shared weights once.", False)
     optimizer: str = option("Optimizer.", "lamb", tuple(sorted(OPTIMIZERS)))
+    quick: bool = option(
+        "Compile with the least effort: in a fifth of the time, to other memory.", False
+    )
     find_batch: bool = option(
         "Search the largest batch that fits, from --batch_size; several compilations.",
         False,
@@ -93,7 +96,8 @@ def step_compiler(options):
     sizes = (options.max_seq_length, _predictions(options))
 
     def compile_batch(batch_size, topology=options.topology):
-        return compile_for_tpu(step.lowered(batch_size, *sizes), topology)
+        hlo = step.lowered(batch_size, *sizes)
+        return compile_for_tpu(hlo, topology, options.quick)
 
     return compile_batch
 

@@ -3,9 +3,10 @@
     python -m benchmarks.tpu_table
 
 A program is compiled for all chips in a process of its own; each of these cells takes
-half a minute to several. They are kept in benchmarks/tpu_table.json, so that the
-command can be stopped at any time and started again; then the table of the cells that
-there are is written into the document. `--compile=false` only does the latter.
+a minute to several, with --quick some ten seconds. They are kept in
+benchmarks/tpu_table.json, so that the command can be stopped at any time and started
+again; then the table of the cells that there are is written into the document.
+`--compile=false` only does the latter.
 """
 
 import dataclasses
@@ -37,6 +38,7 @@ FORMS = {
     "unrolled, rematerialised": {"rematerialize": True},
     "loop, rematerialised": {"depth_loop": True, "rematerialize": True},
 }
+_QUICK = ", quick"  # In the names of the cells that were compiled with --quick.
 _BEGIN, _END = "<!-- table -->", "<!-- end of table -->"
 _CONFIGS = os.path.join("configs", "albert")
 
@@ -51,6 +53,9 @@ class TableOptions:
     program: str | None = option(
         "Compile only the missing cells of this name, which leaves out the chip.", None
     )
+    quick: bool = option(
+        "Compile with the least effort; what only that has compiled is marked ≈.", False
+    )
     compile: bool = option("Compile the cells that are missing.", True)
     document: str = option(
         "Markdown file that holds the table, between two comments.",
@@ -59,13 +64,14 @@ class TableOptions:
     timeout: int = option("Seconds that a program may take.", 3600, minimum=1)
 
 
-def cells():
+def cells(quick=False):
     """Yields the options of each cell by its name, the most telling ones first."""
     for precision, form, length, size, chip in itertools.product(
         PRECISIONS, reversed(FORMS), BATCHES, reversed(SIZES), TOPOLOGIES
     ):
         batch_size = BATCHES[length] // (1 if size in ("base", "large") else 2)
-        name = "/".join((size, str(length), str(batch_size), chip, precision, form))
+        row = (size, str(length), str(batch_size), chip, precision)
+        name = "/".join((*row, f"{form}{_QUICK}" if quick else form))
         yield (
             name,
             TpuCheckOptions(
@@ -74,6 +80,7 @@ def cells():
                 batch_size=batch_size,
                 max_seq_length=length,
                 mixed_precision=precision,
+                quick=quick,
                 **FORMS[form],
             ),
         )
@@ -85,7 +92,7 @@ def make_table(options):
         _compile_program(options)
         return
     if options.compile:
-        missing = (_program(name) for name in _missing(options.cache))
+        missing = (_program(name) for name in _missing(options))
         for program in dict.fromkeys(missing):
             logging.info("compiling %s", program)
             _compile_in_process(program, options)
@@ -98,10 +105,10 @@ def _program(name):
     return "/".join((size, length, batch_size, precision, form))
 
 
-def _missing(cache):
+def _missing(options):
     """The options of the cells that are not in the cache, by their names."""
-    done = _read(cache)
-    return {name: check for name, check in cells() if name not in done}
+    done = _read(options.cache)
+    return {name: check for name, check in cells(options.quick) if name not in done}
 
 
 def _read(cache):
@@ -111,6 +118,7 @@ def _read(cache):
 def _compile_in_process(program, options):
     command = [sys.executable, "-m", "benchmarks.tpu_table"]
     command += [f"--program={program}", f"--cache={options.cache}"]
+    command += ["--quick"] if options.quick else []
     try:
         subprocess.run(
             command, check=True, timeout=options.timeout, capture_output=True, text=True
@@ -122,7 +130,7 @@ def _compile_in_process(program, options):
 
 
 def _compile_program(options):
-    missing = _missing(options.cache).items()
+    missing = _missing(options).items()
     missing = {n: check for n, check in missing if _program(n) == options.program}
     if not missing:
         raise UserError(f"--program={options.program}: no cell of it is missing.")
@@ -153,8 +161,13 @@ def _table(done):
         row, form = name.rsplit("/", 1)
         rows.setdefault(row, {})[form] = _shown(program)
     for row, values in sorted(rows.items()):
-        columns = [values.get(form, "not compiled") for form in FORMS]
+        columns = [_best_known(values, form) for form in FORMS]
         yield "| " + " | ".join([*row.split("/"), *columns]) + " |"
+
+
+def _best_known(values, form):
+    quick = values.get(f"{form}{_QUICK}")
+    return values.get(form) or (f"≈ {quick}" if quick else "not compiled")
 
 
 def _shown(program):

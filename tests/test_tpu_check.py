@@ -13,6 +13,7 @@ from albert_tf.tpu.largest_batch import largest_batch
 from albert_tf.tpu.training_step import TrainingStep
 from albert_tf.tpu.training_step import sample_batch
 from albert_tf.tpu_check import TpuCheckOptions
+from albert_tf.tpu_check import step_compiler
 from albert_tf.tpu_check import step_operations
 from albert_tf.tpu_check import tpu_check
 
@@ -61,6 +62,13 @@ def test_the_step_compiles(options, changes, capsys):
     assert ("counts once" in rows["TFLOP, by the compiler"]) == (
         "depth_loop" in changes
     )
+
+
+@needs_the_compiler
+def test_less_effort_makes_another_program(options):
+    careful, quick = (step_compiler(options(quick=quick))(2) for quick in (False, True))
+    assert quick.argument_bytes == careful.argument_bytes
+    assert quick.temporary_bytes != careful.temporary_bytes
 
 
 @needs_the_compiler

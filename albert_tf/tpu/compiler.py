@@ -26,6 +26,7 @@ _ENVIRONMENT = {
     "TPU_ACCELERATOR_TYPE": "v4-8",
     "TPU_WORKER_HOSTNAMES": "localhost",
 }
+_LEAST_EFFORT = 9  # EFFORT_O0 of XLA's ExecutionOptions
 _UNIT = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 _OUT_OF_MEMORY = re.compile(
     r"\(([\d.]+)([KMGT]?)\) exceeds available HBM \(([\d.]+)([KMGT]?)\)"
@@ -53,12 +54,13 @@ class TpuProgram:
         return self.available_bytes is None
 
 
-def compile_for_tpu(hlo, topology):
+def compile_for_tpu(hlo, topology, quick=False):
     """Compiles a program for one device of a topology.
 
     Args:
         hlo: a serialised HLO module.
         topology: such as "v5e:2x2" or "v4:2x2x1".
+        quick: with the compiler's least effort, which takes other memory.
 
     Returns:
         A `TpuProgram`; where it does not fit, without the sizes of its parts.
@@ -71,7 +73,7 @@ def compile_for_tpu(hlo, topology):
     from jax.errors import JaxRuntimeError
 
     try:
-        executable = _compile(hlo, device)
+        executable = _compile(hlo, device, quick)
     except JaxRuntimeError as error:
         return _too_large(error)
     sizes = executable.get_compiled_memory_stats()
@@ -144,7 +146,7 @@ def tpu_device(topology):
     return description.devices[0]
 
 
-def _compile(hlo, device):
+def _compile(hlo, device, quick):
     from jax._src.interpreters import mlir
     from jax._src.lib import xla_client
     from jax._src.lib.mlir import ir
@@ -153,6 +155,8 @@ def _compile(hlo, device):
     options = xla_client.CompileOptions()
     options.executable_build_options.num_replicas = 1
     options.executable_build_options.num_partitions = 1
+    if quick:
+        options.executable_build_options.optimization_level = _LEAST_EFFORT
     options.device_assignment = xla_client.DeviceAssignment.create(
         np.array([[device.id]])
     )

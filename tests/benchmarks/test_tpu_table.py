@@ -28,15 +28,23 @@ def compiled(monkeypatch):
     return calls
 
 
-def test_a_program_is_traced_once_for_the_chips_that_are_missing(compiled, tmp_path):
-    names = [name for name, _ in tpu_table.cells()]
-    assert len(set(names)) == len(names) == 192
-    cache, program = tmp_path / "cells.json", "base/512/16/bfloat16/loop"
-    done = "base/512/16/v5e/bfloat16/loop"
+def test_there_is_a_cell_for_each_chip_and_form():
+    plain, quick = ([n for n, _ in tpu_table.cells(q)] for q in (False, True))
+    assert len({*plain, *quick}) == 2 * len(plain) == 2 * 192
+
+
+@pytest.mark.parametrize("quick", [False, True])
+def test_a_program_is_traced_once_for_the_chips_that_are_missing(
+    compiled, tmp_path, quick
+):
+    suffix = ", quick" if quick else ""
+    cache, program = tmp_path / "cells.json", f"base/512/16/bfloat16/loop{suffix}"
+    done = f"base/512/16/v5e/bfloat16/loop{suffix}"
     cache.write_text(json.dumps({done: {}}))
-    options = tpu_table.TableOptions(cache=str(cache), program=program)
+    options = tpu_table.TableOptions(cache=str(cache), program=program, quick=quick)
     tpu_table.make_table(options)
     traced, *cells = compiled
+    assert traced.quick == quick
     assert traced.depth_loop and not traced.rematerialize
     assert traced.albert_config_file.endswith("base_v2.json")
     assert cells == [(16, "v6e:2x2"), (16, "v4:2x2x1")]
@@ -55,7 +63,9 @@ def test_the_document_shows_what_there_is(tmp_path):
     large = {"used_bytes": 20e9, "temporary_bytes": None, "available_bytes": 16e9}
     cells = {
         "base/512/16/v5e/float32/unrolled": fits,
-        "base/512/16/v5e/float32/loop": large,
+        "base/512/16/v5e/float32/unrolled, quick": large,
+        "base/512/16/v5e/float32/loop, quick": large,
+        "base/512/16/v5e/float32/unrolled, rematerialised, quick": fits,
     }
     cache.write_text(json.dumps(cells))
     document.write_text("a\n<!-- table -->\nold\n<!-- end of table -->\nb\n")
@@ -66,7 +76,7 @@ def test_the_document_shows_what_there_is(tmp_path):
     assert [lines[0], lines[-1]] == ["a", "b"]
     (row,) = [line for line in lines if line.startswith("| base")]
     assert row == (
-        "| base | 512 | 16 | v5e | float32 | 3.0 (2.00) | does not fit (20.0) "
-        "| not compiled | not compiled |"
+        "| base | 512 | 16 | v5e | float32 | 3.0 (2.00) | ≈ does not fit (20.0) "
+        "| ≈ 3.0 (2.00) | not compiled |"
     )
     assert "old" not in lines
