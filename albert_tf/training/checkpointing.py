@@ -20,7 +20,7 @@ class Checkpointing:
 
     Args:
         directory: where checkpoints lie.
-        keep: how many to keep.
+        keep: how many to keep; 0 for all.
         writes: whether `save` saves; all processes of a run restore, one saves. (All
             would have to if a variable had other values in each; none has.)
         **objects: what is saved, such as `model=`, `optimizer=`, `iterator=`.
@@ -32,16 +32,18 @@ class Checkpointing:
         checkpoint = tf.train.Checkpoint(**objects)
         self._checkpoint = checkpoint
         self._manager = tf.train.CheckpointManager(
-            checkpoint, directory, max_to_keep=keep, checkpoint_name="training"
+            checkpoint, directory, max_to_keep=keep or None, checkpoint_name="training"
         )
+        self._step = None
 
     def save(self, step):
-        """Saves as `training-<step>`, unless that is there already."""
-        if not self._writes:
-            return
-        latest = self._manager.latest_checkpoint
-        if latest is None or not latest.endswith(f"-{step}"):
+        """Saves as `training-<step>`, unless that is what was last saved or restored.
+
+        A file of that name does not count: it may be one that could not be restored.
+        """
+        if self._writes and step != self._step:
             self._manager.save(checkpoint_number=step)
+            self._step = step
 
     def restore(self):
         """Restores the newest checkpoint that can be read.
@@ -63,6 +65,7 @@ class Checkpointing:
                 logging.warning("Checkpoint %s cannot be used: %s", path, reason)
                 reasons.append(f"{os.path.basename(path)} ({reason})")
                 continue
+            self._step = int(path.rpartition("-")[2])
             return path
         if reasons:
             raise UserError(

@@ -41,7 +41,7 @@ class TrainerOptions:
     save_checkpoints_steps: int = 5000
     """Steps between two checkpoints."""
     keep_checkpoint_max: int = 5
-    """Checkpoints to keep."""
+    """Checkpoints to keep; 0 for all."""
     eval_steps: int = 0
     """Steps between two held-out evaluations; 0 for the end only."""
     eval_at_start: bool = True
@@ -89,6 +89,7 @@ class Trainer:
         self._device_loop = DeviceLoop(step, strategy)
         self._agreement = Agreement(strategy)
         self._seconds_per_step = 1.0  # a guess, until the first loop is done
+        self._evaluated = None  # (step, results) of the last evaluation
         self.reporter = RunReporter(
             options.output_dir,
             options.num_train_steps,
@@ -144,8 +145,8 @@ class Trainer:
                 if signal:
                     checkpointing.save(self.step)
                     raise SystemExit(128 + int(signal))
+        checkpointing.save(self.step)  # First: an evaluation can be made again.
         self._evaluate(eval_dataset, save_best)
-        checkpointing.save(self.step)
         self.reporter.finish()
 
     def _checkpointing(self, iterators):
@@ -174,6 +175,12 @@ class Trainer:
                 f"(of the steps {steps}); let --output_dir be a folder that all "
                 "workers share."
             )
+
+    def evaluate(self, dataset):
+        """Returns `{metric: value}` of the held-out data, always the same, now."""
+        if self._evaluated is None or self._evaluated[0] != self.step:
+            self._evaluated = self.step, self.evaluator.evaluate(dataset)
+        return self._evaluated[1]
 
     def seconds_per_step(self, stage, steps):
         """Times single steps of a `Stage`, after one that compiles; the best of them.
@@ -259,7 +266,7 @@ class Trainer:
     def _evaluate(self, dataset, save_best):
         if dataset is None or self.reporter.has_evaluation(self.step):
             return
-        results = self.evaluator.evaluate(dataset)
+        results = self.evaluate(dataset)
         metric = self.options.best_metric
         if metric and save_best and self.writes_outputs:
             values = [*self._best_values(), results[metric]]

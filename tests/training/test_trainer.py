@@ -49,12 +49,28 @@ def test_a_damaged_checkpoint_falls_back_to_the_one_before(
     trainer.train(batches())
     folder = pathlib.Path(trainer.options.output_dir) / "checkpoints"
     (data,) = folder.glob("training-6.data*")
-    data.write_bytes(data.read_bytes()[:100])
+    whole = data.read_bytes()
+    data.write_bytes(whole[:100])
     again = make_trainer(STEPS)
     again.train(batches())
     assert again.step == STEPS
     for path, value in weights(trainer).items():
         np.testing.assert_array_equal(weights(again)[path], value)
+
+    # The next start finds a good one again.
+    assert len(data.read_bytes()) == len(whole)
+
+
+def test_the_last_step_is_saved_before_it_is_evaluated(make_trainer, batches):
+    class Killed:
+        def evaluate(self, dataset):
+            raise KeyboardInterrupt
+
+    trainer = make_trainer(2, evaluator=Killed(), options={"eval_at_start": False})
+    with pytest.raises(KeyboardInterrupt):
+        trainer.train(batches(), batches())
+    folder = pathlib.Path(trainer.options.output_dir) / "checkpoints"
+    assert list(folder.glob("training-2.index"))
 
 
 def test_checkpoints_that_do_not_fit_are_an_error(make_trainer, batches):
@@ -67,13 +83,14 @@ def test_checkpoints_that_do_not_fit_are_an_error(make_trainer, batches):
         make_trainer(4).train(batches())
 
 
-def test_only_the_last_checkpoints_are_kept(make_trainer, batches):
-    options = {"save_checkpoints_steps": 1, "keep_checkpoint_max": 2}
-    trainer = make_trainer(STEPS, options=options)
+@pytest.mark.parametrize(("keep", "kept"), [(2, {5, 6}), (0, {1, 2, 3, 4, 5, 6})])
+def test_only_the_last_checkpoints_are_kept(make_trainer, batches, keep, kept):
+    options = {"save_checkpoints_steps": 1, "keep_checkpoint_max": keep}
+    trainer = make_trainer(STEPS, options={**options, "steps_per_loop": 1})
     trainer.train(batches())
     folder = pathlib.Path(trainer.options.output_dir) / "checkpoints"
     names = {path.stem for path in folder.glob("*.index")}
-    assert names == {"training-5", "training-6"}
+    assert names == {f"training-{step}" for step in kept}
 
 
 def test_divergence_stops_with_advice(make_trainer, rows, weights):
