@@ -1,5 +1,6 @@
 """What run_pretraining.py shows and leaves, through its public entry."""
 
+import importlib.metadata
 import json
 import pathlib
 
@@ -10,6 +11,7 @@ import albert_tf
 from albert_tf import plots
 from albert_tf.command_line import parse
 from albert_tf.errors import UserError
+from albert_tf.training import run_info
 from albert_tf.training.curves import training_scalars
 from albert_tf.training.pretraining import pretrain
 from albert_tf.training.pretraining_options import PretrainingOptions
@@ -77,6 +79,19 @@ def test_the_files_of_a_run(run, lines, material):
     assert info["data"] == {str(material / "data"): data}
     assert info["versions"]["tensorflow"] == tf.__version__
     assert info["versions"]["albert-tf"] == albert_tf.__version__
+
+
+def test_any_tensorflow_package_will_do(monkeypatch):
+    """On a TPU it is called tensorflow-tpu."""
+    version = importlib.metadata.version
+
+    def other(name):
+        if name == "tensorflow":
+            raise importlib.metadata.PackageNotFoundError(name)
+        return version(name)
+
+    monkeypatch.setattr(importlib.metadata, "version", other)
+    assert run_info.versions()["tensorflow"] == tf.__version__
 
 
 def test_without_matplotlib_a_line_says_how_to_get_it(run, lines, monkeypatch):

@@ -4,10 +4,12 @@ import dataclasses
 import importlib.metadata
 import platform
 
+import tensorflow as tf
+
 import albert_tf
 from data_pipeline.input_pipeline import describe_data
 
-_PACKAGES = ("tensorflow", "keras", "tensorflow-text", "sentencepiece", "numpy")
+_PACKAGES = ("keras", "tensorflow-text", "sentencepiece", "numpy")
 
 
 def run_info(options, step, evaluations):
@@ -31,6 +33,10 @@ def run_info(options, step, evaluations):
 
 def versions():
     """The versions of Python, of this package and of those that it computes with."""
-    found = {name: importlib.metadata.version(name) for name in _PACKAGES}
-    python = platform.python_version()
-    return {"python": python, "albert-tf": albert_tf.__version__, **found}
+    return {
+        "python": platform.python_version(),
+        "albert-tf": albert_tf.__version__,
+        # Not by its name: the package may be tensorflow-tpu or tensorflow-cpu.
+        "tensorflow": tf.__version__,
+        **{name: importlib.metadata.version(name) for name in _PACKAGES},
+    }
