@@ -1,8 +1,8 @@
 """Reading JSON, and writing files so that no reader ever sees half of one."""
 
 import json
-import os
 
+from albert_tf import storage
 from albert_tf.errors import UserError
 
 
@@ -19,15 +19,8 @@ def write_atomically(path, data):
         OSError: the file cannot be written; `path` is as it was.
     """
     data = data.encode() if isinstance(data, str) else data
-    temporary = f"{path}.tmp"
-    os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
-    try:
-        with open(temporary, "wb") as file:
-            file.write(data)
-        os.replace(temporary, path)
-    finally:
-        if os.path.exists(temporary):
-            os.remove(temporary)
+    with storage.written_locally(path) as temporary, open(temporary, "wb") as file:
+        file.write(data)
 
 
 def write_json(path, values):
@@ -43,8 +36,7 @@ def read_json_object(path):
         UserError: the file is missing, unreadable or holds something else.
     """
     try:
-        with open(path, encoding="utf-8") as file:
-            values = json.load(file)
+        values = json.loads(storage.read_bytes(path))
     except OSError as error:
         raise UserError(f"{path} cannot be read: {error.strerror}.") from error
     except ValueError as error:

@@ -12,6 +12,7 @@ import os
 import keras
 
 import albert_tf
+from albert_tf import storage
 from albert_tf.checkpoints.report import LoadReport
 from albert_tf.config import AlbertConfig
 from albert_tf.errors import UserError
@@ -26,7 +27,7 @@ TRAINING_INFO_FILE = "training_info.json"
 
 def is_model_directory(path):
     """Whether `save_model_directory` wrote `path`."""
-    return os.path.isfile(os.path.join(path, WEIGHTS_FILE))
+    return storage.exists(os.path.join(path, WEIGHTS_FILE))
 
 
 def save_model_directory(model, directory, tokenizer=None, training_info=None):
@@ -38,10 +39,9 @@ def save_model_directory(model, directory, tokenizer=None, training_info=None):
         tokenizer: saved beside the weights.
         training_info: a dict for `training_info.json`.
     """
-    os.makedirs(directory, exist_ok=True)
-    temporary = os.path.join(directory, "temporary.weights.h5")
-    model.save_weights(temporary)
-    os.replace(temporary, os.path.join(directory, WEIGHTS_FILE))
+    weights = os.path.join(directory, WEIGHTS_FILE)
+    with storage.written_locally(weights, ".weights.h5") as temporary:
+        model.save_weights(temporary)
     if tokenizer is not None:
         tokenizer.save(directory)
     if training_info is not None:
@@ -84,7 +84,8 @@ def load_model_directory(directory, **arguments):
     model = model_class(config, **{**head, **arguments})
     weights = os.path.join(directory, WEIGHTS_FILE)
     try:
-        model.load_weights(weights)
+        with storage.read_locally(weights) as path:
+            model.load_weights(path)
     except (KeyError, OSError, ValueError) as error:
         raise UserError(
             f"{weights} is damaged or does not fit {CONFIG_FILE} and {HEAD_FILE} "

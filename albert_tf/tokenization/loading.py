@@ -3,6 +3,7 @@
 import json
 import os
 
+from albert_tf import storage
 from albert_tf.errors import UserError
 from albert_tf.tokenization.sentencepiece import SentencePieceTokenizer
 from albert_tf.tokenization.tokenizer import CONFIG_NAME
@@ -29,7 +30,7 @@ def load_tokenizer(path, do_lower_case=True):
             without ALBERT's special pieces.
     """
     path = os.fspath(path)
-    if os.path.isdir(path):
+    if storage.is_folder(path):
         config = _config(path)
         do_lower_case = config.get("do_lower_case", do_lower_case)
         path = os.path.join(path, _file_in(path, config))
@@ -40,9 +41,9 @@ def load_tokenizer(path, do_lower_case=True):
 
 def saved_tokenizer(checkpoint):
     """The tokenizer that a model directory of this project brings along, or None."""
-    if checkpoint and os.path.exists(os.path.join(checkpoint, CONFIG_NAME)):
-        return load_tokenizer(checkpoint)
-    return None
+    # Hugging Face's file of that name has other keys.
+    is_ours = checkpoint and "file" in _config(checkpoint)
+    return load_tokenizer(checkpoint) if is_ours else None
 
 
 def load_tokenizer_for(checkpoint, path, do_lower_case=True):
@@ -63,34 +64,19 @@ def load_tokenizer_for(checkpoint, path, do_lower_case=True):
 
 def _read(path):
     try:
-        if "://" in path:
-            return _read_remote(path)
-        with open(path, "rb") as file:
-            return file.read()
+        return storage.read_bytes(path)
     except OSError as error:
         raise UserError(
             f"The tokenizer {path} cannot be read: {error.strerror}."
         ) from error
 
 
-def _read_remote(path):
-    # Imported here, because tokenizers need TensorFlow for nothing else.
-    import tensorflow as tf
-
-    try:
-        with tf.io.gfile.GFile(path, "rb") as file:
-            return file.read()
-    except tf.errors.OpError as error:
-        raise UserError(f"The tokenizer {path} cannot be read: {error}.") from error
-
-
 def _config(directory):
     path = os.path.join(directory, CONFIG_NAME)
-    if not os.path.exists(path):
+    if not storage.exists(path):
         return {}
     try:
-        with open(path, encoding="utf-8") as file:
-            return json.load(file)
+        return json.loads(storage.read_bytes(path))
     except ValueError as error:
         raise UserError(f"{path} is not valid JSON: {error}.") from error
 
@@ -98,7 +84,7 @@ def _config(directory):
 def _file_in(directory, config):
     if "file" in config:
         return config["file"]
-    names = os.listdir(directory)
+    names = storage.names_in(directory)
     found = [name for name in _KNOWN_NAMES if name in names]
     found = found or sorted(name for name in names if name.endswith(".model"))
     if len(found) != 1:

@@ -1,11 +1,11 @@
 """The best evaluation of a run, and how long ago it was."""
 
-import glob
 import math
 import os
-import shutil
 
 from absl import logging
+
+from albert_tf import storage
 
 
 def evaluations_since_best(values):
@@ -43,10 +43,9 @@ def save_best_model(model, directory, step, tokenizer, info):
     """
     path = os.path.join(directory, f"best-{step}")
     temporary = f"{path}.tmp"
-    shutil.rmtree(temporary, ignore_errors=True)
+    storage.remove_folder(temporary)
     model.save_pretrained(temporary, tokenizer, info)
-    shutil.rmtree(path, ignore_errors=True)
-    os.replace(temporary, path)
-    for other in glob.glob(os.path.join(glob.escape(directory), "best-*")):
+    storage.replace_folder(temporary, path)
+    for other in storage.matching(directory, "best-*"):
         if other != path:
-            shutil.rmtree(other)
+            storage.remove_folder(other)

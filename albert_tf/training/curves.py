@@ -2,12 +2,12 @@
 
 import math
 import os
-import pathlib
 import re
 
 import tensorflow as tf
 from tensorflow.core.util.event_pb2 import Event
 
+from albert_tf import storage
 from albert_tf.plots import write_plot
 
 _COLUMNS = 3
@@ -61,8 +61,8 @@ def training_scalars(directory):
     the later ones count. What is said of single variables is left out.
     """
     scalars = {}
-    for path in sorted(pathlib.Path(directory).glob("events.*"), key=_place):
-        found = _scalars_of_file(str(path))
+    for path in sorted(storage.matching(directory, "events.*"), key=_place):
+        found = _scalars_of_file(path)
         first = min((min(steps) for steps in found.values()), default=math.inf)
         for name in {**scalars, **found}:
             earlier = scalars.get(name, {})
@@ -73,7 +73,7 @@ def training_scalars(directory):
 
 def _place(path):
     """Orders the files of the tries: their names hold second, process and a count."""
-    return [int(number) for number in re.findall(r"\d+", path.name)]
+    return [int(number) for number in re.findall(r"\d+", os.path.basename(path))]
 
 
 def _scalars_of_file(path):

@@ -6,6 +6,7 @@ import os
 import numpy as np
 import tensorflow as tf
 
+from albert_tf import storage
 from albert_tf.files import write_atomically
 from albert_tf.files import write_json
 
@@ -40,9 +41,8 @@ class RunHistory:
     def __init__(self, directory, step, writes=True):
         self._path = os.path.join(directory, "history.json")
         self.evaluations = []
-        if os.path.exists(self._path):
-            with open(self._path, encoding="utf-8") as file:
-                entries = json.load(file)
+        if storage.exists(self._path):
+            entries = json.loads(storage.read_bytes(self._path))
             self.evaluations = [entry for entry in entries if entry["step"] <= step]
         self._writes = writes
         self._writers = {

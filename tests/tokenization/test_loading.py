@@ -7,6 +7,8 @@ import pytest
 
 from albert_tf.errors import UserError
 from albert_tf.tokenization import load_tokenizer
+from albert_tf.tokenization import load_tokenizer_for
+from albert_tf.tokenization import saved_tokenizer
 from albert_tf.tokenization.sentencepiece import SentencePieceTokenizer
 from albert_tf.tokenization.wordpiece import WordPieceTokenizer
 
@@ -39,6 +41,15 @@ def test_saved_directory_keeps_ids_casing_and_fingerprint(tmp_path):
     assert config == {"kind": "wordpiece", "file": "vocab.txt", "do_lower_case": False}
     uncased = load_tokenizer(tmp_path / "vocab.txt")
     assert uncased.fingerprint() != cased.fingerprint()
+
+
+def test_a_directory_of_hugging_face_brings_no_vocabulary_of_ours(tmp_path):
+    (tmp_path / "tokenizer_config.json").write_text('{"do_lower_case": true}')
+    (tmp_path / "vocab.txt").write_text("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nthe\n")
+    assert saved_tokenizer(tmp_path) is None
+    tokenizer = load_tokenizer_for(tmp_path, tmp_path / "vocab.txt")
+    tokenizer.save(tmp_path / "ours")
+    assert saved_tokenizer(tmp_path / "ours").fingerprint() == tokenizer.fingerprint()
 
 
 def test_tokenizers_travel_to_other_processes(train_model):
