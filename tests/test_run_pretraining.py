@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import albert_tf
+from albert_tf import storage
 from albert_tf.command_line import parse
 from albert_tf.errors import UserError
 from albert_tf.training.pretraining import pretrain
@@ -26,7 +27,7 @@ def write_config(material, path, **changes):
     path.write_text(json.dumps({**config, **changes}))
 
 
-def test_train_then_go_on_then_evaluate(flags, tmp_path):
+def test_train_then_go_on_then_evaluate(flags, material, tmp_path):
     run(flags(num_train_steps=6))
     results = run(flags(num_train_steps=12, do_eval=True, eval_steps=4))
     history = json.loads((tmp_path / "model" / "history.json").read_text())
@@ -46,6 +47,33 @@ def test_train_then_go_on_then_evaluate(flags, tmp_path):
     for name, value in history[-1].items():
         if name in alone:
             np.testing.assert_allclose(alone[name], value, rtol=1e-5)
+    assert alone["global_step"] == 12
+
+    other = {"eval_file": material / "data" / "train.tfrecord"}
+    again = run(flags(num_train_steps=12, do_eval=True, **other))
+    assert again["masked_lm_loss"] != results["masked_lm_loss"]
+    expected = run(flags(do_train=False, do_eval=True, **other))
+    np.testing.assert_allclose(
+        again["masked_lm_loss"], expected["masked_lm_loss"], rtol=1e-5
+    )
+
+
+def test_everything_may_lie_in_a_bucket(flags, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # Nothing may appear in a folder `ram:` here.
+    bucket = f"ram://{tmp_path.name}/model"
+    for steps in (4, 8):
+        results = run(flags(output_dir=bucket, num_train_steps=steps, do_eval=True))
+    entries = json.loads(storage.read_bytes(f"{bucket}/history.json"))
+    assert [entry["step"] for entry in entries] == [0, 4, 8]
+    assert len(storage.matching(f"{bucket}/checkpoints", "best-*")) == 1
+    alone = run(flags(output_dir=bucket, do_train=False, do_eval=True))
+    assert alone["masked_lm_loss"] == pytest.approx(results["masked_lm_loss"], rel=1e-5)
+    warm = run(
+        flags(output_dir=bucket + "2", init_checkpoint=bucket, spm_model_file=None)
+    )
+    assert warm is None
+    assert storage.exists(f"{bucket}2/spiece.model")
+    assert not list(tmp_path.iterdir())
 
 
 def test_packed_data_trains_and_is_evaluated(flags, packed, tmp_path):
@@ -106,6 +134,12 @@ def test_a_warm_start_takes_the_weights(flags, material, tmp_path):
         ({"albert_config_file": "/nowhere.json"}, "/nowhere.json"),
         ({"do_train": False, "do_eval": True}, "model"),
         ({"max_predictions_per_seq": 5}, "max_predictions_per_seq=3"),
+        ({"do_train": False}, "neither --do_train nor --do_eval"),
+        ({"init_from_group0": True}, "--init_from_group0 needs --init_checkpoint"),
+        ({"random_seed": -1}, "--random_seed=-1: expected at least 0"),
+        ({"tpu_name": "a", "distribution_strategy": "cpu"}, "--tpu_name=a contradicts"),
+        ({"use_tpu": True, "distribution_strategy": "cpu"}, "--use_tpu contradicts"),
+        ({"tpu_name": "grpc://127.0.0.1:1"}, "No TPU 'grpc://127.0.0.1:1'"),
     ],
 )
 def test_mistakes_are_one_sentence(flags, changes, message):
@@ -129,6 +163,18 @@ def test_damaged_data_is_an_error(flags, material, tmp_path):
         with pytest.raises(UserError, match="damaged.tfrecord cannot be read"):
             run(flags(input_file=data, output_dir=output, num_train_steps=1000))
     assert not (tmp_path / "start").exists()
+
+
+def test_a_damaged_eval_file_is_named(flags, material, tmp_path):
+    (whole,) = (material / "data" / "held_out").glob("*.tfrecord")
+    data = tmp_path / "held_out.tfrecord"
+    data.write_bytes(whole.read_bytes()[:-10])
+    message = "held_out.tfrecord cannot be read"
+    with pytest.raises(UserError, match=message):
+        run(flags(eval_file=data, eval_batch_size=4))
+    run(flags(num_train_steps=1))
+    with pytest.raises(UserError, match=message):
+        run(flags(eval_file=data, eval_batch_size=4, do_train=False, do_eval=True))
 
 
 def test_official_data_of_other_lengths_or_ids_is_an_error(flags, material, tmp_path):

@@ -104,7 +104,7 @@ class ClassifierOptions(DeviceFlags, ExecutionFlags):
     iterations_per_loop: int = option(
         "Steps between two looks at the run.", 50, minimum=1
     )
-    keep_checkpoint_max: int = option("Checkpoints to keep.", 5, minimum=1)
+    keep_checkpoint_max: int = option("Checkpoints to keep; 0 for all.", 5, minimum=0)
     early_stopping_patience: int = option(
         "Stop when so many evaluations in a row brought nothing better; 0: never.",
         0,
@@ -116,7 +116,12 @@ class ClassifierOptions(DeviceFlags, ExecutionFlags):
         1,
         minimum=1,
     )
-    random_seed: int = option("Seed of the new head, the order and dropout.", 12345)
+    random_seed: int = option(
+        "Seed of the new head, the order and dropout.",
+        12345,
+        minimum=0,
+        maximum=2**32 - 1,
+    )
     gradient_accumulation_steps: int = option(
         "Parts that a batch is computed in, one after the other.", 1, minimum=1
     )

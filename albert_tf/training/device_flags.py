@@ -4,6 +4,7 @@ import dataclasses
 import functools
 
 from albert_tf.command_line import option
+from albert_tf.errors import UserError
 from albert_tf.training.strategy import STRATEGIES
 from albert_tf.training.strategy import create_strategy
 
@@ -20,7 +21,7 @@ class DeviceFlags:
     )
     use_tpu: bool = option("The same as --distribution_strategy=tpu.", False)
     tpu_name: str | None = option(
-        "Name or address of the TPU; local, the default, on a TPU VM.", None
+        "Name or address of the TPU to train on; local on a TPU VM.", None
     )
     tpu_zone: str | None = option("Zone of the TPU, if not this machine's.", None)
     gcp_project: str | None = option("Project of the TPU, likewise.", None)
@@ -31,8 +32,16 @@ def strategy_from(options):
 
     One for all runs of a process: workers and TPUs can be connected only once, and the
     collective operations of a second MirroredStrategy would mix with the first's.
+
+    Raises:
+        UserError: as `create_strategy`, or flags that contradict each other.
     """
-    name = "tpu" if options.use_tpu else options.distribution_strategy
+    name, tpu_name = options.distribution_strategy, options.tpu_name
+    if options.use_tpu or tpu_name:
+        if name not in ("auto", "tpu"):
+            flag = f"--tpu_name={tpu_name}" if tpu_name else "--use_tpu"
+            raise UserError(f"{flag} contradicts --distribution_strategy={name}.")
+        name = "tpu"
     return _strategy(name, options.tpu_name, options.tpu_zone, options.gcp_project)
 
 

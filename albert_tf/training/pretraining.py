@@ -6,9 +6,13 @@ import keras
 import tensorflow as tf
 from absl import logging
 
+from albert_tf import storage
+from albert_tf.errors import UserError
 from albert_tf.training.best import save_best_model
 from albert_tf.training.device_flags import strategy_from
+from albert_tf.training.file_evaluator import FileEvaluator
 from albert_tf.training.phases import plan_phases
+from albert_tf.training.pretraining_data import UNREADABLE
 from albert_tf.training.pretraining_data import PretrainingData
 from albert_tf.training.pretraining_data import unreadable
 from albert_tf.training.pretraining_objective import PretrainingObjective
@@ -18,6 +22,7 @@ from albert_tf.training.pretraining_start import config_from
 from albert_tf.training.pretraining_start import initial_model
 from albert_tf.training.pretraining_start import optimizer_from
 from albert_tf.training.pretraining_start import tokenizer_from
+from albert_tf.training.pretraining_start import trained_steps
 from albert_tf.training.replica_step import StepOptions
 from albert_tf.training.reporting_flags import report_options
 from albert_tf.training.run_info import run_info
@@ -25,8 +30,6 @@ from albert_tf.training.summaries import write_eval_results
 from albert_tf.training.trainer import Trainer
 from albert_tf.training.trainer import TrainerOptions
 
-# What an entry of the history holds besides the metrics.
-_WHEN = ("step", "train_seconds")
 _BEST_METRIC = "masked_lm_accuracy"
 
 
@@ -40,6 +43,7 @@ def pretrain(options):
         UserError: a file, flag or checkpoint that does not fit, or divergence.
         SystemExit: the run was asked to stop and has saved its state.
     """
+    _check_flags(options)
     phases = plan_phases(options)
     strategy = _strategy(options)
     tokenizer = tokenizer_from(options)
@@ -57,6 +61,13 @@ def pretrain(options):
     return _evaluate(options, trainer, eval_dataset) if options.do_eval else None
 
 
+def _check_flags(options):
+    if not (options.do_train or options.do_eval):
+        raise UserError("There is nothing to do: neither --do_train nor --do_eval.")
+    if options.init_from_group0 and not options.init_checkpoint:
+        raise UserError("--init_from_group0 needs --init_checkpoint.")
+
+
 def _strategy(options):
     """The devices; the first thing that TensorFlow is asked for."""
     keras.utils.set_random_seed(options.random_seed)
@@ -72,17 +83,19 @@ def _trainer(options, strategy, config, phases, data):
         optimizer = optimizer_from(options)
     data.check(config)
     report = report_options(options, phases, model, strategy)
-    return Trainer(
+    trainer = Trainer(
         model,
         PretrainingObjective(sentence_order),
         optimizer,
         strategy,
         _trainer_options(options, report),
     )
+    trainer.evaluator = FileEvaluator(trainer.evaluator, data.eval_files)
+    return trainer
 
 
 def _train(options, tokenizer, trainer, data, eval_dataset):
-    os.makedirs(options.output_dir, exist_ok=True)
+    storage.make_folder(options.output_dir)
     checkpoints = os.path.join(options.output_dir, "checkpoints")
 
     def save_best(step, results):
@@ -92,7 +105,7 @@ def _train(options, tokenizer, trainer, data, eval_dataset):
 
     try:
         trainer.train(data.stages(), eval_dataset, save_best)
-    except tf.errors.DataLossError as error:
+    except UNREADABLE as error:
         raise unreadable(data.input_files, error) from error
     if trainer.writes_outputs:
         info = run_info(options, trainer.step, trainer.history)
@@ -101,12 +114,9 @@ def _train(options, tokenizer, trainer, data, eval_dataset):
 
 
 def _evaluate(options, trainer, eval_dataset):
-    if options.do_train:
-        # Training has ended with an evaluation at this very step.
-        results = {k: v for k, v in trainer.history[-1].items() if k not in _WHEN}
-    else:
-        results = trainer.evaluator.evaluate(eval_dataset)
-    results["global_step"] = trainer.step
+    # Not from the history: a finished run may be evaluated on other data than before.
+    step = trainer.step if options.do_train else trained_steps(options)
+    results = {**trainer.evaluate(eval_dataset), "global_step": step}
     if trainer.writes_outputs:
         path = os.path.join(options.output_dir, "eval_results.txt")
         write_eval_results(path, results)

@@ -8,6 +8,9 @@ from albert_tf.training.stage import Stage
 from data_pipeline.input_pipeline import describe_data
 from data_pipeline.input_pipeline import pretraining_dataset
 
+UNREADABLE = (tf.errors.DataLossError, tf.errors.InvalidArgumentError)
+"""What TensorFlow raises for records that are damaged or of other lengths."""
+
 _IDS = ("input_ids", "masked_lm_ids")
 
 
@@ -30,6 +33,11 @@ class PretrainingData:
         """The files of all phases, as a comma list."""
         return ",".join(dict.fromkeys(phase.input_file for phase in self._phases))
 
+    @property
+    def eval_files(self):
+        """The files of `evaluation`, as a comma list."""
+        return self._options.eval_file or self._phases[-1].input_file
+
     def check(self, config):
         """Reads a batch of each data set.
 
@@ -41,7 +49,7 @@ class PretrainingData:
                 `AlbertConfig`, or one that is missing.
         """
         options = self._options
-        if options.eval_file is None and options.eval_steps:
+        if not options.eval_file and options.eval_steps:
             raise UserError(
                 "--eval_steps needs --eval_file, held-out TFRecords "
                 "(create_pretraining_data --held_out_fraction writes some)."
@@ -58,7 +66,7 @@ class PretrainingData:
         )
         try:
             batch = next(iter(dataset), None)
-        except (tf.errors.DataLossError, tf.errors.InvalidArgumentError) as error:
+        except UNREADABLE as error:
             raise unreadable(input_file, error) from error
         if batch is None:
             raise UserError(f"{input_file} holds no sequences; make the data again.")
@@ -106,18 +114,15 @@ class PretrainingData:
         `--do_eval` alone evaluates on the data of training, as the official code does.
         """
         options, last = self._options, self._phases[-1]
-        if options.eval_file is None and not options.do_eval:
+        if not options.eval_file and not options.do_eval:
             return None
-        if options.eval_file is None:
+        if not options.eval_file:
             logging.warning(
                 "--do_eval without --eval_file: the figures are those of data that is "
                 "trained on, not of held-out data."
             )
         dataset = self._dataset(
-            options.eval_file or last.input_file,
-            last,
-            options.eval_batch_size,
-            training=False,
+            self.eval_files, last, options.eval_batch_size, training=False
         )
         return dataset.take(options.max_eval_steps)
 

@@ -116,7 +116,7 @@ class PretrainingOptions(DeviceFlags, ExecutionFlags):
     save_checkpoints_steps: int = option(
         "Steps between two checkpoints.", 5000, minimum=1
     )
-    keep_checkpoint_max: int = option("Checkpoints to keep.", 5, minimum=1)
+    keep_checkpoint_max: int = option("Checkpoints to keep; 0 for all.", 5, minimum=0)
     iterations_per_loop: int = option(
         "Steps between two looks at the run.", 1000, minimum=1
     )
@@ -138,7 +138,9 @@ class PretrainingOptions(DeviceFlags, ExecutionFlags):
         None,
         minimum=0,
     )
-    random_seed: int = option("Seed of weights, order and dropout.", 12345)
+    random_seed: int = option(
+        "Seed of weights, order and dropout.", 12345, minimum=0, maximum=2**32 - 1
+    )
     deterministic: bool = option(
         "Take operations only that give the same bits in every run; slower.", False
     )
