@@ -1,8 +1,9 @@
 """Reads TSV, CSV and JSONL tables of texts; a bad row is named, or counted.
 
 TSV follows GLUE: no quoting, a quotation mark is an ordinary character. CSV follows
-RFC 4180. JSONL has one object a line. Lines end in LF or CRLF only (the other line ends
-of Unicode are part of a text), and blank lines are passed over.
+RFC 4180; quotation marks that do not pair always stop the reading, since where the next
+row starts is then unknown. JSONL has one object a line. Lines end in LF or CRLF only
+(the other line ends of Unicode are part of a text), and blank lines are passed over.
 """
 
 import csv
@@ -18,6 +19,7 @@ from albert_tf.tasks.text_task import MULTI_LABEL
 from albert_tf.tasks.text_task import split_labels
 
 SUFFIXES = (".tsv", ".csv", ".jsonl")
+_MAX_FIELD = 2**31 - 1  # characters; Python's own limit for CSV is 131,072
 
 
 @dataclasses.dataclass(frozen=True)
@@ -191,13 +193,20 @@ def _tsv(file):
 
 
 def _csv(file):
-    reader = csv.reader(file)
+    csv.field_size_limit(_MAX_FIELD)
+    # Otherwise a quotation mark that is never closed swallows the rest of the file.
+    reader = csv.reader(file, strict=True)
+    first_line = 1  # of the row, which may span several
     try:
         for fields in reader:
-            yield reader.line_num, fields
+            if fields:  # not a blank line
+                yield first_line, fields
+            first_line = reader.line_num + 1
     except csv.Error as error:
-        message = f"{file.name}, line {reader.line_num}: {error}; correct the row."
-        raise UserError(message) from error
+        raise UserError(
+            f"{file.name}, line {first_line}: the row that starts here is not valid "
+            f"CSV ({error}); correct its quotation marks."
+        ) from error
 
 
 def _jsonl(file):

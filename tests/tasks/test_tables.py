@@ -38,6 +38,38 @@ def test_csv_is_quoted(tmp_path):
     assert _read(_write(tmp_path / "a.csv", text)).texts == ['one, "two"\nthree']
 
 
+@pytest.mark.parametrize(
+    ("rows", "line", "problem"),
+    [
+        ('bad,ok\ngood,"one\nbad,two\nbad,three\n', 3, "unexpected end of data"),
+        ('good,"one\nbad,"two"\nbad,three\n', 2, "',' expected after '\"'"),
+    ],
+)
+@pytest.mark.parametrize("skip_bad_rows", [False, True])
+def test_csv_with_an_open_quotation_mark_names_the_row(
+    tmp_path, rows, line, problem, skip_bad_rows
+):
+    path = _write(tmp_path / "a.csv", "label,sentence\n" + rows)
+    message = f"a.csv, line {line}: .*{problem}.*correct its quotation marks"
+    with pytest.raises(UserError, match=message):
+        _read(path, skip_bad_rows=skip_bad_rows)
+
+
+def test_csv_passes_over_blank_lines(tmp_path):
+    text = '\nlabel,sentence\r\n\r\ngood,x\n\n\nbad,"y\n\nz"\n\nugly,u\n'
+    path = _write(tmp_path / "a.csv", text)
+    with pytest.raises(UserError, match="a.csv, line 11: the label 'ugly' is unknown"):
+        _read(path)
+    table = _read(path, skip_bad_rows=True)
+    assert (table.texts, table.rows.tolist()) == (["x", "y\n\nz"], [0, 1])
+
+
+def test_csv_fields_may_be_long(tmp_path):
+    text = "word " * 40_000  # more than the 131,072 characters that csv takes unasked
+    path = _write(tmp_path / "a.csv", f"label,sentence\ngood,{text}\n")
+    assert _read(path).texts == [text]
+
+
 def test_jsonl_takes_numbers_and_pairs(tmp_path):
     path = _write(tmp_path / "a.jsonl", '{"a": "x", "b": "y", "label": 1}\n')
     table = _read(path, Columns("a", "b", "label"), labels=("0", "1"))
