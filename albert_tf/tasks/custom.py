@@ -28,7 +28,8 @@ def custom_source(
         name: name of the task.
 
     Raises:
-        UserError: no training or dev table, or fewer than two labels.
+        UserError: no training or dev table, or fewer than two labels; without
+            `labels`, a bad row of the training table, too.
     """
     train = _find(data_dir, "train")
     dev = _find(data_dir, "dev")
@@ -38,7 +39,7 @@ def custom_source(
                 f"--data_dir={data_dir} has no {role}.tsv, {role}.csv or {role}.jsonl."
             )
     if kind != REGRESSION:
-        labels = tuple(labels) or discover_labels(train, columns, kind)
+        labels = tuple(labels) or discover_labels(train, columns, kind, skip_bad_rows)
         least = 1 if kind == MULTI_LABEL else 2
         if len(labels) < least:
             raise UserError(

@@ -8,6 +8,7 @@ row starts is then unknown. JSONL has one object a line. Lines end in LF or CRLF
 
 import csv
 import dataclasses
+import functools
 import json
 import pathlib
 
@@ -15,8 +16,7 @@ import numpy as np
 
 from albert_tf.errors import UserError
 from albert_tf.tasks.table import Table
-from albert_tf.tasks.text_task import MULTI_LABEL
-from albert_tf.tasks.text_task import split_labels
+from albert_tf.tasks.text_task import label_names
 
 SUFFIXES = (".tsv", ".csv", ".jsonl")
 _MAX_FIELD = 2**31 - 1  # characters; Python's own limit for CSV is 131,072
@@ -54,17 +54,11 @@ def read_table(path, columns, parse_label=None, skip_bad_rows=False):
             value that is no label.
     """
     texts, pairs, labels, rows, skipped = [], [], [], [], 0
-    for row, (line, fields) in enumerate(_records(path, columns)):
-        try:
-            text, pair, label = _check(fields, columns, parse_label)
-        except ValueError as error:
-            if not skip_bad_rows:
-                raise UserError(
-                    f"{path}, line {line}: {error}; correct the row, or leave bad rows "
-                    "out with --skip_bad_rows."
-                ) from error
+    for row, example in _examples(path, columns, parse_label, skip_bad_rows):
+        if example is None:
             skipped += 1
             continue
+        text, pair, label = example
         texts.append(text)
         pairs.append(pair)
         labels.append(label)
@@ -81,14 +75,19 @@ def read_table(path, columns, parse_label=None, skip_bad_rows=False):
     )
 
 
-def discover_labels(path, columns, kind):
-    """Sorted distinct labels of a file, as a tuple of strings."""
+def discover_labels(path, columns, kind, skip_bad_rows=False):
+    """Sorted distinct labels of a file, as a tuple of strings.
+
+    Labels of rows that `read_table` would leave out do not count.
+
+    Raises:
+        UserError: as `read_table`.
+    """
+    parse = functools.partial(label_names, kind=kind)
     found = set()
-    for _, fields in _records(path, columns):
-        if isinstance(fields, ValueError) or fields[2] in (None, ""):
-            continue
-        value = fields[2]
-        found.update(split_labels(value) if kind == MULTI_LABEL else [value])
+    for _, example in _examples(path, columns, parse, skip_bad_rows):
+        if example is not None:
+            found.update(example[2])
     return tuple(sorted(found))
 
 
@@ -96,6 +95,21 @@ def has_column(path, column):
     """Whether the header (or the first object) of a table has a column."""
     _, fields = next(_rows(path), (0, []))
     return not isinstance(fields, ValueError) and column in fields
+
+
+def _examples(path, columns, parse_label, skip_bad_rows):
+    """Yields (row number, (text, pair, label)), or None for a row that is left out."""
+    for row, (line, fields) in enumerate(_records(path, columns)):
+        try:
+            example = _check(fields, columns, parse_label)
+        except ValueError as error:
+            if not skip_bad_rows:
+                raise UserError(
+                    f"{path}, line {line}: {error}; correct the row, or leave bad rows "
+                    "out with --skip_bad_rows."
+                ) from error
+            example = None
+        yield row, example
 
 
 def _check(fields, columns, parse_label):
@@ -169,6 +183,8 @@ def _field(fields, position):
         ) from None
     if value is None:
         raise ValueError(f"column {position!r} is null")
+    if isinstance(value, dict):
+        raise ValueError(f"column {position!r} holds an object, {value!r}")
     return value if isinstance(value, str | list) else json.dumps(value)
 
 

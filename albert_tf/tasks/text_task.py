@@ -56,7 +56,7 @@ class TextTask:
             return self._parse_number(value)
         if self.kind == MULTI_LABEL:
             vector = np.zeros(len(self.labels), np.int32)
-            vector[[self._label_id(name) for name in split_labels(value)]] = 1
+            vector[[self._label_id(name) for name in _split_labels(value)]] = 1
             return vector
         return self._label_id(value)
 
@@ -91,15 +91,33 @@ class TextTask:
     def _parse_number(self, value):
         try:
             number = float(value)
-        except ValueError:
+        except (TypeError, ValueError):
             number = float("nan")
         if not np.isfinite(number):
             raise ValueError(f"the label {value!r} is not a number")
         return number
 
 
-def split_labels(value):
-    """Names in a multi-label value: a JSON list, or text such as `"a|b"`."""
+def label_names(value, kind):
+    """The label names in a raw value of a single-label or multi-label table.
+
+    Raises:
+        ValueError: the value holds no name; the message says why.
+    """
+    if kind == MULTI_LABEL:
+        return _split_labels(value)
     if isinstance(value, list):
-        return [str(name) for name in value]
-    return [name for name in value.split(LABEL_SEPARATOR) if name]
+        raise ValueError(f"the label {value!r} is a list, but one name was expected")
+    if not value:
+        raise ValueError("the label is empty")
+    return [value]
+
+
+def _split_labels(value):
+    """Names in a multi-label value: a JSON list, or text such as `"a|b"`."""
+    if not isinstance(value, list):
+        return [name for name in value.split(LABEL_SEPARATOR) if name]
+    for name in value:
+        if name is None or isinstance(name, list | dict):
+            raise ValueError(f"the label {value!r} is not a list of names")
+    return [str(name) for name in value if name != ""]

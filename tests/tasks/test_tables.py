@@ -127,6 +127,46 @@ def test_missing_and_undecodable_files(tmp_path):
         _read(tmp_path / "a.tsv")
 
 
+@pytest.mark.parametrize(
+    ("kind", "label", "good", "message"),
+    [
+        ("single_label", '["a"]', '"b"', r"the label \['a'\] is a list, but one name"),
+        ("single_label", '{"a": 1}', '"b"', "column 'label' holds an object"),
+        ("single_label", '""', '"b"', "the label is empty"),
+        ("multi_label", '[["a"]]', '["b"]', "is not a list of names"),
+        ("multi_label", "[null]", '["b"]', "is not a list of names"),
+        ("regression", "[1]", "2", r"the label \[1\] is not a number"),
+        ("regression", '{"a": 1}', "2", "column 'label' holds an object"),
+    ],
+)
+def test_label_of_a_wrong_shape_is_a_bad_row(tmp_path, kind, label, good, message):
+    rows = [f'{{"sentence": "x", "label": {raw}}}\n' for raw in (label, good, good)]
+    other = '{"sentence": "y", "label": "c"}\n' if kind == "single_label" else ""
+    for role in ("train", "dev"):
+        _write(tmp_path / f"{role}.jsonl", "".join(rows) + other)
+
+    def source(skip_bad_rows):
+        made = custom_source(tmp_path, _COLUMNS, kind, (), skip_bad_rows)
+        return made, made.read(made.train)
+
+    with pytest.raises(UserError, match=f"train.jsonl, line 1: .*{message}"):
+        source(False)
+    made, table = source(True)
+    assert table.num_skipped == 1
+    assert made.task.labels == {"single_label": ("b", "c"), "multi_label": ("b",)}.get(
+        kind, ()
+    )
+
+
+def test_rows_left_out_bring_no_label(tmp_path):
+    _write(tmp_path / "train.tsv", "label\tsentence\njunk\t\nb\tx\na\ty\n")
+    _write(tmp_path / "dev.tsv", "label\tsentence\nb\tx\n")
+    with pytest.raises(UserError, match="train.tsv, line 2: a text is empty"):
+        custom_source(tmp_path, _COLUMNS, "single_label")
+    source = custom_source(tmp_path, _COLUMNS, "single_label", skip_bad_rows=True)
+    assert source.task.labels == ("a", "b")
+
+
 def test_custom_source_discovers_sorted_labels(tmp_path):
     _write(tmp_path / "train.tsv", "label\tsentence\nb\tx\na\ty\nb\tz\n")
     _write(tmp_path / "dev.csv", "sentence,label\nx,b\n")
