@@ -28,9 +28,11 @@ def custom_source(
         name: name of the task.
 
     Raises:
-        UserError: no training or dev table, or fewer than two labels; without
-            `labels`, a bad row of the training table, too.
+        UserError: no training or dev table, an empty or repeated name in `labels`, or
+            fewer than two labels; without `labels`, a bad row of the training table,
+            too.
     """
+    _check_names(labels)
     train = _find(data_dir, "train")
     dev = _find(data_dir, "dev")
     for role, path in (("train", train), ("dev", dev)):
@@ -54,6 +56,16 @@ def custom_source(
         test={"test": Split(test, _test_columns(test, columns))} if test else {},
         skip_bad_rows=skip_bad_rows,
     )
+
+
+def _check_names(labels):
+    repeated = [name for name in labels if labels.count(name) > 1]
+    if repeated or "" in labels:
+        problem = f"repeats {repeated[0]!r}" if repeated else "has an empty name"
+        raise UserError(
+            f"--labels={','.join(labels)} {problem}; give each label once, with one "
+            "comma between two."
+        )
 
 
 def _find(data_dir, role):

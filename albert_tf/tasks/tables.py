@@ -120,10 +120,9 @@ def _check(fields, columns, parse_label):
     for value in (text, pair):
         if isinstance(value, list):
             raise ValueError(f"a text was expected, not {value!r}")
-        if value is not None and "\0" in value:
-            raise ValueError("a text holds a NUL byte")
-        if value is not None and not _is_unicode(value):
-            raise ValueError("a text is not UTF-8")
+        _check_characters("text", value)
+    for name in label if isinstance(label, list) else [label]:
+        _check_characters("label", name)
     if columns.label is None:
         return text, pair, 0
     if not text.strip() or (pair is not None and not pair.strip()):
@@ -131,13 +130,17 @@ def _check(fields, columns, parse_label):
     return text, pair, parse_label(label)
 
 
-def _is_unicode(text):
-    """False where bytes that are no UTF-8 were read, or JSON has half a character."""
+def _check_characters(what, value):
+    """Refuses what no JSON, model or result file could hold; other types pass."""
+    if not isinstance(value, str):
+        return
+    if "\0" in value:
+        raise ValueError(f"a {what} holds a NUL byte")
     try:
-        text.encode()
+        # Fails on bytes that are no UTF-8, and where JSON has half a character.
+        value.encode()
     except UnicodeEncodeError:
-        return False
-    return True
+        raise ValueError(f"a {what} is not UTF-8") from None
 
 
 def _records(path, columns):

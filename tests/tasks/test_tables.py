@@ -158,6 +158,37 @@ def test_label_of_a_wrong_shape_is_a_bad_row(tmp_path, kind, label, good, messag
     )
 
 
+@pytest.mark.parametrize(
+    ("name", "row", "problem"),
+    [
+        ("train.tsv", b"\xe9\tx\n", "a label is not UTF-8"),
+        ("train.tsv", b"a\0\tx\n", "a label holds a NUL byte"),
+        ("train.jsonl", b'{"sentence": "x", "label": ["\\ud800"]}\n', "not UTF-8"),
+    ],
+)
+def test_label_that_could_not_be_saved_is_a_bad_row(tmp_path, name, row, problem):
+    text, line = b"label\tsentence\n" + row + b"b\ty\n", 2
+    if name == "train.jsonl":
+        text, line = row + b'{"sentence": "y", "label": ["b"]}\n', 1
+    (tmp_path / name).write_bytes(text)
+    _write(tmp_path / "dev.tsv", "label\tsentence\nb\tx\n")
+    with pytest.raises(UserError, match=f"{name}, line {line}: .*{problem}"):
+        custom_source(tmp_path, _COLUMNS, "multi_label")
+    source = custom_source(tmp_path, _COLUMNS, "multi_label", (), skip_bad_rows=True)
+    assert source.task.labels == ("b",)
+    table = source.read(source.train)
+    assert (table.num_skipped, table.labels.tolist()) == (1, [[1]])
+
+
+@pytest.mark.parametrize(
+    ("labels", "problem"),
+    [("a,b,a,", "repeats 'a'"), ("a,,b", "has an empty name"), ("a,", "has an empty")],
+)
+def test_empty_and_repeated_names_in_labels_are_errors(tmp_path, labels, problem):
+    with pytest.raises(UserError, match=f"^--labels={labels} {problem}"):
+        custom_source(tmp_path, _COLUMNS, "multi_label", tuple(labels.split(",")))
+
+
 def test_rows_left_out_bring_no_label(tmp_path):
     _write(tmp_path / "train.tsv", "label\tsentence\njunk\t\nb\tx\na\ty\n")
     _write(tmp_path / "dev.tsv", "label\tsentence\nb\tx\n")
