@@ -66,13 +66,17 @@ def write_class_scores(path, task, labels, logits):
 
 
 def write_errors(path, task, table, logits):
-    """Writes the rows that were predicted wrongly: row, label, prediction, texts."""
-    lines = ["row\tlabel\tprediction\ttext"]
+    """Writes the rows that were predicted wrongly: row, label, prediction, texts.
+
+    Hardly a number is predicted exactly, so for regression all rows are written, the
+    largest absolute error first.
+    """
+    names = ["row", "label", "prediction", "text"]
+    if table.text_pairs is not None:
+        names.append("text_pair")
+    lines = ["\t".join(names)]
     predictions = task.predictions(logits)
-    wrong = table.labels != predictions
-    if task.kind == MULTI_LABEL:
-        wrong = wrong.any(axis=1)  # [N, L] -> [N]
-    for i in np.flatnonzero(wrong):
+    for i in _worth_a_look(task, table.labels, predictions):
         texts = [table.texts[i]]
         if table.text_pairs is not None:
             texts.append(table.text_pairs[i])
@@ -80,6 +84,16 @@ def write_errors(path, task, table, logits):
         fields = [str(table.rows[i]), *map(task.label_text, values), *texts]
         lines.append("\t".join(" ".join(field.split()) for field in fields))
     write_atomically(path, "\n".join(lines) + "\n")
+
+
+def _worth_a_look(task, labels, predictions):
+    """Indices of the wrong rows; of all rows, the worst first, for regression."""
+    if task.kind == REGRESSION:
+        return np.argsort(-np.abs(labels - predictions), kind="stable")
+    wrong = labels != predictions
+    if task.kind == MULTI_LABEL:
+        wrong = wrong.any(axis=1)  # [N, L] -> [N]
+    return np.flatnonzero(wrong)
 
 
 def _loss(task, labels, logits):

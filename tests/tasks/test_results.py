@@ -55,7 +55,8 @@ def test_result_files(tmp_path):
     )
     results.write_errors(tmp_path / "w.tsv", _TASK, _TABLE, _LOGITS)
     assert (tmp_path / "w.tsv").read_text() == (
-        "row\tlabel\tprediction\ttext\n1\tno\tyes\tb c\tq\n3\tyes\tno\td\tr\n"
+        "row\tlabel\tprediction\ttext\ttext_pair\n"
+        "1\tno\tyes\tb c\tq\n3\tyes\tno\td\tr\n"
     )
     path = tmp_path / "c.json"
     confusion = results.write_class_scores(path, _TASK, _TABLE.labels, _LOGITS)
@@ -69,3 +70,25 @@ def test_regression_is_written_as_a_number(tmp_path):
     task = TextTask("sts-b", "regression")
     results.write_submission(tmp_path / "s.tsv", task, _TABLE, _LOGITS[:, :1])
     assert (tmp_path / "s.tsv").read_text().splitlines()[1] == "0\t2.000"
+
+
+def test_errors_of_single_texts_have_no_pair_column(tmp_path):
+    task = TextTask("t", "multi_label", ("x", "y"))
+    labels = np.array([[1, 0], [1, 1]])
+    table = Table("t.tsv", ["a", "b"], None, labels, np.array([0, 5]))
+    results.write_errors(tmp_path / "w.tsv", task, table, np.array([[1, -1], [1, -1]]))
+    assert (tmp_path / "w.tsv").read_text() == (
+        "row\tlabel\tprediction\ttext\n5\tx|y\tx\tb\n"
+    )
+
+
+def test_errors_of_a_regression_start_with_the_largest(tmp_path):
+    task = TextTask("sts-b", "regression")
+    labels = np.array([1.0, 2.0, 3.0], np.float32)
+    table = Table("t.tsv", ["a", "b", "c"], ["p", "q", "r"], labels, np.arange(3))
+    logits = np.array([[1.1], [4.0], [2.5]])
+    results.write_errors(tmp_path / "w.tsv", task, table, logits)
+    assert (tmp_path / "w.tsv").read_text() == (
+        "row\tlabel\tprediction\ttext\ttext_pair\n"
+        "1\t2.000\t4.000\tb\tq\n2\t3.000\t2.500\tc\tr\n0\t1.000\t1.100\ta\tp\n"
+    )
