@@ -3,7 +3,9 @@
 TSV follows GLUE: no quoting, a quotation mark is an ordinary character. CSV follows
 RFC 4180; quotation marks that do not pair always stop the reading, since where the next
 row starts is then unknown. JSONL has one object a line. Lines end in LF or CRLF only
-(the other line ends of Unicode are part of a text), and blank lines are passed over.
+(the other line ends of Unicode are part of a text). Blank lines are passed over, but in
+a TSV or CSV of one column they are rows with an empty text: predictions are matched
+with the file by their order.
 """
 
 import csv
@@ -201,14 +203,15 @@ def _rows(path):
         with open(
             path, encoding="utf-8-sig", newline="\n", errors="surrogateescape"
         ) as file:
-            yield from {".tsv": _tsv, ".csv": _csv, ".jsonl": _jsonl}[suffix](file)
+            rows = {".tsv": _tsv, ".csv": _csv, ".jsonl": _jsonl}[suffix](file)
+            yield from rows if suffix == ".jsonl" else _without_blank_lines(rows)
     except OSError as error:
         raise UserError(f"{path} cannot be read: {error.strerror}.") from error
 
 
 def _tsv(file):
     for line, text in _lines(file):
-        yield line, text.split("\t")
+        yield line, text.split("\t") if text else []
 
 
 def _csv(file):
@@ -218,8 +221,7 @@ def _csv(file):
     first_line = 1  # of the row, which may span several
     try:
         for fields in reader:
-            if fields:  # not a blank line
-                yield first_line, fields
+            yield first_line, fields
             first_line = reader.line_num + 1
     except csv.Error as error:
         raise UserError(
@@ -230,6 +232,8 @@ def _csv(file):
 
 def _jsonl(file):
     for line, text in _lines(file):
+        if not text:
+            continue
         try:
             fields = json.loads(text)
             problem = None if isinstance(fields, dict) else "not a JSON object"
@@ -239,11 +243,20 @@ def _jsonl(file):
 
 
 def _lines(file):
-    """Yields (line number, text) of the lines that are not blank."""
+    """Yields (line number, text without its line end)."""
     for line, text in enumerate(file, 1):
-        text = text.rstrip("\r\n")
-        if text:
-            yield line, text
+        yield line, text.rstrip("\r\n")
+
+
+def _without_blank_lines(rows):
+    """Leaves out lines without a field, unless the header has only one column."""
+    columns = 0
+    for line, fields in rows:
+        columns = columns or len(fields)
+        if fields:
+            yield line, fields
+        elif columns == 1:
+            yield line, [""]
 
 
 def _stack(labels):

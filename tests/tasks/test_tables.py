@@ -82,6 +82,22 @@ def test_unlabelled_table_may_have_empty_texts(tmp_path):
     assert (table.texts, table.labels) == (["", "x"], None)
 
 
+@pytest.mark.parametrize("name", ["a.tsv", "a.csv"])
+def test_blank_line_of_a_single_column_is_an_empty_text(tmp_path, name):
+    path = _write(tmp_path / name, "\nsentence\na\n\r\nb\n\n")
+    table = read_table(path, Columns("sentence"))
+    assert (table.texts, table.rows.tolist()) == (["a", "", "b", ""], [0, 1, 2, 3])
+
+
+def test_blank_lines_of_several_columns_are_passed_over(tmp_path):
+    for name, row in (("a.tsv", "0\ta"), ("a.csv", "0,a")):
+        header = row.replace("0", "index").replace("a", "sentence")
+        path = _write(tmp_path / name, f"{header}\n\n{row}\n\n")
+        assert read_table(path, Columns("sentence")).texts == ["a"]
+    path = _write(tmp_path / "a.jsonl", '\n{"sentence": "a"}\n\n')
+    assert read_table(path, Columns("sentence")).texts == ["a"]
+
+
 _BAD = {
     "a.tsv": "label\tsentence\ngood\tok\n%s\n",
     "unknown label": "ugly\ta",
