@@ -32,23 +32,16 @@ def custom_source(
             fewer than two labels; without `labels`, a bad row of the training table,
             too.
     """
-    _check_names(labels)
     train = _find(data_dir, "train")
     dev = _find(data_dir, "dev")
+    test = _find(data_dir, "test")
     for role, path in (("train", train), ("dev", dev)):
         if path is None:
             raise UserError(
                 f"--data_dir={data_dir} has no {role}.tsv, {role}.csv or {role}.jsonl."
             )
     if kind != REGRESSION:
-        labels = tuple(labels) or discover_labels(train, columns, kind, skip_bad_rows)
-        least = 1 if kind == MULTI_LABEL else 2
-        if len(labels) < least:
-            raise UserError(
-                f"{train} has {len(labels)} label(s) in column {columns.label!r}; "
-                f"expected at least {least}."
-            )
-    test = _find(data_dir, "test")
+        labels = _labels(train, columns, kind, tuple(labels), skip_bad_rows)
     return Source(
         task=TextTask(name, kind, labels, pair=columns.text_pair is not None),
         train=Split(train, columns),
@@ -58,14 +51,23 @@ def custom_source(
     )
 
 
-def _check_names(labels):
-    repeated = [name for name in labels if labels.count(name) > 1]
-    if repeated or "" in labels:
+def _labels(train, columns, kind, given, skip_bad_rows):
+    """The label names: the given ones, else those of the training table."""
+    repeated = [name for name in given if given.count(name) > 1]
+    if repeated or "" in given:
         problem = f"repeats {repeated[0]!r}" if repeated else "has an empty name"
         raise UserError(
-            f"--labels={','.join(labels)} {problem}; give each label once, with one "
+            f"--labels={','.join(given)} {problem}; give each label once, with one "
             "comma between two."
         )
+    labels = given or discover_labels(train, columns, kind, skip_bad_rows)
+    least = 1 if kind == MULTI_LABEL else 2
+    if len(labels) < least:
+        raise UserError(
+            f"{train} has {len(labels)} label(s) in column {columns.label!r}; "
+            f"expected at least {least}."
+        )
+    return labels
 
 
 def _find(data_dir, role):

@@ -201,6 +201,8 @@ def test_label_that_could_not_be_saved_is_a_bad_row(tmp_path, name, row, problem
     [("a,b,a,", "repeats 'a'"), ("a,,b", "has an empty name"), ("a,", "has an empty")],
 )
 def test_empty_and_repeated_names_in_labels_are_errors(tmp_path, labels, problem):
+    for role in ("train", "dev"):
+        _write(tmp_path / f"{role}.tsv", "label\tsentence\nb\tx\n")
     with pytest.raises(UserError, match=f"^--labels={labels} {problem}"):
         custom_source(tmp_path, _COLUMNS, "multi_label", tuple(labels.split(",")))
 
