@@ -74,7 +74,10 @@ def _applier(options, source):
             f"{source.task.name} has {source.task.labels or source.task.kind}."
         )
     model = AlbertForSequenceClassification.from_pretrained(directory)
-    tokenizer, length = load_tokenizer(directory), info["max_seq_length"]
+    tokenizer = load_tokenizer(directory)
+    # A model that was saved by hand need not say at which length it was trained.
+    longest = min(options.max_seq_length, model.config.max_position_embeddings)
+    length = info.get("max_seq_length", longest)
 
     def logits(name, table):
         batch_size = options.eval_batch_size
@@ -89,10 +92,10 @@ def _applier(options, source):
 def _evaluate(options, source, apply_logits):
     """Scores the dev sets and the labelled test sets; writes what was found."""
     output_dir, task = pathlib.Path(options.output_dir), source.task
-    values = {
-        "global_step": fine_tuned(options)[2]["step"],
-        **_last_scores(options, task),
-    }
+    values = _last_scores(options, task)
+    info = fine_tuned(options)[2]
+    if "step" in info:
+        values["global_step"] = info["step"]
     for place, (name, split) in enumerate({**source.dev, **source.test}.items()):
         if split.columns.label is None:
             continue

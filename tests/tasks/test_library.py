@@ -3,17 +3,21 @@
 import pathlib
 import random
 import re
+import shutil
 
 import keras
 import numpy as np
 import pytest
 import tensorflow as tf
 
+from albert_tf.command_line import parse
 from albert_tf.config import AlbertConfig
 from albert_tf.models.albert import AlbertModel
 from albert_tf.models.sequence_classification import AlbertForSequenceClassification
 from albert_tf.serving.building import build_module
 from albert_tf.serving.predictor import Predictor
+from albert_tf.tasks.classifier import run_classifier
+from albert_tf.tasks.classifier_options import ClassifierOptions
 from albert_tf.tasks.datasets import evaluation_dataset
 from albert_tf.tasks.datasets import features_and_labels
 from albert_tf.tasks.datasets import training_dataset
@@ -57,6 +61,18 @@ def test_documented_example_runs(project, tmp_path, monkeypatch):
     row = names["source"].read(names["source"].dev["dev"]).texts.index("good film")
     expected = tf.nn.softmax(names["logits"][row])
     np.testing.assert_allclose(answers["probabilities"][0], expected, atol=1e-5)
+    shutil.copy("tables/dev.tsv", "tables/test.tsv")
+    argv = ["run_classifier.py", "--task_name=custom", "--data_dir=tables"]
+    argv += ["--init_checkpoint=fine_tuned", "--output_dir=out"]
+    options = parse(ClassifierOptions, [*argv, "--do_eval", "--do_predict"])
+    results = run_classifier(options)
+    assert results["eval_accuracy"] == results["test_accuracy"]
+    assert results["eval_accuracy"] == pytest.approx(names["accuracy"])
+    assert "global_step" not in results
+    lines = pathlib.Path("out/test_results.tsv").read_text().splitlines()
+    np.testing.assert_allclose(
+        [float(value) for value in lines[row].split("\t")], expected, atol=1e-5
+    )
 
 
 @pytest.mark.parametrize("replicas", [1, 2])
