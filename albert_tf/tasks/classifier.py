@@ -68,11 +68,7 @@ def run_classifier(options):
 def _applier(options, source):
     """A function from (split name, table) to the fine-tuned model's logits."""
     directory, task, info = fine_tuned(options)
-    if (task.kind, task.labels) != (source.task.kind, source.task.labels):
-        raise UserError(
-            f"{directory} predicts {task.labels or task.kind}, but the task "
-            f"{source.task.name} has {source.task.labels or source.task.kind}."
-        )
+    _check_fits(directory, task, source.task)
     model = AlbertForSequenceClassification.from_pretrained(directory)
     tokenizer = load_tokenizer(directory)
     # A model that was saved by hand need not say at which length it was trained.
@@ -87,6 +83,22 @@ def _applier(options, source):
         return LogitsPredictor(model, batch_size, length)(examples)
 
     return logits
+
+
+def _check_fits(directory, task, asked):
+    """Refuses to apply the model of one `TextTask` to the tables of another."""
+    if (task.kind, task.labels) != (asked.kind, asked.labels):
+        raise UserError(
+            f"{directory} predicts {task.labels or task.kind}, but the task "
+            f"{asked.name} has {asked.labels or asked.kind}."
+        )
+    if task.pair != asked.pair:
+        texts = ("single texts", "pairs of texts")
+        raise UserError(
+            f"{directory} takes {texts[task.pair]}, but the task {asked.name} has "
+            f"{texts[asked.pair]}; name a model of that task or, for a custom table, "
+            f"{'give' if task.pair else 'leave out'} --text_pair_column."
+        )
 
 
 def _evaluate(options, source, apply_logits):

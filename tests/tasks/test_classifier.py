@@ -151,6 +151,27 @@ def test_other_kinds_of_label_on_pairs(flags, tmp_path, kind, labels, expected):
     assert (out / "predictions.tsv").read_text().endswith("\tgood film\tbad\n")
 
 
+@pytest.mark.parametrize(
+    ("pair", "message"),
+    [
+        (True, "takes pairs of texts, but the task custom has single texts; .* give "),
+        (False, "takes single texts, but the task custom has pairs .* leave out "),
+    ],
+)
+def test_single_texts_and_pairs_are_not_confused(flags, tmp_path, pair, message):
+    config = AlbertConfig.from_json_file(tmp_path / "tiny.json")
+    task = TextTask("custom", "single_label", ("no", "yes"), pair=pair)
+    AlbertForSequenceClassification(config, 2).save_pretrained(
+        tmp_path / "tuned",
+        load_tokenizer(tmp_path / "vocab.txt"),
+        {"task": task.to_dict()},
+    )
+    column = None if pair else "sentence"
+    for what in ({"do_eval": True}, {"do_predict": True}):
+        with pytest.raises(UserError, match=f"{message}--text_pair_column"):
+            flags(init_checkpoint=tmp_path / "tuned", text_pair_column=column, **what)
+
+
 def test_evaluation_without_a_model_is_an_error(flags):
     with pytest.raises(UserError, match="hold no fine-tuned model"):
         flags(do_eval=True)
