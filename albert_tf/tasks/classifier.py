@@ -32,25 +32,26 @@ def run_classifier(options):
     Raises:
         UserError: flags, files or checkpoints that do not fit.
     """
-    raw_text = options.input_text is not None or bool(options.input_file)
-    predict_file = options.do_predict and not raw_text
     if not (
         options.do_train or options.do_eval or options.do_predict or options.export_dir
     ):
         raise UserError(
             "Nothing to do: give --do_train, --do_eval, --do_predict or --export_dir."
         )
+    raw_text = options.input_text is not None or bool(options.input_file)
+    predict_file = options.do_predict and not raw_text
     if options.do_train or options.do_eval or predict_file:
         source = source_from(options)
-    if options.do_train and not train(options, source):
+        tables = _tables(options, source, predict_file)
+    if options.do_train and not train(options, source, tables):
         return {}
     values = {}
     if options.do_eval or predict_file:
         apply_logits = _applier(options, source)
         if options.do_eval:
-            values = _evaluate(options, source, apply_logits)
+            values = _evaluate(options, source, tables, apply_logits)
         if predict_file:
-            _predict(options, source, apply_logits)
+            _predict(options, source, tables, apply_logits)
     if options.do_predict and raw_text:
         # Imported here and below: training starts seconds sooner without serving.
         from albert_tf.tasks.raw_text import predict_raw_text
@@ -63,6 +64,40 @@ def run_classifier(options):
         directory, _, _ = fine_tuned(options)
         export(ExportOptions(model_dir=str(directory), export_dir=options.export_dir))
     return values
+
+
+def _tables(options, source, predict_file):
+    """Every `Table` that the run needs, by name; a bad one must not cost a training."""
+    splits = {}
+    if options.do_train:
+        if source.train is None:
+            raise UserError(
+                f"The task {source.task.name} has no training set; fine-tune on MNLI "
+                "and predict it with --init_checkpoint=<that run>/model."
+            )
+        splits = {"train": source.train, **source.dev}
+    if options.do_eval:
+        labelled = _labelled(source)
+        if not labelled:
+            raise UserError(
+                f"--data_dir={options.data_dir} has no table with labels for "
+                "--do_eval; for the task ax it is diagnostic-full.tsv."
+            )
+        splits |= labelled
+    if predict_file:
+        if not source.test:
+            raise UserError(
+                f"--data_dir={options.data_dir} has no test table to predict; add it, "
+                "or leave out --do_predict."
+            )
+        splits |= source.test
+    return {name: source.read(split) for name, split in splits.items()}
+
+
+def _labelled(source):
+    """The splits to score by name: all of dev, and what has labels of test."""
+    splits = {**source.dev, **source.test}
+    return {k: split for k, split in splits.items() if split.columns.label is not None}
 
 
 def _applier(options, source):
@@ -101,21 +136,22 @@ def _check_fits(directory, task, asked):
         )
 
 
-def _evaluate(options, source, apply_logits):
+def _evaluate(options, source, tables, apply_logits):
     """Scores the dev sets and the labelled test sets; writes what was found."""
     output_dir, task = pathlib.Path(options.output_dir), source.task
     values = _last_scores(options, task)
     info = fine_tuned(options)[2]
     if "step" in info:
         values["global_step"] = info["step"]
-    for place, (name, split) in enumerate({**source.dev, **source.test}.items()):
-        if split.columns.label is None:
-            continue
-        table = source.read(split)
+    names = [*source.dev, *source.test]
+    for name in _labelled(source):
+        table, first = tables[name], name == names[0]
         logits = apply_logits(name, table)
         for metric, value in results.score(task, table.labels, logits).items():
             named = _OFFICIAL_NAMES.get(metric, metric)
-            values[f"{name}_{metric}" if place else named] = value
+            values[named if first else f"{name}_{metric}"] = value
+        # At once, so that no later failure loses these scores.
+        write_eval_results(str(output_dir / "eval_results.txt"), values)
         results.write_errors(output_dir / f"{name}_errors.tsv", task, table, logits)
         if task.kind == SINGLE_LABEL:
             path = output_dir / f"{name}_class_scores.json"
@@ -123,7 +159,6 @@ def _evaluate(options, source, apply_logits):
             write_confusion_plot(
                 output_dir / f"{name}_confusion.png", task.labels, confusion
             )
-    write_eval_results(str(output_dir / "eval_results.txt"), values)
     for name, value in sorted(values.items()):
         logging.info("%s = %s", name, value)
     return values
@@ -139,13 +174,11 @@ def _last_scores(options, task):
     return {f"last_{name}": last[name] for name in names}
 
 
-def _predict(options, source, apply_logits):
+def _predict(options, source, tables, apply_logits):
     """Predicts the test sets."""
     output_dir, task = pathlib.Path(options.output_dir), source.task
-    if not source.test:
-        raise UserError(f"--data_dir={options.data_dir} has no test table to predict.")
     for place, (name, split) in enumerate(source.test.items()):
-        table = source.read(split)
+        table = tables[name]
         logits = apply_logits(name, table)
         prefix = f"{name}_" if place else ""
         results.write_test_results(

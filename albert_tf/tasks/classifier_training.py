@@ -50,8 +50,10 @@ _FREE = (
 )
 
 
-def train(options, source):
+def train(options, source, tables):
     """Fine-tunes on the source's training table; see `ClassifierOptions`.
+
+    `tables` holds the `Table` of `"train"` and of each dev split, by name.
 
     `model/` in the output directory is the checkpoint with the best dev score. An
     interrupted run continues exactly where it stopped; a finished one does nothing.
@@ -60,14 +62,9 @@ def train(options, source):
         Whether it is this process, of all that train, that writes files.
 
     Raises:
-        UserError: a table, checkpoint or flag that does not fit, or divergence.
+        UserError: a checkpoint or flag that does not fit, or divergence.
         SystemExit: the run was asked to stop and has saved its state.
     """
-    if source.train is None:
-        raise UserError(
-            f"The task {source.task.name} has no training set; fine-tune on MNLI and "
-            "predict it with --init_checkpoint=<that run>/model."
-        )
     flags = _flags_of_run(options)
     # Before TensorFlow runs anything: workers must be connected first.
     strategy = strategy_from(options)
@@ -75,8 +72,7 @@ def train(options, source):
     with strategy.scope():
         model = initial_model(options, source.task, tokenizer)
     model.albert.trainable = not options.freeze_encoder
-    tables = {"train": source.read(source.train)}
-    tables |= {name: source.read(split) for name, split in source.dev.items()}
+    tables = {name: tables[name] for name in ("train", *source.dev)}
     train_examples, *dev = tokenized(options, tables, tokenizer, options.max_seq_length)
     trainer = _trainer(options, source.task, model, strategy, len(train_examples))
     save_best = _best_model_saver(options, source.task, tokenizer, model)

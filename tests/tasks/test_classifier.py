@@ -116,6 +116,8 @@ def test_diagnostic_set_is_predicted_by_an_mnli_model(flags, tmp_path):
     lines = [line.split("\t") for line in (out / "AX.tsv").read_text().splitlines()]
     assert [index for index, _ in lines] == ["index", "0", "1"]
     assert {prediction for _, prediction in lines[1:]} <= set(labels)
+    with pytest.raises(UserError, match="no table with labels .* diagnostic-full.tsv"):
+        flags(task_name="ax", do_eval=True, **changes)
     with pytest.raises(UserError, match="has no training set"):
         flags(task_name="ax", do_train=True, **changes)
     with pytest.raises(UserError, match="predicts .'contradiction', .*, but the task"):

@@ -1,0 +1,39 @@
+"""What a fine-tuning run finds out before it trains, or keeps when it fails later."""
+
+import pytest
+
+from albert_tf.errors import UserError
+
+
+@pytest.fixture
+def refused(flags, tmp_path):
+    """Runs with flags that must be refused before anything is trained."""
+
+    def run(message, **changes):
+        with pytest.raises(UserError, match=message):
+            flags(**changes)
+        assert not (tmp_path / "out").exists()
+
+    return run
+
+
+def test_a_bad_test_table(refused, tmp_path):
+    path = tmp_path / "data" / "test.tsv"
+    path.write_text(path.read_text() + "?\tgood film\n")
+    message = "test.tsv, line 22: the label '[?]' is unknown"
+    for what in ("do_eval", "do_predict"):
+        refused(message, do_train=True, **{what: True})
+
+
+def test_a_missing_test_table(refused, tmp_path):
+    (tmp_path / "data" / "test.tsv").unlink()
+    refused("has no test table to predict; add it", do_train=True, do_predict=True)
+
+
+def test_scores_are_kept_when_something_fails_after_them(flags, tmp_path):
+    (tmp_path / "out" / "dev_errors.tsv").mkdir(parents=True)
+    with pytest.raises(OSError, match="dev_errors.tsv"):
+        flags(do_train=True, do_eval=True, train_step=1)
+    written = (tmp_path / "out" / "eval_results.txt").read_text()
+    assert "eval_accuracy = " in written
+    assert "global_step = 1\n" in written
