@@ -13,6 +13,8 @@ from albert_tf.tasks.classifier_setup import source_from
 from albert_tf.tasks.classifier_training import tokenized
 from albert_tf.tasks.classifier_training import train
 from albert_tf.tasks.confusion_plot import write_confusion_plot
+from albert_tf.tasks.flag_checks import asks_raw_text
+from albert_tf.tasks.flag_checks import check_flags
 from albert_tf.tasks.prediction import LogitsPredictor
 from albert_tf.tasks.text_task import SINGLE_LABEL
 from albert_tf.tokenization import load_tokenizer
@@ -32,13 +34,8 @@ def run_classifier(options):
     Raises:
         UserError: flags, files or checkpoints that do not fit.
     """
-    if not (
-        options.do_train or options.do_eval or options.do_predict or options.export_dir
-    ):
-        raise UserError(
-            "Nothing to do: give --do_train, --do_eval, --do_predict or --export_dir."
-        )
-    raw_text = options.input_text is not None or bool(options.input_file)
+    check_flags(options)
+    raw_text = asks_raw_text(options)
     predict_file = options.do_predict and not raw_text
     if options.do_train or options.do_eval or predict_file:
         source = source_from(options)

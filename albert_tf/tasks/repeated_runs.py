@@ -1,15 +1,16 @@
 """The same fine-tuning with several seeds: medians and spread."""
 
 import dataclasses
+import math
 import pathlib
 import statistics
 
 import keras
 from absl import logging
 
-from albert_tf.errors import UserError
 from albert_tf.files import write_json
 from albert_tf.tasks.classifier import run_classifier
+from albert_tf.tasks.flag_checks import check_flags_of_several_runs
 from albert_tf.training.summaries import write_eval_results
 
 
@@ -18,17 +19,15 @@ def run_repeatedly(options):
 
     Run i has the seed `random_seed + i` and the folder `run_<i>` in the output
     directory. There, eval_results.txt holds the median, least and greatest of each
-    value, and runs.json all of them.
+    value (NaN where a run has NaN), and runs.json all of them.
 
     Raises:
-        UserError: as `run_classifier`; or several runs that are not both trained and
-            evaluated.
+        UserError: as `run_classifier`; or flags that do not fit several runs.
     """
     if options.num_runs == 1:
         run_classifier(options)
         return
-    if not (options.do_train and options.do_eval):
-        raise UserError("--num_runs needs --do_train and --do_eval.")
+    check_flags_of_several_runs(options)
     output_dir = pathlib.Path(options.output_dir)
     runs = []
     for i in range(options.num_runs):
@@ -48,9 +47,20 @@ def run_repeatedly(options):
     values = {"num_runs": options.num_runs}
     for name in runs[0].keys() - {"random_seed"}:
         found = [run[name] for run in runs]
-        values[f"{name}_median"] = statistics.median(found)
-        values[f"{name}_min"], values[f"{name}_max"] = min(found), max(found)
+        for key, value in _spread(found).items():
+            values[f"{name}_{key}"] = value
     write_eval_results(str(output_dir / "eval_results.txt"), values)
     for name, value in sorted(values.items()):
         if name.endswith("_median"):
             logging.info("%s = %s", name, value)
+
+
+def _spread(values):
+    """Median, least and greatest; all NaN if a value is, for NaN has no order."""
+    if any(map(math.isnan, values)):
+        return dict.fromkeys(("median", "min", "max"), math.nan)
+    return {
+        "median": statistics.median(values),
+        "min": min(values),
+        "max": max(values),
+    }

@@ -30,6 +30,27 @@ def test_a_missing_test_table(refused, tmp_path):
     refused("has no test table to predict; add it", do_train=True, do_predict=True)
 
 
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"input_text": "a", "input_file": "b"}, "--input_file cannot be predicted in"),
+        ({"input_text_pair": "b"}, "--input_text_pair needs --input_text"),
+        (
+            {"input_text_pair": "b", "input_file": "c"},
+            "--input_text_pair needs --input_text",
+        ),
+        ({"input_text": "a", "do_predict": None}, "need --do_predict"),
+        ({"input_file": "a", "do_predict": None}, "need --do_predict"),
+        ({"input_text": "a", "num_runs": 2}, "need one model, not --num_runs=2"),
+        ({"input_file": "a", "num_runs": 2}, "need one model, not --num_runs=2"),
+        ({"export_dir": "a", "num_runs": 2}, "need one model, not --num_runs=2"),
+    ],
+)
+def test_flags_that_do_not_fit_together(refused, changes, message):
+    shared = {"do_train": True, "do_eval": True, "do_predict": True}
+    refused(message, **{**shared, **changes})
+
+
 def test_scores_are_kept_when_something_fails_after_them(flags, tmp_path):
     (tmp_path / "out" / "dev_errors.tsv").mkdir(parents=True)
     with pytest.raises(OSError, match="dev_errors.tsv"):

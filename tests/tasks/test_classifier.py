@@ -1,6 +1,7 @@
 """run_classifier from flags to files, on a task that a tiny model learns."""
 
 import json
+import math
 
 import pytest
 import tensorflow as tf
@@ -9,6 +10,7 @@ from albert_tf import plots
 from albert_tf.config import AlbertConfig
 from albert_tf.errors import UserError
 from albert_tf.models.sequence_classification import AlbertForSequenceClassification
+from albert_tf.tasks import repeated_runs
 from albert_tf.tasks.text_task import TextTask
 from albert_tf.tokenization import load_tokenizer
 
@@ -98,6 +100,19 @@ def test_several_runs_report_median_and_spread(flags):
     assert results["eval_loss_median"] == pytest.approx(sum(losses) / 2)
     with pytest.raises(UserError, match="--num_runs needs --do_train and --do_eval"):
         flags(do_train=True, **changes)
+
+
+def test_the_spread_of_runs_with_nan_is_nan(flags, monkeypatch):
+    scores = iter([1.0, float("nan"), 0.0])
+    monkeypatch.setattr(
+        repeated_runs,
+        "run_classifier",
+        lambda options: {"pearson": next(scores), "seed": options.random_seed},
+    )
+    results = _results(flags(do_train=True, do_eval=True, num_runs=3))
+    for kind in ("median", "min", "max"):
+        assert math.isnan(results[f"pearson_{kind}"])
+    assert [results[f"seed_{kind}"] for kind in ("min", "median")] == [12345, 12346]
 
 
 def test_diagnostic_set_is_predicted_by_an_mnli_model(flags, tmp_path):
