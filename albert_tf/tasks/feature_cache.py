@@ -3,8 +3,8 @@
 import dataclasses
 import hashlib
 import json
-import os
 import pathlib
+import uuid
 
 import numpy as np
 
@@ -29,15 +29,19 @@ def cached_examples(table, tokenizer, max_seq_length, cache_dir):
         table.texts, table.text_pairs, tokenizer, max_seq_length, table.labels
     )
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_suffix(f".tmp{os.getpid()}")
     arrays = {
         field.name: getattr(examples, field.name)
         for field in dataclasses.fields(examples)
         if field.name != "labels"
     }
-    with open(temporary, "wb") as file:
-        np.savez(file, **arrays)
-    temporary.rename(path)
+    # Workers that share the folder may have the same process id, in their containers.
+    temporary = path.with_suffix(f".{uuid.uuid4().hex}.tmp")
+    try:
+        with open(temporary, "wb") as file:
+            np.savez(file, **arrays)
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
     return examples
 
 

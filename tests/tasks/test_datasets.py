@@ -154,21 +154,49 @@ def test_position_is_restored_from_a_checkpoint(tmp_path):
     assert [next(fresh)["labels"].numpy().tolist() for _ in range(30)] == expected
 
 
+def _table(*texts):
+    """A `Table` of single texts, all labelled 7."""
+    rows = np.arange(len(texts))
+    return Table("t.tsv", list(texts), None, np.array([7] * len(texts)), rows)
+
+
 def test_cache_is_used_and_never_stale(tmp_path):
     tokenizer = _Letters()
-
-    def table(*texts):
-        rows = np.arange(len(texts))
-        return Table("t.tsv", list(texts), None, np.array([7] * len(texts)), rows)
-
-    first = cached_examples(table("ab", "c"), tokenizer, 8, tmp_path)
-    second = cached_examples(table("ab", "c"), tokenizer, 8, tmp_path)
+    first = cached_examples(_table("ab", "c"), tokenizer, 8, tmp_path)
+    second = cached_examples(_table("ab", "c"), tokenizer, 8, tmp_path)
     assert tokenizer.calls == 1
     np.testing.assert_array_equal(first.ids, second.ids)
     assert second.labels.tolist() == [7, 7]
-    cached_examples(table("ab", "d"), tokenizer, 8, tmp_path)
-    cached_examples(table("ab", "c"), tokenizer, 6, tmp_path)
+    cached_examples(_table("ab", "d"), tokenizer, 8, tmp_path)
+    cached_examples(_table("ab", "c"), tokenizer, 6, tmp_path)
     tokenizer.fingerprint = lambda: "other"
-    cached_examples(table("ab", "c"), tokenizer, 8, tmp_path)
+    cached_examples(_table("ab", "c"), tokenizer, 8, tmp_path)
     assert tokenizer.calls == 4
     assert len(list(tmp_path.iterdir())) == 4
+
+
+def test_two_processes_with_one_id_fill_the_cache_at_once(tmp_path, monkeypatch):
+    save, written = np.savez, []
+
+    def write_in_between(file, **arrays):
+        monkeypatch.setattr(np, "savez", save)
+        cached_examples(_table("ab", "c"), _Letters(), 8, tmp_path)
+        written.extend(tmp_path.glob("*.npz"))
+        save(file, **arrays)
+
+    monkeypatch.setattr(np, "savez", write_in_between)
+    cached_examples(_table("ab", "c"), _Letters(), 8, tmp_path)
+    assert list(tmp_path.iterdir()) == written
+    found = cached_examples(_table("ab", "c"), _Letters(), 8, tmp_path)
+    assert found.lengths.tolist() == [4, 3]
+
+
+def test_a_failed_write_leaves_nothing_in_the_cache(tmp_path, monkeypatch):
+    def fail(file, **arrays):
+        file.write(b"half")
+        raise OSError("No space left on device")
+
+    monkeypatch.setattr(np, "savez", fail)
+    with pytest.raises(OSError, match="No space left"):
+        cached_examples(_table("ab", "c"), _Letters(), 8, tmp_path)
+    assert not list(tmp_path.iterdir())
