@@ -16,6 +16,7 @@ from albert_tf.errors import UserError
 from albert_tf.files import read_json_object
 from albert_tf.models.sequence_classification import AlbertForSequenceClassification
 from albert_tf.tasks.custom import custom_source
+from albert_tf.tasks.custom import find_table
 from albert_tf.tasks.glue import glue_source
 from albert_tf.tasks.results import MODEL_DIR
 from albert_tf.tasks.tables import Columns
@@ -39,16 +40,7 @@ def source_from(options):
             raise UserError(f"--{name} is needed to train, evaluate or predict a file.")
     if options.task_name != _CUSTOM:
         return glue_source(options.task_name, options.data_dir, options.skip_bad_rows)
-    columns = Columns(
-        options.text_column, options.text_pair_column, options.label_column
-    )
-    return custom_source(
-        options.data_dir,
-        columns,
-        options.label_kind,
-        tuple(options.labels.split(",")) if options.labels else (),
-        options.skip_bad_rows,
-    )
+    return _custom_source(options)
 
 
 def tokenizer_from(options):
@@ -121,6 +113,23 @@ def fine_tuned(options):
     raise UserError(
         f"{' and '.join(map(str, candidates))} hold no fine-tuned model; train one "
         "with --do_train, or name one with --init_checkpoint."
+    )
+
+
+def _custom_source(options):
+    kind, required = options.label_kind, ("train", "dev")
+    labels = tuple(options.labels.split(",")) if options.labels else ()
+    if not options.do_train:
+        required = ("dev",) if options.do_eval else ()
+        if find_table(options.data_dir, "train") is None:
+            # The model to apply knows what the training table would tell.
+            task = fine_tuned(options)[1]
+            kind, labels = task.kind, labels or task.labels
+    columns = Columns(
+        options.text_column, options.text_pair_column, options.label_column
+    )
+    return custom_source(
+        options.data_dir, columns, kind, labels, options.skip_bad_rows, required
     )
 
 

@@ -15,7 +15,7 @@ from albert_tf.tasks.text_task import TextTask
 
 
 def custom_source(
-    data_dir, columns, kind, labels=(), skip_bad_rows=False, name="custom"
+    data_dir, columns, kind, labels=(), skip_bad_rows=False, required=("train", "dev")
 ):
     """The `Source` of `train.*`, `dev.*` and, if there is one, `test.*` in a folder.
 
@@ -25,30 +25,36 @@ def custom_source(
         kind: one of `text_task.KINDS`.
         labels: label names in id order; if empty, those of the training file, sorted.
         skip_bad_rows: leave bad rows out and count them.
-        name: name of the task.
+        required: tables that must be there; the training table also to find labels.
 
     Raises:
-        UserError: no training or dev table, an empty or repeated name in `labels`, or
-            fewer than two labels; without `labels`, a bad row of the training table,
-            too.
+        UserError: a required table is missing, `labels` has an empty or repeated name,
+            or there are fewer than two labels; without `labels`, a bad row of the
+            training table, too.
     """
-    train = _find(data_dir, "train")
-    dev = _find(data_dir, "dev")
-    test = _find(data_dir, "test")
-    for role, path in (("train", train), ("dev", dev)):
-        if path is None:
+    paths = {role: find_table(data_dir, role) for role in ("train", "dev", "test")}
+    find_labels = kind != REGRESSION and not labels
+    for role in ("train", *required) if find_labels else required:
+        if paths[role] is None:
             raise UserError(
                 f"--data_dir={data_dir} has no {role}.tsv, {role}.csv or {role}.jsonl."
             )
+    train, dev, test = paths.values()
     if kind != REGRESSION:
         labels = _labels(train, columns, kind, tuple(labels), skip_bad_rows)
     return Source(
-        task=TextTask(name, kind, labels, pair=columns.text_pair is not None),
-        train=Split(train, columns),
-        dev={"dev": Split(dev, columns)},
+        task=TextTask("custom", kind, labels, pair=columns.text_pair is not None),
+        train=Split(train, columns) if train else None,
+        dev={"dev": Split(dev, columns)} if dev else {},
         test={"test": Split(test, _test_columns(test, columns))} if test else {},
         skip_bad_rows=skip_bad_rows,
     )
+
+
+def find_table(data_dir, role):
+    """Path of the table `"train"`, `"dev"` or `"test"` in a folder, or None."""
+    paths = [pathlib.Path(data_dir) / f"{role}{suffix}" for suffix in SUFFIXES]
+    return next((path for path in paths if path.exists()), None)
 
 
 def _labels(train, columns, kind, given, skip_bad_rows):
@@ -63,16 +69,11 @@ def _labels(train, columns, kind, given, skip_bad_rows):
     labels = given or discover_labels(train, columns, kind, skip_bad_rows)
     least = 1 if kind == MULTI_LABEL else 2
     if len(labels) < least:
+        where = "--labels" if given else f"The column {columns.label!r} of {train}"
         raise UserError(
-            f"{train} has {len(labels)} label(s) in column {columns.label!r}; "
-            f"expected at least {least}."
+            f"{where} has {len(labels)} label(s); expected at least {least}."
         )
     return labels
-
-
-def _find(data_dir, role):
-    paths = [pathlib.Path(data_dir) / f"{role}{suffix}" for suffix in SUFFIXES]
-    return next((path for path in paths if path.exists()), None)
 
 
 def _test_columns(path, columns):

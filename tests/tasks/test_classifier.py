@@ -169,6 +169,35 @@ def test_other_kinds_of_label_on_pairs(flags, tmp_path, kind, labels, expected):
 
 
 @pytest.mark.parametrize(
+    ("kind", "labels"),
+    [("single_label", ("no", "yes")), ("multi_label", ("a", "b")), ("regression", ())],
+)
+def test_a_model_is_applied_where_there_is_no_training_table(
+    flags, tmp_path, kind, labels
+):
+    config = AlbertConfig.from_json_file(tmp_path / "tiny.json")
+    task = TextTask("custom", kind, labels)
+    model = AlbertForSequenceClassification(config, task.num_outputs)
+    tokenizer = load_tokenizer(tmp_path / "vocab.txt")
+    model.save_pretrained(tmp_path / "tuned", tokenizer, {"task": task.to_dict()})
+    data = tmp_path / "new"
+    data.mkdir()
+    (data / "test.csv").write_text("sentence\ngood film\nbad\n")
+    changes = {"data_dir": data, "init_checkpoint": tmp_path / "tuned"}
+    out = flags(do_predict=True, **changes)
+    lines = (out / "submit_results.tsv").read_text().splitlines()
+    assert [line.split("\t")[0] for line in lines] == ["index", "0", "1"]
+    with pytest.raises(UserError, match="has no dev.tsv"):
+        flags(do_predict=True, do_eval=True, **changes)
+    label = "0.5" if kind == "regression" else labels[1]
+    (data / "dev.csv").write_text(f"sentence,label\ngood,{label}\nbad,{label}\n")
+    out = flags(do_eval=True, **changes)
+    assert task.metrics[-1].replace("accuracy", "eval_accuracy") in _results(out)
+    with pytest.raises(UserError, match="has no train.tsv"):
+        flags(do_train=True, **changes)
+
+
+@pytest.mark.parametrize(
     ("pair", "message"),
     [
         (True, "takes pairs of texts, but the task custom has single texts; .* give "),
