@@ -6,6 +6,11 @@ from albert_tf.tasks.repeated_runs import run_repeatedly
 
 # Official flags that only TPUEstimator needed, or that this program makes needless.
 _IGNORED = ("master", "num_tpu_cores", "threshold_to_export")
+# Official flags that are not accepted, and what to do instead.
+_REPLACED = {
+    "albert_hub_module_handle": "unpack the module, and name its folder with "
+    "--init_checkpoint and its vocabulary with --spm_model_file"
+}
 
 if __name__ == "__main__":
-    command_line.run(ClassifierOptions, run_repeatedly, _IGNORED)
+    command_line.run(ClassifierOptions, run_repeatedly, _IGNORED, replaced=_REPLACED)

@@ -49,7 +49,7 @@ def option(
     return dataclasses.field(default=default, metadata=metadata)
 
 
-def run(options_class, command, ignored=(), argv=None):
+def run(options_class, command, ignored=(), argv=None, replaced=None):
     """Parses the command line, calls `command(options)` and exits.
 
     Args:
@@ -57,6 +57,7 @@ def run(options_class, command, ignored=(), argv=None):
         command: called with the parsed `options_class`.
         ignored: names of official flags that are accepted and have no effect.
         argv: the command line; `sys.argv` by default.
+        replaced: for names of official flags that are not accepted, what to do instead.
 
     A `UserError`, or a file that cannot be read or written, is printed as one
     sentence and exits with status 1, an interrupt with status 130.
@@ -64,7 +65,7 @@ def run(options_class, command, ignored=(), argv=None):
     argv = sys.argv if argv is None else argv
     _prepare_logging()
     try:
-        options = parse(options_class, argv, ignored)
+        options = parse(options_class, argv, ignored, replaced)
         command(options)
     except UserError as error:
         _fail(error)
@@ -84,7 +85,7 @@ def _fail(message):
     sys.exit(1)
 
 
-def parse(options_class, argv, ignored=()):
+def parse(options_class, argv, ignored=(), replaced=None):
     """Returns `options_class` filled from `argv` (whose first item is skipped).
 
     Raises:
@@ -98,6 +99,12 @@ def parse(options_class, argv, ignored=()):
         sys.exit(0)
     try:
         rest = flag_values(argv)[1:]
+    except flags.UnrecognizedFlagError as error:
+        instead = (replaced or {}).get(error.flagname)
+        message = f"{error}; see --help."
+        if instead is not None:
+            message = f"--{error.flagname} is not supported; {instead}."
+        raise UserError(message) from error
     except flags.Error as error:
         raise UserError(f"{error}; see --help.") from error
     if rest:

@@ -3,11 +3,24 @@
 import subprocess
 import sys
 
+import pytest
 
-def test_command_prints_one_sentence_and_fails(project, tmp_path):
-    command = [sys.executable, "run_classifier.py", f"--output_dir={tmp_path}"]
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        ((), "Nothing to do"),
+        (
+            ("--do_train", "--albert_hub_module_handle=https://example.org/albert"),
+            "--albert_hub_module_handle is not supported; unpack the module, and "
+            "name its folder with --init_checkpoint",
+        ),
+    ],
+)
+def test_command_prints_one_sentence_and_fails(project, tmp_path, flags, message):
+    command = [sys.executable, "run_classifier.py", f"--output_dir={tmp_path}", *flags]
     done = subprocess.run(
         command, cwd=project, capture_output=True, text=True, check=False
     )
     assert done.returncode == 1
-    assert done.stderr.splitlines()[-1].startswith("error: Nothing to do")
+    assert done.stderr.splitlines()[-1].startswith(f"error: {message}")
