@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from albert_tf.checkpoints.tf1 import save_tf1_checkpoint
 from albert_tf.config import AlbertConfig
 from albert_tf.errors import UserError
 from albert_tf.models.albert import AlbertModel
@@ -143,6 +144,26 @@ def test_official_tf1_prefix_is_a_starting_point(flags, shared, tmp_path):
     model = AlbertForSequenceClassification.from_pretrained(out / "model")
     expected = tf.train.load_variable(str(prefix), "bert/embeddings/word_embeddings")
     np.testing.assert_array_equal(model.albert.embeddings.word_embeddings, expected)
+
+
+def test_unpacked_hub_module_is_a_starting_point(flags, tmp_path):
+    encoder = AlbertModel(AlbertConfig.from_json_file(tmp_path / "tiny.json"))
+    save_tf1_checkpoint(encoder, tmp_path / "hub" / "variables" / "variables")
+    (tmp_path / "hub" / "assets").mkdir()
+    config = tmp_path / "hub" / "variables" / "albert_config.json"
+    config.rename(tmp_path / "hub" / "assets" / "albert_config.json")
+    out = flags(
+        do_train=True,
+        from_scratch=None,
+        albert_config_file=None,
+        init_checkpoint=tmp_path / "hub",
+        train_step=1,
+        learning_rate=0.0,
+    )
+    model = AlbertForSequenceClassification.from_pretrained(out / "model")
+    np.testing.assert_array_equal(
+        model.albert.embeddings.word_embeddings, encoder.embeddings.word_embeddings
+    )
 
 
 def test_a_run_is_not_continued_with_other_flags(flags):
