@@ -16,6 +16,7 @@ from albert_tf.tasks.confusion_plot import write_confusion_plot
 from albert_tf.tasks.flag_checks import asks_raw_text
 from albert_tf.tasks.flag_checks import check_flags
 from albert_tf.tasks.prediction import LogitsPredictor
+from albert_tf.tasks.raw_input import read_raw_texts
 from albert_tf.tasks.text_task import SINGLE_LABEL
 from albert_tf.tokenization import load_tokenizer
 from albert_tf.training.summaries import write_eval_results
@@ -88,6 +89,8 @@ def _tables(options, source, predict_file):
                 "or leave out --do_predict."
             )
         splits |= source.test
+    elif options.do_predict:
+        read_raw_texts(options, source.task)  # its mistakes, too, are found now
     return {name: source.read(split) for name, split in splits.items()}
 
 

@@ -2,11 +2,11 @@
 
 import pathlib
 
-from albert_tf.errors import UserError
 from albert_tf.files import write_atomically
 from albert_tf.serving.building import build_module
 from albert_tf.serving.predictor import Predictor
 from albert_tf.tasks.classifier_setup import fine_tuned
+from albert_tf.tasks.raw_input import read_raw_texts
 from albert_tf.tasks.text_task import LABEL_SEPARATOR
 
 
@@ -20,7 +20,7 @@ def predict_raw_text(options):
         UserError: no fine-tuned model, or texts that do not fit its task.
     """
     directory, task, _ = fine_tuned(options)
-    texts, pairs = _read_texts(options, task)
+    texts, pairs = read_raw_texts(options, task)
     module, _, _ = build_module(directory)
     answers = Predictor.from_module(module)(texts, pairs, options.predict_batch_size)
     lines = []
@@ -30,36 +30,6 @@ def predict_raw_text(options):
     print("\n".join(lines))
     path = pathlib.Path(options.output_dir) / "predictions.tsv"
     write_atomically(path, "\n".join(lines) + "\n")
-
-
-def _read_texts(options, task):
-    """The texts and, for pair tasks, the second texts."""
-    if options.input_text is not None:
-        rows = [[options.input_text]]
-        if options.input_text_pair is not None:
-            rows[0].append(options.input_text_pair)
-    else:
-        try:
-            text = pathlib.Path(options.input_file).read_text(
-                encoding="utf-8", errors="replace"
-            )
-        except OSError as error:
-            raise UserError(
-                f"--input_file={options.input_file} cannot be read: {error.strerror}."
-            ) from error
-        lines = text.rstrip("\n").split("\n") if text else []
-        rows = [line.split("\t") if task.pair else [line] for line in lines]
-    expected = 2 if task.pair else 1
-    for number, row in enumerate(rows, 1):
-        if len(row) != expected:
-            raise UserError(
-                f"Text {number} of {options.input_file or '--input_text'} has "
-                f"{len(row)} part(s), but the model takes {expected}."
-            )
-    if not rows:
-        raise UserError(f"--input_file={options.input_file} is empty.")
-    texts, *pairs = zip(*rows, strict=True)
-    return list(texts), list(pairs[0]) if pairs else None
 
 
 def _answer(answers, i):

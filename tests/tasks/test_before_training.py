@@ -30,6 +30,16 @@ def test_a_missing_test_table(refused, tmp_path):
     refused("has no test table to predict; add it", do_train=True, do_predict=True)
 
 
+def test_bad_raw_text(refused, tmp_path):
+    shared = {"do_train": True, "do_predict": True}
+    path = tmp_path / "texts.txt"
+    refused("texts.txt cannot be read", input_file=path, **shared)
+    path.write_text("")
+    refused("texts.txt is empty", input_file=path, **shared)
+    changes = {"input_text": "good", "input_text_pair": "film"}
+    refused("has 2 part.s., but the model takes 1", **changes, **shared)
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
