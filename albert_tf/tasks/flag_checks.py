@@ -1,6 +1,7 @@
 """Flags of run_classifier that do not fit together, found before anything is done."""
 
 from albert_tf.errors import UserError
+from albert_tf.storage import is_remote
 
 
 def asks_raw_text(options):
@@ -9,11 +10,17 @@ def asks_raw_text(options):
 
 
 def check_flags(options):
-    """Refuses flags that would have no effect.
+    """Refuses flags that cannot be followed or would have no effect.
 
     Raises:
-        UserError: nothing is to be done, or texts are given that nothing would read.
+        UserError: the output folder is in a bucket, nothing is to be done, or texts
+            are given that nothing would read.
     """
+    if is_remote(options.output_dir):
+        raise UserError(
+            f"--output_dir={options.output_dir} is no folder on a disk of this "
+            "machine; train into one, and copy it."
+        )
     if options.input_text is not None and options.input_file:
         raise UserError(
             "--input_text and --input_file cannot be predicted in one run; give one."

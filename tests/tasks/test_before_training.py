@@ -43,6 +43,7 @@ def test_bad_raw_text(refused, tmp_path):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
+        ({"output_dir": "ram://a"}, "--output_dir=ram://a is no folder on a disk"),
         ({"input_text": "a", "input_file": "b"}, "--input_file cannot be predicted in"),
         ({"input_text_pair": "b"}, "--input_text_pair needs --input_text"),
         (
