@@ -15,6 +15,7 @@ import contextlib
 import dataclasses
 import json
 import os
+import subprocess
 import sys
 import tempfile
 
@@ -23,6 +24,7 @@ from absl import logging
 
 from albert_tf import command_line
 from albert_tf.command_line import option
+from albert_tf.errors import UserError
 from albert_tf.tasks.glue import glue_source
 from albert_tf.tasks.tokenized_examples import tokenize_texts
 from albert_tf.tokenization import load_tokenizer
@@ -47,7 +49,12 @@ class Options:
 
 
 def benchmark(options):
-    """Prints the examples a second of each, and the ratios."""
+    """Prints the examples a second of each, and the ratios.
+
+    Raises:
+        UserError: a file is missing, or the peer's packages are.
+    """
+    _check_peer(options.peer_python)
     with tempfile.TemporaryDirectory() as folder:
         many = _write_rows(options, folder, options.rows)
         few = _write_rows(options, folder, options.fixed_rows)
@@ -62,6 +69,15 @@ def benchmark(options):
         print(
             f"{_OURS} / {name}: {np.median(ratios[1:]):.2f} (median of the epochs "
             f"after the first), {ratios[0]:.2f} in the first"
+        )
+
+
+def _check_peer(python):
+    command = [python, "-c", "import torch, transformers"]
+    if python and subprocess.run(command, capture_output=True, check=False).returncode:
+        raise UserError(
+            f"--peer_python={python} cannot import torch and transformers; install "
+            "them there, or leave the flag out."
         )
 
 
