@@ -17,6 +17,7 @@ from albert_tf.tasks.flag_checks import asks_raw_text
 from albert_tf.tasks.flag_checks import check_flags
 from albert_tf.tasks.prediction import LogitsPredictor
 from albert_tf.tasks.raw_input import read_raw_texts
+from albert_tf.tasks.text_task import REGRESSION
 from albert_tf.tasks.text_task import SINGLE_LABEL
 from albert_tf.tokenization import load_tokenizer
 from albert_tf.training.summaries import write_eval_results
@@ -153,9 +154,11 @@ def _evaluate(options, source, tables, apply_logits):
         # At once, so that no later failure loses these scores.
         write_eval_results(str(output_dir / "eval_results.txt"), values)
         results.write_errors(output_dir / f"{name}_errors.tsv", task, table, logits)
+        if task.kind == REGRESSION:
+            continue
+        path = output_dir / f"{name}_class_scores.json"
+        confusion = results.write_class_scores(path, task, table.labels, logits)
         if task.kind == SINGLE_LABEL:
-            path = output_dir / f"{name}_class_scores.json"
-            confusion = results.write_class_scores(path, task, table.labels, logits)
             write_confusion_plot(
                 output_dir / f"{name}_confusion.png", task.labels, confusion
             )

@@ -40,6 +40,8 @@ def custom_source(
                 f"--data_dir={data_dir} has no {role}.tsv, {role}.csv or {role}.jsonl."
             )
     train, dev, test = paths.values()
+    if kind == REGRESSION and labels:
+        raise UserError("--label_kind=regression has no labels; leave out --labels.")
     if kind != REGRESSION:
         labels = _labels(train, columns, kind, tuple(labels), skip_bad_rows)
     return Source(

@@ -50,16 +50,21 @@ def write_class_scores(path, task, labels, logits):
 
     Returns:
         The confusion matrix, int `[num_outputs, num_outputs]`: rows are labels,
-        columns predictions.
+        columns predictions. For a multi-label task `[num_outputs, 2, 2]`: for each
+        label, whether a row has it and whether that was predicted.
     """
-    confusion = metrics.confusion_matrix(
-        labels, task.predictions(logits), task.num_outputs
-    )
-    classes = dict(zip(task.labels, metrics.per_class(confusion), strict=True))
+    predictions = task.predictions(logits)
+    if task.kind == MULTI_LABEL:
+        columns = zip(labels.T.astype(int), predictions.T.astype(int), strict=True)
+        confusion = np.stack([metrics.confusion_matrix(*c, 2) for c in columns])
+        scores = [metrics.per_class(matrix)[1] for matrix in confusion]
+    else:
+        confusion = metrics.confusion_matrix(labels, predictions, task.num_outputs)
+        scores = metrics.per_class(confusion)
     report = {
         "labels": task.labels,
         "confusion": confusion.tolist(),
-        "classes": classes,
+        "classes": dict(zip(task.labels, scores, strict=True)),
     }
     write_json(path, report)
     return confusion

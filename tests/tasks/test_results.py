@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+import sklearn.metrics
 
 from albert_tf.tasks import results
 from albert_tf.tasks.prediction import probabilities
@@ -64,6 +65,25 @@ def test_result_files(tmp_path):
     assert report["confusion"] == confusion.tolist() == [[2, 1], [1, 0]]
     assert report["classes"]["no"]["support"] == 3
     assert not list(tmp_path.glob("*.tmp*"))
+
+
+def test_each_label_of_several_has_scores_of_its_own(tmp_path):
+    """As scikit-learn's, also for a label that nobody has and one never predicted."""
+    rng = np.random.default_rng(0)
+    labels = (rng.random((30, 4)) < [0.5, 0.3, 0.0, 0.6]).astype(np.int32)
+    logits = rng.normal(size=(30, 4)) - [0, 0, 0, 9]
+    task, path = TextTask("t", "multi_label", tuple("abcd")), tmp_path / "c.json"
+    confusion = results.write_class_scores(path, task, labels, logits)
+    expected = sklearn.metrics.multilabel_confusion_matrix(labels, logits > 0)
+    np.testing.assert_array_equal(confusion, expected)
+    columns = sklearn.metrics.precision_recall_fscore_support(
+        labels, logits > 0, average=None, zero_division=0
+    )
+    classes = json.loads(path.read_text())["classes"]
+    names = ("precision", "recall", "f1", "support")
+    for name, column in zip(names, columns, strict=True):
+        found = [classes[label][name] for label in "abcd"]
+        np.testing.assert_allclose(found, column)
 
 
 def test_regression_is_written_as_a_number(tmp_path):

@@ -196,6 +196,13 @@ def test_label_that_could_not_be_saved_is_a_bad_row(tmp_path, name, row, problem
     assert (table.num_skipped, table.labels.tolist()) == (1, [[1]])
 
 
+def test_a_regression_has_no_labels(tmp_path):
+    (tmp_path / "train.tsv").write_text("1\ta\n")
+    (tmp_path / "dev.tsv").write_text("1\ta\n")
+    with pytest.raises(UserError, match="regression has no labels; leave out --labels"):
+        custom_source(tmp_path, _COLUMNS, "regression", ("a", "b"))
+
+
 @pytest.mark.parametrize(
     ("labels", "problem"),
     [("a,b,a,", "repeats 'a'"), ("a,,b", "has an empty name"), ("a,", "has an empty")],
