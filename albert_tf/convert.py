@@ -14,16 +14,27 @@ import re
 import sys
 
 import albert_tf
+from albert_tf import storage
 from albert_tf.checkpoints.huggingface import save_huggingface
 from albert_tf.checkpoints.loading import build_model
+from albert_tf.checkpoints.loading import load_pretrained
 from albert_tf.checkpoints.loading import read_checkpoint
+from albert_tf.checkpoints.model_directory import TRAINING_INFO_FILE
+from albert_tf.checkpoints.model_directory import is_model_directory
+from albert_tf.checkpoints.model_directory import read_head
 from albert_tf.checkpoints.tf1 import BEST_CHECKPOINT
 from albert_tf.checkpoints.tf1 import save_tf1_checkpoint
 from albert_tf.command_line import option
 from albert_tf.command_line import run
+from albert_tf.errors import UserError
+from albert_tf.files import read_json_object
 from albert_tf.files import write_atomically
+from albert_tf.files import write_json
+from albert_tf.tokenization.loading import is_tokenizer
+from albert_tf.tokenization.tokenizer import CONFIG_NAME
 
 _AUTO = "auto"
+_PRETRAINING_HEADS = ("cls/predictions", "cls/seq_relationship")
 _MODEL_CLASSES = (
     "AlbertModel",
     "AlbertForPreTraining",
@@ -63,17 +74,14 @@ def convert(options):
     """Converts as the flags say, and prints the report of the loading.
 
     Raises:
-        UserError: there is no checkpoint, or it does not fit the model.
+        UserError: there is no checkpoint, it does not fit the model, or `to` is
+            no place for it.
     """
-    checkpoint = read_checkpoint(options.source)
-    name = options.model_class
-    if name == _AUTO:
-        name = _model_class_of(checkpoint)
-    allow_missing = [part for part in options.allow_missing.split(",") if part]
-    model = build_model(getattr(albert_tf, name), checkpoint, allow_missing, {})
+    _check_target(options)
+    model, info = _read(options)
     tokenizer = _tokenizer_of(options)
     if options.to_format == "model_directory":
-        model.save_pretrained(options.to, tokenizer=tokenizer)
+        model.save_pretrained(options.to, tokenizer, info)
     elif options.to_format == "tf1":
         save_tf1_checkpoint(model, os.path.join(options.to, BEST_CHECKPOINT))
     else:
@@ -81,12 +89,47 @@ def convert(options):
     if tokenizer is not None and options.to_format in _SENTENCEPIECE_NAMES:
         _write_tokenizer(tokenizer, options)
     print(model.load_report)
-    print(f"{name} written to {options.to}")
+    print(f"{type(model).__name__} written to {options.to}")
+    if tokenizer is None:
+        print(f"No tokenizer was found beside {options.source}.")
 
 
-def _model_class_of(checkpoint):
-    names = checkpoint.tensors
-    if any(name.startswith("cls/") for name in names):
+def _check_target(options):
+    """Refuses a target that could not be written, or not be read back."""
+    if options.to_format == "model_directory":
+        return
+    if storage.is_remote(options.to):
+        raise UserError(
+            f"--to={options.to} is no folder on a disk of this machine, which "
+            f"--to_format={options.to_format} needs; write into one, and copy it."
+        )
+    if is_model_directory(options.to):
+        raise UserError(
+            f"--to={options.to} holds a model directory, which would be read in the "
+            f"place of what --to_format={options.to_format} writes; name another."
+        )
+
+
+def _read(options):
+    """The model and, if that of a model directory is not changed, its information."""
+    name, source = options.model_class, options.source
+    allow_missing = [part for part in options.allow_missing.split(",") if part]
+    if not is_model_directory(source):
+        checkpoint = read_checkpoint(source)
+        name = _model_class_of(checkpoint.tensors) if name == _AUTO else name
+        return build_model(
+            getattr(albert_tf, name), checkpoint, allow_missing, {}
+        ), None
+    saved_class, _ = read_head(source)
+    model_class = saved_class if name == _AUTO else getattr(albert_tf, name)
+    model = load_pretrained(model_class, source, allow_missing, {})
+    path = os.path.join(source, TRAINING_INFO_FILE)
+    keeps_info = model_class is saved_class and storage.exists(path)
+    return model, read_json_object(path) if keeps_info else None
+
+
+def _model_class_of(names):
+    if any(name.startswith(_PRETRAINING_HEADS) for name in names):
         return "AlbertForPreTraining"
     if "output_weights" in names:
         return "AlbertForSequenceClassification"
@@ -96,20 +139,23 @@ def _model_class_of(checkpoint):
 def _tokenizer_of(options):
     """The tokenizer beside the checkpoint, or None."""
     folder = options.source
-    if not os.path.isdir(folder):
-        folder = os.path.dirname(folder)
-    names = os.listdir(folder or ".")
-    if not any(name == "vocab.txt" or name.endswith(".model") for name in names):
-        return None
-    return albert_tf.load_tokenizer(folder, options.do_lower_case)
+    if not storage.is_folder(folder):
+        folder = os.path.dirname(folder) or "."
+    # A TF-Hub module has it in `assets`, beside the folder of its checkpoint.
+    for place in (folder, os.path.join(folder, "assets"), f"{folder}/../assets"):
+        if storage.is_folder(place) and any(map(is_tokenizer, storage.names_in(place))):
+            return albert_tf.load_tokenizer(place, options.do_lower_case)
+    return None
 
 
 def _write_tokenizer(tokenizer, options):
     name = tokenizer.file_name
     if tokenizer.kind == "sentencepiece":
         name = _SENTENCEPIECE_NAMES[options.to_format]
-    path = os.path.join(options.to, name)
-    write_atomically(path, tokenizer.file_bytes)
+    write_atomically(os.path.join(options.to, name), tokenizer.file_bytes)
+    # In Hugging Face's words, which both loaders of this project read, too.
+    casing = {"do_lower_case": tokenizer.do_lower_case}
+    write_json(os.path.join(options.to, CONFIG_NAME), casing)
 
 
 def main(argv=None):

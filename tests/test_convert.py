@@ -1,10 +1,15 @@
 """The convert command, from every form to every form."""
 
+import pathlib
+
 import numpy as np
 import pytest
 
+import albert_tf
+from albert_tf.checkpoints.loading import Checkpoint
 from albert_tf.checkpoints.tf1 import save_tf1_checkpoint
 from albert_tf.convert import main
+from albert_tf.errors import UserError
 from albert_tf.models.albert import AlbertModel
 from albert_tf.models.pretraining import AlbertForPreTraining
 from albert_tf.models.sequence_classification import AlbertForSequenceClassification
@@ -87,3 +92,86 @@ def test_tokenizer_goes_along(to_format, name, shared, tiny_config, tmp_path):
     target = tmp_path / "target"
     main(["", f"--from={source}", f"--to={target}", f"--to_format={to_format}"])
     assert (target / name).read_bytes() == model_file.read_bytes()
+
+
+@pytest.fixture
+def official(tiny_config, tmp_path):
+    """Writes an official checkpoint and, somewhere, a vocabulary."""
+
+    def write(prefix, vocabulary):
+        save_tf1_checkpoint(AlbertModel(tiny_config()), tmp_path / prefix)
+        path = tmp_path / vocabulary
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nA\na\n")
+        return str(tmp_path / pathlib.Path(prefix).parts[0])
+
+    return write
+
+
+@pytest.mark.parametrize(
+    ("prefix", "vocabulary"),
+    [
+        ("hub/variables/variables", "hub/assets/vocab.txt"),
+        ("zh/model.ckpt-best", "zh/vocab_chinese.txt"),
+    ],
+)
+def test_the_tokenizer_is_found_where_the_official_archives_have_it(
+    prefix, vocabulary, official, tmp_path, capsys
+):
+    source = official(prefix, vocabulary)
+    for place in (source, str(tmp_path / prefix)):
+        main(["", f"--from={place}", f"--to={tmp_path / 'out'}"])
+        assert albert_tf.load_tokenizer(tmp_path / "out").pieces[-1] == "a"
+        (tmp_path / "out" / "tokenizer_config.json").unlink()
+    (tmp_path / vocabulary).unlink()
+    main(["", f"--from={source}", f"--to={tmp_path / 'bare'}"])
+    assert f"No tokenizer was found beside {source}" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("to_format", ["tf1", "huggingface"])
+def test_the_casing_goes_along(to_format, official, tmp_path):
+    source = official("a/model.ckpt-best", "a/vocab.txt")
+    flags = ["--nodo_lower_case", f"--to_format={to_format}"]
+    main(["", f"--from={source}", f"--to={tmp_path / 'out'}", *flags])
+    assert albert_tf.load_tokenizer(tmp_path / "out").tokenize("A") == ["A"]
+
+
+def test_a_copy_keeps_head_and_task(tiny_config, tmp_path):
+    model = AlbertForSequenceClassification(tiny_config(), 3, 0.3)
+    model.save_pretrained(tmp_path / "a", training_info={"task": {"name": "t"}})
+    main(["", f"--from={tmp_path / 'a'}", f"--to={tmp_path / 'b'}"])
+    for name in ("head.json", "training_info.json"):
+        assert (tmp_path / "b" / name).read_text() == (
+            tmp_path / "a" / name
+        ).read_text()
+
+
+@pytest.mark.parametrize(
+    ("target", "message"),
+    [("a", "a holds a model directory"), ("ram://b", "--to=ram://b is no folder")],
+)
+def test_a_target_that_could_not_be_read_is_refused(
+    target, message, tiny_config, tmp_path, capsys
+):
+    AlbertModel(tiny_config()).save_pretrained(tmp_path / "a")
+    to = target if "://" in target else tmp_path / target
+    with pytest.raises(SystemExit):
+        main(["", f"--from={tmp_path / 'a'}", f"--to={to}", "--to_format=tf1"])
+    assert message in capsys.readouterr().err
+    AlbertModel.from_pretrained(tmp_path / "a")
+
+
+def test_heads_of_other_tasks_are_not_those_of_pretraining(monkeypatch, tmp_path):
+    tensors = {"bert/embeddings/word_embeddings": 0, "cls/squad/output_bias": 0}
+    checkpoint = Checkpoint("squad", None, tensors)
+    monkeypatch.setattr("albert_tf.convert.read_checkpoint", lambda path: checkpoint)
+    built = []
+
+    def build_model(model_class, *arguments):
+        built.append(model_class)
+        raise UserError("enough")
+
+    monkeypatch.setattr("albert_tf.convert.build_model", build_model)
+    with pytest.raises(SystemExit):
+        main(["", f"--from={tmp_path}", f"--to={tmp_path / 'out'}"])
+    assert built == [AlbertModel]

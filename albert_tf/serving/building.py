@@ -1,5 +1,6 @@
 """From a model directory to the module that is served."""
 
+import os
 import pathlib
 
 from albert_tf.checkpoints.model_directory import TRAINING_INFO_FILE
@@ -11,6 +12,8 @@ from albert_tf.serving.masked_text_features import MaskedTextFeatures
 from albert_tf.serving.multi_head import multi_head
 from albert_tf.serving.serving_module import ServingModule
 from albert_tf.serving.text_features import TextFeatures
+from albert_tf.storage import exists
+from albert_tf.storage import is_folder
 from albert_tf.tasks.results import MODEL_DIR
 from albert_tf.tasks.text_task import TextTask
 from albert_tf.tokenization import load_tokenizer
@@ -35,7 +38,7 @@ def build_module(
     """
     model_dirs = str(model_dir).split(",")
     for directory in model_dirs:
-        if not directory or not pathlib.Path(directory).is_dir():
+        if not directory or not is_folder(directory):
             raise UserError(
                 f"--model_dir={model_dir}: there is no folder {directory!r}."
             )
@@ -45,6 +48,12 @@ def build_module(
         head, facts = _single_head(model_dirs[0], infos[0], task, tokenizer, depth_loop)
     else:
         head, facts = _several_heads(model_dirs, infos, depth_loop)
+    if tokenizer.vocab_size > head.config.vocab_size:
+        raise UserError(
+            f"The tokenizer in {model_dirs[0]} has {tokenizer.vocab_size} pieces, but "
+            f"the model's vocab_size is {head.config.vocab_size}; put the vocabulary "
+            "there that it was trained with."
+        )
     length = _length(head.config, infos, max_seq_length)
     special = {"cls_id": tokenizer.cls_id, "sep_id": tokenizer.sep_id}
     text_features = TextFeatures
@@ -87,13 +96,15 @@ def _several_heads(model_dirs, infos, depth_loop):
 
 
 def _training_info(model_dir):
-    path = pathlib.Path(model_dir) / TRAINING_INFO_FILE
-    return read_json_object(path) if path.exists() else {}
+    path = os.path.join(model_dir, TRAINING_INFO_FILE)
+    return read_json_object(path) if exists(path) else {}
 
 
 def _length(config, infos, max_seq_length):
     positions = config.max_position_embeddings
-    length = max_seq_length or min(i.get("max_seq_length", positions) for i in infos)
+    length = max_seq_length
+    if length is None:
+        length = min(i.get("max_seq_length", positions) for i in infos)
     if not 5 <= length <= positions:
         raise UserError(
             f"--max_seq_length={length} must be from 5 to {positions}, the number of "

@@ -143,7 +143,8 @@ def masked_lm_head(model_dir, task, tokenizer, **execution):
 
     def compute(features):
         outputs = model(features, training=False, logits_only=True)
-        logits = outputs["masked_lm_logits"]  # [B, P, V]
+        # The model's vocabulary may be larger than the tokenizer's.
+        logits = outputs["masked_lm_logits"][..., : tokenizer.vocab_size]  # [B, P, V]
         probabilities, ids = tf.math.top_k(tf.nn.softmax(logits), _GUESSES)
         asked = tf.expand_dims(features["masked_lm_positions"], 2) > 0  # 0: no [MASK]
         return {

@@ -1,15 +1,16 @@
 """Finds out which tokenizer a file or directory holds."""
 
-import json
 import os
 
 from albert_tf import storage
 from albert_tf.errors import UserError
+from albert_tf.files import read_json_object
 from albert_tf.tokenization.sentencepiece import SentencePieceTokenizer
 from albert_tf.tokenization.tokenizer import CONFIG_NAME
 from albert_tf.tokenization.wordpiece import WordPieceTokenizer
 
-_KNOWN_NAMES = ("spiece.model", "30k-clean.model", "vocab.txt")
+# The last is that of the official Chinese archives.
+_KNOWN_NAMES = ("spiece.model", "30k-clean.model", "vocab.txt", "vocab_chinese.txt")
 
 
 def load_tokenizer(path, do_lower_case=True):
@@ -37,6 +38,11 @@ def load_tokenizer(path, do_lower_case=True):
     file_bytes = _read(path)
     tokenizer_class = _class_for(path, file_bytes)
     return tokenizer_class(file_bytes, do_lower_case, source=path)
+
+
+def is_tokenizer(name):
+    """Whether a file of this name is taken for a vocabulary."""
+    return name in _KNOWN_NAMES or name.endswith(".model")
 
 
 def saved_tokenizer(checkpoint):
@@ -73,12 +79,7 @@ def _read(path):
 
 def _config(directory):
     path = os.path.join(directory, CONFIG_NAME)
-    if not storage.exists(path):
-        return {}
-    try:
-        return json.loads(storage.read_bytes(path))
-    except ValueError as error:
-        raise UserError(f"{path} is not valid JSON: {error}.") from error
+    return read_json_object(path) if storage.exists(path) else {}
 
 
 def _file_in(directory, config):
@@ -86,7 +87,7 @@ def _file_in(directory, config):
         return config["file"]
     names = storage.names_in(directory)
     found = [name for name in _KNOWN_NAMES if name in names]
-    found = found or sorted(name for name in names if name.endswith(".model"))
+    found = found or sorted(filter(is_tokenizer, names))
     if len(found) != 1:
         what = f"several ({', '.join(found)})" if found else "none"
         raise UserError(

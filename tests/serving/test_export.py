@@ -1,5 +1,6 @@
 """The served answers equal those of the Python path, whatever the text."""
 
+import dataclasses
 import json
 import shutil
 
@@ -8,6 +9,7 @@ import pytest
 import tensorflow as tf
 
 from albert_tf.errors import UserError
+from albert_tf.models.pretraining import AlbertForPreTraining
 from albert_tf.models.sequence_classification import AlbertForSequenceClassification
 from albert_tf.serving.export import ExportOptions
 from albert_tf.serving.export import export
@@ -252,6 +254,19 @@ def test_masked_lm_on_golden_texts(exported, shared):
     np.testing.assert_allclose(answers["probabilities"][:, 0], expected, atol=1e-5)
 
 
+def test_a_smaller_vocabulary_than_the_model_s_has_a_piece_for_each_guess(
+    masked_lm, tmp_path
+):
+    """A configuration may round its vocab_size up."""
+    config = dataclasses.replace(masked_lm.model.config, vocab_size=60)
+    model = AlbertForPreTraining(config)
+    model.save_pretrained(tmp_path, masked_lm.tokenizer, {"max_seq_length": 24})
+    options = ExportOptions(str(tmp_path), str(tmp_path / "served"), task="masked_lm")
+    export(options)
+    answers = Predictor(tmp_path / "served")(["the [MASK] was [MASK]"] * 2)
+    assert answers["token_ids"].max() < masked_lm.tokenizer.vocab_size < 60
+
+
 def test_next_version_and_no_remains_of_a_failure(classifier, tmp_path, monkeypatch):
     options = ExportOptions(str(classifier.model_dir), str(tmp_path / "m"))
     (tmp_path / "m" / "4").mkdir(parents=True)
@@ -281,8 +296,18 @@ def test_mistakes_are_one_clear_error(encoder, classifier, tmp_path):
         export(ExportOptions(str(encoder.model_dir), target, task="classification"))
     with pytest.raises(UserError, match="--max_seq_length=33 must be from 5 to 32"):
         export(ExportOptions(str(classifier.model_dir), target, max_seq_length=33))
+    with pytest.raises(UserError, match="--max_seq_length=0 must be from 5 to 32"):
+        export(ExportOptions(str(classifier.model_dir), target, max_seq_length=0))
+    with pytest.raises(UserError, match="--export_dir=ram://a is no folder"):
+        export(ExportOptions(str(classifier.model_dir), "ram://a"))
     with pytest.raises(UserError, match="there is no folder '.*nothing'"):
         export(ExportOptions(str(tmp_path / "nothing"), target))
+    other = tmp_path / "other"
+    shutil.copytree(classifier.model_dir, other)
+    with open(other / "vocab.txt", "a", encoding="utf-8") as file:
+        file.write("more\n")
+    with pytest.raises(UserError, match="pieces, but the model's vocab_size is"):
+        export(ExportOptions(str(other), target))
     bare = tmp_path / "bare"
     shutil.copytree(classifier.model_dir, bare)
     (bare / "vocab.txt").unlink()
