@@ -15,6 +15,7 @@ from albert_tf.command_line import parse
 from albert_tf.errors import UserError
 from albert_tf.training.pretraining import pretrain
 from albert_tf.training.pretraining_options import PretrainingOptions
+from albert_tf.training.pretraining_start import optimizer_from
 
 
 def run(command_line):
@@ -198,17 +199,12 @@ def test_official_data_of_other_lengths_or_ids_is_an_error(flags, material, tmp_
         )
 
 
-def test_each_optimizer_flag_changes_the_run(flags, tmp_path):
+def test_each_flag_of_the_step_changes_the_run(flags, tmp_path):
     changes = [
         {},
         {"optimizer": "adamw"},
-        {"poly_power": 3.0},
-        {"num_warmup_steps": 11},
         {"learning_rate": 0.03},
         {"random_seed": 1},
-        {"lr_schedule": "cosine"},
-        {"start_warmup_step": 1},
-        {"scale_learning_rate": True},
         {"gradient_accumulation_steps": 4, "batch_ramp_steps": 2},
     ]
     losses = set()
@@ -217,6 +213,28 @@ def test_each_optimizer_flag_changes_the_run(flags, tmp_path):
         history = json.loads((tmp_path / f"{i}" / "history.json").read_text())
         losses.add(history[-1]["loss"])
     assert len(losses) == len(changes)
+
+
+def test_each_flag_of_the_schedule_changes_the_learning_rates(flags):
+    changes = [
+        {},
+        {"poly_power": 3.0},
+        {"num_warmup_steps": 11},
+        {"learning_rate": 0.03},
+        {"lr_schedule": "cosine"},
+        {"start_warmup_step": 1},
+        {"scale_learning_rate": True},
+    ]
+    rates = set()
+    for change in changes:
+        command = ["run_pretraining.py", *flags(**change)]
+        optimizer = optimizer_from(parse(PretrainingOptions, command))
+        found = []
+        for step in range(12):
+            optimizer.iterations.assign(step)
+            found.append(float(optimizer.learning_rate))
+        rates.add(tuple(found))
+    assert len(rates) == len(changes)
 
 
 def test_options_have_the_official_defaults():

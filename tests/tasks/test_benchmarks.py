@@ -8,6 +8,7 @@ import pytest
 
 from albert_tf import command_line
 from albert_tf.config import AlbertConfig
+from albert_tf.errors import UserError
 from albert_tf.models.albert import AlbertModel
 from albert_tf.tasks.classifier_options import ClassifierOptions
 from albert_tf.tasks.repeated_runs import run_repeatedly
@@ -68,6 +69,12 @@ def test_scores_of_pretrained_models_and_from_scratch(
     assert len(commands) == 2
     glue_results.run(options)  # nothing is repeated
     assert len(commands) == 2
+
+
+def test_a_peer_without_its_packages_is_one_sentence(sst2, tmp_path):
+    options = finetune_epoch.Options(sst2, str(tmp_path / "vocab.txt"), "false")
+    with pytest.raises(UserError, match="--peer_python=false cannot import torch"):
+        finetune_epoch.benchmark(options)
 
 
 def test_epochs_take_turns(sst2, tmp_path, monkeypatch, capsys):
