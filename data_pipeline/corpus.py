@@ -90,11 +90,12 @@ class Reader:
             base += file.size
             if low >= high:
                 continue
-            if file.path.endswith(".gz"):
-                low, high = (0, float("inf")) if low == 0 else (0, 0)
             before = self.bytes_read
-            yield from self._file_documents(number, file, low, high)
-            self.bytes_read = before + min(high, file.size) - low
+            if not file.path.endswith(".gz"):
+                yield from self._file_documents(number, file, low, high)
+            elif low == 0:
+                yield from self._file_documents(number, file, 0, float("inf"))
+            self.bytes_read = before + high - low
 
     def _file_documents(self, number, file, low, high):
         input_format = self._format_of(file.path)

@@ -54,15 +54,16 @@ def test_files_end_documents_and_patterns_keep_their_order(tmp_path):
 
 
 @pytest.mark.parametrize("num_shares", [2, 3, 7, 50])
-@pytest.mark.parametrize("name", ["a.txt", "a.jsonl"])
+@pytest.mark.parametrize("name", ["a.txt", "a.jsonl", "a.txt.gz", "a.jsonl.gz"])
 def test_shares_are_a_partition(tmp_path, name, num_shares):
     texts = [f"Sentence {n} " + "é" * (n % 13) for n in range(60)]
     for file in ("1", "2"):
-        path = tmp_path / f"{file}{name}"
-        if name == "a.txt":
-            path.write_text("\n\n".join(f"{t}\nsecond line\n" for t in texts))
+        if "jsonl" in name:
+            text = "\n".join(json.dumps({"text": t}) for t in texts)
         else:
-            path.write_text("\n".join(json.dumps({"text": t}) for t in texts))
+            text = "\n\n".join(f"{t}\nsecond line\n" for t in texts)
+        data = gzip.compress(text.encode()) if "gz" in name else text.encode()
+        (tmp_path / f"{file}{name}").write_bytes(data)
     whole, _ = read(tmp_path)
     shares = [read(tmp_path, share, num_shares) for share in range(num_shares)]
     assert [d for segments, _ in shares for d in segments] == whole
