@@ -66,9 +66,11 @@ def pretraining_dataset(
         UserError: no such file, or a data set that does not fit these arguments.
     """
     paths = _find(input_file)
-    info = _description(paths)
-    if info is not None:
-        _check(info, paths, tokenizer, max_seq_length, max_predictions_per_seq)
+    descriptions = _descriptions(paths)
+    info = _common(descriptions, paths)
+    for folder, each in descriptions.items():
+        if each is not None:
+            _check(each, folder, tokenizer, max_seq_length, max_predictions_per_seq)
     dataset = _records(paths, seed, training)
     dataset = dataset.shard(num_input_pipelines, input_pipeline_id)
     if training:
@@ -115,9 +117,8 @@ def _find(input_file):
     return paths
 
 
-def _description(paths):
-    """The description that all directories share; None for files without one."""
-    descriptions = _descriptions(paths)
+def _common(descriptions, paths):
+    """What all directories have in common; None if one has no description."""
     infos = list(descriptions.values())
     if None in infos:
         for folder, info in descriptions.items():
@@ -162,8 +163,8 @@ def _feature_names(path):
     return set()
 
 
-def _check(info, paths, tokenizer, max_seq_length, max_predictions_per_seq):
-    where = os.path.dirname(paths[0]) or "."
+def _check(info, folder, tokenizer, max_seq_length, max_predictions_per_seq):
+    where = folder or "."
     if tokenizer is None:
         if info["kind"] == "dynamic":
             raise UserError(

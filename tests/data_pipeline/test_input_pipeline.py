@@ -183,6 +183,26 @@ def test_kinds_do_not_mix(make_dataset, tmp_path):
         make_dataset(input_file=f"{tmp_path}/static/x-*,{tmp_path}/dynamic/x-*")
 
 
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"do_lower_case": False}, "other was made with another tokenizer"),
+        ({"max_predictions_per_seq": 7}, "other has max_predictions_per_seq=7"),
+    ],
+)
+@pytest.mark.parametrize("described", [True, False])
+def test_each_data_set_has_to_fit(
+    make_dataset, make_options, tmp_path, changes, message, described
+):
+    make_dataset("static")
+    other = tmp_path / "other" / "x"
+    create_pretraining_data(make_options(output_file=str(other), **changes))
+    if not described:
+        (tmp_path / "static" / "dataset_info.json").unlink()
+    with pytest.raises(UserError, match=message):
+        make_dataset(input_file=f"{tmp_path}/static/x-*,{other}")
+
+
 def test_official_files_without_description(make_dataset, tmp_path, caplog):
     make_dataset("static")
     (tmp_path / "static" / "dataset_info.json").unlink()
