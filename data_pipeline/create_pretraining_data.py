@@ -59,7 +59,7 @@ def _create(options, write_shards):
     options.masking_options()  # A bad vocabulary is reported before any work.
     paths = shard_paths(options)
     directories = {split: _directory(paths[split]) for split in paths}
-    done = _Done(directories["train"], _digest(options, files))
+    done = _Done(paths, directories["train"], _digest(options, files))
     for directory in directories.values():
         tf.io.gfile.makedirs(directory)
     waiting = [k for k in range(len(paths["train"])) if done.counts(k) is None]
@@ -81,6 +81,11 @@ def _create(options, write_shards):
 def shard_paths(options):
     """Returns dict of split to the list of its files' paths."""
     names = [name.strip() for name in options.output_file.split(",") if name.strip()]
+    repeated = [name for name, count in collections.Counter(names).items() if count > 1]
+    if repeated:
+        raise UserError(
+            f"--output_file names {repeated[0]} twice; name each file once."
+        )
     if len(names) > 1 and options.num_shards not in (1, len(names)):
         raise UserError(
             f"--output_file names {len(names)} files but --num_shards is "
@@ -120,7 +125,8 @@ def _digest(options, files):
 class _Done:
     """Remembers, in a file a shard, which shards are finished and their counts."""
 
-    def __init__(self, directory, digest):
+    def __init__(self, paths, directory, digest):
+        self._paths = paths
         self._directory = os.path.join(directory, ".unfinished")
         self._digest = digest
         if tf.io.gfile.exists(os.path.join(directory, dataset_info.NAME)):
@@ -152,11 +158,16 @@ class _Done:
     def counts(self, shard):
         """Returns the counts of a finished shard, or None."""
         path = self._path(shard)
-        return self._read(path)["counts"] if tf.io.gfile.exists(path) else None
+        needed = [path, *(split_paths[shard] for split_paths in self._paths.values())]
+        if not all(map(tf.io.gfile.exists, needed)):
+            return None
+        return self._read(path)["counts"]
 
     def mark(self, shard, counts):
         """Remembers that a shard is finished."""
-        temporary = os.path.join(os.path.dirname(self._directory), ".mark.incomplete")
+        temporary = os.path.join(
+            os.path.dirname(self._directory), f".mark-{shard}.incomplete"
+        )
         with tf.io.gfile.GFile(temporary, "w") as file:
             file.write(json.dumps({"of": self._digest, "counts": counts}))
         tf.io.gfile.rename(temporary, self._path(shard), overwrite=True)

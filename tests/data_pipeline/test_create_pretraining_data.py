@@ -1,7 +1,6 @@
 """From text to files: the whole command, in small."""
 
 import collections
-import dataclasses
 import hashlib
 import json
 
@@ -10,8 +9,6 @@ import pytest
 
 from albert_tf.errors import UserError
 from data_pipeline import create_pretraining_data as command
-from data_pipeline import shards
-from data_pipeline import workers
 from data_pipeline.create_pretraining_data import create_pretraining_data
 
 
@@ -191,34 +188,8 @@ def test_named_files(make_options, out, examples):
         create_pretraining_data(make_options(output_file=names, num_shards=2))
     with pytest.raises(UserError, match="in several directories"):
         create_pretraining_data(make_options(output_file=f"{out}/a,{out}/b/c"))
-
-
-def test_interrupted_work_goes_on_shard_by_shard(
-    make_options, tmp_path, monkeypatch, digests
-):
-    whole = make_options(output_file=str(tmp_path / "whole" / "x"), num_shards=3)
-    create_pretraining_data(whole)
-    parts = make_options(output_file=str(tmp_path / "parts" / "x"), num_shards=3)
-    write = shards.write_shard
-    written = []
-
-    def write_until_interrupted(options, files, shard, paths, report):
-        if shard == 2 and len(written) == 2:
-            raise KeyboardInterrupt
-        written.append(shard)
-        return write(options, files, shard, paths, report)
-
-    monkeypatch.setattr(workers, "write_shard", write_until_interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        create_pretraining_data(parts)
-    assert not (tmp_path / "parts" / "dataset_info.json").exists()
-    other = dataclasses.replace(parts, ngram=2)
-    with pytest.raises(UserError, match="holds shards made with other input or flags"):
-        create_pretraining_data(other)
-    written.append(None)
-    create_pretraining_data(parts)
-    assert written == [0, 1, None, 2]
-    assert digests(tmp_path / "parts") == digests(tmp_path / "whole")
+    with pytest.raises(UserError, match="/a twice; name each file once"):
+        create_pretraining_data(make_options(output_file=f"{out}/a, {out}/a"))
 
 
 def test_chinese_words_of_a_spaced_file(make_options, out, tmp_path, examples):
