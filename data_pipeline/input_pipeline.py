@@ -41,7 +41,8 @@ def pretraining_dataset(
     """Reads the files of create_pretraining_data, or of the official script.
 
     Args:
-        input_file: a comma list of TFRecord files and globs.
+        input_file: a comma list of TFRecord files, globs and folders; of a folder,
+            the files `*.tfrecord*`.
         tokenizer: the model's tokenizer; None for records that are masked already,
             if nobody knows it.
         batch_size: sequences a batch, of this input pipeline.
@@ -110,11 +111,21 @@ def _descriptions(paths):
 def _find(input_file):
     paths = []
     for pattern in filter(None, (p.strip() for p in input_file.split(","))):
-        found = sorted(tf.io.gfile.glob(pattern))
+        if tf.io.gfile.isdir(pattern):
+            pattern = os.path.join(pattern, "*.tfrecord*")
+        found = sorted(filter(_may_hold_records, tf.io.gfile.glob(pattern)))
         if not found:
             raise UserError(f"No pretraining data matches {pattern!r}.")
         paths.extend(found)
+    if not paths:
+        raise UserError(
+            f"{input_file!r} names no pretraining data; pass a file, folder or glob."
+        )
     return paths
+
+
+def _may_hold_records(path):
+    return os.path.basename(path) != dataset_info.NAME and not tf.io.gfile.isdir(path)
 
 
 def _common(descriptions, paths):

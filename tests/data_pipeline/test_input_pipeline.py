@@ -161,11 +161,28 @@ def test_dynamic_data_fits_longer_sequences_and_more_predictions(make_dataset):
         ("dynamic", {"max_seq_length": 16}, "has max_seq_length=32, training asks"),
         ("static", {"max_predictions_per_seq": 6}, "max_predictions_per_seq=5"),
         ("static", {"input_file": "no/such/*"}, "No pretraining data matches"),
+        ("static", {"input_file": " ,"}, "' ,' names no pretraining data; pass"),
     ],
 )
 def test_data_that_does_not_fit(make_dataset, kind, changes, message):
     with pytest.raises(UserError, match=message):
         make_dataset(kind, **changes)
+
+
+@pytest.mark.parametrize("pattern", ["", "/*", "/x*"])
+def test_folders_are_searched_for_records(make_dataset, make_options, out, pattern):
+    counts = create_pretraining_data(make_options(held_out_fraction=0.2))
+    dataset = make_dataset(input_file=f"{out}{pattern}", training=False)
+    assert count(dataset) == counts["train"]["sequences"]
+
+
+def test_folder_without_records(make_dataset, tmp_path):
+    (tmp_path / "empty").mkdir()
+    for name in ("empty", "empt*"):
+        with pytest.raises(
+            UserError, match=f"No pretraining data matches .*{name[:4]}"
+        ):
+            make_dataset(input_file=str(tmp_path / name))
 
 
 def test_other_tokenizer_is_refused(make_dataset, model_file):
