@@ -16,6 +16,7 @@ compressed file cannot be entered in the middle and belongs to one share whole.
 import collections
 import gzip
 import json
+import zlib
 
 import tensorflow as tf
 
@@ -80,6 +81,9 @@ class Reader:
         """Yields `Document(segments, key)`: list of str, and a str that names it.
 
         The key depends on the document's place in the corpus alone.
+
+        Raises:
+            UserError: a file cannot be read.
         """
         total = sum(file.size for file in self._files)
         first = total * share // num_shares
@@ -104,9 +108,15 @@ class Reader:
             documents = self._json_documents(lines, high)
         else:
             documents = self._text_documents(lines, low, high, input_format)
-        for position, segments in documents:
-            if segments:
-                yield Document(segments, f"{number}:{position}")
+        try:
+            for position, segments in documents:
+                if segments:
+                    yield Document(segments, f"{number}:{position}")
+        except (OSError, EOFError, zlib.error, tf.errors.OpError) as error:
+            reason = getattr(error, "message", None) or error
+            raise UserError(
+                f"{file.path} cannot be read: {reason}; mend the file or leave it out."
+            ) from error
 
     def _format_of(self, path):
         if self._input_format != "auto":

@@ -131,5 +131,5 @@ def test_worker_error_reaches_the_user(make_options, tmp_path):
     (folder / "a.txt.gz").write_text("not compressed at all")
     (folder / "b.txt").write_text("the cat\nthe dog\n" * 9)
     options = make_options(input_file=str(folder), num_shards=2, workers=2)
-    with pytest.raises(UserError, match="cannot be made: Not a gzipped file"):
+    with pytest.raises(UserError, match="a.txt.gz cannot be read: Not a gzipped file"):
         create_pretraining_data(options)

@@ -113,6 +113,32 @@ def test_endless_document_is_cut(tmp_path, monkeypatch):
     assert max(map(len, segments)) == 8
 
 
+_COMPRESSED = gzip.compress("".join(map(str, range(1000))).encode())
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (_COMPRESSED[:-30], "Compressed file ended before"),
+        (_COMPRESSED[:50] + b"\xff" * 60 + _COMPRESSED[110:], "Error -3 while"),
+        (b"plain text", "Not a gzipped file"),
+    ],
+)
+def test_file_that_cannot_be_read(tmp_path, data, reason):
+    (tmp_path / "a.txt.gz").write_bytes(data)
+    with pytest.raises(UserError, match=f"/a.txt.gz cannot be read: {reason}.*; mend"):
+        read(tmp_path)
+
+
+def test_file_that_is_gone(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_text("text")
+    reader = corpus.Reader(corpus.find_files(str(path)))
+    path.unlink()
+    with pytest.raises(UserError, match="/a.txt cannot be read: .*; mend the file"):
+        list(reader.documents(0, 1))
+
+
 def test_nothing_to_read(tmp_path):
     with pytest.raises(UserError, match="No input file matches"):
         corpus.find_files(f"{tmp_path}/*.txt")
