@@ -137,9 +137,18 @@ class Reader:
             if not isinstance(text, str):
                 self.counts["json lines without the text field"] += 1
                 continue
-            paragraphs = filter(str.strip, text.split("\n"))
+            paragraphs = filter(str.strip, self._encodable(text).split("\n"))
             segments = [s for p in paragraphs for s in split_sentences(p)]
             yield position, [part for s in segments for part in self._cut(s)]
+
+    def _encodable(self, text):
+        r"""Replaces halves of surrogate pairs, which JSON can hold as \ud83d."""
+        try:
+            text.encode("utf-8")
+        except UnicodeEncodeError:
+            self.counts["lines with invalid UTF-8"] += 1
+            text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        return text
 
     def _text_documents(self, lines, low, high, input_format):
         """A document belongs to the share in which the blank line before it starts."""

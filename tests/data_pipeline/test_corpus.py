@@ -91,6 +91,16 @@ def test_invalid_utf8_is_replaced_and_counted(tmp_path):
     assert reader.counts["lines with invalid UTF-8"] == 1
 
 
+def test_lone_surrogates_are_replaced_and_counted(tmp_path):
+    path = tmp_path / "a.jsonl"
+    texts = ["ran \ud83d away", "end \ud83d", "\ude00 one", "good \U0001f600"]
+    path.write_text("\n".join(json.dumps({"text": text}) for text in texts))
+    segments, reader = read(path)
+    expected = ["ran \ufffd away", "end \ufffd", "\ufffd one", "good \U0001f600"]
+    assert segments == [[text] for text in expected]
+    assert reader.counts["lines with invalid UTF-8"] == 3
+
+
 @pytest.mark.parametrize("word", ["word ", "长"])
 def test_line_of_ten_megabytes_is_cut(tmp_path, word):
     path = tmp_path / "a.txt"
