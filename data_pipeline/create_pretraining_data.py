@@ -165,9 +165,8 @@ class _Done:
 
     def mark(self, shard, counts):
         """Remembers that a shard is finished."""
-        temporary = os.path.join(
-            os.path.dirname(self._directory), f".mark-{shard}.incomplete"
-        )
+        name = f".mark-{shard}{dataset_info.UNFINISHED}"
+        temporary = os.path.join(os.path.dirname(self._directory), name)
         with tf.io.gfile.GFile(temporary, "w") as file:
             file.write(json.dumps({"of": self._digest, "counts": counts}))
         tf.io.gfile.rename(temporary, self._path(shard), overwrite=True)

@@ -8,6 +8,8 @@ import tensorflow as tf
 from albert_tf.errors import UserError
 
 NAME = "dataset_info.json"
+UNFINISHED = ".incomplete"
+"""What names end with while their files are written."""
 SCHEMA_VERSION = 1
 _RESULTS = ("documents", "sentences", "sequences", "tokens", "label 1", "rows")
 _COUNTS = _RESULTS[:4]
@@ -28,7 +30,7 @@ def write(directory, options, counts, paths):
         "files": [os.path.basename(path) for path in paths],
     }
     path = os.path.join(directory, NAME)
-    temporary = f"{path}.incomplete"
+    temporary = f"{path}{UNFINISHED}"
     with tf.io.gfile.GFile(temporary, "w") as file:
         file.write(json.dumps(info, indent=2, ensure_ascii=False) + "\n")
     tf.io.gfile.rename(temporary, path, overwrite=True)

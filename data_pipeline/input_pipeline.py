@@ -125,7 +125,10 @@ def _find(input_file):
 
 
 def _may_hold_records(path):
-    return os.path.basename(path) != dataset_info.NAME and not tf.io.gfile.isdir(path)
+    name = os.path.basename(path)
+    if name == dataset_info.NAME or name.endswith(dataset_info.UNFINISHED):
+        return False
+    return not tf.io.gfile.isdir(path)
 
 
 def _common(descriptions, paths):

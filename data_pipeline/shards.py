@@ -15,6 +15,7 @@ from albert_tf.errors import UserError
 from data_pipeline import corpus
 from data_pipeline import packing
 from data_pipeline import records
+from data_pipeline.dataset_info import UNFINISHED
 from data_pipeline.instances import Window
 from data_pipeline.instances import join_documents
 from data_pipeline.instances import make_instances
@@ -88,7 +89,7 @@ class _Split:
         self._seed = (options.random_seed, name, shard)
         self._passes = options.passes if name == "train" else 1
         self._path = path
-        self._temporary = f"{path}.incomplete"
+        self._temporary = f"{path}{UNFINISHED}"
         self._writer = tf.io.TFRecordWriter(self._temporary)
         self._documents = []
         self._characters = 0

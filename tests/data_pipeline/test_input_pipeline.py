@@ -1,5 +1,7 @@
 """Batches for training."""
 
+import pathlib
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -172,6 +174,7 @@ def test_data_that_does_not_fit(make_dataset, kind, changes, message):
 @pytest.mark.parametrize("pattern", ["", "/*", "/x*"])
 def test_folders_are_searched_for_records(make_dataset, make_options, out, pattern):
     counts = create_pretraining_data(make_options(held_out_fraction=0.2))
+    (pathlib.Path(out) / "x-9.tfrecord.incomplete").write_bytes(b"half")
     dataset = make_dataset(input_file=f"{out}{pattern}", training=False)
     assert count(dataset) == counts["train"]["sequences"]
 
