@@ -18,7 +18,7 @@ from albert_tf.costs.operations import backward_operations
 from albert_tf.costs.operations import forward_operations
 from albert_tf.errors import UserError
 from albert_tf.optimizers import OPTIMIZERS
-from albert_tf.tpu.compiler import CHIP_MEMORY
+from albert_tf.tpu.compiler import DEVICE_MEMORY
 from albert_tf.tpu.compiler import chip
 from albert_tf.tpu.compiler import compile_for_tpu
 from albert_tf.tpu.compiler import tpu_device
@@ -35,7 +35,7 @@ class TpuCheckOptions:
 
     albert_config_file: str = option("The configuration.")
     topology: str = option(
-        f"Chip ({', '.join(CHIP_MEMORY)}) and grid of the TPU.", "v5e:2x2"
+        f"Chip ({', '.join(DEVICE_MEMORY)}) and grid of the TPU.", "v5e:2x2"
     )
     batch_size: int = option("Sequences of one device.", 16, minimum=1)
     max_seq_length: int = option("Tokens in a sequence.", 512, minimum=1)
@@ -129,7 +129,7 @@ def _predictions(options):
 
 def _print_program(options, program):
     name = chip(options.topology)
-    rows = {f"HBM of a {name} chip, GB": f"{CHIP_MEMORY[name]}"}
+    rows = {f"HBM of a {name} device, GB": f"{DEVICE_MEMORY[name]}"}
     if program.fits:
         rows["compiles"] = "yes"
         rows["HBM in all, GB"] = _gigabytes(program.used_bytes)

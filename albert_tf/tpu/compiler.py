@@ -14,8 +14,8 @@ import numpy as np
 
 from albert_tf.errors import UserError
 
-CHIP_MEMORY = {"v4": 32, "v5e": 16, "v5p": 95, "v6e": 32}
-"""GB of HBM of a chip."""
+DEVICE_MEMORY = {"v4": 16, "v5e": 16, "v5p": 95, "v6e": 32}
+"""GB of HBM of a device: a chip, but for v4 one of its two cores."""
 
 _ENVIRONMENT = {
     "JAX_PLATFORMS": "cpu",
@@ -104,17 +104,17 @@ def chip(topology):
     """The kind of chip of a topology: "v5e" of "v5e:2x2".
 
     Raises:
-        UserError: it is none of `CHIP_MEMORY`.
+        UserError: it is none of `DEVICE_MEMORY`.
     """
     name = topology.split(":")[0]
-    if name not in CHIP_MEMORY:
+    if name not in DEVICE_MEMORY:
         raise _unknown(topology)
     return name
 
 
 def _unknown(topology):
     return UserError(
-        f"--topology={topology} is unknown; write a chip ({', '.join(CHIP_MEMORY)}) "
+        f"--topology={topology} is unknown; write a chip ({', '.join(DEVICE_MEMORY)}) "
         "and its grid, such as v5e:2x2, v6e:2x2 or v4:2x2x1."
     )
 
