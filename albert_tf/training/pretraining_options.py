@@ -27,7 +27,7 @@ from albert_tf.training.execution_flags import ExecutionFlags
 class PretrainingOptions(DeviceFlags, ExecutionFlags):
     """The flags of run_pretraining.py."""
 
-    input_file: str = option("TFRecord files: a comma list of names and globs.")
+    input_file: str = option("TFRecord files: a comma list of names, globs, folders.")
     output_dir: str = option("Folder for everything that is written.")
     albert_config_file: str = option("The model's configuration (JSON).")
     eval_file: str | None = option("Held-out TFRecord files, likewise.", None)
