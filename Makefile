@@ -16,7 +16,8 @@ demo: venv
 	$(BIN)/python run_demo.py
 
 test: venv
-	$(BIN)/python -m pytest --numprocesses=2 --dist=loadfile --durations=25
+	$(BIN)/python -m pytest --numprocesses=2 --dist=loadfile \
+		--no-loadscope-reorder --durations=25
 
 lint: venv
 	$(BIN)/ruff check .

@@ -32,7 +32,7 @@ setuptools.setup(
             "hypothesis",
             "matplotlib",
             "pytest>=8",
-            "pytest-xdist",
+            "pytest-xdist>=3.7",
             "ruff>=0.17,<0.18",
             "safetensors",
             "scikit-learn",

