@@ -13,6 +13,7 @@ of n holds the documents that start in the k-th of n equal parts of all bytes; a
 compressed file cannot be entered in the middle and belongs to one share whole.
 """
 
+import codecs
 import collections
 import gzip
 import json
@@ -26,6 +27,7 @@ from data_pipeline.sentences import split_sentences
 FORMATS = ["auto", "lines", "paragraphs", "jsonl"]
 MAX_SEGMENT_BYTES = 8192
 _BLOCK_BYTES = 2**20
+_UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _MAX_LINE_BYTES = {"lines": 2**20, "paragraphs": 2**20, "jsonl": 2**26}
 # A longer document is cut, so that memory does not depend on the corpus.
 _MAX_DOCUMENT_CHARACTERS = 2**22
@@ -193,6 +195,11 @@ class Reader:
         with _open(path, position) as stream:
             while block := stream.read(_BLOCK_BYTES):
                 self.bytes_read += len(block)
+                if position == 0 and block.startswith(_UTF16_MARKS):
+                    raise UserError(
+                        f"{path} is UTF-16, expected UTF-8; convert it, for example "
+                        "with iconv -f UTF-16 -t UTF-8."
+                    )
                 lines = (tail + block).split(b"\n")
                 tail = lines.pop()
                 for line in lines:

@@ -81,7 +81,13 @@ def load_model_directory(directory, **arguments):
     """
     model_class, head = read_head(directory)
     config = AlbertConfig.from_json_file(os.path.join(directory, CONFIG_FILE))
-    model = model_class(config, **{**head, **arguments})
+    try:
+        model = model_class(config, **{**head, **arguments})
+    except (TypeError, ValueError) as error:
+        raise UserError(
+            f"{os.path.join(directory, HEAD_FILE)} does not describe an "
+            f"{model_class.__name__} of this version of albert_tf: {error}"
+        ) from error
     weights = os.path.join(directory, WEIGHTS_FILE)
     try:
         with storage.read_locally(weights) as path:

@@ -68,7 +68,7 @@ def build_module(
 
 
 def _single_head(model_dir, info, task, tokenizer, depth_loop):
-    text_task = TextTask(**info["task"]) if "task" in info else None
+    text_task = TextTask.from_training_info(info, model_dir)
     name = head_name(text_task) if task == "auto" else task
     if name in ("classification", "regression") and head_name(text_task) != name:
         raise UserError(
@@ -84,13 +84,14 @@ def _several_heads(model_dirs, infos, depth_loop):
     """Names the heads by the last part of the directories that is their own."""
     tasks = {}
     for directory, info in zip(model_dirs, infos, strict=True):
-        if "task" not in info:
+        task = TextTask.from_training_info(info, directory)
+        if task is None:
             raise UserError(f"{directory} was not fine-tuned; export it by itself.")
         path = pathlib.Path(directory).resolve()
         name = path.parent.name if path.name == MODEL_DIR else path.name
         if name in tasks:
             raise UserError(f"Two of --model_dir are called {name!r}; rename one.")
-        tasks[name] = TextTask(**info["task"])
+        tasks[name] = task
     facts = {"tasks": {name: task.to_dict() for name, task in tasks.items()}}
     return multi_head(model_dirs, tasks, depth_loop=depth_loop), facts
 

@@ -9,9 +9,9 @@ inside the graph, warm-up requests, signature.json and model_card.md. With
 
 import dataclasses
 import json
-import os
 import pathlib
 import shutil
+import uuid
 
 import numpy as np
 import tensorflow as tf
@@ -108,7 +108,7 @@ def export(options):
         variables_dtype=options.variables_dtype,
     )
     export_dir = pathlib.Path(options.export_dir)
-    temporary = export_dir / f".exporting-{os.getpid()}"  # no version to a server
+    temporary = export_dir / f".exporting-{uuid.uuid4().hex}"  # no version to a server
     temporary.mkdir(parents=True)
     try:
         facts = {"name": export_dir.resolve().name, **facts}

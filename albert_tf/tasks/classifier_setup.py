@@ -109,7 +109,7 @@ def fine_tuned(options):
         path = directory / TRAINING_INFO_FILE
         info = read_json_object(path) if path.exists() else {}
         if "task" in info:
-            return directory, TextTask(**info["task"]), info
+            return directory, TextTask.from_training_info(info, directory), info
     raise UserError(
         f"{' and '.join(map(str, candidates))} hold no fine-tuned model; train one "
         "with --do_train, or name one with --init_checkpoint."

@@ -138,6 +138,8 @@ def _check_characters(what, value):
         return
     if "\0" in value:
         raise ValueError(f"a {what} holds a NUL byte")
+    if what == "label" and not {"\t", "\n", "\r"}.isdisjoint(value):
+        raise ValueError(f"the label {value!r} holds a tab or a line break")
     try:
         # Fails on bytes that are no UTF-8, and where JSON has half a character.
         value.encode()

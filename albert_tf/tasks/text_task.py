@@ -4,6 +4,8 @@ import dataclasses
 
 import numpy as np
 
+from albert_tf.errors import UserError
+
 SINGLE_LABEL, MULTI_LABEL, REGRESSION = "single_label", "multi_label", "regression"
 KINDS = (SINGLE_LABEL, MULTI_LABEL, REGRESSION)
 LABEL_SEPARATOR = "|"  # between the labels of one row of a multi-label TSV or CSV
@@ -37,6 +39,8 @@ class TextTask:
     metrics: tuple = ()
 
     def __post_init__(self):
+        if self.kind not in KINDS:
+            raise ValueError(f"kind is {self.kind!r}, expected one of {KINDS}")
         object.__setattr__(self, "labels", tuple(self.labels))
         metrics = tuple(self.metrics) or _METRICS[self.kind]
         object.__setattr__(self, "metrics", metrics)
@@ -78,8 +82,25 @@ class TextTask:
         return self.labels[prediction]
 
     def to_dict(self):
-        """JSON form, read back by `TextTask(**values)`."""
+        """JSON form, read back by `from_training_info`."""
         return dataclasses.asdict(self)
+
+    @classmethod
+    def from_training_info(cls, info, directory):
+        """The task of a model directory's training info, None if it holds no task.
+
+        Raises:
+            UserError: the task is none that this version knows.
+        """
+        if "task" not in info:
+            return None
+        try:
+            return cls(**info["task"])
+        except (TypeError, ValueError) as error:
+            raise UserError(
+                f"The task in {directory}'s training info, {info['task']!r}, is none "
+                f"that this version of albert_tf knows ({error}); fine-tune with it."
+            ) from error
 
     def _label_id(self, name):
         if name not in self.labels:

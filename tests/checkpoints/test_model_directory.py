@@ -125,6 +125,15 @@ def test_unknown_model_class(pretrained, tmp_path):
         AlbertForPreTraining.from_pretrained(tmp_path)
 
 
+def test_head_of_another_version(pretrained, tmp_path):
+    path = tmp_path / "head.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "depth": 3}))
+    with pytest.raises(
+        UserError, match=r"head\.json does not describe an Albert.*depth"
+    ):
+        AlbertForPreTraining.from_pretrained(tmp_path)
+
+
 def test_no_checkpoint(tmp_path):
     with pytest.raises(UserError, match="holds no checkpoint"):
         AlbertModel.from_pretrained(tmp_path)

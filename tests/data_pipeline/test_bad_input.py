@@ -68,6 +68,16 @@ def test_invalid_utf8_is_reported(make_options, out, tmp_path):
     assert info["special_cases"]["lines with invalid UTF-8"] == 20
 
 
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-be"])
+def test_utf16_is_refused(make_options, out, tmp_path, encoding):
+    path = tmp_path / "wide.txt"
+    mark = "" if encoding == "utf-16" else "\ufeff"  # which "utf-16" adds itself
+    path.write_bytes((mark + "the cat\n" * 20).encode(encoding))
+    with pytest.raises(UserError, match=r"wide\.txt is UTF-16, expected UTF-8"):
+        create_pretraining_data(make_options(input_file=str(path)))
+    assert not list(out.glob("*.tfrecord"))
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [

@@ -221,3 +221,17 @@ def test_single_texts_and_pairs_are_not_confused(flags, tmp_path, pair, message)
 def test_evaluation_without_a_model_is_an_error(flags):
     with pytest.raises(UserError, match="hold no fine-tuned model"):
         flags(do_eval=True)
+
+
+@pytest.mark.parametrize(
+    ("task", "problem"),
+    [({"depth": 1}, "depth"), ({"kind": "ranking"}, "kind is 'ranking'"), (3, "mapping")],
+)
+def test_a_task_of_another_version_is_an_error(flags, tmp_path, task, problem):
+    known = TextTask("custom", "single_label", ("no", "yes")).to_dict()
+    task = known | task if isinstance(task, dict) else task
+    (tmp_path / "tuned").mkdir()
+    (tmp_path / "tuned/training_info.json").write_text(json.dumps({"task": task}))
+    message = f"tuned's training info, .*none that this version .*{problem}"
+    with pytest.raises(UserError, match=message):
+        flags(init_checkpoint=tmp_path / "tuned", do_predict=True)

@@ -179,6 +179,7 @@ def test_label_of_a_wrong_shape_is_a_bad_row(tmp_path, kind, label, good, messag
     [
         ("train.tsv", b"\xe9\tx\n", "a label is not UTF-8"),
         ("train.tsv", b"a\0\tx\n", "a label holds a NUL byte"),
+        ("train.jsonl", b'{"sentence": "x", "label": ["a\\tb"]}\n', "holds a tab"),
         ("train.jsonl", b'{"sentence": "x", "label": ["\\ud800"]}\n', "not UTF-8"),
     ],
 )
