@@ -225,7 +225,11 @@ def test_evaluation_without_a_model_is_an_error(flags):
 
 @pytest.mark.parametrize(
     ("task", "problem"),
-    [({"depth": 1}, "depth"), ({"kind": "ranking"}, "kind is 'ranking'"), (3, "mapping")],
+    [
+        ({"depth": 1}, "depth"),
+        ({"kind": "ranking"}, "kind is 'ranking'"),
+        (3, "mapping"),
+    ],
 )
 def test_a_task_of_another_version_is_an_error(flags, tmp_path, task, problem):
     known = TextTask("custom", "single_label", ("no", "yes")).to_dict()

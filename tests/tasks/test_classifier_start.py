@@ -132,18 +132,9 @@ def test_official_tf1_prefix_is_a_starting_point(flags, shared, tmp_path):
     known = (tmp_path / "vocab.txt").read_text().split()
     pieces = [*known, *(f"word{i}" for i in range(500 - len(known)))]
     (tmp_path / "large.txt").write_text("\n".join(pieces) + "\n")
-    out = flags(
-        do_train=True,
-        from_scratch=None,
-        albert_config_file=None,
-        init_checkpoint=prefix,
-        vocab_file=tmp_path / "large.txt",
-        train_step=1,
-        learning_rate=0.0,
-    )
-    model = AlbertForSequenceClassification.from_pretrained(out / "model")
+    found = _embeddings_of_a_start(flags, prefix, vocab_file=tmp_path / "large.txt")
     expected = tf.train.load_variable(str(prefix), "bert/embeddings/word_embeddings")
-    np.testing.assert_array_equal(model.albert.embeddings.word_embeddings, expected)
+    np.testing.assert_array_equal(found, expected)
 
 
 def test_unpacked_hub_module_is_a_starting_point(flags, tmp_path):
@@ -152,18 +143,23 @@ def test_unpacked_hub_module_is_a_starting_point(flags, tmp_path):
     (tmp_path / "hub" / "assets").mkdir()
     config = tmp_path / "hub" / "variables" / "albert_config.json"
     config.rename(tmp_path / "hub" / "assets" / "albert_config.json")
+    found = _embeddings_of_a_start(flags, tmp_path / "hub")
+    np.testing.assert_array_equal(found, encoder.embeddings.word_embeddings)
+
+
+def _embeddings_of_a_start(flags, checkpoint, **changes):
+    """The word embeddings after a step at rate 0 from `checkpoint` alone."""
     out = flags(
         do_train=True,
         from_scratch=None,
         albert_config_file=None,
-        init_checkpoint=tmp_path / "hub",
+        init_checkpoint=checkpoint,
         train_step=1,
         learning_rate=0.0,
+        **changes,
     )
     model = AlbertForSequenceClassification.from_pretrained(out / "model")
-    np.testing.assert_array_equal(
-        model.albert.embeddings.word_embeddings, encoder.embeddings.word_embeddings
-    )
+    return model.albert.embeddings.word_embeddings
 
 
 def test_a_run_is_not_continued_with_other_flags(flags):
