@@ -5,11 +5,12 @@
 
 The step is the one that training runs: forward, backward, clipping and update. Printed
 is whether the compiler of the TPU accepts it for one device of the topology, the memory
-it takes there and its operations. What this does not show: docs/tpu.md. It takes the
-extra packages `pip install 'albert-tf[tpu_check]'`.
+it takes there, its operations, and the time that compiling takes here. What this does
+not show: docs/tpu.md. It takes the extra packages `pip install 'albert-tf[tpu_check]'`.
 """
 
 import dataclasses
+import time
 
 from albert_tf.command_line import option
 from albert_tf.command_line import run
@@ -65,8 +66,9 @@ def tpu_check(options):
             the compiler refuses.
     """
     compile_batch = step_compiler(options)
+    started = time.monotonic()
     program = compile_batch(options.batch_size)
-    _print_program(options, program)
+    _print_program(options, program, time.monotonic() - started)
     if options.find_batch:
         programs = {options.batch_size: program}
 
@@ -127,7 +129,7 @@ def _predictions(options):
     return options.max_predictions_per_seq
 
 
-def _print_program(options, program):
+def _print_program(options, program, seconds):
     name = chip(options.topology)
     rows = {f"HBM of a {name} device, GB": f"{DEVICE_MEMORY[name]}"}
     if program.fits:
@@ -143,6 +145,7 @@ def _print_program(options, program):
         rows["HBM in all, GB"] = _gigabytes(program.used_bytes)
         rows["HBM that it may take, GB"] = _gigabytes(program.available_bytes)
     rows["TFLOP, matrix products"] = f"{step_operations(options) / 1e12:.3f}"
+    rows["tracing and compiling, s"] = f"{seconds:.1f}"
     for title, value in rows.items():
         print(f"{title:32}{value}")
 

@@ -62,6 +62,7 @@ def test_the_step_compiles(options, changes, capsys):
     assert ("counts once" in rows["TFLOP, by the compiler"]) == (
         "depth_loop" in changes
     )
+    assert float(rows["tracing and compiling, s"]) > 0
 
 
 @needs_the_compiler
