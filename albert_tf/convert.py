@@ -15,6 +15,7 @@ import sys
 
 import albert_tf
 from albert_tf import storage
+from albert_tf.checkpoints.huggingface import is_huggingface_directory
 from albert_tf.checkpoints.huggingface import save_huggingface
 from albert_tf.checkpoints.loading import build_model
 from albert_tf.checkpoints.loading import load_pretrained
@@ -80,6 +81,12 @@ def convert(options):
     _check_target(options)
     model, info = _read(options)
     tokenizer = _tokenizer_of(options)
+    if tokenizer is not None and tokenizer.vocab_size > model.config.vocab_size:
+        raise UserError(
+            f"The tokenizer beside {options.source} has {tokenizer.vocab_size} pieces, "
+            f"but the model's vocab_size is {model.config.vocab_size}; put the "
+            "vocabulary there that it was trained with."
+        )
     if options.to_format == "model_directory":
         model.save_pretrained(options.to, tokenizer, info)
     elif options.to_format == "tf1":
@@ -98,15 +105,15 @@ def _check_target(options):
     """Refuses a target that could not be written, or not be read back."""
     if options.to_format == "model_directory":
         return
-    if storage.is_remote(options.to):
+    storage.require_disk("to", options.to)
+    hidden_by = [is_model_directory]
+    if options.to_format == "tf1":
+        hidden_by.append(is_huggingface_directory)
+    if any(holds(options.to) for holds in hidden_by):
         raise UserError(
-            f"--to={options.to} is no folder on a disk of this machine, which "
-            f"--to_format={options.to_format} needs; write into one, and copy it."
-        )
-    if is_model_directory(options.to):
-        raise UserError(
-            f"--to={options.to} holds a model directory, which would be read in the "
-            f"place of what --to_format={options.to_format} writes; name another."
+            f"--to={options.to} holds a model directory (or a Hugging Face model), "
+            "which would be read in the place of what "
+            f"--to_format={options.to_format} writes; name another."
         )
 
 
@@ -141,8 +148,11 @@ def _tokenizer_of(options):
     folder = options.source
     if not storage.is_folder(folder):
         folder = os.path.dirname(folder) or "."
-    # A TF-Hub module has it in `assets`, beside the folder of its checkpoint.
-    for place in (folder, os.path.join(folder, "assets"), f"{folder}/../assets"):
+    places = [folder, os.path.join(folder, "assets")]
+    if os.path.basename(os.path.abspath(folder)) == "variables":
+        # Of a TF-Hub module, which has it beside the folder of its checkpoint.
+        places.append(os.path.join(folder, "..", "assets"))
+    for place in places:
         if storage.is_folder(place) and any(map(is_tokenizer, storage.names_in(place))):
             return albert_tf.load_tokenizer(place, options.do_lower_case)
     return None

@@ -1,6 +1,7 @@
 """Files and folders, on a disk or in a bucket (`gs://…`).
 
-TensorFlow, which reaches buckets, is imported for them only.
+TensorFlow, which reaches buckets, is imported for them only. What goes wrong there is
+an `OSError`, as on a disk.
 """
 
 import contextlib
@@ -10,35 +11,70 @@ import os
 import shutil
 import tempfile
 
+from albert_tf.errors import UserError
+
 
 def is_remote(path):
     """Whether a path lies on no disk of this machine."""
     return "://" in os.fspath(path)
 
 
+def require_disk(flag, path):
+    """Refuses a path that lies on no disk of this machine.
+
+    Raises:
+        UserError: it names the flag and what to do.
+    """
+    if path and is_remote(path):
+        raise UserError(
+            f"--{flag}={path} is no place on a disk of this machine, which this "
+            "command needs; name one, and copy between the two."
+        )
+
+
+@contextlib.contextmanager
+def remote_files():
+    """Gives TensorFlow's file functions, whose errors become those of a disk."""
+    import tensorflow as tf
+
+    try:
+        yield tf.io.gfile
+    except tf.errors.OpError as error:
+        reason = error.message or type(error).__name__
+        raise OSError(errno.EIO, reason) from error
+
+
 def exists(path):
     """Whether there is a file or folder."""
-    return _gfile().exists(path) if is_remote(path) else os.path.exists(path)
+    if not is_remote(path):
+        return os.path.exists(path)
+    with remote_files() as gfile:
+        return gfile.exists(path)
 
 
 def is_folder(path):
     """Whether there is a folder."""
-    return _gfile().isdir(path) if is_remote(path) else os.path.isdir(path)
+    if not is_remote(path):
+        return os.path.isdir(path)
+    with remote_files() as gfile:
+        return gfile.isdir(path)
 
 
 def make_folder(path):
     """Makes a folder, and those that it lies in, unless it is there."""
-    if is_remote(path):
-        _gfile().makedirs(path)
-    else:
+    if not is_remote(path):
         os.makedirs(path, exist_ok=True)
+        return
+    with remote_files() as gfile:
+        gfile.makedirs(path)
 
 
 def names_in(folder):
     """The names of what lies in a folder, sorted."""
-    if is_remote(folder):
-        return sorted(name.rstrip("/") for name in _gfile().listdir(folder))
-    return sorted(os.listdir(folder))
+    if not is_remote(folder):
+        return sorted(os.listdir(folder))
+    with remote_files() as gfile:
+        return sorted(name.rstrip("/") for name in gfile.listdir(folder))
 
 
 def remove_folder(path):
@@ -48,8 +84,8 @@ def remove_folder(path):
         return
     import tensorflow as tf
 
-    with contextlib.suppress(tf.errors.NotFoundError):
-        tf.io.gfile.rmtree(path)
+    with remote_files() as gfile, contextlib.suppress(tf.errors.NotFoundError):
+        gfile.rmtree(path)
 
 
 def replace_folder(source, target):
@@ -62,17 +98,19 @@ def replace_folder(source, target):
         os.replace(source, target)
         return
     make_folder(target)
-    for name in names_in(source):
-        old, new = os.path.join(source, name), os.path.join(target, name)
-        _gfile().rename(old, new, overwrite=True)
+    with remote_files() as gfile:
+        for name in names_in(source):
+            old, new = os.path.join(source, name), os.path.join(target, name)
+            gfile.rename(old, new, overwrite=True)
     remove_folder(source)
 
 
 def matching(folder, pattern):
     """The paths in a folder whose names match a pattern such as `best-*`, sorted."""
-    if is_remote(folder):
-        return sorted(_gfile().glob(os.path.join(folder, pattern)))
-    return sorted(glob.glob(os.path.join(glob.escape(folder), pattern)))
+    if not is_remote(folder):
+        return sorted(glob.glob(os.path.join(glob.escape(folder), pattern)))
+    with remote_files() as gfile:
+        return sorted(gfile.glob(os.path.join(folder, pattern)))
 
 
 def read_bytes(path):
@@ -84,14 +122,8 @@ def read_bytes(path):
     if not is_remote(path):
         with open(path, "rb") as file:
             return file.read()
-    import tensorflow as tf
-
-    try:
-        with tf.io.gfile.GFile(path, "rb") as file:
-            return file.read()
-    except tf.errors.OpError as error:
-        reason = error.message or type(error).__name__
-        raise OSError(errno.EIO, reason) from error
+    with remote_files() as gfile, gfile.GFile(path, "rb") as file:
+        return file.read()
 
 
 @contextlib.contextmanager
@@ -107,8 +139,9 @@ def written_locally(path, ending=""):
         with tempfile.TemporaryDirectory() as folder:
             local = os.path.join(folder, f"file{ending}")
             yield local
-            _gfile().copy(local, f"{path}.tmp", overwrite=True)
-            _gfile().rename(f"{path}.tmp", path, overwrite=True)
+            with remote_files() as gfile:
+                gfile.copy(local, f"{path}.tmp", overwrite=True)
+                gfile.rename(f"{path}.tmp", path, overwrite=True)
         return
     temporary = f"{path}.tmp{ending}"
     try:
@@ -127,11 +160,6 @@ def read_locally(path):
         return
     with tempfile.TemporaryDirectory() as folder:
         local = os.path.join(folder, os.path.basename(path))
-        _gfile().copy(path, local)
+        with remote_files() as gfile:
+            gfile.copy(path, local)
         yield local
-
-
-def _gfile():
-    import tensorflow as tf
-
-    return tf.io.gfile

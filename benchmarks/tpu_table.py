@@ -126,7 +126,8 @@ def _compile_in_process(program, options):
     except subprocess.TimeoutExpired:
         logging.warning("%s took more than %d s", program, options.timeout)
     except subprocess.CalledProcessError as error:
-        logging.warning("%s failed: %s", program, error.stderr.splitlines()[-1])
+        last_line = error.stderr.strip().rpartition("\n")[2]
+        logging.warning("%s failed: %s", program, last_line or error)
 
 
 def _compile_program(options):

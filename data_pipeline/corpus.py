@@ -134,7 +134,7 @@ class Reader:
                 continue
             try:
                 text = json.loads(line)[self._text_field]
-            except (ValueError, KeyError, TypeError):
+            except (ValueError, KeyError, TypeError, RecursionError):
                 text = None
             if not isinstance(text, str):
                 self.counts["json lines without the text field"] += 1

@@ -7,6 +7,7 @@ from absl import logging
 from google.protobuf.message import DecodeError
 
 from albert_tf.errors import UserError
+from albert_tf.storage import remote_files
 from data_pipeline import dataset_info
 from data_pipeline import records
 from data_pipeline.masking import MaskingOptions
@@ -42,7 +43,8 @@ def pretraining_dataset(
 
     Args:
         input_file: a comma list of TFRecord files, globs and folders; of a folder,
-            the files `*.tfrecord*`.
+            the files that its dataset_info.json lists or, without one, all with
+            `.tfrecord` in their names.
         tokenizer: the model's tokenizer; None for records that are masked already,
             if nobody knows it.
         batch_size: sequences a batch, of this input pipeline.
@@ -111,9 +113,11 @@ def _descriptions(paths):
 def _find(input_file):
     paths = []
     for pattern in filter(None, (p.strip() for p in input_file.split(","))):
-        if tf.io.gfile.isdir(pattern):
-            pattern = os.path.join(pattern, "*.tfrecord*")
-        found = sorted(filter(_may_hold_records, tf.io.gfile.glob(pattern)))
+        with remote_files() as gfile:
+            if gfile.isdir(pattern):
+                found = _files_of(pattern)
+            else:
+                found = sorted(filter(_may_hold_records, gfile.glob(pattern)))
         if not found:
             raise UserError(f"No pretraining data matches {pattern!r}.")
         paths.extend(found)
@@ -122,6 +126,22 @@ def _find(input_file):
             f"{input_file!r} names no pretraining data; pass a file, folder or glob."
         )
     return paths
+
+
+def _files_of(folder):
+    """The files of a folder's data set; without a description, the likely ones."""
+    there = sorted(tf.io.gfile.listdir(folder))
+    info = dataset_info.read(folder)
+    if info is None:
+        paths = [os.path.join(folder, name) for name in there if ".tfrecord" in name]
+        return list(filter(_may_hold_records, paths))
+    missing = sorted({*info["files"]} - {*there})
+    if missing:
+        raise UserError(
+            f"{os.path.join(folder, dataset_info.NAME)} lists {missing[0]}, which is "
+            "missing; copy it there, or make the data again."
+        )
+    return [os.path.join(folder, name) for name in sorted(info["files"])]
 
 
 def _may_hold_records(path):

@@ -87,7 +87,7 @@ def test_errors_are_one_sentence(tiny_config, tmp_path, capsys):
 def test_tokenizer_goes_along(to_format, name, shared, tiny_config, tmp_path):
     model_file = next(shared("data/vocab").rglob("*.model"))
     source = tmp_path / "source"
-    AlbertModel(tiny_config()).save_pretrained(source)
+    AlbertModel(tiny_config(vocab_size=30000)).save_pretrained(source)
     (source / "30k-clean.model").write_bytes(model_file.read_bytes())
     target = tmp_path / "target"
     main(["", f"--from={source}", f"--to={target}", f"--to_format={to_format}"])
@@ -128,6 +128,25 @@ def test_the_tokenizer_is_found_where_the_official_archives_have_it(
     assert f"No tokenizer was found beside {source}" in capsys.readouterr().out
 
 
+def test_a_vocabulary_that_lies_elsewhere_is_none_of_the_checkpoint(
+    official, tmp_path, capsys
+):
+    source = official("project/checkpoint/model.ckpt-best", "project/assets/vocab.txt")
+    main(["", f"--from={source}/checkpoint", f"--to={tmp_path / 'out'}"])
+    assert "No tokenizer was found beside" in capsys.readouterr().out
+
+
+def test_a_vocabulary_larger_than_the_model_is_refused(official, tmp_path, capsys):
+    source = official("a/model.ckpt-best", "a/vocab.txt")
+    more = "".join(f"word{i}\n" for i in range(1000))
+    with (tmp_path / "a" / "vocab.txt").open("a") as file:
+        file.write(more)
+    with pytest.raises(SystemExit):
+        main(["", f"--from={source}", f"--to={tmp_path / 'out'}"])
+    assert "has 1007 pieces, but the model's vocab_size" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
 @pytest.mark.parametrize("to_format", ["tf1", "huggingface"])
 def test_the_casing_goes_along(to_format, official, tmp_path):
     source = official("a/model.ckpt-best", "a/vocab.txt")
@@ -148,12 +167,27 @@ def test_a_copy_keeps_head_and_task(tiny_config, tmp_path):
 
 @pytest.mark.parametrize(
     ("target", "message"),
-    [("a", "a holds a model directory"), ("ram://b", "--to=ram://b is no folder")],
+    [
+        ("a", "a holds a model directory"),
+        (
+            "huggingface",
+            "huggingface holds a model directory (or a Hugging Face model)",
+        ),
+        ("ram://b", "--to=ram://b is no place on a disk"),
+    ],
 )
 def test_a_target_that_could_not_be_read_is_refused(
     target, message, tiny_config, tmp_path, capsys
 ):
     AlbertModel(tiny_config()).save_pretrained(tmp_path / "a")
+    main(
+        [
+            "",
+            f"--from={tmp_path / 'a'}",
+            f"--to={tmp_path / 'huggingface'}",
+            "--to_format=huggingface",
+        ]
+    )
     to = target if "://" in target else tmp_path / target
     with pytest.raises(SystemExit):
         main(["", f"--from={tmp_path / 'a'}", f"--to={to}", "--to_format=tf1"])

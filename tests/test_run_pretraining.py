@@ -126,6 +126,7 @@ def test_a_warm_start_takes_the_weights(flags, material, tmp_path):
         ({"eval_file": None, "eval_steps": 4}, "needs --eval_file"),
         ({"max_seq_length": 32}, "exceeds max_position_embeddings=16"),
         ({"input_file": "/nowhere*"}, "No pretraining data matches '/nowhere"),
+        ({"use_tpu": False, "tpu_name": "a", "input_file": "/nowhere"}, "'/nowhere'"),
         ({"albert_config_file": "/nowhere.json"}, "/nowhere.json"),
         ({"do_train": False, "do_eval": True}, "model"),
         ({"max_predictions_per_seq": 5}, "max_predictions_per_seq=3"),

@@ -47,6 +47,24 @@ def test_a_folder_takes_the_place_of_another(folder):
         assert not storage.exists(f"{folder}/best-1")
 
 
+@pytest.mark.parametrize(
+    "call",
+    [
+        storage.exists,
+        storage.make_folder,
+        storage.names_in,
+        storage.remove_folder,
+        storage.read_bytes,
+        lambda path: storage.matching(path, "*"),
+        lambda path: write(path, "x"),
+        lambda path: storage.read_locally(path).__enter__(),
+    ],
+)
+def test_an_unknown_kind_of_bucket_is_an_os_error(call):
+    with pytest.raises(OSError, match="nowhere"):
+        call("nowhere://bucket/file")
+
+
 def test_what_is_missing_is_an_os_error(folder):
     with pytest.raises(OSError) as error:
         storage.read_bytes(f"{folder}/nothing")

@@ -32,7 +32,7 @@ from albert_tf.serving.serving_module import OPTIMIZATIONS
 from albert_tf.serving.token_files import WRITERS
 from albert_tf.serving.token_files import TokenFile
 from albert_tf.serving.warmup import write_warmup_requests
-from albert_tf.storage import is_remote
+from albert_tf.storage import require_disk
 from albert_tf.tasks.datasets import FEATURES
 from albert_tf.tasks.tables import Columns
 from albert_tf.tasks.text_task import TextTask
@@ -138,11 +138,7 @@ def _save(module, directory):
 
 def _check(options, is_saved_model):
     """Refuses options that do not go together, and a bucket."""
-    if is_remote(options.export_dir):
-        raise UserError(
-            f"--export_dir={options.export_dir} is no folder on a disk of this "
-            "machine; export into one, and copy the version."
-        )
+    require_disk("export_dir", options.export_dir)
     if is_saved_model and options.eval_file is not None:
         raise UserError("--eval_file is for --format=tflite and --format=onnx.")
     if not is_saved_model:

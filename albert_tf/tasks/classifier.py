@@ -39,9 +39,12 @@ def run_classifier(options):
     check_flags(options)
     raw_text = asks_raw_text(options)
     predict_file = options.do_predict and not raw_text
+    raw_texts = None
     if options.do_train or options.do_eval or predict_file:
         source = source_from(options)
         tables = _tables(options, source, predict_file)
+        if raw_text:
+            raw_texts = read_raw_texts(options, source.task)
     if options.do_train and not train(options, source, tables):
         return {}
     values = {}
@@ -55,7 +58,7 @@ def run_classifier(options):
         # Imported here and below: training starts seconds sooner without serving.
         from albert_tf.tasks.raw_text import predict_raw_text
 
-        predict_raw_text(options)
+        predict_raw_text(options, raw_texts)
     if options.export_dir:
         from albert_tf.serving.export import ExportOptions
         from albert_tf.serving.export import export
@@ -90,8 +93,6 @@ def _tables(options, source, predict_file):
                 "or leave out --do_predict."
             )
         splits |= source.test
-    elif options.do_predict:
-        read_raw_texts(options, source.task)  # its mistakes, too, are found now
     return {name: source.read(split) for name, split in splits.items()}
 
 
@@ -144,9 +145,9 @@ def _evaluate(options, source, tables, apply_logits):
     info = fine_tuned(options)[2]
     if "step" in info:
         values["global_step"] = info["step"]
-    names = [*source.dev, *source.test]
+    official = next(iter(source.dev or source.test))
     for name in _labelled(source):
-        table, first = tables[name], name == names[0]
+        table, first = tables[name], name == official
         logits = apply_logits(name, table)
         for metric, value in results.score(task, table.labels, logits).items():
             named = _OFFICIAL_NAMES.get(metric, metric)

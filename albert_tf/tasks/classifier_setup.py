@@ -16,7 +16,6 @@ from albert_tf.errors import UserError
 from albert_tf.files import read_json_object
 from albert_tf.models.sequence_classification import AlbertForSequenceClassification
 from albert_tf.tasks.custom import custom_source
-from albert_tf.tasks.custom import find_table
 from albert_tf.tasks.glue import glue_source
 from albert_tf.tasks.results import MODEL_DIR
 from albert_tf.tasks.tables import Columns
@@ -121,10 +120,9 @@ def _custom_source(options):
     labels = tuple(options.labels.split(",")) if options.labels else ()
     if not options.do_train:
         required = ("dev",) if options.do_eval else ()
-        if find_table(options.data_dir, "train") is None:
-            # The model to apply knows what the training table would tell.
-            task = fine_tuned(options)[1]
-            kind, labels = task.kind, labels or task.labels
+        # The model to apply knows what the training table would tell.
+        task = fine_tuned(options)[1]
+        kind, labels = task.kind, labels or task.labels
     columns = Columns(
         options.text_column, options.text_pair_column, options.label_column
     )

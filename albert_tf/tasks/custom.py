@@ -23,18 +23,18 @@ def custom_source(
         data_dir: folder of the tables; each may be `.tsv`, `.csv` or `.jsonl`.
         columns: `Columns` by header name.
         kind: one of `text_task.KINDS`.
-        labels: label names in id order; if empty, those of the training file, sorted.
+        labels: label names in id order; if empty, those of the training table, sorted,
+            which is then required.
         skip_bad_rows: leave bad rows out and count them.
-        required: tables that must be there; the training table also to find labels.
+        required: tables that must be there.
 
     Raises:
         UserError: a required table is missing, `labels` has an empty or repeated name,
             or there are fewer than two labels; without `labels`, a bad row of the
             training table, too.
     """
-    paths = {role: find_table(data_dir, role) for role in ("train", "dev", "test")}
-    find_labels = kind != REGRESSION and not labels
-    for role in ("train", *required) if find_labels else required:
+    paths = {role: _find_table(data_dir, role) for role in ("train", "dev", "test")}
+    for role in required:
         if paths[role] is None:
             raise UserError(
                 f"--data_dir={data_dir} has no {role}.tsv, {role}.csv or {role}.jsonl."
@@ -53,7 +53,7 @@ def custom_source(
     )
 
 
-def find_table(data_dir, role):
+def _find_table(data_dir, role):
     """Path of the table `"train"`, `"dev"` or `"test"` in a folder, or None."""
     paths = [pathlib.Path(data_dir) / f"{role}{suffix}" for suffix in SUFFIXES]
     return next((path for path in paths if path.exists()), None)

@@ -1,7 +1,9 @@
 """Flags of run_classifier that do not fit together, found before anything is done."""
 
 from albert_tf.errors import UserError
-from albert_tf.storage import is_remote
+from albert_tf.storage import require_disk
+
+_PLACES = ("data_dir", "init_checkpoint", "output_dir", "cached_dir", "export_dir")
 
 
 def asks_raw_text(options):
@@ -13,14 +15,11 @@ def check_flags(options):
     """Refuses flags that cannot be followed or would have no effect.
 
     Raises:
-        UserError: the output folder is in a bucket, nothing is to be done, or texts
+        UserError: a folder lies in a bucket, nothing is to be done, or texts
             are given that nothing would read.
     """
-    if is_remote(options.output_dir):
-        raise UserError(
-            f"--output_dir={options.output_dir} is no folder on a disk of this "
-            "machine; train into one, and copy it."
-        )
+    for flag in _PLACES:
+        require_disk(flag, getattr(options, flag))
     if options.input_text is not None and options.input_file:
         raise UserError(
             "--input_text and --input_file cannot be predicted in one run; give one."

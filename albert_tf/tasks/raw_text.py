@@ -10,17 +10,22 @@ from albert_tf.tasks.raw_input import read_raw_texts
 from albert_tf.tasks.text_task import LABEL_SEPARATOR
 
 
-def predict_raw_text(options):
+def predict_raw_text(options, raw_texts=None):
     """Prints a line for each text: prediction, probability (if any), the text.
 
     The same lines go to `predictions.tsv` in the output directory. The answers are
     those that an exported model would give.
 
+    Args:
+        options: the `ClassifierOptions`.
+        raw_texts: what `read_raw_texts` gave, if it was called already: a pipe can
+            be read only once.
+
     Raises:
         UserError: no fine-tuned model, or texts that do not fit its task.
     """
     directory, task, _ = fine_tuned(options)
-    texts, pairs = read_raw_texts(options, task)
+    texts, pairs = raw_texts or read_raw_texts(options, task)
     module, _, _ = build_module(directory)
     answers = Predictor.from_module(module)(texts, pairs, options.predict_batch_size)
     lines = []

@@ -10,8 +10,11 @@ from absl import logging
 
 from albert_tf.files import write_json
 from albert_tf.tasks.classifier import run_classifier
+from albert_tf.tasks.flag_checks import check_flags
 from albert_tf.tasks.flag_checks import check_flags_of_several_runs
 from albert_tf.training.summaries import write_eval_results
+
+_SEEDS = 2**32  # how many --random_seed may be
 
 
 def run_repeatedly(options):
@@ -27,6 +30,7 @@ def run_repeatedly(options):
     if options.num_runs == 1:
         run_classifier(options)
         return
+    check_flags(options)
     check_flags_of_several_runs(options)
     output_dir = pathlib.Path(options.output_dir)
     runs = []
@@ -35,7 +39,7 @@ def run_repeatedly(options):
         one = dataclasses.replace(
             options,
             num_runs=1,
-            random_seed=options.random_seed + i,
+            random_seed=(options.random_seed + i) % _SEEDS,
             output_dir=str(output_dir / f"run_{i}"),
             cached_dir=options.cached_dir or str(output_dir / "cache"),
         )

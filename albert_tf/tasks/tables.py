@@ -228,7 +228,7 @@ def _csv(file):
     except csv.Error as error:
         raise UserError(
             f"{file.name}, line {first_line}: the row that starts here is not valid "
-            f"CSV ({error}); correct its quotation marks."
+            f"CSV ({error}); correct it, its quotation marks above all."
         ) from error
 
 
@@ -239,7 +239,7 @@ def _jsonl(file):
         try:
             fields = json.loads(text)
             problem = None if isinstance(fields, dict) else "not a JSON object"
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             problem = f"not valid JSON ({error})"
         yield line, ValueError(f"the line is {problem}") if problem else fields
 

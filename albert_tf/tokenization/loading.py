@@ -46,10 +46,16 @@ def is_tokenizer(name):
 
 
 def saved_tokenizer(checkpoint):
-    """The tokenizer that a model directory of this project brings along, or None."""
-    # Hugging Face's file of that name has other keys.
-    is_ours = checkpoint and "file" in _config(checkpoint)
-    return load_tokenizer(checkpoint) if is_ours else None
+    """The tokenizer that a checkpoint's directory brings along, or None.
+
+    A model directory of ours names its vocabulary; a Hugging Face model may record its
+    casing, and have one vocabulary, or several, or none.
+    """
+    config = _config(checkpoint) if checkpoint else {}
+    is_complete = "file" in config or (
+        "do_lower_case" in config and len(_vocabularies(checkpoint)) == 1
+    )
+    return load_tokenizer(checkpoint) if is_complete else None
 
 
 def load_tokenizer_for(checkpoint, path, do_lower_case=True):
@@ -62,8 +68,8 @@ def load_tokenizer_for(checkpoint, path, do_lower_case=True):
     if own is not None and own.fingerprint() != tokenizer.fingerprint():
         raise UserError(
             f"{path} is not the vocabulary (or casing) that {checkpoint} was trained "
-            "with; leave --spm_model_file and --vocab_file out, and make the data with "
-            f"the one in {checkpoint}."
+            "with; leave --spm_model_file and --vocab_file out, and pretrain on data "
+            f"that was made with the one in {checkpoint}."
         )
     return tokenizer
 
@@ -85,9 +91,7 @@ def _config(directory):
 def _file_in(directory, config):
     if "file" in config:
         return config["file"]
-    names = storage.names_in(directory)
-    found = [name for name in _KNOWN_NAMES if name in names]
-    found = found or sorted(filter(is_tokenizer, names))
+    found = _vocabularies(directory)
     if len(found) != 1:
         what = f"several ({', '.join(found)})" if found else "none"
         raise UserError(
@@ -95,6 +99,13 @@ def _file_in(directory, config):
             f"{directory}, found {what}; pass the file itself."
         )
     return found[0]
+
+
+def _vocabularies(directory):
+    """The names of the files there that may be a vocabulary."""
+    names = storage.names_in(directory)
+    found = [name for name in _KNOWN_NAMES if name in names]
+    return found or sorted(filter(is_tokenizer, names))
 
 
 def _class_for(path, file_bytes):

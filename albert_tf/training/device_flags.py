@@ -19,7 +19,10 @@ class DeviceFlags:
         "auto",
         STRATEGIES,
     )
-    use_tpu: bool = option("The same as --distribution_strategy=tpu.", False)
+    use_tpu: bool | None = option(
+        "The same as --distribution_strategy=tpu; if false, --tpu_name has no effect.",
+        None,
+    )
     tpu_name: str | None = option(
         "Name or address of the TPU to train on; local on a TPU VM.", None
     )
@@ -37,7 +40,7 @@ def strategy_from(options):
         UserError: as `create_strategy`, or flags that contradict each other.
     """
     name, tpu_name = options.distribution_strategy, options.tpu_name
-    if options.use_tpu or tpu_name:
+    if options.use_tpu or (tpu_name and options.use_tpu is None):
         if name not in ("auto", "tpu"):
             flag = f"--tpu_name={tpu_name}" if tpu_name else "--use_tpu"
             raise UserError(f"{flag} contradicts --distribution_strategy={name}.")

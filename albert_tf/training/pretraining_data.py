@@ -8,8 +8,13 @@ from albert_tf.training.stage import Stage
 from data_pipeline.input_pipeline import describe_data
 from data_pipeline.input_pipeline import pretraining_dataset
 
-UNREADABLE = (tf.errors.DataLossError, tf.errors.InvalidArgumentError)
-"""What TensorFlow raises for records that are damaged or of other lengths."""
+UNREADABLE = (
+    tf.errors.DataLossError,
+    tf.errors.InvalidArgumentError,
+    tf.errors.NotFoundError,
+    tf.errors.PermissionDeniedError,
+)
+"""What TensorFlow raises for records that are damaged, of other lengths or gone."""
 
 _IDS = ("input_ids", "masked_lm_ids")
 

@@ -89,7 +89,7 @@ class Trainer:
         self._device_loop = DeviceLoop(step, strategy)
         self._agreement = Agreement(strategy)
         self._seconds_per_step = 1.0  # a guess, until the first loop is done
-        self._evaluated = None  # (step, results) of the last evaluation
+        self._evaluated = None  # of the last evaluation: (step, data set), results
         self.reporter = RunReporter(
             options.output_dir,
             options.num_train_steps,
@@ -178,8 +178,9 @@ class Trainer:
 
     def evaluate(self, dataset):
         """Returns `{metric: value}` of the held-out data, always the same, now."""
-        if self._evaluated is None or self._evaluated[0] != self.step:
-            self._evaluated = self.step, self.evaluator.evaluate(dataset)
+        asked = self.step, dataset
+        if self._evaluated is None or self._evaluated[0] != asked:
+            self._evaluated = asked, self.evaluator.evaluate(dataset)
         return self._evaluated[1]
 
     def seconds_per_step(self, stage, steps):

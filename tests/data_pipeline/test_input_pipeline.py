@@ -179,13 +179,30 @@ def test_folders_are_searched_for_records(make_dataset, make_options, out, patte
     assert count(dataset) == counts["train"]["sequences"]
 
 
+def test_a_folder_holds_what_its_description_lists(make_dataset, make_options, out):
+    folder = out.with_name("brackets[1]")
+    options = make_options(output_file=str(folder / "examples.tf_record"))
+    counts = create_pretraining_data(options)["train"]
+    (folder / "old.tfrecord").write_bytes(b"of an earlier data set")
+    assert (
+        count(make_dataset(input_file=str(folder), training=False))
+        == (counts["sequences"])
+    )
+    (folder / "examples.tf_record").unlink()
+    with pytest.raises(UserError, match=r"lists examples\.tf_record, which is missing"):
+        make_dataset(input_file=str(folder))
+
+
 def test_folder_without_records(make_dataset, tmp_path):
     (tmp_path / "empty").mkdir()
-    for name in ("empty", "empt*"):
-        with pytest.raises(
-            UserError, match=f"No pretraining data matches .*{name[:4]}"
-        ):
+    for name, shown in (("empty", "empty'"), ("empt*", r"empt\*'")):
+        with pytest.raises(UserError, match=f"No pretraining data matches .*{shown}"):
             make_dataset(input_file=str(tmp_path / name))
+
+
+def test_data_out_of_reach(make_dataset):
+    with pytest.raises(OSError, match="'nowhere' not implemented"):
+        make_dataset(input_file="nowhere://bucket/x.tfrecord")
 
 
 def test_other_tokenizer_is_refused(make_dataset, model_file):

@@ -3,16 +3,19 @@
 import pytest
 
 from albert_tf.errors import UserError
+from albert_tf.tasks.raw_input import read_raw_texts
 
 
 @pytest.fixture
-def refused(flags, tmp_path):
+def refused(flags, tmp_path, monkeypatch):
     """Runs with flags that must be refused before anything is trained."""
 
     def run(message, **changes):
+        monkeypatch.chdir(tmp_path)
+        before = set(tmp_path.iterdir())
         with pytest.raises(UserError, match=message):
             flags(**changes)
-        assert not (tmp_path / "out").exists()
+        assert set(tmp_path.iterdir()) == before
 
     return run
 
@@ -43,7 +46,10 @@ def test_bad_raw_text(refused, tmp_path):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"output_dir": "ram://a"}, "--output_dir=ram://a is no folder on a disk"),
+        ({"output_dir": "ram://a"}, "--output_dir=ram://a is no place on a disk"),
+        ({"output_dir": "ram://a", "num_runs": 2}, "--output_dir=ram://a is no place"),
+        ({"cached_dir": "ram://a"}, "--cached_dir=ram://a is no place on a disk"),
+        ({"export_dir": "ram://a"}, "--export_dir=ram://a is no place on a disk"),
         ({"input_text": "a", "input_file": "b"}, "--input_file cannot be predicted in"),
         ({"input_text_pair": "b"}, "--input_text_pair needs --input_text"),
         (
@@ -60,6 +66,28 @@ def test_bad_raw_text(refused, tmp_path):
 def test_flags_that_do_not_fit_together(refused, changes, message):
     shared = {"do_train": True, "do_eval": True, "do_predict": True}
     refused(message, **{**shared, **changes})
+
+
+def test_raw_text_is_read_once(flags, tmp_path, monkeypatch, capsys):
+    path = tmp_path / "pipe.txt"
+    path.write_text("good film\n")
+
+    def read_from_pipe(*arguments):
+        texts = read_raw_texts(*arguments)
+        path.unlink()
+        return texts
+
+    monkeypatch.setattr("albert_tf.tasks.classifier.read_raw_texts", read_from_pipe)
+    flags(do_train=True, do_predict=True, input_file=path, train_step=1)
+    assert "good film" in capsys.readouterr().out
+
+
+def test_a_model_is_applied_without_reading_the_training_table(flags, tmp_path):
+    flags(do_train=True, train_step=1)
+    table = tmp_path / "data" / "train.tsv"
+    table.write_text("label\tsentence\nneither\t\n")
+    out = flags(do_eval=True, do_predict=True)
+    assert (out / "test_results.tsv").exists()
 
 
 def test_scores_are_kept_when_something_fails_after_them(flags, tmp_path):

@@ -50,7 +50,7 @@ def test_csv_with_an_open_quotation_mark_names_the_row(
     tmp_path, rows, line, problem, skip_bad_rows
 ):
     path = _write(tmp_path / "a.csv", "label,sentence\n" + rows)
-    message = f"a.csv, line {line}: .*{problem}.*correct its quotation marks"
+    message = f"a.csv, line {line}: .*{problem}.*its quotation marks above"
     with pytest.raises(UserError, match=message):
         _read(path, skip_bad_rows=skip_bad_rows)
 

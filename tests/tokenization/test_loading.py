@@ -43,13 +43,17 @@ def test_saved_directory_keeps_ids_casing_and_fingerprint(tmp_path):
     assert uncased.fingerprint() != cased.fingerprint()
 
 
-def test_a_directory_of_hugging_face_brings_no_vocabulary_of_ours(tmp_path):
-    (tmp_path / "tokenizer_config.json").write_text('{"do_lower_case": true}')
-    (tmp_path / "vocab.txt").write_text("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nthe\n")
+def test_a_hugging_face_directory_brings_its_vocabulary_if_it_has_one(tmp_path):
+    config = tmp_path / "tokenizer_config.json"
+    config.write_text('{"tokenizer_class": "AlbertTokenizer", "do_lower_case": false}')
     assert saved_tokenizer(tmp_path) is None
-    tokenizer = load_tokenizer_for(tmp_path, tmp_path / "vocab.txt")
-    tokenizer.save(tmp_path / "ours")
-    assert saved_tokenizer(tmp_path / "ours").fingerprint() == tokenizer.fingerprint()
+    (tmp_path / "vocab.txt").write_bytes(VOCABULARY)
+    assert not saved_tokenizer(tmp_path).do_lower_case
+    with pytest.raises(UserError, match=r"is not the vocabulary \(or casing\)"):
+        load_tokenizer_for(tmp_path, tmp_path / "vocab.txt", do_lower_case=True)
+    load_tokenizer_for(tmp_path, tmp_path / "vocab.txt", do_lower_case=False)
+    config.write_text('{"tokenizer_class": "AlbertTokenizer"}')
+    assert saved_tokenizer(tmp_path) is None  # of unknown casing
 
 
 def test_tokenizers_travel_to_other_processes(train_model):
