@@ -33,15 +33,24 @@ def require_disk(flag, path):
 
 
 @contextlib.contextmanager
+def os_errors():
+    """Makes what TensorFlow raises for files an `OSError`, which is one for users."""
+    import tensorflow as tf
+
+    try:
+        yield
+    except tf.errors.OpError as error:
+        reason = (error.message or type(error).__name__).splitlines()[0]
+        raise OSError(errno.EIO, reason) from error
+
+
+@contextlib.contextmanager
 def remote_files():
     """Gives TensorFlow's file functions, whose errors become those of a disk."""
     import tensorflow as tf
 
-    try:
+    with os_errors():
         yield tf.io.gfile
-    except tf.errors.OpError as error:
-        reason = error.message or type(error).__name__
-        raise OSError(errno.EIO, reason) from error
 
 
 def exists(path):

@@ -41,6 +41,10 @@ class StepGuard(tf.Module):
         """What the loss is multiplied by: float32 `[]`, or 1.0."""
         return self._scale.value() if self.scales_loss else 1.0
 
+    def in_bad_run(self):
+        """Whether the last step was bad."""
+        return bool(self._bad_run.numpy()[0])
+
     def diverged_steps(self):
         """The first and last step of the bad run that ended training, or None."""
         count, first = self._bad_run.numpy().tolist()

@@ -1,10 +1,12 @@
 """What a run leaves to be read: TensorBoard summaries and a history of evaluations."""
 
+import contextlib
 import json
 import os
 
 import numpy as np
 import tensorflow as tf
+from absl import logging
 
 from albert_tf import storage
 from albert_tf.files import write_atomically
@@ -42,33 +44,48 @@ class RunHistory:
         self._path = os.path.join(directory, "history.json")
         self.evaluations = []
         if storage.exists(self._path):
-            entries = json.loads(storage.read_bytes(self._path))
-            self.evaluations = [entry for entry in entries if entry["step"] <= step]
+            self.evaluations = self._evaluations_until(step)
         self._writes = writes
-        self._writers = {
-            kind: tf.summary.create_file_writer(os.path.join(directory, kind))
-            if writes
-            else tf.summary.create_noop_writer()
-            for kind in ("train", "eval")
-        }
+        with storage.os_errors():
+            self._writers = {
+                kind: tf.summary.create_file_writer(os.path.join(directory, kind))
+                if writes
+                else tf.summary.create_noop_writer()
+                for kind in ("train", "eval")
+            }
+
+    def _evaluations_until(self, step):
+        try:
+            entries = json.loads(storage.read_bytes(self._path))
+            return [entry for entry in entries if entry["step"] <= step]
+        except (ValueError, KeyError, TypeError):
+            logging.warning(
+                "%s is damaged: it will lack the evaluations before this start.",
+                self._path,
+            )
+            return []
 
     def write_scalars(self, kind, step, values):
         """Writes TensorBoard scalars; `kind` is "train" or "eval"."""
-        with self._writers[kind].as_default():
+        with self._writing(kind):
             for name, value in values.items():
                 value = tf.constant(value, tf.float32)
                 tf.summary.write(name, value, step=step, metadata=_SCALAR)
-        self._writers[kind].flush()
 
     def write_distribution(self, step, name, values):
         """Writes `{part: value}` of the training: a scalar each and one histogram."""
         scalars = {f"{name}/{part}": value for part, value in values.items()}
         self.write_scalars("train", step, scalars)
         buckets = tf.constant(histogram(list(values.values())), tf.float64)
-        with self._writers["train"].as_default():
+        with self._writing("train"):
             tag = f"variables/{name}"
             tf.summary.write(tag, buckets, step=step, metadata=_HISTOGRAM)
-        self._writers["train"].flush()
+
+    @contextlib.contextmanager
+    def _writing(self, kind):
+        with storage.os_errors(), self._writers[kind].as_default():
+            yield
+            self._writers[kind].flush()
 
     def has_evaluation(self, step):
         """Whether an evaluation at `step` is in the history."""

@@ -1,5 +1,6 @@
 """The training loop of every task and every device."""
 
+import collections
 import dataclasses
 import os
 import time
@@ -88,7 +89,8 @@ class Trainer:
         self._replica_step = step
         self._device_loop = DeviceLoop(step, strategy)
         self._agreement = Agreement(strategy)
-        self._seconds_per_step = 1.0  # a guess, until the first loop is done
+        # Of each stage; a guess, until its first loop is done.
+        self._seconds_per_step = collections.defaultdict(lambda: 1.0)
         self._evaluated = None  # of the last evaluation: (step, data set), results
         self.reporter = RunReporter(
             options.output_dir,
@@ -139,15 +141,21 @@ class Trainer:
                 self._loop(stages, iterators)
                 if self._due(self.options.eval_steps):
                     self._evaluate(eval_dataset, save_best)
-                if self._due(self.options.save_checkpoints_steps):
+                # What may turn out to diverge must not replace what does not.
+                is_sound = not self._replica_step.guard.in_bad_run()
+                if is_sound and self._due(self.options.save_checkpoints_steps):
                     checkpointing.save(self.step)
-                signal = max(self._agreement.all_values(interruption.signal or 0))
-                if signal:
-                    checkpointing.save(self.step)
-                    raise SystemExit(128 + int(signal))
-        checkpointing.save(self.step)  # First: an evaluation can be made again.
+                self._leave_if_asked(interruption, checkpointing)
+            checkpointing.save(self.step)  # First: an evaluation can be made again.
+            self._leave_if_asked(interruption, checkpointing)
         self._evaluate(eval_dataset, save_best)
         self.reporter.finish()
+
+    def _leave_if_asked(self, interruption, checkpointing):
+        signal = max(self._agreement.all_values(interruption.signal or 0))
+        if signal:
+            checkpointing.save(self.step)
+            raise SystemExit(128 + int(signal))
 
     def _checkpointing(self, iterators):
         """The checkpoints of the run, whose newest has been restored."""
@@ -225,7 +233,7 @@ class Trainer:
         start, reporter = self.step, self.reporter
         number = sum(stage.last_step <= start for stage in stages)
         stage, iterator = stages[number], iterators[number]
-        count = self._loop_end(start, stage.last_step) - start
+        count = self._loop_end(start, number, stage.last_step) - start
         parts = stage.gradient_accumulation_steps
         reporter.before_loop(start)
         started = time.monotonic()
@@ -235,13 +243,14 @@ class Trainer:
         else:
             totals, sizes = self._device_loop.run(iterator, count, parts)
         seconds = time.monotonic() - started
-        self._seconds_per_step = max(self._agreement.all_values(seconds / count))
+        slowest = max(self._agreement.all_values(seconds / count))
+        self._seconds_per_step[number] = slowest
         self._train_seconds.assign_add(seconds)
         self._check_convergence()
         results = average(self._replica_step.metric_names, totals, self.objective)
         reporter.after_loop(self.step, count, seconds, results, sizes)
 
-    def _loop_end(self, start, last_step):
+    def _loop_end(self, start, stage_number, last_step):
         """The next step at which something is due, `last_step` at the latest."""
         options = self.options
         intervals = (
@@ -252,7 +261,7 @@ class Trainer:
         ends = [
             start - start % interval + interval for interval in intervals if interval
         ]
-        steps = max(1, int(_LOOP_SECONDS / self._seconds_per_step))
+        steps = max(1, int(_LOOP_SECONDS / self._seconds_per_step[stage_number]))
         return min(*ends, start + steps, last_step, self.reporter.next_stop(start))
 
     def _check_convergence(self):
@@ -261,7 +270,9 @@ class Trainer:
             raise UserError(
                 f"Training diverged: loss or gradients were not finite from step "
                 f"{steps[0]} to {steps[1]} without a break. Lower --learning_rate or "
-                "lengthen the warm-up, and start again: the last checkpoint is kept."
+                "lengthen the warm-up, and start again from the last checkpoint; if "
+                f"that diverges at once, remove the newest in {self.options.output_dir}"
+                "/checkpoints."
             )
 
     def _evaluate(self, dataset, save_best):
