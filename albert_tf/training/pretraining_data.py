@@ -64,6 +64,7 @@ class PretrainingData:
             self._check_file(phase.input_file, phase, config)
         if options.eval_file:
             self._check_file(options.eval_file, self._phases[-1], config)
+            self._check_eval_objective()
 
     def _check_file(self, input_file, phase, config):
         dataset = self._dataset(
@@ -83,6 +84,22 @@ class PretrainingData:
                 f"{config.vocab_size}; make the data with the model's vocabulary."
             )
 
+    def _check_eval_objective(self):
+        """Refuses held-out sentence labels that mean something else than trained."""
+        if self._options.sentence_objective == "none":
+            return
+        trained = _sentence_objectives(self.input_files)
+        if None in trained:
+            return
+        for held_out in _sentence_objectives(self._options.eval_file):
+            if held_out not in (None, *trained):
+                raise UserError(
+                    f"--eval_file={self._options.eval_file} was made with "
+                    f"--sentence_objective={held_out}, but the training data with "
+                    f"{trained[-1]}; make both alike, or pass --sentence_objective="
+                    "none to leave the sentences out."
+                )
+
     def has_sentence_order(self):
         """Whether sentence pairs are to be told apart, next to the masked LM.
 
@@ -91,8 +108,7 @@ class PretrainingData:
         """
         if self._options.sentence_objective == "none":
             return False
-        infos = describe_data(self.input_files).values()
-        without = [i is not None and i["sentence_objective"] == "none" for i in infos]
+        without = [name == "none" for name in _sentence_objectives(self.input_files)]
         if any(without) and not all(without):
             raise UserError(
                 "Some of the data was made with --sentence_objective=none and some was "
@@ -142,6 +158,12 @@ class PretrainingData:
             training,
             masked_lm_prob=self._options.masked_lm_prob,
         )
+
+
+def _sentence_objectives(input_file):
+    """What each folder's data was made for; None where no description says."""
+    infos = describe_data(input_file).values()
+    return [info and info["sentence_objective"] for info in infos]
 
 
 def unreadable(input_file, error):
