@@ -116,8 +116,8 @@ class RunReporter:
                 * options.operations_per_token(tokens / rows)
                 / options.peak_operations
             )
-        learning_rate = {"learning_rate": float(self._optimizer.learning_rate)}
-        results = {**results, **learning_rate, **rates}
+        rate = float(self._optimizer.learning_rate_after(step - 1))
+        results = {**results, "learning_rate": rate, **rates}
         self._history.write_scalars("train", step, results)
         if self._is_shown:
             self._progress.update(step, _note(results))
