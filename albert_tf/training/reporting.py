@@ -70,6 +70,7 @@ class RunReporter:
         with contextlib.ExitStack() as stack:
             stack.enter_context(self._profiler)
             if self._is_shown and step < self._num_train_steps:
+                self._profiler.announce(step, self._num_train_steps)
                 progress = Progress(self._num_train_steps, "steps", "training", step)
                 self._progress = stack.enter_context(progress)
             yield

@@ -6,6 +6,7 @@ import re
 import numpy as np
 import pytest
 import tensorflow as tf
+from absl import logging
 
 from albert_tf.optimizers import LAMB
 from albert_tf.training.replica_step import VARIABLE_STATISTICS
@@ -95,6 +96,21 @@ def test_a_range_of_steps_is_traced(train, end):
     profile = pathlib.Path(trainer.options.output_dir, "profile")
     (trace,) = profile.rglob("*.xplane.pb")
     assert trace.stat().st_size > 0
+
+
+def test_a_range_that_the_run_does_not_reach(train, monkeypatch):
+    warned = []
+    monkeypatch.setattr(
+        logging, "warning", lambda form, *args: warned.append(form % args)
+    )
+    train(profile_steps=(3, 100))
+    assert not warned
+    train(steps=6, profile_steps=(1, 4))  # goes on
+    train("other", profile_steps=(4, 6))
+    assert warned == [
+        "--profile_steps=1:4 leaves no trace: this run goes from step 4 to 6",
+        "--profile_steps=4:6 leaves no trace: this run goes from step 0 to 4",
+    ]
 
 
 def test_the_learning_rate_is_that_of_the_last_step(train):
