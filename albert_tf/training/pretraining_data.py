@@ -61,15 +61,19 @@ class PretrainingData:
             )
         phases = {(p.input_file, p.max_seq_length): p for p in self._phases}
         for phase in phases.values():
-            self._check_file(phase.input_file, phase, config)
+            dataset = self._dataset(
+                phase.input_file,
+                phase,
+                options.eval_batch_size,
+                options.masked_lm_prob,
+                training=False,
+            )
+            self._check_batch(phase.input_file, dataset, config)
         if options.eval_file:
-            self._check_file(options.eval_file, self._phases[-1], config)
+            self._check_batch(options.eval_file, self._held_out(), config)
             self._check_eval_objective()
 
-    def _check_file(self, input_file, phase, config):
-        dataset = self._dataset(
-            input_file, phase, self._options.eval_batch_size, training=False
-        )
+    def _check_batch(self, input_file, dataset, config):
         try:
             batch = next(iter(dataset), None)
         except UNREADABLE as error:
@@ -121,7 +125,12 @@ class PretrainingData:
         return [
             Stage(
                 self._dataset(
-                    phase.input_file, phase, phase.batch_size, training=True, number=i
+                    phase.input_file,
+                    phase,
+                    phase.batch_size,
+                    self._options.masked_lm_prob,
+                    training=True,
+                    number=i,
                 ),
                 phase.last_step,
                 phase.gradient_accumulation_steps,
@@ -134,7 +143,7 @@ class PretrainingData:
 
         `--do_eval` alone evaluates on the data of training, as the official code does.
         """
-        options, last = self._options, self._phases[-1]
+        options = self._options
         if not options.eval_file and not options.do_eval:
             return None
         if not options.eval_file:
@@ -142,12 +151,25 @@ class PretrainingData:
                 "--do_eval without --eval_file: the figures are those of data that is "
                 "trained on, not of held-out data."
             )
-        dataset = self._dataset(
-            self.eval_files, last, options.eval_batch_size, training=False
-        )
-        return dataset.take(options.max_eval_steps)
+        return self._held_out().take(options.max_eval_steps)
 
-    def _dataset(self, input_file, phase, batch_size, training, number=0):
+    def _held_out(self):
+        """What `evaluation` reads; the masks of static data are those it has."""
+        is_dynamic = any(
+            info and info["kind"] == "dynamic"
+            for info in describe_data(self.eval_files).values()
+        )
+        return self._dataset(
+            self.eval_files,
+            self._phases[-1],
+            self._options.eval_batch_size,
+            self._options.masked_lm_prob if is_dynamic else None,
+            training=False,
+        )
+
+    def _dataset(
+        self, input_file, phase, batch_size, masked_lm_prob, training, number=0
+    ):
         return pretraining_dataset(
             input_file,
             self._tokenizer,
@@ -156,7 +178,7 @@ class PretrainingData:
             phase.max_predictions_per_seq,
             self._options.random_seed + number,
             training,
-            masked_lm_prob=self._options.masked_lm_prob,
+            masked_lm_prob=masked_lm_prob,
         )
 
 

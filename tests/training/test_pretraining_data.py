@@ -5,9 +5,12 @@ import shutil
 
 import pytest
 
+import albert_tf
 from albert_tf.command_line import parse
 from albert_tf.errors import UserError
+from albert_tf.training.phases import plan_phases
 from albert_tf.training.pretraining import pretrain
+from albert_tf.training.pretraining_data import PretrainingData
 from albert_tf.training.pretraining_options import PretrainingOptions
 
 
@@ -64,3 +67,30 @@ def test_sentence_pairs_do_not_evaluate_a_masked_lm(evaluate, dynamic):
     """The data of training has the objective none, which no flag says."""
     with pytest.raises(UserError, match="=sop, but the training data with none;"):
         evaluate(input_file=dynamic / "train.tfrecord")
+
+
+def test_the_mask_rate_is_for_data_that_is_not_masked_yet(evaluate, dynamic):
+    changes = {"sentence_objective": "none", "masked_lm_prob": 0.2}
+    held_out = dynamic / "held_out" / "*.tfrecord"
+    # Static held-out data with dynamic training data.
+    results = evaluate(input_file=dynamic / "train.tfrecord", **changes)
+    assert results["masked_lm_loss"] > 0
+    with pytest.raises(UserError, match="train.tfrecord was masked when it was made"):
+        evaluate(eval_file=held_out, **changes)
+
+
+def test_the_mask_rate_of_held_out_data(flags, dynamic, material):
+    """That of dynamic data follows the flag."""
+    tokenizer = albert_tf.load_tokenizer(material / "vocab.model")
+
+    def masked(**changes):
+        command = flags(input_file=dynamic / "train.tfrecord", **changes)
+        options = parse(PretrainingOptions, ["run_pretraining.py", *command])
+        data = PretrainingData(options, plan_phases(options), tokenizer)
+        (batch,) = data.evaluation().take(1)
+        return batch["masked_lm_weights"].numpy().sum()
+
+    assert masked(masked_lm_prob=0.1) == masked(masked_lm_prob=0.2)
+    held_out = dynamic / "held_out" / "*.tfrecord"
+    few, many = (masked(eval_file=held_out, masked_lm_prob=p) for p in (0.1, 0.2))
+    assert many > 1.5 * few
