@@ -1,5 +1,6 @@
 """The TPU compiler takes the training step, where its packages are installed."""
 
+import dataclasses
 import importlib.util
 import json
 import re
@@ -13,6 +14,8 @@ from albert_tf.tpu.largest_batch import largest_batch
 from albert_tf.tpu.training_step import TrainingStep
 from albert_tf.tpu.training_step import sample_batch
 from albert_tf.tpu_check import TpuCheckOptions
+from albert_tf.tpu_check import main
+from albert_tf.tpu_check import options_from
 from albert_tf.tpu_check import step_compiler
 from albert_tf.tpu_check import step_operations
 from albert_tf.tpu_check import tpu_check
@@ -34,6 +37,32 @@ def options(tiny_config, tmp_path):
         return TpuCheckOptions(str(path), **{**sizes, **changes})
 
     return make
+
+
+@pytest.fixture
+def recipe(tmp_path):
+    """Writes a recipe of pretraining in two phases; keyword arguments change it."""
+    values = {
+        "//": "a comment",
+        "albert_config_file": str(tmp_path / "config.json"),
+        "max_seq_length": 4,
+        "max_predictions_per_seq": 1,
+        "train_batch_size": 4096,
+        "optimizer": "adamw",
+        "mixed_precision": "bfloat16",
+        "depth_loop": True,
+        "rematerialize": True,
+        "first_phase_steps": 10,
+        "second_phase_max_seq_length": 8,
+        "second_phase_max_predictions_per_seq": 3,
+    }
+
+    def write(**changes):
+        path = tmp_path / "recipe.json"
+        path.write_text(json.dumps({**values, **changes}))
+        return str(path)
+
+    return write
 
 
 def printed_rows(capsys):
@@ -88,6 +117,75 @@ def test_what_does_not_fit_is_told(options, capsys):
 def test_a_grid_that_does_not_exist(options, topology):
     with pytest.raises(UserError, match=f"--topology={topology} is unknown"):
         tpu_check(options(topology=topology))
+
+
+@needs_the_compiler
+def test_a_recipe_compiles(options, recipe, capsys):
+    main(["", "--config", recipe(), "--batch_size=2", "--quick"])
+    rows = printed_rows(capsys)
+    assert rows["compiles"] == "yes"
+    assert "counts once" in rows["TFLOP, by the compiler"]
+
+
+def test_a_recipe_is_read_as_flags(options, recipe, tmp_path):
+    expected = options(
+        batch_size=16,
+        optimizer="adamw",
+        mixed_precision="bfloat16",
+        depth_loop=True,
+        rematerialize=True,
+    )
+    assert options_from(["", f"--config={recipe()}"]) == expected
+    command = ["", "--optimizer=lamb", "--noremat", "--mixed_precision", "float32"]
+    changed = options_from([*command, "--max_seq_length=5", "--config", recipe()])
+    assert changed == dataclasses.replace(
+        expected,
+        max_seq_length=5,
+        optimizer="lamb",
+        mixed_precision="float32",
+        rematerialize=False,
+    )
+    own = recipe(batch_size=3, topology="v4:2x2x1")
+    assert options_from(["", f"--config={own}"]).batch_size == 3
+
+
+def test_remat_is_short_for_rematerialize():
+    command = ["", "--albert_config_file=x"]
+    assert not options_from(command).rematerialize
+    assert options_from([*command, "--remat"]).rematerialize
+    assert not options_from([*command, "--remat=false"]).rematerialize
+
+
+def test_every_recipe_of_pretraining_is_accepted(project, monkeypatch):
+    monkeypatch.chdir(project)
+    lengths = {}
+    for path in project.glob("configs/pretraining/*.json"):
+        if not path.stem.endswith("_config"):
+            found = options_from(["", f"--config={path}"])
+            step_operations(found)
+            lengths[path.stem] = (found.max_seq_length, found.max_predictions_per_seq)
+    assert lengths["base"] == (512, 20)
+    assert lengths["two_phases"] == (512, 77)
+    assert lengths["tiny"] == (64, 10)
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        (["--config=/nowhere.json"], "error: /nowhere.json cannot be read"),
+        (["--config"], "cannot be read"),
+        (["--max_seq_length=8"], "--albert_config_file is required"),
+    ],
+)
+def test_mistakes_are_one_sentence(capsys, command, message):
+    with pytest.raises(SystemExit):
+        main(["", *command])
+    assert message in capsys.readouterr().err
+
+
+def test_a_flag_of_no_command_is_an_error(recipe):
+    with pytest.raises(UserError, match="sets the unknown flag 'hidden_size'"):
+        options_from(["", f"--config={recipe(hidden_size=3)}"])
 
 
 def test_an_unknown_chip():

@@ -72,6 +72,13 @@ class MomentsOptimizer(keras.optimizers.Optimizer):
     def _slots(self, variables, name):
         return [self.add_variable_from_reference(v, name=name) for v in variables]
 
+    def learning_rate_after(self, steps):
+        """The rate of the step that comes after so many steps: float32 `[]`."""
+        rate = self._learning_rate
+        if isinstance(rate, keras.optimizers.schedules.LearningRateSchedule):
+            return rate(steps)
+        return self.learning_rate
+
     def update_step(self, gradient, variable, learning_rate):
         index = self._get_variable_index(variable)
         slots = (self.first_moments[index], self.second_moments[index])

@@ -61,14 +61,19 @@ class PretrainingData:
             )
         phases = {(p.input_file, p.max_seq_length): p for p in self._phases}
         for phase in phases.values():
-            self._check_file(phase.input_file, phase, config)
+            dataset = self._dataset(
+                phase.input_file,
+                phase,
+                options.eval_batch_size,
+                options.masked_lm_prob,
+                training=False,
+            )
+            self._check_batch(phase.input_file, dataset, config)
         if options.eval_file:
-            self._check_file(options.eval_file, self._phases[-1], config)
+            self._check_batch(options.eval_file, self._held_out(), config)
+            self._check_eval_objective()
 
-    def _check_file(self, input_file, phase, config):
-        dataset = self._dataset(
-            input_file, phase, self._options.eval_batch_size, training=False
-        )
+    def _check_batch(self, input_file, dataset, config):
         try:
             batch = next(iter(dataset), None)
         except UNREADABLE as error:
@@ -83,6 +88,22 @@ class PretrainingData:
                 f"{config.vocab_size}; make the data with the model's vocabulary."
             )
 
+    def _check_eval_objective(self):
+        """Refuses held-out sentence labels that mean something else than trained."""
+        if self._options.sentence_objective == "none":
+            return
+        trained = _sentence_objectives(self.input_files)
+        if None in trained:
+            return
+        for held_out in _sentence_objectives(self._options.eval_file):
+            if held_out not in (None, *trained):
+                raise UserError(
+                    f"--eval_file={self._options.eval_file} was made with "
+                    f"--sentence_objective={held_out}, but the training data with "
+                    f"{trained[-1]}; make both alike, or pass --sentence_objective="
+                    "none to leave the sentences out."
+                )
+
     def has_sentence_order(self):
         """Whether sentence pairs are to be told apart, next to the masked LM.
 
@@ -91,8 +112,7 @@ class PretrainingData:
         """
         if self._options.sentence_objective == "none":
             return False
-        infos = describe_data(self.input_files).values()
-        without = [i is not None and i["sentence_objective"] == "none" for i in infos]
+        without = [name == "none" for name in _sentence_objectives(self.input_files)]
         if any(without) and not all(without):
             raise UserError(
                 "Some of the data was made with --sentence_objective=none and some was "
@@ -105,7 +125,12 @@ class PretrainingData:
         return [
             Stage(
                 self._dataset(
-                    phase.input_file, phase, phase.batch_size, training=True, number=i
+                    phase.input_file,
+                    phase,
+                    phase.batch_size,
+                    self._options.masked_lm_prob,
+                    training=True,
+                    number=i,
                 ),
                 phase.last_step,
                 phase.gradient_accumulation_steps,
@@ -118,7 +143,7 @@ class PretrainingData:
 
         `--do_eval` alone evaluates on the data of training, as the official code does.
         """
-        options, last = self._options, self._phases[-1]
+        options = self._options
         if not options.eval_file and not options.do_eval:
             return None
         if not options.eval_file:
@@ -126,12 +151,25 @@ class PretrainingData:
                 "--do_eval without --eval_file: the figures are those of data that is "
                 "trained on, not of held-out data."
             )
-        dataset = self._dataset(
-            self.eval_files, last, options.eval_batch_size, training=False
-        )
-        return dataset.take(options.max_eval_steps)
+        return self._held_out().take(options.max_eval_steps)
 
-    def _dataset(self, input_file, phase, batch_size, training, number=0):
+    def _held_out(self):
+        """What `evaluation` reads; the masks of static data are those it has."""
+        is_dynamic = any(
+            info and info["kind"] == "dynamic"
+            for info in describe_data(self.eval_files).values()
+        )
+        return self._dataset(
+            self.eval_files,
+            self._phases[-1],
+            self._options.eval_batch_size,
+            self._options.masked_lm_prob if is_dynamic else None,
+            training=False,
+        )
+
+    def _dataset(
+        self, input_file, phase, batch_size, masked_lm_prob, training, number=0
+    ):
         return pretraining_dataset(
             input_file,
             self._tokenizer,
@@ -140,8 +178,14 @@ class PretrainingData:
             phase.max_predictions_per_seq,
             self._options.random_seed + number,
             training,
-            masked_lm_prob=self._options.masked_lm_prob,
+            masked_lm_prob=masked_lm_prob,
         )
+
+
+def _sentence_objectives(input_file):
+    """What each folder's data was made for; None where no description says."""
+    infos = describe_data(input_file).values()
+    return [info and info["sentence_objective"] for info in infos]
 
 
 def unreadable(input_file, error):

@@ -31,6 +31,18 @@ class StepProfiler:
     def __exit__(self, exc_type, exc_value, traceback):
         self._stop()
 
+    def announce(self, begin, end):
+        """Warns where a run from step `begin` to step `end` has nothing to trace."""
+        if self._first < _NEVER and max(begin, self._first) >= min(end, self._end):
+            logging.warning(
+                "--profile_steps=%d:%d leaves no trace: this run goes from step %d to "
+                "%d",
+                self._first,
+                self._end,
+                begin,
+                end,
+            )
+
     def next_stop(self, step):
         """Where the range next begins or ends after `step`; infinite after it."""
         return min((s for s in (self._first, self._end) if s > step), default=_NEVER)

@@ -35,9 +35,9 @@ class ReplicaStep:
     Keras' own path is not used: it clips each replica's gradients before they are
     summed, cannot accumulate and switches XLA off under tf.distribute. Here the sums
     of all replicas and micro-batches are divided by the global weights, clipped once
-    and given to the optimizer's formula; a step whose gradients are not finite
-    changes nothing and is counted. A model that computes in float16 gets a dynamic
-    loss scale.
+    and given to the optimizer's formula; a step whose loss or gradients are not
+    finite changes nothing and is counted. A model that computes in float16 gets a
+    dynamic loss scale.
 
     Made in `strategy.scope()`.
 

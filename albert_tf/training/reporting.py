@@ -70,6 +70,7 @@ class RunReporter:
         with contextlib.ExitStack() as stack:
             stack.enter_context(self._profiler)
             if self._is_shown and step < self._num_train_steps:
+                self._profiler.announce(step, self._num_train_steps)
                 progress = Progress(self._num_train_steps, "steps", "training", step)
                 self._progress = stack.enter_context(progress)
             yield
@@ -116,8 +117,8 @@ class RunReporter:
                 * options.operations_per_token(tokens / rows)
                 / options.peak_operations
             )
-        learning_rate = {"learning_rate": float(self._optimizer.learning_rate)}
-        results = {**results, **learning_rate, **rates}
+        rate = float(self._optimizer.learning_rate_after(step - 1))
+        results = {**results, "learning_rate": rate, **rates}
         self._history.write_scalars("train", step, results)
         if self._is_shown:
             self._progress.update(step, _note(results))

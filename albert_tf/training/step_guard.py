@@ -68,11 +68,12 @@ class StepGuard(tf.Module):
         overflowed = tf.constant(False)
         if self.scales_loss:
             overflowed = loss_is_finite & ~gradients_are_finite & (scaling[0] > 1.0)
-        bad = ~gradients_are_finite & ~overflowed
+        good = loss_is_finite & gradients_are_finite
+        bad = ~good & ~overflowed
         first = tf.where(bad_run[0] == 0, tf.cast(step, tf.int32) + 1, bad_run[1])
         count = tf.where(bad, bad_run[0] + 1, tf.where(overflowed, bad_run[0], 0))
         new_run = tf.where(ended, bad_run, tf.stack([count, first]))
-        counts = gradients_are_finite & ~ended
+        counts = good & ~ended
         metrics = [tf.cast(bad | ended, tf.float32)]
         if self.scales_loss:
             metrics += [tf.cast(overflowed, tf.float32), scaling[0]]

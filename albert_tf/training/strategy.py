@@ -15,6 +15,7 @@ STRATEGIES = ("auto", "cpu", "mirrored", "multi_worker", "tpu")
 _LOCAL_TPU = "local"
 _TPU_PORT = 8470  # Cloud TPU's, if its address has none.
 _ANSWER_SECONDS = 10
+_WORKER_TYPES = ("chief", "worker")
 _TF_CONFIG_EXAMPLE = (
     '{"cluster": {"worker": ["host0:2222", "host1:2222"]}, '
     '"task": {"type": "worker", "index": 0}}'
@@ -43,8 +44,8 @@ def create_strategy(name, tpu_name=None, tpu_zone=None, gcp_project=None):
         gcp_project: its project; None for this machine's.
 
     Raises:
-        UserError: the name is unknown, there is no such TPU, or TF_CONFIG is missing
-            or malformed.
+        UserError: the name is unknown, there is no such TPU, TF_CONFIG is missing or
+            malformed, or "auto" would leave several workers in it to train alone.
     """
     if name not in STRATEGIES:
         raise UserError(
@@ -81,6 +82,12 @@ def writes_outputs(strategy):
 
 
 def _one_process(name):
+    if name == "auto" and (workers := _worker_count()) > 1:
+        raise UserError(
+            f"TF_CONFIG names {workers} workers, each of which would train alone into "
+            "the same --output_dir; pass --distribution_strategy=multi_worker to train "
+            "together, or unset TF_CONFIG."
+        )
     devices = tf.config.list_logical_devices("GPU")
     if name == "cpu" or (name == "auto" and not devices):
         return tf.distribute.OneDeviceStrategy("/cpu:0")
@@ -116,13 +123,22 @@ def _check_answers(name):
         socket.create_connection(place, _ANSWER_SECONDS).close()
 
 
+def _worker_count():
+    """How many workers TF_CONFIG names; 0 where it is missing or malformed."""
+    try:
+        cluster = json.loads(os.environ.get("TF_CONFIG") or "{}")["cluster"]
+        return sum(len(cluster.get(kind, ())) for kind in _WORKER_TYPES)
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return 0
+
+
 def _check_tf_config():
     text = os.environ.get("TF_CONFIG")
     try:
         config = json.loads(text or "{}")
         task = config["task"]
         addresses = config["cluster"][task["type"]]
-        valid = task["type"] in ("chief", "worker")
+        valid = task["type"] in _WORKER_TYPES
         valid = valid and 0 <= int(task["index"]) < len(addresses)
     except (KeyError, TypeError, ValueError):
         valid = False

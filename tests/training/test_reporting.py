@@ -6,7 +6,9 @@ import re
 import numpy as np
 import pytest
 import tensorflow as tf
+from absl import logging
 
+from albert_tf.optimizers import LAMB
 from albert_tf.training.replica_step import VARIABLE_STATISTICS
 from albert_tf.training.reporting import ReportOptions
 from albert_tf.training.summaries import histogram
@@ -94,6 +96,37 @@ def test_a_range_of_steps_is_traced(train, end):
     profile = pathlib.Path(trainer.options.output_dir, "profile")
     (trace,) = profile.rglob("*.xplane.pb")
     assert trace.stat().st_size > 0
+
+
+def test_a_range_that_the_run_does_not_reach(train, monkeypatch):
+    warned = []
+    monkeypatch.setattr(
+        logging, "warning", lambda form, *args: warned.append(form % args)
+    )
+    train(profile_steps=(3, 100))
+    assert not warned
+    train(steps=6, profile_steps=(1, 4))  # goes on
+    train("other", profile_steps=(4, 6))
+    assert warned == [
+        "--profile_steps=1:4 leaves no trace: this run goes from step 4 to 6",
+        "--profile_steps=4:6 leaves no trace: this run goes from step 0 to 4",
+    ]
+
+
+def test_the_learning_rate_is_that_of_the_last_step(train):
+    """Of a warm-up from 0 in 2 steps to 0.05, and a decay from there in 100."""
+    for directory, steps, expected in (
+        ("one", 1, {1: 0.0}),
+        ("four", 4, {2: 0.025, 4: 0.05 * 0.97}),
+    ):
+        found = summaries(train(directory, steps))["learning_rate"]
+        assert found == pytest.approx(expected)
+
+
+def test_a_constant_learning_rate_is_shown(make_trainer, batches):
+    trainer = make_trainer(2, make_optimizer=lambda: LAMB(0.03))
+    trainer.train(batches())
+    assert summaries(trainer)["learning_rate"] == pytest.approx({2: 0.03})
 
 
 def test_the_line_says_how_training_goes(train, lines):

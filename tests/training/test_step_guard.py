@@ -46,6 +46,18 @@ def test_only_bad_steps_in_a_row_end_a_run(judge):
     assert guard.diverged_steps() == (4, 6)
 
 
+@pytest.mark.parametrize("scales_loss", [False, True])
+def test_a_loss_that_is_not_finite_is_a_bad_step(judge, scales_loss):
+    """Its gradients may be finite: max(x, 0) of NaN has the gradient 0."""
+    guard = StepGuard(2, scales_loss)
+    (first, second) = judge(guard, [(False, True), (False, True)])
+    assert first[:2] == second[:2] == (False, 1.0)
+    assert guard.diverged_steps() == (1, 2)
+    if scales_loss:
+        assert float(guard.loss_scale) == 2.0**15
+        assert int(guard.state[2]) == 0
+
+
 def test_an_overflow_halves_the_scale_and_is_not_divergence(judge):
     guard = StepGuard(2, scales_loss=True)
     assert float(guard.loss_scale) == 2.0**15

@@ -1,5 +1,6 @@
 """From flags and environment to a strategy, or to one sentence."""
 
+import json
 import socket
 
 import pytest
@@ -66,6 +67,42 @@ def test_a_bad_cluster_is_one_sentence(monkeypatch, text):
         monkeypatch.setenv("TF_CONFIG", text)
     with pytest.raises(UserError, match="needs the environment variable TF_CONFIG"):
         create_strategy("multi_worker")
+
+
+@pytest.mark.parametrize(
+    "cluster",
+    [{"worker": ["a:1", "b:1"]}, {"chief": ["a:1"], "worker": ["b:1"], "ps": ["c:1"]}],
+)
+def test_auto_leaves_no_worker_to_train_alone(monkeypatch, cluster):
+    task = {"type": "worker", "index": 0}
+    monkeypatch.setenv("TF_CONFIG", json.dumps({"cluster": cluster, "task": task}))
+    with pytest.raises(UserError, match="names 2 workers.*=multi_worker.* unset TF_"):
+        create_strategy("auto")
+    assert create_strategy("cpu").num_replicas_in_sync == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [None, "{", "[]", '{"cluster": []}', '{"cluster": {"worker": ["a:1"]}}'],
+)
+def test_auto_trains_where_no_other_worker_is_named(monkeypatch, text):
+    monkeypatch.delenv("TF_CONFIG", raising=False)
+    if text is not None:
+        monkeypatch.setenv("TF_CONFIG", text)
+    assert create_strategy("auto").num_replicas_in_sync == 1
+
+
+def test_mirrored_takes_the_devices_of_this_process(monkeypatch, two_replicas):
+    cluster = {"worker": ["a:1", "b:1"]}
+    monkeypatch.setenv("TF_CONFIG", json.dumps({"cluster": cluster}))
+    created = []
+    monkeypatch.setattr(
+        tf.distribute,
+        "MirroredStrategy",
+        lambda devices: created.append(devices) or two_replicas,
+    )
+    assert create_strategy("mirrored") is two_replicas
+    assert len(created[0]) == 2
 
 
 def test_an_unknown_name_is_an_error():
