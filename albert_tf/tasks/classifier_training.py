@@ -27,7 +27,7 @@ from albert_tf.training.run_info import versions
 from albert_tf.training.strategy import is_cpu
 from albert_tf.training.strategy import is_tpu
 from albert_tf.training.trainer import Trainer
-from albert_tf.training.trainer import TrainerOptions
+from albert_tf.training.trainer_options import TrainerOptions
 
 # Flags that may differ between a run and its continuation.
 _FREE = (

@@ -1,5 +1,6 @@
 """Checkpoints of a whole training run: weights, optimizer, step, place in the data."""
 
+import contextlib
 import os
 import re
 
@@ -29,15 +30,21 @@ class Checkpointing:
         keep: how many to keep; 0 for all.
         writes: whether `save` saves; all processes of a run restore, one saves. (All
             would have to if a variable had other values in each; none has.)
-        **objects: what is saved, such as `model=`, `optimizer=`, `iterator=`.
+        data_record: `DataRecord` of the data that the iterators read.
+        iterators: list of iterators whose place is saved.
+        **objects: what else is saved, such as `model=` and `optimizer=`.
 
     Raises:
         UserError: the files that the list names are gone.
     """
 
-    def __init__(self, directory, keep, writes, **objects):
+    def __init__(self, directory, keep, writes, data_record, iterators, **objects):
         self.directory = directory
-        self._checkpoint = tf.train.Checkpoint(**objects)
+        self._data_record = data_record
+        self._without_place = tf.train.Checkpoint(**objects)
+        self._checkpoint = tf.train.Checkpoint(
+            data_record=data_record, iterators=iterators, **objects
+        )
         self._paths = _paths_in(directory)
         self._manager = self._new_manager(keep) if writes else None
         self._step = None
@@ -68,19 +75,26 @@ class Checkpointing:
                 self._manager.save(checkpoint_number=step)
             self._step = step
 
-    def restore(self):
+    def restore(self, restart_data=False):
         """Restores the newest checkpoint that can be read.
+
+        Args:
+            restart_data: leave the iterators where they are: the data may be other.
 
         Returns:
             Its path, or None if the run is new.
 
         Raises:
-            UserError: there are checkpoints, and none can be read or fits.
+            UserError: there are checkpoints, and none can be read or fits; or they
+                have their place in other data.
         """
+        checkpoint = self._without_place if restart_data else self._checkpoint
         reasons = []
         for path in reversed(self._paths):
+            if not restart_data:
+                self._check_same_data(path)
             try:
-                status = self._checkpoint.read(path)
+                status = checkpoint.read(path)
                 status.assert_existing_objects_matched()
             except _UNUSABLE as error:
                 reason = str(error).splitlines()[0]
@@ -92,9 +106,17 @@ class Checkpointing:
         if reasons:
             raise UserError(
                 f"No checkpoint in {self.directory} can be used: {'; '.join(reasons)}. "
-                "Train into another --output_dir, or with the options of that run."
+                "Train with the options of that run, with --restart_data if its data "
+                "was moved or made anew, or into another --output_dir."
             )
         return None
+
+    def _check_same_data(self, path):
+        record = tf.train.Checkpoint(data_record=self._data_record)
+        # Whoever reads all of it says what is wrong with it.
+        with contextlib.suppress(*_UNUSABLE):
+            record.read(path).expect_partial()
+        self._data_record.check(self.directory)
 
 
 def _write_list(directory, paths):

@@ -28,9 +28,23 @@ from albert_tf.training.reporting_flags import report_options
 from albert_tf.training.run_info import run_info
 from albert_tf.training.summaries import write_eval_results
 from albert_tf.training.trainer import Trainer
-from albert_tf.training.trainer import TrainerOptions
+from albert_tf.training.trainer_options import TrainerOptions
 
 _BEST_METRIC = "masked_lm_accuracy"
+# What the place in the data depends on.
+_DATA_FLAGS = (
+    "input_file",
+    "max_seq_length",
+    "max_predictions_per_seq",
+    "masked_lm_prob",
+    "train_batch_size",
+    "batch_ramp_steps",
+    "second_phase_input_file",
+    "second_phase_max_seq_length",
+    "second_phase_max_predictions_per_seq",
+    "second_phase_train_batch_size",
+    "random_seed",
+)
 
 
 def pretrain(options):
@@ -107,6 +121,11 @@ def _train(options, tokenizer, trainer, data, eval_dataset):
         trainer.train(data.stages(), eval_dataset, save_best)
     except UNREADABLE as error:
         raise unreadable(data.input_files, error) from error
+    except tf.errors.UnavailableError as error:
+        raise UserError(
+            "Another worker has ended or cannot be reached; start all of them again: "
+            "they go on from the last checkpoint."
+        ) from error
     if trainer.writes_outputs:
         info = run_info(options, trainer.step, trainer.history)
         trainer.model.save_pretrained(options.output_dir, tokenizer, info)
@@ -132,6 +151,8 @@ def _trainer_options(options, report):
         keep_checkpoint_max=options.keep_checkpoint_max,
         eval_steps=options.eval_steps,
         best_metric=_BEST_METRIC,
+        data={name: getattr(options, name) for name in _DATA_FLAGS},
+        restart_data=options.restart_data,
         report=report,
         step=StepOptions(
             gradient_accumulation_steps=options.gradient_accumulation_steps,

@@ -113,6 +113,11 @@ class PretrainingOptions(DeviceFlags, ExecutionFlags):
     second_phase_gradient_accumulation_steps: int | None = option(
         "Likewise.", None, minimum=1
     )
+    restart_data: bool = option(
+        "Continue, but read the data from its beginning: it was moved, made anew or "
+        "is to be another.",
+        False,
+    )
     save_checkpoints_steps: int = option(
         "Steps between two checkpoints.", 5000, minimum=1
     )

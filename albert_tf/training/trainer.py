@@ -13,13 +13,12 @@ from albert_tf.training.agreement import Agreement
 from albert_tf.training.best import evaluations_since_best
 from albert_tf.training.best import out_of_patience
 from albert_tf.training.checkpointing import Checkpointing
+from albert_tf.training.data_record import DataRecord
 from albert_tf.training.device_loop import DeviceLoop
 from albert_tf.training.evaluation import Evaluator
 from albert_tf.training.evaluation import average
 from albert_tf.training.interruption import Interruption
 from albert_tf.training.replica_step import ReplicaStep
-from albert_tf.training.replica_step import StepOptions
-from albert_tf.training.reporting import ReportOptions
 from albert_tf.training.reporting import RunReporter
 from albert_tf.training.stage import Stage
 from albert_tf.training.strategy import is_tpu
@@ -27,34 +26,6 @@ from albert_tf.training.strategy import writes_outputs
 
 # A run is looked at that often at least, so that it obeys a signal in time.
 _LOOP_SECONDS = 10.0
-
-
-@dataclasses.dataclass(frozen=True)
-class TrainerOptions:
-    """How long a run lasts and what it does on the way."""
-
-    output_dir: str
-    """Folder of checkpoints, history and TensorBoard summaries."""
-    num_train_steps: int
-    """Optimizer steps in all."""
-    steps_per_loop: int = 100
-    """Steps between two looks at the run, at most: progress, summaries, signals."""
-    save_checkpoints_steps: int = 5000
-    """Steps between two checkpoints."""
-    keep_checkpoint_max: int = 5
-    """Checkpoints to keep; 0 for all."""
-    eval_steps: int = 0
-    """Steps between two held-out evaluations; 0 for the end only."""
-    eval_at_start: bool = True
-    """Whether to evaluate before the first step of all, too."""
-    best_metric: str | None = None
-    """Held-out metric, higher is better, by which the best model is kept."""
-    patience: int = 0
-    """Evaluations without a better one after which training ends; 0 for never."""
-    step: StepOptions = StepOptions()
-    """How a step is computed."""
-    report: ReportOptions = ReportOptions()
-    """What is shown and recorded."""
 
 
 class Trainer:
@@ -163,14 +134,15 @@ class Trainer:
             os.path.join(self.options.output_dir, "checkpoints"),
             self.options.keep_checkpoint_max,
             self.writes_outputs,
+            DataRecord(self.options.data),
+            # All of them: a run that goes on finds its place in whichever it is.
+            iterators,
             model=self.model,
             optimizer=self.optimizer,
             guard=self._replica_step.guard,
-            # All of them: a run that goes on finds its place in whichever it is.
-            iterators=iterators,
             train_seconds=self._train_seconds,
         )
-        restored = checkpointing.restore()
+        restored = checkpointing.restore(self.options.restart_data)
         if restored:
             logging.info("Continuing at step %d from %s", self.step, restored)
         return checkpointing

@@ -11,7 +11,7 @@ from albert_tf.optimizers import create_optimizer
 from albert_tf.training.pretraining_objective import PretrainingObjective
 from albert_tf.training.replica_step import StepOptions
 from albert_tf.training.trainer import Trainer
-from albert_tf.training.trainer import TrainerOptions
+from albert_tf.training.trainer_options import TrainerOptions
 
 TOKENS, PREDICTIONS, VOCABULARY = 7, 3, 23
 

@@ -12,6 +12,7 @@ import tensorflow as tf
 from albert_tf import storage
 from albert_tf.errors import UserError
 from albert_tf.training.checkpointing import Checkpointing
+from albert_tf.training.data_record import DataRecord
 
 
 @pytest.fixture
@@ -19,8 +20,11 @@ def checkpoints(tmp_path):
     """Makes the checkpoints of one number, as a process that starts finds them."""
 
     def make(keep=0, writes=True, folder=tmp_path):
-        number = tf.Variable(0.0)
-        return number, Checkpointing(str(folder), keep, writes, number=number)
+        number, record = tf.Variable(0.0), DataRecord({})
+        checkpointing = Checkpointing(
+            str(folder), keep, writes, record, [], number=number
+        )
+        return number, checkpointing
 
     return make
 
