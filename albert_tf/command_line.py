@@ -8,6 +8,7 @@ their own, so several commands can be imported into one process.
 """
 
 import dataclasses
+import itertools
 import logging as standard_logging
 import re
 import signal
@@ -49,7 +50,7 @@ def option(
     return dataclasses.field(default=default, metadata=metadata)
 
 
-def run(options_class, command, ignored=(), argv=None, replaced=None):
+def run(options_class, command, ignored=(), argv=None, replaced=None, read_config=None):
     """Parses the command line, calls `command(options)` and exits.
 
     Args:
@@ -58,6 +59,8 @@ def run(options_class, command, ignored=(), argv=None, replaced=None):
         ignored: names of official flags that are accepted and have no effect.
         argv: the command line; `sys.argv` by default.
         replaced: for names of official flags that are not accepted, what to do instead.
+        read_config: from the file of `--config` and `options_class` to the values of
+            flags; `config_file_values` by default.
 
     A `UserError`, or a file that cannot be read or written, is printed as one
     sentence and exits with status 1, an interrupt with status 130.
@@ -65,7 +68,7 @@ def run(options_class, command, ignored=(), argv=None, replaced=None):
     argv = sys.argv if argv is None else argv
     _prepare_logging()
     try:
-        options = parse(options_class, argv, ignored, replaced)
+        options = parse(options_class, argv, ignored, replaced, read_config)
         command(options)
     except UserError as error:
         _fail(error)
@@ -85,7 +88,7 @@ def _fail(message):
     sys.exit(1)
 
 
-def parse(options_class, argv, ignored=(), replaced=None):
+def parse(options_class, argv, ignored=(), replaced=None, read_config=None):
     """Returns `options_class` filled from `argv` (whose first item is skipped).
 
     Raises:
@@ -109,7 +112,10 @@ def parse(options_class, argv, ignored=(), replaced=None):
         raise UserError(f"{error}; see --help.") from error
     if rest:
         raise UserError(f"Unexpected argument {rest[0]!r}: flags are --name=value.")
-    values = _config_file_values(options_class, flag_values.config)
+    values = {}
+    if flag_values.config is not None:
+        read_config = read_config or config_file_values
+        values = read_config(flag_values.config, options_class)
     for field in dataclasses.fields(options_class):
         flag = flag_values[field.name]
         if flag.present or field.name not in values:
@@ -171,13 +177,24 @@ def _typed_fields(options_class):
         yield field, kinds[0] if kinds else hint
 
 
-def _config_file_values(options_class, path):
-    """Reads `--config`: a JSON object of flag names; `"//"` keys are comments."""
-    if path is None:
-        return {}
+def config_file_values(path, *options_classes):
+    """Reads `--config`: a JSON object of flag names; `"//"` keys are comments.
+
+    Args:
+        path: the file.
+        *options_classes: the dataclasses whose flags it may set.
+
+    Returns:
+        A dict of values by the names of their flags.
+
+    Raises:
+        UserError: the file cannot be read, or sets an unknown flag or to a value of
+            the wrong type.
+    """
     values = read_json_object(path)
     values = {k: v for k, v in values.items() if not k.startswith("//")}
-    kinds = {field.name: kind for field, kind in _typed_fields(options_class)}
+    fields = itertools.chain.from_iterable(map(_typed_fields, options_classes))
+    kinds = {field.name: kind for field, kind in fields}
     for name, value in values.items():
         if name not in kinds:
             raise UserError(f"--config={path} sets the unknown flag {name!r}.")

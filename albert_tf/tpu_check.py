@@ -11,14 +11,12 @@ it takes there, its operations, and the time that compiling takes here. What thi
 not show: docs/tpu.md. It takes the extra packages `pip install 'albert-tf[tpu_check]'`.
 """
 
-import argparse
 import dataclasses
 import re
 import sys
 import time
 
 from albert_tf.command_line import option
-from albert_tf.command_line import parse
 from albert_tf.command_line import run
 from albert_tf.config import AlbertConfig
 from albert_tf.costs.operations import backward_operations
@@ -30,7 +28,7 @@ from albert_tf.tpu.compiler import chip
 from albert_tf.tpu.compiler import compile_for_tpu
 from albert_tf.tpu.compiler import tpu_device
 from albert_tf.tpu.largest_batch import largest_batch
-from albert_tf.tpu.recipe import recipe_flags
+from albert_tf.tpu.recipe import recipe_values
 from albert_tf.training.execution_flags import execution_arguments
 
 _MASKED_FRACTION = 0.15
@@ -161,32 +159,11 @@ def _gigabytes(size):
     return f"{size / _GIGABYTE:.2f}"
 
 
-def options_from(argv):
-    """Returns the `TpuCheckOptions` of a command line, whose first item is skipped.
-
-    Raises:
-        UserError: as `parse` and `recipe_flags`.
-    """
-    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
-    parser.add_argument("--config", nargs="?", const="")
-    known, rest = parser.parse_known_args(argv[1:])
-    rest = [re.sub(r"^(--?(?:no)?)remat(?==|$)", r"\1rematerialize", a) for a in rest]
-    recipe = []
-    if known.config is not None:
-        recipe = recipe_flags(known.config, TpuCheckOptions)
-    return parse(TpuCheckOptions, [argv[0], *recipe, *rest])
-
-
-@dataclasses.dataclass(frozen=True)
-class _ReadLater:
-    """No flags: `main` reads its own."""
-
-
 def main(argv=None):
     """The command line."""
     argv = sys.argv if argv is None else argv
-    # Read inside `run`, which says in one sentence what is wrong with a recipe.
-    run(_ReadLater, lambda _: tpu_check(options_from(argv)), argv=argv[:1])
+    argv = [re.sub(r"^(--?(?:no)?)remat(?==|$)", r"\1rematerialize", a) for a in argv]
+    run(TpuCheckOptions, tpu_check, argv=argv, read_config=recipe_values)
 
 
 if __name__ == "__main__":
