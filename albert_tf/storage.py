@@ -8,10 +8,14 @@ import contextlib
 import errno
 import glob
 import os
+import re
 import shutil
 import tempfile
 
 from albert_tf.errors import UserError
+
+# Where in TensorFlow's graph it happened, which stands around what happened.
+_IN_THE_GRAPH = re.compile(r"\{\{.*?\}\} ?| \[Op:\w+\]")
 
 
 def is_remote(path):
@@ -40,7 +44,8 @@ def os_errors():
     try:
         yield
     except tf.errors.OpError as error:
-        reason = (error.message or type(error).__name__).splitlines()[0]
+        message = _IN_THE_GRAPH.sub("", error.message or type(error).__name__)
+        reason = message.splitlines()[0]
         raise OSError(errno.EIO, reason) from error
 
 

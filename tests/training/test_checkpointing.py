@@ -87,8 +87,9 @@ def test_what_a_killed_save_leaves_is_removed(checkpoints, tmp_path):
 def test_a_folder_that_cannot_be_written_is_an_os_error(checkpoints, tmp_path):
     (tmp_path / "file").write_text("")
     made = checkpoints(folder=tmp_path / "file" / "checkpoints")
-    with pytest.raises(OSError, match="file"):
+    with pytest.raises(OSError, match="file") as error:
         save(made, 1)
+    assert error.value.strerror.startswith(str(tmp_path))
 
 
 def test_a_signal_during_the_last_save_is_obeyed_after_it(
