@@ -114,6 +114,22 @@ def test_less_effort_makes_another_program(options):
 
 
 @needs_the_compiler
+@pytest.mark.parametrize(
+    ("quick", "end"),
+    [(True, "failed; it may take it without --quick"), (False, "failed")],
+)
+def test_what_the_compiler_refuses_is_told(options, monkeypatch, quick, end):
+    from jax.errors import JaxRuntimeError
+
+    def refuse(*arguments):
+        raise JaxRuntimeError("INVALID_ARGUMENT: Mosaic failed\nand more")
+
+    monkeypatch.setattr(compiler, "_compile", refuse)
+    with pytest.raises(UserError, match=f"refuses the step: INVALID.* Mosaic {end}$"):
+        tpu_check(options(quick=quick))
+
+
+@needs_the_compiler
 def test_what_does_not_fit_is_told(options, capsys):
     tpu_check(options(batch_size=2**24))
     rows = printed_rows(capsys)

@@ -75,7 +75,7 @@ def compile_for_tpu(hlo, topology, quick=False):
     try:
         executable = _compile(hlo, device, quick)
     except JaxRuntimeError as error:
-        return _too_large(error)
+        return _too_large(error, quick)
     sizes = executable.get_compiled_memory_stats()
     results = sizes.output_size_in_bytes - sizes.alias_size_in_bytes
     arguments, temporaries = sizes.argument_size_in_bytes, sizes.temp_size_in_bytes
@@ -90,12 +90,13 @@ def compile_for_tpu(hlo, topology, quick=False):
     )
 
 
-def _too_large(error):
+def _too_large(error, quick):
     """Reads how much was too much out of the compiler's message, or gives it on."""
     found = _OUT_OF_MEMORY.search(str(error))
     if not found:
         line = str(error).splitlines()[0]
-        raise UserError(f"The TPU compiler refuses the step: {line}") from error
+        hint = "; it may take it without --quick" if quick else ""
+        raise UserError(f"The TPU compiler refuses the step: {line}{hint}") from error
     used, available = (int(float(found[i]) * _UNIT[found[i + 1]]) for i in (1, 3))
     return TpuProgram(used_bytes=used, available_bytes=available)
 

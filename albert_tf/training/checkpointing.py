@@ -104,10 +104,12 @@ class Checkpointing:
             self._step = int(path.rpartition("-")[2])
             return path
         if reasons:
+            moved = "with --restart_data if its data was moved or made anew, "
             raise UserError(
                 f"No checkpoint in {self.directory} can be used: {'; '.join(reasons)}. "
-                "Train with the options of that run, with --restart_data if its data "
-                "was moved or made anew, or into another --output_dir."
+                "Train with the options of that run, "
+                f"{moved if self._data_record.flags else ''}or into another "
+                "--output_dir."
             )
         return None
 

@@ -79,8 +79,10 @@ def test_checkpoints_that_do_not_fit_are_an_error(make_trainer, batches):
     folder = pathlib.Path(trainer.options.output_dir) / "checkpoints"
     for data in folder.glob("*.data*"):
         data.write_bytes(b"")
-    with pytest.raises(UserError, match="No checkpoint in .* can be used: training-2"):
+    match = "No checkpoint in .* can be used: training-2"
+    with pytest.raises(UserError, match=match) as error:
         make_trainer(4).train(batches())
+    assert "--restart_data" not in str(error.value)  # no flags of data are known
 
 
 @pytest.mark.parametrize(("keep", "kept"), [(2, {5, 6}), (0, {1, 2, 3, 4, 5, 6})])
