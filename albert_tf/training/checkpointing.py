@@ -96,6 +96,7 @@ class Checkpointing:
             try:
                 status = checkpoint.read(path)
                 status.assert_existing_objects_matched()
+                status.expect_partial()  # A warning would say what is left out.
             except _UNUSABLE as error:
                 reason = str(error).splitlines()[0]
                 logging.warning("Checkpoint %s cannot be used: %s", path, reason)
