@@ -31,6 +31,7 @@ from albert_tf.errors import UserError
 from albert_tf.files import read_json_object
 from albert_tf.files import write_atomically
 from albert_tf.files import write_json
+from albert_tf.tokenization.loading import check_fits_model
 from albert_tf.tokenization.loading import is_tokenizer
 from albert_tf.tokenization.tokenizer import CONFIG_NAME
 
@@ -81,12 +82,8 @@ def convert(options):
     _check_target(options)
     model, info = _read(options)
     tokenizer = _tokenizer_of(options)
-    if tokenizer is not None and tokenizer.vocab_size > model.config.vocab_size:
-        raise UserError(
-            f"The tokenizer beside {options.source} has {tokenizer.vocab_size} pieces, "
-            f"but the model's vocab_size is {model.config.vocab_size}; put the "
-            "vocabulary there that it was trained with."
-        )
+    if tokenizer is not None:
+        check_fits_model(tokenizer, model.config, options.source)
     if options.to_format == "model_directory":
         model.save_pretrained(options.to, tokenizer, info)
     elif options.to_format == "tf1":
@@ -106,10 +103,10 @@ def _check_target(options):
     if options.to_format == "model_directory":
         return
     storage.require_disk("to", options.to)
-    hidden_by = [is_model_directory]
-    if options.to_format == "tf1":
-        hidden_by.append(is_huggingface_directory)
-    if any(holds(options.to) for holds in hidden_by):
+    hidden = is_model_directory(options.to) or (
+        options.to_format == "tf1" and is_huggingface_directory(options.to)
+    )
+    if hidden:
         raise UserError(
             f"--to={options.to} holds a model directory (or a Hugging Face model), "
             "which would be read in the place of what "

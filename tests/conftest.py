@@ -239,5 +239,7 @@ def lines(monkeypatch):
     from absl import logging
 
     logged = []
-    monkeypatch.setattr(logging, "info", lambda form, *args: logged.append(form % args))
+    monkeypatch.setattr(
+        logging, "info", lambda form, *args: logged.extend((form % args).split("\n"))
+    )
     return logged

@@ -6,7 +6,6 @@ import runpy
 
 import numpy as np
 import pytest
-from absl import logging
 
 import albert_tf
 from albert_tf.command_line import parse
@@ -18,16 +17,6 @@ from albert_tf.training.pretraining_data import PretrainingData
 from albert_tf.training.pretraining_options import PretrainingOptions
 from albert_tf.training.pretraining_start import initial_model
 from albert_tf.training.pretraining_start import tokenizer_from
-
-
-@pytest.fixture
-def lines(monkeypatch):
-    """The lines that are logged."""
-    logged = []
-    monkeypatch.setattr(
-        logging, "info", lambda form, *args: logged.extend((form % args).split("\n"))
-    )
-    return logged
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 import io
 
 import pytest
-from absl import logging
 
 from albert_tf import progress
 from albert_tf.progress import Progress
@@ -28,14 +27,6 @@ def clock(monkeypatch):
     fake = Clock()
     monkeypatch.setattr(progress, "time", fake)
     return fake
-
-
-@pytest.fixture
-def lines(monkeypatch):
-    """The lines that are logged."""
-    logged = []
-    monkeypatch.setattr(logging, "info", lambda form, *args: logged.append(form % args))
-    return logged
 
 
 def test_a_log_gets_a_line_every_ten_seconds_and_at_the_end(clock, lines):

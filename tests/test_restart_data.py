@@ -4,7 +4,6 @@ import shutil
 
 import numpy as np
 import pytest
-from absl import logging
 
 import albert_tf
 from albert_tf.command_line import parse
@@ -26,14 +25,6 @@ def run(flags, tmp_path):
         return [np.array(variable) for variable in model.trainable_variables]
 
     return train
-
-
-@pytest.fixture
-def lines(monkeypatch):
-    """The lines that are logged."""
-    logged = []
-    monkeypatch.setattr(logging, "info", lambda form, *args: logged.append(form % args))
-    return logged
 
 
 @pytest.fixture(autouse=True)

@@ -18,6 +18,7 @@ from albert_tf.tasks.results import MODEL_DIR
 from albert_tf.tasks.text_task import TextTask
 from albert_tf.tokenization import load_tokenizer
 from albert_tf.tokenization.in_graph import InGraphTokenizer
+from albert_tf.tokenization.loading import check_fits_model
 
 
 def build_module(
@@ -48,12 +49,7 @@ def build_module(
         head, facts = _single_head(model_dirs[0], infos[0], task, tokenizer, depth_loop)
     else:
         head, facts = _several_heads(model_dirs, infos, depth_loop)
-    if tokenizer.vocab_size > head.config.vocab_size:
-        raise UserError(
-            f"The tokenizer in {model_dirs[0]} has {tokenizer.vocab_size} pieces, but "
-            f"the model's vocab_size is {head.config.vocab_size}; put the vocabulary "
-            "there that it was trained with."
-        )
+    check_fits_model(tokenizer, head.config, model_dirs[0])
     length = _length(head.config, infos, max_seq_length)
     special = {"cls_id": tokenizer.cls_id, "sep_id": tokenizer.sep_id}
     text_features = TextFeatures

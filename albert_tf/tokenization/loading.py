@@ -74,6 +74,20 @@ def load_tokenizer_for(checkpoint, path, do_lower_case=True):
     return tokenizer
 
 
+def check_fits_model(tokenizer, config, directory):
+    """Refuses a tokenizer with pieces that the model has no embedding for.
+
+    Raises:
+        UserError: it says how many both have.
+    """
+    if tokenizer.vocab_size > config.vocab_size:
+        raise UserError(
+            f"The tokenizer in {directory} has {tokenizer.vocab_size} pieces, but the "
+            f"model's vocab_size is {config.vocab_size}; put the vocabulary there that "
+            "it was trained with."
+        )
+
+
 def _read(path):
     try:
         return storage.read_bytes(path)
