@@ -31,7 +31,8 @@ class Checkpoint:
     config: object | None  # such as an `AlbertConfig`; None if none lies beside it
     tensors: dict  # float32 arrays by official name
     family: ModelFamily | None = None  # None without a config
-    huggingface: dict = dataclasses.field(default_factory=dict)  # their config.json
+    # The entries of Hugging Face's config.json.
+    huggingface: dict = dataclasses.field(default_factory=dict)
 
     def model_class(self):
         """The registered class that the tensors are of; see `registry.recognise`."""
@@ -40,7 +41,8 @@ class Checkpoint:
 
     def head_arguments(self, model_class):
         """The constructor arguments that `config.json` holds if its head is there."""
-        if not self.tensors.keys() & model_class.head_names().keys():
+        has_head = self.tensors.keys() & model_class.head_names().keys()
+        if not self.huggingface or not has_head:
             return {}
         return model_class.head_config_from_huggingface(self.huggingface)
 
@@ -80,6 +82,17 @@ def _read_huggingface(path):
     weights = os.path.join(path, HUGGINGFACE_WEIGHTS)
     tensors = read_huggingface_tensors(weights, family, architectures(entries))
     return Checkpoint(path, config, tensors, family, entries)
+
+
+def find_model_class(path):
+    """The class of the model at `path`: the one that it names, else by its tensors.
+
+    Raises:
+        UserError: as `read_checkpoint`.
+    """
+    if is_model_directory(path):
+        return read_head(path)[0]
+    return read_checkpoint(path).model_class()
 
 
 def load_pretrained(model_class, path, allow_missing, arguments):

@@ -113,9 +113,15 @@ def head_names(family, architectures=()):
     return names
 
 
-def served_forms(family):
-    """The builders of all served forms of a family, `"module:function"` by name."""
+def served_forms(model_class):
+    """What can be made of a checkpoint of a class, `"module:function"` by name.
+
+    These are its own forms, and those of models of its family that never get a new
+    head, so that nobody serves random weights.
+    """
     forms = {}
-    for model in models(family):
-        forms |= model.served_forms
+    for model in models(model_class.family):
+        may_be_new = model.head_table and model.head_may_be_new
+        if model is model_class or not may_be_new:
+            forms |= model.served_forms
     return forms

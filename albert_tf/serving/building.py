@@ -2,23 +2,24 @@
 
 import os
 import pathlib
+import pkgutil
 
+from albert_tf.checkpoints.loading import find_model_class
 from albert_tf.checkpoints.model_directory import TRAINING_INFO_FILE
 from albert_tf.errors import UserError
 from albert_tf.files import read_json_object
-from albert_tf.serving.heads import HEADS
-from albert_tf.serving.heads import head_name
-from albert_tf.serving.masked_text_features import MaskedTextFeatures
+from albert_tf.models import registry
+from albert_tf.serving.heads import task_form
 from albert_tf.serving.multi_head import multi_head
 from albert_tf.serving.serving_module import ServingModule
-from albert_tf.serving.text_features import TextFeatures
 from albert_tf.storage import exists
 from albert_tf.storage import is_folder
 from albert_tf.tasks.results import MODEL_DIR
 from albert_tf.tasks.text_task import TextTask
 from albert_tf.tokenization import load_tokenizer
-from albert_tf.tokenization.in_graph import InGraphTokenizer
 from albert_tf.tokenization.loading import check_fits_model
+
+_FINE_TUNED = ("classification", "regression")
 
 
 def build_module(
@@ -51,29 +52,26 @@ def build_module(
         head, facts = _several_heads(model_dirs, infos, depth_loop)
     check_fits_model(tokenizer, head.config, model_dirs[0])
     length = _length(head.config, infos, max_seq_length)
-    special = {"cls_id": tokenizer.cls_id, "sep_id": tokenizer.sep_id}
-    text_features = TextFeatures
-    if head.name == "masked_lm":
-        special["mask_id"] = tokenizer.mask_id
-        text_features = MaskedTextFeatures
-    features = text_features(
-        InGraphTokenizer(tokenizer), **special, max_seq_length=length
-    )
+    features = head.text_features.of(tokenizer, length)
     facts = {**facts, "serves": head.name, "max_seq_length": length}
     return ServingModule(head, features, **serving_options), head, facts
 
 
 def _single_head(model_dir, info, task, tokenizer, depth_loop):
     text_task = TextTask.from_training_info(info, model_dir)
-    name = head_name(text_task) if task == "auto" else task
-    if name in ("classification", "regression") and head_name(text_task) != name:
+    model_class = find_model_class(model_dir)
+    own = model_class.default_served_form if text_task is None else task_form(text_task)
+    name = own if task == "auto" else task
+    forms = registry.served_forms(model_class)
+    if name not in forms or (name in _FINE_TUNED and name != own):
+        fitting = [form for form in forms if form == own or form not in _FINE_TUNED]
         raise UserError(
             f"--task={name} does not fit {model_dir}, which was not fine-tuned for it; "
-            "leave --task out."
+            f"leave --task out, or choose from {', '.join(fitting)}."
         )
     facts = {k: v for k, v in info.items() if not isinstance(v, list)}  # no histories
-    head = HEADS[name](model_dir, text_task, tokenizer, depth_loop=depth_loop)
-    return head, facts
+    build = pkgutil.resolve_name(forms[name])
+    return build(model_dir, text_task, tokenizer, depth_loop=depth_loop), facts
 
 
 def _several_heads(model_dirs, infos, depth_loop):

@@ -25,8 +25,6 @@ from albert_tf.serving.comparison import compare
 from albert_tf.serving.comparison import read_examples
 from albert_tf.serving.description import describe_signatures
 from albert_tf.serving.description import model_card
-from albert_tf.serving.heads import HEADS
-from albert_tf.serving.masked_text_features import MASK_MARK
 from albert_tf.serving.padding import compiled_lengths
 from albert_tf.serving.serving_module import OPTIMIZATIONS
 from albert_tf.serving.token_files import WRITERS
@@ -39,7 +37,6 @@ from albert_tf.tasks.text_task import TextTask
 from albert_tf.tokenization import load_tokenizer
 
 _SAVED_MODEL = "saved_model"
-_SENTENCE = "it is a very good one ."
 
 
 @dataclasses.dataclass(frozen=True)
@@ -52,9 +49,9 @@ class ExportOptions:
     )
     export_dir: str = option("Directory of versions; its last part names the model.")
     task: str = option(
-        "What to serve; auto: what the model was fine-tuned for, else the encoder.",
+        "What to serve, such as encoder or masked_lm; auto: what the model was "
+        "fine-tuned for, else the encoder.",
         "auto",
-        ("auto", *HEADS),
     )
     max_seq_length: int | None = option(
         "Longest input in tokens; by default that of fine-tuning, else all positions.",
@@ -224,8 +221,7 @@ def _eval_task(options, head, facts):
 
 def _example_requests(module, head):
     """One request for each signature, with the same content."""
-    text = f"it is a very {MASK_MARK} one ." if head.name == "masked_lm" else _SENTENCE
-    texts = {"text": [text.encode()]}
+    texts = {"text": [module.text_features.example.encode()]}
     if head.pair:
         texts["text_pair"] = [b"it is good ."]
     features = module.text_features(*map(tf.constant, texts.values()))

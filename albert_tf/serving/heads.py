@@ -1,7 +1,4 @@
-"""What a served model answers: one builder a task.
-
-A new kind of model is served by adding a builder to `HEADS`.
-"""
+"""What a served model answers: the builders that models name in `served_forms`."""
 
 import dataclasses
 import typing
@@ -12,6 +9,8 @@ from albert_tf.config import AlbertConfig
 from albert_tf.models.albert import AlbertModel
 from albert_tf.models.pretraining import AlbertForPreTraining
 from albert_tf.models.sequence_classification import AlbertForSequenceClassification
+from albert_tf.serving.masked_text_features import MaskedTextFeatures
+from albert_tf.serving.text_features import TextFeatures
 from albert_tf.tasks.batching import FEATURES
 from albert_tf.tasks.text_task import MULTI_LABEL
 from albert_tf.tasks.text_task import REGRESSION
@@ -24,7 +23,7 @@ class Head:
     """A model and the functions from its features to the served outputs.
 
     Attributes:
-        name: key in `HEADS`, or `"multi_head"`.
+        name: the model's served form, or `"multi_head"`.
         config: the `AlbertConfig`.
         variables: the Keras variables that are saved.
         compute: maps a dict of features to a dict of named numbers, `[batch, …]`.
@@ -34,6 +33,7 @@ class Head:
         features: names of the features, int32 `[batch, …]` each.
         along: for each of the numbers whose second axis is that of a feature, the
             name of the feature.
+        text_features: the class of the module that makes features of strings.
     """
 
     name: str
@@ -45,6 +45,7 @@ class Head:
     pair: bool = False
     features: tuple = FEATURES
     along: dict = dataclasses.field(default_factory=dict)
+    text_features: type = TextFeatures
 
 
 def classification_head(model_dir, task, tokenizer, **execution):
@@ -177,19 +178,10 @@ def masked_lm_head(model_dir, task, tokenizer, **execution):
         meaning,
         features=(*FEATURES, "masked_lm_positions"),
         along=dict.fromkeys(("token_ids", "probabilities"), "masked_lm_positions"),
+        text_features=MaskedTextFeatures,
     )
 
 
-HEADS = {
-    "classification": classification_head,
-    "regression": regression_head,
-    "encoder": encoder_head,
-    "masked_lm": masked_lm_head,
-}
-
-
-def head_name(task):
-    """The head that suits a model with this `TextTask` (None: pretrained only)."""
-    if task is None:
-        return "encoder"
+def task_form(task):
+    """The served form that suits a model with this `TextTask`."""
     return "regression" if task.kind == REGRESSION else "classification"
