@@ -2,7 +2,7 @@
 
 import re
 
-from albert_tf.checkpoints.official_names import block_scope
+from albert_tf.checkpoints.albert_names import block_scope
 from albert_tf.layers.transformer_stack import layer_schedule
 
 _BLOCK = re.compile(r"(bert/encoder/transformer/group_\d+/inner_group_\d+)/")

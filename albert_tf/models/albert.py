@@ -3,7 +3,8 @@
 import keras
 from keras import ops
 
-from albert_tf.checkpoints.official_names import encoder_variables
+from albert_tf.checkpoints.albert import ALBERT
+from albert_tf.checkpoints.albert_names import encoder_variables
 from albert_tf.errors import UserError
 from albert_tf.layers.attention import key_bias
 from albert_tf.layers.attention import pair_bias
@@ -11,7 +12,7 @@ from albert_tf.layers.configured_layer import truncated_normal
 from albert_tf.layers.embeddings import Embeddings
 from albert_tf.layers.positions import gather_positions
 from albert_tf.layers.transformer_stack import TransformerStack
-from albert_tf.models.pretrained_model import PretrainedModel
+from albert_tf.models.base import PretrainedModel
 
 
 @keras.saving.register_keras_serializable(package="albert_tf")
@@ -49,6 +50,9 @@ class AlbertModel(PretrainedModel):
         model = AlbertModel(AlbertConfig.released("base_v2"))
         pooled = model({"input_ids": np.array([[2, 31, 23, 3]])})["pooled_output"]
     """
+
+    family = ALBERT
+    served_forms = {"encoder": "albert_tf.serving.heads:encoder_head"}
 
     def __init__(self, config, **kwargs):
         super().__init__(config, **kwargs)

@@ -3,13 +3,13 @@
 import keras
 from keras import ops
 
-from albert_tf.checkpoints.official_names import classification_variables
-from albert_tf.checkpoints.official_names import masked_lm_variables
+from albert_tf.checkpoints.albert import ALBERT
 from albert_tf.layers.classification_head import ClassificationHead
 from albert_tf.layers.masked_lm_head import MaskedLMHead
 from albert_tf.layers.positions import gather_positions
+from albert_tf.models import head_variables
 from albert_tf.models.albert import AlbertModel
-from albert_tf.models.pretrained_model import PretrainedModel
+from albert_tf.models.base import PretrainedModel
 
 
 @keras.saving.register_keras_serializable(package="albert_tf")
@@ -45,7 +45,15 @@ class AlbertForPreTraining(PretrainedModel):
         )
     """
 
+    family = ALBERT
+    head_table = (
+        *head_variables.masked_lm("masked_lm_head"),
+        *head_variables.classification(
+            "sentence_order_head", "sop_classifier.classifier", "cls/seq_relationship/"
+        ),
+    )
     head_may_be_new = False
+    served_forms = {"masked_lm": "albert_tf.serving.heads:masked_lm_head"}
 
     def __init__(self, config, **kwargs):
         super().__init__(config, **kwargs)
@@ -85,11 +93,3 @@ class AlbertForPreTraining(PretrainedModel):
             outputs["sequence_output"] = encoded["sequence_output"]
             outputs["pooled_output"] = pooled
         return outputs
-
-    def head_variables(self):
-        return {
-            **masked_lm_variables(self.masked_lm_head),
-            **classification_variables(
-                self.sentence_order_head, "cls/seq_relationship/"
-            ),
-        }

@@ -76,7 +76,7 @@ def fine_tune(source, examples, start, training, strategy, record_run):
     tokenizer = initial_tokenizer(start)
     with strategy.scope():
         model = initial_model(start, task, tokenizer)
-    model.albert.trainable = not training.freeze_encoder
+    model.encoder().trainable = not training.freeze_encoder
     train, *dev = (
         prepare(task, name, examples[name], tokenizer, length, training.cache_dir)
         for name in ("train", *source.dev)

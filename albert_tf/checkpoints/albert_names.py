@@ -1,4 +1,4 @@
-"""Official variable names to those of Hugging Face, and back."""
+"""The variables of ALBERT's encoder: their official names and Hugging Face's."""
 
 import re
 
@@ -24,8 +24,6 @@ _SCOPES = (
         )
     ),
     ("bert/pooler/dense", "albert.pooler"),
-    ("cls/predictions/transform/dense", "predictions.dense"),
-    ("cls/predictions/transform/LayerNorm", "predictions.LayerNorm"),
 )
 _WHOLE_NAMES = {
     "bert/embeddings/word_embeddings": "albert.embeddings.word_embeddings.weight",
@@ -35,17 +33,63 @@ _WHOLE_NAMES = {
     "bert/embeddings/position_embeddings": (
         "albert.embeddings.position_embeddings.weight"
     ),
-    "cls/predictions/output_bias": "predictions.bias",
-    "cls/seq_relationship/output_weights": "sop_classifier.classifier.weight",
-    "cls/seq_relationship/output_bias": "sop_classifier.classifier.bias",
-    "output_weights": "classifier.weight",
-    "output_bias": "classifier.bias",
 }
 _OFFICIAL_NAMES = {theirs: ours for ours, theirs in _WHOLE_NAMES.items()}
 
 
+def encoder_variables(albert):
+    """The variables of an `AlbertModel` by official name, in network order."""
+    embeddings = albert.embeddings
+    scope = "bert/embeddings"
+    variables = {
+        f"{scope}/word_embeddings": embeddings.word_embeddings,
+        f"{scope}/token_type_embeddings": embeddings.token_type_embeddings,
+        f"{scope}/position_embeddings": embeddings.position_embeddings,
+        **_layer_norm_variables(f"{scope}/LayerNorm", embeddings.layer_norm),
+    }
+    if albert.embedding_mapping is not None:
+        scope = "bert/encoder/embedding_hidden_mapping_in"
+        variables |= _dense_variables(scope, albert.embedding_mapping)
+    for key, attention in albert.transformer.attention.items():
+        scope = block_scope(key)
+        for name in ("query", "key", "value"):
+            variables |= _dense_variables(
+                f"{scope}/attention_1/self/{name}", getattr(attention, name)
+            )
+        variables |= _dense_variables(
+            f"{scope}/attention_1/output/dense", attention.output_dense
+        )
+        variables |= _layer_norm_variables(f"{scope}/LayerNorm", attention.layer_norm)
+    for key, feed_forward in albert.transformer.feed_forward.items():
+        scope = f"{block_scope(key)}/ffn_1/intermediate"
+        variables |= _dense_variables(f"{scope}/dense", feed_forward.intermediate)
+        variables |= _dense_variables(
+            f"{scope}/output/dense", feed_forward.output_dense
+        )
+        variables |= _layer_norm_variables(
+            f"{block_scope(key)}/LayerNorm_1", feed_forward.layer_norm
+        )
+    return variables | _dense_variables("bert/pooler/dense", albert.pooler)
+
+
+def _dense_variables(scope, layer):
+    """The variables of a Keras `Dense` layer."""
+    return {f"{scope}/kernel": layer.kernel, f"{scope}/bias": layer.bias}
+
+
+def _layer_norm_variables(scope, layer):
+    """The variables of a `LayerNorm`."""
+    return {f"{scope}/beta": layer.beta, f"{scope}/gamma": layer.gamma}
+
+
+def block_scope(key):
+    """The scope of the parameters "g_j": inner block j of group g."""
+    group, inner = key.split("_")
+    return f"bert/encoder/transformer/group_{group}/inner_group_{inner}"
+
+
 def huggingface_name(official):
-    """The Hugging Face name of the variable `official`."""
+    """The Hugging Face name of the encoder's variable `official`."""
     if official in _WHOLE_NAMES:
         return _WHOLE_NAMES[official]
     scope, parameter = official.rsplit("/", 1)
@@ -54,7 +98,7 @@ def huggingface_name(official):
 
 
 def official_name(theirs):
-    """The official name of the Hugging Face tensor `theirs`, or None."""
+    """The official name of the encoder's tensor `theirs`, None if it has none."""
     if theirs in _OFFICIAL_NAMES:
         return _OFFICIAL_NAMES[theirs]
     scope, _, suffix = theirs.rpartition(".")
