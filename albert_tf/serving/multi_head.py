@@ -26,7 +26,7 @@ def multi_head(model_dirs, tasks, **execution):
     parts = {name: task_outputs(task) for name, task in tasks.items()}
 
     def compute(features):
-        encoded = first.albert(features, training=False, for_heads=True)
+        encoded = first.albert(features, training=False, heads_only=True)
         pooled = encoded["pooled_output"]  # [B, H]
         found = {}
         for (name, (numbers, _, _)), model in zip(parts.items(), models, strict=True):
