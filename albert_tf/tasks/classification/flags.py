@@ -19,8 +19,8 @@ the file for the GLUE server.
 import dataclasses
 
 from albert_tf.command_line import option
-from albert_tf.engine.device_flags import DeviceFlags
-from albert_tf.engine.execution_flags import ExecutionFlags
+from albert_tf.engine.flags import DeviceFlags
+from albert_tf.engine.flags import ExecutionFlags
 from albert_tf.tasks.text_task import KINDS
 
 

@@ -12,7 +12,7 @@ from albert_tf.checkpoints.loading import build_model
 from albert_tf.checkpoints.loading import read_checkpoint
 from albert_tf.checkpoints.model_directory import TRAINING_INFO_FILE
 from albert_tf.config import AlbertConfig
-from albert_tf.engine.execution_flags import execution_arguments
+from albert_tf.engine.flags import execution_arguments
 from albert_tf.errors import UserError
 from albert_tf.files import read_json_object
 from albert_tf.models.sequence_classification import AlbertForSequenceClassification
@@ -70,7 +70,9 @@ def initial_model(options, task, tokenizer):
         UserError: checkpoint, config and vocabulary do not fit each other.
     """
     keras.utils.set_random_seed(options.random_seed)
-    execution = execution_arguments(options)
+    execution = execution_arguments(
+        options.mixed_precision, options.depth_loop, options.rematerialize
+    )
     if options.from_scratch:
         if not options.albert_config_file or options.init_checkpoint:
             raise UserError(

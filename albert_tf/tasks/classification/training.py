@@ -6,7 +6,8 @@ import pathlib
 
 from absl import logging
 
-from albert_tf.engine.device_flags import strategy_from
+from albert_tf.engine.flags import strategy_from
+from albert_tf.engine.options import Stage
 from albert_tf.engine.options import TrainerOptions
 from albert_tf.engine.strategies import is_cpu
 from albert_tf.engine.strategies import is_tpu
@@ -67,7 +68,13 @@ def train(options, source, tables):
     """
     flags = _flags_of_run(options)
     # Before TensorFlow runs anything: workers must be connected first.
-    strategy = strategy_from(options)
+    strategy = strategy_from(
+        options.distribution_strategy,
+        options.use_tpu,
+        options.tpu_name,
+        options.tpu_zone,
+        options.gcp_project,
+    )
     tokenizer = tokenizer_from(options)
     with strategy.scope():
         model = initial_model(options, source.task, tokenizer)
@@ -86,7 +93,10 @@ def train(options, source, tables):
     )
     if trainer.writes_outputs:
         write_json(_flags_path(options), flags)
-    trainer.train(dataset, dict(zip(source.dev, dev, strict=True)), save_best)
+    stage = Stage(
+        dataset, trainer.options.num_train_steps, options.gradient_accumulation_steps
+    )
+    trainer.train([stage], dict(zip(source.dev, dev, strict=True)), save_best)
     return trainer.writes_outputs
 
 
@@ -133,7 +143,6 @@ def _trainer(options, task, model, strategy, rows):
         best_metric=task.metrics[0],
         patience=options.early_stopping_patience,
         step=StepOptions(
-            gradient_accumulation_steps=options.gradient_accumulation_steps,
             use_xla=use_xla,
             seed=options.random_seed,
         ),
