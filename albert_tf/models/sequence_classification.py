@@ -70,7 +70,7 @@ class AlbertForSequenceClassification(PretrainedModel):
     def call(self, features, training=False, dropout_seed=None):
         seed = self._dropout_seed(training, dropout_seed)
         encoded = self.albert(
-            features, training=training, dropout_seed=seed, for_heads=True
+            features, training=training, dropout_seed=seed, heads_only=True
         )
         pooled = dropout(
             encoded["pooled_output"],

@@ -3,7 +3,7 @@
 import tensorflow as tf
 from absl import logging
 
-from albert_tf.engine.stage import Stage
+from albert_tf.engine.options import Stage
 from albert_tf.errors import UserError
 from data_pipeline.input_pipeline import describe_data
 from data_pipeline.input_pipeline import pretraining_dataset

@@ -18,8 +18,8 @@ held-out masked LM accuracy.
 import dataclasses
 
 from albert_tf.command_line import option
-from albert_tf.engine.device_flags import DeviceFlags
-from albert_tf.engine.execution_flags import ExecutionFlags
+from albert_tf.engine.flags import DeviceFlags
+from albert_tf.engine.flags import ExecutionFlags
 from albert_tf.optimizers import SCHEDULES
 
 

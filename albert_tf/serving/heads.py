@@ -98,7 +98,7 @@ def masked_lm_head(model_dir, task, tokenizer, **execution):
     pieces = tf.constant(tokenizer.pieces)
 
     def compute(features):
-        outputs = model(features, training=False, logits_only=True)
+        outputs = model(features, training=False, heads_only=True)
         # The model's vocabulary may be larger than the tokenizer's.
         logits = outputs["masked_lm_logits"][..., : tokenizer.vocab_size]  # [B, P, V]
         probabilities, ids = tf.math.top_k(tf.nn.softmax(logits), _GUESSES)
