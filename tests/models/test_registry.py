@@ -1,5 +1,6 @@
 """The registry of models: names, recognition of checkpoints, names of heads."""
 
+import re
 import subprocess
 import sys
 
@@ -62,6 +63,21 @@ def test_the_package_imports_no_model_before_it_is_used():
     assert first.startswith("False")
     assert "'AlbertForSequenceClassification'" in first
     assert second == "AlbertModel"
+
+
+def imports_of(path):
+    lines = path.read_text().split("\n")
+    return [s.strip() for s in lines if re.match(r"\s*(from|import) albert_tf", s)]
+
+
+def test_checkpoints_know_models_by_the_registry_only(project):
+    package = project / "albert_tf"
+    for path in (package / "checkpoints").glob("*.py"):
+        for line in imports_of(path):
+            if line == "import albert_tf" or "albert_tf.models" in line:
+                assert line == "from albert_tf.models import registry", path
+    only = ["from albert_tf.errors import UserError"]
+    assert imports_of(package / "models" / "registry.py") == only
 
 
 def test_public_names_are_those_of_the_registry():
