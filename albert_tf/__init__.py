@@ -24,7 +24,7 @@ _HOMES = {
 }
 
 __all__ = sorted([*_HOMES, *registry.model_names()])
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 
 def __getattr__(name):

@@ -43,10 +43,6 @@ class AlbertForSequenceClassification(PretrainedModel):
 
     family = ALBERT
     head_table = head_variables.classification("classifier", "classifier")
-    served_forms = {
-        "classification": "albert_tf.serving.heads:classification_head",
-        "regression": "albert_tf.serving.heads:regression_head",
-    }
 
     def __init__(self, config, num_labels, classifier_dropout_prob=0.1, **kwargs):
         super().__init__(config, **kwargs)

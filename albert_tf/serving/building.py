@@ -9,17 +9,16 @@ from albert_tf.checkpoints.model_directory import TRAINING_INFO_FILE
 from albert_tf.errors import UserError
 from albert_tf.files import read_json_object
 from albert_tf.models import registry
-from albert_tf.serving.heads import task_form
 from albert_tf.serving.multi_head import multi_head
 from albert_tf.serving.serving_module import ServingModule
 from albert_tf.storage import exists
 from albert_tf.storage import is_folder
-from albert_tf.tasks.results import MODEL_DIR
-from albert_tf.tasks.text_task import TextTask
+from albert_tf.tasks.registry import task_from_info
+from albert_tf.tasks.setup import MODEL_DIR
 from albert_tf.tokenization import load_tokenizer
 from albert_tf.tokenization.loading import check_fits_model
 
-_FINE_TUNED = ("classification", "regression")
+_TASK_HEAD = "albert_tf.serving.heads:task_head"
 
 
 def build_module(
@@ -58,27 +57,28 @@ def build_module(
 
 
 def _single_head(model_dir, info, task, tokenizer, depth_loop):
-    text_task = TextTask.from_training_info(info, model_dir)
+    tuned_for = task_from_info(info, model_dir)
     model_class = find_model_class(model_dir)
-    own = model_class.default_served_form if text_task is None else task_form(text_task)
-    name = own if task == "auto" else task
-    forms = registry.served_forms(model_class)
-    if name not in forms or (name in _FINE_TUNED and name != own):
-        fitting = [form for form in forms if form == own or form not in _FINE_TUNED]
+    own, forms = model_class.default_served_form, registry.served_forms(model_class)
+    if tuned_for is not None:
+        own = tuned_for.serves
+        forms = {own: _TASK_HEAD, **forms}
+    asked = own if task == "auto" else task
+    if asked not in forms:
         raise UserError(
-            f"--task={name} does not fit {model_dir}, which was not fine-tuned for it; "
-            f"leave --task out, or choose from {', '.join(fitting)}."
+            f"--task={asked} does not fit {model_dir}, which was not fine-tuned for "
+            f"it; leave --task out, or choose from {', '.join(forms)}."
         )
     facts = {k: v for k, v in info.items() if not isinstance(v, list)}  # no histories
-    build = pkgutil.resolve_name(forms[name])
-    return build(model_dir, text_task, tokenizer, depth_loop=depth_loop), facts
+    build = pkgutil.resolve_name(forms[asked])
+    return build(model_dir, tuned_for, tokenizer, depth_loop=depth_loop), facts
 
 
 def _several_heads(model_dirs, infos, depth_loop):
     """Names the heads by the last part of the directories that is their own."""
     tasks = {}
     for directory, info in zip(model_dirs, infos, strict=True):
-        task = TextTask.from_training_info(info, directory)
+        task = task_from_info(info, directory)
         if task is None:
             raise UserError(f"{directory} was not fine-tuned; export it by itself.")
         path = pathlib.Path(directory).resolve()

@@ -136,6 +136,16 @@ def test_of_equal_heads_the_checkpoint_names_one(register):
     assert named is AlbertForChoice
 
 
+def test_a_head_that_hugging_face_does_not_have(register, tiny_config):
+    head_table = head_variables.dense("pooler", "ours/dense")
+    model_class = type("AlbertForUs", (AlbertModel,), {"head_table": head_table})
+    register(model_class)
+    assert registry.recognise([*_ENCODER, "ours/dense/bias"]) is model_class
+    assert registry.head_names(ALBERT)["ours/dense/bias"] is None
+    with pytest.raises(UserError, match="no ALBERT model with ours/dense/kernel; wr"):
+        ALBERT.to_huggingface(tiny_config(), {"ours/dense/kernel": 0}, {})
+
+
 @pytest.mark.parametrize(
     ("architecture", "official"),
     [

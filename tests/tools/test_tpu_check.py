@@ -8,12 +8,12 @@ import re
 import pytest
 
 from albert_tf.errors import UserError
-from albert_tf.tpu_check import TpuCheckOptions
-from albert_tf.tpu_check import main
-from albert_tf.tpu_check import step_compiler
-from albert_tf.tpu_check import step_operations
-from albert_tf.tpu_check import tpu_check
 from tools.tpu import compiler
+from tools.tpu.check import TpuCheckOptions
+from tools.tpu.check import main
+from tools.tpu.check import step_compiler
+from tools.tpu.check import step_operations
+from tools.tpu.check import tpu_check
 from tools.tpu.compiler import TpuProgram
 from tools.tpu.largest_batch import largest_batch
 from tools.tpu.training_step import TrainingStep
@@ -70,7 +70,7 @@ def options_from(monkeypatch):
 
     def read(argv):
         found = []
-        monkeypatch.setattr("albert_tf.tpu_check.tpu_check", found.append)
+        monkeypatch.setattr("tools.tpu.check.tpu_check", found.append)
         main(argv)
         return found[0]
 
