@@ -7,7 +7,7 @@ import numpy as np
 from albert_tf.checkpoints.albert_names import huggingface_name
 from albert_tf.checkpoints.albert_names import official_name
 from albert_tf.checkpoints.family import ModelFamily
-from albert_tf.checkpoints.unshare import unshare
+from albert_tf.checkpoints.layer_sharing import unshare
 from albert_tf.config import AlbertConfig
 from albert_tf.errors import UserError
 

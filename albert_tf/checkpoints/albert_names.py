@@ -2,6 +2,8 @@
 
 import re
 
+from albert_tf.errors import UserError
+
 _BLOCK = "bert/encoder/transformer/group_{}/inner_group_{}"
 _THEIR_BLOCK = "albert.encoder.albert_layer_groups.{}.albert_layers.{}"
 _SCOPES = (
@@ -89,12 +91,22 @@ def block_scope(key):
 
 
 def huggingface_name(official):
-    """The Hugging Face name of the encoder's variable `official`."""
+    """The Hugging Face name of the encoder's variable `official`.
+
+    Raises:
+        UserError: no ALBERT model of theirs has it.
+    """
     if official in _WHOLE_NAMES:
         return _WHOLE_NAMES[official]
     scope, parameter = official.rsplit("/", 1)
+    theirs = _translated(scope, _SCOPES)
+    if theirs is None:
+        raise UserError(
+            f"Hugging Face has no ALBERT model with {official}; write the model with "
+            "official TF1 names or as a model directory."
+        )
     suffix = "bias" if parameter in ("bias", "beta") else "weight"
-    return f"{_translated(scope, _SCOPES)}.{suffix}"
+    return f"{theirs}.{suffix}"
 
 
 def official_name(theirs):

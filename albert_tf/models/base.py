@@ -43,7 +43,7 @@ class PretrainedModel(keras.Model):
 
     @classmethod
     def head_names(cls):
-        """Hugging Face's names of the head's variables, by official TF1 name."""
+        """Hugging Face's names (None: no name) of the head, by official TF1 name."""
         return {entry.official: entry.huggingface for entry in cls.head_table}
 
     def head_variables(self):

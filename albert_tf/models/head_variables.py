@@ -8,30 +8,40 @@ import dataclasses
 
 @dataclasses.dataclass(frozen=True)
 class HeadVariable:
-    """The three names of one variable."""
+    """The three names of one variable.
 
-    attribute: str  # of the model, such as "classifier.output_bias"
-    official: str  # in TF1 checkpoints; Hugging Face's "…/kernel" is transposed
-    huggingface: str
+    Attributes:
+        attribute: its place in the model, such as "classifier.output_bias".
+        official: its name in TF1 checkpoints. A name that ends in "/kernel" means that
+            Hugging Face stores it transposed.
+        huggingface: its name there, or None if their library has no such head.
+    """
+
+    attribute: str
+    official: str
+    huggingface: str | None
 
 
-def dense(attribute, official, huggingface):
+def dense(attribute, official, huggingface=None):
     """The variables of a Keras `Dense` layer."""
-    return (
-        HeadVariable(
-            f"{attribute}.kernel", f"{official}/kernel", f"{huggingface}.weight"
-        ),
-        HeadVariable(f"{attribute}.bias", f"{official}/bias", f"{huggingface}.bias"),
+    return _two(
+        attribute, official, huggingface, ("kernel", "weight"), ("bias", "bias")
     )
 
 
-def layer_norm(attribute, official, huggingface):
+def layer_norm(attribute, official, huggingface=None):
     """The variables of a `LayerNorm`."""
-    return (
-        HeadVariable(f"{attribute}.beta", f"{official}/beta", f"{huggingface}.bias"),
+    return _two(attribute, official, huggingface, ("beta", "bias"), ("gamma", "weight"))
+
+
+def _two(attribute, official, huggingface, *names):
+    return tuple(
         HeadVariable(
-            f"{attribute}.gamma", f"{official}/gamma", f"{huggingface}.weight"
-        ),
+            f"{attribute}.{ours}",
+            f"{official}/{ours}",
+            huggingface and f"{huggingface}.{theirs}",
+        )
+        for ours, theirs in names
     )
 
 

@@ -104,7 +104,7 @@ def head_names(family, architectures=()):
             give one Hugging Face name to different variables, it comes last.
 
     Returns:
-        A dict by official name.
+        A dict by official name; None where Hugging Face has no such variable.
     """
 
     def is_named(model):

@@ -79,12 +79,16 @@ def test_round_trip(model_name, tiny_config, tmp_path):
     model_class, arguments = {
         "bare": (AlbertModel, {}),
         "pretraining": (AlbertForPreTraining, {}),
-        "classification": (AlbertForSequenceClassification, {"num_labels": 3}),
+        "classification": (
+            AlbertForSequenceClassification,
+            {"num_labels": 3, "classifier_dropout_prob": 0.3},
+        ),
     }[model_name]
     model = model_class(config, **arguments)
     save_huggingface(model, tmp_path)
     loaded = model_class.from_pretrained(tmp_path)
     assert loaded.config == config
+    assert loaded.head_config() == model.head_config() == arguments
     for name, variable in model.official_variables().items():
         np.testing.assert_array_equal(loaded.official_variables()[name], variable)
 

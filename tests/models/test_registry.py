@@ -1,5 +1,6 @@
 """The registry of models: names, recognition of checkpoints, names of heads."""
 
+import re
 import subprocess
 import sys
 
@@ -64,6 +65,21 @@ def test_the_package_imports_no_model_before_it_is_used():
     assert second == "AlbertModel"
 
 
+def imports_of(path):
+    lines = path.read_text().split("\n")
+    return [s.strip() for s in lines if re.match(r"\s*(from|import) albert_tf", s)]
+
+
+def test_checkpoints_know_models_by_the_registry_only(project):
+    package = project / "albert_tf"
+    for path in (package / "checkpoints").glob("*.py"):
+        for line in imports_of(path):
+            if line == "import albert_tf" or "albert_tf.models" in line:
+                assert line == "from albert_tf.models import registry", path
+    only = ["from albert_tf.errors import UserError"]
+    assert imports_of(package / "models" / "registry.py") == only
+
+
 def test_public_names_are_those_of_the_registry():
     assert set(registry.model_names()) <= set(albert_tf.__all__)
     for name in registry.model_names():
@@ -118,6 +134,16 @@ def test_of_equal_heads_the_checkpoint_names_one(register):
     assert registry.recognise(tensors) is AlbertForSequenceClassification
     named = registry.recognise(tensors, architectures=["AlbertForMultipleChoice"])
     assert named is AlbertForChoice
+
+
+def test_a_head_that_hugging_face_does_not_have(register, tiny_config):
+    head_table = head_variables.dense("pooler", "ours/dense")
+    model_class = type("AlbertForUs", (AlbertModel,), {"head_table": head_table})
+    register(model_class)
+    assert registry.recognise([*_ENCODER, "ours/dense/bias"]) is model_class
+    assert registry.head_names(ALBERT)["ours/dense/bias"] is None
+    with pytest.raises(UserError, match="no ALBERT model with ours/dense/kernel; wr"):
+        ALBERT.to_huggingface(tiny_config(), {"ours/dense/kernel": 0}, {})
 
 
 @pytest.mark.parametrize(
