@@ -57,7 +57,7 @@ def build_module(
         special["mask_id"] = tokenizer.mask_id
         text_features = MaskedTextFeatures
     features = text_features(
-        InGraphTokenizer(tokenizer), **special, max_seq_length=length
+        InGraphTokenizer(tokenizer, length), **special, max_seq_length=length
     )
     facts = {**facts, "serves": head.name, "max_seq_length": length}
     return ServingModule(head, features, **serving_options), head, facts

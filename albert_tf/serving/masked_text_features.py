@@ -35,6 +35,8 @@ class MaskedTextFeatures(tf.Module):
         A row with fewer marks than another has position 0 in the places left over.
         """
         parts = tf.strings.split(text, MASK_MARK)  # [B, (parts)]
+        # A part yields a token at least, the mask after it.
+        parts = parts[:, : self.max_seq_length]
         ids = self.tokenizer(parts.flat_values)  # [all parts, (tokens)]
         mask = tf.fill([ids.nrows(), 1], tf.constant(self.mask_id, tf.int32))
         ids = parts.with_flat_values(tf.concat([ids, mask], axis=1))

@@ -57,7 +57,9 @@ def test_long_words_are_not_kept(wordpiece):
     assert wordpiece._cached_word.cache_info().currsize == before + 1
 
 
-@pytest.mark.parametrize("text", ["a" + MARKS * 150_000, "a" + "\uff9e\u0f73" * 150_000])
+@pytest.mark.parametrize(
+    "text", ["a" + MARKS * 150_000, "a" + "\uff9e\u0f73" * 150_000]
+)
 def test_sentencepiece_text_is_linear(text):
     sentencepiece_text("é", True)
     assert seconds(lambda: sentencepiece_text(text, True)) < _SECONDS
@@ -83,3 +85,48 @@ def test_marks_dropped_early_change_nothing(wordpiece):
         parts = wordpiece._parts(text)
         kept = "".join(c for c in kept if not c.isspace())
         assert "".join(part for part, _ in parts) == kept
+
+
+@pytest.fixture(scope="module", params=["wordpiece", "sentencepiece", "cased"])
+def either(request, wordpiece, train_model):
+    if request.param == "wordpiece":
+        return wordpiece
+    if request.param == "cased":
+        return WordPieceTokenizer(wordpiece.file_bytes, do_lower_case=False)
+    return SentencePieceTokenizer(train_model(model_type="unigram", vocab_size=55))
+
+
+LONG_TEXTS = {
+    "words": "A cat, aaa éb 2000, " * 20_000,
+    "spaces": " \t" * 200_000 + "the cat",
+    "accents": "a" + MARKS * 200_000 + " the cat",
+    "letters": "catdogb" * 50_000,
+    "unknown": "Ж中" * 300 + " cat" + "Ж中" * 100_000,
+}
+
+
+@pytest.mark.parametrize("name", LONG_TEXTS)
+def test_a_cut_text_keeps_its_first_tokens(either, name):
+    in_graph = InGraphTokenizer(either, max_tokens=12)
+    if name == "accents" and not either.do_lower_case:
+        return  # accents are kept: an unknown word that is longer than the bound
+    expected = either.encode(LONG_TEXTS[name])[:12]
+    ids = in_graph(tf.constant([LONG_TEXTS[name], "a cat"])).to_list()
+    assert ids[0][:12] == expected
+    assert ids[1] == either.encode("a cat")
+    assert len(ids[0]) <= 12 * 256
+
+
+def test_no_more_is_tokenized_than_asked_for(either):
+    whole = InGraphTokenizer(either)(tf.constant(["a, b " * 9000]))
+    cut = InGraphTokenizer(either, max_tokens=4)(tf.constant(["a, b " * 9000]))
+    assert whole.row_lengths()[0] == len(either.encode("a, b " * 9000))
+    assert 4 <= cut.row_lengths()[0] < 1024
+
+
+def test_marks_cost_a_graph_no_square(either):
+    in_graph = InGraphTokenizer(either, max_tokens=12)
+    in_graph(tf.constant(["é"]))
+    text = tf.constant(["a" + MARKS * 150_000])
+    if either.do_lower_case:
+        assert seconds(lambda: in_graph(text)) < _SECONDS
