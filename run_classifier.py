@@ -1,7 +1,7 @@
-"""Fine-tunes a text classifier; see albert_tf/tasks/classifier_options.py or --help."""
+"""Fine-tunes a text classifier; --help and docs/finetuning.md say how."""
 
 from albert_tf import command_line
-from albert_tf.tasks.classifier_options import ClassifierOptions
+from albert_tf.tasks.classification.flags import ClassifierOptions
 from albert_tf.tasks.repeated_runs import run_repeatedly
 
 # Official flags that only TPUEstimator needed, or that this program makes needless.

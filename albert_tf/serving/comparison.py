@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from albert_tf.tasks.datasets import FEATURES
-from albert_tf.tasks.datasets import evaluation_dataset
+from albert_tf.tasks.batching import FEATURES
+from albert_tf.tasks.batching import evaluation_dataset
 from albert_tf.tasks.metrics import METRICS
 from albert_tf.tasks.tables import read_table
 from albert_tf.tasks.text_task import MULTI_LABEL

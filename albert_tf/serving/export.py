@@ -33,7 +33,7 @@ from albert_tf.serving.token_files import WRITERS
 from albert_tf.serving.token_files import TokenFile
 from albert_tf.serving.warmup import write_warmup_requests
 from albert_tf.storage import require_disk
-from albert_tf.tasks.datasets import FEATURES
+from albert_tf.tasks.batching import FEATURES
 from albert_tf.tasks.tables import Columns
 from albert_tf.tasks.text_task import TextTask
 from albert_tf.tokenization import load_tokenizer

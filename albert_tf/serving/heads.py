@@ -12,7 +12,7 @@ from albert_tf.config import AlbertConfig
 from albert_tf.models.albert import AlbertModel
 from albert_tf.models.pretraining import AlbertForPreTraining
 from albert_tf.models.sequence_classification import AlbertForSequenceClassification
-from albert_tf.tasks.datasets import FEATURES
+from albert_tf.tasks.batching import FEATURES
 from albert_tf.tasks.text_task import MULTI_LABEL
 from albert_tf.tasks.text_task import REGRESSION
 

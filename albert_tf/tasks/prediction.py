@@ -3,9 +3,9 @@
 import numpy as np
 import tensorflow as tf
 
-from albert_tf.tasks.datasets import FEATURES
-from albert_tf.tasks.datasets import FINE_BUCKETS
-from albert_tf.tasks.datasets import evaluation_dataset
+from albert_tf.tasks.batching import FEATURES
+from albert_tf.tasks.batching import FINE_BUCKETS
+from albert_tf.tasks.batching import evaluation_dataset
 from albert_tf.tasks.text_task import MULTI_LABEL
 from albert_tf.tasks.text_task import REGRESSION
 

@@ -5,7 +5,7 @@ import pathlib
 from albert_tf.files import write_atomically
 from albert_tf.serving.building import build_module
 from albert_tf.serving.predictor import Predictor
-from albert_tf.tasks.classifier_setup import fine_tuned
+from albert_tf.tasks.classification.setup import fine_tuned
 from albert_tf.tasks.raw_input import read_raw_texts
 from albert_tf.tasks.text_task import LABEL_SEPARATOR
 

@@ -8,11 +8,11 @@ import statistics
 import keras
 from absl import logging
 
+from albert_tf.engine.reporting.summaries import write_eval_results
 from albert_tf.files import write_json
-from albert_tf.tasks.classifier import run_classifier
+from albert_tf.tasks.classification.run import run_classifier
 from albert_tf.tasks.flag_checks import check_flags
 from albert_tf.tasks.flag_checks import check_flags_of_several_runs
-from albert_tf.training.summaries import write_eval_results
 
 _SEEDS = 2**32  # how many --random_seed may be
 

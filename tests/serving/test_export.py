@@ -12,7 +12,7 @@ from albert_tf.models.sequence_classification import AlbertForSequenceClassifica
 from albert_tf.serving.export import ExportOptions
 from albert_tf.serving.export import export
 from albert_tf.serving.predictor import Predictor
-from albert_tf.tasks.datasets import evaluation_dataset
+from albert_tf.tasks.batching import evaluation_dataset
 from albert_tf.tasks.prediction import LogitsPredictor
 from albert_tf.tasks.prediction import probabilities
 from albert_tf.tasks.text_task import TextTask

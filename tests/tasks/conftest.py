@@ -6,7 +6,7 @@ import pytest
 
 from albert_tf.command_line import parse
 from albert_tf.config import AlbertConfig
-from albert_tf.tasks.classifier_options import ClassifierOptions
+from albert_tf.tasks.classification.flags import ClassifierOptions
 from albert_tf.tasks.repeated_runs import run_repeatedly
 
 _OTHER_WORDS = ["the", "a", "film", "plot", "was", "is", "and", "very", "not", "it"]

@@ -77,7 +77,9 @@ def test_raw_text_is_read_once(flags, tmp_path, monkeypatch, capsys):
         path.unlink()
         return texts
 
-    monkeypatch.setattr("albert_tf.tasks.classifier.read_raw_texts", read_from_pipe)
+    monkeypatch.setattr(
+        "albert_tf.tasks.classification.run.read_raw_texts", read_from_pipe
+    )
     flags(do_train=True, do_predict=True, input_file=path, train_step=1)
     assert "good film" in capsys.readouterr().out
 

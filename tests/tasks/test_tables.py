@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from albert_tf.errors import UserError
-from albert_tf.tasks.custom import custom_source
+from albert_tf.tasks.classification.custom import custom_source
 from albert_tf.tasks.tables import Columns
 from albert_tf.tasks.tables import read_table
 from albert_tf.tasks.text_task import TextTask
