@@ -7,6 +7,7 @@ import numpy as np
 from absl import logging
 
 from albert_tf.checkpoints.assignment import assign_tensors
+from albert_tf.checkpoints.assignment import beginnings
 from albert_tf.checkpoints.huggingface import WEIGHTS_FILE as HUGGINGFACE_WEIGHTS
 from albert_tf.checkpoints.huggingface import is_huggingface_directory
 from albert_tf.checkpoints.huggingface import read_huggingface_config
@@ -96,7 +97,7 @@ def build_model(model_class, checkpoint, allow_missing, arguments):
     arguments = model_class.complete_arguments(arguments, checkpoint.tensors)
     model = model_class(checkpoint.config, **arguments)
     if model_class.head_may_be_new:
-        allow_missing = (*allow_missing, *model.head_variables())
+        allow_missing = (*beginnings(allow_missing), *model.head_variables())
     model.load_report = assign_tensors(
         model, checkpoint.tensors, checkpoint.source, allow_missing
     )

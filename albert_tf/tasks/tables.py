@@ -17,6 +17,7 @@ import pathlib
 import numpy as np
 
 from albert_tf.errors import UserError
+from albert_tf.files import parse_json
 from albert_tf.tasks.table import Table
 from albert_tf.tasks.text_task import label_names
 
@@ -237,9 +238,9 @@ def _jsonl(file):
         if not text:
             continue
         try:
-            fields = json.loads(text)
+            fields = parse_json(text)
             problem = None if isinstance(fields, dict) else "not a JSON object"
-        except (ValueError, RecursionError) as error:
+        except ValueError as error:
             problem = f"not valid JSON ({error})"
         yield line, ValueError(f"the line is {problem}") if problem else fields
 

@@ -8,6 +8,7 @@ from albert_tf.errors import UserError
 
 SINGLE_LABEL, MULTI_LABEL, REGRESSION = "single_label", "multi_label", "regression"
 KINDS = (SINGLE_LABEL, MULTI_LABEL, REGRESSION)
+_LARGEST = float(np.finfo(np.float32).max)
 LABEL_SEPARATOR = "|"  # between the labels of one row of a multi-label TSV or CSV
 
 _METRICS = {
@@ -116,6 +117,8 @@ class TextTask:
             number = float("nan")
         if not np.isfinite(number):
             raise ValueError(f"the label {value!r} is not a number")
+        if abs(number) > _LARGEST:
+            raise ValueError(f"the label {value!r} is too large for float32")
         return number
 
 

@@ -1,10 +1,11 @@
 """What run_classifier.py does: train, evaluate, predict, export."""
 
-import json
+import os
 import pathlib
 
 from absl import logging
 
+from albert_tf.engine.reporting.summaries import read_history
 from albert_tf.engine.reporting.summaries import write_eval_results
 from albert_tf.errors import UserError
 from albert_tf.models.sequence_classification import AlbertForSequenceClassification
@@ -170,10 +171,8 @@ def _evaluate(options, source, tables, apply_logits):
 
 def _last_scores(options, task):
     """Scores of the last checkpoint, beside those of the best that is evaluated."""
-    path = pathlib.Path(options.output_dir) / "history.json"
-    if not path.exists():
-        return {}
-    last = json.loads(path.read_text(encoding="utf-8"))[-1]
+    entries = read_history(os.path.join(options.output_dir, "history.json"))
+    last = entries[-1] if entries else {}
     names = [name for name in (*task.metrics, "step") if name in last]
     return {f"last_{name}": last[name] for name in names}
 
