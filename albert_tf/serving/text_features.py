@@ -6,8 +6,8 @@ import tensorflow as tf
 class TextFeatures(tf.Module):
     """Texts, or pairs of texts, to the features that fine-tuning makes of them.
 
-    Truncation is that of `albert_tf.tasks.truncation`; the batch is padded to its
-    longest row.
+    Truncation is that of `albert_tf.tokenization.truncation`; the batch is padded to
+    its longest row.
 
     Args:
         tokenizer: an `InGraphTokenizer`.
@@ -55,7 +55,7 @@ def dense_features(rows, first_lengths):
 
 
 def _truncate_pair(first, second, room):
-    """The graph twin of `albert_tf.tasks.truncation.truncated_lengths`."""
+    """The graph twin of `albert_tf.tokenization.truncation.truncated_lengths`."""
     first_length, second_length = first.row_lengths(), second.row_lengths()
     half = (room + 1) // 2
     first_left = tf.minimum(first_length, tf.maximum(room - second_length, half))

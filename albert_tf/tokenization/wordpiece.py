@@ -8,6 +8,7 @@ import unicodedata
 import numpy as np
 
 from albert_tf.tokenization import normalization
+from albert_tf.tokenization.decoding import join_words
 from albert_tf.tokenization.tokenizer import Tokenizer
 
 MAX_WORD_LENGTH = 200
@@ -42,9 +43,11 @@ class WordPieceTokenizer(Tokenizer):
     def __init__(self, file_bytes, do_lower_case=True, source="given"):
         pieces = _pieces(file_bytes.decode("utf-8"))
         super().__init__("vocab.txt", file_bytes, pieces, do_lower_case, source)
-        self._ids = {piece: index for index, piece in enumerate(pieces)}
         self._longest_piece = max(map(len, pieces))
         self._cached_word = functools.lru_cache(_CACHED_WORDS)(self._encode_word)
+
+    def join(self, pieces):
+        return join_words(pieces)
 
     def tokenize(self, text):
         return [self.pieces[index] for index in self.encode(text)]

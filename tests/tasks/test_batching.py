@@ -14,7 +14,7 @@ from albert_tf.tasks.cache import cached_examples
 from albert_tf.tasks.table import Table
 from albert_tf.tasks.tokenized_examples import TokenizedExamples
 from albert_tf.tasks.tokenized_examples import tokenize_texts
-from albert_tf.tasks.truncation import truncated_lengths
+from albert_tf.tokenization.truncation import truncated_lengths
 
 
 class _Letters:
