@@ -24,10 +24,16 @@ class DeviceFlags:
         None,
     )
     tpu_name: str | None = option(
-        "Name or address of the TPU to train on; local on a TPU VM.", None
+        "Name or address of the TPU to train on; local on a TPU VM.",
+        None,
+        may_change=True,
     )
-    tpu_zone: str | None = option("Zone of the TPU, if not this machine's.", None)
-    gcp_project: str | None = option("Project of the TPU, likewise.", None)
+    tpu_zone: str | None = option(
+        "Zone of the TPU, if not this machine's.", None, may_change=True
+    )
+    gcp_project: str | None = option(
+        "Project of the TPU, if not this machine's.", None, may_change=True
+    )
 
 
 def strategy_from(options):

@@ -1,37 +1,64 @@
-"""Tokenized tables on disk, under a key of everything that decides their content."""
+"""Tokenized examples on disk, under a key of everything that decides their content."""
 
 import dataclasses
 import hashlib
 import json
 import pathlib
 import uuid
+import zipfile
 
 import numpy as np
+from absl import logging
 
 from albert_tf.tasks.tokenized_examples import TokenizedExamples
-from albert_tf.tasks.tokenized_examples import tokenize_texts
 
-_VERSION = 1  # raise it when rows are built differently
+_VERSION = 2  # raise it when rows are built differently
+# What NumPy raises for files that were cut or are something else.
+_DAMAGED = (EOFError, KeyError, OSError, TypeError, ValueError, zipfile.BadZipFile)
 
 
-def cached_examples(table, tokenizer, max_seq_length, cache_dir):
-    """`tokenize_texts` of a `Table`, read from `cache_dir` if it was done before.
+def cached_tokens(task, examples, tokenizer, max_seq_length, cache_dir):
+    """`Task.tokenize`, read from `cache_dir` if it was done before, with labels.
 
-    The key is a hash of the table's texts, the tokenizer's fingerprint and the length,
+    The key is a hash of `Task.tokens_key`, the tokenizer's fingerprint and the length,
     so a changed file, vocabulary or flag can never meet a stale entry. Labels are not
-    cached: they come with the table.
+    cached: they come with the examples. A damaged file is made again.
+
+    Returns:
+        `TokenizedExamples`.
     """
-    path = pathlib.Path(cache_dir) / f"{_key(table, tokenizer, max_seq_length)}.npz"
-    if path.exists():
-        with np.load(path) as arrays:
-            return TokenizedExamples(**arrays, labels=table.labels)
-    examples = tokenize_texts(
-        table.texts, table.text_pairs, tokenizer, max_seq_length, table.labels
-    )
+    key = _key(task.tokens_key(examples), tokenizer, max_seq_length)
+    path = pathlib.Path(cache_dir) / f"{key}.npz"
+    tokens = _read(path)
+    if tokens is None:
+        tokens = task.tokenize(examples, tokenizer, max_seq_length)
+        _write(path, tokens)
+    return dataclasses.replace(tokens, labels=task.targets(examples))
+
+
+def _key(tokens_key, tokenizer, max_seq_length):
+    facts = [_VERSION, tokens_key, tokenizer.fingerprint(), max_seq_length]
+    return hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:32]
+
+
+def _read(path):
+    """The `TokenizedExamples` of a file; None if there is none that can be read."""
+    if not path.exists():
+        return None
+    try:
+        # NumPy leaves a file that is no archive open.
+        with open(path, "rb") as file, np.load(file) as arrays:
+            return TokenizedExamples(**arrays)
+    except _DAMAGED as error:
+        logging.warning("%s is damaged (%s) and is made again.", path, error)
+        return None
+
+
+def _write(path, tokens):
     path.parent.mkdir(parents=True, exist_ok=True)
     arrays = {
-        field.name: getattr(examples, field.name)
-        for field in dataclasses.fields(examples)
+        field.name: getattr(tokens, field.name)
+        for field in dataclasses.fields(tokens)
         if field.name != "labels"
     }
     # Workers that share the folder may have the same process id, in their containers.
@@ -42,20 +69,3 @@ def cached_examples(table, tokenizer, max_seq_length, cache_dir):
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
-    return examples
-
-
-def _key(table, tokenizer, max_seq_length):
-    digest = hashlib.sha256()
-    facts = [
-        _VERSION,
-        tokenizer.fingerprint(),
-        max_seq_length,
-        table.text_pairs is None,
-    ]
-    digest.update(json.dumps(facts).encode())
-    for texts in (table.texts, table.text_pairs or []):
-        for text in texts:
-            # A NUL cannot occur in a table's text, so it separates without ambiguity.
-            digest.update(text.encode("utf-8", "surrogatepass") + b"\0")
-    return digest.hexdigest()[:32]

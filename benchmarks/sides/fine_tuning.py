@@ -19,7 +19,7 @@ from albert_tf.models.sequence_classification import AlbertForSequenceClassifica
 from albert_tf.optimizers import create_optimizer
 from albert_tf.tasks.batching import FINE_BUCKETS
 from albert_tf.tasks.batching import training_dataset
-from albert_tf.tasks.classification.objective import ClassificationObjective
+from albert_tf.tasks.registry import create_task
 from albert_tf.tasks.tokenized_examples import TokenizedExamples
 from benchmarks import turns
 
@@ -34,7 +34,7 @@ def main(setting):
         model = AlbertForSequenceClassification(config, 2)
         optimizer = create_optimizer("adamw", 1e-5, num_train_steps=1_000_000)
         optimizer.build(model.trainable_variables)
-        objective = ClassificationObjective("single_label")
+        objective = create_task("single_label", "sst-2", labels=("0", "1")).objective()
         options = StepOptions(use_xla=False)
         step = TrainStep(model, objective, optimizer, options)
     dataset = training_dataset(

@@ -10,11 +10,14 @@ from albert_tf.errors import UserError
 from albert_tf.tasks.batching import evaluation_dataset
 from albert_tf.tasks.batching import features_and_labels
 from albert_tf.tasks.batching import training_dataset
-from albert_tf.tasks.cache import cached_examples
+from albert_tf.tasks.cache import cached_tokens
+from albert_tf.tasks.registry import create_task
 from albert_tf.tasks.table import Table
 from albert_tf.tasks.tokenized_examples import TokenizedExamples
 from albert_tf.tasks.tokenized_examples import tokenize_texts
 from albert_tf.tokenization.truncation import truncated_lengths
+
+_TASK = create_task("regression", "t")
 
 
 class _Letters:
@@ -162,17 +165,29 @@ def _table(*texts):
 
 def test_cache_is_used_and_never_stale(tmp_path):
     tokenizer = _Letters()
-    first = cached_examples(_table("ab", "c"), tokenizer, 8, tmp_path)
-    second = cached_examples(_table("ab", "c"), tokenizer, 8, tmp_path)
+    first = cached_tokens(_TASK, _table("ab", "c"), tokenizer, 8, tmp_path)
+    second = cached_tokens(_TASK, _table("ab", "c"), tokenizer, 8, tmp_path)
     assert tokenizer.calls == 1
     np.testing.assert_array_equal(first.ids, second.ids)
     assert second.labels.tolist() == [7, 7]
-    cached_examples(_table("ab", "d"), tokenizer, 8, tmp_path)
-    cached_examples(_table("ab", "c"), tokenizer, 6, tmp_path)
+    cached_tokens(_TASK, _table("ab", "d"), tokenizer, 8, tmp_path)
+    cached_tokens(_TASK, _table("ab", "c"), tokenizer, 6, tmp_path)
     tokenizer.fingerprint = lambda: "other"
-    cached_examples(_table("ab", "c"), tokenizer, 8, tmp_path)
+    cached_tokens(_TASK, _table("ab", "c"), tokenizer, 8, tmp_path)
     assert tokenizer.calls == 4
     assert len(list(tmp_path.iterdir())) == 4
+
+
+@pytest.mark.parametrize("damage", [b"", b"no zip", None])
+def test_a_damaged_cache_is_made_again(tmp_path, damage):
+    first = cached_tokens(_TASK, _table("ab", "c"), _Letters(), 8, tmp_path)
+    (path,) = tmp_path.iterdir()
+    path.write_bytes(path.read_bytes()[:-30] if damage is None else damage)
+    for calls in (1, 0):
+        tokenizer = _Letters()
+        again = cached_tokens(_TASK, _table("ab", "c"), tokenizer, 8, tmp_path)
+        assert tokenizer.calls == calls
+        np.testing.assert_array_equal(again.ids, first.ids)
 
 
 def test_two_processes_with_one_id_fill_the_cache_at_once(tmp_path, monkeypatch):
@@ -180,14 +195,14 @@ def test_two_processes_with_one_id_fill_the_cache_at_once(tmp_path, monkeypatch)
 
     def write_in_between(file, **arrays):
         monkeypatch.setattr(np, "savez", save)
-        cached_examples(_table("ab", "c"), _Letters(), 8, tmp_path)
+        cached_tokens(_TASK, _table("ab", "c"), _Letters(), 8, tmp_path)
         written.extend(tmp_path.glob("*.npz"))
         save(file, **arrays)
 
     monkeypatch.setattr(np, "savez", write_in_between)
-    cached_examples(_table("ab", "c"), _Letters(), 8, tmp_path)
+    cached_tokens(_TASK, _table("ab", "c"), _Letters(), 8, tmp_path)
     assert list(tmp_path.iterdir()) == written
-    found = cached_examples(_table("ab", "c"), _Letters(), 8, tmp_path)
+    found = cached_tokens(_TASK, _table("ab", "c"), _Letters(), 8, tmp_path)
     assert found.lengths.tolist() == [4, 3]
 
 
@@ -198,5 +213,5 @@ def test_a_failed_write_leaves_nothing_in_the_cache(tmp_path, monkeypatch):
 
     monkeypatch.setattr(np, "savez", fail)
     with pytest.raises(OSError, match="No space left"):
-        cached_examples(_table("ab", "c"), _Letters(), 8, tmp_path)
+        cached_tokens(_TASK, _table("ab", "c"), _Letters(), 8, tmp_path)
     assert not list(tmp_path.iterdir())

@@ -3,7 +3,8 @@
 import numpy as np
 
 import albert_tf
-from albert_tf.tasks.classification import training
+from albert_tf.tasks import run
+from albert_tf.tasks import training
 
 
 def weights(out):
@@ -17,7 +18,7 @@ def test_two_workers_equal_two_devices(
 ):
     several = {"do_train": True, "do_eval": True, "do_predict": True, "train_step": 6}
     with monkeypatch.context() as patch:
-        patch.setattr(training, "strategy_from", lambda _: two_replicas)
+        patch.setattr(run, "strategy_from", lambda _: two_replicas)
         flags(output_dir=tmp_path / "mirrored", **several)
     command = command_line(distribution_strategy="multi_worker", **several)
     with workers("run_classifier.py", command) as (processes, logs):
@@ -35,10 +36,8 @@ def test_two_workers_equal_two_devices(
 
 
 def test_a_worker_that_does_not_write_reports_nothing(flags, monkeypatch, tmp_path):
-    train = training.train
-    monkeypatch.setattr(
-        "albert_tf.tasks.classification.run.train", lambda *a: train(*a) and 0
-    )
+    train = run.fine_tune
+    monkeypatch.setattr(run, "fine_tune", lambda *a: train(*a) and 0)
     flags(do_train=True, do_eval=True, train_step=1, num_runs=2)
     assert not list(tmp_path.glob("out/**/eval_results.txt"))
     assert not (tmp_path / "out" / "runs.json").exists()

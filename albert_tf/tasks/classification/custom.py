@@ -3,15 +3,14 @@
 import pathlib
 
 from albert_tf.errors import UserError
+from albert_tf.tasks.registry import create_task
+from albert_tf.tasks.registry import task_class
 from albert_tf.tasks.source import Source
 from albert_tf.tasks.source import Split
 from albert_tf.tasks.tables import SUFFIXES
 from albert_tf.tasks.tables import Columns
 from albert_tf.tasks.tables import discover_labels
 from albert_tf.tasks.tables import has_column
-from albert_tf.tasks.text_task import MULTI_LABEL
-from albert_tf.tasks.text_task import REGRESSION
-from albert_tf.tasks.text_task import TextTask
 
 
 def custom_source(
@@ -22,7 +21,7 @@ def custom_source(
     Args:
         data_dir: folder of the tables; each may be `.tsv`, `.csv` or `.jsonl`.
         columns: `Columns` by header name.
-        kind: one of `text_task.KINDS`.
+        kind: a kind of classification in `registry.TASKS`.
         labels: label names in id order; if empty, those of the training table, sorted,
             which is then required.
         skip_bad_rows: leave bad rows out and count them.
@@ -40,15 +39,17 @@ def custom_source(
                 f"--data_dir={data_dir} has no {role}.tsv, {role}.csv or {role}.jsonl."
             )
     train, dev, test = paths.values()
-    if kind == REGRESSION and labels:
-        raise UserError("--label_kind=regression has no labels; leave out --labels.")
-    if kind != REGRESSION:
-        labels = _labels(train, columns, kind, tuple(labels), skip_bad_rows)
+    asked = task_class(kind)
+    if asked.fewest_labels:
+        labels = _labels(train, columns, asked, tuple(labels), skip_bad_rows)
+    elif labels:
+        raise UserError(f"--label_kind={kind} has no labels; leave out --labels.")
+    pair = columns.text_pair is not None
     return Source(
-        task=TextTask("custom", kind, labels, pair=columns.text_pair is not None),
+        task=create_task(kind, "custom", labels=labels, pair=pair),
         train=Split(train, columns) if train else None,
         dev={"dev": Split(dev, columns)} if dev else {},
-        test={"test": Split(test, _test_columns(test, columns))} if test else {},
+        test={"test": _test_split(test, columns)} if test else {},
         skip_bad_rows=skip_bad_rows,
     )
 
@@ -59,7 +60,7 @@ def _find_table(data_dir, role):
     return next((path for path in paths if path.exists()), None)
 
 
-def _labels(train, columns, kind, given, skip_bad_rows):
+def _labels(train, columns, asked, given, skip_bad_rows):
     """The label names: the given ones, else those of the training table."""
     repeated = [name for name in given if given.count(name) > 1]
     if repeated or "" in given:
@@ -68,8 +69,8 @@ def _labels(train, columns, kind, given, skip_bad_rows):
             f"--labels={','.join(given)} {problem}; give each label once, with one "
             "comma between two."
         )
-    labels = given or discover_labels(train, columns, kind, skip_bad_rows)
-    least = 1 if kind == MULTI_LABEL else 2
+    labels = given or discover_labels(train, columns, asked.label_names, skip_bad_rows)
+    least = asked.fewest_labels
     if len(labels) < least:
         where = "--labels" if given else f"The column {columns.label!r} of {train}"
         raise UserError(
@@ -78,8 +79,8 @@ def _labels(train, columns, kind, given, skip_bad_rows):
     return labels
 
 
-def _test_columns(path, columns):
+def _test_split(path, columns):
     """A test table may be labelled; then it is scored, too."""
     if has_column(path, columns.label):
-        return columns
-    return Columns(columns.text, columns.text_pair)
+        return Split(path, columns)
+    return Split(path, Columns(columns.text, columns.text_pair), is_labelled=False)

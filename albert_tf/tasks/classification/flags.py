@@ -19,27 +19,26 @@ the file for the GLUE server.
 import dataclasses
 
 from albert_tf.command_line import option
-from albert_tf.engine.device_flags import DeviceFlags
-from albert_tf.engine.execution_flags import ExecutionFlags
-from albert_tf.tasks.text_task import KINDS
+from albert_tf.tasks.flags import TaskOptions
+from albert_tf.tasks.registry import TASKS
 
 
-@dataclasses.dataclass(frozen=True)
-class ClassifierOptions(DeviceFlags, ExecutionFlags):
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ClassifierOptions(TaskOptions):
     """The flags of run_classifier.py."""
 
-    output_dir: str = option("Folder for everything that is written.")
-    # What to do.
-    do_train: bool = option("Fine-tune; an interrupted run goes on.", False)
-    do_eval: bool = option("Score the dev set (and a labelled test set).", False)
-    do_predict: bool = option("Predict the test set, or raw text.", False)
-    input_text: str | None = option("A text to predict.", None)
-    input_text_pair: str | None = option("Its second text, for pair tasks.", None)
-    input_file: str | None = option(
-        "Texts to predict, one a line (a tab between the two texts of a pair).", None
+    do_predict: bool = option(
+        "Predict the test set, or raw text.", False, may_change=True
     )
-    export_dir: str | None = option("Also export a SavedModel to this folder.", None)
-    # Data.
+    input_text: str | None = option("A text to predict.", None, may_change=True)
+    input_text_pair: str | None = option(
+        "The second text of input_text, for pair tasks.", None, may_change=True
+    )
+    input_file: str | None = option(
+        "Texts to predict, one a line (a tab between the two texts of a pair).",
+        None,
+        may_change=True,
+    )
     task_name: str | None = option("A GLUE task, or custom.", None)
     data_dir: str | None = option("GLUE folder, or the folder of custom tables.", None)
     text_column: str = option("custom: column of the (first) text.", "sentence")
@@ -48,85 +47,10 @@ class ClassifierOptions(DeviceFlags, ExecutionFlags):
     label_kind: str = option(
         "custom: what a label is; the labels of a multi_label row are joined by |.",
         "single_label",
-        KINDS,
+        TASKS["classification"],
     )
     labels: str | None = option(
         "custom: labels in id order, joined by commas; by default those of the "
         "training table, sorted.",
-        None,
-    )
-    skip_bad_rows: bool = option("Leave bad rows out and count them.", False)
-    cached_dir: str | None = option(
-        "Folder of tokenized tables; by default cache/ in output_dir.", None
-    )
-    max_seq_length: int = option("Tokens of an input at most.", 512, minimum=5)
-    pad_to_max_length: bool = option(
-        "Pad every batch to max_seq_length, as is done on TPUs anyway.", False
-    )
-    # Model.
-    init_checkpoint: str | None = option("What fine-tuning starts from.", None)
-    from_scratch: bool = option("Start from random weights instead.", False)
-    albert_config_file: str | None = option(
-        "Config, where it does not lie beside init_checkpoint.", None
-    )
-    spm_model_file: str | None = option(
-        "SentencePiece model, where it does not lie beside init_checkpoint.", None
-    )
-    vocab_file: str | None = option("WordPiece vocabulary, likewise.", None)
-    do_lower_case: bool = option("Lower the case of letters.", True)
-    albert_dropout_prob: float | None = option(
-        "Dropout inside the encoder; by default that of its config.", None, minimum=0
-    )
-    # Training.
-    freeze_encoder: bool = option(
-        "Train the head only; models that share their encoder so can be served as one.",
-        False,
-    )
-    train_batch_size: int = option("Rows of a training batch.", 32, minimum=1)
-    eval_batch_size: int = option("Rows of an evaluation batch.", 8, minimum=1)
-    predict_batch_size: int = option("Rows of a prediction batch.", 8, minimum=1)
-    learning_rate: float = option("Peak learning rate.", 5e-5, minimum=0)
-    train_step: int = option("Training steps.", 1000, minimum=1)
-    num_train_epochs: float | None = option(
-        "Epochs, in place of train_step.", None, minimum=0
-    )
-    warmup_step: int = option("Steps of linear warm-up.", 0, minimum=0)
-    optimizer: str = option("Optimizer.", "adamw", ("adamw", "lamb"))
-    layer_decay: float = option(
-        "Factor of the learning rate from one set of layers to the one below, down to "
-        "the embeddings; 1: the same rate everywhere.",
-        1.0,
-        minimum=0,
-    )
-    save_checkpoints_steps: int = option(
-        "Steps between checkpoints; the dev set is scored at each.", 1000, minimum=1
-    )
-    iterations_per_loop: int = option(
-        "Steps between two looks at the run.", 50, minimum=1
-    )
-    keep_checkpoint_max: int = option("Checkpoints to keep; 0 for all.", 5, minimum=0)
-    early_stopping_patience: int = option(
-        "Stop when so many evaluations in a row brought nothing better; 0: never.",
-        0,
-        minimum=0,
-    )
-    num_runs: int = option(
-        "Runs with different seeds, each in a folder of its own; the median and the "
-        "spread of their results are reported.",
-        1,
-        minimum=1,
-    )
-    random_seed: int = option(
-        "Seed of the new head, the order and dropout.",
-        12345,
-        minimum=0,
-        maximum=2**32 - 1,
-    )
-    gradient_accumulation_steps: int = option(
-        "Parts that a batch is computed in, one after the other.", 1, minimum=1
-    )
-    use_xla: bool | None = option(
-        "Compile the training step with XLA; by default where there is an accelerator, "
-        "since on a CPU it is no faster and each length is compiled anew.",
         None,
     )

@@ -10,12 +10,10 @@ import dataclasses
 import pathlib
 
 from albert_tf.errors import UserError
+from albert_tf.tasks.registry import create_task
 from albert_tf.tasks.source import Source
 from albert_tf.tasks.source import Split
 from albert_tf.tasks.tables import Columns
-from albert_tf.tasks.text_task import REGRESSION
-from albert_tf.tasks.text_task import SINGLE_LABEL
-from albert_tf.tasks.text_task import TextTask
 
 _BINARY = ("0", "1")
 _ENTAILMENT = ("entailment", "not_entailment")
@@ -31,7 +29,7 @@ class _GlueTask:
     metrics: tuple
     dev: dict  # split name: file name
     test: dict  # split name: (file name, name of the submission file)
-    kind: str = SINGLE_LABEL
+    kind: str = "single_label"
     skip_bad_rows: bool = False  # as the official code does for QQP
 
 
@@ -104,7 +102,7 @@ TASKS = {
         (),
         ("pearson", "spearman", "MSE"),
         "STS-B",
-        kind=REGRESSION,
+        kind="regression",
     ),
     "mnli": _mnli("matched", "mismatched"),
     "mismnli": _mnli("mismatched", "matched"),
@@ -168,15 +166,15 @@ def glue_source(task_name, data_dir, skip_bad_rows=False):
             f"GLUE files of {name} there."
         )
     test = {
-        split: Split(folder / file, glue.test_columns, submission)
+        split: Split(folder / file, glue.test_columns, False, submission)
         for split, (file, submission) in glue.test.items()
     }
     if name == "ax" and (folder / _LABELLED_AX[0]).exists():
         test["full"] = Split(folder / _LABELLED_AX[0], _LABELLED_AX[1])
     return Source(
-        task=TextTask(
-            name=name,
-            kind=glue.kind,
+        task=create_task(
+            glue.kind,
+            name,
             labels=glue.labels,
             pair=glue.columns.text_pair is not None,
             metrics=glue.metrics,

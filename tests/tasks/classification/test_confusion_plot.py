@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from albert_tf.tasks.classification.confusion_plot import write_confusion_plot
+from albert_tf.tasks.classification.results import write_confusion_plot
 
 matplotlib_image = pytest.importorskip("matplotlib.image")
 

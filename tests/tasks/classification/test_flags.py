@@ -6,8 +6,9 @@ import pytest
 
 from albert_tf import command_line
 from albert_tf.tasks.classification.flags import ClassifierOptions
-from albert_tf.tasks.classification.setup import tokenizer_from
-from albert_tf.tasks.text_task import TextTask
+from albert_tf.tasks.registry import create_task
+from albert_tf.tasks.run import start_from
+from albert_tf.tasks.setup import initial_tokenizer
 
 _CHANGES = [
     {"optimizer": "lamb"},
@@ -60,7 +61,9 @@ def test_case_is_kept_on_demand(flags, tmp_path):
     def tokenizer(*more):
         vocab = f"--vocab_file={tmp_path / 'vocab.txt'}"
         argv = ["run_classifier.py", "--output_dir=out", "--from_scratch", vocab, *more]
-        return tokenizer_from(command_line.parse(ClassifierOptions, argv))
+        return initial_tokenizer(
+            start_from(command_line.parse(ClassifierOptions, argv))
+        )
 
     assert tokenizer().tokenize("GOOD") == ["good"]
     assert tokenizer("--nodo_lower_case").tokenize("GOOD") == ["[UNK]"]
@@ -72,4 +75,4 @@ def test_labels_and_bad_rows_by_flag(flags, tmp_path):
     out = flags(do_train=True, train_step=1, labels="yes,no", skip_bad_rows=True)
     info = json.loads((out / "model" / "training_info.json").read_text())
     assert info["task"]["labels"] == ["yes", "no"]
-    assert TextTask(**info["task"]).parse_label("no") == 1
+    assert create_task(**info["task"]).parse_label("no") == 1

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from albert_tf.tasks.classification.objective import ClassificationObjective
-from albert_tf.tasks.results import score
-from albert_tf.tasks.text_task import TextTask
+from albert_tf.tasks.registry import create_task
+from albert_tf.tasks.task import Prepared
+from albert_tf.tasks.tokenized_examples import TokenizedExamples
 
 _LOGITS = np.random.default_rng(5).normal(size=(4, 3)).astype(np.float32)
 _LABELS = {
@@ -16,12 +16,17 @@ _LABELS = {
 }
 
 
+def _task(kind):
+    labels = () if kind == "regression" else ("a", "b", "c")
+    return create_task(kind, "t", labels=labels)
+
+
 def _run(kind, rows, **extra):
     logits = _LOGITS[:, :1] if kind == "regression" else _LOGITS
     batch = {name: tf.ones([len(rows), 2], tf.int32) for name in ("input_ids",)}
     batch |= dict.fromkeys(("input_mask", "segment_ids"), batch["input_ids"])
     batch |= {"labels": tf.constant(_LABELS[kind][rows]), **extra}
-    objective = ClassificationObjective(kind)
+    objective = _task(kind).objective()
 
     def model(features, training, dropout_seed):
         assert sorted(features) == ["input_ids", "input_mask", "segment_ids"]
@@ -36,8 +41,8 @@ def _run(kind, rows, **extra):
 @pytest.mark.parametrize("kind", sorted(_LABELS))
 def test_loss_and_accuracy_equal_those_of_the_evaluation(kind):
     loss, metrics, logits = _run(kind, [0, 1, 2, 3])
-    labels = () if kind == "regression" else ("a", "b", "c")
-    expected = score(TextTask("t", kind, labels), _LABELS[kind], logits)
+    tokens = TokenizedExamples(None, None, None, None, _LABELS[kind])
+    expected = _task(kind).score(Prepared(None, tokens), logits)
     assert float(loss) == pytest.approx(expected["loss"], rel=1e-5)
     if kind != "regression":
         right, rows = metrics["accuracy"]

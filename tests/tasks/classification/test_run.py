@@ -10,8 +10,8 @@ from albert_tf import plots
 from albert_tf.config import AlbertConfig
 from albert_tf.errors import UserError
 from albert_tf.models.sequence_classification import AlbertForSequenceClassification
-from albert_tf.tasks import repeated_runs
-from albert_tf.tasks.text_task import TextTask
+from albert_tf.tasks.classification import run
+from albert_tf.tasks.registry import create_task
 from albert_tf.tokenization import load_tokenizer
 
 
@@ -105,7 +105,7 @@ def test_several_runs_report_median_and_spread(flags):
 def test_the_spread_of_runs_with_nan_is_nan(flags, monkeypatch):
     scores = iter([1.0, float("nan"), 0.0])
     monkeypatch.setattr(
-        repeated_runs,
+        run,
         "run_classifier",
         lambda options: {"pearson": next(scores), "seed": options.random_seed},
     )
@@ -121,7 +121,7 @@ def test_the_spread_of_runs_with_nan_is_nan(flags, monkeypatch):
 def test_diagnostic_set_is_predicted_by_an_mnli_model(flags, tmp_path):
     config = AlbertConfig.from_json_file(tmp_path / "tiny.json")
     labels = ("contradiction", "entailment", "neutral")
-    task = TextTask("mnli", "single_label", labels, pair=True)
+    task = create_task("single_label", "mnli", labels=labels, pair=True)
     info = {"task": task.to_dict(), "max_seq_length": 16, "step": 1}
     AlbertForSequenceClassification(config, 3).save_pretrained(
         tmp_path / "mnli", load_tokenizer(tmp_path / "vocab.txt"), info
@@ -181,7 +181,7 @@ def test_a_model_is_applied_where_there_is_no_training_table(
     flags, tmp_path, kind, labels
 ):
     config = AlbertConfig.from_json_file(tmp_path / "tiny.json")
-    task = TextTask("custom", kind, labels)
+    task = create_task(kind, "custom", labels=labels)
     model = AlbertForSequenceClassification(config, task.num_outputs)
     tokenizer = load_tokenizer(tmp_path / "vocab.txt")
     model.save_pretrained(tmp_path / "tuned", tokenizer, {"task": task.to_dict()})
@@ -211,7 +211,7 @@ def test_a_model_is_applied_where_there_is_no_training_table(
 )
 def test_single_texts_and_pairs_are_not_confused(flags, tmp_path, pair, message):
     config = AlbertConfig.from_json_file(tmp_path / "tiny.json")
-    task = TextTask("custom", "single_label", ("no", "yes"), pair=pair)
+    task = create_task("single_label", "custom", labels=("no", "yes"), pair=pair)
     AlbertForSequenceClassification(config, 2).save_pretrained(
         tmp_path / "tuned",
         load_tokenizer(tmp_path / "vocab.txt"),
@@ -237,7 +237,7 @@ def test_evaluation_without_a_model_is_an_error(flags):
     ],
 )
 def test_a_task_of_another_version_is_an_error(flags, tmp_path, task, problem):
-    known = TextTask("custom", "single_label", ("no", "yes")).to_dict()
+    known = create_task("single_label", "custom", labels=("no", "yes")).to_dict()
     task = known | task if isinstance(task, dict) else task
     (tmp_path / "tuned").mkdir()
     (tmp_path / "tuned/training_info.json").write_text(json.dumps({"task": task}))
