@@ -1,5 +1,8 @@
 """Files appear whole or not at all."""
 
+import errno
+import os
+
 import pytest
 
 from albert_tf.errors import UserError
@@ -23,6 +26,19 @@ def test_failure_keeps_the_old_file(tmp_path):
         write_atomically(path, 3)
     assert path.read_bytes() == b"old"
     assert [p.name for p in tmp_path.iterdir()] == ["b.bin"]
+
+
+def test_a_full_disk_names_the_file(tmp_path, monkeypatch):
+    def full(descriptor):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    write_atomically(tmp_path / "a.bin", b"old")
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space left") as error:
+        write_atomically(tmp_path / "a.bin", b"new")
+    assert error.value.filename == str(tmp_path / "a.bin")
+    assert (tmp_path / "a.bin").read_bytes() == b"old"
+    assert [p.name for p in tmp_path.iterdir()] == ["a.bin"]
 
 
 @pytest.mark.parametrize(

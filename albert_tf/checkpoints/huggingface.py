@@ -5,6 +5,7 @@ import os
 
 import numpy as np
 
+from albert_tf.checkpoints import checksum
 from albert_tf.checkpoints.assignment import assign_tensors
 from albert_tf.checkpoints.huggingface_names import huggingface_name
 from albert_tf.checkpoints.huggingface_names import official_name
@@ -12,7 +13,6 @@ from albert_tf.checkpoints.unshare import unshare
 from albert_tf.config import AlbertConfig
 from albert_tf.errors import UserError
 from albert_tf.files import read_json_object
-from albert_tf.files import write_atomically
 from albert_tf.files import write_json
 
 CONFIG_FILE = "config.json"
@@ -113,20 +113,37 @@ def read_huggingface_config(directory):
     return dataclasses.replace(config, always_map_embeddings=equal)
 
 
-def read_huggingface_tensors(path):
+def read_huggingface_tensors(path, verify_checksum=True):
     """Reads a safetensors file: float32 arrays by official name.
 
     Tensors without an official name keep theirs.
+
+    Args:
+        path: the file.
+        verify_checksum: whether it is compared with its checksum, if it has one.
 
     Raises:
         UserError: there is no such file, or it is damaged.
     """
     if not os.path.isfile(path):
         raise UserError(f"There is no file {path}.")
+    if verify_checksum:
+        checksum.check(path, path)
     safetensors = _safetensors()
     try:
         theirs = safetensors.numpy.load_file(path)
-    except (KeyError, OSError, safetensors.SafetensorError) as error:
+    except AttributeError as error:  # of a name of NumPy's
+        raise UserError(
+            f"{path} holds a type of numbers that NumPy does not have ({error}); "
+            "expected float32, float16 or bfloat16."
+        ) from error
+    except (
+        KeyError,
+        OSError,
+        TypeError,
+        ValueError,
+        safetensors.SafetensorError,
+    ) as error:
         raise UserError(f"{path} is damaged: {error}.") from error
     if not any(name.startswith(_ENCODER) for name in theirs):
         # The bare encoder is saved without the prefix.
@@ -138,6 +155,11 @@ def read_huggingface_tensors(path):
             raise UserError(f"{path} holds a {copy} that differs from {original}.")
     tensors = {}
     for name, tensor in theirs.items():
+        if tensor.dtype.kind != "f" and tensor.dtype.name != "bfloat16":
+            raise UserError(
+                f"{path} holds {name} as {tensor.dtype.name}; expected float32, "
+                "float16 or bfloat16."
+            )
         official = official_name(name) or name
         if official.endswith("/kernel"):
             tensor = tensor.T  # theirs are [out, in]
@@ -173,7 +195,7 @@ def save_huggingface(model, directory):
         tensors[name] = np.ascontiguousarray(array)
     weights = os.path.join(directory, WEIGHTS_FILE)
     data = safetensors.numpy.save(tensors, metadata={"format": "pt"})
-    write_atomically(weights, data)
+    checksum.write_with_checksum(weights, data)
     write_json(os.path.join(directory, CONFIG_FILE), _their_config(model, config))
 
 

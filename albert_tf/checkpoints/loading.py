@@ -31,12 +31,13 @@ class Checkpoint:
     tensors: dict  # float32 arrays by official name
 
 
-def read_checkpoint(path):
+def read_checkpoint(path, verify_checksum=True):
     """Reads the checkpoint at `path`, whatever its kind.
 
     Args:
         path: a model directory, an unpacked official archive or TF-Hub module, a
             TF1 checkpoint prefix, or a Hugging Face directory.
+        verify_checksum: see `PretrainedModel.from_pretrained`.
 
     Returns:
         A `Checkpoint`.
@@ -46,11 +47,12 @@ def read_checkpoint(path):
     """
     path = os.fspath(path)
     if is_model_directory(path):
-        model = load_model_directory(path)
+        model = load_model_directory(path, verify_checksum)
         tensors = {n: np.array(v) for n, v in model.official_variables().items()}
         return Checkpoint(path, model.config, tensors)
     if is_huggingface_directory(path):
-        tensors = read_huggingface_tensors(os.path.join(path, HUGGINGFACE_WEIGHTS))
+        weights = os.path.join(path, HUGGINGFACE_WEIGHTS)
+        tensors = read_huggingface_tensors(weights, verify_checksum)
         return Checkpoint(path, read_huggingface_config(path), tensors)
     prefix = find_tf1_prefix(path)
     if prefix:
@@ -63,7 +65,7 @@ def read_checkpoint(path):
     )
 
 
-def load_pretrained(model_class, path, allow_missing, arguments):
+def load_pretrained(model_class, path, allow_missing, arguments, verify_checksum=True):
     """`PretrainedModel.from_pretrained`."""
     path = os.fspath(path)
     if is_model_directory(path):
@@ -71,8 +73,9 @@ def load_pretrained(model_class, path, allow_missing, arguments):
         if saved_class is model_class:
             arguments = {**head, **arguments}
             if head.items() <= arguments.items():
-                return load_model_directory(path, **arguments)
-    model = build_model(model_class, read_checkpoint(path), allow_missing, arguments)
+                return load_model_directory(path, verify_checksum, **arguments)
+    checkpoint = read_checkpoint(path, verify_checksum)
+    model = build_model(model_class, checkpoint, allow_missing, arguments)
     logging.info("%s", model.load_report)
     return model
 

@@ -63,6 +63,7 @@ def test_files(tiny_config, tmp_path):
         "albert_config.json",
         "head.json",
         "model.weights.h5",
+        "model.weights.h5.sha256",
         "tokenizer_config.json",
         "training_info.json",
     }
