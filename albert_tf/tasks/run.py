@@ -1,7 +1,6 @@
 """What the command of a task does: train, evaluate, predict, export."""
 
 import dataclasses
-import json
 import pathlib
 
 from absl import logging
@@ -11,6 +10,7 @@ from albert_tf.engine.flags import DeviceFlags
 from albert_tf.engine.flags import ExecutionFlags
 from albert_tf.engine.flags import execution_arguments
 from albert_tf.engine.flags import strategy_from
+from albert_tf.engine.reporting.summaries import read_history
 from albert_tf.engine.reporting.summaries import write_eval_results
 from albert_tf.errors import UserError
 from albert_tf.storage import require_disk
@@ -227,10 +227,8 @@ def _evaluate(applying, source, apply):
 
 def _last_scores(output_dir, task):
     """Scores of the last checkpoint, beside those of the best that is evaluated."""
-    path = output_dir / "history.json"
-    if not path.exists():
-        return {}
-    last = json.loads(path.read_text(encoding="utf-8"))[-1]
+    entries = read_history(output_dir / "history.json")
+    last = entries[-1] if entries else {}
     names = [name for name in (*task.metrics, "step") if name in last]
     return {f"last_{name}": last[name] for name in names}
 
