@@ -69,13 +69,23 @@ def _create(options, write_shards):
         done.forget()
         for path in (path for split_paths in paths.values() for path in split_paths):
             tf.io.gfile.remove(path)
-        raise UserError(f"{options.input_file} holds no text to make sequences of.")
+        raise UserError(_why_nothing(options, totals))
     for split, directory in directories.items():
         if totals[split]["sequences"]:
             dataset_info.write(directory, options, totals[split], paths[split])
     done.forget()
     _summarize(totals, paths, done)
     return totals
+
+
+def _why_nothing(options, totals):
+    held_out = totals.get("held_out", {}).get("documents")
+    if held_out:
+        return (
+            f"--held_out_fraction={options.held_out_fraction} took all {held_out} "
+            f"documents of {options.input_file} and left none to train on; lower it."
+        )
+    return f"{options.input_file} holds no text to make sequences of."
 
 
 def shard_paths(options):

@@ -9,6 +9,7 @@ from google.protobuf.message import DecodeError
 from albert_tf.errors import UserError
 from albert_tf.storage import remote_files
 from data_pipeline import dataset_info
+from data_pipeline import input_files
 from data_pipeline import records
 from data_pipeline.masking import MaskingOptions
 from data_pipeline.masking import mask_tokens
@@ -44,7 +45,7 @@ def pretraining_dataset(
     Args:
         input_file: a comma list of TFRecord files, globs and folders; of a folder,
             the files that its dataset_info.json lists or, without one, all with
-            `.tfrecord` in their names.
+            `.tfrecord` in their names. A file that is named twice is read once.
         tokenizer: the model's tokenizer; None for records that are masked already,
             if nobody knows it.
         batch_size: sequences a batch, of this input pipeline.
@@ -112,12 +113,12 @@ def _descriptions(paths):
 
 def _find(input_file):
     paths = []
-    for pattern in filter(None, (p.strip() for p in input_file.split(","))):
+    for pattern in input_files.split(input_file):
         with remote_files() as gfile:
             if gfile.isdir(pattern):
                 found = _files_of(pattern)
             else:
-                found = sorted(filter(_may_hold_records, gfile.glob(pattern)))
+                found = list(filter(_may_hold_records, input_files.matching(pattern)))
         if not found:
             raise UserError(f"No pretraining data matches {pattern!r}.")
         paths.extend(found)
@@ -125,6 +126,9 @@ def _find(input_file):
         raise UserError(
             f"{input_file!r} names no pretraining data; pass a file, folder or glob."
         )
+    paths = input_files.each_once(paths)
+    for path in paths:
+        input_files.require_regular(path)
     return paths
 
 

@@ -166,6 +166,12 @@ def check(options):
         if value is not None and (value < lowest or too_high):
             limit = f" and at most {highest}" if highest is not None else ""
             raise UserError(f"--{name}={value}: expected at least {lowest}{limit}.")
+    if options.held_out_fraction == 1:
+        raise UserError(
+            "--held_out_fraction=1 leaves nothing to train on: expected less than 1; "
+            "to make held-out data alone, run the command on that text without the "
+            "flag."
+        )
     if options.official_sop and options.objective != "sop":
         raise UserError("--official_sop goes with --sentence_objective=sop alone.")
     if options.pack and options.masking == "dynamic":
