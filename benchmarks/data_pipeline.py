@@ -13,7 +13,6 @@ an uncased vocabulary makes many more tokens, most of them unknown.
 import contextlib
 import cProfile
 import dataclasses
-import itertools
 import multiprocessing
 import os
 import pathlib
@@ -118,8 +117,8 @@ def _rates(options, folder, reference):
 def _copies(input_file, count):
     """A folder with `count` copies of the text: a file is read once in a run."""
     with tempfile.TemporaryDirectory() as folder:
-        for k, file in itertools.product(range(count), corpus.find_files(input_file)):
-            name = f"{k}-{os.path.basename(file.path)}"
+        for number, file in enumerate(corpus.find_files(input_file) * count):
+            name = f"{number}-{os.path.basename(file.path)}"
             shutil.copy(file.path, os.path.join(folder, name))
         yield folder
 
