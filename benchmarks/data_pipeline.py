@@ -162,8 +162,8 @@ def _worker(data_options, number, count, pipe):
     _warm_up(data_options, files, paths["train"][number])
     pipe.send("ready")
     while pipe.recv() is not None:
-        counts = shards.write_shard(data_options, files, number, paths, lambda *_: None)
-        pipe.send(counts["train"].get("tokens", 0))
+        parts = shards.write_shard(data_options, files, number, paths, lambda *_: None)
+        pipe.send(parts["train"]["counts"].get("tokens", 0))
     pipe.send(_peak_megabytes())
 
 

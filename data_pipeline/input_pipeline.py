@@ -5,6 +5,8 @@ import tensorflow as tf
 from albert_tf.errors import UserError
 from data_pipeline import record_files
 from data_pipeline import records
+from data_pipeline.description_schema import MASKING
+from data_pipeline.integrity import check_sizes
 from data_pipeline.masking import MaskingOptions
 from data_pipeline.masking import mask_tokens
 from data_pipeline.seeds import derive_seed
@@ -64,6 +66,7 @@ def pretraining_dataset(
         vocab_size = tokenizer.vocab_size
     paths = record_files.find(input_file)
     descriptions = record_files.describe(paths)
+    check_sizes(descriptions, paths)
     info = record_files.in_common(descriptions, paths)
     for folder, each in descriptions.items():
         if each is not None:
@@ -124,7 +127,7 @@ def _check(info, folder, tokenizer, max_seq_length, max_predictions_per_seq):
 
 
 def _masking_options(info, tokenizer, max_predictions_per_seq, masked_lm_prob):
-    masking = dict(info["masking"])
+    masking = {name: info["masking"][name] for name in MASKING}
     if masked_lm_prob is not None:
         masking["masked_lm_prob"] = masked_lm_prob
     passes = 2 if masking["do_permutation"] else 1

@@ -1,5 +1,6 @@
 """The files of pretraining data, and what their folders say of them."""
 
+import fnmatch
 import os
 
 import tensorflow as tf
@@ -49,7 +50,7 @@ def find(input_file):
             if gfile.isdir(pattern):
                 found = _files_of(pattern)
             else:
-                found = list(filter(_may_hold_records, input_files.matching(pattern)))
+                found = _files_matching(pattern)
         if not found:
             raise UserError(f"No pretraining data matches {pattern!r}.")
         paths.extend(found)
@@ -70,13 +71,28 @@ def _files_of(folder):
     if info is None:
         paths = [os.path.join(folder, name) for name in there if ".tfrecord" in name]
         return list(filter(_may_hold_records, paths))
-    missing = sorted({*info["files"]} - {*there})
+    _check_present(folder, info["files"], there)
+    return [os.path.join(folder, name) for name in sorted(info["files"])]
+
+
+def _files_matching(pattern):
+    """The files of a glob, none of which may have got lost, or the one of a name."""
+    paths = input_files.matching(pattern)
+    descriptions = {} if paths == [pattern] else describe(paths)
+    for folder, info in descriptions.items():
+        names = fnmatch.filter(info["files"] if info else [], os.path.basename(pattern))
+        there = [name for place, name in map(os.path.split, paths) if place == folder]
+        _check_present(folder, names, there)
+    return list(filter(_may_hold_records, paths))
+
+
+def _check_present(folder, names, there):
+    missing = sorted({*names} - {*there})
     if missing:
         raise UserError(
             f"{os.path.join(folder, dataset_info.NAME)} lists {missing[0]}, which is "
             "missing; copy it there, or make the data again."
         )
-    return [os.path.join(folder, name) for name in sorted(info["files"])]
 
 
 def _may_hold_records(path):

@@ -6,6 +6,7 @@ from absl import logging
 from albert_tf.errors import UserError
 from albert_tf.training.stage import Stage
 from data_pipeline.input_pipeline import pretraining_dataset
+from data_pipeline.integrity import verify_data
 from data_pipeline.ranges import out_of_range
 from data_pipeline.record_files import describe_data
 
@@ -48,11 +49,11 @@ class PretrainingData:
         return self._options.eval_file or self._phases[-1].input_file
 
     def check(self):
-        """Reads a batch of each data set.
+        """Reads a batch of each data set; with `--verify_data`, all of it first.
 
         Raises:
-            UserError: a data set that cannot be read or does not fit the model, or
-                one that is missing.
+            UserError: a data set that cannot be read or does not fit the model, one
+                that is missing, or one that has changed since it was made.
         """
         options = self._options
         if not options.eval_file and options.eval_steps:
@@ -60,6 +61,9 @@ class PretrainingData:
                 "--eval_steps needs --eval_file, held-out TFRecords "
                 "(create_pretraining_data --held_out_fraction writes some)."
             )
+        if options.verify_data:
+            files = [self.input_files, options.eval_file]
+            verify_data(",".join(filter(None, files)))
         phases = {(p.input_file, p.max_seq_length): p for p in self._phases}
         for phase in phases.values():
             dataset = self._dataset(

@@ -126,3 +126,31 @@ def test_held_out_numbers_out_of_range_are_an_error(evaluate, material, tmp_path
     message = f"{held_out} holds segment_ids of 7, expected 0 to 1; a file is damaged"
     with pytest.raises(UserError, match=message):
         evaluate(eval_file=held_out)
+
+
+@pytest.mark.parametrize("changed", ["data", "data/held_out"])
+def test_checksums_are_compared_on_request(evaluate, material, tmp_path, changed):
+    folder = shutil.copytree(material / "data", tmp_path / "data")
+    path = tmp_path / changed / "dataset_info.json"
+    info = json.loads(path.read_text())
+    info["files"]["train.tfrecord"]["sha256"] = "0" * 64
+    path.write_text(json.dumps(info))
+    files = {
+        "input_file": folder / "train.tfrecord",
+        "eval_file": folder / "held_out" / "*.tfrecord",
+    }
+    evaluate(**files)
+    with pytest.raises(UserError, match=f"/{changed}/train.tfrecord has another SHA"):
+        evaluate(verify_data=True, **files)
+
+
+def test_data_that_lost_a_file_is_not_trained_on(evaluate, material, tmp_path):
+    """Under a pattern that still matches others."""
+    folder = shutil.copytree(material / "data", tmp_path / "data")
+    path = folder / "dataset_info.json"
+    info = json.loads(path.read_text())
+    info["files"]["train-2.tfrecord"] = info["files"]["train.tfrecord"]
+    path.write_text(json.dumps(info))
+    with pytest.raises(UserError, match="lists train-2.tfrecord, which is missing"):
+        evaluate(input_file=folder / "train*.tfrecord")
+    assert not (tmp_path / "model").exists()
