@@ -15,6 +15,8 @@ import dataclasses
 import hashlib
 import json
 import os
+import signal
+import sys
 
 import tensorflow as tf
 from absl import logging
@@ -186,7 +188,20 @@ def _summarize(totals, paths):
 
 def _command(options):
     workers.use_one_cpu()
-    create_pretraining_data(options)
+    signal.signal(signal.SIGTERM, _stop)
+    try:
+        create_pretraining_data(options)
+    except (KeyboardInterrupt, SystemExit):
+        print(
+            "\nstopped: start the same command again to go on with the files that are "
+            "missing.",
+            file=sys.stderr,
+        )
+        raise
+
+
+def _stop(number, frame):
+    sys.exit(128 + number)
 
 
 def main():
