@@ -25,6 +25,7 @@ from albert_tf import command_line
 from albert_tf.errors import UserError
 from data_pipeline import corpus
 from data_pipeline import dataset_info
+from data_pipeline import quality
 from data_pipeline import workers
 from data_pipeline.options import Options
 from data_pipeline.options import check
@@ -32,6 +33,8 @@ from data_pipeline.resuming import FinishedShards
 from data_pipeline.resuming import remove_leftovers
 
 _IGNORED = ("input_file_mode", "parallel")
+# What no shard depends on.
+_CHANGE_NOTHING = {"workers", "max_unknown"}
 
 
 def create_pretraining_data(options, write_shards=workers.write_shards):
@@ -63,6 +66,7 @@ def _create(options, write_shards):
     options.masking_options()  # A bad vocabulary is reported before any work.
     paths = shard_paths(options)
     directories = {split: _directory(paths[split]) for split in paths}
+    quality.check_sample(options, files, collections.Counter())
     done = FinishedShards(paths, directories["train"], _digest(options, files))
     for split, directory in directories.items():
         tf.io.gfile.makedirs(directory)
@@ -73,6 +77,14 @@ def _create(options, write_shards):
     finally:
         for split_paths in paths.values():
             remove_leftovers(split_paths)
+    totals = _finish(options, paths, directories, done)
+    _summarize(totals, paths)
+    quality.warn(sum(totals.values(), collections.Counter()), options)
+    return totals
+
+
+def _finish(options, paths, directories, done):
+    """Describes the shards, once they are all there; returns their counts."""
     parts = [done.parts(shard) for shard in range(len(paths["train"]))]
     if None in parts:
         raise UserError(
@@ -80,6 +92,8 @@ def _create(options, write_shards):
             "data set was made; start the command again to make it anew."
         )
     totals = _totals(parts, paths)
+    # What is refused stays, for the same command with another --max_unknown.
+    quality.refuse(sum(totals.values(), collections.Counter()), options)
     if not totals["train"]["sequences"]:
         done.forget()
         for path in (path for split_paths in paths.values() for path in split_paths):
@@ -92,7 +106,6 @@ def _create(options, write_shards):
             held = dict(zip(names, facts, strict=True))
             dataset_info.write(directory, options, totals[split], held)
     done.forget()
-    _summarize(totals, paths)
     return totals
 
 
@@ -143,7 +156,7 @@ def _directory(paths):
 
 def _digest(options, files):
     """Names what a shard depends on, so that shards of another run are not taken."""
-    names = {field.name for field in dataclasses.fields(Options)} - {"workers"}
+    names = {field.name for field in dataclasses.fields(Options)} - _CHANGE_NOTHING
     values = {name: getattr(options, name) for name in names}
     values["files"] = [tuple(file) for file in files]
     values["tokenizer"] = options.tokenizer.fingerprint()
@@ -170,13 +183,6 @@ def _summarize(totals, paths):
             counts["documents"],
             len(paths[split]),
         )
-        if counts["pairs cut from one sentence"] > counts["sequences"] / 2:
-            logging.warning(
-                "%s: most pairs were cut from a single sentence, so that their order "
-                "is easy to tell; are there really a sentence a line and several "
-                "sentences a document?",
-                split,
-            )
         if counts["empty shards"]:
             logging.warning(
                 "%s: %d of %d files are empty; there is too little text for so many",

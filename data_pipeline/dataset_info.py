@@ -8,6 +8,7 @@ import tensorflow as tf
 from albert_tf import storage
 from albert_tf.errors import UserError
 from albert_tf.files import read_json_object
+from data_pipeline import quality
 from data_pipeline.description_schema import MASKING
 from data_pipeline.description_schema import check_description
 from data_pipeline.finished_files import publish
@@ -17,6 +18,7 @@ UNFINISHED = ".incomplete"
 """What names end with while their files are written."""
 SCHEMA_VERSION = 1
 _RESULTS = ("documents", "sentences", "sequences", "tokens", "label 1", "rows")
+_SHOWN = (*_RESULTS, *quality.COUNTS)
 _COUNTS = _RESULTS[:4]
 
 
@@ -69,7 +71,7 @@ def _description(options):
 def _results(options, counts):
     sequences, rows = counts["sequences"], counts["rows"]
     full_rows = counts["tokens"] / options.max_seq_length
-    special = {n: c for n, c in sorted(counts.items()) if n not in _RESULTS}
+    special = {n: c for n, c in sorted(counts.items()) if n not in _SHOWN}
     results = {
         **{name: counts[name] for name in _COUNTS},
         "fill_rate": round(full_rows / rows, 4),
@@ -78,7 +80,11 @@ def _results(options, counts):
     if options.pack:
         results["rows"] = rows
         results["fill_rate_unpacked"] = round(full_rows / sequences, 4)
-    return {"counts": results, "special_cases": special}
+    return {
+        "counts": results,
+        "shares": quality.shares(counts, options.objective),
+        "special_cases": special,
+    }
 
 
 def read(directory):

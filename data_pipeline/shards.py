@@ -14,6 +14,7 @@ import tensorflow as tf
 from albert_tf.errors import UserError
 from data_pipeline import corpus
 from data_pipeline import packing
+from data_pipeline import quality
 from data_pipeline import records
 from data_pipeline.finished_files import facts_of
 from data_pipeline.finished_files import publish
@@ -105,7 +106,9 @@ class _Split:
     def add(self, segments):
         """Takes a document; returns whether the window is full."""
         self._documents.append(segments)
-        self._characters += sum(map(len, segments))
+        before = self.counts["characters"]
+        quality.count_text(segments, self.counts)
+        self._characters += self.counts["characters"] - before
         return self._characters >= _WINDOW_CHARACTERS
 
     def write_window(self):
@@ -140,6 +143,7 @@ class _Split:
         else:
             ids, lengths = self._tokenizer.encode_flat(segments)
             word_starts = self._word_starts[ids]
+        quality.count_tokens(ids, self._tokenizer.unk_id, self.counts)
         ends = np.concatenate([[0], np.cumsum(lengths)])
         # Segments without tokens and documents without segments leave no trace.
         segment_ends = np.flatnonzero(np.diff(ends)) + 1
@@ -153,6 +157,8 @@ class _Split:
             segments=[0, *ends[segment_ends].tolist()],
             documents=np.unique(np.concatenate([[0], places])).tolist(),
         )
+        alone = np.diff(window.documents) == 1
+        self.counts["documents of one sentence"] += int(alone.sum())
         if self._options.objective == "none" and len(segment_ends):
             return join_documents(window, self._tokenizer.sep_id)
         return window

@@ -52,15 +52,6 @@ def test_all_documents_are_held_out_by_chance(make_options, out, tmp_path):
     assert not [path for path in out.rglob("*") if path.is_file()]
 
 
-def test_documents_of_one_sentence(make_options, tmp_path, caplog):
-    text = "\n\n".join(f"the cat number {n} sat on the mat" for n in range(50))
-    (tmp_path / "single.txt").write_text(text)
-    options = make_options(input_file=str(tmp_path / "single.txt"), dupe_factor=1)
-    counts = create_pretraining_data(options)["train"]
-    assert counts["pairs cut from one sentence"] == counts["sequences"] == 50
-    assert "most pairs were cut from a single sentence" in caplog.text
-
-
 def test_fewer_sequences_than_shards(make_options, out, tmp_path, caplog):
     (tmp_path / "tiny.txt").write_text("the cat sat\non the mat\n")
     options = make_options(
