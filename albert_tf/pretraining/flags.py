@@ -113,6 +113,11 @@ class PretrainingOptions(DeviceFlags, ExecutionFlags):
     second_phase_gradient_accumulation_steps: int | None = option(
         "Likewise.", None, minimum=1
     )
+    verify_data: bool = option(
+        "Read all data files once before the first step and compare their checksums "
+        "with dataset_info.json; their sizes are always compared.",
+        False,
+    )
     restart_data: bool = option(
         "Continue, but read the data from its beginning: it was moved, made anew or "
         "is to be another.",

@@ -62,7 +62,7 @@ def pretrain(options):
     strategy = _strategy(options)
     tokenizer = tokenizer_from(options)
     config = config_from(options, tokenizer, phases)
-    data = PretrainingData(options, phases, tokenizer)
+    data = PretrainingData(options, phases, tokenizer, config.vocab_size)
     trainer = _trainer(options, strategy, config, phases, data)
     plan = plan_lines(options, config, phases, trainer)
     if options.dry_run:
@@ -101,7 +101,7 @@ def _trainer(options, strategy, config, phases, data):
     with strategy.scope():
         model = initial_model(options, config, sentence_order)
         optimizer = optimizer_from(options)
-    data.check(config)
+    data.check()
     report = report_options(options, phases, model, strategy)
     trainer = Trainer(
         model,
