@@ -68,13 +68,7 @@ def train(options, source, tables):
     """
     flags = _flags_of_run(options)
     # Before TensorFlow runs anything: workers must be connected first.
-    strategy = strategy_from(
-        options.distribution_strategy,
-        options.use_tpu,
-        options.tpu_name,
-        options.tpu_zone,
-        options.gcp_project,
-    )
+    strategy = _strategy(options)
     tokenizer = tokenizer_from(options)
     with strategy.scope():
         model = initial_model(options, source.task, tokenizer)
@@ -98,6 +92,16 @@ def train(options, source, tables):
     )
     trainer.train([stage], dict(zip(source.dev, dev, strict=True)), save_best)
     return trainer.writes_outputs
+
+
+def _strategy(options):
+    return strategy_from(
+        options.distribution_strategy,
+        options.use_tpu,
+        options.tpu_name,
+        options.tpu_zone,
+        options.gcp_project,
+    )
 
 
 def tokenized(options, tables, tokenizer, max_seq_length):
