@@ -95,6 +95,15 @@ def pretraining_dataset(
     return dataset.prefetch(_PREFETCHED)
 
 
+def describe_data(input_file):
+    """The dataset_info.json of each folder of the files; None for one without it.
+
+    Raises:
+        UserError: no such file, or a description that is none.
+    """
+    return record_files.describe(record_files.find(input_file))
+
+
 def _check(info, folder, tokenizer, max_seq_length, max_predictions_per_seq):
     where = folder or "."
     if tokenizer is None:

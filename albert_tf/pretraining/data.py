@@ -5,10 +5,10 @@ from absl import logging
 
 from albert_tf.engine.options import Stage
 from albert_tf.errors import UserError
+from data_pipeline.input_pipeline import describe_data
 from data_pipeline.input_pipeline import pretraining_dataset
 from data_pipeline.integrity import verify_data
-from data_pipeline.ranges import out_of_range
-from data_pipeline.record_files import describe_data
+from data_pipeline.ranges import sentence_on
 
 UNREADABLE = (
     tf.errors.DataLossError,
@@ -17,8 +17,6 @@ UNREADABLE = (
     tf.errors.PermissionDeniedError,
 )
 """What TensorFlow raises for records that are damaged, of other lengths or gone."""
-
-_IDS = ("input_ids", "masked_lm_ids")
 
 
 class PretrainingData:
@@ -190,23 +188,9 @@ def _sentence_objectives(input_file):
 
 def unreadable(input_file, error):
     """The `UserError` for what TensorFlow says of damaged records."""
-    if (found := out_of_range(error)) is not None:
-        return _out_of_range(input_file, *found)
     return UserError(
-        f"{input_file} cannot be read as TFRecords of --max_seq_length and "
+        sentence_on(input_file, error)
+        or f"{input_file} cannot be read as TFRecords of --max_seq_length and "
         f"--max_predictions_per_seq ({error.message.splitlines()[0]}); a file is "
         "damaged, or of other lengths: make it again or pass its own."
-    )
-
-
-def _out_of_range(input_file, name, number, lowest, highest):
-    if name in _IDS:
-        return UserError(
-            f"{input_file} holds the id {number}, but the model has "
-            f"vocab_size {highest + 1} (ids 0 to {highest}); make the data with the "
-            "model's vocabulary."
-        )
-    return UserError(
-        f"{input_file} holds {name} of {number}, expected {lowest} to {highest}; a "
-        "file is damaged, or was made for something else: make it again."
     )
