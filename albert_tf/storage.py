@@ -14,6 +14,7 @@ import tempfile
 
 from albert_tf.errors import UserError
 
+_GLOB_SIGNS = re.compile(r"[*?\[\\]")
 # Where in TensorFlow's graph it happened, which stands around what happened.
 _IN_THE_GRAPH = re.compile(r"\{\{.*?\}\} ?| \[Op:\w+\]")
 
@@ -136,7 +137,12 @@ def matching(folder, pattern):
     if not is_remote(folder):
         return sorted(glob.glob(os.path.join(glob.escape(folder), pattern)))
     with remote_files() as gfile:
-        return sorted(gfile.glob(os.path.join(folder, pattern)))
+        return sorted(gfile.glob(os.path.join(escaped(folder), pattern)))
+
+
+def escaped(path):
+    """A pattern for TensorFlow's `glob` that a path alone matches."""
+    return _GLOB_SIGNS.sub(r"\\\g<0>", path)
 
 
 def read_bytes(path):

@@ -1,6 +1,6 @@
 """The model directory: the form in which this project keeps a model.
 
-albert_config.json      the encoder
+albert_config.json      the encoder (the name is that of the family's `config_file`)
 head.json               the model class and the arguments of its head
 model.weights.h5        the weights, as Keras writes them
 model.weights.h5.sha256 their checksum
@@ -11,18 +11,14 @@ tokenizer_config.json   and the tokenizer's own files (optional)
 import io
 import os
 
-import keras
-
-import albert_tf
 from albert_tf import storage
 from albert_tf.checkpoints import checksum
 from albert_tf.checkpoints.assignment import LoadReport
-from albert_tf.config import AlbertConfig
 from albert_tf.errors import UserError
 from albert_tf.files import read_json_object
 from albert_tf.files import write_json
+from albert_tf.models import registry
 
-CONFIG_FILE = "albert_config.json"
 HEAD_FILE = "head.json"
 WEIGHTS_FILE = "model.weights.h5"
 TRAINING_INFO_FILE = "training_info.json"
@@ -54,7 +50,7 @@ def save_model_directory(model, directory, tokenizer=None, training_info=None):
         write_json(os.path.join(directory, TRAINING_INFO_FILE), training_info)
     head = {"model": type(model).__name__, **model.head_config()}
     write_json(os.path.join(directory, HEAD_FILE), head)
-    model.config.to_json_file(os.path.join(directory, CONFIG_FILE))
+    model.config.to_json_file(os.path.join(directory, model.family.config_file))
 
 
 class _InMemory(io.BytesIO):
@@ -73,10 +69,10 @@ def read_head(directory):
     path = os.path.join(directory, HEAD_FILE)
     head = read_json_object(path)
     name = head.pop("model", None)
-    model_class = getattr(albert_tf, str(name), None)
-    if not (isinstance(model_class, type) and issubclass(model_class, keras.Model)):
-        raise UserError(f"{path} names the model {name!r}, which is none of albert_tf.")
-    return model_class, head
+    try:
+        return registry.model_class(name), head
+    except UserError as error:
+        raise UserError(f"{path} names the model {name!r}. {error}") from error
 
 
 def load_model_directory(directory, verify_checksum=True, **arguments):
@@ -94,7 +90,9 @@ def load_model_directory(directory, verify_checksum=True, **arguments):
         UserError: a file is missing or does not fit the others.
     """
     model_class, head = read_head(directory)
-    config = AlbertConfig.from_json_file(os.path.join(directory, CONFIG_FILE))
+    family = model_class.family
+    config_file = os.path.join(directory, family.config_file)
+    config = family.config_class.from_json_file(config_file)
     try:
         model = model_class(config, **{**head, **arguments})
     except (TypeError, ValueError) as error:
@@ -112,8 +110,8 @@ def load_model_directory(directory, verify_checksum=True, **arguments):
         raise
     except Exception as error:  # HDF5 has many for damaged files, RuntimeError too
         raise UserError(
-            f"{weights} is damaged or does not fit {CONFIG_FILE} and {HEAD_FILE} "
-            "beside it."
+            f"{weights} is damaged or does not fit {family.config_file} and "
+            f"{HEAD_FILE} beside it."
         ) from error
     model.load_report = LoadReport(str(directory), tuple(model.official_variables()))
     return model

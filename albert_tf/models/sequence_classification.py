@@ -2,13 +2,15 @@
 
 import keras
 
-from albert_tf.checkpoints.official_names import classification_variables
+from albert_tf.checkpoints.albert import ALBERT
 from albert_tf.errors import UserError
 from albert_tf.layers.classification_head import ClassificationHead
 from albert_tf.layers.dropout import CLASSIFIER_SITE
 from albert_tf.layers.dropout import dropout
+from albert_tf.models import head_variables
 from albert_tf.models.albert import AlbertModel
-from albert_tf.models.pretrained_model import PretrainedModel
+from albert_tf.models.base import PretrainedModel
+from albert_tf.models.registry import TASK_FORM
 
 # The official classifiers ignore the config's initializer_range.
 _HEAD_INITIALIZER_RANGE = 0.02
@@ -40,6 +42,10 @@ class AlbertForSequenceClassification(PretrainedModel):
         )
     """
 
+    family = ALBERT
+    head_table = head_variables.classification("classifier", "classifier")
+    served_forms = {TASK_FORM: "albert_tf.serving.heads:task_head"}
+
     def __init__(self, config, num_labels, classifier_dropout_prob=0.1, **kwargs):
         super().__init__(config, **kwargs)
         if num_labels < 1:
@@ -64,7 +70,7 @@ class AlbertForSequenceClassification(PretrainedModel):
     def call(self, features, training=False, dropout_seed=None):
         seed = self._dropout_seed(training, dropout_seed)
         encoded = self.albert(
-            features, training=training, dropout_seed=seed, for_heads=True
+            features, training=training, dropout_seed=seed, heads_only=True
         )
         pooled = dropout(
             encoded["pooled_output"],
@@ -74,14 +80,24 @@ class AlbertForSequenceClassification(PretrainedModel):
         )
         return self.classifier(pooled)
 
-    def head_variables(self):
-        return classification_variables(self.classifier)
-
     def head_config(self):
         return {
             "num_labels": self.num_labels,
             "classifier_dropout_prob": self.classifier_dropout_prob,
         }
+
+    def head_config_to_huggingface(self):
+        labels = {f"LABEL_{i}": i for i in range(self.num_labels)}
+        return {
+            "label2id": labels,
+            "id2label": {str(i): label for label, i in labels.items()},
+            "classifier_dropout_prob": self.classifier_dropout_prob,
+        }
+
+    @classmethod
+    def head_config_from_huggingface(cls, entries):
+        probability = entries.get("classifier_dropout_prob")
+        return {} if probability is None else {"classifier_dropout_prob": probability}
 
     @classmethod
     def complete_arguments(cls, arguments, tensors):

@@ -3,6 +3,7 @@
 import tensorflow as tf
 
 from albert_tf.serving.text_features import dense_features
+from albert_tf.tokenization.in_graph import InGraphTokenizer
 
 MASK_MARK = "[MASK]"
 
@@ -20,6 +21,14 @@ class MaskedTextFeatures(tf.Module):
         mask_id: id in place of each mark.
         max_seq_length: tokens of a row at most, the special ones counted.
     """
+
+    example = f"it is a very {MASK_MARK} one ."
+
+    @classmethod
+    def of(cls, tokenizer, max_seq_length):
+        """The features that a tokenizer makes."""
+        ids = tokenizer.cls_id, tokenizer.sep_id, tokenizer.mask_id
+        return cls(InGraphTokenizer(tokenizer, max_seq_length), *ids, max_seq_length)
 
     def __init__(self, tokenizer, cls_id, sep_id, mask_id, max_seq_length):
         super().__init__()

@@ -2,6 +2,8 @@
 
 import tensorflow as tf
 
+from albert_tf.tokenization.in_graph import InGraphTokenizer
+
 
 class TextFeatures(tf.Module):
     """Texts, or pairs of texts, to the features that fine-tuning makes of them.
@@ -15,6 +17,14 @@ class TextFeatures(tf.Module):
         sep_id: id after each text.
         max_seq_length: tokens of a row at most, the special ones counted.
     """
+
+    example = "it is a very good one ."
+
+    @classmethod
+    def of(cls, tokenizer, max_seq_length):
+        """The features that a tokenizer makes."""
+        ids = tokenizer.cls_id, tokenizer.sep_id
+        return cls(InGraphTokenizer(tokenizer, max_seq_length), *ids, max_seq_length)
 
     def __init__(self, tokenizer, cls_id, sep_id, max_seq_length):
         super().__init__()

@@ -5,8 +5,11 @@ import pathlib
 
 from absl import logging
 
-from albert_tf.engine.device_flags import strategy_from
-from albert_tf.engine.execution_flags import execution_arguments
+from albert_tf.command_line import values_of
+from albert_tf.engine.flags import DeviceFlags
+from albert_tf.engine.flags import ExecutionFlags
+from albert_tf.engine.flags import execution_arguments
+from albert_tf.engine.flags import strategy_from
 from albert_tf.engine.reporting.summaries import read_history
 from albert_tf.engine.reporting.summaries import write_eval_results
 from albert_tf.errors import UserError
@@ -67,7 +70,7 @@ def run_task(options, source, predict_splits):
         record = RunRecord(options, source, examples)
         record.check()
         # Before TensorFlow runs anything: workers must be connected first.
-        strategy = strategy_from(options)
+        strategy = strategy_from(**values_of(DeviceFlags, options))
         start, training = start_from(options), _training(options)
         if not fine_tune(source, examples, start, training, strategy, record.write):
             return None
@@ -107,7 +110,7 @@ def start_from(options):
         dropout_prob=options.albert_dropout_prob,
         max_seq_length=options.max_seq_length,
         random_seed=options.random_seed,
-        execution=execution_arguments(options),
+        execution=execution_arguments(**values_of(ExecutionFlags, options)),
     )
 
 

@@ -1,8 +1,9 @@
 """Gives the layers of one configuration the weights of another's layers."""
 
+import dataclasses
 import re
 
-from albert_tf.checkpoints.official_names import block_scope
+from albert_tf.checkpoints.albert_names import block_scope
 from albert_tf.layers.transformer_stack import layer_schedule
 
 _BLOCK = re.compile(r"(bert/encoder/transformer/group_\d+/inner_group_\d+)/")
@@ -42,6 +43,30 @@ def move_layers(tensors, source, target, init_from_group0=False):
             if suffix.startswith(_FEED_FORWARD) == is_feed_forward:
                 moved[scope + suffix] = tensor
     return {**others, **moved}, origins
+
+
+def unshare(config, tensors):
+    """The same function with `parameter_sharing="all"`.
+
+    Where layers share only some sublayers (which neither the official code nor
+    Hugging Face can express), every layer becomes a group of its own.
+
+    Args:
+        config: an `AlbertConfig`.
+        tensors: arrays by official name.
+
+    Returns:
+        (config, tensors), unchanged if the layers of a group share everything.
+    """
+    if config.parameter_sharing == "all":
+        return config, tensors
+    unshared = dataclasses.replace(
+        config,
+        parameter_sharing="all",
+        num_hidden_groups=config.num_hidden_layers,
+    )
+    tensors, _ = move_layers(tensors, config, unshared)
+    return unshared, tensors
 
 
 def _origins(source, target, init_from_group0):

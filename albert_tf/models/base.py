@@ -1,21 +1,33 @@
 """What all models share: a config, official variable names, a model directory."""
 
+import operator
+
 import keras
 
 from albert_tf.checkpoints.loading import load_pretrained
 from albert_tf.checkpoints.model_directory import save_model_directory
-from albert_tf.config import AlbertConfig
 
 
 class PretrainedModel(keras.Model):
-    """A model with an ALBERT encoder, built as soon as it is constructed.
+    """An encoder with a head, built as soon as it is constructed.
 
-    Subclasses take an `AlbertConfig` first, set `self.albert`, list their own
-    variables in `head_variables` and end their constructor with `self.build()`.
+    A subclass takes a config first, keeps its encoder in the attribute that its
+    family names, ends its constructor with `self.build()` and declares what is below:
+    `albert_tf.models.registry` reads it for loading, conversion and export.
     """
 
+    # The `ModelFamily`: config class, and names of the encoder's variables.
+    family = None
+    # A `HeadVariable` for each variable beside the encoder's. A checkpoint that holds
+    # them is recognised as one of this class.
+    head_table = ()
     # Whether `from_pretrained` may leave the head at its initial values.
     head_may_be_new = True
+    # What `albert_tf.serving.export` can make of the model: the builders of a
+    # `serving.heads.Head` as "module:function", by the value of --task.
+    served_forms = {}
+    # What it makes of a model that was not fine-tuned for a task.
+    default_served_form = "encoder"
 
     def __init__(self, config, depth_loop=False, rematerialize=False, **kwargs):
         super().__init__(**kwargs)
@@ -24,12 +36,39 @@ class PretrainedModel(keras.Model):
         self.execution = {"depth_loop": depth_loop, "rematerialize": rematerialize}
         self.seed_generator = keras.random.SeedGenerator()
 
+    # No property: Keras would save its value under a second name.
+    def encoder(self):
+        """The network below the head; the model itself if it has no head."""
+        return getattr(self, self.family.encoder, self)
+
+    @classmethod
+    def head_names(cls):
+        """Hugging Face's names (None: no name) of the head, by official TF1 name."""
+        return {entry.official: entry.huggingface for entry in cls.head_table}
+
     def head_variables(self):
         """The variables beside the encoder's, by official TF1 name."""
-        return {}
+        return {
+            entry.official: operator.attrgetter(entry.attribute)(self)
+            for entry in self.head_table
+        }
 
     def head_config(self):
         """The constructor arguments that the head depends on."""
+        return {}
+
+    @classmethod
+    def huggingface_architecture(cls):
+        """The name of the class in Hugging Face's library."""
+        return cls.__name__
+
+    def head_config_to_huggingface(self):
+        """The entries of their `config.json` that describe the head."""
+        return {}
+
+    @classmethod
+    def head_config_from_huggingface(cls, entries):
+        """The constructor arguments that the entries of a `config.json` decide."""
         return {}
 
     @classmethod
@@ -39,7 +78,7 @@ class PretrainedModel(keras.Model):
 
     def official_variables(self):
         """All weights by official TF1 name, in the order of the network."""
-        return {**self.albert.official_variables(), **self.head_variables()}
+        return {**self.encoder().official_variables(), **self.head_variables()}
 
     def official_names(self):
         """The official TF1 name of each weight, by `variable.path`."""
@@ -57,7 +96,8 @@ class PretrainedModel(keras.Model):
     @classmethod
     def from_config(cls, config):
         config = dict(config)
-        return cls(AlbertConfig.from_dict(config.pop("config")), **config)
+        values = config.pop("config")
+        return cls(cls.family.config_class.from_dict(values), **config)
 
     def save_pretrained(self, directory, tokenizer=None, training_info=None):
         """Writes a model directory.
