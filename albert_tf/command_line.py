@@ -53,6 +53,12 @@ def option(
     return dataclasses.field(default=default, metadata=metadata)
 
 
+def values_of(flags_class, options):
+    """`{flag: value}` of those options that their base `flags_class` declares."""
+    names = [field.name for field in dataclasses.fields(flags_class)]
+    return {name: getattr(options, name) for name in names}
+
+
 def lasting_values(options):
     """`{flag: value}` of the options that a continued run must share."""
     return {

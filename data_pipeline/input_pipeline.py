@@ -1,15 +1,12 @@
 """tf.data for pretraining: shards to batches; dynamic data is masked here."""
 
-import os
-
 import tensorflow as tf
-from absl import logging
-from google.protobuf.message import DecodeError
 
 from albert_tf.errors import UserError
-from albert_tf.storage import remote_files
-from data_pipeline import dataset_info
+from data_pipeline import record_files
 from data_pipeline import records
+from data_pipeline.description_schema import MASKING
+from data_pipeline.integrity import check_sizes
 from data_pipeline.masking import MaskingOptions
 from data_pipeline.masking import mask_tokens
 from data_pipeline.seeds import derive_seed
@@ -17,14 +14,6 @@ from data_pipeline.seeds import derive_seed
 _OPEN_FILES = 16
 _SHUFFLE_BUFFER = 8192
 _PREFETCHED = 4
-# What data sets that are read together agree in; only packed ones have pairs a row.
-_ALIKE = (
-    "kind",
-    "max_pairs_per_row",
-    "max_seq_length",
-    "masking",
-    "sentence_objective",
-)
 
 
 def pretraining_dataset(
@@ -38,13 +27,14 @@ def pretraining_dataset(
     num_input_pipelines=1,
     input_pipeline_id=0,
     masked_lm_prob=None,
+    vocab_size=None,
 ):
     """Reads the files of create_pretraining_data, or of the official script.
 
     Args:
         input_file: a comma list of TFRecord files, globs and folders; of a folder,
             the files that its dataset_info.json lists or, without one, all with
-            `.tfrecord` in their names.
+            `.tfrecord` in their names. A file that is named twice is read once.
         tokenizer: the model's tokenizer; None for records that are masked already,
             if nobody knows it.
         batch_size: sequences a batch, of this input pipeline.
@@ -55,6 +45,8 @@ def pretraining_dataset(
         num_input_pipelines, input_pipeline_id: which share of the records to take.
         masked_lm_prob: share of the tokens to predict, for dynamic data; by default
             the one that the data set was made for.
+        vocab_size: the model's, which ids have to be below; by default the
+            tokenizer's, if there is one.
 
     Returns:
         A `tf.data.Dataset` of dicts: int32 input_ids, input_mask, segment_ids
@@ -67,10 +59,15 @@ def pretraining_dataset(
 
     Raises:
         UserError: no such file, or a data set that does not fit these arguments.
+        tf.errors.InvalidArgumentError: from the batches, for records that are none or
+            hold numbers out of range; see `ranges.out_of_range`.
     """
-    paths = _find(input_file)
-    descriptions = _descriptions(paths)
-    info = _common(descriptions, paths)
+    if vocab_size is None and tokenizer is not None:
+        vocab_size = tokenizer.vocab_size
+    paths = record_files.find(input_file)
+    descriptions = record_files.describe(paths)
+    check_sizes(descriptions, paths)
+    info = record_files.in_common(descriptions, paths)
     for folder, each in descriptions.items():
         if each is not None:
             _check(each, folder, tokenizer, max_seq_length, max_predictions_per_seq)
@@ -84,7 +81,7 @@ def pretraining_dataset(
             info, tokenizer, max_predictions_per_seq, masked_lm_prob
         )
         mask_seed = derive_seed(seed, "mask", input_pipeline_id)
-        dataset = _mask(dataset, options, max_seq_length, mask_seed)
+        dataset = _mask(dataset, options, max_seq_length, vocab_size, mask_seed)
     else:
         if masked_lm_prob is not None:
             raise UserError(
@@ -92,109 +89,10 @@ def pretraining_dataset(
                 "data of create_pretraining_data --masking=dynamic."
             )
         pairs = info["max_pairs_per_row"] if info and info["kind"] == "packed" else None
-        dataset = _parse(dataset, max_seq_length, max_predictions_per_seq, pairs)
+        dataset = _parse(
+            dataset, max_seq_length, max_predictions_per_seq, pairs, vocab_size
+        )
     return dataset.prefetch(_PREFETCHED)
-
-
-def describe_data(input_file):
-    """The dataset_info.json of each folder of the files; None for one without it.
-
-    Raises:
-        UserError: no such file, or a description that is none.
-    """
-    return _descriptions(_find(input_file))
-
-
-def _descriptions(paths):
-    folders = sorted({os.path.dirname(path) for path in paths})
-    return {folder: dataset_info.read(folder) for folder in folders}
-
-
-def _find(input_file):
-    paths = []
-    for pattern in filter(None, (p.strip() for p in input_file.split(","))):
-        with remote_files() as gfile:
-            if gfile.isdir(pattern):
-                found = _files_of(pattern)
-            else:
-                found = sorted(filter(_may_hold_records, gfile.glob(pattern)))
-        if not found:
-            raise UserError(f"No pretraining data matches {pattern!r}.")
-        paths.extend(found)
-    if not paths:
-        raise UserError(
-            f"{input_file!r} names no pretraining data; pass a file, folder or glob."
-        )
-    return paths
-
-
-def _files_of(folder):
-    """The files of a folder's data set; without a description, the likely ones."""
-    there = sorted(tf.io.gfile.listdir(folder))
-    info = dataset_info.read(folder)
-    if info is None:
-        paths = [os.path.join(folder, name) for name in there if ".tfrecord" in name]
-        return list(filter(_may_hold_records, paths))
-    missing = sorted({*info["files"]} - {*there})
-    if missing:
-        raise UserError(
-            f"{os.path.join(folder, dataset_info.NAME)} lists {missing[0]}, which is "
-            "missing; copy it there, or make the data again."
-        )
-    return [os.path.join(folder, name) for name in sorted(info["files"])]
-
-
-def _may_hold_records(path):
-    name = os.path.basename(path)
-    if name == dataset_info.NAME or name.endswith(dataset_info.UNFINISHED):
-        return False
-    return not tf.io.gfile.isdir(path)
-
-
-def _common(descriptions, paths):
-    """What all directories have in common; None if one has no description."""
-    infos = list(descriptions.values())
-    if None in infos:
-        for folder, info in descriptions.items():
-            if info is None:
-                _check_official(folder, paths)
-        logging.warning(
-            "%s: no %s beside the files, so that nobody has checked that they fit the "
-            "tokenizer",
-            ", ".join(descriptions),
-            dataset_info.NAME,
-        )
-        return None
-    for info in infos[1:]:
-        for name in _ALIKE:
-            if info.get(name) != infos[0].get(name):
-                raise UserError(
-                    f"The input files belong to data sets that differ in {name}: "
-                    f"{infos[0].get(name)} and {info.get(name)}."
-                )
-    return infos[0]
-
-
-def _check_official(folder, paths):
-    """Refuses records that only the description that `folder` lacks makes readable."""
-    names = _feature_names(next(p for p in paths if os.path.dirname(p) == folder))
-    for name, kind in records.DESCRIBED.items():
-        if name in names:
-            raise UserError(
-                f"{os.path.join(folder, dataset_info.NAME)} is missing: it says how "
-                f"the {kind} records beside it are to be read; copy it from where the "
-                "data was made, or make the data again."
-            )
-
-
-def _feature_names(path):
-    """Names of the first record's features; none for a file that cannot be read."""
-    try:
-        for record in tf.data.TFRecordDataset(path):
-            return set(tf.train.Example.FromString(record.numpy()).features.feature)
-    except (DecodeError, tf.errors.OpError):
-        pass  # whoever reads all of it says what is wrong
-    return set()
 
 
 def _check(info, folder, tokenizer, max_seq_length, max_predictions_per_seq):
@@ -229,7 +127,7 @@ def _check(info, folder, tokenizer, max_seq_length, max_predictions_per_seq):
 
 
 def _masking_options(info, tokenizer, max_predictions_per_seq, masked_lm_prob):
-    masking = dict(info["masking"])
+    masking = {name: info["masking"][name] for name in MASKING}
     if masked_lm_prob is not None:
         masking["masked_lm_prob"] = masked_lm_prob
     passes = 2 if masking["do_permutation"] else 1
@@ -257,22 +155,26 @@ def _records(paths, seed, training):
     )
 
 
-def _parse(dataset, max_seq_length, num_predictions, max_pairs_per_row):
+def _parse(dataset, max_seq_length, num_predictions, max_pairs_per_row, vocab_size):
     def parse(batch):
         if max_pairs_per_row is None:
-            return records.parse_static(batch, max_seq_length, num_predictions)
+            return records.parse_static(
+                batch, max_seq_length, num_predictions, vocab_size
+            )
         return records.parse_packed(
-            batch, max_seq_length, num_predictions, max_pairs_per_row
+            batch, max_seq_length, num_predictions, max_pairs_per_row, vocab_size
         )
 
     return dataset.map(parse, num_parallel_calls=tf.data.AUTOTUNE)
 
 
-def _mask(dataset, options, max_seq_length, seed):
+def _mask(dataset, options, max_seq_length, vocab_size, seed):
     """Masks each batch by its number, which goes on counting from epoch to epoch."""
 
     def parse_and_mask(number, batch):
-        features = records.parse_dynamic(batch, max_seq_length, options.pad_id)
+        features = records.parse_dynamic(
+            batch, max_seq_length, options.pad_id, vocab_size
+        )
         first, second = seed
         batch_seed = tf.stack(
             [tf.cast(first, tf.int64), tf.cast(second, tf.int64) ^ number]

@@ -7,6 +7,7 @@ import numpy as np
 from albert_tf.checkpoints.albert_names import huggingface_name
 from albert_tf.checkpoints.albert_names import official_name
 from albert_tf.checkpoints.family import ModelFamily
+from albert_tf.checkpoints.family import as_float32
 from albert_tf.checkpoints.layer_sharing import unshare
 from albert_tf.config import AlbertConfig
 from albert_tf.errors import UserError
@@ -96,7 +97,7 @@ class AlbertFamily(ModelFamily):
             official = heads.get(name) or official_name(name) or name
             if official.endswith("/kernel"):
                 tensor = tensor.T  # theirs are [out, in]
-            found[official] = np.ascontiguousarray(tensor, dtype=np.float32)
+            found[official] = as_float32(tensor, name, path)
         return found
 
     def to_huggingface(self, config, tensors, head_names):

@@ -30,6 +30,13 @@ class LoadReport:
         return "\n".join(lines)
 
 
+def beginnings(allow_missing):
+    """The tuple of names that `allow_missing` means: a str is one name."""
+    # As a tuple it would be its letters, with one of which every name begins.
+    one = isinstance(allow_missing, str)
+    return (allow_missing,) if one else tuple(allow_missing)
+
+
 def assign_tensors(model, tensors, source, allow_missing=()):
     """Assigns `tensors` to the model, or nothing at all.
 
@@ -47,7 +54,7 @@ def assign_tensors(model, tensors, source, allow_missing=()):
         UserError: a tensor is missing, of another shape, or unknown to the model.
     """
     variables = model.official_variables()
-    allowed = tuple(allow_missing)
+    allowed = beginnings(allow_missing)
     common = [name for name in variables if name in tensors]
     fits = [n for n in common if tuple(variables[n].shape) == tensors[n].shape]
     report = LoadReport(

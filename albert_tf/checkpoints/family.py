@@ -2,6 +2,10 @@
 
 import abc
 
+import numpy as np
+
+from albert_tf.errors import UserError
+
 
 class ModelFamily(abc.ABC):
     """Configuration files and variable names of the encoder of a family of models.
@@ -75,3 +79,22 @@ class ModelFamily(abc.ABC):
         Returns:
             (entries of `config.json`, arrays by Hugging Face name)
         """
+
+
+def as_float32(tensor, name, path):
+    """A tensor of a foreign checkpoint as a contiguous float32 array.
+
+    Args:
+        tensor: the array.
+        name: its name, for the message.
+        path: the file it comes from, likewise.
+
+    Raises:
+        UserError: it holds no floating-point numbers.
+    """
+    if tensor.dtype.kind != "f" and tensor.dtype.name != "bfloat16":
+        raise UserError(
+            f"{path} holds {name} as {tensor.dtype.name}; expected float32, float16 or "
+            "bfloat16."
+        )
+    return np.ascontiguousarray(tensor, dtype=np.float32)

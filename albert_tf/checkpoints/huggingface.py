@@ -4,10 +4,10 @@ import os
 
 import numpy as np
 
+from albert_tf.checkpoints import checksum
 from albert_tf.checkpoints.assignment import assign_tensors
 from albert_tf.errors import UserError
 from albert_tf.files import read_json_object
-from albert_tf.files import write_atomically
 from albert_tf.files import write_json
 from albert_tf.models import registry
 
@@ -74,7 +74,7 @@ def architectures(entries):
     return names if isinstance(names, list) else []
 
 
-def read_huggingface_tensors(path, family, architectures):
+def read_huggingface_tensors(path, family, architectures, verify_checksum=True):
     """Reads a safetensors file: float32 arrays by official name.
 
     Tensors without an official name keep theirs.
@@ -83,16 +83,30 @@ def read_huggingface_tensors(path, family, architectures):
         path: the file.
         family: the `ModelFamily` of the model in it.
         architectures: Hugging Face's names of that model.
+        verify_checksum: whether it is compared with its checksum, if it has one.
 
     Raises:
         UserError: there is no such file, or it is damaged.
     """
     if not os.path.isfile(path):
         raise UserError(f"There is no file {path}.")
+    if verify_checksum:
+        checksum.check(path, path)
     safetensors = _safetensors()
     try:
         theirs = safetensors.numpy.load_file(path)
-    except (KeyError, OSError, safetensors.SafetensorError) as error:
+    except AttributeError as error:  # of a name of NumPy's
+        raise UserError(
+            f"{path} holds a type of numbers that NumPy does not have ({error}); "
+            "expected float32, float16 or bfloat16."
+        ) from error
+    except (
+        KeyError,
+        OSError,
+        TypeError,
+        ValueError,
+        safetensors.SafetensorError,
+    ) as error:
         raise UserError(f"{path} is damaged: {error}.") from error
     prefix = f"{family.encoder}."
     if not any(name.startswith(prefix) for name in theirs):
@@ -125,7 +139,7 @@ def save_huggingface(model, directory):
     }
     data = safetensors.numpy.save(tensors, metadata={"format": "pt"})
     os.makedirs(directory, exist_ok=True)
-    write_atomically(os.path.join(directory, WEIGHTS_FILE), data)
+    checksum.write_with_checksum(os.path.join(directory, WEIGHTS_FILE), data)
     entries = {
         "architectures": [model.huggingface_architecture()],
         "model_type": family.huggingface_type,

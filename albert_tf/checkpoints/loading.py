@@ -7,6 +7,7 @@ import numpy as np
 from absl import logging
 
 from albert_tf.checkpoints.assignment import assign_tensors
+from albert_tf.checkpoints.assignment import beginnings
 from albert_tf.checkpoints.family import ModelFamily
 from albert_tf.checkpoints.huggingface import WEIGHTS_FILE as HUGGINGFACE_WEIGHTS
 from albert_tf.checkpoints.huggingface import architectures
@@ -47,12 +48,13 @@ class Checkpoint:
         return model_class.head_config_from_huggingface(self.huggingface)
 
 
-def read_checkpoint(path):
+def read_checkpoint(path, verify_checksum=True):
     """Reads the checkpoint at `path`, whatever its kind.
 
     Args:
         path: a model directory, an unpacked official archive or TF-Hub module, a
             TF1 checkpoint prefix, or a Hugging Face directory.
+        verify_checksum: see `PretrainedModel.from_pretrained`.
 
     Returns:
         A `Checkpoint`.
@@ -62,11 +64,11 @@ def read_checkpoint(path):
     """
     path = os.fspath(path)
     if is_model_directory(path):
-        model = load_model_directory(path)
+        model = load_model_directory(path, verify_checksum)
         tensors = {n: np.array(v) for n, v in model.official_variables().items()}
         return Checkpoint(path, model.config, tensors, model.family)
     if is_huggingface_directory(path):
-        return _read_huggingface(path)
+        return _read_huggingface(path, verify_checksum)
     prefix = find_tf1_prefix(path)
     if prefix:
         family, config = read_tf1_config(prefix)
@@ -77,10 +79,11 @@ def read_checkpoint(path):
     )
 
 
-def _read_huggingface(path):
+def _read_huggingface(path, verify_checksum):
     family, config, entries = read_huggingface_config(path)
     weights = os.path.join(path, HUGGINGFACE_WEIGHTS)
-    tensors = read_huggingface_tensors(weights, family, architectures(entries))
+    names = architectures(entries)
+    tensors = read_huggingface_tensors(weights, family, names, verify_checksum)
     return Checkpoint(path, config, tensors, family, entries)
 
 
@@ -95,7 +98,7 @@ def find_model_class(path):
     return read_checkpoint(path).model_class()
 
 
-def load_pretrained(model_class, path, allow_missing, arguments):
+def load_pretrained(model_class, path, allow_missing, arguments, verify_checksum=True):
     """`PretrainedModel.from_pretrained`."""
     path = os.fspath(path)
     if is_model_directory(path):
@@ -103,8 +106,8 @@ def load_pretrained(model_class, path, allow_missing, arguments):
         if saved_class is model_class:
             arguments = {**head, **arguments}
             if head.items() <= arguments.items():
-                return load_model_directory(path, **arguments)
-    checkpoint = read_checkpoint(path)
+                return load_model_directory(path, verify_checksum, **arguments)
+    checkpoint = read_checkpoint(path, verify_checksum)
     arguments = {**checkpoint.head_arguments(model_class), **arguments}
     model = build_model(model_class, checkpoint, allow_missing, arguments)
     logging.info("%s", model.load_report)
@@ -139,7 +142,7 @@ def build_model(model_class, checkpoint, allow_missing, arguments):
     arguments = model_class.complete_arguments(arguments, checkpoint.tensors)
     model = model_class(checkpoint.config, **arguments)
     if model_class.head_may_be_new:
-        allow_missing = (*allow_missing, *model.head_variables())
+        allow_missing = (*beginnings(allow_missing), *model.head_variables())
     model.load_report = assign_tensors(
         model, checkpoint.tensors, checkpoint.source, allow_missing
     )

@@ -3,13 +3,16 @@
 albert_config.json      the encoder (the name is that of the family's `config_file`)
 head.json               the model class and the arguments of its head
 model.weights.h5        the weights, as Keras writes them
+model.weights.h5.sha256 their checksum
 training_info.json      steps, data, metrics (optional)
 tokenizer_config.json   and the tokenizer's own files (optional)
 """
 
+import io
 import os
 
 from albert_tf import storage
+from albert_tf.checkpoints import checksum
 from albert_tf.checkpoints.assignment import LoadReport
 from albert_tf.errors import UserError
 from albert_tf.files import read_json_object
@@ -35,9 +38,12 @@ def save_model_directory(model, directory, tokenizer=None, training_info=None):
         tokenizer: saved beside the weights.
         training_info: a dict for `training_info.json`.
     """
-    weights = os.path.join(directory, WEIGHTS_FILE)
-    with storage.written_locally(weights, ".weights.h5") as temporary:
-        model.save_weights(temporary)
+    # HDF5 ends the process where a file cannot be written, as on a full disk.
+    weights = _InMemory()
+    model.save_weights(weights)
+    checksum.write_with_checksum(
+        os.path.join(directory, WEIGHTS_FILE), weights.getbuffer()
+    )
     if tokenizer is not None:
         tokenizer.save(directory)
     if training_info is not None:
@@ -45,6 +51,13 @@ def save_model_directory(model, directory, tokenizer=None, training_info=None):
     head = {"model": type(model).__name__, **model.head_config()}
     write_json(os.path.join(directory, HEAD_FILE), head)
     model.config.to_json_file(os.path.join(directory, model.family.config_file))
+
+
+class _InMemory(io.BytesIO):
+    """A file that Keras takes for one of weights by its name."""
+
+    def __str__(self):
+        return WEIGHTS_FILE
 
 
 def read_head(directory):
@@ -62,11 +75,12 @@ def read_head(directory):
         raise UserError(f"{path} names the model {name!r}. {error}") from error
 
 
-def load_model_directory(directory, **arguments):
+def load_model_directory(directory, verify_checksum=True, **arguments):
     """Builds the model that was saved and loads all its weights.
 
     Args:
         directory: what `save_model_directory` wrote.
+        verify_checksum: whether the weights are compared with their checksum.
         **arguments: constructor arguments beside those that were saved.
 
     Returns:
@@ -89,8 +103,12 @@ def load_model_directory(directory, **arguments):
     weights = os.path.join(directory, WEIGHTS_FILE)
     try:
         with storage.read_locally(weights) as path:
+            if verify_checksum:
+                checksum.check(weights, path)
             model.load_weights(path)
-    except (KeyError, OSError, ValueError) as error:
+    except UserError:
+        raise
+    except Exception as error:  # HDF5 has many for damaged files, RuntimeError too
         raise UserError(
             f"{weights} is damaged or does not fit {family.config_file} and "
             f"{HEAD_FILE} beside it."

@@ -104,7 +104,8 @@ def find_tf1_prefix(path):
     `model.ckpt-best`, with a `checkpoint` file, or with one checkpoint only.
 
     Raises:
-        UserError: the directory holds several checkpoints and names none.
+        UserError: the directory holds several checkpoints and names none, or names
+            one of another directory.
     """
     if os.path.isfile(f"{path}.index"):
         return path
@@ -112,7 +113,7 @@ def find_tf1_prefix(path):
         prefix = os.path.join(path, name)
         if os.path.isfile(f"{prefix}.index"):
             return prefix
-    latest = tf.train.latest_checkpoint(path)
+    latest = _latest_checkpoint(path)
     if latest:
         return latest
     indices = sorted(glob.glob(os.path.join(glob.escape(path), "*.index")))
@@ -122,6 +123,25 @@ def find_tf1_prefix(path):
             f"{indices[-1].removesuffix('.index')}."
         )
     return indices[0].removesuffix(".index") if indices else None
+
+
+def _latest_checkpoint(directory):
+    """The prefix that the file `checkpoint` in a directory names, or None."""
+    state = os.path.join(directory, "checkpoint")
+    if not os.path.isfile(state):
+        return None
+    try:
+        latest = tf.train.latest_checkpoint(directory)
+    except (tf.errors.OpError, ValueError) as error:
+        raise UserError(
+            f"{state} is damaged; name the checkpoint itself, such as "
+            f"{directory}/{BEST_CHECKPOINT}."
+        ) from error
+    if latest and not os.path.samefile(os.path.dirname(latest), directory):
+        raise UserError(
+            f"{state} names {latest}, which lies elsewhere; name the checkpoint itself."
+        )
+    return latest
 
 
 def read_tf1_tensors(prefix):

@@ -16,8 +16,8 @@ from albert_tf.engine.early_stopping import out_of_patience
 from albert_tf.engine.evaluation import Evaluator
 from albert_tf.engine.evaluation import average
 from albert_tf.engine.interruption import Interruption
+from albert_tf.engine.options import Stage
 from albert_tf.engine.reporting.reporter import RunReporter
-from albert_tf.engine.stage import Stage
 from albert_tf.engine.strategies import is_tpu
 from albert_tf.engine.strategies import writes_outputs
 from albert_tf.engine.train_step import TrainStep
@@ -88,7 +88,8 @@ class Trainer:
         Args:
             dataset: endless batches of the global batch size, with a checkpointable
                 iterator; every worker reads the same batches. Or a list of `Stage`s,
-                of which the last ends at `num_train_steps`.
+                of which the last ends at `num_train_steps`: where gradients are to be
+                accumulated, or batches change their shape.
             eval_dataset: held-out batches, or None.
             save_best: called with (step, held-out metrics) after every evaluation
                 that is the best so far by `best_metric`.
@@ -170,31 +171,31 @@ class Trainer:
         """
         self._check_batch(stage)
         iterator = iter(stage.dataset)
-        parts = stage.gradient_accumulation_steps
+        micro_batches = stage.gradient_accumulation_steps
         times = []
         for _ in range(1 + steps):
             started = time.monotonic()
-            self._device_loop.run(iterator, 1, parts)
+            self._device_loop.run(iterator, 1, micro_batches)
             times.append(time.monotonic() - started)
         return min(times[1:])
 
     def _stages(self, dataset):
         stages = dataset
         if isinstance(dataset, tf.data.Dataset):
-            parts = self.options.step.gradient_accumulation_steps
-            stages = [Stage(dataset, self.options.num_train_steps, parts)]
+            stages = [Stage(dataset, self.options.num_train_steps)]
         for stage in stages:
             self._check_batch(stage)
         return stages
 
     def _check_batch(self, stage):
-        rows, parts = stage.batch_size, stage.gradient_accumulation_steps
+        rows, micro_batches = stage.batch_size, stage.gradient_accumulation_steps
         replicas = self.strategy.num_replicas_in_sync
-        if rows is None or rows % (replicas * parts):
+        count = replicas * micro_batches
+        if rows is None or rows % count:
             raise UserError(
-                f"The batch size {rows} does not divide into {replicas * parts} equal "
-                f"parts ({replicas} replicas x {parts} accumulation steps); choose a "
-                f"multiple of {replicas * parts}."
+                f"The batch size {rows} does not divide into {count} equal parts "
+                f"({replicas} replicas x {micro_batches} accumulation steps); choose "
+                f"a multiple of {count}."
             )
 
     def _due(self, interval):
@@ -206,14 +207,16 @@ class Trainer:
         number = sum(stage.last_step <= start for stage in stages)
         stage, iterator = stages[number], iterators[number]
         count = self._loop_end(start, number, stage.last_step) - start
-        parts = stage.gradient_accumulation_steps
+        micro_batches = stage.gradient_accumulation_steps
         reporter.before_loop(start)
         started = time.monotonic()
         if reporter.wants_statistics(start):
-            totals, sizes, statistics = self._device_loop.run_observed(iterator, parts)
+            totals, sizes, statistics = self._device_loop.run_observed(
+                iterator, micro_batches
+            )
             reporter.after_statistics(self.step, statistics)
         else:
-            totals, sizes = self._device_loop.run(iterator, count, parts)
+            totals, sizes = self._device_loop.run(iterator, count, micro_batches)
         seconds = time.monotonic() - started
         slowest = max(self._workers.all_values(seconds / count))
         self._seconds_per_step[number] = slowest

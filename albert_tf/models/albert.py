@@ -37,7 +37,7 @@ class AlbertModel(PretrainedModel):
         embedding_output: `[batch, tokens, embedding]`
         hidden_states: list of `[batch, tokens, hidden]`, one a block (with
             `depth_loop`, one a loop)
-    With `for_heads` the dict holds what heads read, and the last block does not
+    With `heads_only` the dict holds what heads read, and the last block does not
     compute more than that: the same numbers, sooner.
         pooled_output: as above
         masked_output: `[batch, predictions, hidden]`, the sequence output at the
@@ -82,7 +82,7 @@ class AlbertModel(PretrainedModel):
         self.transformer.build()
         self.pooler.build((None, self.config.hidden_size))
 
-    def call(self, features, training=False, dropout_seed=None, for_heads=False):
+    def call(self, features, training=False, dropout_seed=None, heads_only=False):
         seed = self._dropout_seed(training, dropout_seed)
         # Keras traces `fit` on several devices with float32 placeholders.
         input_ids = ops.cast(features["input_ids"], "int32")
@@ -94,20 +94,22 @@ class AlbertModel(PretrainedModel):
         if segment_ids is None:
             segment_ids = ops.zeros_like(input_ids)
         segment_ids = ops.cast(segment_ids, "int32")
-        bias = key_bias(input_mask)  # [B, 1, 1, T]
+        attention_bias = key_bias(input_mask)  # [B, 1, 1, T]
         pair_ids = features.get("pair_ids")
         if pair_ids is not None:
-            bias = bias + pair_bias(pair_ids)  # [B, 1, T, T]
+            attention_bias = attention_bias + pair_bias(pair_ids)  # [B, 1, T, T]
         # [B, T, E]
         embedding_output = self.embeddings(input_ids, segment_ids, seed, pair_ids)
         hidden = embedding_output
         if self.embedding_mapping is not None:
             hidden = self.embedding_mapping(hidden)  # [B, T, H]
         cls_positions = features.get("cls_positions")
-        if for_heads:
+        if heads_only:
             masked_positions = features.get("masked_lm_positions")
-            return self._for_heads(hidden, bias, seed, cls_positions, masked_positions)
-        hidden_states = self.transformer(hidden, bias, seed)
+            return self._run_for_heads(
+                hidden, attention_bias, seed, cls_positions, masked_positions
+            )
+        hidden_states = self.transformer(hidden, attention_bias, seed)
         sequence_output = hidden_states[-1]  # [B, T, H]
         if cls_positions is None:
             first = sequence_output[:, 0]  # [B, H]
@@ -120,7 +122,9 @@ class AlbertModel(PretrainedModel):
             "hidden_states": hidden_states,
         }
 
-    def _for_heads(self, hidden, bias, seed, cls_positions, masked_positions):
+    def _run_for_heads(
+        self, hidden, attention_bias, seed, cls_positions, masked_positions
+    ):
         """Runs the blocks, the last one for the tokens that heads read."""
         one = cls_positions is None
         if one:
@@ -128,7 +132,7 @@ class AlbertModel(PretrainedModel):
         pooled = ops.shape(cls_positions)[1]
         if one and masked_positions is None:
 
-            def select(sequence):
+            def tokens_for_heads(sequence):
                 return sequence[:, :1]  # [B, 1, width]
 
         else:
@@ -137,10 +141,12 @@ class AlbertModel(PretrainedModel):
                 positions.append(ops.cast(masked_positions, "int32"))
             positions = ops.concatenate(positions, axis=1)  # [B, pairs + P]
 
-            def select(sequence):
+            def tokens_for_heads(sequence):
                 return gather_positions(sequence, positions)
 
-        output = self.transformer(hidden, bias, seed, select=select)[-1]
+        output = self.transformer(
+            hidden, attention_bias, seed, tokens_for_heads=tokens_for_heads
+        )[-1]
         first = output[:, 0] if one else output[:, :pooled]
         outputs = {"pooled_output": self._pool(first)}
         if masked_positions is not None:

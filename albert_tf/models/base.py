@@ -110,7 +110,7 @@ class PretrainedModel(keras.Model):
         save_model_directory(self, directory, tokenizer, training_info)
 
     @classmethod
-    def from_pretrained(cls, path, allow_missing=(), **kwargs):
+    def from_pretrained(cls, path, allow_missing=(), verify_checksum=True, **kwargs):
         """Builds the model of a directory and loads its weights.
 
         Args:
@@ -119,6 +119,8 @@ class PretrainedModel(keras.Model):
             allow_missing: official names, or beginnings of names, that may be
                 absent from the checkpoint and then keep their initial values. The
                 head of a fine-tuning model may always be absent.
+            verify_checksum: whether the weights are compared with the checksum that
+                `save_pretrained` wrote; it takes a second for a gigabyte.
             **kwargs: constructor arguments, such as `num_labels`.
 
         Returns:
@@ -127,7 +129,7 @@ class PretrainedModel(keras.Model):
         Raises:
             UserError: the directory holds no checkpoint, or one that does not fit.
         """
-        return load_pretrained(cls, path, allow_missing, kwargs)
+        return load_pretrained(cls, path, allow_missing, kwargs, verify_checksum)
 
     def _dropout_seed(self, training, dropout_seed):
         """The seed of this call, or None when nothing is to be dropped."""

@@ -29,7 +29,7 @@ class AlbertForPreTraining(PretrainedModel):
             `masked_lm_positions` is
         sentence_order_logits: float32 `[batch, 2]`, or `[batch, pairs, 2]`; 0 is
             in order, 1 is swapped
-    With `logits_only` the dict holds the logits only, and the last block computes no
+    With `heads_only` the dict holds the logits only, and the last block computes no
     more than they need: the same numbers, sooner.
 
     Raises:
@@ -73,15 +73,15 @@ class AlbertForPreTraining(PretrainedModel):
         self.masked_lm_head.build()
         self.sentence_order_head.build()
 
-    def call(self, features, training=False, dropout_seed=None, logits_only=False):
+    def call(self, features, training=False, dropout_seed=None, heads_only=False):
         seed = self._dropout_seed(training, dropout_seed)
         encoded = self.albert(
-            features, training=training, dropout_seed=seed, for_heads=logits_only
+            features, training=training, dropout_seed=seed, heads_only=heads_only
         )
         pooled = encoded["pooled_output"]
         outputs = {"sentence_order_logits": self.sentence_order_head(pooled)}
         if "masked_lm_positions" in features:
-            if logits_only:
+            if heads_only:
                 hidden = encoded["masked_output"]  # [B, P, H]
             else:
                 hidden = gather_positions(
@@ -89,7 +89,7 @@ class AlbertForPreTraining(PretrainedModel):
                 )
             table = ops.convert_to_tensor(self.albert.embeddings.word_embeddings)
             outputs["masked_lm_logits"] = self.masked_lm_head(hidden, table)
-        if not logits_only:
+        if not heads_only:
             outputs["sequence_output"] = encoded["sequence_output"]
             outputs["pooled_output"] = pooled
         return outputs

@@ -16,6 +16,9 @@ _MODULES = {
     "AlbertForPreTraining": "albert_tf.models.pretraining",
     "AlbertForSequenceClassification": "albert_tf.models.sequence_classification",
 }
+TASK_FORM = "task"
+"""The served form that answers as the task says that a model was fine-tuned for."""
+
 _REGISTERED = {}  # classes outside the package, by name
 
 

@@ -10,6 +10,7 @@ from albert_tf.layers.dropout import dropout
 from albert_tf.models import head_variables
 from albert_tf.models.albert import AlbertModel
 from albert_tf.models.base import PretrainedModel
+from albert_tf.models.registry import TASK_FORM
 
 # The official classifiers ignore the config's initializer_range.
 _HEAD_INITIALIZER_RANGE = 0.02
@@ -43,6 +44,7 @@ class AlbertForSequenceClassification(PretrainedModel):
 
     family = ALBERT
     head_table = head_variables.classification("classifier", "classifier")
+    served_forms = {TASK_FORM: "albert_tf.serving.heads:task_head"}
 
     def __init__(self, config, num_labels, classifier_dropout_prob=0.1, **kwargs):
         super().__init__(config, **kwargs)
@@ -68,7 +70,7 @@ class AlbertForSequenceClassification(PretrainedModel):
     def call(self, features, training=False, dropout_seed=None):
         seed = self._dropout_seed(training, dropout_seed)
         encoded = self.albert(
-            features, training=training, dropout_seed=seed, for_heads=True
+            features, training=training, dropout_seed=seed, heads_only=True
         )
         pooled = dropout(
             encoded["pooled_output"],

@@ -3,10 +3,12 @@
 import tensorflow as tf
 from absl import logging
 
-from albert_tf.engine.stage import Stage
+from albert_tf.engine.options import Stage
 from albert_tf.errors import UserError
-from data_pipeline.input_pipeline import describe_data
 from data_pipeline.input_pipeline import pretraining_dataset
+from data_pipeline.integrity import verify_data
+from data_pipeline.ranges import out_of_range
+from data_pipeline.record_files import describe_data
 
 UNREADABLE = (
     tf.errors.DataLossError,
@@ -26,12 +28,15 @@ class PretrainingData:
         options: the `PretrainingOptions`.
         phases: its `Phase`s.
         tokenizer: the model's tokenizer.
+        vocab_size: the model's, which ids have to be below; by default the
+            tokenizer's.
     """
 
-    def __init__(self, options, phases, tokenizer):
+    def __init__(self, options, phases, tokenizer, vocab_size=None):
         self._options = options
         self._phases = phases
         self._tokenizer = tokenizer
+        self._vocab_size = vocab_size
 
     @property
     def input_files(self):
@@ -43,15 +48,12 @@ class PretrainingData:
         """The files of `evaluation`, as a comma list."""
         return self._options.eval_file or self._phases[-1].input_file
 
-    def check(self, config):
-        """Reads a batch of each data set.
-
-        XLA clips ids that are not in the table instead of failing: a model would
-        train on data of another vocabulary and nobody would see it.
+    def check(self):
+        """Reads a batch of each data set; with `--verify_data`, all of it first.
 
         Raises:
-            UserError: a data set that cannot be read or does not fit the model's
-                `AlbertConfig`, or one that is missing.
+            UserError: a data set that cannot be read or does not fit the model, one
+                that is missing, or one that has changed since it was made.
         """
         options = self._options
         if not options.eval_file and options.eval_steps:
@@ -59,6 +61,9 @@ class PretrainingData:
                 "--eval_steps needs --eval_file, held-out TFRecords "
                 "(create_pretraining_data --held_out_fraction writes some)."
             )
+        if options.verify_data:
+            files = [self.input_files, options.eval_file]
+            verify_data(",".join(filter(None, files)))
         phases = {(p.input_file, p.max_seq_length): p for p in self._phases}
         for phase in phases.values():
             dataset = self._dataset(
@@ -68,25 +73,10 @@ class PretrainingData:
                 options.masked_lm_prob,
                 training=False,
             )
-            self._check_batch(phase.input_file, dataset, config)
+            _check_batch(phase.input_file, dataset)
         if options.eval_file:
-            self._check_batch(options.eval_file, self._held_out(), config)
+            _check_batch(options.eval_file, self._held_out())
             self._check_eval_objective()
-
-    def _check_batch(self, input_file, dataset, config):
-        try:
-            batch = next(iter(dataset), None)
-        except UNREADABLE as error:
-            raise unreadable(input_file, error) from error
-        if batch is None:
-            raise UserError(f"{input_file} holds no sequences; make the data again.")
-        largest = max(int(tf.reduce_max(batch[name])) for name in _IDS)
-        if largest >= config.vocab_size:
-            raise UserError(
-                f"{input_file} holds the id {largest}, but "
-                f"{self._options.albert_config_file} has vocab_size "
-                f"{config.vocab_size}; make the data with the model's vocabulary."
-            )
 
     def _check_eval_objective(self):
         """Refuses held-out sentence labels that mean something else than trained."""
@@ -179,7 +169,17 @@ class PretrainingData:
             self._options.random_seed + number,
             training,
             masked_lm_prob=masked_lm_prob,
+            vocab_size=self._vocab_size,
         )
+
+
+def _check_batch(input_file, dataset):
+    try:
+        batch = next(iter(dataset), None)
+    except UNREADABLE as error:
+        raise unreadable(input_file, error) from error
+    if batch is None:
+        raise UserError(f"{input_file} holds no sequences; make the data again.")
 
 
 def _sentence_objectives(input_file):
@@ -190,8 +190,23 @@ def _sentence_objectives(input_file):
 
 def unreadable(input_file, error):
     """The `UserError` for what TensorFlow says of damaged records."""
+    if (found := out_of_range(error)) is not None:
+        return _out_of_range(input_file, *found)
     return UserError(
         f"{input_file} cannot be read as TFRecords of --max_seq_length and "
         f"--max_predictions_per_seq ({error.message.splitlines()[0]}); a file is "
         "damaged, or of other lengths: make it again or pass its own."
+    )
+
+
+def _out_of_range(input_file, name, number, lowest, highest):
+    if name in _IDS:
+        return UserError(
+            f"{input_file} holds the id {number}, but the model has "
+            f"vocab_size {highest + 1} (ids 0 to {highest}); make the data with the "
+            "model's vocabulary."
+        )
+    return UserError(
+        f"{input_file} holds {name} of {number}, expected {lowest} to {highest}; a "
+        "file is damaged, or was made for something else: make it again."
     )

@@ -18,8 +18,8 @@ held-out masked LM accuracy.
 import dataclasses
 
 from albert_tf.command_line import option
-from albert_tf.engine.device_flags import DeviceFlags
-from albert_tf.engine.execution_flags import ExecutionFlags
+from albert_tf.engine.flags import DeviceFlags
+from albert_tf.engine.flags import ExecutionFlags
 from albert_tf.optimizers import SCHEDULES
 
 
@@ -112,6 +112,11 @@ class PretrainingOptions(DeviceFlags, ExecutionFlags):
     second_phase_train_batch_size: int | None = option("Likewise.", None, minimum=1)
     second_phase_gradient_accumulation_steps: int | None = option(
         "Likewise.", None, minimum=1
+    )
+    verify_data: bool = option(
+        "Read all data files once before the first step and compare their checksums "
+        "with dataset_info.json; their sizes are always compared.",
+        False,
     )
     restart_data: bool = option(
         "Continue, but read the data from its beginning: it was moved, made anew or "

@@ -37,7 +37,7 @@ class PretrainingObjective(Objective):
         features = {name: batch[name] for name in _FEATURES}
         features.update({n: batch[n] for n in _PACKED_FEATURES if n in batch})
         outputs = model(
-            features, training=training, dropout_seed=dropout_seed, logits_only=True
+            features, training=training, dropout_seed=dropout_seed, heads_only=True
         )
         all_labels = {
             "masked_lm": batch["masked_lm_ids"],  # [B, P]

@@ -52,13 +52,13 @@ def _phase_lines(options, config, phase, begin, replicas):
         _BYTES[options.mixed_precision],
     )
     forward = forward_flops(config, length, predictions)
-    operations = sum(forward.values()) + backward_flops(forward, options.rematerialize)
+    flops = sum(forward.values()) + backward_flops(forward, options.rematerialize)
     return [
         f"  steps {begin:,} to {phase.last_step:,}: {phase.input_file}",
         f"    batches of {phase.batch_size:,} sequences of {length} tokens "
         f"({predictions} predictions), {phase.gradient_accumulation_steps} x "
         f"{micro_batch} a replica",
-        f"    {operations / 1e6:,.1f} MFLOP a token, about "
+        f"    {flops / 1e6:,.1f} MFLOP a token, about "
         f"{sum(memory.values()) / _GIBIBYTE:,.2f} GiB a replica",
     ]
 

@@ -7,13 +7,13 @@ import tensorflow as tf
 from absl import logging
 
 from albert_tf import storage
-from albert_tf.engine.device_flags import strategy_from
-from albert_tf.engine.early_stopping import save_best_model
+from albert_tf.engine.flags import strategy_from
 from albert_tf.engine.options import TrainerOptions
 from albert_tf.engine.reporting.summaries import write_eval_results
 from albert_tf.engine.train_step import StepOptions
 from albert_tf.engine.trainer import Trainer
 from albert_tf.errors import UserError
+from albert_tf.pretraining.best_model import save_best_model
 from albert_tf.pretraining.data import UNREADABLE
 from albert_tf.pretraining.data import PretrainingData
 from albert_tf.pretraining.data import unreadable
@@ -62,7 +62,7 @@ def pretrain(options):
     strategy = _strategy(options)
     tokenizer = tokenizer_from(options)
     config = config_from(options, tokenizer, phases)
-    data = PretrainingData(options, phases, tokenizer)
+    data = PretrainingData(options, phases, tokenizer, config.vocab_size)
     trainer = _trainer(options, strategy, config, phases, data)
     plan = plan_lines(options, config, phases, trainer)
     if options.dry_run:
@@ -87,7 +87,13 @@ def _strategy(options):
     keras.utils.set_random_seed(options.random_seed)
     if options.deterministic:
         tf.config.experimental.enable_op_determinism()
-    return strategy_from(options)
+    return strategy_from(
+        options.distribution_strategy,
+        options.use_tpu,
+        options.tpu_name,
+        options.tpu_zone,
+        options.gcp_project,
+    )
 
 
 def _trainer(options, strategy, config, phases, data):
@@ -95,7 +101,7 @@ def _trainer(options, strategy, config, phases, data):
     with strategy.scope():
         model = initial_model(options, config, sentence_order)
         optimizer = optimizer_from(options)
-    data.check(config)
+    data.check()
     report = report_options(options, phases, model, strategy)
     trainer = Trainer(
         model,
@@ -155,7 +161,6 @@ def _trainer_options(options, report):
         restart_data=options.restart_data,
         report=report,
         step=StepOptions(
-            gradient_accumulation_steps=options.gradient_accumulation_steps,
             use_xla=options.use_xla,
             seed=options.random_seed,
         ),

@@ -8,7 +8,7 @@ from albert_tf import storage
 from albert_tf.checkpoints.model_directory import TRAINING_INFO_FILE
 from albert_tf.checkpoints.warm_start import warm_start
 from albert_tf.config import AlbertConfig
-from albert_tf.engine.execution_flags import execution_arguments
+from albert_tf.engine.flags import execution_arguments
 from albert_tf.errors import UserError
 from albert_tf.files import read_json_object
 from albert_tf.models.pretraining import AlbertForPreTraining
@@ -77,7 +77,9 @@ def initial_model(options, config, sentence_order):
     Raises:
         UserError: a checkpoint that does not fit.
     """
-    arguments = execution_arguments(options)
+    arguments = execution_arguments(
+        options.mixed_precision, options.depth_loop, options.rematerialize
+    )
     if not options.do_train:
         return _trained_model(options, config, arguments)
     if not options.init_checkpoint:

@@ -7,7 +7,7 @@ import platform
 import tensorflow as tf
 
 import albert_tf
-from data_pipeline.input_pipeline import describe_data
+from data_pipeline.record_files import describe_data
 
 _PACKAGES = ("keras", "tensorflow-text", "sentencepiece", "numpy")
 

@@ -18,8 +18,6 @@ from albert_tf.tasks.setup import MODEL_DIR
 from albert_tf.tokenization import load_tokenizer
 from albert_tf.tokenization.loading import check_fits_model
 
-_TASK_HEAD = "albert_tf.serving.heads:task_head"
-
 
 def build_module(
     model_dir, task="auto", max_seq_length=None, depth_loop=True, **serving_options
@@ -60,9 +58,10 @@ def _single_head(model_dir, info, task, tokenizer, depth_loop):
     tuned_for = task_from_info(info, model_dir)
     model_class = find_model_class(model_dir)
     own, forms = model_class.default_served_form, registry.served_forms(model_class)
-    if tuned_for is not None:
+    tuned_form = forms.pop(registry.TASK_FORM, None)
+    if tuned_for is not None and tuned_form:
         own = tuned_for.serves
-        forms = {own: _TASK_HEAD, **forms}
+        forms = {own: tuned_form, **forms}
     asked = own if task == "auto" else task
     if asked not in forms:
         raise UserError(

@@ -221,8 +221,8 @@ def _eval_task(options, head, facts):
 
 def _example_requests(module, head):
     """One request for each signature, with the same content."""
-    text = module.text_features.example
-    texts = {name: [text.encode()] for name in head.text_inputs}
+    text = module.text_features.example.encode()
+    texts = {name: [text] for name in head.text_inputs}
     features = module.text_features(
         **{name: tf.constant(values) for name, values in texts.items()}
     )

@@ -1,4 +1,4 @@
-"""What a served model answers: what its task says, or a builder in `served_forms`."""
+"""What a served model answers: the builders that models name in `served_forms`."""
 
 import dataclasses
 import typing
@@ -20,7 +20,7 @@ class Head:
     """A model and the functions from its features to the served outputs.
 
     Attributes:
-        name: a served form of the model, what a `Task` serves, or `"multi_head"`.
+        name: the served form of the model, what its `Task` serves, or `"multi_head"`.
         config: the `AlbertConfig`.
         variables: the Keras variables that are saved.
         compute: maps a dict of features to a dict of named numbers, `[batch, …]`.
@@ -98,7 +98,7 @@ def masked_lm_head(model_dir, task, tokenizer, **execution):
     pieces = tf.constant(tokenizer.pieces)
 
     def compute(features):
-        outputs = model(features, training=False, logits_only=True)
+        outputs = model(features, training=False, heads_only=True)
         # The model's vocabulary may be larger than the tokenizer's.
         logits = outputs["masked_lm_logits"][..., : tokenizer.vocab_size]  # [B, P, V]
         probabilities, ids = tf.math.top_k(tf.nn.softmax(logits), _GUESSES)

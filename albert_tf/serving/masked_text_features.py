@@ -28,7 +28,7 @@ class MaskedTextFeatures(tf.Module):
     def of(cls, tokenizer, max_seq_length):
         """The features that a tokenizer makes."""
         ids = tokenizer.cls_id, tokenizer.sep_id, tokenizer.mask_id
-        return cls(InGraphTokenizer(tokenizer), *ids, max_seq_length)
+        return cls(InGraphTokenizer(tokenizer, max_seq_length), *ids, max_seq_length)
 
     def __init__(self, tokenizer, cls_id, sep_id, mask_id, max_seq_length):
         super().__init__()
@@ -44,6 +44,8 @@ class MaskedTextFeatures(tf.Module):
         A row with fewer marks than another has position 0 in the places left over.
         """
         parts = tf.strings.split(text, MASK_MARK)  # [B, (parts)]
+        # A part yields a token at least, the mask after it.
+        parts = parts[:, : self.max_seq_length]
         ids = self.tokenizer(parts.flat_values)  # [all parts, (tokens)]
         mask = tf.fill([ids.nrows(), 1], tf.constant(self.mask_id, tf.int32))
         ids = parts.with_flat_values(tf.concat([ids, mask], axis=1))

@@ -8,8 +8,8 @@ from albert_tf.tokenization.in_graph import InGraphTokenizer
 class TextFeatures(tf.Module):
     """Texts, or pairs of texts, to the features that fine-tuning makes of them.
 
-    Truncation is that of `albert_tf.tasks.truncation`; the batch is padded to its
-    longest row.
+    Truncation is that of `albert_tf.tokenization.truncation`; the batch is padded to
+    its longest row.
 
     Args:
         tokenizer: an `InGraphTokenizer`.
@@ -24,7 +24,7 @@ class TextFeatures(tf.Module):
     def of(cls, tokenizer, max_seq_length):
         """The features that a tokenizer makes."""
         ids = tokenizer.cls_id, tokenizer.sep_id
-        return cls(InGraphTokenizer(tokenizer), *ids, max_seq_length)
+        return cls(InGraphTokenizer(tokenizer, max_seq_length), *ids, max_seq_length)
 
     def __init__(self, tokenizer, cls_id, sep_id, max_seq_length):
         super().__init__()
@@ -65,7 +65,7 @@ def dense_features(rows, first_lengths):
 
 
 def _truncate_pair(first, second, room):
-    """The graph twin of `albert_tf.tasks.truncation.truncated_lengths`."""
+    """The graph twin of `albert_tf.tokenization.truncation.truncated_lengths`."""
     first_length, second_length = first.row_lengths(), second.row_lengths()
     half = (room + 1) // 2
     first_left = tf.minimum(first_length, tf.maximum(room - second_length, half))

@@ -1,13 +1,16 @@
 """What the command of a task does: train, evaluate, predict, export."""
 
 import dataclasses
-import json
 import pathlib
 
 from absl import logging
 
-from albert_tf.engine.device_flags import strategy_from
-from albert_tf.engine.execution_flags import execution_arguments
+from albert_tf.command_line import values_of
+from albert_tf.engine.flags import DeviceFlags
+from albert_tf.engine.flags import ExecutionFlags
+from albert_tf.engine.flags import execution_arguments
+from albert_tf.engine.flags import strategy_from
+from albert_tf.engine.reporting.summaries import read_history
 from albert_tf.engine.reporting.summaries import write_eval_results
 from albert_tf.errors import UserError
 from albert_tf.storage import require_disk
@@ -67,7 +70,7 @@ def run_task(options, source, predict_splits):
         record = RunRecord(options, source, examples)
         record.check()
         # Before TensorFlow runs anything: workers must be connected first.
-        strategy = strategy_from(options)
+        strategy = strategy_from(**values_of(DeviceFlags, options))
         start, training = start_from(options), _training(options)
         if not fine_tune(source, examples, start, training, strategy, record.write):
             return None
@@ -107,7 +110,7 @@ def start_from(options):
         dropout_prob=options.albert_dropout_prob,
         max_seq_length=options.max_seq_length,
         random_seed=options.random_seed,
-        execution=execution_arguments(options),
+        execution=execution_arguments(**values_of(ExecutionFlags, options)),
     )
 
 
@@ -224,10 +227,8 @@ def _evaluate(applying, source, apply):
 
 def _last_scores(output_dir, task):
     """Scores of the last checkpoint, beside those of the best that is evaluated."""
-    path = output_dir / "history.json"
-    if not path.exists():
-        return {}
-    last = json.loads(path.read_text(encoding="utf-8"))[-1]
+    entries = read_history(output_dir / "history.json")
+    last = entries[-1] if entries else {}
     names = [name for name in (*task.metrics, "step") if name in last]
     return {f"last_{name}": last[name] for name in names}
 

@@ -6,6 +6,7 @@ import pathlib
 
 from absl import logging
 
+from albert_tf.engine.options import Stage
 from albert_tf.engine.options import TrainerOptions
 from albert_tf.engine.strategies import is_cpu
 from albert_tf.engine.strategies import is_tpu
@@ -76,7 +77,7 @@ def fine_tune(source, examples, start, training, strategy, record_run):
     tokenizer = initial_tokenizer(start)
     with strategy.scope():
         model = initial_model(start, task, tokenizer)
-    model.albert.trainable = not training.freeze_encoder
+    model.encoder().trainable = not training.freeze_encoder
     train, *dev = (
         prepare(task, name, examples[name], tokenizer, length, training.cache_dir)
         for name in ("train", *source.dev)
@@ -95,7 +96,10 @@ def fine_tune(source, examples, start, training, strategy, record_run):
     if trainer.writes_outputs:
         record_run()
     save_best = _best_model_saver(training.output_dir, task, start, tokenizer, model)
-    trainer.train(dataset, dict(zip(source.dev, dev, strict=True)), save_best)
+    stage = Stage(
+        dataset, trainer.options.num_train_steps, training.gradient_accumulation_steps
+    )
+    trainer.train([stage], dict(zip(source.dev, dev, strict=True)), save_best)
     return trainer.writes_outputs
 
 
@@ -139,11 +143,7 @@ def _trainer(training, task, model, strategy, rows, max_seq_length, seed):
         eval_at_start=False,  # so that the first step does not wait for the dev set
         best_metric=task.metrics[0],
         patience=training.patience,
-        step=StepOptions(
-            gradient_accumulation_steps=training.gradient_accumulation_steps,
-            use_xla=use_xla,
-            seed=seed,
-        ),
+        step=StepOptions(use_xla=use_xla, seed=seed),
     )
     outputs = OutputsPredictor(model, training.eval_batch_size, max_seq_length)
     evaluator = DevEvaluator(task, outputs)

@@ -1,6 +1,7 @@
 """Finds out which tokenizer a file or directory holds."""
 
 import os
+import re
 
 from albert_tf import storage
 from albert_tf.errors import UserError
@@ -9,6 +10,8 @@ from albert_tf.tokenization.sentencepiece import SentencePieceTokenizer
 from albert_tf.tokenization.tokenizer import CONFIG_NAME
 from albert_tf.tokenization.wordpiece import WordPieceTokenizer
 
+# What makes a path of a name, or ends it.
+_LEADS_AWAY = re.compile(r"[/\\\0]").search
 # The last is that of the official Chinese archives.
 _KNOWN_NAMES = ("spiece.model", "30k-clean.model", "vocab.txt", "vocab_chinese.txt")
 
@@ -35,6 +38,8 @@ def load_tokenizer(path, do_lower_case=True):
         config = _config(path)
         do_lower_case = config.get("do_lower_case", do_lower_case)
         path = os.path.join(path, _file_in(path, config))
+        if not storage.is_remote(path) and not os.path.isfile(path):
+            raise UserError(f"The tokenizer {path} is missing or no ordinary file.")
     file_bytes = _read(path)
     tokenizer_class = _class_for(path, file_bytes)
     return tokenizer_class(file_bytes, do_lower_case, source=path)
@@ -98,8 +103,21 @@ def _read(path):
 
 
 def _config(directory):
+    """`tokenizer_config.json`, ours or that of a Hugging Face model; {} without it."""
     path = os.path.join(directory, CONFIG_NAME)
-    return read_json_object(path) if storage.exists(path) else {}
+    config = read_json_object(path) if storage.exists(path) else {}
+    if type(config.get("do_lower_case", True)) is not bool:
+        raise UserError(
+            f"{path} sets do_lower_case to {config['do_lower_case']!r}, expected true "
+            "or false."
+        )
+    if "file" in config:
+        name = config["file"]
+        if not isinstance(name, str) or name in ("", ".", "..") or _LEADS_AWAY(name):
+            raise UserError(
+                f"{path} sets file to {name!r}, expected the name of a file beside it."
+            )
+    return config
 
 
 def _file_in(directory, config):

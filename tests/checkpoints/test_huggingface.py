@@ -27,6 +27,7 @@ def rewrite(directory, change):
     tensors = safetensors.load_file(path)
     change(tensors)
     safetensors.save_file(tensors, path)
+    path.with_name(f"{path.name}.sha256").unlink(missing_ok=True)
 
 
 def reconfigure(directory, **changes):

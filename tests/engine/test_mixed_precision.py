@@ -10,7 +10,7 @@ STEPS = 4
 def results_of(trainer, rows, scale=None):
     """Trains one step on `rows`; returns the values of the step's metrics."""
     if scale is not None:
-        trainer._train_step.guard.state[1].assign(scale)
+        trainer._train_step.guard.state["loss_scale"].assign(scale)
     batch = {name: tf.constant(value) for name, value in rows.items()}
     sums = tf.function(lambda: trainer.strategy.run(trainer._train_step, (batch,)))()
     names = trainer._train_step.metric_names

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from albert_tf.engine.options import Stage
 from albert_tf.errors import UserError
 
 STEPS = 6
@@ -113,9 +114,9 @@ def test_divergence_stops_with_advice(make_trainer, rows, weights):
 
 
 def test_batch_that_does_not_divide_is_an_error(make_trainer, batches):
-    trainer = make_trainer(STEPS, gradient_accumulation_steps=3)
+    trainer = make_trainer(STEPS)
     with pytest.raises(UserError, match="batch size 8 does not divide into 3 equal"):
-        trainer.train(batches())
+        trainer.train([Stage(batches(), STEPS, 3)])
 
 
 def test_history_holds_every_evaluation_once(make_trainer, batches, rows):

@@ -24,10 +24,10 @@ def test_a_table_that_has_changed_is_refused(flags, tmp_path, name, kind):
         lines[3] += " very"
     before = path.read_text()
     path.write_text("\n".join(lines) + "\n")
-    for steps in (4, 8):  # the run is finished, or goes on
-        message = f"{name}.tsv has changed since the run in .*out began"
-        with pytest.raises(UserError, match=message):
-            flags(**{**_RUN, "train_step": steps})
+    # The run is finished: without this it would train nothing and say nothing.
+    message = f"{name}.tsv has changed since the run in .*out began"
+    with pytest.raises(UserError, match=message):
+        flags(**_RUN)
     path.write_text(before)
     flags(**_RUN)
 

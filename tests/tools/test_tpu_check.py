@@ -12,7 +12,7 @@ from tools.tpu import compiler
 from tools.tpu.check import TpuCheckOptions
 from tools.tpu.check import main
 from tools.tpu.check import step_compiler
-from tools.tpu.check import step_operations
+from tools.tpu.check import step_flops
 from tools.tpu.check import tpu_check
 from tools.tpu.compiler import TpuProgram
 from tools.tpu.largest_batch import largest_batch
@@ -190,7 +190,7 @@ def test_every_recipe_of_pretraining_is_accepted(options_from, project, monkeypa
     for path in project.glob("configs/pretraining/*.json"):
         if not path.stem.endswith("_config"):
             found = options_from(["", f"--config={path}"])
-            step_operations(found)
+            step_flops(found)
             lengths[path.stem] = (found.max_seq_length, found.max_predictions_per_seq)
     assert lengths["base"] == (512, 20)
     assert lengths["two_phases"] == (512, 77)
@@ -245,7 +245,7 @@ def test_the_program_updates_the_weights_in_place(tiny_config):
 
 def test_operations_are_three_times_the_forward_ones(options):
     plain, again = (
-        step_operations(options(rematerialize=rematerialize))
+        step_flops(options(rematerialize=rematerialize))
         for rematerialize in (False, True)
     )
     assert plain < again < 4 / 3 * plain

@@ -21,7 +21,7 @@ from albert_tf.command_line import run
 from albert_tf.config import AlbertConfig
 from albert_tf.costs.flops import backward_flops
 from albert_tf.costs.flops import forward_flops
-from albert_tf.engine.execution_flags import execution_arguments
+from albert_tf.engine.flags import execution_arguments
 from albert_tf.errors import UserError
 from albert_tf.optimizers import OPTIMIZERS
 from tools.tpu.compiler import DEVICE_MEMORY
@@ -99,7 +99,10 @@ def step_compiler(options):
 
     config = _config(options)
     tpu_device(options.topology)
-    step = TrainingStep(config, options.optimizer, **execution_arguments(options))
+    execution = execution_arguments(
+        options.mixed_precision, options.depth_loop, options.rematerialize
+    )
+    step = TrainingStep(config, options.optimizer, **execution)
     sizes = (options.max_seq_length, _predictions(options))
 
     def compile_batch(batch_size, topology=options.topology):
@@ -109,7 +112,7 @@ def step_compiler(options):
     return compile_batch
 
 
-def step_operations(options):
+def step_flops(options):
     """Floating-point operations of a step by our own count, every layer counted."""
     config = _config(options)
     forward = forward_flops(config, options.max_seq_length, _predictions(options))
@@ -149,7 +152,7 @@ def _print_program(options, program, seconds):
         rows["compiles"] = "no: it does not fit"
         rows["HBM in all, GB"] = _gigabytes(program.used_bytes)
         rows["HBM that it may take, GB"] = _gigabytes(program.available_bytes)
-    rows["TFLOP, matrix products"] = f"{step_operations(options) / 1e12:.3f}"
+    rows["TFLOP, matrix products"] = f"{step_flops(options) / 1e12:.3f}"
     rows["tracing and compiling, s"] = f"{seconds:.1f}"
     for title, value in rows.items():
         print(f"{title:32}{value}")

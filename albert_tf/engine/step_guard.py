@@ -27,14 +27,25 @@ class StepGuard(tf.Module):
         self.max_bad_steps = max_bad_steps
         self.scales_loss = scales_loss
         self.metric_names = ("skipped",)
-        # How many steps in a row were bad, and the number of the first of them.
+        # The names of these attributes are those in checkpoints.
         self._bad_run = tf.Variable([0, 0], dtype=tf.int32, trainable=False)
-        self.state = [self._bad_run]
         if scales_loss:
             self.metric_names += ("overflowed", "loss_scale")
             self._scale = tf.Variable(_INITIAL_SCALE, trainable=False)
             self._good_steps = tf.Variable(0, dtype=tf.int32, trainable=False)
-            self.state += [self._scale, self._good_steps]
+
+    @property
+    def state(self):
+        """The variables by name.
+
+        `bad_run`, int32 `[2]`: how many steps in a row were bad, and the number of the
+        first of them. Where the loss is scaled, also `loss_scale`, float32 `[]`, and
+        `good_steps`, int32 `[]`: good steps since the scale changed.
+        """
+        state = {"bad_run": self._bad_run}
+        if self.scales_loss:
+            state |= {"loss_scale": self._scale, "good_steps": self._good_steps}
+        return state
 
     @property
     def loss_scale(self):
@@ -50,41 +61,44 @@ class StepGuard(tf.Module):
         count, first = self._bad_run.numpy().tolist()
         return (first, first + count - 1) if count >= self.max_bad_steps else None
 
-    def new_values(self, state, loss_is_finite, gradients_are_finite, step):
+    def judge(self, state, loss_is_finite, gradients_are_finite, step):
         """Judges a step; changes nothing.
 
         Args:
-            state: values of `state` before the step.
+            state: `{name: value}` of `state` before the step.
             loss_is_finite: bool `[]`.
             gradients_are_finite: bool `[]`, of all replicas' gradients together.
             step: int `[]`, number of steps before this one.
 
         Returns:
-            Whether the step counts, bool `[]`; the values of `state` after it; and
-            float32 `[metrics]`, the values of `metric_names`.
+            Whether the step counts, bool `[]`; `{name: value}` of `state` after it;
+            and float32 `[metrics]`, the values of `metric_names`.
         """
-        bad_run, *scaling = state
+        bad_run, scale = state["bad_run"], state.get("loss_scale")
         ended = bad_run[0] >= self.max_bad_steps
         overflowed = tf.constant(False)
         if self.scales_loss:
-            overflowed = loss_is_finite & ~gradients_are_finite & (scaling[0] > 1.0)
+            overflowed = loss_is_finite & ~gradients_are_finite & (scale > 1.0)
         good = loss_is_finite & gradients_are_finite
         bad = ~good & ~overflowed
         first = tf.where(bad_run[0] == 0, tf.cast(step, tf.int32) + 1, bad_run[1])
         count = tf.where(bad, bad_run[0] + 1, tf.where(overflowed, bad_run[0], 0))
-        new_run = tf.where(ended, bad_run, tf.stack([count, first]))
+        new_state = {"bad_run": tf.where(ended, bad_run, tf.stack([count, first]))}
         counts = good & ~ended
         metrics = [tf.cast(bad | ended, tf.float32)]
         if self.scales_loss:
-            metrics += [tf.cast(overflowed, tf.float32), scaling[0]]
-            scaling = _scaled(*scaling, counts, overflowed)
-        return counts, [new_run, *scaling], tf.stack(metrics)
+            metrics += [tf.cast(overflowed, tf.float32), scale]
+            new_state |= _new_scale(scale, state["good_steps"], counts, overflowed)
+        return counts, new_state, tf.stack(metrics)
 
 
-def _scaled(scale, good_steps, good, overflowed):
-    """The scale, and the good steps since it changed, after a step."""
+def _new_scale(scale, good_steps, good, overflowed):
+    """`loss_scale` and `good_steps` after a step."""
     good_steps = tf.where(overflowed, 0, good_steps + tf.cast(good, tf.int32))
     grows = good_steps >= _GROWTH_STEPS
     smaller = tf.maximum(scale / 2.0, 1.0)
     larger = tf.where(grows, scale * 2.0, scale)
-    return [tf.where(overflowed, smaller, larger), tf.where(grows, 0, good_steps)]
+    return {
+        "loss_scale": tf.where(overflowed, smaller, larger),
+        "good_steps": tf.where(grows, 0, good_steps),
+    }

@@ -1,4 +1,4 @@
-"""Which devices train, from flags that pretraining and fine-tuning share."""
+"""Which devices train and how they compute: flags of every command that trains."""
 
 import dataclasses
 import functools
@@ -8,10 +8,12 @@ from albert_tf.engine.strategies import STRATEGIES
 from albert_tf.engine.strategies import create_strategy
 from albert_tf.errors import UserError
 
+_PRECISIONS = ("float32", "bfloat16", "float16")
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class DeviceFlags:
-    """Flags of every command that trains."""
+    """Which devices train."""
 
     distribution_strategy: str = option(
         "Devices to train on: auto takes all GPUs or the CPU; multi_worker all "
@@ -36,8 +38,29 @@ class DeviceFlags:
     )
 
 
-def strategy_from(options):
-    """The strategy that `DeviceFlags` ask for; see `create_strategy`.
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ExecutionFlags:
+    """How a model is computed."""
+
+    mixed_precision: str = option(
+        "What layers compute in; weights, losses and optimizer are float32 always.",
+        "float32",
+        _PRECISIONS,
+    )
+    depth_loop: bool = option(
+        "Compile layers with the same weights once, as a loop.", False
+    )
+    rematerialize: bool = option(
+        "Keep the inputs of the layers only and compute the rest again for the "
+        "gradients: less memory, more time.",
+        False,
+    )
+
+
+def strategy_from(
+    distribution_strategy, use_tpu=None, tpu_name=None, tpu_zone=None, gcp_project=None
+):
+    """The strategy that `DeviceFlags`, the arguments, ask for; see `create_strategy`.
 
     One for all runs of a process: workers and TPUs can be connected only once, and the
     collective operations of a second MirroredStrategy would mix with the first's.
@@ -45,13 +68,26 @@ def strategy_from(options):
     Raises:
         UserError: as `create_strategy`, or flags that contradict each other.
     """
-    name, tpu_name = options.distribution_strategy, options.tpu_name
-    if options.use_tpu or (tpu_name and options.use_tpu is None):
+    name = distribution_strategy
+    if use_tpu or (tpu_name and use_tpu is None):
         if name not in ("auto", "tpu"):
             flag = f"--tpu_name={tpu_name}" if tpu_name else "--use_tpu"
             raise UserError(f"{flag} contradicts --distribution_strategy={name}.")
         name = "tpu"
-    return _strategy(name, options.tpu_name, options.tpu_zone, options.gcp_project)
+    return _strategy(name, tpu_name, tpu_zone, gcp_project)
 
 
 _strategy = functools.cache(create_strategy)
+
+
+def execution_arguments(mixed_precision, depth_loop, rematerialize):
+    """The constructor arguments of a model from `ExecutionFlags`, the arguments.
+
+    Its weights are float32 in any case.
+    """
+    mixed = mixed_precision != "float32"
+    return {
+        "dtype": f"mixed_{mixed_precision}" if mixed else mixed_precision,
+        "depth_loop": depth_loop,
+        "rematerialize": rematerialize,
+    }

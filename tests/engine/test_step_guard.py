@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from albert_tf.engine.loss_scaling import StepGuard
+from albert_tf.engine.step_guard import StepGuard
 
 
 @pytest.fixture
@@ -14,14 +14,14 @@ def judge():
     def run(guard, verdicts, first=0):
         judged = []
         for step, (loss, gradients) in enumerate(verdicts, first):
-            counts, values, metrics = guard.new_values(
-                [tf.convert_to_tensor(variable) for variable in guard.state],
+            counts, values, metrics = guard.judge(
+                {k: tf.convert_to_tensor(v) for k, v in guard.state.items()},
                 tf.constant(loss),
                 tf.constant(gradients),
                 tf.constant(step),
             )
-            for variable, value in zip(guard.state, values, strict=True):
-                variable.assign(value)
+            for name, variable in guard.state.items():
+                variable.assign(values[name])
             judged.append((bool(counts), *metrics.numpy().tolist()))
         return judged
 
@@ -55,7 +55,7 @@ def test_a_loss_that_is_not_finite_is_a_bad_step(judge, scales_loss):
     assert guard.diverged_steps() == (1, 2)
     if scales_loss:
         assert float(guard.loss_scale) == 2.0**15
-        assert int(guard.state[2]) == 0
+        assert int(guard.state["good_steps"]) == 0
 
 
 def test_an_overflow_halves_the_scale_and_is_not_divergence(judge):
@@ -74,12 +74,12 @@ def test_an_overflow_halves_the_scale_and_is_not_divergence(judge):
 def test_the_scale_doubles_after_2000_good_steps(judge):
     guard = StepGuard(2, scales_loss=True)
     judge(guard, [OVERFLOW])
-    guard.state[2].assign(1998)
+    guard.state["good_steps"].assign(1998)
     judge(guard, [GOOD])
     assert float(guard.loss_scale) == 2.0**14
     judge(guard, [GOOD])
     assert float(guard.loss_scale) == 2.0**15
-    assert int(guard.state[2]) == 0
+    assert int(guard.state["good_steps"]) == 0
 
 
 def test_a_loss_that_is_not_finite_is_divergence_at_any_scale(judge):
@@ -87,7 +87,7 @@ def test_a_loss_that_is_not_finite_is_divergence_at_any_scale(judge):
     judge(guard, [BAD, BAD])
     assert guard.diverged_steps() == (1, 2)
     guard = StepGuard(2, scales_loss=True)
-    guard.state[1].assign(1.0)
+    guard.state["loss_scale"].assign(1.0)
     judge(guard, [OVERFLOW, OVERFLOW])
     assert guard.diverged_steps() == (1, 2)
     np.testing.assert_array_equal(guard.loss_scale, 1.0)

@@ -60,13 +60,13 @@ def test_same_pooled_output_and_gradients(
     keras.utils.set_random_seed(4)
     model = AlbertModel(tiny_config(**changes), **options)
     whole = model(pooled_features)["pooled_output"]
-    saving = model(pooled_features, for_heads=True)
+    saving = model(pooled_features, heads_only=True)
     assert set(saving) == {"pooled_output"}
     np.testing.assert_allclose(saving["pooled_output"], whole, rtol=0, atol=1e-6)
 
-    def compute(for_heads):
+    def compute(heads_only):
         outputs = model(
-            pooled_features, training=True, dropout_seed=SEED, for_heads=for_heads
+            pooled_features, training=True, dropout_seed=SEED, heads_only=heads_only
         )
         return [outputs["pooled_output"][:, :3]]
 
@@ -84,14 +84,14 @@ def test_same_logits_and_gradients(
         tiny_features = {**tiny_features, **own}
     model = AlbertForPreTraining(tiny_config(**changes), **options)
     whole = model(tiny_features)
-    saving = model(tiny_features, logits_only=True)
+    saving = model(tiny_features, heads_only=True)
     assert set(saving) == {"masked_lm_logits", "sentence_order_logits"}
     for name, logits in saving.items():
         np.testing.assert_allclose(logits, whole[name], rtol=0, atol=3e-6)
 
-    def compute(logits_only):
+    def compute(heads_only):
         outputs = model(
-            tiny_features, training=True, dropout_seed=SEED, logits_only=logits_only
+            tiny_features, training=True, dropout_seed=SEED, heads_only=heads_only
         )
         return [outputs[name] for name in sorted(saving)]
 
@@ -105,7 +105,7 @@ def test_several_texts_in_a_row(tiny_config, pooled_features):
         {**pooled_features, "pair_ids": PAIR_IDS, "cls_positions": CLS_POSITIONS},
     ):
         np.testing.assert_allclose(
-            model(features, for_heads=True)["pooled_output"],
+            model(features, heads_only=True)["pooled_output"],
             model(features)["pooled_output"],
             rtol=0,
             atol=1e-6,
@@ -133,4 +133,4 @@ def test_the_last_block_saves_most_of_its_work(tiny_config, pooled_features):
     features = {**pooled_features, "masked_lm_positions": np.array([[1], [2]], "int32")}
     pretrained = AlbertForPreTraining(config)
     whole = products(pretrained, features)
-    assert products(pretrained, features, logits_only=True) < 0.8 * whole
+    assert products(pretrained, features, heads_only=True) < 0.8 * whole
