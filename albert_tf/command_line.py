@@ -31,6 +31,7 @@ def option(
     choices=None,
     minimum=None,
     maximum=None,
+    may_change=False,
 ):
     """A dataclass field that is a command-line flag; required without `default`.
 
@@ -40,12 +41,15 @@ def option(
         choices: the strings that are accepted; None for any.
         minimum: the lowest number that is accepted; None for any.
         maximum: the highest one.
+        may_change: whether a continued run may have another value than before; or
+            `engine.resumption.RESTART_DATA`, the name of the flag with which it may.
     """
     metadata = {
         "help": help_text,
         "choices": choices,
         "minimum": minimum,
         "maximum": maximum,
+        "may_change": may_change,
     }
     return dataclasses.field(default=default, metadata=metadata)
 

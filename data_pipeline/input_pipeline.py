@@ -11,6 +11,7 @@ from albert_tf.storage import remote_files
 from data_pipeline import dataset_info
 from data_pipeline import records
 from data_pipeline.masking import MaskingOptions
+from data_pipeline.masking import default_max_predictions
 from data_pipeline.masking import mask_tokens
 from data_pipeline.seeds import derive_seed
 
@@ -71,9 +72,10 @@ def pretraining_dataset(
     paths = _find(input_file)
     descriptions = _descriptions(paths)
     info = _common(descriptions, paths)
+    lengths = max_seq_length, max_predictions_per_seq
     for folder, each in descriptions.items():
         if each is not None:
-            _check(each, folder, tokenizer, max_seq_length, max_predictions_per_seq)
+            _check(each, folder, tokenizer, *lengths, masked_lm_prob)
     dataset = _records(paths, seed, training)
     dataset = dataset.shard(num_input_pipelines, input_pipeline_id)
     if training:
@@ -197,7 +199,9 @@ def _feature_names(path):
     return set()
 
 
-def _check(info, folder, tokenizer, max_seq_length, max_predictions_per_seq):
+def _check(
+    info, folder, tokenizer, max_seq_length, max_predictions_per_seq, masked_lm_prob
+):
     where = folder or "."
     if tokenizer is None:
         if info["kind"] == "dynamic":
@@ -213,35 +217,55 @@ def _check(info, folder, tokenizer, max_seq_length, max_predictions_per_seq):
             f"({tokenizer.kind}, {tokenizer.vocab_size} pieces, "
             f"do_lower_case={tokenizer.do_lower_case}); make it again with the model's."
         )
-    for name, wanted in (
-        ("max_seq_length", max_seq_length),
-        ("max_predictions_per_seq", max_predictions_per_seq),
+    for name, wanted, made in (
+        ("max_seq_length", max_seq_length, info["max_seq_length"]),
+        (
+            "max_predictions_per_seq",
+            max_predictions_per_seq,
+            predictions_needed(info, masked_lm_prob),
+        ),
     ):
-        # Dynamic records are not padded and not masked yet.
-        fits = wanted == info[name]
-        if info["kind"] == "dynamic":
-            fits = name == "max_predictions_per_seq" or wanted >= info[name]
+        # Dynamic records are not padded and not masked yet: more is not wrong.
+        fits = wanted >= made if info["kind"] == "dynamic" else wanted == made
         if not fits:
             raise UserError(
-                f"The data set in {where} has {name}={info[name]}, training asks for "
-                f"{wanted}; pass --{name}={info[name]} or make the data set again."
+                f"The data set in {where} has {name}={made}, training asks for "
+                f"{wanted}; pass --{name}={made} or make the data set again."
             )
+
+
+def predictions_needed(info, masked_lm_prob=None):
+    """Predictions a sequence that the data of a description takes.
+
+    Args:
+        info: what dataset_info.json holds.
+        masked_lm_prob: share of the tokens to predict, if another than the data was
+            made for; of dynamic data only.
+    """
+    if masked_lm_prob is None or info["kind"] != "dynamic":
+        return info["max_predictions_per_seq"]
+    once = default_max_predictions(info["max_seq_length"], masked_lm_prob)
+    return once * _passes(info["masking"])
 
 
 def _masking_options(info, tokenizer, max_predictions_per_seq, masked_lm_prob):
     masking = dict(info["masking"])
     if masked_lm_prob is not None:
         masking["masked_lm_prob"] = masked_lm_prob
-    passes = 2 if masking["do_permutation"] else 1
     return MaskingOptions(
         vocab_size=tokenizer.vocab_size,
         mask_id=tokenizer.mask_id,
         cls_id=tokenizer.cls_id,
         sep_id=tokenizer.sep_id,
         pad_id=tokenizer.pad_id,
-        max_predictions_per_seq=max_predictions_per_seq // passes,
+        max_predictions_per_seq=max_predictions_per_seq // _passes(masking),
         **masking,
     )
+
+
+def _passes(masking):
+    # Tokens that change places are predicted besides those that are masked.
+    return 2 if masking["do_permutation"] else 1
 
 
 def _records(paths, seed, training):

@@ -20,6 +20,8 @@ tokens where there is no B); int64 sentence_order_label [1].
 import numpy as np
 import tensorflow as tf
 
+from data_pipeline import schema
+
 DESCRIBED = {"pair_ids": "packed", "word_starts": "dynamic"}
 """Features that only records of a kind have which dataset_info.json must describe."""
 
@@ -121,11 +123,8 @@ def parse_static(serialized, max_seq_length, num_predictions):
     Returns:
         A dict of the features of `pretraining_dataset`.
     """
-    features = _parse_padded(
-        serialized, max_seq_length, num_predictions, {"next_sentence_labels": 1}
-    )
-    features["sentence_order_labels"] = features.pop("next_sentence_labels")[:, 0]
-    return features
+    lengths = {schema.TOKENS: max_seq_length, schema.PREDICTIONS: num_predictions}
+    return _parse_padded(serialized, "static", lengths)
 
 
 def parse_packed(serialized, max_seq_length, num_predictions, max_pairs_per_row):
@@ -139,39 +138,31 @@ def parse_packed(serialized, max_seq_length, num_predictions, max_pairs_per_row)
     Returns:
         A dict of the features of `pretraining_dataset`.
     """
-    labels = {
-        "pair_ids": max_seq_length,
-        "cls_positions": max_pairs_per_row,
-        "sentence_order_labels": max_pairs_per_row,
-        "sentence_order_weights": max_pairs_per_row,
-    }
-    return _parse_padded(serialized, max_seq_length, num_predictions, labels)
-
-
-def _parse_padded(serialized, max_seq_length, num_predictions, other_lengths):
     lengths = {
-        "input_ids": max_seq_length,
-        "input_mask": max_seq_length,
-        "segment_ids": max_seq_length,
-        "masked_lm_positions": num_predictions,
-        "masked_lm_ids": num_predictions,
-        "masked_lm_weights": num_predictions,
-        **other_lengths,
+        schema.TOKENS: max_seq_length,
+        schema.PREDICTIONS: num_predictions,
+        schema.PAIRS: max_pairs_per_row,
     }
-    floats = {name for name in lengths if name.endswith("_weights")}
-    parsed = tf.io.parse_example(
-        serialized,
-        {
-            name: tf.io.FixedLenFeature(
-                [length], tf.float32 if name in floats else tf.int64
-            )
-            for name, length in lengths.items()
-        },
-    )
-    return {
-        name: values if name in floats else tf.cast(values, tf.int32)
-        for name, values in parsed.items()
+    return _parse_padded(serialized, "packed", lengths)
+
+
+def _parse_padded(serialized, kind, lengths):
+    features = {f.record_name or f.name: f for f in schema.FEATURES[kind]}
+    # What holds one number a row is a list of one in records.
+    lengths = {**lengths, schema.ONE: 1}
+    stored = {
+        name: tf.io.FixedLenFeature(
+            [lengths[feature.length]],
+            tf.float32 if feature.dtype == tf.float32 else tf.int64,
+        )
+        for name, feature in features.items()
     }
+    batch = {}
+    for name, values in tf.io.parse_example(serialized, stored).items():
+        feature = features[name]
+        values = tf.cast(values, feature.dtype)
+        batch[feature.name] = values[:, 0] if feature.length == schema.ONE else values
+    return batch
 
 
 def parse_dynamic(serialized, max_seq_length, pad_id):

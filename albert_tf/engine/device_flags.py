@@ -18,16 +18,24 @@ class DeviceFlags:
         "processes in TF_CONFIG.",
         "auto",
         STRATEGIES,
+        may_change=True,
     )
     use_tpu: bool | None = option(
         "The same as --distribution_strategy=tpu; if false, --tpu_name has no effect.",
         None,
+        may_change=True,
     )
     tpu_name: str | None = option(
-        "Name or address of the TPU to train on; local on a TPU VM.", None
+        "Name or address of the TPU to train on; local on a TPU VM.",
+        None,
+        may_change=True,
     )
-    tpu_zone: str | None = option("Zone of the TPU, if not this machine's.", None)
-    gcp_project: str | None = option("Project of the TPU, likewise.", None)
+    tpu_zone: str | None = option(
+        "Zone of the TPU, if not this machine's.", None, may_change=True
+    )
+    gcp_project: str | None = option(
+        "Project of the TPU, likewise.", None, may_change=True
+    )
 
 
 def strategy_from(options):

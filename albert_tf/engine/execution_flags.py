@@ -17,12 +17,13 @@ class ExecutionFlags:
         _PRECISIONS,
     )
     depth_loop: bool = option(
-        "Compile layers with the same weights once, as a loop.", False
+        "Compile layers with the same weights once, as a loop.", False, may_change=True
     )
     rematerialize: bool = option(
         "Keep the inputs of the layers only and compute the rest again for the "
         "gradients: less memory, more time.",
         False,
+        may_change=True,
     )
 
 

@@ -1,4 +1,6 @@
-"""The pretraining model: masked language model and sentence order."""
+"""The pretraining model: masked language model and heads on the pooled output."""
+
+import re
 
 import keras
 from keras import ops
@@ -11,13 +13,19 @@ from albert_tf.layers.positions import gather_positions
 from albert_tf.models.albert import AlbertModel
 from albert_tf.models.pretrained_model import PretrainedModel
 
+_OFFICIAL_HEAD = "sentence_order"
+_OFFICIAL_SCOPE = "seq_relationship"  # of its variables, in "cls/"
+_SENTENCE_HEAD = re.compile(r"cls/(\w+)/output_weights")
+
 
 @keras.saving.register_keras_serializable(package="albert_tf")
 class AlbertForPreTraining(PretrainedModel):
-    """The encoder with the two pretraining heads.
+    """The encoder with the two pretraining heads, or with more.
 
     Args:
         config: an `AlbertConfig`.
+        sentence_heads: the number of labels of each head on the pooled output, by
+            name; by default the official one alone, `sentence_order` of 2.
         **kwargs: `depth_loop` and `rematerialize`, see `AlbertModel`.
 
     Call: as `AlbertModel`, with `masked_lm_positions` int32 `[batch, predictions]`
@@ -28,7 +36,7 @@ class AlbertForPreTraining(PretrainedModel):
         masked_lm_logits: float32 `[batch, predictions, vocabulary]`; absent where
             `masked_lm_positions` is
         sentence_order_logits: float32 `[batch, 2]`, or `[batch, pairs, 2]`; 0 is
-            in order, 1 is swapped
+            in order, 1 is swapped; likewise of other sentence heads
     With `logits_only` the dict holds the logits only, and the last block computes no
     more than they need: the same numbers, sooner.
 
@@ -47,23 +55,31 @@ class AlbertForPreTraining(PretrainedModel):
 
     head_may_be_new = False
 
-    def __init__(self, config, **kwargs):
+    def __init__(self, config, sentence_heads=None, **kwargs):
         super().__init__(config, **kwargs)
+        self.sentence_heads = dict(sentence_heads or {_OFFICIAL_HEAD: 2})
         policy = self.dtype_policy
         self.albert = AlbertModel(config, dtype=policy, name="albert", **self.execution)
         self.masked_lm_head = MaskedLMHead(config, dtype=policy, name="masked_lm_head")
-        self.sentence_order_head = ClassificationHead(
-            config,
-            num_labels=2,
-            initializer_range=config.initializer_range,
-            dtype=policy,
-            name="sentence_order_head",
-        )
+        for name, num_labels in self.sentence_heads.items():
+            head = ClassificationHead(
+                config,
+                num_labels=num_labels,
+                initializer_range=config.initializer_range,
+                dtype=policy,
+                name=f"{name}_head",
+            )
+            setattr(self, f"{name}_head", head)
         self.build()
+
+    def sentence_head(self, name):
+        """The `ClassificationHead` of that name in `sentence_heads`."""
+        return getattr(self, f"{name}_head")
 
     def build(self, input_shape=None):
         self.masked_lm_head.build()
-        self.sentence_order_head.build()
+        for name in self.sentence_heads:
+            self.sentence_head(name).build()
 
     def call(self, features, training=False, dropout_seed=None, logits_only=False):
         seed = self._dropout_seed(training, dropout_seed)
@@ -71,7 +87,10 @@ class AlbertForPreTraining(PretrainedModel):
             features, training=training, dropout_seed=seed, for_heads=logits_only
         )
         pooled = encoded["pooled_output"]
-        outputs = {"sentence_order_logits": self.sentence_order_head(pooled)}
+        outputs = {
+            f"{name}_logits": self.sentence_head(name)(pooled)
+            for name in self.sentence_heads
+        }
         if "masked_lm_positions" in features:
             if logits_only:
                 hidden = encoded["masked_output"]  # [B, P, H]
@@ -87,9 +106,26 @@ class AlbertForPreTraining(PretrainedModel):
         return outputs
 
     def head_variables(self):
-        return {
-            **masked_lm_variables(self.masked_lm_head),
-            **classification_variables(
-                self.sentence_order_head, "cls/seq_relationship/"
-            ),
-        }
+        variables = masked_lm_variables(self.masked_lm_head)
+        for name in self.sentence_heads:
+            scope = _OFFICIAL_SCOPE if name == _OFFICIAL_HEAD else name
+            variables |= classification_variables(
+                self.sentence_head(name), f"cls/{scope}/"
+            )
+        return variables
+
+    def head_config(self):
+        if self.sentence_heads == {_OFFICIAL_HEAD: 2}:
+            return {}
+        return {"sentence_heads": dict(self.sentence_heads)}
+
+    @classmethod
+    def complete_arguments(cls, arguments, tensors):
+        if "sentence_heads" in arguments:
+            return arguments
+        found = {_OFFICIAL_HEAD: 2}
+        for name, tensor in tensors.items():
+            match = _SENTENCE_HEAD.fullmatch(name)
+            if match and match[1] != _OFFICIAL_SCOPE:
+                found[match[1]] = len(tensor)
+        return {**arguments, "sentence_heads": found}
