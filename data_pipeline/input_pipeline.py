@@ -94,7 +94,8 @@ def pretraining_dataset(
                 "data of create_pretraining_data --masking=dynamic."
             )
         pairs = info["max_pairs_per_row"] if info and info["kind"] == "packed" else None
-        dataset = _parse(dataset, max_seq_length, max_predictions_per_seq, pairs)
+        objective = info and info["sentence_objective"]
+        dataset = _parse(dataset, *lengths, pairs, objective)
     return dataset.prefetch(_PREFETCHED)
 
 
@@ -281,13 +282,12 @@ def _records(paths, seed, training):
     )
 
 
-def _parse(dataset, max_seq_length, num_predictions, max_pairs_per_row):
+def _parse(dataset, max_seq_length, num_predictions, max_pairs_per_row, objective):
     def parse(batch):
+        lengths = max_seq_length, num_predictions
         if max_pairs_per_row is None:
-            return records.parse_static(batch, max_seq_length, num_predictions)
-        return records.parse_packed(
-            batch, max_seq_length, num_predictions, max_pairs_per_row
-        )
+            return records.parse_static(batch, *lengths, objective)
+        return records.parse_packed(batch, *lengths, max_pairs_per_row, objective)
 
     return dataset.map(parse, num_parallel_calls=tf.data.AUTOTUNE)
 

@@ -113,27 +113,32 @@ def _field(tag, data):
     return bytes(digits) + data
 
 
-def parse_static(serialized, max_seq_length, num_predictions):
+def parse_static(serialized, max_seq_length, num_predictions, objective=None):
     """Parses a batch of static records.
 
     Args:
         serialized: string [B].
         max_seq_length, num_predictions: int, the fixed lengths S and P.
+        objective: the `--sentence_objective` of the data, if it has labels of its own.
 
     Returns:
         A dict of the features of `pretraining_dataset`.
     """
     lengths = {schema.TOKENS: max_seq_length, schema.PREDICTIONS: num_predictions}
-    return _parse_padded(serialized, "static", lengths)
+    features = schema.features_of("static", objective)
+    return _parse_padded(serialized, features, lengths)
 
 
-def parse_packed(serialized, max_seq_length, num_predictions, max_pairs_per_row):
+def parse_packed(
+    serialized, max_seq_length, num_predictions, max_pairs_per_row, objective=None
+):
     """Parses a batch of packed records.
 
     Args:
         serialized: string [B].
         max_seq_length, num_predictions, max_pairs_per_row: int, the fixed lengths
             S, P and K.
+        objective: as in `parse_static`.
 
     Returns:
         A dict of the features of `pretraining_dataset`.
@@ -143,11 +148,12 @@ def parse_packed(serialized, max_seq_length, num_predictions, max_pairs_per_row)
         schema.PREDICTIONS: num_predictions,
         schema.PAIRS: max_pairs_per_row,
     }
-    return _parse_padded(serialized, "packed", lengths)
+    features = schema.features_of("packed", objective)
+    return _parse_padded(serialized, features, lengths)
 
 
-def _parse_padded(serialized, kind, lengths):
-    features = {f.record_name or f.name: f for f in schema.FEATURES[kind]}
+def _parse_padded(serialized, features, lengths):
+    features = {feature.record_name or feature.name: feature for feature in features}
     # What holds one number a row is a list of one in records.
     lengths = {**lengths, schema.ONE: 1}
     stored = {

@@ -23,6 +23,8 @@ class Feature:
     dtype: tf.DType = tf.int32
     record_name: str | None = None
     """What records call it, if anything else."""
+    objective: str | None = None
+    """The `--sentence_objective` of the data that has it; None: all data has."""
 
 
 _ALL_ROWS = (
@@ -47,6 +49,11 @@ FEATURES = {
     ),
 }
 """By the kind of records. Dynamic ones become batches as static ones do."""
+
+
+def features_of(kind, objective):
+    """The `Feature`s of records of a kind that were made for an objective, or None."""
+    return [f for f in FEATURES[kind] if f.objective in (None, objective)]
 
 
 def model_inputs(batch):
