@@ -42,6 +42,7 @@ class Checkpointing:
         self.directory = directory
         self._record = record
         self._without_place = tf.train.Checkpoint(**objects)
+        # The record's name is that in the checkpoints of every version.
         self._checkpoint = tf.train.Checkpoint(
             data_record=record, iterators=iterators, **objects
         )

@@ -119,23 +119,22 @@ def test_data_made_anew(run, files):
 
 
 @pytest.mark.parametrize(
-    ("first", "second"),
+    ("before", "now"),
     [
-        ({"batch_ramp_steps": 1, "gradient_accumulation_steps": 2}, 4),
-        ({}, 1),
+        (
+            {"batch_ramp_steps": 2, "gradient_accumulation_steps": 4},
+            {"batch_ramp_steps": 2, "gradient_accumulation_steps": 2},
+        ),
+        ({}, {"first_phase_steps": 3, "second_phase_gradient_accumulation_steps": 2}),
     ],
 )
-def test_other_batches_are_blamed_on_their_flags(run, first, second):
+def test_other_batches_are_blamed_on_their_flags(run, before, now):
     """Not on a damaged checkpoint: it holds a place for each of them."""
-    run(2, **first)
-    ramp = {"batch_ramp_steps": 2, "gradient_accumulation_steps": second}
-    phase = {"first_phase_steps": 2, "second_phase_train_batch_size": 8}
-    changes = {**first, **ramp} if first else phase
-    with pytest.raises(UserError) as error:
-        run(4, **changes)
-    assert "--batch_ramp_steps" in str(error.value)
-    assert "--restart_data" in str(error.value)
-    run(4, **changes, restart_data=True)
+    run(3, **before)
+    message = "The batch of each .* --gradient_accumulation_steps and --first_phase_"
+    with pytest.raises(UserError, match=f"{message}.* pass --restart_data"):
+        run(4, **now)
+    run(4, **now, restart_data=True)
 
 
 def test_what_is_learned(run):
