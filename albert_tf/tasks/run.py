@@ -14,8 +14,8 @@ from albert_tf.engine.reporting.summaries import read_history
 from albert_tf.engine.reporting.summaries import write_eval_results
 from albert_tf.errors import UserError
 from albert_tf.storage import require_disk
+from albert_tf.tasks.facts import run_facts
 from albert_tf.tasks.prediction import OutputsPredictor
-from albert_tf.tasks.run_record import RunRecord
 from albert_tf.tasks.setup import Start
 from albert_tf.tasks.setup import fine_tuned
 from albert_tf.tasks.training import FineTuning
@@ -67,12 +67,11 @@ def run_task(options, source, predict_splits):
     """
     examples = _read(source, options.do_train, options.do_eval, predict_splits)
     if options.do_train:
-        record = RunRecord(options, source, examples)
-        record.check()
+        facts = run_facts(options, source, examples)
         # Before TensorFlow runs anything: workers must be connected first.
         strategy = strategy_from(**values_of(DeviceFlags, options))
         start, training = start_from(options), _training(options)
-        if not fine_tune(source, examples, start, training, strategy, record.write):
+        if not fine_tune(source, examples, start, training, strategy, facts):
             return None
     values = {}
     if options.do_eval or predict_splits:
