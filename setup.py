@@ -29,6 +29,7 @@ setuptools.setup(
     extras_require={
         "plots": ["matplotlib"],
         "test": [
+            "huggingface_hub>=0.34",
             "hypothesis",
             "matplotlib",
             "pytest>=8",
@@ -40,6 +41,7 @@ setuptools.setup(
             "tensorflow-serving-api>=2.20",
         ],
         "convert": ["safetensors"],
+        "hub": ["huggingface_hub>=0.34", "safetensors"],
         "beam": ["apache-beam>=2.60"],
         "bench": ["keras-hub", "torch", "transformers"],
         # Their private interfaces change; see albert_tf/tpu/compiler.py.

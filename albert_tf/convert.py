@@ -3,9 +3,10 @@
     python -m albert_tf.convert --from=albert_base_v2 --to=models/base
     python -m albert_tf.convert --from=models/base --to=exported --to_format=tf1
 
---from takes a model directory, an unpacked official archive or TF-Hub module, a
-TF1 checkpoint prefix, or a Hugging Face directory. The tokenizer beside the
-checkpoint goes along.
+--from takes a model directory, an official archive or TF-Hub module (unpacked or not),
+a TF1 checkpoint prefix, a Hugging Face directory, or a model to download:
+hf://owner/name or the URL of an archive. The tokenizer beside the checkpoint goes
+along.
 """
 
 import dataclasses
@@ -31,6 +32,7 @@ from albert_tf.errors import UserError
 from albert_tf.files import read_json_object
 from albert_tf.files import write_atomically
 from albert_tf.files import write_json
+from albert_tf.hub.names import with_local_directories
 from albert_tf.tokenization.loading import check_fits_model
 from albert_tf.tokenization.loading import is_tokenizer
 from albert_tf.tokenization.tokenizer import CONFIG_NAME
@@ -80,6 +82,7 @@ def convert(options):
             no place for it.
     """
     _check_target(options)
+    options = with_local_directories(options, "source")
     model, info = _read(options)
     tokenizer = _tokenizer_of(options)
     if tokenizer is not None:

@@ -19,6 +19,7 @@ from albert_tf.checkpoints.tf1 import find_tf1_prefix
 from albert_tf.checkpoints.tf1 import read_tf1_tensors
 from albert_tf.config import AlbertConfig
 from albert_tf.errors import UserError
+from albert_tf.hub.names import local_directory
 
 
 @dataclasses.dataclass(frozen=True)
@@ -62,9 +63,9 @@ def read_checkpoint(path):
     )
 
 
-def load_pretrained(model_class, path, allow_missing, arguments):
+def load_pretrained(model_class, path, allow_missing, arguments, revision=None):
     """`PretrainedModel.from_pretrained`."""
-    path = os.fspath(path)
+    path = local_directory(path, revision)
     if is_model_directory(path):
         saved_class, head = read_head(path)
         if saved_class is model_class:

@@ -70,15 +70,17 @@ class PretrainedModel(keras.Model):
         save_model_directory(self, directory, tokenizer, training_info)
 
     @classmethod
-    def from_pretrained(cls, path, allow_missing=(), **kwargs):
+    def from_pretrained(cls, path, allow_missing=(), revision=None, **kwargs):
         """Builds the model of a directory and loads its weights.
 
         Args:
-            path: a model directory (`save_pretrained`), an unpacked official
-                archive or a Hugging Face directory.
+            path: a model directory (`save_pretrained`), an official archive,
+                unpacked or not, a Hugging Face directory, or the name of a model
+                to download: "hf://owner/name" or the URL of an archive.
             allow_missing: official names, or beginnings of names, that may be
                 absent from the checkpoint and then keep their initial values. The
                 head of a fine-tuning model may always be absent.
+            revision: of an "hf://" model: a branch, a tag or a commit.
             **kwargs: constructor arguments, such as `num_labels`.
 
         Returns:
@@ -87,7 +89,7 @@ class PretrainedModel(keras.Model):
         Raises:
             UserError: the directory holds no checkpoint, or one that does not fit.
         """
-        return load_pretrained(cls, path, allow_missing, kwargs)
+        return load_pretrained(cls, path, allow_missing, kwargs, revision)
 
     def _dropout_seed(self, training, dropout_seed):
         """The seed of this call, or None when nothing is to be dropped."""

@@ -6,6 +6,7 @@ import pathlib
 from albert_tf.checkpoints.model_directory import TRAINING_INFO_FILE
 from albert_tf.errors import UserError
 from albert_tf.files import read_json_object
+from albert_tf.hub.names import local_directory
 from albert_tf.serving.heads import HEADS
 from albert_tf.serving.heads import head_name
 from albert_tf.serving.masked_text_features import MaskedTextFeatures
@@ -37,7 +38,7 @@ def build_module(
     Raises:
         UserError: as `export`.
     """
-    model_dirs = str(model_dir).split(",")
+    model_dirs = [local_directory(name) for name in str(model_dir).split(",")]
     for directory in model_dirs:
         if not directory or not is_folder(directory):
             raise UserError(

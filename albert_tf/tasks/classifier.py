@@ -6,6 +6,7 @@ import pathlib
 from absl import logging
 
 from albert_tf.errors import UserError
+from albert_tf.hub.names import with_local_directories
 from albert_tf.models.sequence_classification import AlbertForSequenceClassification
 from albert_tf.tasks import results
 from albert_tf.tasks.classifier_setup import fine_tuned
@@ -36,6 +37,7 @@ def run_classifier(options):
     Raises:
         UserError: flags, files or checkpoints that do not fit.
     """
+    options = with_local_directories(options, "init_checkpoint")
     check_flags(options)
     raw_text = asks_raw_text(options)
     predict_file = options.do_predict and not raw_text

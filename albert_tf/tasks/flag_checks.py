@@ -1,7 +1,9 @@
 """Flags of run_classifier that do not fit together, found before anything is done."""
 
 from albert_tf.errors import UserError
+from albert_tf.hub.names import REPOSITORY_SCHEME
 from albert_tf.storage import require_disk
+from albert_tf.tasks.glue import GLUE_PAGE
 
 _PLACES = ("data_dir", "init_checkpoint", "output_dir", "cached_dir", "export_dir")
 
@@ -15,9 +17,14 @@ def check_flags(options):
     """Refuses flags that cannot be followed or would have no effect.
 
     Raises:
-        UserError: a folder lies in a bucket, nothing is to be done, or texts
-            are given that nothing would read.
+        UserError: a folder lies in a bucket or on the Hugging Face Hub, nothing is to
+            be done, or texts are given that nothing would read.
     """
+    if str(options.data_dir).startswith(REPOSITORY_SCHEME):
+        raise UserError(
+            f"--data_dir={options.data_dir} is not downloaded here, only models are; "
+            f"get the GLUE files from {GLUE_PAGE}, unpack them and name their folder."
+        )
     for flag in _PLACES:
         require_disk(flag, getattr(options, flag))
     if options.input_text is not None and options.input_file:

@@ -17,6 +17,7 @@ from albert_tf.tasks.text_task import REGRESSION
 from albert_tf.tasks.text_task import SINGLE_LABEL
 from albert_tf.tasks.text_task import TextTask
 
+GLUE_PAGE = "https://gluebenchmark.com/tasks"
 _BINARY = ("0", "1")
 _ENTAILMENT = ("entailment", "not_entailment")
 _NLI = ("contradiction", "entailment", "neutral")
@@ -165,7 +166,7 @@ def glue_source(task_name, data_dir, skip_bad_rows=False):
     if folder is None:
         raise UserError(
             f"--data_dir={data_dir} has no folder {glue.directories[0]}; expected the "
-            f"GLUE files of {name} there."
+            f"GLUE files of {name} there; download them from {GLUE_PAGE}."
         )
     test = {
         split: Split(folder / file, glue.test_columns, submission)

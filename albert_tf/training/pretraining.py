@@ -8,6 +8,7 @@ from absl import logging
 
 from albert_tf import storage
 from albert_tf.errors import UserError
+from albert_tf.hub.names import with_local_directories
 from albert_tf.training.best import save_best_model
 from albert_tf.training.device_flags import strategy_from
 from albert_tf.training.file_evaluator import FileEvaluator
@@ -58,6 +59,7 @@ def pretrain(options):
         SystemExit: the run was asked to stop and has saved its state.
     """
     _check_flags(options)
+    options = with_local_directories(options, "init_checkpoint")
     phases = plan_phases(options)
     strategy = _strategy(options)
     tokenizer = tokenizer_from(options)

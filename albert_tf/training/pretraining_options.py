@@ -35,7 +35,8 @@ class PretrainingOptions(DeviceFlags, ExecutionFlags):
     vocab_file: str | None = option("WordPiece vocabulary of the data.", None)
     do_lower_case: bool = option("Whether the vocabulary is uncased.", True)
     init_checkpoint: str | None = option(
-        "Model directory, official archive or Hugging Face directory to start from.",
+        "Model directory, official archive or Hugging Face directory to start from, "
+        "or one to download: hf://owner/name or the URL of an archive.",
         None,
     )
     init_from_group0: bool = option(
