@@ -66,15 +66,27 @@ def read_checkpoint(path):
 def load_pretrained(model_class, path, allow_missing, arguments, revision=None):
     """`PretrainedModel.from_pretrained`."""
     path = local_directory(path, revision)
+    fields = {field.name for field in dataclasses.fields(AlbertConfig)}
+    changes = {k: value for k, value in arguments.items() if k in fields}
+    arguments = {k: value for k, value in arguments.items() if k not in fields}
     if is_model_directory(path):
         saved_class, head = read_head(path)
         if saved_class is model_class:
             arguments = {**head, **arguments}
-            if head.items() <= arguments.items():
+            if head.items() <= arguments.items() and not changes:
                 return load_model_directory(path, **arguments)
-    model = build_model(model_class, read_checkpoint(path), allow_missing, arguments)
+    checkpoint = _changed(read_checkpoint(path), changes)
+    model = build_model(model_class, checkpoint, allow_missing, arguments)
     logging.info("%s", model.load_report)
     return model
+
+
+def _changed(checkpoint, changes):
+    """The checkpoint with other values of its configuration."""
+    if not changes or checkpoint.config is None:
+        return checkpoint
+    config = dataclasses.replace(checkpoint.config, **changes)
+    return dataclasses.replace(checkpoint, config=config)
 
 
 def build_model(model_class, checkpoint, allow_missing, arguments):

@@ -81,7 +81,8 @@ class PretrainedModel(keras.Model):
                 absent from the checkpoint and then keep their initial values. The
                 head of a fine-tuning model may always be absent.
             revision: of an "hf://" model: a branch, a tag or a commit.
-            **kwargs: constructor arguments, such as `num_labels`.
+            **kwargs: constructor arguments, such as `num_labels`, and fields of the
+                `AlbertConfig` to change, such as `hidden_dropout_prob`.
 
         Returns:
             The model; `model.load_report` says what was loaded and what was not.

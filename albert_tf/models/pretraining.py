@@ -9,6 +9,7 @@ from albert_tf.layers.classification_head import ClassificationHead
 from albert_tf.layers.masked_lm_head import MaskedLMHead
 from albert_tf.layers.positions import gather_positions
 from albert_tf.models.albert import AlbertModel
+from albert_tf.models.features import named_features
 from albert_tf.models.pretrained_model import PretrainedModel
 
 
@@ -66,6 +67,7 @@ class AlbertForPreTraining(PretrainedModel):
         self.sentence_order_head.build()
 
     def call(self, features, training=False, dropout_seed=None, logits_only=False):
+        features = named_features(features)
         seed = self._dropout_seed(training, dropout_seed)
         encoded = self.albert(
             features, training=training, dropout_seed=seed, for_heads=logits_only

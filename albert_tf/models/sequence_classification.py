@@ -8,6 +8,7 @@ from albert_tf.layers.classification_head import ClassificationHead
 from albert_tf.layers.dropout import CLASSIFIER_SITE
 from albert_tf.layers.dropout import dropout
 from albert_tf.models.albert import AlbertModel
+from albert_tf.models.features import named_features
 from albert_tf.models.pretrained_model import PretrainedModel
 
 # The official classifiers ignore the config's initializer_range.
@@ -62,6 +63,7 @@ class AlbertForSequenceClassification(PretrainedModel):
         self.classifier.build()
 
     def call(self, features, training=False, dropout_seed=None):
+        features = named_features(features)
         seed = self._dropout_seed(training, dropout_seed)
         encoded = self.albert(
             features, training=training, dropout_seed=seed, for_heads=True
