@@ -64,7 +64,7 @@ class AlbertModel(PretrainedModel):
             config, dtype=policy, name="transformer", **self.execution
         )
         self.pooler = self._dense("pooler")
-        self.build()
+        self.build((None, None))
 
     def _dense(self, name):
         return keras.layers.Dense(
@@ -74,11 +74,17 @@ class AlbertModel(PretrainedModel):
             name=name,
         )
 
+    @property
+    def output_shape(self):
+        """Shape of `sequence_output`, as `summary` of a model shows it."""
+        return (None, None, self.config.hidden_size)
+
     def build(self, input_shape=None):
-        self.embeddings.build()
+        # Without shapes, `summary` would show none.
+        self.embeddings.build((None, None))
         if self.embedding_mapping is not None:
             self.embedding_mapping.build((None, None, self.config.embedding_size))
-        self.transformer.build()
+        self.transformer.build((None, None, self.config.hidden_size))
         self.pooler.build((None, self.config.hidden_size))
 
     def call(self, features, training=False, dropout_seed=None, for_heads=False):

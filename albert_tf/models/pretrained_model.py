@@ -16,6 +16,8 @@ class PretrainedModel(keras.Model):
 
     # Whether `from_pretrained` may leave the head at its initial values.
     head_may_be_new = True
+    # What `export` takes, int32 of two axes each.
+    exported_features = ("input_ids", "input_mask", "segment_ids")
 
     def __init__(self, config, depth_loop=False, rematerialize=False, **kwargs):
         super().__init__(**kwargs)
@@ -91,6 +93,31 @@ class PretrainedModel(keras.Model):
             UserError: the directory holds no checkpoint, or one that does not fit.
         """
         return load_pretrained(cls, path, allow_missing, kwargs, revision)
+
+    def export(self, filepath, format="tf_saved_model", input_signature=None, **kwargs):
+        """Exports the network alone, as `keras.Model.export`.
+
+        Args:
+            filepath: where to write.
+            format: as of `keras.Model.export`.
+            input_signature: by default a dict of int32 features of any number of rows
+                and tokens: `input_ids`, `input_mask`, `segment_ids` and, for
+                pretraining, `masked_lm_positions`.
+            **kwargs: as of `keras.Model.export`.
+
+        The outputs are those of the call, without `hidden_states`. A model for
+        TensorFlow Serving, which takes raw text, is written by
+        `python -m albert_tf.serving.export`.
+        """
+        names = input_signature[0] if input_signature else self.exported_features
+        inputs = {name: keras.Input([None], dtype="int32", name=name) for name in names}
+        outputs = self(inputs)
+        if isinstance(outputs, dict):
+            # A signature has no place for the list of hidden states.
+            lists = [name for name, value in outputs.items() if type(value) is list]
+            outputs = {k: value for k, value in outputs.items() if k not in lists}
+        network = keras.Model(inputs, outputs, name=self.name)
+        network.export(filepath, format, input_signature=input_signature, **kwargs)
 
     def _dropout_seed(self, training, dropout_seed):
         """The seed of this call, or None when nothing is to be dropped."""

@@ -1,16 +1,25 @@
 """The pretraining model: masked language model and sentence order."""
 
+import itertools
+
 import keras
 from keras import ops
 
 from albert_tf.checkpoints.official_names import classification_variables
 from albert_tf.checkpoints.official_names import masked_lm_variables
+from albert_tf.errors import UserError
 from albert_tf.layers.classification_head import ClassificationHead
 from albert_tf.layers.masked_lm_head import MaskedLMHead
 from albert_tf.layers.positions import gather_positions
 from albert_tf.models.albert import AlbertModel
 from albert_tf.models.features import named_features
 from albert_tf.models.pretrained_model import PretrainedModel
+
+# What a batch must hold for each term of the loss.
+_LABELS = {
+    "masked_lm": ("masked_lm_positions", "masked_lm_ids", "masked_lm_weights"),
+    "sentence_order": ("sentence_order_labels",),
+}
 
 
 @keras.saving.register_keras_serializable(package="albert_tf")
@@ -33,8 +42,13 @@ class AlbertForPreTraining(PretrainedModel):
     With `logits_only` the dict holds the logits only, and the last block computes no
     more than they need: the same numbers, sooner.
 
+    After `compile(optimizer=…)` alone, `fit` and `evaluate` take the batches of
+    `pretraining_dataset`; the loss is that of `PretrainingObjective`, with the sentence
+    order as long as `sentence_order_head.trainable` says so.
+
     Raises:
-        UserError: more tokens than `config.max_position_embeddings`.
+        UserError: more tokens than `config.max_position_embeddings`; batches without
+            labels in `fit`.
 
     Example:
         model = AlbertForPreTraining(AlbertConfig.released("base_v2"))
@@ -47,6 +61,7 @@ class AlbertForPreTraining(PretrainedModel):
     """
 
     head_may_be_new = False
+    exported_features = (*PretrainedModel.exported_features, "masked_lm_positions")
 
     def __init__(self, config, **kwargs):
         super().__init__(config, **kwargs)
@@ -63,8 +78,9 @@ class AlbertForPreTraining(PretrainedModel):
         self.build()
 
     def build(self, input_shape=None):
-        self.masked_lm_head.build()
-        self.sentence_order_head.build()
+        hidden = self.config.hidden_size
+        self.masked_lm_head.build((None, None, hidden))
+        self.sentence_order_head.build((None, hidden))
 
     def call(self, features, training=False, dropout_seed=None, logits_only=False):
         features = named_features(features)
@@ -87,6 +103,44 @@ class AlbertForPreTraining(PretrainedModel):
             outputs["sequence_output"] = encoded["sequence_output"]
             outputs["pooled_output"] = pooled
         return outputs
+
+    def compile(self, *args, **kwargs):
+        super().compile(*args, **kwargs)
+        trackers = [keras.metrics.Mean(f"{term}_accuracy") for term in _LABELS]
+        # Past Keras, which takes no new metric once a model is built.
+        self.__dict__["_accuracies"] = trackers
+
+    @property
+    def metrics(self):
+        return [*super().metrics, *self.__dict__.get("_accuracies", ())]
+
+    def compute_loss(
+        self, x=None, y=None, y_pred=None, sample_weight=None, training=True
+    ):
+        if y is not None:
+            return super().compute_loss(x, y, y_pred, sample_weight, training)
+        # Imported here: models are below training.
+        from albert_tf.training.pretraining_objective import PretrainingObjective
+
+        for name in itertools.chain.from_iterable(_LABELS.values()):
+            if name not in x:
+                raise UserError(
+                    f"The batches lack {name}; give fit those of pretraining_dataset, "
+                    "or compile a loss and give it (features, labels)."
+                )
+        objective = PretrainingObjective(self.sentence_order_head.trainable)
+        sums, accuracies = objective(
+            lambda features, **options: y_pred, x, training, dropout_seed=None
+        )
+        for tracker in self.__dict__["_accuracies"]:
+            if tracker.name in accuracies:
+                right, weight = accuracies[tracker.name]
+                tracker.update_state(right / ops.maximum(weight, 1.0), weight)
+        weights = objective.denominators(x)
+        return sum(
+            sums[term] / (weights[term] + objective.epsilons.get(term, 0.0))
+            for term in sums
+        )
 
     def head_variables(self):
         return {

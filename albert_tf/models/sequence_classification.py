@@ -60,7 +60,7 @@ class AlbertForSequenceClassification(PretrainedModel):
         self.build()
 
     def build(self, input_shape=None):
-        self.classifier.build()
+        self.classifier.build((None, self.config.hidden_size))
 
     def call(self, features, training=False, dropout_seed=None):
         features = named_features(features)
