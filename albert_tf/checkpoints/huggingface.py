@@ -189,7 +189,9 @@ def _their_config(model, config):
     }
     head = model.head_config()
     if "num_labels" in head:
-        labels = {f"LABEL_{i}": i for i in range(head["num_labels"])}
+        task = (model.task_info() or {}).get("task", {})
+        names = task.get("labels") or [f"LABEL_{i}" for i in range(head["num_labels"])]
+        labels = {name: i for i, name in enumerate(names)}
         theirs["label2id"] = labels
         theirs["id2label"] = {str(i): label for label, i in labels.items()}
         theirs["classifier_dropout_prob"] = head["classifier_dropout_prob"]

@@ -13,6 +13,7 @@ from albert_tf.checkpoints.huggingface import read_huggingface_tensors
 from albert_tf.checkpoints.model_directory import is_model_directory
 from albert_tf.checkpoints.model_directory import load_model_directory
 from albert_tf.checkpoints.model_directory import read_head
+from albert_tf.checkpoints.model_directory import read_task_info
 from albert_tf.checkpoints.report import assign_tensors
 from albert_tf.checkpoints.tf1 import find_tf1_config
 from albert_tf.checkpoints.tf1 import find_tf1_prefix
@@ -69,15 +70,21 @@ def load_pretrained(model_class, path, allow_missing, arguments, revision=None):
     fields = {field.name for field in dataclasses.fields(AlbertConfig)}
     changes = {k: value for k, value in arguments.items() if k in fields}
     arguments = {k: value for k, value in arguments.items() if k not in fields}
+    task_info, is_as_saved = None, False
     if is_model_directory(path):
         saved_class, head = read_head(path)
         if saved_class is model_class:
             arguments = {**head, **arguments}
-            if head.items() <= arguments.items() and not changes:
-                return load_model_directory(path, **arguments)
-    checkpoint = _changed(read_checkpoint(path), changes)
-    model = build_model(model_class, checkpoint, allow_missing, arguments)
-    logging.info("%s", model.load_report)
+            is_as_saved = head.items() <= arguments.items() and not changes
+            if arguments.get("num_labels") == head.get("num_labels"):
+                task_info = read_task_info(path)
+    if is_as_saved:
+        model = load_model_directory(path, **arguments)
+    else:
+        checkpoint = _changed(read_checkpoint(path), changes)
+        model = build_model(model_class, checkpoint, allow_missing, arguments)
+        logging.info("%s", model.load_report)
+    model.saved_task_info = task_info
     return model
 
 

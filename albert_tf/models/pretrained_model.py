@@ -3,7 +3,7 @@
 import keras
 
 from albert_tf.checkpoints.loading import load_pretrained
-from albert_tf.checkpoints.model_directory import save_model_directory
+from albert_tf.checkpoints.saving import save_pretrained
 from albert_tf.config import AlbertConfig
 
 
@@ -25,6 +25,7 @@ class PretrainedModel(keras.Model):
         # How the encoder is computed; see `TransformerStack`.
         self.execution = {"depth_loop": depth_loop, "rematerialize": rematerialize}
         self.seed_generator = keras.random.SeedGenerator()
+        self.saved_task_info = None
 
     def head_variables(self):
         """The variables beside the encoder's, by official TF1 name."""
@@ -61,15 +62,30 @@ class PretrainedModel(keras.Model):
         config = dict(config)
         return cls(AlbertConfig.from_dict(config.pop("config")), **config)
 
-    def save_pretrained(self, directory, tokenizer=None, training_info=None):
-        """Writes a model directory.
+    def task_info(self):
+        """What the model knows of its task, for `training_info.json`; None if nothing.
+
+        It is the task of the directory that the model was loaded from, if it is the
+        same kind of model with the same outputs.
+        """
+        return self.saved_task_info
+
+    def save_pretrained(
+        self, directory, tokenizer=None, training_info=None, format="model_directory"
+    ):
+        """Writes a model directory, or one for other programs.
 
         Args:
             directory: created if need be.
             tokenizer: saved beside the weights.
-            training_info: a dict for `training_info.json`: steps, data, metrics.
+            training_info: a dict for `training_info.json`: task, steps, data, metrics;
+                by default `task_info()`.
+            format: "model_directory", "tf1" (the official code) or "huggingface".
+
+        Raises:
+            UserError: the format is none of these, or needs a package that is missing.
         """
-        save_model_directory(self, directory, tokenizer, training_info)
+        save_pretrained(self, directory, tokenizer, training_info, format)
 
     @classmethod
     def from_pretrained(cls, path, allow_missing=(), revision=None, **kwargs):

@@ -23,15 +23,17 @@ class AlbertForSequenceClassification(PretrainedModel):
 
     Args:
         config: an `AlbertConfig`.
-        num_labels: number of classes; 1 for regression.
+        num_labels: number of classes; 1 for regression. With `labels` it is needless.
         classifier_dropout_prob: dropout on the pooled output, in training.
+        labels: names of the classes of which each text has one, in the order of their
+            ids; `save_pretrained` keeps them, for prediction and export.
         **kwargs: `depth_loop` and `rematerialize`, see `AlbertModel`.
 
     Call: as `AlbertModel`. Returns logits, float32 `[batch, num_labels]`.
 
     Raises:
-        UserError: `num_labels` is not positive, or more tokens than
-            `config.max_position_embeddings`.
+        UserError: `num_labels` is not positive or not the number of `labels`, or more
+            tokens than `config.max_position_embeddings`.
 
     Example:
         model = AlbertForSequenceClassification.from_pretrained(path, num_labels=3)
@@ -41,9 +43,26 @@ class AlbertForSequenceClassification(PretrainedModel):
         )
     """
 
-    def __init__(self, config, num_labels, classifier_dropout_prob=0.1, **kwargs):
+    labels = None
+
+    def __init__(
+        self,
+        config,
+        num_labels=None,
+        classifier_dropout_prob=0.1,
+        labels=None,
+        **kwargs,
+    ):
         super().__init__(config, **kwargs)
-        if num_labels < 1:
+        if labels is not None:
+            self.labels = labels = tuple(labels)
+            num_labels = len(labels) if num_labels is None else num_labels
+            if len(set(labels)) != num_labels:
+                raise UserError(
+                    f"labels must be {num_labels} different names, got "
+                    f"{', '.join(map(str, labels))}."
+                )
+        if num_labels is None or num_labels < 1:
             raise UserError(f"num_labels must be at least 1, got {num_labels}.")
         self.num_labels = num_labels
         self.classifier_dropout_prob = classifier_dropout_prob
@@ -80,14 +99,22 @@ class AlbertForSequenceClassification(PretrainedModel):
         return classification_variables(self.classifier)
 
     def head_config(self):
+        labels = {"labels": list(self.labels)} if self.labels else {}
         return {
             "num_labels": self.num_labels,
             "classifier_dropout_prob": self.classifier_dropout_prob,
+            **labels,
         }
+
+    def task_info(self):
+        if not self.labels:
+            return super().task_info()
+        task = {"name": "custom", "kind": "single_label", "labels": list(self.labels)}
+        return {**(super().task_info() or {}), "task": task}
 
     @classmethod
     def complete_arguments(cls, arguments, tensors):
-        if "num_labels" in arguments:
+        if "num_labels" in arguments or "labels" in arguments:
             return arguments
         if "output_weights" not in tensors:
             raise UserError("The checkpoint has no classifier: give num_labels.")
