@@ -51,7 +51,8 @@ class PretrainingOptions(DeviceFlags, ExecutionFlags):
         "Whether the vocabulary is uncased.", True, may_change=True
     )
     init_checkpoint: str | None = option(
-        "Model directory, official archive or Hugging Face directory to start from.",
+        "Model directory, official archive or Hugging Face directory to start from, "
+        "or one to download: hf://owner/name or the URL of an archive.",
         None,
         may_change=True,
     )

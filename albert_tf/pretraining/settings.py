@@ -11,6 +11,7 @@ from albert_tf.engine.reporting.reporter import ReportOptions
 from albert_tf.engine.resumption import flag_facts
 from albert_tf.engine.train_step import StepOptions
 from albert_tf.errors import UserError
+from albert_tf.hub.names import local_directory
 from albert_tf.optimizers import scaled_learning_rate
 from albert_tf.pretraining.data import DataSettings
 from albert_tf.pretraining.data import described_lengths
@@ -136,12 +137,13 @@ def phases_from(options):
 
 def _model(options):
     # A run that does not train evaluates what it finds.
-    found = None if options.do_train else options.init_checkpoint or options.output_dir
+    init_checkpoint = local_directory(options.init_checkpoint)
+    found = None if options.do_train else init_checkpoint or options.output_dir
     return ModelSettings(
         config_file=options.albert_config_file,
         vocabulary_file=options.spm_model_file or options.vocab_file,
         do_lower_case=options.do_lower_case,
-        init_checkpoint=options.init_checkpoint,
+        init_checkpoint=init_checkpoint,
         init_from_group0=options.init_from_group0,
         trained_model=found,
         execution=execution_arguments(**values_of(ExecutionFlags, options)),
