@@ -27,12 +27,12 @@ import sentencepiece
 from albert_tf import command_line
 from albert_tf.command_line import option
 from albert_tf.tokenization.normalization import sentencepiece_text
-from data_pipeline import corpus
-from data_pipeline import shards
-from data_pipeline import workers
 from data_pipeline.create_pretraining_data import create_pretraining_data
 from data_pipeline.input_pipeline import pretraining_dataset
 from data_pipeline.options import Options as DataOptions
+from data_pipeline.shards import workers
+from data_pipeline.shards import writing
+from data_pipeline.text import corpus
 
 _REPEATS = 3
 # What a worker does, and the name of the function that does it.
@@ -162,7 +162,7 @@ def _worker(data_options, number, count, pipe):
     _warm_up(data_options, files, paths["train"][number])
     pipe.send("ready")
     while pipe.recv() is not None:
-        parts = shards.write_shard(data_options, files, number, paths, lambda *_: None)
+        parts = writing.write_shard(data_options, files, number, paths, lambda *_: None)
         pipe.send(parts["train"]["counts"].get("tokens", 0))
     pipe.send(_peak_megabytes())
 
@@ -176,7 +176,7 @@ def _peak_megabytes():
 def _warm_up(data_options, files, path):
     """Compiles the mask and loads the vocabulary, with a thousandth of the text."""
     paths = {"train": [path] * 1000}
-    shards.write_shard(data_options, files, 0, paths, lambda *_: None)
+    writing.write_shard(data_options, files, 0, paths, lambda *_: None)
 
 
 def _stages(data_options):
@@ -186,7 +186,7 @@ def _stages(data_options):
     files = corpus.find_files(data_options.input_file)
     _warm_up(data_options, files, paths["train"][0])
     profile = cProfile.Profile()
-    profile.runcall(shards.write_shard, data_options, files, 0, paths, lambda *_: None)
+    profile.runcall(writing.write_shard, data_options, files, 0, paths, lambda *_: None)
     statistics = pstats.Stats(profile)
     shares = {
         stage: sum(

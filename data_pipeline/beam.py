@@ -21,7 +21,7 @@ from albert_tf import command_line
 from albert_tf.command_line import option
 from data_pipeline.create_pretraining_data import create_pretraining_data
 from data_pipeline.options import Options
-from data_pipeline.shards import write_shard
+from data_pipeline.shards.writing import write_shard
 
 
 @dataclasses.dataclass(frozen=True)

@@ -23,14 +23,14 @@ from absl import logging
 
 from albert_tf import command_line
 from albert_tf.errors import UserError
-from data_pipeline import corpus
-from data_pipeline import dataset_info
-from data_pipeline import quality
-from data_pipeline import workers
 from data_pipeline.options import Options
 from data_pipeline.options import check
-from data_pipeline.resuming import FinishedShards
-from data_pipeline.resuming import remove_leftovers
+from data_pipeline.records import dataset_info
+from data_pipeline.shards import workers
+from data_pipeline.shards.resuming import FinishedShards
+from data_pipeline.shards.resuming import remove_leftovers
+from data_pipeline.text import corpus
+from data_pipeline.text import quality
 
 _IGNORED = ("input_file_mode", "parallel")
 # What no shard depends on.

@@ -3,14 +3,14 @@
 import tensorflow as tf
 
 from albert_tf.errors import UserError
-from data_pipeline import record_files
-from data_pipeline import records
-from data_pipeline.description_schema import MASKING
-from data_pipeline.integrity import check_sizes
-from data_pipeline.masking import MaskingOptions
-from data_pipeline.masking import default_max_predictions
-from data_pipeline.masking import mask_tokens
+from data_pipeline.records import examples
+from data_pipeline.records import folders
+from data_pipeline.records.description import MASKING
+from data_pipeline.records.integrity import check_sizes
 from data_pipeline.seeds import derive_seed
+from data_pipeline.sequences.masking import MaskingOptions
+from data_pipeline.sequences.masking import default_max_predictions
+from data_pipeline.sequences.masking import mask_tokens
 
 _OPEN_FILES = 16
 _SHUFFLE_BUFFER = 8192
@@ -65,10 +65,10 @@ def pretraining_dataset(
     """
     if vocab_size is None and tokenizer is not None:
         vocab_size = tokenizer.vocab_size
-    paths = record_files.find(input_file)
-    descriptions = record_files.describe(paths)
+    paths = folders.find(input_file)
+    descriptions = folders.describe(paths)
     check_sizes(descriptions, paths)
-    info = record_files.in_common(descriptions, paths)
+    info = folders.in_common(descriptions, paths)
     lengths = max_seq_length, max_predictions_per_seq
     for folder, each in descriptions.items():
         if each is not None:
@@ -102,7 +102,7 @@ def describe_data(input_file):
     Raises:
         UserError: no such file, or a description that is none.
     """
-    return record_files.describe(record_files.find(input_file))
+    return folders.describe(folders.find(input_file))
 
 
 def _check(
@@ -193,8 +193,8 @@ def _parse(
     def parse(batch):
         lengths = max_seq_length, num_predictions
         if max_pairs_per_row is None:
-            return records.parse_static(batch, *lengths, vocab_size, objective)
-        return records.parse_packed(
+            return examples.parse_static(batch, *lengths, vocab_size, objective)
+        return examples.parse_packed(
             batch, *lengths, max_pairs_per_row, vocab_size, objective
         )
 
@@ -205,7 +205,7 @@ def _mask(dataset, options, max_seq_length, vocab_size, seed):
     """Masks each batch by its number, which goes on counting from epoch to epoch."""
 
     def parse_and_mask(number, batch):
-        features = records.parse_dynamic(
+        features = examples.parse_dynamic(
             batch, max_seq_length, options.pad_id, vocab_size
         )
         first, second = seed

@@ -9,9 +9,9 @@ from absl import logging
 from albert_tf.command_line import option
 from albert_tf.errors import UserError
 from albert_tf.tokenization import load_tokenizer
-from data_pipeline import corpus
-from data_pipeline import instances
-from data_pipeline import masking
+from data_pipeline.sequences import instances
+from data_pipeline.sequences import masking
+from data_pipeline.text import corpus
 
 OFFICIAL_DUPE_FACTOR = 40
 

@@ -30,7 +30,7 @@ from albert_tf.errors import UserError
 from albert_tf.files import write_atomically
 from albert_tf.files import write_json
 from albert_tf.progress import Progress
-from data_pipeline import docstrings
+from data_pipeline.text import docstrings
 
 _STANDARD_LIBRARY = "stdlib"
 _MIN_SENTENCES = 2

@@ -25,8 +25,8 @@ from albert_tf.errors import UserError
 from albert_tf.files import write_atomically
 from albert_tf.tokenization.normalization import sentencepiece_text
 from albert_tf.tokenization.sentencepiece import SentencePieceTokenizer
-from data_pipeline import corpus
-from data_pipeline import quality
+from data_pipeline.text import corpus
+from data_pipeline.text import quality
 
 _CONTROL_SYMBOLS = ["[CLS]", "[SEP]", "[MASK]"]
 _USER_SYMBOLS = ["(", ")", '"', "-", ".", "–", "£", "€"]

@@ -9,7 +9,7 @@ import tensorflow as tf
 
 import run_demo
 from albert_tf.errors import UserError
-from data_pipeline import records
+from data_pipeline.records import examples
 from tools.demo import table
 from tools.demo.steps import demo_steps
 
@@ -99,6 +99,6 @@ def test_unigram_entropy_is_that_of_the_text_before_masking(tmp_path):
     }
     path = str(tmp_path / "one.tfrecord")
     with tf.io.TFRecordWriter(path) as writer:
-        writer.write(records.serialize(features)[0])
+        writer.write(examples.serialize(features)[0])
     entropy = table.unigram_entropy([path], 8, 3)
     assert entropy == pytest.approx(0.5 * math.log(2) + 0.5 * math.log(4))

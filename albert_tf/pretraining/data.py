@@ -15,8 +15,8 @@ from albert_tf.pretraining.phases import Phase
 from data_pipeline.input_pipeline import describe_data
 from data_pipeline.input_pipeline import predictions_needed
 from data_pipeline.input_pipeline import pretraining_dataset
-from data_pipeline.integrity import verify_data
-from data_pipeline.ranges import sentence_on
+from data_pipeline.records.integrity import verify_data
+from data_pipeline.records.ranges import sentence_on
 
 # What TensorFlow raises for records that are damaged, of other lengths or gone.
 _UNREADABLE = (

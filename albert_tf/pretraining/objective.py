@@ -1,7 +1,7 @@
 """The pretraining objectives: which heads learn what from which labels.
 
 A further head is a `HeadTerm` here, a name in `OBJECTIVES` for the data made for
-it, and its labels in `data_pipeline.schema`.
+it, and its labels in `data_pipeline.records.schema`.
 """
 
 import dataclasses
@@ -11,7 +11,7 @@ import tensorflow as tf
 from albert_tf.engine.objective import LossTerm
 from albert_tf.engine.objective import Objective
 from albert_tf.engine.objective import example_weights
-from data_pipeline.schema import model_inputs
+from data_pipeline.records.schema import model_inputs
 
 
 @dataclasses.dataclass(frozen=True)

@@ -9,8 +9,8 @@ import pytest
 
 from albert_tf.errors import UserError
 from data_pipeline import create_pretraining_data as command
-from data_pipeline import dataset_info
 from data_pipeline.create_pretraining_data import create_pretraining_data
+from data_pipeline.records import dataset_info
 
 
 def test_official_records(make_options, out, tokenizer, examples):

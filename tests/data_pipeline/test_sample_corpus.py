@@ -8,10 +8,10 @@ import pytest
 
 from albert_tf.errors import UserError
 from data_pipeline import sample_corpus
-from data_pipeline.docstrings import prose
-from data_pipeline.docstrings import source_files
 from data_pipeline.sample_corpus import SampleCorpusOptions
 from data_pipeline.sample_corpus import write_sample_corpus
+from data_pipeline.text.docstrings import prose
+from data_pipeline.text.docstrings import source_files
 
 DOCSTRING = """Return the "sum" of two numbers. It never fails!
 

@@ -13,7 +13,7 @@ from albert_tf.errors import UserError
 from albert_tf.pretraining import objective
 from albert_tf.pretraining.flags import PretrainingOptions
 from albert_tf.pretraining.run import pretrain
-from data_pipeline import schema
+from data_pipeline.records import schema
 
 CLASSES = 3
 

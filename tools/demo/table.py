@@ -9,7 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from albert_tf.progress import format_seconds
-from data_pipeline import records
+from data_pipeline.records import examples
 
 
 def demo_table(output_dir, step_names):
@@ -83,7 +83,7 @@ def unigram_entropy(paths, max_seq_length, num_predictions):
     """
     counts = 0
     for batch in tf.data.TFRecordDataset([str(p) for p in paths]).batch(512):
-        features = records.parse_static(
+        features = examples.parse_static(
             batch, max_seq_length, num_predictions, vocab_size=None
         )
         features = {name: value.numpy() for name, value in features.items()}

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from data_pipeline import records
-from data_pipeline.ranges import out_of_range
+from data_pipeline.records import examples
+from data_pipeline.records.ranges import out_of_range
 
 TOKENS, PREDICTIONS, PAIRS, VOCAB = 6, 2, 2, 37
 STATIC = {
@@ -52,10 +52,10 @@ def serialized(features):
 
 def parse(kind, batch):
     if kind == "static":
-        return records.parse_static(batch, TOKENS, PREDICTIONS, VOCAB)
+        return examples.parse_static(batch, TOKENS, PREDICTIONS, VOCAB)
     if kind == "packed":
-        return records.parse_packed(batch, TOKENS, PREDICTIONS, PAIRS, VOCAB)
-    return records.parse_dynamic(batch, TOKENS, pad_id=0, vocab_size=VOCAB)
+        return examples.parse_packed(batch, TOKENS, PREDICTIONS, PAIRS, VOCAB)
+    return examples.parse_dynamic(batch, TOKENS, pad_id=0, vocab_size=VOCAB)
 
 
 def in_dataset(kind, batch):
@@ -132,7 +132,7 @@ def test_lists_of_other_lengths_in_dynamic_records(read, changes, name):
 def test_without_a_vocabulary_ids_still_have_to_be_ids():
     features = {**STATIC, "input_ids": [2**31 - 1] * 6, "masked_lm_ids": [9, -1]}
     with pytest.raises(tf.errors.InvalidArgumentError, match="range masked_lm_ids 0"):
-        records.parse_static([serialized(features)], TOKENS, PREDICTIONS, None)
+        examples.parse_static([serialized(features)], TOKENS, PREDICTIONS, None)
 
 
 def test_other_errors_are_none_of_ranges():

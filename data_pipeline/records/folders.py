@@ -10,9 +10,9 @@ from google.protobuf.message import DecodeError
 
 from albert_tf.errors import UserError
 from albert_tf.storage import remote_files
-from data_pipeline import dataset_info
-from data_pipeline import input_files
-from data_pipeline import records
+from data_pipeline.records import dataset_info
+from data_pipeline.records import examples
+from data_pipeline.text import input_files
 
 _OPEN_FILES = 16
 # What data sets that are read together agree in; only packed ones have pairs a row.
@@ -129,7 +129,7 @@ def _check_official(folder, paths):
     paths = [path for path in paths if os.path.dirname(path) == folder]
     with concurrent.futures.ThreadPoolExecutor(_OPEN_FILES) as pool:
         names = set().union(*pool.map(_feature_names, paths))
-    for name, kind in records.DESCRIBED.items():
+    for name, kind in examples.DESCRIBED.items():
         if name in names:
             raise UserError(
                 f"{os.path.join(folder, dataset_info.NAME)} is missing: it says how "

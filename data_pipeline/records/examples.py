@@ -20,9 +20,9 @@ tokens where there is no B); int64 sentence_order_label [1].
 import numpy as np
 import tensorflow as tf
 
-from data_pipeline import schema
-from data_pipeline.ranges import LARGEST_INT32
-from data_pipeline.ranges import within
+from data_pipeline.records import schema
+from data_pipeline.records.ranges import LARGEST_INT32
+from data_pipeline.records.ranges import within
 
 DESCRIBED = {"pair_ids": "packed", "word_starts": "dynamic"}
 """Features that only records of a kind have which dataset_info.json must describe."""

@@ -22,8 +22,8 @@ import zlib
 import tensorflow as tf
 
 from albert_tf.errors import UserError
-from data_pipeline import input_files
-from data_pipeline.sentences import split_sentences
+from data_pipeline.text import input_files
+from data_pipeline.text.sentences import split_sentences
 
 FORMATS = ["auto", "lines", "paragraphs", "jsonl"]
 MAX_SEGMENT_BYTES = 8192

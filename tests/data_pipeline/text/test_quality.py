@@ -5,9 +5,9 @@ import json
 import pytest
 
 from albert_tf.errors import UserError
-from data_pipeline import quality
-from data_pipeline import workers
 from data_pipeline.create_pretraining_data import create_pretraining_data
+from data_pipeline.shards import workers
+from data_pipeline.text import quality
 
 CHINESE = "我们在这里看见一条河。\n河边的树很高。\n\n"
 ENGLISH = "the cat sat\non the mat\n\n"

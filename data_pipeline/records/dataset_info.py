@@ -8,10 +8,10 @@ import tensorflow as tf
 from albert_tf import storage
 from albert_tf.errors import UserError
 from albert_tf.files import read_json_object
-from data_pipeline import quality
-from data_pipeline.description_schema import MASKING
-from data_pipeline.description_schema import check_description
-from data_pipeline.finished_files import publish
+from data_pipeline.records.description import MASKING
+from data_pipeline.records.description import check_description
+from data_pipeline.shards.finished_files import publish
+from data_pipeline.text import quality
 
 NAME = "dataset_info.json"
 UNFINISHED = ".incomplete"

@@ -5,10 +5,10 @@ import os
 import pytest
 
 from albert_tf.errors import UserError
-from data_pipeline import corpus
-from data_pipeline import input_files
 from data_pipeline.create_pretraining_data import create_pretraining_data
 from data_pipeline.input_pipeline import pretraining_dataset
+from data_pipeline.text import corpus
+from data_pipeline.text import input_files
 from data_pipeline.train_tokenizer import Options
 from data_pipeline.train_tokenizer import train_tokenizer
 

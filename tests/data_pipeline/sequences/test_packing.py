@@ -9,10 +9,10 @@ import tensorflow as tf
 from albert_tf.errors import UserError
 from albert_tf.models.pretraining import AlbertForPreTraining
 from albert_tf.pretraining.objective import PretrainingObjective
-from data_pipeline import packing
-from data_pipeline import records
 from data_pipeline.create_pretraining_data import create_pretraining_data
 from data_pipeline.input_pipeline import pretraining_dataset
+from data_pipeline.records import examples
+from data_pipeline.sequences import packing
 
 TOKENS, PREDICTIONS, PAIRS, PAD = 16, 3, 4, 0
 PER_TOKEN = ("input_ids", "segment_ids", "token_boundary")
@@ -104,8 +104,8 @@ def test_best_fit(sizes, limits, rows):
 
 def test_records_round_trip(pairs):
     packed = packing.pack(pairs, PAIRS, PAD)
-    serialized = tf.constant(records.serialize(packed))
-    parsed = records.parse_packed(serialized, TOKENS, PREDICTIONS, PAIRS, 37)
+    serialized = tf.constant(examples.serialize(packed))
+    parsed = examples.parse_packed(serialized, TOKENS, PREDICTIONS, PAIRS, 37)
     assert set(parsed) == set(packed) - {"token_boundary"}
     for name, values in parsed.items():
         np.testing.assert_array_equal(values, packed[name])
@@ -115,11 +115,11 @@ def test_records_round_trip(pairs):
 @pytest.fixture
 def both(pairs):
     """The same pairs as two batches for the model: unpacked and packed."""
-    static = records.serialize(pairs)
-    packed = records.serialize(packing.pack(pairs, PAIRS, PAD))
+    static = examples.serialize(pairs)
+    packed = examples.serialize(packing.pack(pairs, PAIRS, PAD))
     return (
-        records.parse_static(tf.constant(static), TOKENS, PREDICTIONS, 37),
-        records.parse_packed(tf.constant(packed), TOKENS, PREDICTIONS, PAIRS, 37),
+        examples.parse_static(tf.constant(static), TOKENS, PREDICTIONS, 37),
+        examples.parse_packed(tf.constant(packed), TOKENS, PREDICTIONS, PAIRS, 37),
     )
 
 

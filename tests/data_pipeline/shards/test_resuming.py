@@ -8,10 +8,10 @@ import pytest
 import tensorflow as tf
 
 from albert_tf.errors import UserError
-from data_pipeline import resuming
-from data_pipeline import shards
-from data_pipeline import workers
 from data_pipeline.create_pretraining_data import create_pretraining_data
+from data_pipeline.shards import resuming
+from data_pipeline.shards import workers
+from data_pipeline.shards import writing
 
 
 def test_interrupted_work_goes_on_shard_by_shard(
@@ -20,7 +20,7 @@ def test_interrupted_work_goes_on_shard_by_shard(
     whole = make_options(output_file=str(tmp_path / "whole" / "x"), num_shards=3)
     create_pretraining_data(whole)
     parts = make_options(output_file=str(tmp_path / "parts" / "x"), num_shards=3)
-    write = shards.write_shard
+    write = writing.write_shard
     written = []
 
     def write_until_interrupted(options, files, shard, paths, report):

@@ -3,7 +3,7 @@
 import numpy as np
 import tensorflow as tf
 
-from data_pipeline import records
+from data_pipeline.records import examples
 
 
 def test_serialize_writes_what_protocol_buffers_write():
@@ -20,7 +20,7 @@ def test_serialize_writes_what_protocol_buffers_write():
         "ragged": (ints.reshape(-1)[:70], lengths),
     }
     ends = np.cumsum(lengths)
-    for row, serialized in enumerate(records.serialize(features)):
+    for row, serialized in enumerate(examples.serialize(features)):
         ragged = ints.reshape(-1)[ends[row] - lengths[row] : ends[row]]
         example = tf.train.Example(
             features=tf.train.Features(
@@ -55,8 +55,8 @@ def test_static_round_trip():
         "masked_lm_weights": np.array([[1, 0]], np.float32),
         "next_sentence_labels": np.array([[1]]),
     }
-    parsed = records.parse_static(
-        tf.constant(records.serialize(features)), 6, 2, vocab_size=40001
+    parsed = examples.parse_static(
+        tf.constant(examples.serialize(features)), 6, 2, vocab_size=40001
     )
     assert parsed["sentence_order_labels"].numpy().tolist() == [1]
     for name in set(parsed) - {"sentence_order_labels"}:
@@ -67,7 +67,7 @@ def test_static_round_trip():
 
 def test_dynamic_round_trip():
     starts = np.array([1, 1, 0, 1, 1, 0, 0, 1, 1, 1], np.bool_)
-    serialized = records.serialize(
+    serialized = examples.serialize(
         {
             "input_ids": (
                 np.array([2, 9, 10, 3, 11, 300, 12, 13, 14, 3, 2, 7, 3]),
@@ -78,7 +78,7 @@ def test_dynamic_round_trip():
             "sentence_order_label": np.array([[1], [0]]),
         }
     )
-    parsed = records.parse_dynamic(
+    parsed = examples.parse_dynamic(
         tf.constant(serialized), 11, pad_id=0, vocab_size=301
     )
     values = {name: tensor.numpy().tolist() for name, tensor in parsed.items()}

@@ -6,10 +6,10 @@ import random
 import numpy as np
 import pytest
 
-from data_pipeline import instances
-from data_pipeline.instances import PairingOptions
-from data_pipeline.instances import Window
-from data_pipeline.instances import make_instances
+from data_pipeline.sequences import instances
+from data_pipeline.sequences.instances import PairingOptions
+from data_pipeline.sequences.instances import Window
+from data_pipeline.sequences.instances import make_instances
 
 SEP = 3
 

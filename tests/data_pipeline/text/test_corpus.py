@@ -6,7 +6,7 @@ import json
 import pytest
 
 from albert_tf.errors import UserError
-from data_pipeline import corpus
+from data_pipeline.text import corpus
 
 
 def read(pattern, share=0, num_shares=1, **arguments):

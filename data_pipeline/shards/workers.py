@@ -14,7 +14,7 @@ import tensorflow as tf
 
 from albert_tf.errors import UserError
 from albert_tf.progress import Progress
-from data_pipeline.shards import write_shard
+from data_pipeline.shards.writing import write_shard
 
 _POLL_SECONDS = 0.2
 _reports = None

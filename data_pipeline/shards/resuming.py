@@ -8,10 +8,10 @@ import uuid
 import tensorflow as tf
 
 from albert_tf.errors import UserError
-from data_pipeline import dataset_info
-from data_pipeline.dataset_info import UNFINISHED
-from data_pipeline.finished_files import publish
-from data_pipeline.finished_files import size_of
+from data_pipeline.records import dataset_info
+from data_pipeline.records.dataset_info import UNFINISHED
+from data_pipeline.shards.finished_files import publish
+from data_pipeline.shards.finished_files import size_of
 
 _MARK = ".mark-"
 

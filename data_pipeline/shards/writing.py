@@ -12,19 +12,19 @@ import numpy as np
 import tensorflow as tf
 
 from albert_tf.errors import UserError
-from data_pipeline import corpus
-from data_pipeline import packing
-from data_pipeline import quality
-from data_pipeline import records
-from data_pipeline.finished_files import facts_of
-from data_pipeline.finished_files import publish
-from data_pipeline.instances import Window
-from data_pipeline.instances import join_documents
-from data_pipeline.instances import make_instances
-from data_pipeline.masking import mask_tokens
-from data_pipeline.resuming import temporary_name
+from data_pipeline.records import examples
 from data_pipeline.seeds import derive_fraction
 from data_pipeline.seeds import derive_seed
+from data_pipeline.sequences import packing
+from data_pipeline.sequences.instances import Window
+from data_pipeline.sequences.instances import join_documents
+from data_pipeline.sequences.instances import make_instances
+from data_pipeline.sequences.masking import mask_tokens
+from data_pipeline.shards.finished_files import facts_of
+from data_pipeline.shards.finished_files import publish
+from data_pipeline.shards.resuming import temporary_name
+from data_pipeline.text import corpus
+from data_pipeline.text import quality
 
 # Instances are shuffled within a window of about a million tokens, which bounds
 # the memory of a worker.
@@ -170,7 +170,7 @@ class _Split:
 
     def _serialize(self, batch, seed):
         if self._options.masking == "dynamic":
-            return records.serialize(_dynamic_features(batch))
+            return examples.serialize(_dynamic_features(batch))
         with tf.device("/CPU:0"):
             masked = _masking_function(self._options)(
                 batch["input_ids"], batch["word_starts"], tf.constant(seed, tf.int32)
@@ -186,7 +186,7 @@ class _Split:
             features = packing.pack(
                 features, self._options.max_pairs_per_row, self._tokenizer.pad_id
             )
-        return records.serialize(features)
+        return examples.serialize(features)
 
     def close(self):
         """Gives the finished file its name, and fills `facts`."""

@@ -4,7 +4,7 @@ import re
 import reprlib
 
 from albert_tf.errors import UserError
-from data_pipeline.instances import OBJECTIVES
+from data_pipeline.sequences.instances import OBJECTIVES
 
 MASKING = (
     "masked_lm_prob",

@@ -8,10 +8,10 @@ from absl import logging
 from albert_tf import storage
 from albert_tf.errors import UserError
 from albert_tf.progress import Progress
-from data_pipeline import dataset_info
-from data_pipeline import record_files
-from data_pipeline.finished_files import sha256_of
-from data_pipeline.finished_files import size_of
+from data_pipeline.records import dataset_info
+from data_pipeline.records import folders
+from data_pipeline.shards.finished_files import sha256_of
+from data_pipeline.shards.finished_files import size_of
 
 # In a bucket each question takes tens of milliseconds; a disk reads no faster.
 _QUESTIONS = 16
@@ -52,8 +52,8 @@ def verify_data(input_file):
     Raises:
         UserError: a file is missing or is not what it was when the data was made.
     """
-    paths = record_files.find(input_file)
-    descriptions = record_files.describe(paths)
+    paths = folders.find(input_file)
+    descriptions = folders.describe(paths)
     check_sizes(descriptions, paths)
     described = _facts(descriptions, paths)
     if len(described) < len(paths):

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from data_pipeline import masking
-from data_pipeline.masking import MaskingOptions
-from data_pipeline.masking import mask_tokens
+from data_pipeline.sequences import masking
+from data_pipeline.sequences.masking import MaskingOptions
+from data_pipeline.sequences.masking import mask_tokens
 
 PAD, CLS, SEP, MASK = 0, 2, 3, 4
 VOCABULARY = 50

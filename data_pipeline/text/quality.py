@@ -7,7 +7,7 @@ make records that look like any others and teach nothing.
 from absl import logging
 
 from albert_tf.errors import UserError
-from data_pipeline import corpus
+from data_pipeline.text import corpus
 
 REPLACEMENT = "\ufffd"
 """What stands in decoded text for bytes that are not UTF-8."""

@@ -1,0 +1,1 @@
+"""What lies on the disk: records, their schema and their description."""

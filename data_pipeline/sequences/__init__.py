@@ -1,0 +1,1 @@
+"""From documents to masked sequences: pure functions of text and seed."""

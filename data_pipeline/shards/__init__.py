@@ -1,0 +1,1 @@
+"""The shards of a data set: who writes them, and how writing goes on."""
