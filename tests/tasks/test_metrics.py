@@ -90,3 +90,21 @@ def test_confusion_and_per_class_scores_equal_scikit_learn():
         ("precision", "recall", "f1", "support"), expected, strict=True
     ):
         np.testing.assert_allclose([s[name] for s in scores], values)
+
+
+def test_each_name_stands_for_its_own_metric():
+    """On values that tell all of them apart."""
+    labels, predictions = np.array([0, 0, 1, 1, 1]), np.array([0, 1, 1, 1, 0])
+    found = {
+        name: metrics.METRICS[name](labels, predictions)
+        for name in ("accuracy", "f1", "macro_f1", "matthew_corr")
+    }
+    expected = {"accuracy": 0.6, "f1": 2 / 3, "macro_f1": 7 / 12}
+    assert found == pytest.approx({**expected, "matthew_corr": 1 / 6})
+    labels, predictions = np.array([1.0, 2.0, 3.0]), np.array([1.0, 2.0, 9.0])
+    found = {
+        name: metrics.METRICS[name](labels, predictions)
+        for name in ("pearson", "spearman", "MSE")
+    }
+    expected = {"spearman": 1.0, "MSE": 12.0, "pearson": 4 / np.sqrt(19)}
+    assert found == pytest.approx(expected)

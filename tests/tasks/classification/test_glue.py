@@ -134,3 +134,21 @@ def test_released_files_are_read_whole(shared, name, rows):
     assert (len(dev), len(test)) == rows
     assert set(dev.labels.tolist()) == {0, 1}
     assert test.labels is None
+
+
+def test_each_task_has_the_metrics_of_the_leaderboard():
+    """Literal, because what picks the best checkpoint must not change unnoticed."""
+    expected = {
+        "cola": ("matthew_corr", "accuracy"),
+        "sst-2": ("accuracy",),
+        "mrpc": ("accuracy", "f1"),
+        "qqp": ("accuracy", "f1"),
+        "sts-b": ("pearson", "spearman", "MSE"),
+        "mnli": ("accuracy",),
+        "mismnli": ("accuracy",),
+        "qnli": ("accuracy",),
+        "rte": ("accuracy",),
+        "wnli": ("accuracy",),
+        "ax": ("matthew_corr", "accuracy"),
+    }
+    assert {name: task.metrics for name, task in TASKS.items()} == expected
