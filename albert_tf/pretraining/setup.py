@@ -21,6 +21,7 @@ from albert_tf.tokenization import load_tokenizer_for
 from albert_tf.tokenization import saved_tokenizer
 
 _PRETRAINING_HEADS = "cls/"
+_DIGITS = 16  # of a fingerprint, for messages
 _OFFICIAL_HEADS = {"sentence_order": 2}
 # Neither a weight nor what the model computes depends on them; the paper's longest run
 # goes on without dropout after a million steps (section 4.8).
@@ -191,7 +192,7 @@ def named_facts(config_file, config, tokenizer, terms, phases, data_digest):
     return (
         Fact(
             "tokenizer",
-            UNKNOWN if tokenizer is None else tokenizer.fingerprint(),
+            UNKNOWN if tokenizer is None else tokenizer.fingerprint()[:_DIGITS],
             "The fingerprint of the vocabulary (--spm_model_file or --vocab_file)",
         ),
         *fields,

@@ -54,6 +54,7 @@ def make_vocabulary(files):
 
 def make_data(files, **changes):
     """Another data set under the same name."""
+    shutil.rmtree(files / "data")
     create_pretraining_data(
         Options(
             input_file=str(files / "corpus.txt"),
