@@ -75,6 +75,26 @@ def read_head(directory):
         raise UserError(f"{path} names the model {name!r}. {error}") from error
 
 
+def read_training_info(directory):
+    """The content of `training_info.json`, {} without it; other keys are free.
+
+    Raises:
+        UserError: it is no JSON object, or a value that is acted on makes no sense.
+    """
+    path = os.path.join(directory, TRAINING_INFO_FILE)
+    info = read_json_object(path) if storage.exists(path) else {}
+    for name, least in (("max_seq_length", 1), ("step", 0)):
+        value = info.get(name, least)
+        if type(value) is not int or not least <= value < 2**63:
+            raise UserError(
+                f"{path} sets {name} to {value!r}, expected an integer of at least "
+                f"{least}; the file is damaged."
+            )
+    if not isinstance(info.get("task", {}), dict):
+        raise UserError(f"{path} sets task to {info['task']!r}, expected an object.")
+    return info
+
+
 def load_model_directory(directory, verify_checksum=True, **arguments):
     """Builds the model that was saved and loads all its weights.
 

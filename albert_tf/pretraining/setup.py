@@ -1,16 +1,12 @@
 """What a pretraining run starts from: tokenizer, configuration, model, optimizer."""
 
-import os
-
 from absl import logging
 
-from albert_tf import storage
-from albert_tf.checkpoints.model_directory import TRAINING_INFO_FILE
+from albert_tf.checkpoints.model_directory import read_training_info
 from albert_tf.checkpoints.warm_start import warm_start
 from albert_tf.config import AlbertConfig
 from albert_tf.engine.flags import execution_arguments
 from albert_tf.errors import UserError
-from albert_tf.files import read_json_object
 from albert_tf.models.pretraining import AlbertForPreTraining
 from albert_tf.optimizers import create_optimizer
 from albert_tf.optimizers import scaled_learning_rate
@@ -113,8 +109,7 @@ def _trained_model(options, config, arguments):
 def trained_steps(options):
     """Steps that the model of `--do_train=false` was trained for; 0 if unknown."""
     directory = options.init_checkpoint or options.output_dir
-    path = os.path.join(directory, TRAINING_INFO_FILE)
-    return read_json_object(path).get("step", 0) if storage.exists(path) else 0
+    return read_training_info(directory).get("step", 0)
 
 
 def learning_rate_from(options):
