@@ -76,6 +76,7 @@ def read_head(directory):
         raise UserError(f"{path} names the model {name!r}. {error}") from error
 
 
+<<<<<<< HEAD
 def read_task_info(directory):
     """What `training_info.json` says of the task, and not of the run; None if nothing.
 
@@ -87,6 +88,26 @@ def read_task_info(directory):
     if "task" not in info:
         return None
     return {name: info[name] for name in _OF_THE_TASK if name in info}
+=======
+def read_training_info(directory):
+    """The content of `training_info.json`, {} without it; other keys are free.
+
+    Raises:
+        UserError: it is no JSON object, or a value that is acted on makes no sense.
+    """
+    path = os.path.join(directory, TRAINING_INFO_FILE)
+    info = read_json_object(path) if storage.exists(path) else {}
+    for name, least in (("max_seq_length", 1), ("step", 0)):
+        value = info.get(name, least)
+        if type(value) is not int or not least <= value < 2**63:
+            raise UserError(
+                f"{path} sets {name} to {value!r}, expected an integer of at least "
+                f"{least}; the file is damaged."
+            )
+    if not isinstance(info.get("task", {}), dict):
+        raise UserError(f"{path} sets task to {info['task']!r}, expected an object.")
+    return info
+>>>>>>> edges
 
 
 def load_model_directory(directory, verify_checksum=True, **arguments):

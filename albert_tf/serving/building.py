@@ -1,18 +1,19 @@
 """From a model directory to the module that is served."""
 
-import os
 import pathlib
 import pkgutil
 
 from albert_tf.checkpoints.loading import find_model_class
-from albert_tf.checkpoints.model_directory import TRAINING_INFO_FILE
+from albert_tf.checkpoints.model_directory import read_training_info
 from albert_tf.errors import UserError
+<<<<<<< HEAD
 from albert_tf.files import read_json_object
 from albert_tf.hub.names import local_directory
+=======
+>>>>>>> edges
 from albert_tf.models import registry
 from albert_tf.serving.multi_head import multi_head
 from albert_tf.serving.serving_module import ServingModule
-from albert_tf.storage import exists
 from albert_tf.storage import is_folder
 from albert_tf.tasks.registry import task_from_info
 from albert_tf.tasks.setup import MODEL_DIR
@@ -42,7 +43,7 @@ def build_module(
             raise UserError(
                 f"--model_dir={model_dir}: there is no folder {directory!r}."
             )
-    infos = [_training_info(directory) for directory in model_dirs]
+    infos = [read_training_info(directory) for directory in model_dirs]
     tokenizer = load_tokenizer(model_dirs[0])
     if len(model_dirs) == 1:
         head, facts = _single_head(model_dirs[0], infos[0], task, tokenizer, depth_loop)
@@ -88,11 +89,6 @@ def _several_heads(model_dirs, infos, depth_loop):
         tasks[name] = task
     facts = {"tasks": {name: task.to_dict() for name, task in tasks.items()}}
     return multi_head(model_dirs, tasks, depth_loop=depth_loop), facts
-
-
-def _training_info(model_dir):
-    path = os.path.join(model_dir, TRAINING_INFO_FILE)
-    return read_json_object(path) if exists(path) else {}
 
 
 def _length(config, infos, max_seq_length):

@@ -10,8 +10,6 @@ inside the graph, warm-up requests, signature.json and model_card.md. With
 import dataclasses
 import json
 import pathlib
-import shutil
-import uuid
 
 import numpy as np
 import tensorflow as tf
@@ -29,7 +27,10 @@ from albert_tf.serving.padding import compiled_lengths
 from albert_tf.serving.serving_module import OPTIMIZATIONS
 from albert_tf.serving.token_files import WRITERS
 from albert_tf.serving.token_files import TokenFile
+from albert_tf.serving.versions import exporting_folder
+from albert_tf.serving.versions import numbered_versions
 from albert_tf.serving.warmup import write_warmup_requests
+from albert_tf.storage import os_errors
 from albert_tf.storage import require_disk
 from albert_tf.tasks.batching import FEATURES
 from albert_tf.tasks.registry import task_from_info
@@ -105,9 +106,7 @@ def export(options):
         variables_dtype=options.variables_dtype,
     )
     export_dir = pathlib.Path(options.export_dir)
-    temporary = export_dir / f".exporting-{uuid.uuid4().hex}"  # no version to a server
-    temporary.mkdir(parents=True)
-    try:
+    with exporting_folder(export_dir) as temporary:
         facts = {"name": export_dir.resolve().name, **facts}
         if is_saved_model:
             _save(module, temporary)
@@ -115,10 +114,8 @@ def export(options):
             _describe(temporary, module, head, facts, compiled)
         else:
             _write_token_file(options, module, head, facts, temporary)
-        target = export_dir / str(_next_version(export_dir))
+        target = export_dir / str(max(numbered_versions(export_dir), default=0) + 1)
         temporary.rename(target)
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
     logging.info("Exported %s to %s", options.model_dir, target)
     return target
 
@@ -128,7 +125,8 @@ def _save(module, directory):
     verbosity = logging.get_verbosity()
     logging.set_verbosity(logging.ERROR)
     try:
-        tf.saved_model.save(module, str(directory), signatures=module.signatures())
+        with os_errors():
+            tf.saved_model.save(module, str(directory), signatures=module.signatures())
     finally:
         logging.set_verbosity(verbosity)
 
@@ -162,7 +160,8 @@ def _describe(saved_model_dir, module, head, facts, compiled):
         lengths = compiled_lengths(head.config)
         needed = sum(length < longest for length in lengths) + 1
         requests += [("tokens", _of_length(examples, n)) for n in lengths[:needed]]
-    write_warmup_requests(saved_model_dir, facts["name"], requests)
+    with os_errors():
+        write_warmup_requests(saved_model_dir, facts["name"], requests)
 
 
 def _of_length(examples, length):
@@ -235,11 +234,6 @@ def _example_requests(module, head):
         "tokens": tokens,
         "examples": {"examples": [example.SerializeToString()]},
     }
-
-
-def _next_version(export_dir):
-    versions = [int(p.name) for p in export_dir.iterdir() if p.name.isdigit()]
-    return max(versions, default=0) + 1
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ import numpy as np
 import tensorflow as tf
 
 from albert_tf.errors import UserError
+from albert_tf.serving.versions import numbered_versions
 
 
 class Predictor:
@@ -91,13 +92,13 @@ def _version(export_dir):
     path = pathlib.Path(export_dir)
     if (path / "saved_model.pb").exists():
         return path
-    versions = [p for p in path.glob("*/") if p.name.isdigit()]
-    if not versions:
+    found = numbered_versions(path)
+    if not found:
         raise UserError(
             f"{export_dir} holds no exported model; make one with "
             "python -m albert_tf.serving.export."
         )
-    return max(versions, key=lambda version: int(version.name))
+    return found[max(found)]
 
 
 def _to_bytes(texts):

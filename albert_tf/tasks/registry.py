@@ -1,7 +1,10 @@
 """The kinds of task: the one place where a new one is registered."""
 
 import importlib
+import os
 
+from albert_tf.checkpoints.model_directory import HEAD_FILE
+from albert_tf.checkpoints.model_directory import read_head
 from albert_tf.errors import UserError
 
 TASKS = {
@@ -43,9 +46,22 @@ def task_from_info(info, directory):
     if "task" not in info:
         return None
     try:
-        return create_task(**info["task"])
+        task = create_task(**info["task"])
     except (KeyError, TypeError, ValueError) as error:
         raise UserError(
             f"This version of albert_tf does not know the task {info['task']!r} in the "
             f"training info of {directory} ({error}); fine-tune with this version."
         ) from error
+    if os.path.isfile(os.path.join(directory, HEAD_FILE)):
+        _check_head(task, read_head(directory)[1], directory)
+    return task
+
+
+def _check_head(task, head, directory):
+    for name, value in task.model_arguments().items():
+        if head.get(name, value) != value:
+            raise UserError(
+                f"{directory} holds a model of {name}={head[name]}, but its "
+                f"training_info.json describes a task of {name}={value}; the two are "
+                "of different runs."
+            )

@@ -10,11 +10,14 @@ from absl import logging
 
 from albert_tf.checkpoints.loading import build_model
 from albert_tf.checkpoints.loading import read_checkpoint
-from albert_tf.checkpoints.model_directory import TRAINING_INFO_FILE
+from albert_tf.checkpoints.model_directory import read_training_info
 from albert_tf.config import AlbertConfig
 from albert_tf.errors import UserError
+<<<<<<< HEAD
 from albert_tf.files import read_json_object
 from albert_tf.hub.names import local_directory
+=======
+>>>>>>> edges
 from albert_tf.tasks.registry import task_from_info
 from albert_tf.tokenization import load_tokenizer
 from albert_tf.tokenization import load_tokenizer_for
@@ -102,8 +105,7 @@ def fine_tuned(output_dir, init_checkpoint=None):
     if init_checkpoint:
         candidates.append(pathlib.Path(local_directory(init_checkpoint)))
     for directory in candidates:
-        path = directory / TRAINING_INFO_FILE
-        info = read_json_object(path) if path.exists() else {}
+        info = read_training_info(directory)
         if "task" in info:
             return directory, task_from_info(info, directory), info
     raise UserError(

@@ -34,8 +34,20 @@ class TextTask(Task):
     """How many label names it needs; 0 where it has none."""
 
     def __post_init__(self):
-        object.__setattr__(self, "labels", tuple(self.labels))
-        metrics = tuple(self.metrics) or self.default_metrics
+        for name in ("labels", "metrics"):
+            values = getattr(self, name)
+            strings = isinstance(values, list | tuple) and all(
+                isinstance(value, str) for value in values
+            )
+            if not strings:
+                raise ValueError(f"{name} is {values!r}, expected a list of strings")
+            object.__setattr__(self, name, tuple(values))
+        if type(self.pair) is not bool:
+            raise ValueError(f"pair is {self.pair!r}, expected true or false")
+        metrics = self.metrics or self.default_metrics
+        unknown = sorted(set(metrics) - set(METRICS))
+        if unknown:
+            raise ValueError(f"the metric {unknown[0]!r} is unknown")
         object.__setattr__(self, "metrics", metrics)
 
     @property

@@ -1,0 +1,72 @@
+"""`training_info.json` is read by one reader, which names what is damaged."""
+
+import json
+
+import pytest
+
+from albert_tf.checkpoints.model_directory import read_training_info
+from albert_tf.errors import UserError
+from albert_tf.models.sequence_classification import AlbertForSequenceClassification
+from albert_tf.tasks.registry import task_from_info
+from albert_tf.tasks.setup import fine_tuned
+
+TASK = {"kind": "single_label", "name": "t", "labels": ["a", "b"], "pair": False}
+
+
+def write(folder, **info):
+    folder.mkdir(exist_ok=True)
+    (folder / "training_info.json").write_text(json.dumps(info))
+    return folder
+
+
+def test_what_is_not_acted_on_is_free(tmp_path):
+    info = {"step": 0, "max_seq_length": 12, "mine": [1], "task": TASK}
+    assert read_training_info(write(tmp_path / "m", **info)) == info
+    assert read_training_info(tmp_path) == {}
+
+
+@pytest.mark.parametrize(
+    ("info", "message"),
+    [
+        ({"max_seq_length": "12"}, "sets max_seq_length to '12', expected an integer"),
+        ({"max_seq_length": 0}, "sets max_seq_length to 0, .* at least 1"),
+        ({"max_seq_length": 1e400}, "sets max_seq_length to inf"),
+        ({"max_seq_length": 10**30}, "sets max_seq_length to 10000"),
+        ({"step": -1}, "sets step to -1, .* at least 0"),
+        ({"step": None}, "sets step to None"),
+        ({"step": True}, "sets step to True"),
+        ({"task": "t"}, "sets task to 't', expected an object"),
+    ],
+)
+def test_damaged_values_are_named(info, message, tmp_path):
+    with pytest.raises(UserError, match=f"training_info.json {message}"):
+        read_training_info(write(tmp_path / "model", **info))
+    with pytest.raises(UserError, match=message):
+        fine_tuned(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"labels": "ab"}, "labels is 'ab', expected a list of strings"),
+        ({"labels": [1, 2]}, "labels is .1, 2., expected a list of strings"),
+        ({"labels": None}, "labels is None"),
+        ({"pair": "false"}, "pair is 'false', expected true or false"),
+        ({"metrics": ["accurracy"]}, "the metric 'accurracy' is unknown"),
+        ({"metrics": "accuracy"}, "metrics is 'accuracy'"),
+        ({"kind": ["single_label"]}, "does not know the task"),
+        ({"depth": 3}, "does not know the task"),
+    ],
+)
+def test_damaged_tasks_are_named(change, message, tmp_path):
+    with pytest.raises(UserError, match=message):
+        task_from_info({"task": {**TASK, **change}}, tmp_path)
+
+
+def test_a_task_of_another_model(tiny_config, tmp_path):
+    model = AlbertForSequenceClassification(tiny_config(), num_labels=3)
+    model.save_pretrained(tmp_path)
+    with pytest.raises(UserError, match="num_labels=3, but .* of num_labels=2"):
+        task_from_info({"task": TASK}, tmp_path)
+    labels = {**TASK, "labels": ["a", "b", "c"]}
+    assert task_from_info({"task": labels}, tmp_path).num_outputs == 3
