@@ -15,6 +15,7 @@ UNREADABLE = (
     tf.errors.InvalidArgumentError,
     tf.errors.NotFoundError,
     tf.errors.PermissionDeniedError,
+    UnicodeDecodeError,
 )
 """What TensorFlow raises for records that are damaged, of other lengths or gone."""
 
