@@ -22,23 +22,12 @@ from albert_tf.checkpoints.loading import load_pretrained
 from albert_tf.checkpoints.loading import read_checkpoint
 from albert_tf.checkpoints.model_directory import is_model_directory
 from albert_tf.checkpoints.model_directory import read_head
-<<<<<<< HEAD
+from albert_tf.checkpoints.model_directory import read_training_info
 from albert_tf.checkpoints.saving import FORMATS
 from albert_tf.command_line import option
 from albert_tf.command_line import run
 from albert_tf.errors import UserError
-from albert_tf.files import read_json_object
 from albert_tf.hub.names import local_directory
-=======
-from albert_tf.checkpoints.model_directory import read_training_info
-from albert_tf.checkpoints.tf1 import BEST_CHECKPOINT
-from albert_tf.checkpoints.tf1 import save_tf1_checkpoint
-from albert_tf.command_line import option
-from albert_tf.command_line import run
-from albert_tf.errors import UserError
-from albert_tf.files import write_atomically
-from albert_tf.files import write_json
->>>>>>> edges
 from albert_tf.models import registry
 from albert_tf.tokenization.loading import check_fits_model
 from albert_tf.tokenization.loading import is_tokenizer

@@ -1,6 +1,7 @@
 """tf.data for pretraining: shards to batches; dynamic data is masked here."""
 
 import tensorflow as tf
+from absl import logging
 
 from albert_tf.errors import UserError
 from data_pipeline.records import examples
@@ -73,6 +74,14 @@ def pretraining_dataset(
     for folder, each in descriptions.items():
         if each is not None:
             _check(each, folder, tokenizer, *lengths, masked_lm_prob)
+            if training and max_seq_length > each["max_seq_length"]:
+                logging.warning(
+                    "The data set in %s has max_seq_length=%d, training asks for %d: "
+                    "the rest of each sequence is padding",
+                    folder or ".",
+                    each["max_seq_length"],
+                    max_seq_length,
+                )
     dataset = _records(paths, seed, training)
     dataset = dataset.shard(num_input_pipelines, input_pipeline_id)
     if training:

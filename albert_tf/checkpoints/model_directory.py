@@ -76,19 +76,18 @@ def read_head(directory):
         raise UserError(f"{path} names the model {name!r}. {error}") from error
 
 
-<<<<<<< HEAD
 def read_task_info(directory):
     """What `training_info.json` says of the task, and not of the run; None if nothing.
 
     Raises:
         UserError: the file is damaged.
     """
-    path = os.path.join(directory, TRAINING_INFO_FILE)
-    info = read_json_object(path) if storage.exists(path) else {}
+    info = read_training_info(directory)
     if "task" not in info:
         return None
     return {name: info[name] for name in _OF_THE_TASK if name in info}
-=======
+
+
 def read_training_info(directory):
     """The content of `training_info.json`, {} without it; other keys are free.
 
@@ -107,7 +106,6 @@ def read_training_info(directory):
     if not isinstance(info.get("task", {}), dict):
         raise UserError(f"{path} sets task to {info['task']!r}, expected an object.")
     return info
->>>>>>> edges
 
 
 def load_model_directory(directory, verify_checksum=True, **arguments):

@@ -24,6 +24,7 @@ _UNREADABLE = (
     tf.errors.InvalidArgumentError,
     tf.errors.NotFoundError,
     tf.errors.PermissionDeniedError,
+    UnicodeDecodeError,
 )
 
 _OFFICIAL_OBJECTIVE = "sop"
@@ -273,6 +274,11 @@ def naming_unreadable(input_file):
         raise UserError(
             sentence_on(input_file, error)
             or f"{input_file} cannot be read as TFRecords of --max_seq_length and "
-            f"--max_predictions_per_seq ({error.message.splitlines()[0]}); a file is "
+            f"--max_predictions_per_seq ({_first_line(error)}); a file is "
             "damaged, or of other lengths: make it again or pass its own."
         ) from error
+
+
+def _first_line(error):
+    # TensorFlow's words on bytes that are no text are an error of their own.
+    return getattr(error, "message", str(error)).splitlines()[0]

@@ -1,11 +1,7 @@
 """What a pretraining run starts from: tokenizer, configuration, model, optimizer."""
 
-<<<<<<< HEAD
 import dataclasses
-import os
 
-=======
->>>>>>> edges
 from absl import logging
 
 from albert_tf.checkpoints.model_directory import read_training_info
@@ -169,17 +165,9 @@ def _trained_model(settings, config):
     return model
 
 
-<<<<<<< HEAD
 def trained_steps(directory):
     """Steps that the model of a directory was trained for; 0 if unknown."""
-    path = os.path.join(directory, TRAINING_INFO_FILE)
-    return read_json_object(path).get("step", 0) if storage.exists(path) else 0
-=======
-def trained_steps(options):
-    """Steps that the model of `--do_train=false` was trained for; 0 if unknown."""
-    directory = options.init_checkpoint or options.output_dir
     return read_training_info(directory).get("step", 0)
->>>>>>> edges
 
 
 def named_facts(config_file, config, tokenizer, terms, phases, data_digest):

@@ -6,11 +6,7 @@ import pkgutil
 from albert_tf.checkpoints.loading import find_model_class
 from albert_tf.checkpoints.model_directory import read_training_info
 from albert_tf.errors import UserError
-<<<<<<< HEAD
-from albert_tf.files import read_json_object
 from albert_tf.hub.names import local_directory
-=======
->>>>>>> edges
 from albert_tf.models import registry
 from albert_tf.serving.multi_head import multi_head
 from albert_tf.serving.serving_module import ServingModule

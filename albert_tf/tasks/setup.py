@@ -13,11 +13,7 @@ from albert_tf.checkpoints.loading import read_checkpoint
 from albert_tf.checkpoints.model_directory import read_training_info
 from albert_tf.config import AlbertConfig
 from albert_tf.errors import UserError
-<<<<<<< HEAD
-from albert_tf.files import read_json_object
 from albert_tf.hub.names import local_directory
-=======
->>>>>>> edges
 from albert_tf.tasks.registry import task_from_info
 from albert_tf.tokenization import load_tokenizer
 from albert_tf.tokenization import load_tokenizer_for

@@ -100,10 +100,12 @@ def _may_hold_records(path):
 def in_common(descriptions, paths):
     """What all directories have in common; None if one has no description."""
     infos = list(descriptions.values())
-    if None in infos:
-        for folder, info in descriptions.items():
+    for folder, info in descriptions.items():
+        if info is None or isinstance(info["files"], list):
+            names = _first_features([p for p in paths if os.path.dirname(p) == folder])
             if info is None:
-                _check_official(folder, paths)
+                _check_official(folder, names)
+    if None in infos:
         logging.warning(
             "%s: no %s beside the files, so that nobody has checked that they fit the "
             "tokenizer",
@@ -121,14 +123,18 @@ def in_common(descriptions, paths):
     return infos[0]
 
 
-def _check_official(folder, paths):
-    """Refuses records that only the description that `folder` lacks makes readable.
+def _first_features(paths):
+    """Names of the features of the first record of each file.
 
-    Looks at the first record of each file: what TensorFlow says later names none.
+    Raises:
+        UserError: a file holds something else; what TensorFlow says later names none.
     """
-    paths = [path for path in paths if os.path.dirname(path) == folder]
     with concurrent.futures.ThreadPoolExecutor(_OPEN_FILES) as pool:
-        names = set().union(*pool.map(_feature_names, paths))
+        return set().union(*pool.map(_feature_names, paths))
+
+
+def _check_official(folder, names):
+    """Refuses records that only the description that `folder` lacks makes readable."""
     for name, kind in examples.DESCRIBED.items():
         if name in names:
             raise UserError(

@@ -47,7 +47,7 @@ def out_of_range(error):
         The name, the first number that is outside as a str, and the bounds as ints;
         None for an error of something else.
     """
-    match = _FAILED.search(error.message)
+    match = _FAILED.search(str(error))
     if match is None:
         return None
     name, (lowest, highest) = match[1], map(int, match.group(2, 3))
@@ -57,12 +57,22 @@ def out_of_range(error):
 
 
 def sentence_on(input_file, error):
-    """A sentence for users on what `out_of_range` found; None if it found nothing.
+    """A sentence for users on records that hold what they may not.
 
     Args:
         input_file: what was read.
-        error: the `tf.errors.OpError` that reading it raised.
+        error: what reading it raised: a `tf.errors.OpError`, or the
+            `UnicodeDecodeError` that TensorFlow makes of the contents of a record
+            which is no example.
+
+    Returns:
+        A str; None for an error of something else.
     """
+    if isinstance(error, UnicodeDecodeError):
+        return (
+            f"{input_file} holds a record that is no example; a file is damaged, or is "
+            "of another kind: make it again."
+        )
     found = out_of_range(error)
     if found is None:
         return None

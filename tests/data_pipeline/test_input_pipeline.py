@@ -1,5 +1,6 @@
 """Batches for training."""
 
+import json
 import pathlib
 
 import numpy as np
@@ -172,11 +173,16 @@ def test_pipelines_share_the_records(make_dataset, kind):
     assert sorted(sum(shares, [])) == sorted(sequences())
 
 
-def test_dynamic_data_fits_longer_sequences_and_more_predictions(make_dataset):
+def test_dynamic_data_fits_longer_sequences_and_more_predictions(make_dataset, caplog):
     dataset = make_dataset("dynamic", max_seq_length=40, max_predictions_per_seq=7)
     batch = next(iter(dataset))
     assert batch["input_ids"].shape == (8, 40)
     assert batch["masked_lm_ids"].shape == (8, 7)
+    message = "dynamic has max_seq_length=32, training asks for 40: the rest of each"
+    assert message in caplog.text
+    caplog.clear()
+    make_dataset("dynamic")
+    assert not caplog.text
 
 
 @pytest.mark.parametrize(
@@ -232,6 +238,19 @@ def test_folder_without_records(make_dataset, tmp_path):
 def test_data_out_of_reach(make_dataset):
     with pytest.raises(OSError, match="'nowhere' not implemented"):
         make_dataset(input_file="nowhere://bucket/x.tfrecord")
+
+
+@KINDS
+def test_files_that_hold_no_examples_are_named(make_dataset, tmp_path, kind):
+    """Also where a description of an earlier version, without sizes, lists them."""
+    make_dataset(kind)
+    description = tmp_path / kind / "dataset_info.json"
+    info = json.loads(description.read_text())
+    description.write_text(json.dumps({**info, "files": list(info["files"])}))
+    with tf.io.TFRecordWriter(str(tmp_path / kind / "x-00001-of-00002")) as writer:
+        writer.write(b"\xff no example")
+    with pytest.raises(UserError, match="x-00001-of-00002 is no TFRecord file of exa"):
+        make_dataset(kind)
 
 
 def test_other_tokenizer_is_refused(make_dataset, model_file):

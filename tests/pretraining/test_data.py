@@ -128,6 +128,18 @@ def test_held_out_numbers_out_of_range_are_an_error(evaluate, material, tmp_path
         evaluate(eval_file=held_out)
 
 
+def test_a_record_that_is_no_example(evaluate, material, tmp_path):
+    """TensorFlow's error quotes its bytes, and is a `UnicodeDecodeError` for them."""
+    path = material / "data" / "train.tfrecord"
+    record = next(iter(tf.data.TFRecordDataset(str(path)).as_numpy_iterator()))
+    data = tmp_path / "official.tfrecord"
+    with tf.io.TFRecordWriter(str(data)) as writer:
+        for contents in (record, b"\xff no example"):
+            writer.write(contents)
+    with pytest.raises(UserError, match=f"{data} holds a record that is no example;"):
+        evaluate(input_file=data)
+
+
 @pytest.mark.parametrize("changed", ["data", "data/held_out"])
 def test_checksums_are_compared_on_request(evaluate, material, tmp_path, changed):
     folder = shutil.copytree(material / "data", tmp_path / "data")
