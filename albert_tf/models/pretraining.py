@@ -104,9 +104,11 @@ class AlbertForPreTraining(PretrainedModel):
             outputs["pooled_output"] = pooled
         return outputs
 
-    def compile(self, *args, **kwargs):
-        super().compile(*args, **kwargs)
-        trackers = [keras.metrics.Mean(f"{term}_accuracy") for term in _LABELS]
+    def compile(self, optimizer="rmsprop", loss=None, **kwargs):
+        super().compile(optimizer, loss, **kwargs)
+        trackers = []
+        if loss is None:
+            trackers = [keras.metrics.Mean(f"{term}_accuracy") for term in _LABELS]
         # Past Keras, which takes no new metric once a model is built.
         self.__dict__["_accuracies"] = trackers
 
@@ -117,9 +119,11 @@ class AlbertForPreTraining(PretrainedModel):
     def compute_loss(
         self, x=None, y=None, y_pred=None, sample_weight=None, training=True
     ):
-        if y is not None:
+        if not self.__dict__["_accuracies"]:
             return super().compute_loss(x, y, y_pred, sample_weight, training)
-        # Imported here: models are below training.
+        # Imported here: models are below training, which needs TensorFlow.
+        import tensorflow as tf
+
         from albert_tf.training.pretraining_objective import PretrainingObjective
 
         for name in itertools.chain.from_iterable(_LABELS.values()):
@@ -128,6 +132,8 @@ class AlbertForPreTraining(PretrainedModel):
                     f"The batches lack {name}; give fit those of pretraining_dataset, "
                     "or compile a loss and give it (features, labels)."
                 )
+        # The outputs are there already: nothing reads these two again.
+        x = {"input_mask": None, "segment_ids": None, **named_features(x)}
         objective = PretrainingObjective(self.sentence_order_head.trainable)
         sums, accuracies = objective(
             lambda features, **options: y_pred, x, training, dropout_seed=None
@@ -137,10 +143,12 @@ class AlbertForPreTraining(PretrainedModel):
                 right, weight = accuracies[tracker.name]
                 tracker.update_state(right / ops.maximum(weight, 1.0), weight)
         weights = objective.denominators(x)
-        return sum(
+        loss = sum(
             sums[term] / (weights[term] + objective.epsilons.get(term, 0.0))
             for term in sums
         )
+        # Keras adds the gradients of the replicas up.
+        return loss / tf.distribute.get_strategy().num_replicas_in_sync
 
     def head_variables(self):
         return {
