@@ -29,16 +29,11 @@ from albert_tf.command_line import run
 from albert_tf.errors import UserError
 from albert_tf.files import read_json_object
 from albert_tf.hub.names import with_local_directories
+from albert_tf.models import registry
 from albert_tf.tokenization.loading import check_fits_model
 from albert_tf.tokenization.loading import is_tokenizer
 
 _AUTO = "auto"
-_PRETRAINING_HEADS = ("cls/predictions", "cls/seq_relationship")
-_MODEL_CLASSES = (
-    "AlbertModel",
-    "AlbertForPreTraining",
-    "AlbertForSequenceClassification",
-)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -55,7 +50,7 @@ class ConvertOptions:
     model_class: str = option(
         "Model to build; auto takes the one whose heads the checkpoint holds.",
         _AUTO,
-        choices=[_AUTO, *_MODEL_CLASSES],
+        choices=[_AUTO, *registry.model_names()],
     )
     allow_missing: str = option(
         "Official names, or beginnings of names, separated by commas, that the "
@@ -109,24 +104,16 @@ def _read(options):
     allow_missing = [part for part in options.allow_missing.split(",") if part]
     if not is_model_directory(source):
         checkpoint = read_checkpoint(source)
-        name = _model_class_of(checkpoint.tensors) if name == _AUTO else name
-        return build_model(
-            getattr(albert_tf, name), checkpoint, allow_missing, {}
-        ), None
+        auto = name == _AUTO
+        model_class = checkpoint.model_class() if auto else registry.model_class(name)
+        arguments = checkpoint.head_arguments(model_class)
+        return build_model(model_class, checkpoint, allow_missing, arguments), None
     saved_class, _ = read_head(source)
-    model_class = saved_class if name == _AUTO else getattr(albert_tf, name)
+    model_class = saved_class if name == _AUTO else registry.model_class(name)
     model = load_pretrained(model_class, source, allow_missing, {})
     path = os.path.join(source, TRAINING_INFO_FILE)
     keeps_info = model_class is saved_class and storage.exists(path)
     return model, read_json_object(path) if keeps_info else None
-
-
-def _model_class_of(names):
-    if any(name.startswith(_PRETRAINING_HEADS) for name in names):
-        return "AlbertForPreTraining"
-    if "output_weights" in names:
-        return "AlbertForSequenceClassification"
-    return "AlbertModel"
 
 
 def _tokenizer_of(options):

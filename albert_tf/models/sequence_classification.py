@@ -2,14 +2,16 @@
 
 import keras
 
-from albert_tf.checkpoints.official_names import classification_variables
+from albert_tf.checkpoints.albert import ALBERT
 from albert_tf.errors import UserError
 from albert_tf.layers.classification_head import ClassificationHead
 from albert_tf.layers.dropout import CLASSIFIER_SITE
 from albert_tf.layers.dropout import dropout
+from albert_tf.models import head_variables
 from albert_tf.models.albert import AlbertModel
+from albert_tf.models.base import PretrainedModel
 from albert_tf.models.features import named_features
-from albert_tf.models.pretrained_model import PretrainedModel
+from albert_tf.models.registry import TASK_FORM
 
 # The official classifiers ignore the config's initializer_range.
 _HEAD_INITIALIZER_RANGE = 0.02
@@ -43,6 +45,9 @@ class AlbertForSequenceClassification(PretrainedModel):
         )
     """
 
+    family = ALBERT
+    head_table = head_variables.classification("classifier", "classifier")
+    served_forms = {TASK_FORM: "albert_tf.serving.heads:task_head"}
     labels = None
 
     def __init__(
@@ -85,7 +90,7 @@ class AlbertForSequenceClassification(PretrainedModel):
         features = named_features(features)
         seed = self._dropout_seed(training, dropout_seed)
         encoded = self.albert(
-            features, training=training, dropout_seed=seed, for_heads=True
+            features, training=training, dropout_seed=seed, heads_only=True
         )
         pooled = dropout(
             encoded["pooled_output"],
@@ -95,9 +100,6 @@ class AlbertForSequenceClassification(PretrainedModel):
         )
         return self.classifier(pooled)
 
-    def head_variables(self):
-        return classification_variables(self.classifier)
-
     def head_config(self):
         labels = {"labels": list(self.labels)} if self.labels else {}
         return {
@@ -105,6 +107,21 @@ class AlbertForSequenceClassification(PretrainedModel):
             "classifier_dropout_prob": self.classifier_dropout_prob,
             **labels,
         }
+
+    def head_config_to_huggingface(self):
+        task = (self.task_info() or {}).get("task", {})
+        names = task.get("labels") or [f"LABEL_{i}" for i in range(self.num_labels)]
+        labels = {name: i for i, name in enumerate(names)}
+        return {
+            "label2id": labels,
+            "id2label": {str(i): label for label, i in labels.items()},
+            "classifier_dropout_prob": self.classifier_dropout_prob,
+        }
+
+    @classmethod
+    def head_config_from_huggingface(cls, entries):
+        probability = entries.get("classifier_dropout_prob")
+        return {} if probability is None else {"classifier_dropout_prob": probability}
 
     def task_info(self):
         if not self.labels:

@@ -2,23 +2,21 @@
 
 import os
 import pathlib
+import pkgutil
 
+from albert_tf.checkpoints.loading import find_model_class
 from albert_tf.checkpoints.model_directory import TRAINING_INFO_FILE
 from albert_tf.errors import UserError
 from albert_tf.files import read_json_object
 from albert_tf.hub.names import local_directory
-from albert_tf.serving.heads import HEADS
-from albert_tf.serving.heads import head_name
-from albert_tf.serving.masked_text_features import MaskedTextFeatures
+from albert_tf.models import registry
 from albert_tf.serving.multi_head import multi_head
 from albert_tf.serving.serving_module import ServingModule
-from albert_tf.serving.text_features import TextFeatures
 from albert_tf.storage import exists
 from albert_tf.storage import is_folder
-from albert_tf.tasks.results import MODEL_DIR
-from albert_tf.tasks.text_task import TextTask
+from albert_tf.tasks.registry import task_from_info
+from albert_tf.tasks.setup import MODEL_DIR
 from albert_tf.tokenization import load_tokenizer
-from albert_tf.tokenization.in_graph import InGraphTokenizer
 from albert_tf.tokenization.loading import check_fits_model
 
 
@@ -52,36 +50,35 @@ def build_module(
         head, facts = _several_heads(model_dirs, infos, depth_loop)
     check_fits_model(tokenizer, head.config, model_dirs[0])
     length = _length(head.config, infos, max_seq_length)
-    special = {"cls_id": tokenizer.cls_id, "sep_id": tokenizer.sep_id}
-    text_features = TextFeatures
-    if head.name == "masked_lm":
-        special["mask_id"] = tokenizer.mask_id
-        text_features = MaskedTextFeatures
-    features = text_features(
-        InGraphTokenizer(tokenizer), **special, max_seq_length=length
-    )
+    features = head.text_features.of(tokenizer, length)
     facts = {**facts, "serves": head.name, "max_seq_length": length}
     return ServingModule(head, features, **serving_options), head, facts
 
 
 def _single_head(model_dir, info, task, tokenizer, depth_loop):
-    text_task = TextTask.from_training_info(info, model_dir)
-    name = head_name(text_task) if task == "auto" else task
-    if name in ("classification", "regression") and head_name(text_task) != name:
+    tuned_for = task_from_info(info, model_dir)
+    model_class = find_model_class(model_dir)
+    own, forms = model_class.default_served_form, registry.served_forms(model_class)
+    tuned_form = forms.pop(registry.TASK_FORM, None)
+    if tuned_for is not None and tuned_form:
+        own = tuned_for.serves
+        forms = {own: tuned_form, **forms}
+    asked = own if task == "auto" else task
+    if asked not in forms:
         raise UserError(
-            f"--task={name} does not fit {model_dir}, which was not fine-tuned for it; "
-            "leave --task out."
+            f"--task={asked} does not fit {model_dir}, which was not fine-tuned for "
+            f"it; leave --task out, or choose from {', '.join(forms)}."
         )
     facts = {k: v for k, v in info.items() if not isinstance(v, list)}  # no histories
-    head = HEADS[name](model_dir, text_task, tokenizer, depth_loop=depth_loop)
-    return head, facts
+    build = pkgutil.resolve_name(forms[asked])
+    return build(model_dir, tuned_for, tokenizer, depth_loop=depth_loop), facts
 
 
 def _several_heads(model_dirs, infos, depth_loop):
     """Names the heads by the last part of the directories that is their own."""
     tasks = {}
     for directory, info in zip(model_dirs, infos, strict=True):
-        task = TextTask.from_training_info(info, directory)
+        task = task_from_info(info, directory)
         if task is None:
             raise UserError(f"{directory} was not fine-tuned; export it by itself.")
         path = pathlib.Path(directory).resolve()

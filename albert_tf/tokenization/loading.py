@@ -38,6 +38,8 @@ def load_tokenizer(path, do_lower_case=True, revision=None):
         config = read_saved_config(path)
         do_lower_case = config.get("do_lower_case", do_lower_case)
         path = _vocabulary_in(path, config)
+        if not storage.is_remote(path) and not os.path.isfile(path):
+            raise UserError(f"The tokenizer {path} is missing or no ordinary file.")
     file_bytes = _read(path)
     tokenizer_class = _class_for(path, file_bytes)
     return tokenizer_class(file_bytes, do_lower_case, source=path)

@@ -1,6 +1,7 @@
 """What lies beside a vocabulary: `tokenizer_config.json`, ours or Hugging Face's."""
 
 import os
+import re
 
 from albert_tf import storage
 from albert_tf.errors import UserError
@@ -16,6 +17,9 @@ _REQUIRED = {
     "tokenize_chinese_chars": True,
     "never_split": None,
 }
+
+# What makes a path of a name, or ends it.
+_LEADS_AWAY = re.compile(r"[/\\\0]").search
 
 
 def read_saved_config(directory):
@@ -39,6 +43,7 @@ def read_saved_config(directory):
                 f"{path} sets {key} to {config[key]!r}; tokenizers are read here only "
                 f"with {value!r}."
             )
+    _check_ours(config, path)
     if "do_lower_case" not in config:
         path = os.path.join(directory, HUGGINGFACE_FILE)
         if storage.exists(path):
@@ -49,6 +54,19 @@ def read_saved_config(directory):
             "do_lower_case; tokenizers are read here only where both agree."
         )
     return config
+
+
+def _check_ours(config, path):
+    if type(config.get("do_lower_case", True)) is not bool:
+        raise UserError(
+            f"{path} sets do_lower_case to {config['do_lower_case']!r}, expected true "
+            "or false."
+        )
+    name = config.get("file", "vocabulary")
+    if not isinstance(name, str) or name in ("", ".", "..") or _LEADS_AWAY(name):
+        raise UserError(
+            f"{path} sets file to {name!r}, expected the name of a file beside it."
+        )
 
 
 def _lowers(normalizer):

@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from albert_tf.errors import UserError
 from albert_tf.models.pretraining import AlbertForPreTraining
-from albert_tf.training.pretraining_objective import PretrainingObjective
+from albert_tf.pretraining.objective import PretrainingObjective
 from data_pipeline import packing
 from data_pipeline import records
 from data_pipeline.create_pretraining_data import create_pretraining_data
@@ -105,7 +105,7 @@ def test_best_fit(sizes, limits, rows):
 def test_records_round_trip(pairs):
     packed = packing.pack(pairs, PAIRS, PAD)
     serialized = tf.constant(records.serialize(packed))
-    parsed = records.parse_packed(serialized, TOKENS, PREDICTIONS, PAIRS)
+    parsed = records.parse_packed(serialized, TOKENS, PREDICTIONS, PAIRS, 37)
     assert set(parsed) == set(packed) - {"token_boundary"}
     for name, values in parsed.items():
         np.testing.assert_array_equal(values, packed[name])
@@ -118,8 +118,8 @@ def both(pairs):
     static = records.serialize(pairs)
     packed = records.serialize(packing.pack(pairs, PAIRS, PAD))
     return (
-        records.parse_static(tf.constant(static), TOKENS, PREDICTIONS),
-        records.parse_packed(tf.constant(packed), TOKENS, PREDICTIONS, PAIRS),
+        records.parse_static(tf.constant(static), TOKENS, PREDICTIONS, 37),
+        records.parse_packed(tf.constant(packed), TOKENS, PREDICTIONS, PAIRS, 37),
     )
 
 

@@ -30,8 +30,8 @@ def test_convert(published, tmp_path, capsys):
 
 def test_pretraining(published, material, flags):
     from albert_tf import command_line
-    from albert_tf.training.pretraining import pretrain
-    from albert_tf.training.pretraining_options import PretrainingOptions
+    from albert_tf.pretraining.flags import PretrainingOptions
+    from albert_tf.pretraining.run import pretrain
 
     model = albert_tf.AlbertModel.from_pretrained(published.folder)
     model.config.to_json_file(published.folder / "albert_config.json")
@@ -54,8 +54,8 @@ def test_pretraining(published, material, flags):
 def test_classification_and_export(published, tmp_path):
     from albert_tf.serving.export import ExportOptions
     from albert_tf.serving.export import export
-    from albert_tf.tasks.classifier import run_classifier
-    from albert_tf.tasks.classifier_options import ClassifierOptions
+    from albert_tf.tasks.classification.flags import ClassifierOptions
+    from albert_tf.tasks.classification.run import classify
 
     data = tmp_path / "data"
     data.mkdir()
@@ -76,7 +76,7 @@ def test_classification_and_export(published, tmp_path):
         do_train=True,
         do_eval=True,
     )
-    run_classifier(options)
+    classify(options)
     model_dir = tmp_path / "run" / "model"
     trained = albert_tf.AlbertForSequenceClassification.from_pretrained(model_dir)
     table = trained.albert.embeddings.word_embeddings

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from albert_tf.errors import UserError
-from albert_tf.tasks.custom import custom_source
+from albert_tf.tasks.classification.custom import custom_source
+from albert_tf.tasks.registry import create_task
 from albert_tf.tasks.tables import Columns
 from albert_tf.tasks.tables import read_table
-from albert_tf.tasks.text_task import TextTask
 from albert_tf.tasks.tokenized_examples import tokenize_texts
 from albert_tf.tokenization import load_tokenizer
 
@@ -20,7 +20,7 @@ def _write(path, text):
 
 
 def _read(path, columns=_COLUMNS, labels=("bad", "good"), **options):
-    task = TextTask("custom", "single_label", labels)
+    task = create_task("single_label", "custom", labels=labels)
     return read_table(path, columns, task.parse_label, **options)
 
 
@@ -143,6 +143,17 @@ def test_missing_and_undecodable_files(tmp_path):
         _read(tmp_path / "a.tsv")
 
 
+def test_a_row_nested_without_end_is_a_bad_row(tmp_path):
+    good = '{"sentence": "x", "label": "bad"}\n'
+    deep = '{"sentence": "x", "label": ' + "[" * 200_000 + "\n"
+    _write(tmp_path / "a.jsonl", good + deep)
+    with pytest.raises(
+        UserError, match="a.jsonl, line 2: .*nested too deeply"
+    ) as error:
+        _read(tmp_path / "a.jsonl")
+    assert len(str(error.value)) < 300
+
+
 @pytest.mark.parametrize(
     ("kind", "label", "good", "message"),
     [
@@ -152,6 +163,8 @@ def test_missing_and_undecodable_files(tmp_path):
         ("multi_label", '[["a"]]', '["b"]', "is not a list of names"),
         ("multi_label", "[null]", '["b"]', "is not a list of names"),
         ("regression", "[1]", "2", r"the label \[1\] is not a number"),
+        ("regression", "1e308", "2", r"the label '1e\+308' is not a number"),
+        ("regression", "-4e38", "2", "the label .* is not a number"),
         ("regression", '{"a": 1}', "2", "column 'label' holds an object"),
     ],
 )

@@ -1,0 +1,105 @@
+"""Strict assignment of checkpoint tensors to a model, and what came of it."""
+
+import dataclasses
+
+from albert_tf.errors import UserError
+from albert_tf.models import registry
+
+_SHOWN = 5
+
+
+@dataclasses.dataclass(frozen=True)
+class LoadReport:
+    """What happened to each tensor, by official name."""
+
+    source: str
+    loaded: tuple = ()
+    missing: tuple = ()  # in the model only; they keep their initial values
+    unexpected: tuple = ()  # in the checkpoint only
+    wrong_shape: tuple = ()  # in both; they keep their initial values
+
+    def __str__(self):
+        lines = [f"{self.source}: {len(self.loaded)} tensors loaded"]
+        for label, names in (
+            ("new in the model", self.missing),
+            ("not used", self.unexpected),
+            ("replaced because of their shape", self.wrong_shape),
+        ):
+            if names:
+                lines.append(f"  {label}: {', '.join(names)}")
+        return "\n".join(lines)
+
+
+def beginnings(allow_missing):
+    """The tuple of names that `allow_missing` means: a str is one name."""
+    # As a tuple it would be its letters, with one of which every name begins.
+    one = isinstance(allow_missing, str)
+    return (allow_missing,) if one else tuple(allow_missing)
+
+
+def assign_tensors(model, tensors, source, allow_missing=()):
+    """Assigns `tensors` to the model, or nothing at all.
+
+    Args:
+        model: a `PretrainedModel`.
+        tensors: numpy arrays by official name.
+        source: what to call the checkpoint in messages.
+        allow_missing: official names, or beginnings of names, that may be absent
+            or of another shape.
+
+    Returns:
+        A `LoadReport`.
+
+    Raises:
+        UserError: a tensor is missing, of another shape, or unknown to the model.
+    """
+    variables = model.official_variables()
+    allowed = beginnings(allow_missing)
+    common = [name for name in variables if name in tensors]
+    fits = [n for n in common if tuple(variables[n].shape) == tensors[n].shape]
+    report = LoadReport(
+        source=source,
+        loaded=tuple(fits),
+        missing=tuple(name for name in variables if name not in tensors),
+        unexpected=tuple(name for name in tensors if name not in variables),
+        wrong_shape=tuple(name for name in common if name not in set(fits)),
+    )
+    _check(report, variables, tensors, allowed, model.family)
+    for name in fits:
+        variables[name].assign(tensors[name])
+    return report
+
+
+def _check(report, variables, tensors, allowed, family):
+    source = report.source
+    if not report.loaded:
+        raise UserError(
+            f"{source} holds no tensor that fits the model; is it an ALBERT "
+            "checkpoint of this configuration?"
+        )
+    for name in report.wrong_shape:
+        if not name.startswith(allowed):
+            raise UserError(
+                f"{source} holds {name} with shape {list(tensors[name].shape)}, but "
+                f"the model needs {list(variables[name].shape)}; use the checkpoint's "
+                "own configuration."
+            )
+    # A model skips the heads that it does not have.
+    heads = (*family.known_heads, *registry.head_names(family))
+    unknown = [n for n in report.unexpected if not n.startswith(heads)]
+    if unknown:
+        raise UserError(
+            f"{source} holds tensors that the model has no place for: "
+            f"{_shortened(unknown)}; use the checkpoint's own configuration."
+        )
+    missing = [name for name in report.missing if not name.startswith(allowed)]
+    if missing:
+        raise UserError(
+            f"{source} lacks {_shortened(missing)}; name them in allow_missing if "
+            "they may keep their initial values."
+        )
+
+
+def _shortened(names):
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return ", ".join(names[:_SHOWN]) + more

@@ -1,0 +1,151 @@
+"""Checkpoints of a whole training run: weights, optimizer, step, place in the data."""
+
+import contextlib
+import os
+import re
+
+import tensorflow as tf
+from absl import logging
+
+from albert_tf import storage
+from albert_tf.errors import UserError
+from albert_tf.files import write_atomically
+
+# What TensorFlow raises for files that are damaged, or not of these objects.
+_UNUSABLE = (tf.errors.OpError, AssertionError, IndexError, ValueError)
+_NAME = "training"
+_FILE = re.compile(rf"({_NAME}-(\d+))\.(index|data-.*)")
+_STATE_FILE = "checkpoint"  # TensorFlow's list of the checkpoints in a folder
+
+
+class Checkpointing:
+    """Saves and restores what a run needs to continue exactly where it stopped.
+
+    TensorFlow writes a checkpoint under temporary names and gives them their own last:
+    a run killed while it saves leaves the checkpoint before. What counts are the files
+    that are there; TensorFlow's list of them is written anew, for it may be lost.
+
+    Args:
+        directory: where checkpoints lie.
+        keep: how many to keep; 0 for all.
+        writes: whether `save` saves; all processes of a run restore, one saves. (All
+            would have to if a variable had other values in each; none has.)
+        record: `RunRecord` of what the run is made from.
+        iterators: list of iterators whose place is saved.
+        **objects: what else is saved, such as `model=` and `optimizer=`.
+
+    Raises:
+        UserError: the files that the list names are gone.
+    """
+
+    def __init__(self, directory, keep, writes, record, iterators, **objects):
+        self.directory = directory
+        self._record = record
+        self._without_place = tf.train.Checkpoint(**objects)
+        # The record's name is that in the checkpoints of every version.
+        self._checkpoint = tf.train.Checkpoint(
+            data_record=record, iterators=iterators, **objects
+        )
+        self._paths = _paths_in(directory)
+        self._manager = self._new_manager(keep) if writes else None
+        self._step = None
+
+    def _new_manager(self, keep):
+        with storage.os_errors():
+            if self._paths:
+                _write_list(self.directory, self._paths)
+            for unfinished in storage.matching(self.directory, f"{_NAME}-*_temp"):
+                storage.remove_folder(unfinished)
+            return tf.train.CheckpointManager(
+                self._checkpoint,
+                self.directory,
+                max_to_keep=keep or None,
+                checkpoint_name=_NAME,
+            )
+
+    def save(self, step):
+        """Saves as `training-<step>`, unless that is what was last saved or restored.
+
+        A file of that name does not count: it may be one that could not be restored.
+
+        Raises:
+            OSError: it cannot be written.
+        """
+        if self._manager and step != self._step:
+            with storage.os_errors():
+                self._manager.save(checkpoint_number=step)
+            self._step = step
+
+    def restore(self, restart_data=False):
+        """Restores the newest checkpoint that can be read.
+
+        Args:
+            restart_data: leave the iterators where they are: the data may be other.
+
+        Returns:
+            Its path, or None if the run is new.
+
+        Raises:
+            UserError: there are checkpoints, and none can be read or fits; or they
+                are those of a run that was made from something else.
+        """
+        checkpoint = self._without_place if restart_data else self._checkpoint
+        reasons = []
+        for path in reversed(self._paths):
+            self._check_same_run(path)
+            try:
+                status = checkpoint.read(path)
+                status.assert_existing_objects_matched()
+                status.expect_partial()  # A warning would say what is left out.
+            except _UNUSABLE as error:
+                reason = str(error).splitlines()[0]
+                logging.warning("Checkpoint %s cannot be used: %s", path, reason)
+                reasons.append(f"{os.path.basename(path)} ({reason})")
+                continue
+            self._step = int(path.rpartition("-")[2])
+            return path
+        if reasons:
+            permission = "with --restart_data if its data was moved or made anew, "
+            permission = "" if restart_data or not self._record.facts else permission
+            raise UserError(
+                f"No checkpoint in {self.directory} can be used: {'; '.join(reasons)}. "
+                f"Train with the options of that run, {permission}or into another "
+                "--output_dir."
+            )
+        return None
+
+    def _check_same_run(self, path):
+        record = tf.train.Checkpoint(data_record=self._record)
+        # Whoever reads all of it says what is wrong with it.
+        with contextlib.suppress(*_UNUSABLE):
+            record.read(path).expect_partial()
+        self._record.check(self.directory)
+
+
+def _write_list(directory, paths):
+    """Writes what the manager takes the checkpoints from that it may remove."""
+    names = [os.path.basename(path) for path in paths]
+    lines = [f'model_checkpoint_path: "{names[-1]}"\n']
+    for name in names:
+        lines.append(f'all_model_checkpoint_paths: "{name}"\n')
+        # The manager passes over those without a time, which has no other effect.
+        lines.append("all_model_checkpoint_timestamps: 1\n")
+    write_atomically(os.path.join(directory, _STATE_FILE), "".join(lines))
+
+
+def _paths_in(directory):
+    """The checkpoints of a folder, by step, also those of which a file is missing.
+
+    Raises:
+        UserError: there are none, but a list of them.
+    """
+    if not storage.is_folder(directory):
+        return []
+    names = storage.names_in(directory)
+    found = {match[1]: int(match[2]) for match in map(_FILE.fullmatch, names) if match}
+    if _STATE_FILE in names and not found:
+        raise UserError(
+            f"{os.path.join(directory, _STATE_FILE)} lists checkpoints, but none of "
+            "them is there; copy them back, or remove it to start anew."
+        )
+    return [os.path.join(directory, name) for name in sorted(found, key=found.get)]

@@ -1,0 +1,62 @@
+"""What a training run consists of, how long it lasts, what it does on the way."""
+
+import dataclasses
+
+import tensorflow as tf
+
+from albert_tf.engine.reporting.reporter import ReportOptions
+from albert_tf.engine.resumption import Fact
+from albert_tf.engine.train_step import StepOptions
+
+
+@dataclasses.dataclass(frozen=True)
+class Stage:
+    """Steps that all have batches of one shape.
+
+    A run is one stage or several, one after the other, with one optimizer and one
+    schedule over all: short sequences before long ones, small batches before large.
+    """
+
+    dataset: tf.data.Dataset
+    """Endless batches of the global batch size, with a checkpointable iterator."""
+    last_step: int
+    """The step, counted from the start of the run, at which the stage ends."""
+    gradient_accumulation_steps: int = 1
+    """Micro-batches that a replica's rows are split into."""
+
+    @property
+    def batch_size(self):
+        """Rows of a batch over all replicas."""
+        return tf.nest.flatten(self.dataset.element_spec)[0].shape[0]
+
+
+@dataclasses.dataclass(frozen=True)
+class TrainerOptions:
+    """How long a run lasts and what it does on the way."""
+
+    output_dir: str
+    """Folder of checkpoints, history and TensorBoard summaries."""
+    num_train_steps: int
+    """Optimizer steps in all."""
+    steps_per_loop: int = 100
+    """Steps between two looks at the run, at most: progress, summaries, signals."""
+    save_checkpoints_steps: int = 5000
+    """Steps between two checkpoints."""
+    keep_checkpoint_max: int = 5
+    """Checkpoints to keep; 0 for all."""
+    eval_steps: int = 0
+    """Steps between two held-out evaluations; 0 for the end only."""
+    eval_at_start: bool = True
+    """Whether to evaluate before the first step of all, too."""
+    best_metric: str | None = None
+    """Held-out metric, higher is better, by which the best model is kept."""
+    patience: int = 0
+    """Evaluations without a better one after which training ends; 0 for never."""
+    facts: tuple[Fact, ...] = ()
+    """What the run is made from: it goes on only where nothing else was before."""
+    restart_data: bool = False
+    """Go on with other data, from its beginning."""
+    step: StepOptions = StepOptions()
+    """How a step is computed."""
+    report: ReportOptions = ReportOptions()
+    """What is shown and recorded."""

@@ -1,0 +1,122 @@
+"""What a run leaves to be read: TensorBoard summaries and a history of evaluations."""
+
+import contextlib
+import os
+
+import numpy as np
+import tensorflow as tf
+from absl import logging
+
+from albert_tf import storage
+from albert_tf.files import parse_json
+from albert_tf.files import write_atomically
+from albert_tf.files import write_json
+
+_BUCKETS = 30
+
+
+def _metadata(plugin, data_class):
+    """What `tf.summary.<plugin>` writes beside a value.
+
+    Those functions need TensorBoard to be installed where the run is, which only the
+    one who looks at it needs.
+    """
+    return tf.compat.v1.SummaryMetadata(
+        plugin_data=tf.compat.v1.SummaryMetadata.PluginData(plugin_name=plugin),
+        data_class=data_class,
+    )
+
+
+_SCALAR = _metadata("scalars", "DATA_CLASS_SCALAR")
+_HISTOGRAM = _metadata("histograms", "DATA_CLASS_TENSOR")
+
+
+class RunHistory:
+    """The evaluations of a run, kept in `history.json` and shown by TensorBoard.
+
+    Args:
+        directory: the run's directory.
+        step: where the run continues; later entries of an earlier try are dropped.
+        writes: whether anything is written; False in all but one process of a run.
+    """
+
+    def __init__(self, directory, step, writes=True):
+        self._path = os.path.join(directory, "history.json")
+        earlier = read_history(self._path)
+        self.evaluations = [entry for entry in earlier if entry["step"] <= step]
+        self._writes = writes
+        with storage.os_errors():
+            self._writers = {
+                kind: tf.summary.create_file_writer(os.path.join(directory, kind))
+                if writes
+                else tf.summary.create_noop_writer()
+                for kind in ("train", "eval")
+            }
+
+    def write_scalars(self, kind, step, values):
+        """Writes TensorBoard scalars; `kind` is "train" or "eval"."""
+        with self._writing(kind):
+            for name, value in values.items():
+                value = tf.constant(value, tf.float32)
+                tf.summary.write(name, value, step=step, metadata=_SCALAR)
+
+    def write_distribution(self, step, name, values):
+        """Writes `{part: value}` of the training: a scalar each and one histogram."""
+        scalars = {f"{name}/{part}": value for part, value in values.items()}
+        self.write_scalars("train", step, scalars)
+        buckets = tf.constant(histogram(list(values.values())), tf.float64)
+        with self._writing("train"):
+            tag = f"variables/{name}"
+            tf.summary.write(tag, buckets, step=step, metadata=_HISTOGRAM)
+
+    @contextlib.contextmanager
+    def _writing(self, kind):
+        with storage.os_errors(), self._writers[kind].as_default():
+            yield
+            self._writers[kind].flush()
+
+    def has_evaluation(self, step):
+        """Whether an evaluation at `step` is in the history."""
+        return any(entry["step"] == step for entry in self.evaluations)
+
+    def add_evaluation(self, step, seconds, values):
+        """Adds an evaluation; `seconds` is the training time so far."""
+        self.evaluations.append({"step": step, "train_seconds": seconds, **values})
+        self.write_scalars("eval", step, values)
+        if self._writes:
+            write_json(self._path, self.evaluations)
+
+
+def read_history(path):
+    """The entries of a `history.json`: dicts of numbers, `step` among them.
+
+    None if the file is missing or, with a warning, if it is damaged: the numbers are
+    for those who look, and no run depends on them.
+    """
+    if not storage.exists(path):
+        return []
+    try:
+        entries = parse_json(storage.read_bytes(path))
+        if all(type(entry["step"]) is int for entry in entries) and all(
+            type(value) in (int, float) for entry in entries for value in entry.values()
+        ):
+            return entries
+    except (ValueError, KeyError, TypeError, AttributeError):
+        pass
+    logging.warning(
+        "%s is damaged: it will lack the evaluations before this start.", path
+    )
+    return []
+
+
+def histogram(values):
+    """Left edge, right edge and count of the finite values: float64 `[30, 3]`."""
+    values = np.asarray(values, np.float64)
+    counts, edges = np.histogram(values[np.isfinite(values)], bins=_BUCKETS)
+    return np.stack([edges[:-1], edges[1:], counts], axis=1)  # [30, 3]
+
+
+def write_eval_results(path, values):
+    """Writes `key = value` lines, sorted, as the official `eval_results.txt`."""
+    lines = [f"{name} = {value}\n" for name, value in sorted(values.items())]
+    write_atomically(path, "".join(lines))

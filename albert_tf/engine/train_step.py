@@ -1,0 +1,288 @@
+"""One step of one replica: gradients, reduce, clip, update, guard."""
+
+import dataclasses
+
+import tensorflow as tf
+
+from albert_tf.engine.step_guard import StepGuard
+
+VARIABLE_STATISTICS = ("gradient_norm", "weight_norm", "trust_ratio")
+"""Of each variable: its gradient's norm before clipping, its own, LAMB's factor."""
+
+_SUM = tf.distribute.ReduceOp.SUM
+
+
+@dataclasses.dataclass(frozen=True)
+class StepOptions:
+    """How a step is computed."""
+
+    clip_norm: float = 1.0
+    """Largest global norm of the gradients; official `optimization.py`."""
+    use_xla: bool = True
+    """Compile forward and backward, and the update, with XLA."""
+    seed: int = 12345
+    """Seed of dropout."""
+    max_bad_steps: int = 20
+    """So many steps in a row that are not finite end the run."""
+
+
+class TrainStep:
+    """Callable inside `strategy.run`: trains on this replica's rows of a batch.
+
+    Keras' own path is not used: it clips each replica's gradients before they are
+    summed, cannot accumulate and switches XLA off under tf.distribute. Here the sums
+    of all replicas and micro-batches are divided by the global weights, clipped once
+    and given to the optimizer's formula; a step whose loss or gradients are not
+    finite changes nothing and is counted. A model that computes in float16 gets a
+    dynamic loss scale.
+
+    Made in `strategy.scope()`.
+
+    Args:
+        model: a built Keras model.
+        objective: an `Objective`.
+        optimizer: a built `MomentsOptimizer`.
+        options: `StepOptions`.
+
+    Attributes:
+        guard: the `StepGuard`, state of the run beside model and optimizer.
+    """
+
+    def __init__(self, model, objective, optimizer, options):
+        self.model = model
+        self.objective = objective
+        self.optimizer = optimizer
+        self.options = options
+        in_float16 = model.compute_dtype == "float16"
+        self.guard = StepGuard(options.max_bad_steps, in_float16)
+        self._objective_metrics = (
+            *(f"{term}_loss" for term in objective.loss_terms),
+            *objective.metric_names,
+        )
+        self.metric_names = (
+            *self._objective_metrics,
+            "gradient_norm",
+            *self.guard.metric_names,
+        )
+        self._compiled_gradients = self._compile(self._micro_batch_gradients)
+        self._compiled_new_state = self._compile(self._new_state)
+        self._compiled_statistics = self._compile(self._statistics)
+
+    def _compile(self, function):
+        # Without autograph, whose conversion takes a second: no Python control flow
+        # here depends on a tensor.
+        use_xla = self.options.use_xla or None
+        return tf.function(function, jit_compile=use_xla, autograph=False)
+
+    def __call__(self, rows, micro_batches=1, with_statistics=False):
+        """Trains on this replica's rows of a global batch.
+
+        Args:
+            rows: dict of tensors `[rows, ...]`, as `replica_rows` deals them out.
+            micro_batches: int, what the rows are split into.
+            with_statistics: also compute `VARIABLE_STATISTICS`; a Python bool.
+
+        Returns:
+            Float32 `[metrics, 2]`: sum and weight of each of `metric_names`, over
+            all replicas. With statistics, also float32 `[statistics, variables]`.
+        """
+        replica = tf.distribute.get_replica_context()
+        step = self.optimizer.iterations.value
+        denominators = replica.all_reduce(_SUM, self.objective.denominators(rows))
+        gradients, sums = self._gradients(
+            rows, denominators, self._replica_seed(replica, step), micro_batches
+        )
+        gradients, sums = _reduce(replica, gradients, sums)
+        state = tf.nest.map_structure(tf.convert_to_tensor, self._variables())
+        losses = sums[: len(self.objective.loss_terms), 0]
+        learning_rate = tf.convert_to_tensor(self.optimizer.learning_rate)
+        new_state, own_metrics = self._compiled_new_state(
+            gradients, losses, state, learning_rate, step
+        )
+        if with_statistics:
+            statistics = self._compiled_statistics(gradients, state, step)
+        replica.merge_call(self._assign, args=(new_state,))
+        own = tf.stack([own_metrics, tf.ones_like(own_metrics)], axis=1)
+        sums = tf.concat([sums, own], axis=0)
+        return (sums, statistics) if with_statistics else sums
+
+    def _replica_seed(self, replica, step):
+        """Dropout's seed, int32 `[2]`: another in each step and on each replica."""
+        seed = tf.random.experimental.stateless_fold_in([self.options.seed, 0], step)
+        replica_id = tf.cast(replica.replica_id_in_sync_group, tf.int32)
+        return tf.random.experimental.stateless_fold_in(seed, replica_id)
+
+    def _gradients(self, rows, denominators, seed, micro_batches):
+        """Sums gradients and metrics over the micro-batches of a replica."""
+        if micro_batches == 1:
+            return self._compiled_gradients(rows, denominators, seed)
+        size = next(iter(rows.values())).shape[0] // micro_batches
+        gradients = [tf.zeros(v.shape) for v in self.model.trainable_variables]
+        sums = tf.zeros([len(self._objective_metrics), 2])
+        for i in tf.range(micro_batches):
+            micro_batch = {k: _slice(v, i * size, size) for k, v in rows.items()}
+            micro_seed = tf.random.experimental.stateless_fold_in(seed, i)
+            more, more_sums = self._compiled_gradients(
+                micro_batch, denominators, micro_seed
+            )
+            gradients = [a + b for a, b in zip(gradients, more, strict=True)]
+            sums += more_sums
+        return gradients, sums
+
+    def _micro_batch_gradients(self, batch, denominators, seed):
+        """Scaled gradients of the global loss that these rows contribute; metrics."""
+        objective = self.objective
+        variables = [v.value for v in self.model.trainable_variables]
+        with tf.GradientTape() as tape:
+            losses, metrics = objective(
+                self.model, batch, training=True, dropout_seed=seed
+            )
+            loss = tf.add_n(
+                [
+                    losses[term]
+                    / (denominators[term] + objective.epsilons.get(term, 0))
+                    for term in objective.loss_terms
+                ]
+            )
+            loss *= self.guard.loss_scale
+        gradients = tape.gradient(
+            loss, variables, unconnected_gradients=tf.UnconnectedGradients.ZERO
+        )
+        sums = reported_sums(objective, losses, metrics, objective.denominators(batch))
+        return [tf.convert_to_tensor(g) for g in gradients], sums
+
+    def _variables(self):
+        """What a step changes beside the number of steps, by name."""
+        moments = self.optimizer.moments
+        return {
+            "weights": [v.value for v in self.model.trainable_variables],
+            "moments": {k: [v.value for v in of_all] for k, of_all in moments.items()},
+            "guard": self.guard.state,
+        }
+
+    def _new_state(self, gradients, losses, state, learning_rate, step):
+        """New values of `_variables`, and of the metrics that are not sums.
+
+        The gradients and the losses are those of the whole global batch.
+        """
+        clipped, norm = self._clip(gradients)
+        updated = self._update(clipped, state, learning_rate, step)
+        new_state, metrics = self._guard(updated, state, losses, norm, step)
+        shown_norm = tf.where(tf.math.is_finite(norm), norm, 0.0)
+        return new_state, tf.concat([[shown_norm], metrics], axis=0)
+
+    def _clip(self, gradients):
+        """Gradients without the loss scale, clipped; their global norm before that."""
+        loss_scale = self.guard.loss_scale
+        norm = tf.linalg.global_norm(gradients) / loss_scale
+        factor = self.options.clip_norm / tf.maximum(norm, self.options.clip_norm)
+        factor /= loss_scale
+        return [gradient * factor for gradient in gradients], norm
+
+    def _update(self, gradients, state, learning_rate, step):
+        """The optimizer's new weights and moments."""
+        weights = []
+        moments = {name: [] for name in state["moments"]}
+        for i, gradient in enumerate(gradients):
+            weight, own_moments = self.optimizer.new_values(
+                i,
+                gradient,
+                state["weights"][i],
+                _of_variable(i, state["moments"]),
+                learning_rate,
+                step,
+            )
+            weights.append(weight)
+            for name, value in own_moments.items():
+                moments[name].append(value)
+        return {"weights": weights, "moments": moments}
+
+    def _guard(self, updated, state, losses, norm, step):
+        """Keeps the weights and moments as they were where the step does not count."""
+        counts, guard_state, metrics = self.guard.judge(
+            state["guard"],
+            tf.reduce_all(tf.math.is_finite(losses)),
+            tf.math.is_finite(norm),
+            step,
+        )
+        kept = tf.nest.map_structure(
+            lambda new, old: tf.where(counts, new, old),
+            updated,
+            {name: state[name] for name in updated},
+        )
+        return {**kept, "guard": guard_state}, metrics
+
+    def _statistics(self, gradients, state, step):
+        """`VARIABLE_STATISTICS` of each trainable variable before the step."""
+        clipped, _ = self._clip(gradients)
+        weights = state["weights"]
+        ratios = [
+            self.optimizer.applied_trust_ratio(
+                i, clipped[i], weight, _of_variable(i, state["moments"]), step
+            )
+            for i, weight in enumerate(weights)
+        ]
+        norms = [tf.norm(g) / self.guard.loss_scale for g in gradients]
+        rows = (norms, [tf.norm(w) for w in weights], ratios)
+        return tf.stack([tf.stack(row) for row in rows])  # [statistics, variables]
+
+    def _assign(self, strategy, new_state):
+        """In cross-replica context: every copy of a variable takes its new value."""
+        variables = self._variables()
+        tf.nest.assert_same_structure(variables, new_state)
+        pairs = zip(tf.nest.flatten(variables), tf.nest.flatten(new_state), strict=True)
+        for variable, value in pairs:
+            strategy.extended.update(
+                variable, lambda copy, new: copy.assign(new), args=(value,)
+            )
+        strategy.extended.update(
+            self.optimizer.iterations.value, lambda copy: copy.assign_add(1)
+        )
+
+
+def replica_rows(strategy, batch):
+    """Deals the rows of a global batch out to the replicas, with static shapes.
+
+    An ordinary iterator is read on the host and sliced there: unlike a distributed
+    one, it can be saved, and each device is sent its own rows only.
+
+    Args:
+        strategy: a `tf.distribute.Strategy`.
+        batch: dict of tensors `[global batch, ...]`.
+
+    Returns:
+        What `strategy.run` gives to each replica: dicts of `[rows, ...]`.
+    """
+    replicas = strategy.num_replicas_in_sync
+    if replicas == 1:
+        return batch
+    size = next(iter(batch.values())).shape[0] // replicas
+
+    def rows_of(context):
+        start = context.replica_id_in_sync_group * size
+        return {name: value[start : start + size] for name, value in batch.items()}
+
+    return strategy.experimental_distribute_values_from_function(rows_of)
+
+
+def _reduce(replica, gradients, sums):
+    """Sums over all replicas, in one collective operation."""
+    *gradients, sums = replica.all_reduce(_SUM, [*gradients, sums])
+    return gradients, sums
+
+
+def _of_variable(index, moments):
+    """`{moment: that of one variable}` from `{moment: those of all}`."""
+    return {name: of_all[index] for name, of_all in moments.items()}
+
+
+def _slice(value, start, size):
+    begin = tf.concat([[start], tf.zeros([value.shape.rank - 1], tf.int32)], axis=0)
+    return tf.slice(value, begin, [size, *([-1] * (value.shape.rank - 1))])
+
+
+def reported_sums(objective, losses, metrics, denominators):
+    """Stacks `(sum, weight)` of the losses and metrics into float32 `[metrics, 2]`."""
+    pairs = [(losses[term], denominators[term]) for term in objective.loss_terms]
+    pairs += [metrics[name] for name in objective.metric_names]
+    return tf.stack([tf.stack(pair) for pair in pairs])

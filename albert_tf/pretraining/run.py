@@ -1,0 +1,145 @@
+"""Pretraining: from TFRecords to a model directory."""
+
+import dataclasses
+import functools
+import os
+
+import keras
+import tensorflow as tf
+from absl import logging
+
+from albert_tf import storage
+from albert_tf.costs.device_peaks import strategy_peak
+from albert_tf.costs.flops import training_flops
+from albert_tf.engine.flags import strategy_from
+from albert_tf.engine.reporting.summaries import write_eval_results
+from albert_tf.engine.trainer import Trainer
+from albert_tf.hub.names import with_local_directories
+from albert_tf.pretraining.best_model import save_best_model
+from albert_tf.pretraining.data import PretrainingData
+from albert_tf.pretraining.data import naming_unreadable
+from albert_tf.pretraining.objective import PretrainingObjective
+from albert_tf.pretraining.plan import measured_lines
+from albert_tf.pretraining.plan import plan_lines
+from albert_tf.pretraining.settings import resolve
+from albert_tf.pretraining.setup import initial_model
+from albert_tf.pretraining.setup import load_config
+from albert_tf.pretraining.setup import load_tokenizer
+from albert_tf.pretraining.setup import named_facts
+from albert_tf.pretraining.setup import trained_steps
+from albert_tf.pretraining.training_info import training_info
+
+
+def pretrain(options):
+    """Trains and evaluates as `PretrainingOptions` say.
+
+    Returns:
+        The held-out metrics at the end; None without `--do_eval`.
+
+    Raises:
+        UserError: a file, flag or checkpoint that does not fit, or divergence.
+        SystemExit: the run was asked to stop and has saved its state.
+    """
+    options = with_local_directories(options, "init_checkpoint")
+    settings = resolve(options)
+    # The devices are the first thing that TensorFlow is asked for.
+    strategy = _strategy(settings)
+    tokenizer = load_tokenizer(settings.model)
+    longest = max(phase.max_seq_length for phase in settings.data.phases)
+    config = load_config(settings.model.config_file, tokenizer, longest)
+    data = PretrainingData(settings.data, tokenizer, config.vocab_size)
+    trainer = _trainer(settings, strategy, config, data, tokenizer)
+    plan = plan_lines(settings.optimizer, settings.data.phases, trainer)
+    if settings.dry_run:
+        print("\n".join([*plan, *measured_lines(trainer, data.stages())]))
+        return None
+    held_out = data.evaluation()
+    if settings.do_train:
+        logging.info("%s", "\n".join(plan))
+        info = functools.partial(training_info, settings.flags, data.input_files)
+        _train(trainer, data, held_out, tokenizer, info)
+    if not settings.do_eval:
+        return None
+    trained = settings.model.trained_model
+    step = trained_steps(trained) if trained else trainer.step
+    return _evaluate(trainer, held_out, step)
+
+
+def _strategy(settings):
+    """The devices, and what makes their numbers repeatable."""
+    keras.utils.set_random_seed(settings.data.random_seed)
+    if settings.deterministic:
+        tf.config.experimental.enable_op_determinism()
+    return strategy_from(**settings.devices)
+
+
+def _trainer(settings, strategy, config, data, tokenizer):
+    phases, terms = settings.data.phases, data.terms()
+    with strategy.scope():
+        model = initial_model(settings.model, config, terms)
+        optimizer = settings.optimizer.create()
+    data.check()
+    facts = named_facts(
+        settings.model.config_file, config, tokenizer, terms, phases, data.digest()
+    )
+    trainer_options = dataclasses.replace(
+        settings.trainer,
+        facts=(*settings.trainer.facts, *facts),
+        report=_report(settings, model, strategy),
+    )
+    objective = PretrainingObjective(terms)
+    return Trainer(model, objective, optimizer, strategy, trainer_options)
+
+
+def _report(settings, model, strategy):
+    """The `ReportOptions`, with what only the model and the devices say."""
+    phases = settings.data.phases
+    predictions = {p.max_seq_length: p.max_predictions_per_seq for p in phases}
+
+    def flops_per_token(length):
+        return training_flops(model.config, length, predictions[length])
+
+    peak = strategy_peak(strategy, model.compute_dtype)
+    if settings.device_peak_flops is not None:
+        peak = settings.device_peak_flops * strategy.num_replicas_in_sync
+    return dataclasses.replace(
+        settings.trainer.report,
+        flops_per_token=flops_per_token,
+        peak_flops=peak,
+    )
+
+
+def _train(trainer, data, held_out, tokenizer, info):
+    """Trains and writes the model directory.
+
+    Args:
+        trainer: the `Trainer`.
+        data: the `PretrainingData`.
+        held_out: what is evaluated, or None.
+        tokenizer: saved beside the weights.
+        info: from a step and evaluations to a dict for `training_info.json`.
+    """
+    output_dir = trainer.options.output_dir
+    storage.make_folder(output_dir)
+    checkpoints = os.path.join(output_dir, "checkpoints")
+
+    def save_best(step, results):
+        when = [{"step": step, **results}]
+        best_info = info(step, [*trainer.history, *when])
+        save_best_model(trainer.model, checkpoints, step, tokenizer, best_info)
+
+    with naming_unreadable(data.input_files):
+        trainer.train(data.stages(), held_out, save_best)
+    if trainer.writes_outputs:
+        last_info = info(trainer.step, trainer.history)
+        trainer.model.save_pretrained(output_dir, tokenizer, last_info)
+        logging.info("Model directory: %s", output_dir)
+
+
+def _evaluate(trainer, held_out, step):
+    # Not from the history: a finished run may be evaluated on other data than before.
+    results = {**trainer.evaluate(held_out), "global_step": step}
+    if trainer.writes_outputs:
+        path = os.path.join(trainer.options.output_dir, "eval_results.txt")
+        write_eval_results(path, results)
+    return results

@@ -1,0 +1,1 @@
+"""Fine-tuning: what a task is, and what all tasks share."""
