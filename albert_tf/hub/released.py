@@ -5,6 +5,7 @@ import dataclasses
 from albert_tf.config import RELEASED_SIZES
 from albert_tf.config import AlbertConfig
 
+GLUE_PAGE = "https://gluebenchmark.com/tasks"
 _ARCHIVES = "https://storage.googleapis.com/albert_models"
 
 

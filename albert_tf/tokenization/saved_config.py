@@ -20,6 +20,9 @@ _REQUIRED = {
     "never_split": None,
 }
 
+# What makes a path of a name, or ends it.
+_LEADS_AWAY = re.compile(r"[/\\\0]").search
+
 
 def read_saved_config(directory):
     """Reads what a directory records of its tokenizer.

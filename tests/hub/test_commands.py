@@ -55,7 +55,7 @@ def test_classification_and_export(published, tmp_path):
     from albert_tf.serving.export import ExportOptions
     from albert_tf.serving.export import export
     from albert_tf.tasks.classification.flags import ClassifierOptions
-    from albert_tf.tasks.classification.run import run_classifier
+    from albert_tf.tasks.classification.run import classify
 
     data = tmp_path / "data"
     data.mkdir()
@@ -76,7 +76,7 @@ def test_classification_and_export(published, tmp_path):
         do_train=True,
         do_eval=True,
     )
-    run_classifier(options)
+    classify(options)
     model_dir = tmp_path / "run" / "model"
     trained = albert_tf.AlbertForSequenceClassification.from_pretrained(model_dir)
     table = trained.albert.embeddings.word_embeddings

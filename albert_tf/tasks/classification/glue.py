@@ -10,12 +10,12 @@ import dataclasses
 import pathlib
 
 from albert_tf.errors import UserError
+from albert_tf.hub.released import GLUE_PAGE
 from albert_tf.tasks.registry import create_task
 from albert_tf.tasks.source import Source
 from albert_tf.tasks.source import Split
 from albert_tf.tasks.tables import Columns
 
-GLUE_PAGE = "https://gluebenchmark.com/tasks"
 _BINARY = ("0", "1")
 _ENTAILMENT = ("entailment", "not_entailment")
 _NLI = ("contradiction", "entailment", "neutral")
