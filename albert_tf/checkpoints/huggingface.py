@@ -128,7 +128,6 @@ def save_huggingface(model, directory):
         directory: created if need be.
     """
     safetensors = _safetensors()
-    os.makedirs(directory, exist_ok=True)
     family = model.family
     arrays = {name: np.array(v) for name, v in model.official_variables().items()}
     entries, theirs = family.to_huggingface(model.config, arrays, model.head_names())
@@ -139,6 +138,7 @@ def save_huggingface(model, directory):
         for name, array in theirs.items()
     }
     data = safetensors.numpy.save(tensors, metadata={"format": "pt"})
+    os.makedirs(directory, exist_ok=True)
     checksum.write_with_checksum(os.path.join(directory, WEIGHTS_FILE), data)
     entries = {
         "architectures": [model.huggingface_architecture()],

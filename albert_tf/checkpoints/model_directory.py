@@ -22,6 +22,7 @@ from albert_tf.models import registry
 HEAD_FILE = "head.json"
 WEIGHTS_FILE = "model.weights.h5"
 TRAINING_INFO_FILE = "training_info.json"
+_OF_THE_TASK = ("task", "max_seq_length")
 
 
 def is_model_directory(path):
@@ -93,6 +94,18 @@ def read_training_info(directory):
     if not isinstance(info.get("task", {}), dict):
         raise UserError(f"{path} sets task to {info['task']!r}, expected an object.")
     return info
+
+
+def read_task_info(directory):
+    """What `training_info.json` says of the task, and not of the run; None if nothing.
+
+    Raises:
+        UserError: the file is damaged.
+    """
+    info = read_training_info(directory)
+    if "task" not in info:
+        return None
+    return {name: info[name] for name in _OF_THE_TASK if name in info}
 
 
 def load_model_directory(directory, verify_checksum=True, **arguments):

@@ -195,6 +195,20 @@ def test_activations_are_told_apart(saved, tmp_path):
     assert model.config.hidden_act == "gelu_erf"
 
 
+@pytest.mark.parametrize(("value", "expected"), [(0.3, 0.3), (None, 0.1)])
+def test_a_head_keeps_its_dropout(value, expected, tiny_config, tmp_path):
+    save_huggingface(AlbertForSequenceClassification(tiny_config(), 2), tmp_path)
+    reconfigure(tmp_path, classifier_dropout_prob=value)
+    model = AlbertForSequenceClassification.from_pretrained(tmp_path)
+    assert model.classifier_dropout_prob == expected
+
+
+def test_a_new_head_has_its_own_dropout(saved, tmp_path):
+    reconfigure(tmp_path, classifier_dropout_prob=0.3)
+    model = AlbertForSequenceClassification.from_pretrained(tmp_path, num_labels=2)
+    assert model.classifier_dropout_prob == 0.1
+
+
 def test_damaged_and_absent_files(saved, tmp_path):
     path = tmp_path / "model.safetensors"
     path.write_bytes(path.read_bytes()[:500])

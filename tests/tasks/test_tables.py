@@ -157,7 +157,12 @@ def test_a_row_nested_without_end_is_a_bad_row(tmp_path):
 @pytest.mark.parametrize(
     ("kind", "label", "good", "message"),
     [
-        ("single_label", '["a"]', '"b"', r"the label \['a'\] is a list; expected one name"),
+        (
+            "single_label",
+            '["a"]',
+            '"b"',
+            r"the label \['a'\] is a list; expected one name",
+        ),
         ("single_label", '{"a": 1}', '"b"', "column 'label' holds an object"),
         ("single_label", '""', '"b"', "the label is empty"),
         ("multi_label", '[["a"]]', '["b"]', "is not a list of names"),

@@ -1,76 +1,26 @@
-"""A model outside the package: registered once, then loaded, converted and served."""
+"""A model is registered once: the example of docs/extending.md."""
 
+import importlib
 import json
+import re
+import sys
 
-import keras
 import numpy as np
 import pytest
 
-from albert_tf.checkpoints.albert import ALBERT
 from albert_tf.checkpoints.albert import AlbertFamily
+from albert_tf.checkpoints.loading import find_model_class
 from albert_tf.convert import main
 from albert_tf.errors import UserError
-from albert_tf.models import head_variables
 from albert_tf.models import registry
 from albert_tf.models.albert import AlbertModel
-from albert_tf.models.base import PretrainedModel
 from albert_tf.models.pretraining import AlbertForPreTraining
 from albert_tf.serving.export import ExportOptions
 from albert_tf.serving.export import export
-from albert_tf.serving.heads import Head
 from albert_tf.serving.predictor import Predictor
 from albert_tf.tokenization import load_tokenizer
 
-
-class AlbertForTextLength(PretrainedModel):
-    """Logits of how long a text is, one a bin."""
-
-    family = ALBERT
-    head_table = head_variables.dense("length_head", "length/dense", "length.dense")
-    served_forms = {"length": f"{__name__}:serve_length"}
-    default_served_form = "length"
-
-    def __init__(self, config, num_bins, scale=1.0, **kwargs):
-        super().__init__(config, **kwargs)
-        self.num_bins = num_bins
-        self.scale = scale
-        self.albert = AlbertModel(config, name="albert", **self.execution)
-        self.length_head = keras.layers.Dense(num_bins, name="length_head")
-        self.build()
-
-    def build(self, input_shape=None):
-        self.length_head.build((None, self.config.hidden_size))
-
-    def call(self, features, training=False, dropout_seed=None):
-        seed = self._dropout_seed(training, dropout_seed)
-        encoded = self.albert(features, training=training, dropout_seed=seed)
-        return self.length_head(encoded["pooled_output"]) * self.scale  # [B, bins]
-
-    def head_config(self):
-        return {"num_bins": self.num_bins, "scale": self.scale}
-
-    def head_config_to_huggingface(self):
-        return {"length_scale": self.scale}
-
-    @classmethod
-    def head_config_from_huggingface(cls, entries):
-        return {"scale": entries["length_scale"]}
-
-    @classmethod
-    def complete_arguments(cls, arguments, tensors):
-        return {"num_bins": len(tensors["length/dense/bias"]), **arguments}
-
-
-def serve_length(model_dir, task, tokenizer, **execution):
-    model = AlbertForTextLength.from_pretrained(model_dir, **execution)
-    return Head(
-        "length",
-        model.config,
-        model.variables,
-        lambda features: {"bins": model(features)},
-        lambda numbers, features: numbers,
-        {"bins": "a logit for each length"},
-    )
+_MODEL, _SERVING = "text_length_model", "text_length_serving"
 
 
 class OtherFamily(AlbertFamily):
@@ -82,21 +32,30 @@ class OtherModel(AlbertModel):
     family = OtherFamily()
 
 
+def documented(project, name):
+    text = (project / "docs" / "extending.md").read_text()
+    (code,) = re.findall(rf"<!-- {name} -->\n```python\n(.*?)```", text, re.DOTALL)
+    return code
+
+
 @pytest.fixture(autouse=True)
-def registered(monkeypatch):
-    """Registers the two classes for the time of a test."""
+def text_length(project, tmp_path, monkeypatch):
+    """The documented model, registered for the time of a test."""
     monkeypatch.setattr(registry, "_REGISTERED", {})
-    for model_class in (AlbertForTextLength, OtherModel):
-        assert registry.register_model(model_class) is model_class
+    monkeypatch.syspath_prepend(tmp_path)
+    for module, name in ((_MODEL, "model"), (_SERVING, "served form")):
+        (tmp_path / f"{module}.py").write_text(documented(project, name))
+        monkeypatch.delitem(sys.modules, module, raising=False)
+    return importlib.import_module(_MODEL).AlbertForTextLength
 
 
 @pytest.fixture
-def saved(tiny_config, tmp_path):
-    """A model whose directory is `model` and whose vocabulary is 37 pieces."""
+def saved(text_length, tiny_config, tmp_path):
+    """A model in the directory `model`, with a vocabulary."""
     vocabulary = tmp_path / "vocab.txt"
     pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *map(chr, range(97, 123))]
     vocabulary.write_text("\n".join(pieces) + "\n")
-    model = AlbertForTextLength(tiny_config(), num_bins=5, scale=2.5)
+    model = text_length(tiny_config(), num_bins=5, scale=2.5)
     model.length_head.bias.assign(np.arange(5.0))
     model.save_pretrained(tmp_path / "model", load_tokenizer(vocabulary))
     return model
@@ -113,19 +72,23 @@ def assert_same_weights(found, expected):
         np.testing.assert_array_equal(variables[name], variable)
 
 
-def test_it_is_converted_there_and_back(saved, tiny_features, tmp_path, capsys):
+def test_it_is_converted_there_and_back(
+    saved, text_length, tiny_features, tmp_path, capsys
+):
     convert(tmp_path, "model", "theirs", "--to_format=huggingface")
     convert(tmp_path, "theirs", "back")
     convert(tmp_path, "back", "official", "--to_format=tf1")
     convert(tmp_path, "official", "again", "--model_class=auto")
     assert capsys.readouterr().out.count("AlbertForTextLength written") == 4
+    for folder in ("model", "theirs", "official"):
+        assert find_model_class(tmp_path / folder) is text_length
     theirs = json.loads((tmp_path / "theirs" / "config.json").read_text())
     assert theirs["architectures"] == ["AlbertForTextLength"]
     assert theirs["length_scale"] == 2.5
-    back = AlbertForTextLength.from_pretrained(tmp_path / "back")
+    back = text_length.from_pretrained(tmp_path / "back")
     assert_same_weights(back, saved)
     np.testing.assert_array_equal(back(tiny_features), saved(tiny_features))
-    again = AlbertForTextLength.from_pretrained(tmp_path / "again")
+    again = text_length.from_pretrained(tmp_path / "again")
     assert_same_weights(again, saved)
     # Official checkpoints hold tensors and the encoder's config only.
     assert again.head_config() == {"num_bins": 5, "scale": 1.0}
@@ -165,6 +128,16 @@ def test_it_is_served(saved, tmp_path):
     assert json.loads(description)["serves"] == "length"
 
 
+def test_the_documented_use(project, tiny_config, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    vocabulary = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\n"
+    (tmp_path / "vocab.txt").write_text(vocabulary)
+    AlbertModel(tiny_config()).save_pretrained("mine", load_tokenizer("vocab.txt"))
+    exec(documented(project, "use of the model"), {})
+    assert (tmp_path / "theirs" / "model.safetensors").exists()
+    assert Predictor("served/lengths")(["a"])["bins"].shape == (1, 5)
+
+
 def test_a_new_head_is_not_served(saved, tmp_path):
     pretrained = AlbertForPreTraining(saved.config)
     pretrained.save_pretrained(tmp_path / "other", load_tokenizer(tmp_path / "model"))
@@ -175,6 +148,7 @@ def test_a_new_head_is_not_served(saved, tmp_path):
 
 @pytest.mark.parametrize("form", ["model_directory", "tf1", "huggingface"])
 def test_another_family_has_files_of_its_own(form, tiny_config, tmp_path, capsys):
+    registry.register_model(OtherModel)
     model = OtherModel(tiny_config())
     model.save_pretrained(tmp_path / "model")
     convert(tmp_path, "model", "converted", f"--to_format={form}")
