@@ -1,6 +1,5 @@
 """The pretraining model: masked language model and heads on the pooled output."""
 
-import itertools
 import re
 
 import keras
@@ -19,12 +18,6 @@ from albert_tf.models.features import named_features
 _OFFICIAL_HEAD = "sentence_order"
 _OFFICIAL_SCOPE = "seq_relationship"  # of its variables, in "cls/"
 _SENTENCE_HEAD = re.compile(r"cls/(\w+)/output_weights")
-
-# What a batch must hold for each term of the loss.
-_LABELS = {
-    "masked_lm": ("masked_lm_positions", "masked_lm_ids", "masked_lm_weights"),
-    "sentence_order": ("sentence_order_labels",),
-}
 
 
 @keras.saving.register_keras_serializable(package="albert_tf")
@@ -130,45 +123,41 @@ class AlbertForPreTraining(PretrainedModel):
             outputs["pooled_output"] = pooled
         return outputs
 
-    def compile(self, *args, **kwargs):
-        super().compile(*args, **kwargs)
-        trackers = [keras.metrics.Mean(f"{term}_accuracy") for term in _LABELS]
+    def compile(self, optimizer="rmsprop", loss=None, **kwargs):
+        super().compile(optimizer, loss, **kwargs)
+        names = (f"{name}_accuracy" for name in ("masked_lm", *self.sentence_heads))
+        trackers = {name: keras.metrics.Mean(name) for name in names}
         # Past Keras, which takes no new metric once a model is built.
-        self.__dict__["_accuracies"] = trackers
+        self.__dict__["_accuracies"] = {} if loss is not None else trackers
 
     @property
     def metrics(self):
-        return [*super().metrics, *self.__dict__.get("_accuracies", ())]
+        return [*super().metrics, *self.__dict__.get("_accuracies", {}).values()]
 
     def compute_loss(
         self, x=None, y=None, y_pred=None, sample_weight=None, training=True
     ):
-        if y is not None:
+        trackers = self.__dict__["_accuracies"]
+        if not trackers:
             return super().compute_loss(x, y, y_pred, sample_weight, training)
-        # Imported here: models are below training.
-        from albert_tf.pretraining.objective import OBJECTIVES
-        from albert_tf.pretraining.objective import PretrainingObjective
+        # Imported here: models are below training, which needs TensorFlow.
+        import tensorflow as tf
 
-        for name in itertools.chain.from_iterable(_LABELS.values()):
-            if name not in x:
+        from albert_tf.pretraining.objective import OBJECTIVES
+
+        loss = 0.0
+        for term in OBJECTIVES["sop" if self.sentence_order_head.trainable else "none"]:
+            if term.labels not in x:
                 raise UserError(
-                    f"The batches lack {name}; give fit those of pretraining_dataset, "
-                    "or compile a loss and give it (features, labels)."
+                    f"The batches lack {term.labels}; give fit those of "
+                    "pretraining_dataset, or compile a loss and give it labels."
                 )
-        name = "sop" if self.sentence_order_head.trainable else "none"
-        objective = PretrainingObjective(OBJECTIVES[name])
-        sums, accuracies = objective(
-            lambda features, **options: y_pred, x, training, dropout_seed=None
-        )
-        for tracker in self.__dict__["_accuracies"]:
-            if tracker.name in accuracies:
-                right, weight = accuracies[tracker.name]
-                tracker.update_state(right / ops.maximum(weight, 1.0), weight)
-        weights = objective.denominators(x)
-        return sum(
-            sums[term] / (weights[term] + objective.epsilons.get(term, 0.0))
-            for term in sums
-        )
+            total, accuracies = term.sums(y_pred, x)
+            loss += total / (tf.reduce_sum(term.weights(x)) + term.epsilon)
+            for name, (right, weight) in accuracies.items():
+                trackers[name].update_state(right / ops.maximum(weight, 1.0), weight)
+        # Keras adds the gradients of the replicas up.
+        return loss / tf.distribute.get_strategy().num_replicas_in_sync
 
     def head_variables(self):
         variables = super().head_variables()

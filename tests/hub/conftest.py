@@ -112,10 +112,11 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         self.send_response(status)
         for name, value in {"Content-Length": str(len(data)), **headers}.items():
             self.send_header(name, value)
+        # Or a client waits for the rest of a file that is shorter than it was told.
+        self.send_header("Connection", "close")
         self.end_headers()
         if with_body:
             self.wfile.write(data)
-        self.close_connection = True
 
     def log_message(self, *arguments):
         """Says nothing."""

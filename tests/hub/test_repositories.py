@@ -211,4 +211,4 @@ def test_the_table_of_the_pages_is_left_alone():
 
 def test_the_extra_is_declared(project):
     assert importlib.util.find_spec("huggingface_hub")
-    assert '"hub": ["huggingface_hub' in (project / "setup.py").read_text()
+    assert 'hub = ["huggingface_hub' in (project / "pyproject.toml").read_text()

@@ -1,5 +1,7 @@
 """What Keras users do with a model: summary, export, fit."""
 
+import contextlib
+
 import keras
 import numpy as np
 import pytest
@@ -138,7 +140,38 @@ def test_own_loss_and_labels(pretraining_model):
     model.compile(optimizer="sgd", loss={"sentence_order_logits": loss})
     features = {"input_ids": np.ones((2, 5), "int32")}
     labels = {"sentence_order_logits": np.array([0, 1])}
-    found = model.evaluate(features, labels, verbose=0, return_dict=True)["loss"]
+    logs = model.evaluate(features, labels, verbose=0, return_dict=True)
+    assert not any("accuracy" in name for name in logs)
+    found = logs["loss"]
     logits = model(features)["sentence_order_logits"]
     expected = loss(labels["sentence_order_logits"], logits)
     np.testing.assert_allclose(found, expected, rtol=1e-5)
+
+
+def test_two_devices_take_the_mean(material, two_replicas):
+    config = albert_tf.AlbertConfig.from_json_file(material / "config.json")
+    (batch,) = records(material, training=False, batch_size=32).take(1)
+    changes = []
+    for scope in (two_replicas.scope, contextlib.nullcontext):
+        keras.utils.set_random_seed(1)
+        with scope():
+            model = albert_tf.AlbertForPreTraining(config)
+            model.compile(optimizer=keras.optimizers.SGD(0.1))
+        before = np.array(model.albert.pooler.kernel)
+        halves = tf.data.Dataset.from_tensors(batch)
+        if scope is contextlib.nullcontext:  # both replicas had the same rows
+            halves = halves.map(_first_half)
+        else:
+            halves = halves.map(_first_half_twice)
+        logs = model.fit(halves, verbose=0, shuffle=False).history
+        changes.append((logs["loss"][0], model.albert.pooler.kernel - before))
+    np.testing.assert_allclose(changes[0][0], changes[1][0], rtol=1e-5)
+    np.testing.assert_allclose(changes[0][1], changes[1][1], atol=1e-6)
+
+
+def _first_half(batch):
+    return {name: value[:16] for name, value in batch.items()}
+
+
+def _first_half_twice(batch):
+    return {n: tf.concat([v[:16], v[:16]], axis=0) for n, v in batch.items()}
