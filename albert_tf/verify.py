@@ -20,7 +20,6 @@ the global norm 1. Exits with status 1 if a deviation is past the tolerance.
 import dataclasses
 import os
 import sys
-import zipfile
 
 import numpy as np
 import tensorflow as tf
@@ -30,6 +29,7 @@ from albert_tf.checkpoints.loading import read_checkpoint
 from albert_tf.command_line import option
 from albert_tf.command_line import run
 from albert_tf.errors import UserError
+from albert_tf.files import read_arrays
 from albert_tf.files import read_json_object
 from albert_tf.models.pretraining import AlbertForPreTraining
 from albert_tf.optimizers import create_optimizer
@@ -74,8 +74,8 @@ def verify(directory):
     Raises:
         UserError: a file is missing or does not fit the others.
     """
-    inputs = _read_arrays(directory, "inputs.npz")
-    expected = _read_arrays(directory, "expected.npz")
+    inputs = read_arrays(os.path.join(directory, "inputs.npz"))
+    expected = read_arrays(os.path.join(directory, "expected.npz"))
     checkpoint = read_checkpoint(directory)
     model = build_model(
         AlbertForPreTraining, checkpoint, _unused_parts(expected), arguments={}
@@ -98,17 +98,6 @@ def verify(directory):
         for name in known
     ]
     return deviations, [name for name in expected if name not in found]
-
-
-def _read_arrays(directory, name):
-    path = os.path.join(directory, name)
-    try:
-        with open(path, "rb") as file:
-            return dict(np.lib.npyio.NpzFile(file))
-    except OSError as error:
-        raise UserError(f"{path} cannot be read: {error.strerror}.") from error
-    except (ValueError, zipfile.BadZipFile) as error:
-        raise UserError(f"{path} is not an npz file: {error}.") from error
 
 
 def _starts(names, prefix):

@@ -72,6 +72,15 @@ def read_paragraphs(path):
         )
 
 
+def declared_version(path):
+    """What a file says of its version, such as "v2.0"; "" where it says nothing.
+
+    Raises:
+        UserError: the file cannot be read, or is no JSON object.
+    """
+    return next((str(v) for name, v in members(path, "data") if name == "version"), "")
+
+
 class _Misfit(Exception):
     """What of an article is not as it should be."""
 

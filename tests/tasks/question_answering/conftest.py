@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from albert_tf.tasks.question_answering.recordings import read_windows
 from albert_tf.tokenization import load_tokenizer
 from albert_tf.tokenization.wordpiece import WordPieceTokenizer
 
@@ -54,3 +55,14 @@ def squad(tmp_path):
         return path
 
     return write
+
+
+@pytest.fixture
+def recorded(shared):
+    """Windows as the official code recorded them: `recorded("v1")`."""
+    folder = shared("fixtures/official_squad")
+
+    def read(name):
+        return read_windows(folder, name).windows()
+
+    return read
