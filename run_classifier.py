@@ -1,8 +1,8 @@
-"""Fine-tunes a text classifier; see albert_tf/tasks/classifier_options.py or --help."""
+"""Fine-tunes a text classifier; --help and docs/finetuning.md say how."""
 
 from albert_tf import command_line
-from albert_tf.tasks.classifier_options import ClassifierOptions
-from albert_tf.tasks.repeated_runs import run_repeatedly
+from albert_tf.tasks.classification.flags import ClassifierOptions
+from albert_tf.tasks.classification.run import classify
 
 # Official flags that only TPUEstimator needed, or that this program makes needless.
 _IGNORED = ("master", "num_tpu_cores", "threshold_to_export")
@@ -13,4 +13,4 @@ _REPLACED = {
 }
 
 if __name__ == "__main__":
-    command_line.run(ClassifierOptions, run_repeatedly, _IGNORED, replaced=_REPLACED)
+    command_line.run(ClassifierOptions, classify, _IGNORED, replaced=_REPLACED)

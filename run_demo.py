@@ -20,8 +20,8 @@ from albert_tf.command_line import option
 from albert_tf.errors import UserError
 from albert_tf.files import write_atomically
 from albert_tf.files import write_json
-from benchmarks import demo_steps
-from benchmarks import demo_table
+from tools.demo.steps import demo_steps
+from tools.demo.table import demo_table
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,15 +35,13 @@ class DemoOptions:
 def run_demo(options):
     """Runs the steps that are not finished yet, then prints the table."""
     output_dir = pathlib.Path(options.output_dir)
-    steps = demo_steps.steps(output_dir, options.recipe)
+    steps = demo_steps(output_dir, options.recipe)
     output_dir.mkdir(parents=True, exist_ok=True)
     for number, (name, command) in enumerate(steps, start=1):
         _run_step(output_dir, f"[{number}/{len(steps)}] {name}", name, command)
     table = output_dir / "table.md"
     if not table.exists():
-        write_atomically(
-            table, demo_table.table(output_dir, [name for name, _ in steps])
-        )
+        write_atomically(table, demo_table(output_dir, [name for name, _ in steps]))
     print(f"\n{table.read_text(encoding='utf-8')}")
 
 

@@ -1,8 +1,8 @@
-"""Pretrains ALBERT; see albert_tf/training/pretraining_options.py or --help."""
+"""Pretrains ALBERT; --help and docs/pretraining.md say how."""
 
 from albert_tf import command_line
-from albert_tf.training.pretraining import pretrain
-from albert_tf.training.pretraining_options import PretrainingOptions
+from albert_tf.pretraining.flags import PretrainingOptions
+from albert_tf.pretraining.run import pretrain
 
 # Official flags that only TPUEstimator needed, or that never had an effect.
 _IGNORED = ("masked_lm_budget", "master", "num_tpu_cores")

@@ -42,7 +42,7 @@ setuptools.setup(
         "convert": ["safetensors"],
         "beam": ["apache-beam>=2.60"],
         "bench": ["keras-hub", "torch", "transformers"],
-        # Their private interfaces change; see albert_tf/tpu/compiler.py.
+        # Their private interfaces change; see tools/tpu/compiler.py.
         "tpu_check": ["jax==0.10.2", "libtpu==0.0.51"],
         "onnx": ["tf2onnx>=1.17", "onnxruntime"],
     },

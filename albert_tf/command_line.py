@@ -31,6 +31,7 @@ def option(
     choices=None,
     minimum=None,
     maximum=None,
+    may_change=False,
 ):
     """A dataclass field that is a command-line flag; required without `default`.
 
@@ -40,14 +41,25 @@ def option(
         choices: the strings that are accepted; None for any.
         minimum: the lowest number that is accepted; None for any.
         maximum: the highest one.
+        may_change: whether a run that is continued may have another value.
     """
     metadata = {
         "help": help_text,
         "choices": choices,
         "minimum": minimum,
         "maximum": maximum,
+        "may_change": may_change,
     }
     return dataclasses.field(default=default, metadata=metadata)
+
+
+def lasting_values(options):
+    """`{flag: value}` of the options that a continued run must share."""
+    return {
+        field.name: getattr(options, field.name)
+        for field in dataclasses.fields(options)
+        if not field.metadata["may_change"]
+    }
 
 
 def run(options_class, command, ignored=(), argv=None, replaced=None, read_config=None):
@@ -150,7 +162,7 @@ def _define(options_class, ignored):
         default = None if required else field.default
         help_text = field.metadata["help"] + (" (required)" if required else "")
         if field.metadata["choices"]:
-            choices = field.metadata["choices"]
+            choices = list(field.metadata["choices"])
             flags.DEFINE_enum(
                 field.name, default, choices, help_text, flag_values=flag_values
             )

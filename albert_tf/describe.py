@@ -12,9 +12,9 @@ import dataclasses
 from albert_tf.command_line import option
 from albert_tf.command_line import run
 from albert_tf.config import AlbertConfig
+from albert_tf.costs.flops import backward_flops
+from albert_tf.costs.flops import forward_flops
 from albert_tf.costs.memory import training_memory
-from albert_tf.costs.operations import backward_operations
-from albert_tf.costs.operations import forward_operations
 from albert_tf.costs.parameters import pretraining_parameters
 from albert_tf.errors import UserError
 
@@ -72,12 +72,10 @@ def _print_parameters(config):
 
 
 def _print_operations(config, length, predictions):
-    forward = forward_operations(config, length, predictions)
+    forward = forward_flops(config, length, predictions)
     rows = [(part, count, 2 * count) for part, count in forward.items()]
-    rows.append(("total", sum(forward.values()), backward_operations(forward)))
-    rows.append(
-        ("total, rematerialised", rows[-1][1], backward_operations(forward, True))
-    )
+    rows.append(("total", sum(forward.values()), backward_flops(forward)))
+    rows.append(("total, rematerialised", rows[-1][1], backward_flops(forward, True)))
     _print_table(
         ("MFLOP a token", "forward", "backward"),
         [(part, f"{f / 1e6:,.2f}", f"{b / 1e6:,.2f}") for part, f, b in rows],

@@ -19,17 +19,17 @@ import time
 from albert_tf.command_line import option
 from albert_tf.command_line import run
 from albert_tf.config import AlbertConfig
-from albert_tf.costs.operations import backward_operations
-from albert_tf.costs.operations import forward_operations
+from albert_tf.costs.flops import backward_flops
+from albert_tf.costs.flops import forward_flops
+from albert_tf.engine.execution_flags import execution_arguments
 from albert_tf.errors import UserError
 from albert_tf.optimizers import OPTIMIZERS
-from albert_tf.tpu.compiler import DEVICE_MEMORY
-from albert_tf.tpu.compiler import chip
-from albert_tf.tpu.compiler import compile_for_tpu
-from albert_tf.tpu.compiler import tpu_device
-from albert_tf.tpu.largest_batch import largest_batch
-from albert_tf.tpu.recipe import recipe_values
-from albert_tf.training.execution_flags import execution_arguments
+from tools.tpu.compiler import DEVICE_MEMORY
+from tools.tpu.compiler import chip
+from tools.tpu.compiler import compile_for_tpu
+from tools.tpu.compiler import tpu_device
+from tools.tpu.largest_batch import largest_batch
+from tools.tpu.recipe import recipe_values
 
 _MASKED_FRACTION = 0.15
 _GIGABYTE = 1e9
@@ -95,7 +95,7 @@ def step_compiler(options):
     Raises:
         UserError: a flag that does not fit.
     """
-    from albert_tf.tpu.training_step import TrainingStep
+    from tools.tpu.training_step import TrainingStep
 
     config = _config(options)
     tpu_device(options.topology)
@@ -112,8 +112,8 @@ def step_compiler(options):
 def step_operations(options):
     """Floating-point operations of a step by our own count, every layer counted."""
     config = _config(options)
-    forward = forward_operations(config, options.max_seq_length, _predictions(options))
-    token = sum(forward.values()) + backward_operations(forward, options.rematerialize)
+    forward = forward_flops(config, options.max_seq_length, _predictions(options))
+    token = sum(forward.values()) + backward_flops(forward, options.rematerialize)
     return token * options.batch_size * options.max_seq_length
 
 

@@ -25,7 +25,7 @@ import time
 from albert_tf.command_line import option
 from albert_tf.command_line import run
 from albert_tf.config import AlbertConfig
-from benchmarks.tpu_table import FORMS
+from tools.tpu.table import FORMS
 
 _PREDICTIONS = 20
 _MEBIBYTE = 2**20
@@ -58,8 +58,8 @@ def _measure_forms(options, folder):
     """Returns {form: (first step, step, temporaries)} in seconds and bytes."""
     import tensorflow as tf
 
-    from albert_tf.tpu.training_step import TrainingStep
-    from albert_tf.tpu.training_step import sample_batch
+    from tools.tpu.training_step import TrainingStep
+    from tools.tpu.training_step import sample_batch
 
     # The first compilation of a process sets the compiler up.
     tf.function(lambda x: x + 1, jit_compile=True)(tf.zeros(()))

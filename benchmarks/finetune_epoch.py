@@ -25,7 +25,7 @@ from absl import logging
 from albert_tf import command_line
 from albert_tf.command_line import option
 from albert_tf.errors import UserError
-from albert_tf.tasks.glue import glue_source
+from albert_tf.tasks.classification.glue import glue_source
 from albert_tf.tasks.tokenized_examples import tokenize_texts
 from albert_tf.tokenization import load_tokenizer
 from benchmarks.turns import Player

@@ -21,7 +21,7 @@ from albert_tf.command_line import option
 from albert_tf.errors import UserError
 from albert_tf.files import write_atomically
 from albert_tf.optimizers import OPTIMIZERS
-from albert_tf.tasks.glue import glue_source
+from albert_tf.tasks.classification.glue import glue_source
 from albert_tf.tokenization import load_tokenizer
 
 _ROOT = pathlib.Path(__file__).resolve().parent.parent

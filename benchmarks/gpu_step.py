@@ -20,8 +20,8 @@ from albert_tf import command_line
 from albert_tf.command_line import option
 from albert_tf.config import AlbertConfig
 from albert_tf.costs.device_peaks import gpu_peak
-from albert_tf.costs.operations import backward_operations
-from albert_tf.costs.operations import forward_operations
+from albert_tf.costs.flops import backward_flops
+from albert_tf.costs.flops import forward_flops
 from albert_tf.errors import UserError
 from benchmarks.shapes import batch_shape
 from benchmarks.shapes import without_dropout
@@ -110,8 +110,8 @@ def _seconds(options, python, module, setting):
 
 def _speed(seconds, config, batch, peak):
     tokens = batch["batch_size"] * batch["tokens"]
-    forward = forward_operations(config, batch["tokens"], batch["predictions"])
-    operations = tokens * (sum(forward.values()) + backward_operations(forward))
+    forward = forward_flops(config, batch["tokens"], batch["predictions"])
+    operations = tokens * (sum(forward.values()) + backward_flops(forward))
     rate = operations / seconds
     used = f"{rate / peak:.1%} of the peak" if peak else "the peak is not known"
     return (

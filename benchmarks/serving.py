@@ -32,7 +32,7 @@ from albert_tf.serving.building import build_module
 from albert_tf.serving.export import ExportOptions
 from albert_tf.serving.export import export
 from albert_tf.serving.predictor import Predictor
-from albert_tf.tasks.text_task import TextTask
+from albert_tf.tasks.registry import create_task
 from albert_tf.tokenization import load_tokenizer
 from benchmarks.turns import Player
 
@@ -110,7 +110,7 @@ def _model_dir(options, folder):
     if options.albert_config_file is not None:
         config = AlbertConfig.from_json_file(options.albert_config_file)
     tokenizer = load_tokenizer(options.spm_model_file)
-    task = TextTask("sst-2", "single_label", ("0", "1"))
+    task = create_task("single_label", "sst-2", labels=("0", "1"))
     model = AlbertForSequenceClassification(config, task.num_outputs)
     info = {"task": task.to_dict(), "max_seq_length": _MAX_SEQ_LENGTH}
     model.save_pretrained(folder / "model", tokenizer, info)

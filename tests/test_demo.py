@@ -9,13 +9,13 @@ import tensorflow as tf
 
 import run_demo
 from albert_tf.errors import UserError
-from benchmarks import demo_steps
-from benchmarks import demo_table
 from data_pipeline import records
+from tools.demo import table
+from tools.demo.steps import demo_steps
 
 
 def test_the_recipe_gives_every_command_its_flags(project, tmp_path):
-    steps = demo_steps.steps(tmp_path, project / "configs" / "demo.json")
+    steps = demo_steps(tmp_path, project / "configs" / "demo.json")
     commands = dict(steps)
     assert list(commands) == [
         "sample_corpus",
@@ -48,7 +48,7 @@ def test_a_bad_recipe_is_named(tmp_path, content):
     if content is not None:
         path.write_text(content)
     with pytest.raises(UserError, match=f"The recipe {path}"):
-        demo_steps.steps(tmp_path, path)
+        demo_steps(tmp_path, path)
 
 
 @pytest.fixture
@@ -61,9 +61,9 @@ def fake_demo(tmp_path, monkeypatch):
         ("one", ["-c", write % "one"]),
         ("two", ["-c", f"{write % 'two'}; {fail}"]),
     ]
-    monkeypatch.setattr(demo_steps, "steps", lambda output_dir, recipe: steps)
+    monkeypatch.setattr(run_demo, "demo_steps", lambda output_dir, recipe: steps)
     monkeypatch.setattr(
-        demo_table, "table", lambda output_dir, names: f"| {log.read_text()}|\n"
+        run_demo, "demo_table", lambda output_dir, names: f"| {log.read_text()}|\n"
     )
     return log, ready
 
@@ -100,5 +100,5 @@ def test_unigram_entropy_is_that_of_the_text_before_masking(tmp_path):
     path = str(tmp_path / "one.tfrecord")
     with tf.io.TFRecordWriter(path) as writer:
         writer.write(records.serialize(features)[0])
-    entropy = demo_table.unigram_entropy([path], 8, 3)
+    entropy = table.unigram_entropy([path], 8, 3)
     assert entropy == pytest.approx(0.5 * math.log(2) + 0.5 * math.log(4))

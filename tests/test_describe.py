@@ -3,10 +3,10 @@
 import pytest
 
 from albert_tf.config import AlbertConfig
+from albert_tf.costs.flops import backward_flops
+from albert_tf.costs.flops import forward_flops
 from albert_tf.costs.memory import block_values
 from albert_tf.costs.memory import training_memory
-from albert_tf.costs.operations import backward_operations
-from albert_tf.costs.operations import forward_operations
 from albert_tf.describe import DescribeOptions
 from albert_tf.describe import describe
 from albert_tf.errors import UserError
@@ -47,7 +47,7 @@ def test_operations_by_hand():
         intermediate_size=5,
         inner_group_num=2,
     )
-    forward = forward_operations(config, max_seq_length=10, max_predictions_per_seq=2)
+    forward = forward_flops(config, max_seq_length=10, max_predictions_per_seq=2)
     assert forward == pytest.approx(
         {
             "embedding mapping": 2 * 4 * 6,
@@ -61,10 +61,10 @@ def test_operations_by_hand():
         }
     )
     total = sum(forward.values())
-    assert backward_operations(forward) == 2 * total
+    assert backward_flops(forward) == 2 * total
     # Of the two products of the attention scores, one is computed a third time.
     blocks = 5 * (288 + 1.5 * 240 + 120) + forward["last block"]
-    again = backward_operations(forward, rematerialize=True)
+    again = backward_flops(forward, rematerialize=True)
     assert again == pytest.approx(2 * total + blocks)
 
 

@@ -8,8 +8,8 @@ import numpy as np
 
 import albert_tf
 from albert_tf.command_line import parse
-from albert_tf.training.pretraining import pretrain
-from albert_tf.training.pretraining_options import PretrainingOptions
+from albert_tf.pretraining.flags import PretrainingOptions
+from albert_tf.pretraining.run import pretrain
 
 _SECONDS = 180
 

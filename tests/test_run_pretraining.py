@@ -13,10 +13,10 @@ import albert_tf
 from albert_tf import storage
 from albert_tf.command_line import parse
 from albert_tf.errors import UserError
+from albert_tf.pretraining.flags import PretrainingOptions
+from albert_tf.pretraining.run import pretrain
+from albert_tf.pretraining.setup import optimizer_from
 from albert_tf.tokenization import saved_tokenizer
-from albert_tf.training.pretraining import pretrain
-from albert_tf.training.pretraining_options import PretrainingOptions
-from albert_tf.training.pretraining_start import optimizer_from
 
 
 def run(command_line):

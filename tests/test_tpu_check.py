@@ -8,16 +8,16 @@ import re
 import pytest
 
 from albert_tf.errors import UserError
-from albert_tf.tpu import compiler
-from albert_tf.tpu.compiler import TpuProgram
-from albert_tf.tpu.largest_batch import largest_batch
-from albert_tf.tpu.training_step import TrainingStep
-from albert_tf.tpu.training_step import sample_batch
 from albert_tf.tpu_check import TpuCheckOptions
 from albert_tf.tpu_check import main
 from albert_tf.tpu_check import step_compiler
 from albert_tf.tpu_check import step_operations
 from albert_tf.tpu_check import tpu_check
+from tools.tpu import compiler
+from tools.tpu.compiler import TpuProgram
+from tools.tpu.largest_batch import largest_batch
+from tools.tpu.training_step import TrainingStep
+from tools.tpu.training_step import sample_batch
 
 needs_the_compiler = pytest.mark.skipif(
     not all(map(importlib.util.find_spec, ("jax", "libtpu"))),

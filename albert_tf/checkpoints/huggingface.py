@@ -5,9 +5,9 @@ import os
 
 import numpy as np
 
+from albert_tf.checkpoints.assignment import assign_tensors
 from albert_tf.checkpoints.huggingface_names import huggingface_name
 from albert_tf.checkpoints.huggingface_names import official_name
-from albert_tf.checkpoints.report import assign_tensors
 from albert_tf.checkpoints.unshare import unshare
 from albert_tf.config import AlbertConfig
 from albert_tf.errors import UserError

@@ -6,6 +6,7 @@ import os
 import numpy as np
 from absl import logging
 
+from albert_tf.checkpoints.assignment import assign_tensors
 from albert_tf.checkpoints.huggingface import WEIGHTS_FILE as HUGGINGFACE_WEIGHTS
 from albert_tf.checkpoints.huggingface import is_huggingface_directory
 from albert_tf.checkpoints.huggingface import read_huggingface_config
@@ -13,7 +14,6 @@ from albert_tf.checkpoints.huggingface import read_huggingface_tensors
 from albert_tf.checkpoints.model_directory import is_model_directory
 from albert_tf.checkpoints.model_directory import load_model_directory
 from albert_tf.checkpoints.model_directory import read_head
-from albert_tf.checkpoints.report import assign_tensors
 from albert_tf.checkpoints.tf1 import find_tf1_config
 from albert_tf.checkpoints.tf1 import find_tf1_prefix
 from albert_tf.checkpoints.tf1 import read_tf1_tensors

@@ -13,7 +13,7 @@ import keras
 
 import albert_tf
 from albert_tf import storage
-from albert_tf.checkpoints.report import LoadReport
+from albert_tf.checkpoints.assignment import LoadReport
 from albert_tf.config import AlbertConfig
 from albert_tf.errors import UserError
 from albert_tf.files import read_json_object

@@ -7,7 +7,7 @@ import re
 import numpy as np
 import tensorflow as tf
 
-from albert_tf.checkpoints.report import assign_tensors
+from albert_tf.checkpoints.assignment import assign_tensors
 from albert_tf.checkpoints.unshare import unshare
 from albert_tf.errors import UserError
 

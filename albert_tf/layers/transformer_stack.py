@@ -10,6 +10,9 @@ from albert_tf.layers.configured_layer import ConfiguredLayer
 from albert_tf.layers.dropout import SITES_PER_BLOCK
 from albert_tf.layers.dropout import fold_seed
 from albert_tf.layers.feed_forward import FeedForward
+from albert_tf.layers.rematerialization import depth_loop
+from albert_tf.layers.rematerialization import rematerialize
+from albert_tf.layers.rematerialization import rematerialized_loop
 
 
 @keras.saving.register_keras_serializable(package="albert_tf")
@@ -94,7 +97,6 @@ class TransformerStack(ConfiguredLayer):
 
     def _run_loop(self, layer, blocks, hidden, key_bias, seed, index):
         """Runs `blocks`, repetitions of `layer`, the first being block `index`."""
-        from albert_tf.layers import depth
 
         def run_layer(i, hidden):
             for inner, block in enumerate(layer):
@@ -104,9 +106,9 @@ class TransformerStack(ConfiguredLayer):
 
         count = len(blocks) // len(layer)
         if not self.rematerialize:
-            return depth.loop(run_layer, hidden, count)
+            return depth_loop(run_layer, hidden, count)
         variables = self._variables(layer)
-        return depth.rematerialized_loop(run_layer, variables, hidden, count)
+        return rematerialized_loop(run_layer, variables, hidden, count)
 
     def _unroll(self, blocks, hidden, key_bias, seed, index, select=None):
         """Returns the outputs of `blocks`, the first being block `index`."""
@@ -120,10 +122,9 @@ class TransformerStack(ConfiguredLayer):
                 hidden = run_block(i, hidden)
                 outputs.append(hidden)
             return outputs
-        from albert_tf.layers import depth
 
         variables = self._variables(blocks)
-        return depth.rematerialize(run_block, variables, hidden, len(blocks))
+        return rematerialize(run_block, variables, hidden, len(blocks))
 
     def _variables(self, blocks):
         """The trainable variables of `blocks`, each once."""
@@ -143,7 +144,7 @@ class TransformerStack(ConfiguredLayer):
             seed = fold_seed(seed, index * SITES_PER_BLOCK)
         recompute = None
         if self.rematerialize:
-            from albert_tf.layers.depth import recompute
+            from albert_tf.layers.rematerialization import recompute
         attention, feed_forward = self.attention[block[0]], self.feed_forward[block[1]]
         hidden = attention(hidden, key_bias, seed, select=select, recompute=recompute)
         return feed_forward(hidden, seed)

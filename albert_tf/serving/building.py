@@ -7,15 +7,15 @@ from albert_tf.checkpoints.model_directory import TRAINING_INFO_FILE
 from albert_tf.errors import UserError
 from albert_tf.files import read_json_object
 from albert_tf.serving.heads import HEADS
-from albert_tf.serving.heads import head_name
+from albert_tf.serving.heads import task_head
 from albert_tf.serving.masked_text_features import MaskedTextFeatures
 from albert_tf.serving.multi_head import multi_head
 from albert_tf.serving.serving_module import ServingModule
 from albert_tf.serving.text_features import TextFeatures
 from albert_tf.storage import exists
 from albert_tf.storage import is_folder
-from albert_tf.tasks.results import MODEL_DIR
-from albert_tf.tasks.text_task import TextTask
+from albert_tf.tasks.registry import task_from_info
+from albert_tf.tasks.setup import MODEL_DIR
 from albert_tf.tokenization import load_tokenizer
 from albert_tf.tokenization.in_graph import InGraphTokenizer
 from albert_tf.tokenization.loading import check_fits_model
@@ -64,23 +64,24 @@ def build_module(
 
 
 def _single_head(model_dir, info, task, tokenizer, depth_loop):
-    text_task = TextTask.from_training_info(info, model_dir)
-    name = head_name(text_task) if task == "auto" else task
-    if name in ("classification", "regression") and head_name(text_task) != name:
+    tuned_for = task_from_info(info, model_dir)
+    own = "encoder" if tuned_for is None else tuned_for.serves
+    asked = own if task == "auto" else task
+    if asked not in (own, *HEADS):
         raise UserError(
-            f"--task={name} does not fit {model_dir}, which was not fine-tuned for it; "
-            "leave --task out."
+            f"--task={asked} does not fit {model_dir}, which was not fine-tuned for "
+            f"it; leave --task out, or choose from {', '.join({own: 0, **HEADS})}."
         )
+    build = HEADS.get(asked, task_head)
     facts = {k: v for k, v in info.items() if not isinstance(v, list)}  # no histories
-    head = HEADS[name](model_dir, text_task, tokenizer, depth_loop=depth_loop)
-    return head, facts
+    return build(model_dir, tuned_for, tokenizer, depth_loop=depth_loop), facts
 
 
 def _several_heads(model_dirs, infos, depth_loop):
     """Names the heads by the last part of the directories that is their own."""
     tasks = {}
     for directory, info in zip(model_dirs, infos, strict=True):
-        task = TextTask.from_training_info(info, directory)
+        task = task_from_info(info, directory)
         if task is None:
             raise UserError(f"{directory} was not fine-tuned; export it by itself.")
         path = pathlib.Path(directory).resolve()

@@ -25,7 +25,6 @@ from albert_tf.serving.comparison import compare
 from albert_tf.serving.comparison import read_examples
 from albert_tf.serving.description import describe_signatures
 from albert_tf.serving.description import model_card
-from albert_tf.serving.heads import HEADS
 from albert_tf.serving.masked_text_features import MASK_MARK
 from albert_tf.serving.padding import compiled_lengths
 from albert_tf.serving.serving_module import OPTIMIZATIONS
@@ -33,9 +32,9 @@ from albert_tf.serving.token_files import WRITERS
 from albert_tf.serving.token_files import TokenFile
 from albert_tf.serving.warmup import write_warmup_requests
 from albert_tf.storage import require_disk
-from albert_tf.tasks.datasets import FEATURES
+from albert_tf.tasks.batching import FEATURES
+from albert_tf.tasks.registry import task_from_info
 from albert_tf.tasks.tables import Columns
-from albert_tf.tasks.text_task import TextTask
 from albert_tf.tokenization import load_tokenizer
 
 _SAVED_MODEL = "saved_model"
@@ -52,9 +51,9 @@ class ExportOptions:
     )
     export_dir: str = option("Directory of versions; its last part names the model.")
     task: str = option(
-        "What to serve; auto: what the model was fine-tuned for, else the encoder.",
+        "What to serve: encoder or masked_lm; auto: what the model was fine-tuned for, "
+        "else the encoder.",
         "auto",
-        ("auto", *HEADS),
     )
     max_seq_length: int | None = option(
         "Longest input in tokens; by default that of fine-tuning, else all positions.",
@@ -207,14 +206,14 @@ def _write_token_file(options, module, head, facts, directory):
 
 
 def _eval_task(options, head, facts):
-    """The `TextTask` on which a converted model is compared with the original."""
-    if head.name not in ("classification", "regression"):
+    """The `Task` on which a converted model is compared with the original."""
+    task = task_from_info(facts, options.model_dir)
+    if task is None or head.name != task.serves:
         raise UserError(
             "--eval_file needs one fine-tuned model; what is served here is "
             f"{head.name}."
         )
-    task = TextTask(**facts["task"])
-    if task.pair != (options.text_pair_column is not None):
+    if (len(task.text_inputs) > 1) != (options.text_pair_column is not None):
         raise UserError(
             "--text_pair_column is needed for models that take pairs, and only "
             "for them."
@@ -225,10 +224,10 @@ def _eval_task(options, head, facts):
 def _example_requests(module, head):
     """One request for each signature, with the same content."""
     text = f"it is a very {MASK_MARK} one ." if head.name == "masked_lm" else _SENTENCE
-    texts = {"text": [text.encode()]}
-    if head.pair:
-        texts["text_pair"] = [b"it is good ."]
-    features = module.text_features(*map(tf.constant, texts.values()))
+    texts = {name: [text.encode()] for name in head.text_inputs}
+    features = module.text_features(
+        **{name: tf.constant(values) for name, values in texts.items()}
+    )
     tokens = {name: values.numpy() for name, values in features.items()}
     example = tf.train.Example()
     for name, values in tokens.items():

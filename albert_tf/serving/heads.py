@@ -11,10 +11,7 @@ import tensorflow as tf
 from albert_tf.config import AlbertConfig
 from albert_tf.models.albert import AlbertModel
 from albert_tf.models.pretraining import AlbertForPreTraining
-from albert_tf.models.sequence_classification import AlbertForSequenceClassification
-from albert_tf.tasks.datasets import FEATURES
-from albert_tf.tasks.text_task import MULTI_LABEL
-from albert_tf.tasks.text_task import REGRESSION
+from albert_tf.tasks.batching import FEATURES
 
 _GUESSES = 5  # tokens proposed for each [MASK]
 
@@ -24,13 +21,13 @@ class Head:
     """A model and the functions from its features to the served outputs.
 
     Attributes:
-        name: key in `HEADS`, or `"multi_head"`.
+        name: key in `HEADS`, what a `Task` serves, or `"multi_head"`.
         config: the `AlbertConfig`.
         variables: the Keras variables that are saved.
         compute: maps a dict of features to a dict of named numbers, `[batch, …]`.
         answers: maps those numbers and the features to the served outputs.
         meaning: one line for each output, for the generated documentation.
-        pair: whether the input is a pair of texts.
+        text_inputs: names of the strings that the model takes.
         features: names of the features, int32 `[batch, …]` each.
         along: for each of the numbers whose second axis is that of a feature, the
             name of the feature.
@@ -42,69 +39,27 @@ class Head:
     compute: typing.Callable
     answers: typing.Callable
     meaning: dict
-    pair: bool = False
+    text_inputs: tuple = ("text",)
     features: tuple = FEATURES
     along: dict = dataclasses.field(default_factory=dict)
 
 
-def classification_head(model_dir, task, tokenizer, **execution):
-    """Probabilities and label; see `task_outputs`."""
-    return _fine_tuned_head("classification", model_dir, task, execution)
-
-
-def regression_head(model_dir, task, tokenizer, **execution):
-    """The predicted value."""
-    return _fine_tuned_head("regression", model_dir, task, execution)
-
-
-def _fine_tuned_head(name, model_dir, task, execution):
-    model = AlbertForSequenceClassification.from_pretrained(model_dir, **execution)
-    numbers, answers, meaning = task_outputs(task)
+def task_head(model_dir, task, tokenizer, **execution):
+    """What a fine-tuned model answers; its `Task` says what that is."""
+    model = task.model_class.from_pretrained(model_dir, **execution)
 
     def compute(features):
-        return numbers(model(features, training=False))
+        return task.served_numbers(model(features, training=False))
 
     return Head(
-        name,
+        task.serves,
         model.config,
         model.variables,
         compute,
-        lambda computed, features: answers(computed),
-        meaning,
-        task.pair,
+        lambda numbers, features: task.served_answers(numbers),
+        task.served_meaning(),
+        text_inputs=task.text_inputs,
     )
-
-
-def task_outputs(task):
-    """How the logits of a `TextTask` are answered.
-
-    Returns:
-        A function from float32 logits `[batch, outputs]` to a dict of numbers, one
-        from that dict to the answers, and a dict with one line on each of them.
-    """
-    if task.kind == REGRESSION:
-        meaning = {"score": "the predicted value"}
-        # [B, 1] -> [B]
-        return lambda logits: {"score": logits[:, 0]}, lambda numbers: numbers, meaning
-    names = tf.constant(task.labels)
-    order = ", ".join(task.labels)
-    meaning = {"probabilities": f"probability of each label, in the order {order}"}
-
-    def best_label(numbers):
-        best = tf.argmax(numbers["probabilities"], axis=-1)
-        return {**numbers, "label": tf.gather(names, best)}
-
-    def all_labels(numbers):
-        return {
-            **numbers,
-            "labels": tf.where(numbers["probabilities"] > 0.5, names, ""),
-        }
-
-    if task.kind == MULTI_LABEL:
-        meaning["labels"] = "the labels that apply, in that order; others are empty"
-        return lambda logits: {"probabilities": tf.sigmoid(logits)}, all_labels, meaning
-    meaning["label"] = "the most probable label"
-    return lambda logits: {"probabilities": tf.nn.softmax(logits)}, best_label, meaning
 
 
 def encoder_head(model_dir, task, tokenizer, **execution):
@@ -180,16 +135,5 @@ def masked_lm_head(model_dir, task, tokenizer, **execution):
     )
 
 
-HEADS = {
-    "classification": classification_head,
-    "regression": regression_head,
-    "encoder": encoder_head,
-    "masked_lm": masked_lm_head,
-}
-
-
-def head_name(task):
-    """The head that suits a model with this `TextTask` (None: pretrained only)."""
-    if task is None:
-        return "encoder"
-    return "regression" if task.kind == REGRESSION else "classification"
+HEADS = {"encoder": encoder_head, "masked_lm": masked_lm_head}
+"""What a pretrained model can answer."""

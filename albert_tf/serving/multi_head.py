@@ -3,9 +3,7 @@
 import numpy as np
 
 from albert_tf.errors import UserError
-from albert_tf.models.sequence_classification import AlbertForSequenceClassification
 from albert_tf.serving.heads import Head
-from albert_tf.serving.heads import task_outputs
 from albert_tf.tokenization import load_tokenizer
 
 
@@ -15,7 +13,7 @@ def multi_head(model_dirs, tasks, **execution):
     Args:
         model_dirs: directories that run_classifier fine-tuned from one pretrained
             model with `--freeze_encoder`.
-        tasks: their `TextTask`s by the name that the outputs get, in the same order.
+        tasks: their `Task`s by the name that the outputs get, in the same order.
         **execution: constructor arguments of the models.
 
     Raises:
@@ -23,25 +21,25 @@ def multi_head(model_dirs, tasks, **execution):
     """
     models = _models(model_dirs, tasks, execution)
     first = models[0]
-    parts = {name: task_outputs(task) for name, task in tasks.items()}
 
     def compute(features):
         encoded = first.albert(features, training=False, for_heads=True)
         pooled = encoded["pooled_output"]  # [B, H]
         found = {}
-        for (name, (numbers, _, _)), model in zip(parts.items(), models, strict=True):
-            found |= _prefixed(name, numbers(model.classifier(pooled)))
+        for (name, task), model in zip(tasks.items(), models, strict=True):
+            numbers = task.served_numbers(model.classifier(pooled))
+            found |= _prefixed(name, numbers)
         return found
 
     def answers(computed, features):
         found = {}
-        for name, (_, own_answers, _) in parts.items():
+        for name, task in tasks.items():
             own = {
                 key.removeprefix(f"{name}_"): value
                 for key, value in computed.items()
                 if key.startswith(f"{name}_")
             }
-            found |= _prefixed(name, own_answers(own))
+            found |= _prefixed(name, task.served_answers(own))
         return found
 
     heads = [v for model in models[1:] for v in model.classifier.variables]
@@ -53,24 +51,24 @@ def multi_head(model_dirs, tasks, **execution):
         answers,
         {
             f"{name}_{key}": f"{name}: {text}"
-            for name, (_, _, own) in parts.items()
-            for key, text in own.items()
+            for name, task in tasks.items()
+            for key, text in task.served_meaning().items()
         },
-        pair=next(iter(tasks.values())).pair,
+        text_inputs=next(iter(tasks.values())).text_inputs,
     )
 
 
 def _models(model_dirs, tasks, execution):
     """The models, all with one encoder, vocabulary and kind of input."""
     models = [
-        AlbertForSequenceClassification.from_pretrained(directory, **execution)
-        for directory in model_dirs
+        task.model_class.from_pretrained(directory, **execution)
+        for directory, task in zip(model_dirs, tasks.values(), strict=True)
     ]
     for directory, model in zip(model_dirs[1:], models[1:], strict=True):
         _check_same_encoder(model_dirs[0], models[0], directory, model)
-    pairs = {task.pair for task in tasks.values()}
+    inputs = {task.text_inputs for task in tasks.values()}
     fingerprints = {load_tokenizer(path).fingerprint() for path in model_dirs}
-    if len(pairs) > 1 or len(fingerprints) > 1:
+    if len(inputs) > 1 or len(fingerprints) > 1:
         raise UserError(
             f"{' and '.join(model_dirs)} take different inputs (a text or a pair, or "
             "another vocabulary); export them one by one."

@@ -55,11 +55,11 @@ class ServingModule(tf.Module):
 
     def text_signature(self):
         """The concrete function that takes strings."""
-        strings = tf.TensorSpec([None], tf.string, name="text")
-        if not self._head.pair:
-            return tf.function(self._from_texts).get_concrete_function(strings)
-        pair = tf.TensorSpec([None], tf.string, name="text_pair")
-        return tf.function(self._from_pairs).get_concrete_function(strings, pair)
+        strings = {
+            name: tf.TensorSpec([None], tf.string, name=name)
+            for name in self._head.text_inputs
+        }
+        return tf.function(self._from_strings).get_concrete_function(**strings)
 
     def signatures(self):
         """Concrete functions by signature name."""
@@ -79,11 +79,8 @@ class ServingModule(tf.Module):
     def _outputs(self, features):
         return self._head.answers(self._compute(features), features)
 
-    def _from_texts(self, text):
-        return self._outputs(self.text_features(text))
-
-    def _from_pairs(self, text, text_pair):
-        return self._outputs(self.text_features(text, text_pair))
+    def _from_strings(self, **strings):
+        return self._outputs(self.text_features(**strings))
 
     def _from_tokens(self, **features):
         return self._outputs(features)

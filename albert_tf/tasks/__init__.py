@@ -1,1 +1,1 @@
-"""Fine-tuning tasks."""
+"""Fine-tuning: what a task is, and what all tasks share."""

@@ -1,20 +1,18 @@
-"""Logits of many examples, batched by length."""
+"""A model's outputs for many examples, batched by length."""
 
 import numpy as np
 import tensorflow as tf
 
-from albert_tf.tasks.datasets import FEATURES
-from albert_tf.tasks.datasets import FINE_BUCKETS
-from albert_tf.tasks.datasets import evaluation_dataset
-from albert_tf.tasks.text_task import MULTI_LABEL
-from albert_tf.tasks.text_task import REGRESSION
+from albert_tf.tasks.batching import FEATURES
+from albert_tf.tasks.batching import FINE_BUCKETS
+from albert_tf.tasks.batching import evaluation_dataset
 
 
-class LogitsPredictor:
-    """Logits of a classifier, float32 `[N, num_outputs]`, in the order of the examples.
+class OutputsPredictor:
+    """Outputs of a model, an array `[rows, ...]` in the order of the examples.
 
     Args:
-        model: an `AlbertForSequenceClassification`.
+        model: a Keras model of `FEATURES`.
         batch_size: rows of a batch; rows of similar length meet.
         max_seq_length: the longest length.
 
@@ -26,7 +24,7 @@ class LogitsPredictor:
         self.max_seq_length = max_seq_length
         # Shapes are left open: one graph serves every bucket and the last short batch.
         features = {name: tf.TensorSpec([None, None], tf.int32) for name in FEATURES}
-        self._logits = tf.function(
+        self._outputs = tf.function(
             lambda features: model(features, training=False), input_signature=[features]
         )
 
@@ -39,17 +37,36 @@ class LogitsPredictor:
             buckets=FINE_BUCKETS,
         )
         parts = [
-            self._logits({name: batch[name] for name in FEATURES}).numpy()
+            self._outputs({name: batch[name] for name in FEATURES}).numpy()
             for batch in by_length
         ]
         return np.concatenate(parts)[np.argsort(order)]
 
 
-def probabilities(task, logits):
-    """What result files show of `[N, num_outputs]` logits: probabilities or values."""
-    if task.kind == REGRESSION:
-        return logits
-    if task.kind == MULTI_LABEL:
-        return 1.0 / (1.0 + np.exp(-logits))
-    exponentials = np.exp(logits - logits.max(axis=-1, keepdims=True))
-    return exponentials / exponentials.sum(axis=-1, keepdims=True)
+class DevEvaluator:
+    """Scores a model on dev sets with the task's own metrics.
+
+    It takes the place of the engine's evaluator, whose averages cannot express F1 or a
+    correlation.
+
+    Args:
+        task: the `Task`.
+        outputs: an `OutputsPredictor` of the model in training.
+    """
+
+    def __init__(self, task, outputs):
+        self.task = task
+        self.outputs = outputs
+
+    def evaluate(self, dev_sets):
+        """Scores every dev set: `{metric: value}`, with a prefix from the second on.
+
+        Args:
+            dev_sets: labelled `Prepared` splits by name, the deciding one first.
+        """
+        scores = {}
+        for place, (name, prepared) in enumerate(dev_sets.items()):
+            prefix = f"{name}_" if place else ""
+            found = self.task.score(prepared, self.outputs(prepared.tokens))
+            scores |= {prefix + metric: value for metric, value in found.items()}
+        return scores

@@ -8,30 +8,33 @@ import statistics
 import keras
 from absl import logging
 
+from albert_tf.engine.reporting.summaries import write_eval_results
+from albert_tf.errors import UserError
 from albert_tf.files import write_json
-from albert_tf.tasks.classifier import run_classifier
-from albert_tf.tasks.flag_checks import check_flags
-from albert_tf.tasks.flag_checks import check_flags_of_several_runs
-from albert_tf.training.summaries import write_eval_results
 
 _SEEDS = 2**32  # how many --random_seed may be
 
 
-def run_repeatedly(options):
-    """`run_classifier`, `--num_runs` times; the paper reports the median of five.
+def run_repeatedly(options, run, check_flags):
+    """Runs a task `--num_runs` times; the paper reports the median of five.
 
     Run i has the seed `random_seed + i` and the folder `run_<i>` in the output
     directory. There, eval_results.txt holds the median, least and greatest of each
     value (NaN where a run has NaN), and runs.json all of them.
 
+    Args:
+        options: `TaskOptions`.
+        run: the command of a task: from options to the values of eval_results.txt.
+        check_flags: raises `UserError` for options that do not fit together.
+
     Raises:
-        UserError: as `run_classifier`; or flags that do not fit several runs.
+        UserError: as `run`; or flags that do not fit several runs.
     """
-    if options.num_runs == 1:
-        run_classifier(options)
-        return
     check_flags(options)
-    check_flags_of_several_runs(options)
+    if options.num_runs == 1:
+        run(options)
+        return
+    _check_flags_of_several_runs(options)
     output_dir = pathlib.Path(options.output_dir)
     runs = []
     for i in range(options.num_runs):
@@ -43,7 +46,7 @@ def run_repeatedly(options):
             output_dir=str(output_dir / f"run_{i}"),
             cached_dir=options.cached_dir or str(output_dir / "cache"),
         )
-        runs.append({"random_seed": one.random_seed, **run_classifier(one)})
+        runs.append({"random_seed": one.random_seed, **run(one)})
         keras.backend.clear_session()
     if runs[0].keys() == {"random_seed"}:
         return  # Another worker has the results.
@@ -57,6 +60,23 @@ def run_repeatedly(options):
     for name, value in sorted(values.items()):
         if name.endswith("_median"):
             logging.info("%s = %s", name, value)
+
+
+def _check_flags_of_several_runs(options):
+    """Refuses what does not fit several runs, the best of which nothing picks."""
+    if not (options.do_train and options.do_eval):
+        raise UserError("--num_runs needs --do_train and --do_eval.")
+    if options.export_dir:
+        raise one_model_only("--export_dir", options)
+
+
+def one_model_only(flags, options):
+    """The `UserError` for flags that need one model where there are several."""
+    return UserError(
+        f"{flags} need one model, not --num_runs={options.num_runs}; give them in a "
+        "second command, with --output_dir naming the folder of one run, such as "
+        f"{options.output_dir}/run_0."
+    )
 
 
 def _spread(values):

@@ -2,17 +2,23 @@
 
 import dataclasses
 
-from albert_tf.tasks.tables import Columns
-from albert_tf.tasks.tables import read_table
-from albert_tf.tasks.text_task import TextTask
+from albert_tf.tasks.task import Task
 
 
 @dataclasses.dataclass(frozen=True)
 class Split:
-    """One file of a task: its path, its columns, the name of its GLUE submission."""
+    """One file of a task.
+
+    Attributes:
+        path: the file.
+        columns: what lies where in it, for a task on tables.
+        is_labelled: whether it can be scored.
+        submission: name of a benchmark's file of predictions, or None.
+    """
 
     path: str
-    columns: Columns
+    columns: object = None
+    is_labelled: bool = True
     submission: str | None = None
 
 
@@ -21,21 +27,24 @@ class Source:
     """The files of a task by role.
 
     Attributes:
-        task: the `TextTask`.
+        task: the `Task`.
         train: the training `Split`, or None (the GLUE diagnostic set has none).
         dev: evaluation splits by name; the first one picks the best checkpoint.
         test: splits to predict by name, labelled or not.
         skip_bad_rows: leave bad rows out and count them.
     """
 
-    task: TextTask
+    task: Task
     train: Split | None
     dev: dict
     test: dict
     skip_bad_rows: bool = False
 
     def read(self, split):
-        """The `Table` of one of the splits; see `tables.read_table` for errors."""
-        return read_table(
-            split.path, split.columns, self.task.parse_label, self.skip_bad_rows
-        )
+        """The examples of one of the splits; see `Task.read`."""
+        return self.task.read(split, self.skip_bad_rows)
+
+    def labelled(self):
+        """The splits to score by name: all of dev, and what has labels of test."""
+        splits = {**self.dev, **self.test}
+        return {name: split for name, split in splits.items() if split.is_labelled}

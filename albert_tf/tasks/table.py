@@ -1,6 +1,7 @@
 """A labelled or unlabelled table of texts in memory."""
 
 import dataclasses
+import hashlib
 
 import numpy as np
 
@@ -28,3 +29,20 @@ class Table:
 
     def __len__(self):
         return len(self.texts)
+
+    def texts_digest(self):
+        """SHA-256 of the texts, hexadecimal."""
+        digest = hashlib.sha256()
+        for texts in (self.texts, self.text_pairs or []):
+            for text in texts:
+                # A NUL cannot occur in a table's text: it separates them.
+                digest.update(text.encode("utf-8", "surrogatepass") + b"\0")
+            digest.update(b"\0")
+        return digest.hexdigest()
+
+    def digest(self):
+        """SHA-256 of texts and labels, hexadecimal."""
+        digest = hashlib.sha256(self.texts_digest().encode())
+        if self.labels is not None:
+            digest.update(np.ascontiguousarray(self.labels).tobytes())
+        return digest.hexdigest()

@@ -10,7 +10,6 @@ with the file by their order.
 
 import csv
 import dataclasses
-import functools
 import json
 import pathlib
 
@@ -18,7 +17,6 @@ import numpy as np
 
 from albert_tf.errors import UserError
 from albert_tf.tasks.table import Table
-from albert_tf.tasks.text_task import label_names
 
 SUFFIXES = (".tsv", ".csv", ".jsonl")
 _MAX_FIELD = 2**31 - 1  # characters; Python's own limit for CSV is 131,072
@@ -77,17 +75,22 @@ def read_table(path, columns, parse_label=None, skip_bad_rows=False):
     )
 
 
-def discover_labels(path, columns, kind, skip_bad_rows=False):
+def discover_labels(path, columns, label_names, skip_bad_rows=False):
     """Sorted distinct labels of a file, as a tuple of strings.
 
     Labels of rows that `read_table` would leave out do not count.
 
+    Args:
+        path: as `read_table`.
+        columns: as `read_table`.
+        label_names: from a raw label to the names in it; as `parse_label`.
+        skip_bad_rows: as `read_table`.
+
     Raises:
         UserError: as `read_table`.
     """
-    parse = functools.partial(label_names, kind=kind)
     found = set()
-    for _, example in _examples(path, columns, parse, skip_bad_rows):
+    for _, example in _examples(path, columns, label_names, skip_bad_rows):
         if example is not None:
             found.update(example[2])
     return tuple(sorted(found))

@@ -7,12 +7,12 @@ import keras
 import tensorflow as tf
 
 from albert_tf.config import AlbertConfig
+from albert_tf.engine.train_step import StepOptions
+from albert_tf.engine.train_step import TrainStep
 from albert_tf.models.pretraining import AlbertForPreTraining
 from albert_tf.optimizers import create_optimizer
+from albert_tf.pretraining.objective import PretrainingObjective
 from albert_tf.tokenization import load_tokenizer
-from albert_tf.training.pretraining_objective import PretrainingObjective
-from albert_tf.training.replica_step import ReplicaStep
-from albert_tf.training.replica_step import StepOptions
 from benchmarks import turns
 from data_pipeline.input_pipeline import pretraining_dataset
 
@@ -56,11 +56,11 @@ def main(setting):
 
 
 def make_step(config):
-    """The `ReplicaStep` that pretraining with AdamW has."""
+    """The `TrainStep` that pretraining with AdamW has."""
     model = AlbertForPreTraining(config)
     optimizer = create_optimizer("adamw", 1e-5, num_train_steps=1000000)
     optimizer.build(model.trainable_variables)
-    return ReplicaStep(model, PretrainingObjective(), optimizer, StepOptions())
+    return TrainStep(model, PretrainingObjective(), optimizer, StepOptions())
 
 
 def _batches(setting):

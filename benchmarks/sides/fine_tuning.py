@@ -11,16 +11,16 @@ import numpy as np
 import tensorflow as tf
 
 from albert_tf.config import AlbertConfig
+from albert_tf.engine.device_loop import DeviceLoop
+from albert_tf.engine.strategies import create_strategy
+from albert_tf.engine.train_step import StepOptions
+from albert_tf.engine.train_step import TrainStep
 from albert_tf.models.sequence_classification import AlbertForSequenceClassification
 from albert_tf.optimizers import create_optimizer
-from albert_tf.tasks.classification_objective import ClassificationObjective
-from albert_tf.tasks.datasets import FINE_BUCKETS
-from albert_tf.tasks.datasets import training_dataset
+from albert_tf.tasks.batching import FINE_BUCKETS
+from albert_tf.tasks.batching import training_dataset
+from albert_tf.tasks.registry import create_task
 from albert_tf.tasks.tokenized_examples import TokenizedExamples
-from albert_tf.training.device_loop import DeviceLoop
-from albert_tf.training.replica_step import ReplicaStep
-from albert_tf.training.replica_step import StepOptions
-from albert_tf.training.strategy import create_strategy
 from benchmarks import turns
 
 
@@ -34,9 +34,9 @@ def main(setting):
         model = AlbertForSequenceClassification(config, 2)
         optimizer = create_optimizer("adamw", 1e-5, num_train_steps=1_000_000)
         optimizer.build(model.trainable_variables)
-        objective = ClassificationObjective("single_label")
+        objective = create_task("single_label", "sst-2", labels=("0", "1")).objective()
         options = StepOptions(use_xla=False)
-        step = ReplicaStep(model, objective, optimizer, options)
+        step = TrainStep(model, objective, optimizer, options)
     dataset = training_dataset(
         examples,
         setting["batch_size"],

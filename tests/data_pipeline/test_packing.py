@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from albert_tf.errors import UserError
 from albert_tf.models.pretraining import AlbertForPreTraining
-from albert_tf.training.pretraining_objective import PretrainingObjective
+from albert_tf.pretraining.objective import PretrainingObjective
 from data_pipeline import packing
 from data_pipeline import records
 from data_pipeline.create_pretraining_data import create_pretraining_data

@@ -10,7 +10,7 @@ from albert_tf.models.pretraining import AlbertForPreTraining
 from albert_tf.models.sequence_classification import AlbertForSequenceClassification
 from albert_tf.serving.export import ExportOptions
 from albert_tf.serving.export import export
-from albert_tf.tasks.text_task import TextTask
+from albert_tf.tasks.registry import create_task
 from albert_tf.tokenization import load_tokenizer
 
 _PIECES = (
@@ -68,12 +68,14 @@ def exported(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def classifier(exported, tiny_tokenizer):
-    return exported(tiny_tokenizer, TextTask("t", "single_label", ("no", "yes")))
+    return exported(
+        tiny_tokenizer, create_task("single_label", "t", labels=("no", "yes"))
+    )
 
 
 @pytest.fixture(scope="session")
 def pair_classifier(exported, tiny_tokenizer):
-    task = TextTask("t", "single_label", ("no", "so", "yes"), pair=True)
+    task = create_task("single_label", "t", labels=("no", "so", "yes"), pair=True)
     return exported(tiny_tokenizer, task)
 
 

@@ -12,10 +12,9 @@ from albert_tf.models.sequence_classification import AlbertForSequenceClassifica
 from albert_tf.serving.export import ExportOptions
 from albert_tf.serving.export import export
 from albert_tf.serving.predictor import Predictor
-from albert_tf.tasks.datasets import evaluation_dataset
-from albert_tf.tasks.prediction import LogitsPredictor
-from albert_tf.tasks.prediction import probabilities
-from albert_tf.tasks.text_task import TextTask
+from albert_tf.tasks.batching import evaluation_dataset
+from albert_tf.tasks.prediction import OutputsPredictor
+from albert_tf.tasks.registry import create_task
 from albert_tf.tasks.tokenized_examples import tokenize_texts
 from albert_tf.tokenization import load_tokenizer
 
@@ -43,8 +42,8 @@ def _python_path(served, texts, pairs=None):
         served.tokenizer,
         served.length,
     )
-    logits = LogitsPredictor(served.model, 16, served.length)(examples)
-    return probabilities(served.task, logits)
+    logits = OutputsPredictor(served.model, 16, served.length)(examples)
+    return served.task.probabilities(logits)
 
 
 @pytest.mark.parametrize("repeat", [1, 15])
@@ -118,14 +117,16 @@ def _example(batch, row):
 
 
 def test_regression(exported, tiny_tokenizer):
-    served = exported(tiny_tokenizer, TextTask("t", "regression"))
+    served = exported(tiny_tokenizer, create_task("regression", "t"))
     answers = Predictor(served.export_dir)(_TEXTS)
     expected = _python_path(served, _TEXTS)[:, 0]
     np.testing.assert_allclose(answers["score"], expected, atol=1e-5)
 
 
 def test_multi_label(exported, tiny_tokenizer):
-    served = exported(tiny_tokenizer, TextTask("t", "multi_label", ("a", "b", "c")))
+    served = exported(
+        tiny_tokenizer, create_task("multi_label", "t", labels=("a", "b", "c"))
+    )
     answers = Predictor(served.export_dir)(_TEXTS)
     expected = _python_path(served, _TEXTS)
     np.testing.assert_allclose(answers["probabilities"], expected, atol=1e-5)
@@ -199,12 +200,12 @@ def test_golden_texts_and_corpora(exported, shared, vocabulary, golden, corpus):
     """Ids and probabilities with the vocabularies of the released models."""
     tokenizer = load_tokenizer(shared(f"data/vocab/{vocabulary}"))
     texts = _golden_texts(shared, golden, corpus)
-    served = exported(tokenizer, TextTask("t", "single_label", ("no", "yes")))
+    served = exported(tokenizer, create_task("single_label", "t", labels=("no", "yes")))
     answers = Predictor(served.export_dir)(texts, batch_size=100)
     expected = _python_path(served, texts)
     np.testing.assert_allclose(answers["probabilities"], expected, atol=1e-5)
     # As an encoder it shows the ids; what follows the ids in a graph is tested above.
-    encoder = exported(tokenizer, TextTask("t", "regression"), serve="encoder")
+    encoder = exported(tokenizer, create_task("regression", "t"), serve="encoder")
     ids = Predictor(encoder.export_dir)(texts, batch_size=100)["input_ids"]
     examples = tokenize_texts(texts, None, tokenizer, encoder.length)
     rows = np.split(examples.ids, examples.starts[1:])
@@ -221,7 +222,7 @@ def test_golden_texts_and_corpora(exported, shared, vocabulary, golden, corpus):
 def test_other_tasks_on_golden_texts(exported, shared, kind, labels, answer):
     tokenizer = load_tokenizer(shared("data/vocab/albert_en_30k/30k-clean.model"))
     texts = _golden_texts(shared, "sentencepiece_30k.jsonl", "text_en/wikipedia_squad")
-    served = exported(tokenizer, TextTask("t", kind, labels))
+    served = exported(tokenizer, create_task(kind, "t", labels=labels))
     expected = _python_path(served, texts)
     answers = Predictor(served.export_dir)(texts, batch_size=100)[answer]
     answers = np.reshape(answers, expected.shape)

@@ -9,12 +9,12 @@ from albert_tf.serving.building import build_module
 from albert_tf.serving.export import ExportOptions
 from albert_tf.serving.export import export
 from albert_tf.serving.predictor import Predictor
-from albert_tf.tasks.text_task import TextTask
+from albert_tf.tasks.registry import create_task
 
 _TEXTS = ["the film was very good .", "", "bad"]
 _TASKS = {
-    "mood": TextTask("mood", "single_label", ("no", "yes")),
-    "stars": TextTask("stars", "regression"),
+    "mood": create_task("single_label", "mood", labels=("no", "yes")),
+    "stars": create_task("regression", "stars"),
 }
 
 

@@ -6,8 +6,8 @@ import pytest
 
 from albert_tf.command_line import parse
 from albert_tf.config import AlbertConfig
-from albert_tf.tasks.classifier_options import ClassifierOptions
-from albert_tf.tasks.repeated_runs import run_repeatedly
+from albert_tf.tasks.classification.flags import ClassifierOptions
+from albert_tf.tasks.classification.run import classify
 
 _OTHER_WORDS = ["the", "a", "film", "plot", "was", "is", "and", "very", "not", "it"]
 _PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "good", "bad", *_OTHER_WORDS]
@@ -19,7 +19,7 @@ def flags(command_line, tmp_path):
 
     def run(**changes):
         argv = ["run_classifier.py", *command_line(**changes)]
-        run_repeatedly(parse(ClassifierOptions, argv))
+        classify(parse(ClassifierOptions, argv))
         return tmp_path / "out"
 
     return run

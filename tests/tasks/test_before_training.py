@@ -3,7 +3,7 @@
 import pytest
 
 from albert_tf.errors import UserError
-from albert_tf.tasks.raw_input import read_raw_texts
+from albert_tf.tasks.classification.raw_text import read_raw_texts
 
 
 @pytest.fixture
@@ -77,7 +77,9 @@ def test_raw_text_is_read_once(flags, tmp_path, monkeypatch, capsys):
         path.unlink()
         return texts
 
-    monkeypatch.setattr("albert_tf.tasks.classifier.read_raw_texts", read_from_pipe)
+    monkeypatch.setattr(
+        "albert_tf.tasks.classification.raw_text.read_raw_texts", read_from_pipe
+    )
     flags(do_train=True, do_predict=True, input_file=path, train_step=1)
     assert "good film" in capsys.readouterr().out
 

@@ -10,7 +10,7 @@ from albert_tf import command_line
 from albert_tf.config import AlbertConfig
 from albert_tf.errors import UserError
 from albert_tf.models.albert import AlbertModel
-from albert_tf.tasks.classifier_options import ClassifierOptions
+from albert_tf.tasks.classification.flags import ClassifierOptions
 from albert_tf.tasks.repeated_runs import run_repeatedly
 from albert_tf.tokenization import load_tokenizer
 from benchmarks import finetune_epoch

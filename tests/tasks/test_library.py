@@ -16,11 +16,11 @@ from albert_tf.models.albert import AlbertModel
 from albert_tf.models.sequence_classification import AlbertForSequenceClassification
 from albert_tf.serving.building import build_module
 from albert_tf.serving.predictor import Predictor
-from albert_tf.tasks.classifier import run_classifier
-from albert_tf.tasks.classifier_options import ClassifierOptions
-from albert_tf.tasks.datasets import evaluation_dataset
-from albert_tf.tasks.datasets import features_and_labels
-from albert_tf.tasks.datasets import training_dataset
+from albert_tf.tasks.batching import evaluation_dataset
+from albert_tf.tasks.batching import features_and_labels
+from albert_tf.tasks.batching import training_dataset
+from albert_tf.tasks.classification.flags import ClassifierOptions
+from albert_tf.tasks.classification.run import run_classifier
 from albert_tf.tasks.tokenized_examples import TokenizedExamples
 from albert_tf.tokenization import load_tokenizer
 

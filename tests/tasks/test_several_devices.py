@@ -3,7 +3,8 @@
 import numpy as np
 
 import albert_tf
-from albert_tf.tasks import classifier_training
+from albert_tf.tasks import run
+from albert_tf.tasks import training
 
 
 def weights(out):
@@ -17,7 +18,7 @@ def test_two_workers_equal_two_devices(
 ):
     several = {"do_train": True, "do_eval": True, "do_predict": True, "train_step": 6}
     with monkeypatch.context() as patch:
-        patch.setattr(classifier_training, "strategy_from", lambda _: two_replicas)
+        patch.setattr(run, "strategy_from", lambda _: two_replicas)
         flags(output_dir=tmp_path / "mirrored", **several)
     command = command_line(distribution_strategy="multi_worker", **several)
     with workers("run_classifier.py", command) as (processes, logs):
@@ -35,8 +36,8 @@ def test_two_workers_equal_two_devices(
 
 
 def test_a_worker_that_does_not_write_reports_nothing(flags, monkeypatch, tmp_path):
-    train = classifier_training.train
-    monkeypatch.setattr("albert_tf.tasks.classifier.train", lambda *a: train(*a) and 0)
+    train = run.fine_tune
+    monkeypatch.setattr(run, "fine_tune", lambda *a: train(*a) and 0)
     flags(do_train=True, do_eval=True, train_step=1, num_runs=2)
     assert not list(tmp_path.glob("out/**/eval_results.txt"))
     assert not (tmp_path / "out" / "runs.json").exists()
@@ -44,15 +45,15 @@ def test_a_worker_that_does_not_write_reports_nothing(flags, monkeypatch, tmp_pa
 
 def test_on_a_tpu_every_batch_has_the_full_length(flags, monkeypatch, tmp_path):
     lengths = []
-    make = classifier_training.training_dataset
+    make = training.training_dataset
 
     def record(*args):
         dataset = make(*args)
         lengths.append(dataset.element_spec["input_ids"].shape[1])
         return dataset
 
-    monkeypatch.setattr(classifier_training, "training_dataset", record)
+    monkeypatch.setattr(training, "training_dataset", record)
     flags(do_train=True, train_step=1)
-    monkeypatch.setattr(classifier_training, "is_tpu", lambda strategy: True)
+    monkeypatch.setattr(training, "is_tpu", lambda strategy: True)
     flags(do_train=True, train_step=1, output_dir=tmp_path / "tpu")
     assert lengths == [None, 16]

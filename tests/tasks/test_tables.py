@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from albert_tf.errors import UserError
-from albert_tf.tasks.custom import custom_source
+from albert_tf.tasks.classification.custom import custom_source
+from albert_tf.tasks.registry import create_task
 from albert_tf.tasks.tables import Columns
 from albert_tf.tasks.tables import read_table
-from albert_tf.tasks.text_task import TextTask
 from albert_tf.tasks.tokenized_examples import tokenize_texts
 from albert_tf.tokenization import load_tokenizer
 
@@ -20,7 +20,7 @@ def _write(path, text):
 
 
 def _read(path, columns=_COLUMNS, labels=("bad", "good"), **options):
-    task = TextTask("custom", "single_label", labels)
+    task = create_task("single_label", "custom", labels=labels)
     return read_table(path, columns, task.parse_label, **options)
 
 

@@ -1,0 +1,94 @@
+"""Held-out evaluation: every row counted once, padding not counted."""
+
+import math
+
+import tensorflow as tf
+
+from albert_tf.engine.objective import EXAMPLE_WEIGHTS
+from albert_tf.engine.train_step import replica_rows
+from albert_tf.engine.train_step import reported_sums
+from albert_tf.errors import UserError
+
+
+class Evaluator:
+    """Averages an objective's losses and metrics over a data set.
+
+    Args:
+        model: the Keras model.
+        objective: an `Objective`.
+        strategy: the `tf.distribute.Strategy` whose replicas share each batch.
+        use_xla: whether to compile the forward pass with XLA.
+    """
+
+    def __init__(self, model, objective, strategy, use_xla=True):
+        self.model = model
+        self.objective = objective
+        self.strategy = strategy
+        self._compiled_sums = tf.function(
+            self._sums, jit_compile=use_xla or None, autograph=False
+        )
+        self._step = tf.function(self._distributed_step)
+
+    def evaluate(self, dataset):
+        """Returns `{name: float}`; `loss` is the sum of the loss terms.
+
+        Args:
+            dataset: batches that only the last of may be shorter than the others.
+
+        Raises:
+            UserError: the data set is empty.
+        """
+        names = [f"{term}_loss" for term in self.objective.loss_terms]
+        names += self.objective.metric_names
+        totals, batch_size = 0.0, None
+        for batch in dataset:
+            batch_size = batch_size or self._padded_size(batch)
+            totals = totals + self._step(pad_rows(batch, batch_size)).numpy()
+        if batch_size is None:
+            raise UserError("The evaluation data set is empty; expected some rows.")
+        return average(names, totals, self.objective)
+
+    def _padded_size(self, batch):
+        replicas = self.strategy.num_replicas_in_sync
+        rows = int(next(iter(batch.values())).shape[0])
+        return math.ceil(rows / replicas) * replicas
+
+    def _distributed_step(self, batch):
+        rows = replica_rows(self.strategy, batch)
+        sums = self.strategy.run(self._replica_sums, args=(rows,))
+        return self.strategy.experimental_local_results(sums)[0]
+
+    def _replica_sums(self, rows):
+        context = tf.distribute.get_replica_context()
+        sums = self._compiled_sums(rows)
+        return context.all_reduce(tf.distribute.ReduceOp.SUM, sums)
+
+    def _sums(self, batch):
+        losses, metrics = self.objective(
+            self.model, batch, training=False, dropout_seed=None
+        )
+        denominators = self.objective.denominators(batch)
+        return reported_sums(self.objective, losses, metrics, denominators)
+
+
+def pad_rows(batch, size):
+    """Pads a batch to `size` rows of zeros and adds `EXAMPLE_WEIGHTS`."""
+    rows = tf.shape(next(iter(batch.values())))[0]
+    batch = {**batch, EXAMPLE_WEIGHTS: tf.ones([rows])}
+    padded = {}
+    for name, value in batch.items():
+        paddings = [[0, size - rows], *([[0, 0]] * (value.shape.rank - 1))]
+        value = tf.pad(value, paddings)
+        padded[name] = tf.ensure_shape(value, [size, *value.shape[1:]])
+    return padded
+
+
+def average(names, totals, objective):
+    """Turns `[metrics, 2]` sums and weights into averages, and adds `loss`."""
+    results = {}
+    for name, (total, weight) in zip(names, totals.tolist(), strict=True):
+        term = name.removesuffix("_loss")
+        weight += objective.epsilons.get(term, 0.0) if name != term else 0.0
+        results[name] = total / weight if weight else 0.0
+    terms = [results[f"{term}_loss"] for term in objective.loss_terms]
+    return {"loss": sum(terms), **results}

@@ -1,0 +1,180 @@
+"""What a run shows and records: progress, TensorBoard, the history of evaluations."""
+
+import contextlib
+import dataclasses
+from collections.abc import Callable
+
+from absl import logging
+
+from albert_tf.engine.reporting.curves import write_curves
+from albert_tf.engine.reporting.profiler import StepProfiler
+from albert_tf.engine.reporting.summaries import RunHistory
+from albert_tf.engine.train_step import VARIABLE_STATISTICS
+from albert_tf.progress import Progress
+
+_SHORT_NAMES = {"masked_lm": "MLM", "sentence_order": "SOP"}
+
+
+@dataclasses.dataclass(frozen=True)
+class ReportOptions:
+    """What a run shows besides what it always shows."""
+
+    histogram_steps: int = 0
+    """Steps between two recordings of `VARIABLE_STATISTICS`; 0 for none."""
+    profile_steps: tuple[int, int] | None = None
+    """Steps (from, to) that the profiler traces."""
+    flops_per_token: Callable[[float], float] | None = None
+    """From the tokens of a row to the floating-point operations of a step, a token."""
+    peak_flops: float | None = None
+    """Operations a second that all devices together can do at best."""
+
+
+class RunReporter:
+    """Shows a run on the terminal or in the log, and records it in its directory.
+
+    The trainer says what happened; how that is shown and where it is written is
+    decided here. Nothing here changes what is trained.
+
+    Args:
+        output_dir: the run's directory.
+        num_train_steps: optimizer steps in all.
+        model: the Keras model, for the names of its variables.
+        optimizer: a built `MomentsOptimizer`, for the learning rate.
+        options: `ReportOptions`.
+        is_shown: whether this process is the one, of all that train, that shows and
+            records the run.
+    """
+
+    def __init__(
+        self, output_dir, num_train_steps, model, optimizer, options, is_shown=True
+    ):
+        self._output_dir = output_dir
+        self._num_train_steps = num_train_steps
+        self._model = model
+        self._optimizer = optimizer
+        self._options = options
+        self._is_shown = is_shown
+        self._profiler = StepProfiler(output_dir, options.profile_steps)
+        self._history = None
+        self._progress = None
+
+    @property
+    def evaluations(self):
+        """Held-out evaluations so far: dicts with `step` and `train_seconds`."""
+        return self._history.evaluations
+
+    @contextlib.contextmanager
+    def reporting(self, step):
+        """Reports the run inside a `with` block that begins at `step`."""
+        self._history = RunHistory(self._output_dir, step, self._is_shown)
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(self._profiler)
+            if self._is_shown and step < self._num_train_steps:
+                self._profiler.announce(step, self._num_train_steps)
+                progress = Progress(self._num_train_steps, "steps", "training", step)
+                self._progress = stack.enter_context(progress)
+            yield
+
+    def next_stop(self, step):
+        """The step that a loop which begins at `step` must not go beyond."""
+        stops = [self._num_train_steps, self._profiler.next_stop(step)]
+        if every := self._options.histogram_steps:
+            due = step - step % every + every
+            # A step with statistics is a loop of its own.
+            stops.append(due if step + 1 == due else due - 1)
+        return min(stops)
+
+    def wants_statistics(self, step):
+        """Whether the step after `step` is to give `VARIABLE_STATISTICS`."""
+        every = self._options.histogram_steps
+        return every > 0 and (step + 1) % every == 0
+
+    def before_loop(self, step):
+        """Is told that steps begin after `step`."""
+        self._profiler.before_loop(step)
+
+    def after_loop(self, step, count, seconds, results, sizes):
+        """Takes what some training steps brought.
+
+        Args:
+            step: optimizer steps done.
+            count: how many of them this loop did.
+            seconds: how long it took.
+            results: `{name: average over the steps}`.
+            sizes: (rows, tokens) of the batches, padding included.
+        """
+        self._profiler.after_loop(step)
+        rows, tokens = sizes
+        rates = {
+            "steps_per_second": count / seconds,
+            "sequences_per_second": rows / seconds,
+            "tokens_per_second": tokens / seconds,
+        }
+        options = self._options
+        if options.flops_per_token and options.peak_flops:
+            rates["model_flop_utilisation"] = (
+                rates["tokens_per_second"]
+                * options.flops_per_token(tokens / rows)
+                / options.peak_flops
+            )
+        rate = float(self._optimizer.learning_rate_after(step - 1))
+        results = {**results, "learning_rate": rate, **rates}
+        self._history.write_scalars("train", step, results)
+        if self._is_shown:
+            self._progress.update(step, _note(results))
+
+    def after_statistics(self, step, statistics):
+        """Takes `VARIABLE_STATISTICS`, `[statistics, variables]`, of one step."""
+        names = self._model.official_names()
+        variables = self._model.trainable_variables
+        for name, values in zip(VARIABLE_STATISTICS, statistics, strict=True):
+            values = {
+                names[variable.path]: value
+                for i, (variable, value) in enumerate(
+                    zip(variables, values, strict=True)
+                )
+                if name != "trust_ratio" or not self._optimizer.excluded[i]
+            }
+            self._history.write_distribution(step, name, values)
+
+    def has_evaluation(self, step):
+        """Whether the evaluation at `step` is in the history."""
+        return self._history.has_evaluation(step)
+
+    def after_evaluation(self, step, train_seconds, results):
+        """Takes held-out results; `train_seconds` is the training time so far."""
+        self._history.add_evaluation(step, train_seconds, results)
+        if not self._is_shown:
+            return
+        shown = ", ".join(f"{name} {value:.4f}" for name, value in results.items())
+        if self._progress is not None:
+            self._progress.clear()
+        logging.info("Held out at step %d: %s", step, shown)
+
+    def finish(self):
+        """Draws the whole run."""
+        if self._is_shown:
+            write_curves(self._output_dir, self._history.evaluations)
+
+
+def _note(results):
+    """The results of some steps in one line."""
+    parts = [f"loss {results['loss']:.4g}"]
+    for name, value in results.items():
+        term = name.removesuffix("_loss")
+        if term in (name, "loss"):
+            continue
+        part = f"{_SHORT_NAMES.get(term, term)} {value:.4g}"
+        accuracy = results.get(f"{term}_accuracy")
+        parts.append(part if accuracy is None else f"{part} ({accuracy:.1%} right)")
+    if results["skipped"]:
+        parts.append(f"{results['skipped']:.1%} of the steps skipped as not finite")
+    parts += [
+        f"gradient norm {results['gradient_norm']:.4g}",
+        f"learning rate {results['learning_rate']:.4g}",
+        f"{results['sequences_per_second']:,.4g} sequences/s",
+        f"{results['tokens_per_second']:,.0f} tokens/s",
+    ]
+    if "model_flop_utilisation" in results:
+        parts.append(f"MFU {results['model_flop_utilisation']:.1%}")
+    return ", ".join(parts)

@@ -1,0 +1,270 @@
+"""The training loop of every task and every device."""
+
+import collections
+import dataclasses
+import os
+import time
+
+import tensorflow as tf
+from absl import logging
+
+from albert_tf.engine.checkpointing import Checkpointing
+from albert_tf.engine.data_record import DataRecord
+from albert_tf.engine.device_loop import DeviceLoop
+from albert_tf.engine.early_stopping import evaluations_since_best
+from albert_tf.engine.early_stopping import out_of_patience
+from albert_tf.engine.evaluation import Evaluator
+from albert_tf.engine.evaluation import average
+from albert_tf.engine.interruption import Interruption
+from albert_tf.engine.reporting.reporter import RunReporter
+from albert_tf.engine.stage import Stage
+from albert_tf.engine.strategies import is_tpu
+from albert_tf.engine.strategies import writes_outputs
+from albert_tf.engine.train_step import TrainStep
+from albert_tf.engine.workers import Workers
+from albert_tf.errors import UserError
+
+# A run is looked at that often at least, so that it obeys a signal in time.
+_LOOP_SECONDS = 10.0
+
+
+class Trainer:
+    """Trains a model on batches until `num_train_steps`, however often interrupted.
+
+    Args:
+        model: a Keras model built in `strategy.scope()`.
+        objective: an `Objective`.
+        optimizer: LAMB or AdamW, made in `strategy.scope()`.
+        strategy: a `tf.distribute.Strategy`.
+        options: `TrainerOptions`.
+        evaluator: its `evaluate(eval_dataset)` returns `{metric: value}`; by default
+            an `Evaluator` of the objective.
+    """
+
+    def __init__(self, model, objective, optimizer, strategy, options, evaluator=None):
+        use_xla = options.step.use_xla and not is_tpu(strategy)
+        step_options = dataclasses.replace(options.step, use_xla=use_xla)
+        with strategy.scope():
+            optimizer.build(model.trainable_variables)
+            step = TrainStep(model, objective, optimizer, step_options)
+        # Outside of the scope: a TPU has no float64.
+        self._train_seconds = tf.Variable(0.0, dtype=tf.float64, trainable=False)
+        self.model = model
+        self.objective = objective
+        self.optimizer = optimizer
+        self.strategy = strategy
+        self.options = options
+        default = Evaluator(model, objective, strategy, use_xla)
+        self.evaluator = evaluator or default
+        self.writes_outputs = writes_outputs(strategy)
+        self._train_step = step
+        self._device_loop = DeviceLoop(step, strategy)
+        self._workers = Workers(strategy)
+        # Of each stage; a guess, until its first loop is done.
+        self._seconds_per_step = collections.defaultdict(lambda: 1.0)
+        self._evaluated = None  # of the last evaluation: (step, data set), results
+        self.reporter = RunReporter(
+            options.output_dir,
+            options.num_train_steps,
+            model,
+            optimizer,
+            options.report,
+            self.writes_outputs,
+        )
+
+    @property
+    def step(self):
+        """Optimizer steps done."""
+        return int(self.optimizer.iterations.numpy())
+
+    @property
+    def history(self):
+        """Held-out evaluations so far: dicts with `step` and `train_seconds`."""
+        return self.reporter.evaluations
+
+    def train(self, dataset, eval_dataset=None, save_best=None):
+        """Trains, from the newest checkpoint in `output_dir` if there is one.
+
+        Args:
+            dataset: endless batches of the global batch size, with a checkpointable
+                iterator; every worker reads the same batches. Or a list of `Stage`s,
+                of which the last ends at `num_train_steps`.
+            eval_dataset: held-out batches, or None.
+            save_best: called with (step, held-out metrics) after every evaluation
+                that is the best so far by `best_metric`.
+
+        Raises:
+            UserError: the batch does not divide by the replicas and micro-batches, a
+                checkpoint does not fit, or training diverged.
+            SystemExit: the run was asked to stop and has saved its state.
+        """
+        stages = self._stages(dataset)
+        iterators = [iter(stage.dataset) for stage in stages]
+        checkpointing = self._checkpointing(iterators)
+        with Interruption() as interruption, self.reporter.reporting(self.step):
+            self._check_same_step()
+            if self.options.eval_at_start and self.step == 0:
+                self._evaluate(eval_dataset, save_best)
+            logging.info("Training starts at step %d", self.step)
+            while self.step < self.options.num_train_steps:
+                if self._out_of_patience():
+                    break
+                self._loop(stages, iterators)
+                if self._due(self.options.eval_steps):
+                    self._evaluate(eval_dataset, save_best)
+                # What may turn out to diverge must not replace what does not.
+                is_sound = not self._train_step.guard.in_bad_run()
+                if is_sound and self._due(self.options.save_checkpoints_steps):
+                    checkpointing.save(self.step)
+                self._leave_if_asked(interruption, checkpointing)
+            checkpointing.save(self.step)  # First: an evaluation can be made again.
+            self._leave_if_asked(interruption, checkpointing)
+        self._evaluate(eval_dataset, save_best)
+        self.reporter.finish()
+
+    def _leave_if_asked(self, interruption, checkpointing):
+        signal = max(self._workers.all_values(interruption.signal or 0))
+        if signal:
+            checkpointing.save(self.step)
+            raise SystemExit(128 + int(signal))
+
+    def _checkpointing(self, iterators):
+        """The checkpoints of the run, whose newest has been restored."""
+        checkpointing = Checkpointing(
+            os.path.join(self.options.output_dir, "checkpoints"),
+            self.options.keep_checkpoint_max,
+            self.writes_outputs,
+            DataRecord(self.options.data),
+            # All of them: a run that goes on finds its place in whichever it is.
+            iterators,
+            model=self.model,
+            optimizer=self.optimizer,
+            guard=self._train_step.guard,
+            train_seconds=self._train_seconds,
+        )
+        restored = checkpointing.restore(self.options.restart_data)
+        if restored:
+            logging.info("Continuing at step %d from %s", self.step, restored)
+        return checkpointing
+
+    def _check_same_step(self):
+        steps = sorted({int(step) for step in self._workers.all_values(self.step)})
+        if len(steps) > 1:
+            raise UserError(
+                f"The workers found different checkpoints in {self.options.output_dir} "
+                f"(of the steps {steps}); let --output_dir be a folder that all "
+                "workers share."
+            )
+
+    def evaluate(self, dataset):
+        """Returns `{metric: value}` of the held-out data, always the same, now."""
+        asked = self.step, dataset
+        if self._evaluated is None or self._evaluated[0] != asked:
+            self._evaluated = asked, self.evaluator.evaluate(dataset)
+        return self._evaluated[1]
+
+    def seconds_per_step(self, stage, steps):
+        """Times single steps of a `Stage`, after one that compiles; the best of them.
+
+        They train the model, and nothing is written.
+        """
+        self._check_batch(stage)
+        iterator = iter(stage.dataset)
+        parts = stage.gradient_accumulation_steps
+        times = []
+        for _ in range(1 + steps):
+            started = time.monotonic()
+            self._device_loop.run(iterator, 1, parts)
+            times.append(time.monotonic() - started)
+        return min(times[1:])
+
+    def _stages(self, dataset):
+        stages = dataset
+        if isinstance(dataset, tf.data.Dataset):
+            parts = self.options.step.gradient_accumulation_steps
+            stages = [Stage(dataset, self.options.num_train_steps, parts)]
+        for stage in stages:
+            self._check_batch(stage)
+        return stages
+
+    def _check_batch(self, stage):
+        rows, parts = stage.batch_size, stage.gradient_accumulation_steps
+        replicas = self.strategy.num_replicas_in_sync
+        if rows is None or rows % (replicas * parts):
+            raise UserError(
+                f"The batch size {rows} does not divide into {replicas * parts} equal "
+                f"parts ({replicas} replicas x {parts} accumulation steps); choose a "
+                f"multiple of {replicas * parts}."
+            )
+
+    def _due(self, interval):
+        return interval > 0 and self.step % interval == 0
+
+    def _loop(self, stages, iterators):
+        """Runs steps up to the next multiple of an interval, and reports them."""
+        start, reporter = self.step, self.reporter
+        number = sum(stage.last_step <= start for stage in stages)
+        stage, iterator = stages[number], iterators[number]
+        count = self._loop_end(start, number, stage.last_step) - start
+        parts = stage.gradient_accumulation_steps
+        reporter.before_loop(start)
+        started = time.monotonic()
+        if reporter.wants_statistics(start):
+            totals, sizes, statistics = self._device_loop.run_observed(iterator, parts)
+            reporter.after_statistics(self.step, statistics)
+        else:
+            totals, sizes = self._device_loop.run(iterator, count, parts)
+        seconds = time.monotonic() - started
+        slowest = max(self._workers.all_values(seconds / count))
+        self._seconds_per_step[number] = slowest
+        self._train_seconds.assign_add(seconds)
+        self._check_convergence()
+        results = average(self._train_step.metric_names, totals, self.objective)
+        reporter.after_loop(self.step, count, seconds, results, sizes)
+
+    def _loop_end(self, start, stage_number, last_step):
+        """The next step at which something is due, `last_step` at the latest."""
+        options = self.options
+        intervals = (
+            options.steps_per_loop,
+            options.eval_steps,
+            options.save_checkpoints_steps,
+        )
+        ends = [
+            start - start % interval + interval for interval in intervals if interval
+        ]
+        steps = max(1, int(_LOOP_SECONDS / self._seconds_per_step[stage_number]))
+        return min(*ends, start + steps, last_step, self.reporter.next_stop(start))
+
+    def _check_convergence(self):
+        steps = self._train_step.guard.diverged_steps()
+        if steps is not None:
+            raise UserError(
+                f"Training diverged: loss or gradients were not finite from step "
+                f"{steps[0]} to {steps[1]} without a break. Lower --learning_rate or "
+                "lengthen the warm-up, and start again from the last checkpoint; if "
+                f"that diverges at once, remove the newest in {self.options.output_dir}"
+                "/checkpoints."
+            )
+
+    def _evaluate(self, dataset, save_best):
+        if dataset is None or self.reporter.has_evaluation(self.step):
+            return
+        results = self.evaluate(dataset)
+        metric = self.options.best_metric
+        if metric and save_best and self.writes_outputs:
+            values = [*self._best_values(), results[metric]]
+            if evaluations_since_best(values) == 0:
+                save_best(self.step, results)
+        # After the best model: a run that is killed in between evaluates again.
+        seconds = float(self._train_seconds.numpy())
+        self.reporter.after_evaluation(self.step, seconds, results)
+
+    def _out_of_patience(self):
+        # All or none: the scores of unlike machines may differ in the last digits.
+        own = out_of_patience(self._best_values(), self.options.patience)
+        return max(self._workers.all_values(int(own)))
+
+    def _best_values(self):
+        metric = self.options.best_metric
+        return [entry[metric] for entry in self.history] if metric else []

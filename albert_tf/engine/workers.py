@@ -1,0 +1,39 @@
+"""What the processes of a run have to know of each other."""
+
+import tensorflow as tf
+
+
+class Workers:
+    """Gathers a number from all processes of a strategy, which all have to call it.
+
+    Processes that decided on their own whether to stop or how many steps to take
+    would wait for each other for ever.
+
+    Args:
+        strategy: a `tf.distribute.Strategy`.
+    """
+
+    def __init__(self, strategy):
+        self._strategy = strategy
+        kind = tf.distribute.MultiWorkerMirroredStrategy
+        self._several = isinstance(strategy, kind)
+        self._gather = tf.function(self._gathered)
+
+    def all_values(self, value):
+        """Returns what each process passed as `value`, floats, the same in all."""
+        if not self._several:
+            return [value]
+        return self._gather(tf.constant(value, tf.float64)).numpy().tolist()
+
+    def _gathered(self, value):
+        values = self._strategy.run(self._on_replica, args=(value,))
+        return self._strategy.experimental_local_results(values)[0]
+
+    def _on_replica(self, value):
+        context = tf.distribute.get_replica_context()
+        place = tf.one_hot(
+            context.replica_id_in_sync_group,
+            context.num_replicas_in_sync,
+            dtype=tf.float64,
+        )
+        return context.all_reduce(tf.distribute.ReduceOp.SUM, place * value)

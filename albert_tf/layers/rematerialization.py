@@ -1,0 +1,211 @@
+"""Ways to run through the depth of the network that leave its numbers alone.
+
+The only layer code that needs TensorFlow; imported when one of them is asked for.
+`loop`, `rematerialize` and `rematerialized_loop` apply `body(i, hidden)` for
+i = 0 .. count - 1, one after the other, where `body` maps `[batch, tokens, hidden]` to
+the same shape.
+"""
+
+import keras
+import tensorflow as tf
+from tensorflow.compiler.tf2xla.python import xla
+from tensorflow.python.ops import control_flow_util
+
+
+def depth_loop(body, hidden, count):
+    """Applies `body` in a `tf.while_loop`, which is traced and compiled once.
+
+    Args:
+        body: a function of an int32 scalar and `hidden`.
+        hidden: `[batch, tokens, hidden]`.
+        count: int; XLA needs to know it to differentiate the loop.
+
+    Returns:
+        The last output, `[batch, tokens, hidden]`.
+    """
+
+    def step(i, hidden):
+        return i + 1, _like(body(i, hidden), hidden)
+
+    _, hidden = tf.while_loop(
+        lambda i, _: i < count, step, (0, hidden), maximum_iterations=count
+    )
+    return hidden
+
+
+def rematerialize(body, variables, hidden, count):
+    """Applies `body` unrolled, and computes it again for the gradient.
+
+    Only the inputs of the steps are kept for the backward pass, which adds up the
+    gradients of the weights as it goes. `body` must be a pure function of `hidden`
+    and `variables`: dropout has to come from a given seed.
+
+    Args:
+        body: a function of an int and `hidden`.
+        variables: the Keras variables that it reads.
+        hidden: `[batch, tokens, hidden]`.
+        count: int.
+
+    Returns:
+        The outputs of all steps, a list of `[batch, tokens, hidden]`.
+    """
+
+    @tf.custom_gradient
+    def run(hidden, *weights):
+        inputs = [hidden]
+        for i in range(count):
+            inputs.append(_pure(body, variables, weights, i, inputs[-1]))
+
+        def gradient(*upstreams):
+            # Zeros instead would take as much memory as the weights.
+            upstream, totals = None, []
+            for i in reversed(range(count)):
+                upstream = upstreams[i] if upstream is None else upstream + upstreams[i]
+                again, upstream, totals = _after(inputs[i], upstream, totals)
+                upstream, by_weights = _backward(
+                    body, variables, weights, i, again, upstream
+                )
+                totals = _sums(totals, by_weights) if totals else by_weights
+            return upstream, *totals
+
+        return inputs[1:], gradient
+
+    return run(hidden, *_values(variables))
+
+
+def rematerialized_loop(body, variables, hidden, count):
+    """`rematerialize` with a `tf.while_loop` forward and another one backward.
+
+    Args:
+        body: a function of an int32 scalar and `hidden`.
+        variables: the Keras variables that it reads.
+        hidden: `[batch, tokens, hidden]`.
+        count: int.
+
+    Returns:
+        The last output, `[batch, tokens, hidden]`.
+    """
+
+    @tf.custom_gradient
+    def run(hidden, *weights):
+        inputs = tf.TensorArray(hidden.dtype, count, element_shape=hidden.shape)
+
+        def forward(i, hidden, inputs):
+            output = _pure(body, variables, weights, i, hidden)
+            return i + 1, _like(output, hidden), inputs.write(i, hidden)
+
+        _, output, inputs = tf.while_loop(
+            lambda i, *_: i < count, forward, (0, hidden, inputs)
+        )
+
+        def gradient(upstream):
+            def backward(i, upstream, totals):
+                upstream, by_weights = _backward(
+                    body, variables, weights, i, inputs.read(i), upstream
+                )
+                return i - 1, upstream, _sums(totals, by_weights)
+
+            totals = [tf.zeros_like(weight) for weight in weights]
+            _, upstream, totals = tf.while_loop(
+                lambda i, *_: i >= 0, backward, (count - 1, upstream, totals)
+            )
+            return upstream, *totals
+
+        return output, gradient
+
+    return run(hidden, *_values(variables))
+
+
+def recompute(function, *tensors, axis, parts):
+    """`function(*tensors)`, which the gradient computes again from `tensors`.
+
+    Inside a rematerialised block, which is computed again as a whole, this is for what
+    only `function` needs (attention's probabilities, `[batch, heads, tokens, tokens]`):
+    it does not lie there while the gradient of the rest of the block is computed, and
+    there is only one part of it at a time.
+
+    Args:
+        function: pure, of tensors; what it captures gets no gradient.
+        *tensors: of the same size along `axis`, along which it works piece by piece.
+        axis: int.
+        parts: into how many pieces to divide the tensors and the work.
+    """
+    size = tensors[0].shape[axis]
+    sizes = [(size + part) // parts for part in range(parts)]
+    pieces = zip(*(tf.split(tensor, sizes, axis) for tensor in tensors), strict=True)
+    return tf.concat([_recomputed(function, piece) for piece in pieces], axis)
+
+
+def _recomputed(function, tensors):
+    @tf.custom_gradient
+    def run(*tensors):
+        def gradient(upstream):
+            first, upstream, others = _after(tensors[0], upstream, tensors[1:])
+            return _gradients(function, [first, *others], upstream)
+
+        return function(*tensors), gradient
+
+    return run(*tensors)
+
+
+def _values(variables):
+    # Not the variables themselves: a gradient for a variable must reach the variable.
+    return [tf.convert_to_tensor(variable.value) for variable in variables]
+
+
+def _pure(body, variables, weights, i, hidden):
+    """`body(i, hidden)` with `weights` as the values of `variables`."""
+    mapping = list(zip(variables, weights, strict=True))
+    with keras.StatelessScope(state_mapping=mapping):
+        return body(i, hidden)
+
+
+def _backward(body, variables, weights, i, hidden, upstream):
+    """Gradients of step i by `hidden`, and a list of those by the weights."""
+
+    def step(hidden, *weights):
+        return _pure(body, variables, weights, i, hidden)
+
+    by_hidden, *by_weights = _gradients(step, [hidden, *weights], upstream)
+    return _like(by_hidden, hidden), by_weights
+
+
+def _gradients(function, inputs, upstream):
+    """Computes `function(*inputs)` again; returns its gradients by each input."""
+    with tf.GradientTape(watch_accessed_variables=False) as tape:
+        tape.watch(inputs)
+        output = function(*inputs)
+    return tape.gradient(
+        output,
+        inputs,
+        output_gradients=upstream,
+        unconnected_gradients=tf.UnconnectedGradients.ZERO,
+    )
+
+
+def _sums(totals, more):
+    return [total + addend for total, addend in zip(totals, more, strict=True)]
+
+
+def _like(tensor, other):
+    tensor.set_shape(other.shape)
+    return tensor
+
+
+def _after(hidden, upstream, totals):
+    """The same values, such that `hidden` depends on `upstream` (and on `totals`).
+
+    Otherwise the compiler merges the second computation with the first, and all
+    intermediate results are kept after all. XLA drops its optimisation barriers
+    before the last of its merging passes on CPU, so there is a true dependency
+    too: a zero that it cannot know to be one.
+    """
+    if control_flow_util.GraphOrParentsInXlaContext(tf.compat.v1.get_default_graph()):
+        hidden, upstream, *totals = xla.optimization_barrier(hidden, upstream, *totals)
+        zero = tf.minimum(tf.abs(upstream[0, 0, 0]), 0)
+        for total in totals:
+            first = tf.reshape(total[(slice(1),) * total.shape.rank], [])
+            zero += tf.cast(tf.minimum(tf.abs(first), 0), zero.dtype)
+        return hidden + zero, upstream, totals
+    with tf.control_dependencies([upstream]):
+        return tf.identity(hidden), upstream, totals

@@ -1,0 +1,1 @@
+"""From TFRecords to a pretrained model directory."""

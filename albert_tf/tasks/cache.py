@@ -1,0 +1,71 @@
+"""Tokenized examples on disk, under a key of everything that decides their content."""
+
+import dataclasses
+import hashlib
+import json
+import pathlib
+import uuid
+import zipfile
+
+import numpy as np
+from absl import logging
+
+from albert_tf.tasks.tokenized_examples import TokenizedExamples
+
+_VERSION = 2  # raise it when rows are built differently
+# What NumPy raises for files that were cut or are something else.
+_DAMAGED = (EOFError, KeyError, OSError, TypeError, ValueError, zipfile.BadZipFile)
+
+
+def cached_tokens(task, examples, tokenizer, max_seq_length, cache_dir):
+    """`Task.tokenize`, read from `cache_dir` if it was done before, with labels.
+
+    The key is a hash of `Task.tokens_key`, the tokenizer's fingerprint and the length,
+    so a changed file, vocabulary or flag can never meet a stale entry. Labels are not
+    cached: they come with the examples. A damaged file is made again.
+
+    Returns:
+        `TokenizedExamples`.
+    """
+    key = _key(task.tokens_key(examples), tokenizer, max_seq_length)
+    path = pathlib.Path(cache_dir) / f"{key}.npz"
+    tokens = _read(path)
+    if tokens is None:
+        tokens = task.tokenize(examples, tokenizer, max_seq_length)
+        _write(path, tokens)
+    return dataclasses.replace(tokens, labels=task.targets(examples))
+
+
+def _key(tokens_key, tokenizer, max_seq_length):
+    facts = [_VERSION, tokens_key, tokenizer.fingerprint(), max_seq_length]
+    return hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:32]
+
+
+def _read(path):
+    """The `TokenizedExamples` of a file; None if there is none that can be read."""
+    if not path.exists():
+        return None
+    try:
+        # NumPy leaves a file that is no archive open.
+        with open(path, "rb") as file, np.load(file) as arrays:
+            return TokenizedExamples(**arrays)
+    except _DAMAGED as error:
+        logging.warning("%s is damaged (%s) and is made again.", path, error)
+        return None
+
+
+def _write(path, tokens):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    arrays = {
+        field.name: getattr(tokens, field.name)
+        for field in dataclasses.fields(tokens)
+        if field.name != "labels"
+    }
+    # Workers that share the folder may have the same process id, in their containers.
+    temporary = path.with_suffix(f".{uuid.uuid4().hex}.tmp")
+    try:
+        with open(temporary, "wb") as file:
+            np.savez(file, **arrays)
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)

@@ -1,0 +1,1 @@
+"""Labels or a number for a text, or for a pair of texts."""

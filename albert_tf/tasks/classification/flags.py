@@ -1,0 +1,56 @@
+"""Fine-tunes, evaluates and applies a text classifier or regressor.
+
+  python run_classifier.py --task_name=sst-2 --data_dir=glue --output_dir=out
+      --init_checkpoint=albert_base --max_seq_length=128 --do_train --do_eval
+
+The flags are those of the official run_classifier, with the same meaning and defaults;
+new ones stand beside them. --init_checkpoint may be a model directory of this project,
+an unpacked official archive, a Hugging Face directory or the prefix of a TF1
+checkpoint.
+
+A table of one's own: --task_name=custom, with train.*, dev.* and perhaps test.* (.tsv,
+.csv or .jsonl) in --data_dir. Raw text: --do_predict --input_text="…" or --input_file.
+
+Written to --output_dir: model/ (the best checkpoint by the first metric on dev; the
+official scripts choose so, too), checkpoints/, eval_results.txt, test_results.tsv, and
+the file for the GLUE server.
+"""
+
+import dataclasses
+
+from albert_tf.command_line import option
+from albert_tf.tasks.flags import TaskOptions
+from albert_tf.tasks.registry import TASKS
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ClassifierOptions(TaskOptions):
+    """The flags of run_classifier.py."""
+
+    do_predict: bool = option(
+        "Predict the test set, or raw text.", False, may_change=True
+    )
+    input_text: str | None = option("A text to predict.", None, may_change=True)
+    input_text_pair: str | None = option(
+        "The second text of input_text, for pair tasks.", None, may_change=True
+    )
+    input_file: str | None = option(
+        "Texts to predict, one a line (a tab between the two texts of a pair).",
+        None,
+        may_change=True,
+    )
+    task_name: str | None = option("A GLUE task, or custom.", None)
+    data_dir: str | None = option("GLUE folder, or the folder of custom tables.", None)
+    text_column: str = option("custom: column of the (first) text.", "sentence")
+    text_pair_column: str | None = option("custom: column of the second text.", None)
+    label_column: str = option("custom: column of the label.", "label")
+    label_kind: str = option(
+        "custom: what a label is; the labels of a multi_label row are joined by |.",
+        "single_label",
+        TASKS["classification"],
+    )
+    labels: str | None = option(
+        "custom: labels in id order, joined by commas; by default those of the "
+        "training table, sorted.",
+        None,
+    )

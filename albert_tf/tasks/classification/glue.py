@@ -1,0 +1,186 @@
+"""The GLUE tasks as data: columns, label order, headers, metrics, submission names.
+
+Columns, label order (it is the id order of released fine-tuned models) and task names
+follow the official `classifier_utils.py`; F1 and Spearman, which it lacks, follow the
+GLUE leaderboard. Columns are found by the names in the header, so that a file with
+another layout is an error and not a wrong column.
+"""
+
+import dataclasses
+import pathlib
+
+from albert_tf.errors import UserError
+from albert_tf.tasks.registry import create_task
+from albert_tf.tasks.source import Source
+from albert_tf.tasks.source import Split
+from albert_tf.tasks.tables import Columns
+
+_BINARY = ("0", "1")
+_ENTAILMENT = ("entailment", "not_entailment")
+_NLI = ("contradiction", "entailment", "neutral")
+
+
+@dataclasses.dataclass(frozen=True)
+class _GlueTask:
+    directories: tuple  # names under data_dir, the usual one first
+    columns: Columns  # of the labelled files
+    test_columns: Columns
+    labels: tuple
+    metrics: tuple
+    dev: dict  # split name: file name
+    test: dict  # split name: (file name, name of the submission file)
+    kind: str = "single_label"
+    skip_bad_rows: bool = False  # as the official code does for QQP
+
+
+def _task(directories, text, text_pair, label, labels, metrics, submission, **changes):
+    values = {
+        "directories": directories.split(),
+        "columns": Columns(text, text_pair, label),
+        "test_columns": Columns(text, text_pair),
+        "labels": labels,
+        "metrics": metrics,
+        "dev": {"dev": "dev.tsv"},
+        "test": {"test": ("test.tsv", submission)},
+    }
+    return _GlueTask(**{**values, **changes})
+
+
+def _mnli(first, second):
+    names = {"matched": "MNLI-m", "mismatched": "MNLI-mm"}
+    order = (first, second)
+    return _task(
+        "MNLI",
+        "sentence1",
+        "sentence2",
+        "gold_label",
+        _NLI,
+        ("accuracy",),
+        None,
+        dev={f"dev_{name}": f"dev_{name}.tsv" for name in order},
+        test={f"test_{name}": (f"test_{name}.tsv", names[name]) for name in order},
+    )
+
+
+TASKS = {
+    # The train and dev files of CoLA have no header; its test file has one.
+    "cola": _task(
+        "CoLA",
+        3,
+        None,
+        1,
+        _BINARY,
+        ("matthew_corr", "accuracy"),
+        "CoLA",
+        test_columns=Columns("sentence"),
+    ),
+    "sst-2": _task("SST-2", "sentence", None, "label", _BINARY, ("accuracy",), "SST-2"),
+    "mrpc": _task(
+        "MRPC",
+        "#1 String",
+        "#2 String",
+        "Quality",
+        _BINARY,
+        ("accuracy", "f1"),
+        "MRPC",
+    ),
+    "qqp": _task(
+        "QQP",
+        "question1",
+        "question2",
+        "is_duplicate",
+        _BINARY,
+        ("accuracy", "f1"),
+        "QQP",
+        skip_bad_rows=True,
+    ),
+    "sts-b": _task(
+        "STS-B",
+        "sentence1",
+        "sentence2",
+        "score",
+        (),
+        ("pearson", "spearman", "MSE"),
+        "STS-B",
+        kind="regression",
+    ),
+    "mnli": _mnli("matched", "mismatched"),
+    "mismnli": _mnli("mismatched", "matched"),
+    "qnli": _task(
+        "QNLI QNLIv2",
+        "question",
+        "sentence",
+        "label",
+        _ENTAILMENT,
+        ("accuracy",),
+        "QNLI",
+    ),
+    "rte": _task(
+        "RTE", "sentence1", "sentence2", "label", _ENTAILMENT, ("accuracy",), "RTE"
+    ),
+    "wnli": _task(
+        "WNLI", "sentence1", "sentence2", "label", _BINARY, ("accuracy",), "WNLI"
+    ),
+    # The diagnostic set is for models fine-tuned on MNLI.
+    "ax": _task(
+        "AX diagnostic",
+        "sentence1",
+        "sentence2",
+        "label",
+        _NLI,
+        ("matthew_corr", "accuracy"),
+        None,
+        dev={},
+        test={"test": ("diagnostic.tsv", "AX")},
+    ),
+}
+# The diagnostic set with its labels, as GLUE publishes it beside the other.
+_LABELLED_AX = ("diagnostic-full.tsv", Columns("Premise", "Hypothesis", "Label"))
+_ALIASES = {"sst2": "sst-2", "stsb": "sts-b", "mnli-m": "mnli", "mnli-mm": "mismnli"}
+
+
+def glue_source(task_name, data_dir, skip_bad_rows=False):
+    """The `Source` of a GLUE task whose folder lies in `data_dir`.
+
+    Args:
+        task_name: official name such as `"sst-2"`, in any case; see `TASKS`.
+        data_dir: folder that holds `CoLA/`, `SST-2/`, …, as `download_glue_data.py`
+            lays them out.
+        skip_bad_rows: leave bad rows out and count them (always so for QQP).
+
+    Raises:
+        UserError: an unknown task, or no folder of that task in `data_dir`.
+    """
+    name = _ALIASES.get(task_name.lower(), task_name.lower())
+    if name not in TASKS:
+        raise UserError(
+            f"--task_name={task_name} is unknown: expected custom or one of "
+            f"{', '.join(TASKS)}."
+        )
+    glue = TASKS[name]
+    folders = [pathlib.Path(data_dir) / folder for folder in glue.directories]
+    folder = next((folder for folder in folders if folder.is_dir()), None)
+    if folder is None:
+        raise UserError(
+            f"--data_dir={data_dir} has no folder {glue.directories[0]}; expected the "
+            f"GLUE files of {name} there."
+        )
+    test = {
+        split: Split(folder / file, glue.test_columns, False, submission)
+        for split, (file, submission) in glue.test.items()
+    }
+    if name == "ax" and (folder / _LABELLED_AX[0]).exists():
+        test["full"] = Split(folder / _LABELLED_AX[0], _LABELLED_AX[1])
+    return Source(
+        task=create_task(
+            glue.kind,
+            name,
+            labels=glue.labels,
+            pair=glue.columns.text_pair is not None,
+            metrics=glue.metrics,
+        ),
+        train=Split(folder / "train.tsv", glue.columns) if glue.dev else None,
+        dev={k: Split(folder / file, glue.columns) for k, file in glue.dev.items()},
+        test=test,
+        skip_bad_rows=skip_bad_rows or glue.skip_bad_rows,
+    )

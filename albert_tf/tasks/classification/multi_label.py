@@ -1,0 +1,103 @@
+"""Any number of labels for each text."""
+
+import dataclasses
+import typing
+
+import numpy as np
+import tensorflow as tf
+
+from albert_tf.tasks import metrics
+from albert_tf.tasks.classification import results
+from albert_tf.tasks.classification.text_task import TextTask
+
+LABEL_SEPARATOR = "|"
+"""Between the labels of one row of a TSV or CSV."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class MultiLabel(TextTask):
+    """Binary cross-entropy, a mean over the labels."""
+
+    kind: typing.ClassVar[str] = "multi_label"
+    default_metrics: typing.ClassVar[tuple] = ("f1", "accuracy")
+    fewest_labels: typing.ClassVar[int] = 1
+
+    def parse_label(self, value):
+        vector = np.zeros(len(self.labels), np.int32)
+        vector[[self.label_id(name) for name in self.label_names(value)]] = 1
+        return vector
+
+    @classmethod
+    def label_names(cls, value):
+        """Names in a JSON list, or in a text such as `"a|b"`."""
+        if not isinstance(value, list):
+            return [name for name in value.split(LABEL_SEPARATOR) if name]
+        for name in value:
+            if name is None or isinstance(name, list | dict):
+                raise ValueError(f"the label {value!r} is not a list of names")
+        return [str(name) for name in value if name != ""]
+
+    def losses(self, logits, labels):
+        losses = tf.nn.sigmoid_cross_entropy_with_logits(
+            labels=tf.cast(labels, tf.float32), logits=logits
+        )
+        return tf.reduce_mean(losses, axis=-1)  # [B, L] -> [B]
+
+    def right(self, logits, labels):
+        same = tf.equal(tf.cast(logits > 0, labels.dtype), labels)
+        return tf.cast(tf.reduce_all(same, axis=-1), tf.float32)  # [B, L] -> [B]
+
+    def predictions(self, logits):
+        return (logits > 0).astype(np.int32)
+
+    def probabilities(self, logits):
+        return 1.0 / (1.0 + np.exp(-logits))
+
+    def mean_loss(self, labels, logits):
+        logits = logits.astype(np.float64)
+        return float(np.mean(np.logaddexp(0.0, logits) - logits * labels))
+
+    def worth_a_look(self, labels, predictions):
+        return np.flatnonzero((labels != predictions).any(axis=1))  # [N, L] -> [N]
+
+    def write_scored(self, output_dir, name, prepared, outputs):
+        """As `Task.write_scored`; the confusion matrices are a label's each."""
+        super().write_scored(output_dir, name, prepared, outputs)
+        labels = prepared.tokens.labels.T.astype(int)  # [L, N]
+        predictions = self.predictions(outputs).T.astype(int)
+        matrices = [
+            metrics.confusion_matrix(true, predicted, 2)
+            for true, predicted in zip(labels, predictions, strict=True)
+        ]
+        results.write_class_scores(
+            output_dir / f"{name}_class_scores.json",
+            self.labels,
+            np.stack(matrices),
+            [metrics.per_class(matrix)[1] for matrix in matrices],
+        )
+
+    def label_text(self, label):
+        return LABEL_SEPARATOR.join(self.labels[i] for i in np.flatnonzero(label))
+
+    def answer_columns(self, answers, row):
+        names = [name.decode() for name in answers["labels"][row] if name]
+        return [LABEL_SEPARATOR.join(names)]
+
+    def served_numbers(self, outputs):
+        return {"probabilities": tf.sigmoid(outputs)}
+
+    def served_answers(self, numbers):
+        applies = numbers["probabilities"] > 0.5
+        return {**numbers, "labels": tf.where(applies, tf.constant(self.labels), "")}
+
+    def served_meaning(self):
+        order = ", ".join(self.labels)
+        return {
+            "probabilities": f"probability of each label, in the order {order}",
+            "labels": "the labels that apply, in that order; others are empty",
+        }
+
+    def outputs_from_served(self, numbers):
+        edge = np.finfo(np.float32).eps
+        shares = np.clip(np.asarray(numbers["probabilities"]), edge, 1 - edge)
+        return np.log(shares) - np.log1p(-shares)

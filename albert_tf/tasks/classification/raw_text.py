@@ -1,0 +1,94 @@
+"""Predictions on raw text, without any table: --input_text or --input_file."""
+
+import pathlib
+
+from albert_tf.errors import UserError
+from albert_tf.files import write_atomically
+
+
+def check_flags(options):
+    """Refuses flags of raw text that cannot be followed or would have no effect.
+
+    Raises:
+        UserError: it names them.
+    """
+    if options.input_text is not None and options.input_file:
+        raise UserError(
+            "--input_text and --input_file cannot be predicted in one run; give one."
+        )
+    if options.input_text_pair is not None and options.input_text is None:
+        raise UserError(
+            "--input_text_pair needs --input_text; in an --input_file a tab stands "
+            "between the two texts of a line."
+        )
+    if is_asked(options) and not options.do_predict:
+        raise UserError(
+            "--input_text and --input_file need --do_predict; give it, too."
+        )
+
+
+def is_asked(options):
+    """Whether --do_predict is meant for raw text, and not for the test table."""
+    return options.input_text is not None or bool(options.input_file)
+
+
+def read_raw_texts(input_text, input_text_pair, input_file, pair):
+    """The texts and, for pair tasks, the second texts (else None), as lists.
+
+    Args:
+        input_text: the flag.
+        input_text_pair: the flag.
+        input_file: the flag; read where `input_text` is None.
+        pair: whether the task takes pairs.
+
+    Raises:
+        UserError: the file cannot be read or is empty, or texts do not fit the task.
+    """
+    if input_text is not None:
+        rows = [[input_text]]
+        if input_text_pair is not None:
+            rows[0].append(input_text_pair)
+    else:
+        rows = _read_rows(input_file, pair)
+    expected = 2 if pair else 1
+    for number, row in enumerate(rows, 1):
+        if len(row) != expected:
+            raise UserError(
+                f"Text {number} of {input_file or '--input_text'} has "
+                f"{len(row)} part(s), but the model takes {expected}."
+            )
+    if not rows:
+        raise UserError(f"--input_file={input_file} is empty.")
+    texts, *pairs = zip(*rows, strict=True)
+    return list(texts), list(pairs[0]) if pairs else None
+
+
+def _read_rows(input_file, pair):
+    try:
+        text = pathlib.Path(input_file).read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise UserError(
+            f"--input_file={input_file} cannot be read: {error.strerror}."
+        ) from error
+    lines = text.rstrip("\n").split("\n") if text else []
+    return [line.split("\t") if pair else [line] for line in lines]
+
+
+def predict_raw_text(answer, task, texts, pairs, batch_size, path):
+    """Prints a line for each text: prediction, probability (if any), the text.
+
+    Args:
+        answer: a `Predictor` of the fine-tuned model.
+        task: its `TextTask`.
+        texts: list of strings.
+        pairs: list of second texts, or None.
+        batch_size: texts answered at a time.
+        path: the file that the same lines go to.
+    """
+    answers = answer(texts, pairs, batch_size)
+    lines = []
+    for i, text in enumerate(texts):
+        columns = [*task.answer_columns(answers, i), text]
+        lines.append("\t".join([*columns, *([pairs[i]] if pairs else [])]))
+    print("\n".join(lines))
+    write_atomically(path, "\n".join(lines) + "\n")

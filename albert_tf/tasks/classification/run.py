@@ -1,0 +1,119 @@
+"""What run_classifier.py does."""
+
+import pathlib
+
+from albert_tf.errors import UserError
+from albert_tf.tasks.classification import raw_text
+from albert_tf.tasks.classification.custom import custom_source
+from albert_tf.tasks.classification.glue import glue_source
+from albert_tf.tasks.repeated_runs import one_model_only
+from albert_tf.tasks.repeated_runs import run_repeatedly
+from albert_tf.tasks.run import check_places
+from albert_tf.tasks.run import export_model
+from albert_tf.tasks.run import run_task
+from albert_tf.tasks.setup import fine_tuned
+from albert_tf.tasks.tables import Columns
+
+_CUSTOM = "custom"
+
+
+def classify(options):
+    """Does what the flags ask for, once or several times; see `ClassifierOptions`.
+
+    Raises:
+        UserError: flags, files or checkpoints that do not fit.
+    """
+    run_repeatedly(options, run_classifier, check_flags)
+
+
+def run_classifier(options):
+    """Does once what the flags ask for.
+
+    Returns:
+        The values of eval_results.txt; empty without --do_eval, and in a worker that
+        leaves evaluation and files to another.
+
+    Raises:
+        UserError: flags, files or checkpoints that do not fit.
+    """
+    asks_raw_text = raw_text.is_asked(options)
+    predict_splits = options.do_predict and not asks_raw_text
+    values, texts = {}, None
+    if options.do_train or options.do_eval or predict_splits:
+        source = source_from(options)
+        if asks_raw_text:
+            # Before training; and a pipe can be read only once.
+            texts = _raw_texts(options, source.task)
+        values = run_task(options, source, predict_splits)
+        if values is None:
+            return {}
+    if asks_raw_text:
+        _predict_raw_text(options, texts)
+    if options.export_dir:
+        export_model(options)
+    return values
+
+
+def check_flags(options):
+    """Refuses flags that cannot be followed or would have no effect.
+
+    Raises:
+        UserError: a folder lies in a bucket, nothing is to be done, or texts
+            are given that nothing would read.
+    """
+    check_places(options)
+    raw_text.check_flags(options)
+    if raw_text.is_asked(options) and options.num_runs > 1:
+        raise one_model_only("--input_text and --input_file", options)
+    if not (
+        options.do_train or options.do_eval or options.do_predict or options.export_dir
+    ):
+        raise UserError(
+            "Nothing to do: give --do_train, --do_eval, --do_predict or --export_dir."
+        )
+
+
+def source_from(options):
+    """The `Source` that the flags name.
+
+    Raises:
+        UserError: --task_name or --data_dir is missing, or they do not fit.
+    """
+    for name in ("task_name", "data_dir"):
+        if not getattr(options, name):
+            raise UserError(f"--{name} is needed to train, evaluate or predict a file.")
+    if options.task_name != _CUSTOM:
+        return glue_source(options.task_name, options.data_dir, options.skip_bad_rows)
+    kind, required = options.label_kind, ("train", "dev")
+    labels = tuple(options.labels.split(",")) if options.labels else ()
+    if not options.do_train:
+        required = ("dev",) if options.do_eval else ()
+        # The model to apply knows what the training table would tell.
+        task = fine_tuned(options.output_dir, options.init_checkpoint)[1]
+        kind, labels = task.kind, labels or task.labels
+    columns = Columns(
+        options.text_column, options.text_pair_column, options.label_column
+    )
+    return custom_source(
+        options.data_dir, columns, kind, labels, options.skip_bad_rows, required
+    )
+
+
+def _raw_texts(options, task):
+    return raw_text.read_raw_texts(
+        options.input_text, options.input_text_pair, options.input_file, task.pair
+    )
+
+
+def _predict_raw_text(options, texts):
+    # Imported here: training starts seconds sooner without serving.
+    from albert_tf.serving.building import build_module
+    from albert_tf.serving.predictor import Predictor
+
+    directory, task, _ = fine_tuned(options.output_dir, options.init_checkpoint)
+    texts, pairs = texts or _raw_texts(options, task)
+    predictor = Predictor.from_module(build_module(directory)[0])
+    path = pathlib.Path(options.output_dir) / "predictions.tsv"
+    raw_text.predict_raw_text(
+        predictor, task, texts, pairs, options.predict_batch_size, path
+    )

@@ -1,0 +1,100 @@
+"""One of several labels for each text."""
+
+import dataclasses
+import typing
+
+import numpy as np
+import tensorflow as tf
+
+from albert_tf.tasks import metrics
+from albert_tf.tasks.classification import results
+from albert_tf.tasks.classification.text_task import TextTask
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class SingleLabel(TextTask):
+    """Cross-entropy over the labels; official `classifier_utils.py`."""
+
+    kind: typing.ClassVar[str] = "single_label"
+    default_metrics: typing.ClassVar[tuple] = ("accuracy", "macro_f1")
+    fewest_labels: typing.ClassVar[int] = 2
+
+    def parse_label(self, value):
+        return self.label_id(value)
+
+    @classmethod
+    def label_names(cls, value):
+        if isinstance(value, list):
+            raise ValueError(f"the label {value!r} is a list; expected one name")
+        if not value:
+            raise ValueError("the label is empty")
+        return [value]
+
+    def losses(self, logits, labels):
+        return tf.nn.sparse_softmax_cross_entropy_with_logits(
+            labels=labels, logits=logits
+        )
+
+    def right(self, logits, labels):
+        best = tf.argmax(logits, axis=-1, output_type=tf.int32)
+        return tf.cast(tf.equal(best, labels), tf.float32)
+
+    def predictions(self, logits):
+        return logits.argmax(axis=-1).astype(np.int32)
+
+    def probabilities(self, logits):
+        exponentials = np.exp(logits - logits.max(axis=-1, keepdims=True))
+        return exponentials / exponentials.sum(axis=-1, keepdims=True)
+
+    def mean_loss(self, labels, logits):
+        logits = logits.astype(np.float64)
+        chosen = np.take_along_axis(logits, labels[:, None], axis=1)[:, 0]
+        return float(np.mean(np.logaddexp.reduce(logits, axis=1) - chosen))
+
+    def score(self, prepared, outputs):
+        """As `Task.score`; and the accuracy of a model that has learned nothing."""
+        labels = prepared.tokens.labels
+        majority = float(np.bincount(labels).max() / len(labels))
+        return {**super().score(prepared, outputs), "majority_accuracy": majority}
+
+    def worth_a_look(self, labels, predictions):
+        return np.flatnonzero(labels != predictions)
+
+    def write_scored(self, output_dir, name, prepared, outputs):
+        super().write_scored(output_dir, name, prepared, outputs)
+        labels, predictions = prepared.tokens.labels, self.predictions(outputs)
+        confusion = metrics.confusion_matrix(labels, predictions, self.num_outputs)
+        results.write_class_scores(
+            output_dir / f"{name}_class_scores.json",
+            self.labels,
+            confusion,
+            metrics.per_class(confusion),
+        )
+        picture = output_dir / f"{name}_confusion.png"
+        results.write_confusion_plot(picture, self.labels, confusion)
+
+    def label_text(self, label):
+        return self.labels[label]
+
+    def answer_columns(self, answers, row):
+        label = answers["label"][row].decode()
+        return [label, f"{answers['probabilities'][row].max():.4f}"]
+
+    def served_numbers(self, outputs):
+        return {"probabilities": tf.nn.softmax(outputs)}
+
+    def served_answers(self, numbers):
+        best = tf.argmax(numbers["probabilities"], axis=-1)
+        return {**numbers, "label": tf.gather(tf.constant(self.labels), best)}
+
+    def served_meaning(self):
+        order = ", ".join(self.labels)
+        return {
+            "probabilities": f"probability of each label, in the order {order}",
+            "label": "the most probable label",
+        }
+
+    def outputs_from_served(self, numbers):
+        # Logits up to a constant; a probability may have become 0.
+        tiny = np.finfo(np.float32).tiny
+        return np.log(np.maximum(np.asarray(numbers["probabilities"]), tiny))

@@ -1,0 +1,171 @@
+"""What tasks have in common whose input is a text, or a pair of texts."""
+
+import abc
+import dataclasses
+import typing
+
+from albert_tf.errors import UserError
+from albert_tf.tasks.classification import results
+from albert_tf.tasks.classification.objective import TextObjective
+from albert_tf.tasks.metrics import METRICS
+from albert_tf.tasks.tables import read_table
+from albert_tf.tasks.task import Task
+from albert_tf.tasks.tokenized_examples import tokenize_texts
+
+_SHOWN = 8  # label names in a message
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TextTask(Task):
+    """A table of texts (or pairs), a label in each row, a linear head on [CLS].
+
+    Attributes:
+        labels: label names in id order; empty where a label is a number.
+        pair: whether the input is a pair of texts.
+    """
+
+    labels: tuple = ()
+    pair: bool = False
+
+    serves: typing.ClassVar[str] = "classification"
+    default_metrics: typing.ClassVar[tuple]
+    has_accuracy: typing.ClassVar[bool] = True
+    fewest_labels: typing.ClassVar[int] = 0
+    """How many label names it needs; 0 where it has none."""
+
+    def __post_init__(self):
+        object.__setattr__(self, "labels", tuple(self.labels))
+        metrics = tuple(self.metrics) or self.default_metrics
+        object.__setattr__(self, "metrics", metrics)
+
+    @property
+    def text_inputs(self):
+        return ("text", "text_pair") if self.pair else ("text",)
+
+    @property
+    def num_outputs(self):
+        """Width of the head."""
+        return len(self.labels)
+
+    @abc.abstractmethod
+    def parse_label(self, value):
+        """The label in the raw value of a table, as the objective takes it.
+
+        Raises:
+            ValueError: the value is no label of the task; the message says why.
+        """
+
+    def label_id(self, name):
+        """Place of a name among the labels.
+
+        Raises:
+            ValueError: it is none of them; the message shows the first few.
+        """
+        if name not in self.labels:
+            known = ", ".join(map(repr, self.labels[:_SHOWN]))
+            more = ", …" if len(self.labels) > _SHOWN else ""
+            raise ValueError(f"the label {name!r} is unknown (expected {known}{more})")
+        return self.labels.index(name)
+
+    @classmethod
+    def label_names(cls, value):
+        """The label names in a raw value, where a table says which there are.
+
+        Raises:
+            ValueError: the value holds no name; the message says why.
+        """
+        raise ValueError(f"{cls.kind} has no label names")
+
+    @abc.abstractmethod
+    def losses(self, logits, labels):
+        """Loss of each row, float32 `[B]`, of float32 logits `[B, outputs]`."""
+
+    def right(self, logits, labels):
+        """Float32 `[B]`: 1 where a row is predicted rightly; if `has_accuracy`."""
+        raise NotImplementedError
+
+    @abc.abstractmethod
+    def predictions(self, logits):
+        """What is predicted for `[N, outputs]` logits, in the form of labels."""
+
+    @abc.abstractmethod
+    def probabilities(self, logits):
+        """What result files show of `[N, outputs]` logits."""
+
+    @abc.abstractmethod
+    def mean_loss(self, labels, logits):
+        """The training loss without dropout, in NumPy."""
+
+    @abc.abstractmethod
+    def worth_a_look(self, labels, predictions):
+        """Indices of the rows that `<split>_errors.tsv` shows."""
+
+    @abc.abstractmethod
+    def label_text(self, label):
+        """The spelling in result files of one label or prediction."""
+
+    @abc.abstractmethod
+    def answer_columns(self, answers, row):
+        """Columns that show one of the served answers, as strings."""
+
+    def output_names(self):
+        """The columns of `probabilities`."""
+        return self.labels
+
+    def read(self, split, skip_bad_rows=False):
+        return read_table(split.path, split.columns, self.parse_label, skip_bad_rows)
+
+    def tokenize(self, examples, tokenizer, max_seq_length):
+        return tokenize_texts(
+            examples.texts, examples.text_pairs, tokenizer, max_seq_length
+        )
+
+    def tokens_key(self, examples):
+        return ["texts", examples.texts_digest()]
+
+    @property
+    def model_class(self):
+        from albert_tf.models.sequence_classification import (
+            AlbertForSequenceClassification,
+        )
+
+        return AlbertForSequenceClassification
+
+    def model_arguments(self):
+        return {"num_labels": self.num_outputs}
+
+    def objective(self):
+        return TextObjective(self)
+
+    def score(self, prepared, outputs):
+        labels, predictions = prepared.tokens.labels, self.predictions(outputs)
+        scores = {name: METRICS[name](labels, predictions) for name in self.metrics}
+        return {**scores, "loss": self.mean_loss(labels, outputs)}
+
+    def write_scored(self, output_dir, name, prepared, outputs):
+        path = output_dir / f"{name}_errors.tsv"
+        results.write_errors(path, self, prepared.examples, self.predictions(outputs))
+
+    def write_predicted(self, output_dir, prefix, prepared, outputs, submission=None):
+        path = output_dir / f"{prefix}test_results.tsv"
+        rows = prepared.examples.rows
+        results.write_test_results(path, self, rows, self.probabilities(outputs))
+        predictions = self.predictions(outputs)
+        for name in filter(None, (f"{prefix}submit_results", submission)):
+            results.write_submission(
+                output_dir / f"{name}.tsv", self, rows, predictions
+            )
+
+    def check_fits(self, directory, asked):
+        if (self.kind, self.labels) != (asked.kind, asked.labels):
+            raise UserError(
+                f"{directory} predicts {self.labels or self.kind}, but the task "
+                f"{asked.name} has {asked.labels or asked.kind}."
+            )
+        if self.pair != asked.pair:
+            texts = ("single texts", "pairs of texts")
+            raise UserError(
+                f"{directory} takes {texts[self.pair]}, but the task {asked.name} has "
+                f"{texts[asked.pair]}; name a model of that task or, for a custom "
+                f"table, {'give' if self.pair else 'leave out'} --text_pair_column."
+            )

@@ -1,0 +1,51 @@
+"""The kinds of task: the one place where a new one is registered."""
+
+import importlib
+
+from albert_tf.errors import UserError
+
+TASKS = {
+    "classification": {
+        "single_label": "albert_tf.tasks.classification.single_label.SingleLabel",
+        "multi_label": "albert_tf.tasks.classification.multi_label.MultiLabel",
+        "regression": "albert_tf.tasks.classification.regression.Regression",
+    },
+}
+"""By family and kind, the class of the `Task`; it is imported when it is needed."""
+
+
+def task_class(kind):
+    """The `Task` class of a kind.
+
+    Raises:
+        KeyError: no family has it.
+    """
+    places = {kind: place for kinds in TASKS.values() for kind, place in kinds.items()}
+    module, _, name = places[kind].rpartition(".")
+    return getattr(importlib.import_module(module), name)
+
+
+def create_task(kind, name, **fields):
+    """A `Task` of a kind."""
+    return task_class(kind)(name=name, **fields)
+
+
+def task_from_info(info, directory):
+    """The task of a model directory's training info, None if it holds no task.
+
+    Args:
+        info: the content of `training_info.json`.
+        directory: where it lies, for messages.
+
+    Raises:
+        UserError: this version of albert_tf does not know the task.
+    """
+    if "task" not in info:
+        return None
+    try:
+        return create_task(**info["task"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise UserError(
+            f"This version of albert_tf does not know the task {info['task']!r} in the "
+            f"training info of {directory} ({error}); fine-tune with this version."
+        ) from error

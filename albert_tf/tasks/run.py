@@ -1,0 +1,240 @@
+"""What the command of a task does: train, evaluate, predict, export."""
+
+import dataclasses
+import json
+import pathlib
+
+from absl import logging
+
+from albert_tf.engine.device_flags import strategy_from
+from albert_tf.engine.execution_flags import execution_arguments
+from albert_tf.engine.reporting.summaries import write_eval_results
+from albert_tf.errors import UserError
+from albert_tf.storage import require_disk
+from albert_tf.tasks.prediction import OutputsPredictor
+from albert_tf.tasks.run_record import RunRecord
+from albert_tf.tasks.setup import Start
+from albert_tf.tasks.setup import fine_tuned
+from albert_tf.tasks.training import FineTuning
+from albert_tf.tasks.training import fine_tune
+from albert_tf.tasks.training import prepare
+from albert_tf.tokenization import load_tokenizer
+
+# Names under which the official scripts report the first dev set.
+_OFFICIAL_NAMES = {"accuracy": "eval_accuracy", "loss": "eval_loss"}
+_PLACES = ("data_dir", "init_checkpoint", "output_dir", "cached_dir", "export_dir")
+
+
+@dataclasses.dataclass(frozen=True)
+class Applying:
+    """How a fine-tuned model is applied; `TaskOptions` explain each."""
+
+    output_dir: str
+    init_checkpoint: str | None
+    cache_dir: str
+    max_seq_length: int
+    eval_batch_size: int
+    predict_batch_size: int
+
+
+def check_places(options):
+    """Refuses flags that name a bucket where a folder on a disk is needed.
+
+    Raises:
+        UserError: it names the flag.
+    """
+    for flag in _PLACES:
+        require_disk(flag, getattr(options, flag, None))
+
+
+def run_task(options, source, predict_splits):
+    """Trains, evaluates and predicts as `TaskOptions` say.
+
+    Args:
+        options: `TaskOptions`.
+        source: the `Source`.
+        predict_splits: whether the test splits are to be predicted.
+
+    Returns:
+        The values of eval_results.txt; empty without --do_eval. None in a worker that
+        leaves evaluation and files to another.
+
+    Raises:
+        UserError: flags, files or checkpoints that do not fit.
+    """
+    examples = _read(source, options.do_train, options.do_eval, predict_splits)
+    if options.do_train:
+        record = RunRecord(options, source, examples)
+        record.check()
+        # Before TensorFlow runs anything: workers must be connected first.
+        strategy = strategy_from(options)
+        start, training = start_from(options), _training(options)
+        if not fine_tune(source, examples, start, training, strategy, record.write):
+            return None
+    values = {}
+    if options.do_eval or predict_splits:
+        applying = _applying(options)
+        apply = _applier(applying, source, examples)
+        if options.do_eval:
+            values = _evaluate(applying, source, apply)
+        if predict_splits:
+            _predict(applying, source, apply)
+    return values
+
+
+def export_model(options):
+    """Exports the fine-tuned model to `--export_dir`.
+
+    Raises:
+        UserError: there is none.
+    """
+    # Imported here: training starts seconds sooner without serving.
+    from albert_tf.serving.export import ExportOptions
+    from albert_tf.serving.export import export
+
+    directory, _, _ = fine_tuned(options.output_dir, options.init_checkpoint)
+    export(ExportOptions(model_dir=str(directory), export_dir=options.export_dir))
+
+
+def start_from(options):
+    """The `Start` of `TaskOptions`."""
+    return Start(
+        init_checkpoint=options.init_checkpoint,
+        from_scratch=options.from_scratch,
+        albert_config_file=options.albert_config_file,
+        vocabulary=options.spm_model_file or options.vocab_file,
+        do_lower_case=options.do_lower_case,
+        dropout_prob=options.albert_dropout_prob,
+        max_seq_length=options.max_seq_length,
+        random_seed=options.random_seed,
+        execution=execution_arguments(options),
+    )
+
+
+def _training(options):
+    return FineTuning(
+        output_dir=options.output_dir,
+        cache_dir=_cache_dir(options),
+        pad_to_max_length=options.pad_to_max_length,
+        freeze_encoder=options.freeze_encoder,
+        train_batch_size=options.train_batch_size,
+        eval_batch_size=options.eval_batch_size,
+        optimizer=options.optimizer,
+        learning_rate=options.learning_rate,
+        layer_decay=options.layer_decay,
+        num_train_steps=options.train_step,
+        num_train_epochs=options.num_train_epochs,
+        num_warmup_steps=options.warmup_step,
+        save_checkpoints_steps=options.save_checkpoints_steps,
+        keep_checkpoint_max=options.keep_checkpoint_max,
+        steps_per_loop=options.iterations_per_loop,
+        patience=options.early_stopping_patience,
+        gradient_accumulation_steps=options.gradient_accumulation_steps,
+        use_xla=options.use_xla,
+    )
+
+
+def _applying(options):
+    return Applying(
+        output_dir=options.output_dir,
+        init_checkpoint=options.init_checkpoint,
+        cache_dir=_cache_dir(options),
+        max_seq_length=options.max_seq_length,
+        eval_batch_size=options.eval_batch_size,
+        predict_batch_size=options.predict_batch_size,
+    )
+
+
+def _cache_dir(options):
+    return options.cached_dir or str(pathlib.Path(options.output_dir) / "cache")
+
+
+def _read(source, train, evaluate, predict):
+    """Every split that the run needs, by name; a bad one must not cost a training."""
+    splits = {}
+    if train:
+        if source.train is None:
+            raise UserError(
+                f"The task {source.task.name} has no training set; fine-tune on MNLI "
+                "and predict it with --init_checkpoint=<that run>/model."
+            )
+        splits = {"train": source.train, **source.dev}
+    if evaluate:
+        labelled = source.labelled()
+        if not labelled:
+            raise UserError(
+                f"The task {source.task.name} has no table with labels for --do_eval; "
+                "for the task ax it is diagnostic-full.tsv."
+            )
+        splits |= labelled
+    if predict:
+        if not source.test:
+            raise UserError(
+                f"The task {source.task.name} has no test table to predict; add it to "
+                "--data_dir, or leave out --do_predict."
+            )
+        splits |= source.test
+    return {name: source.read(split) for name, split in splits.items()}
+
+
+def _applier(applying, source, examples):
+    """From the name of a split to its `Prepared` form and the model's outputs."""
+    directory, task, info = fine_tuned(applying.output_dir, applying.init_checkpoint)
+    task.check_fits(directory, source.task)
+    model = task.model_class.from_pretrained(directory)
+    tokenizer = load_tokenizer(directory)
+    # A model that was saved by hand need not say at which length it was trained.
+    longest = min(applying.max_seq_length, model.config.max_position_embeddings)
+    length = info.get("max_seq_length", longest)
+
+    def apply(name):
+        batch_size = applying.eval_batch_size
+        if name in source.test:
+            batch_size = applying.predict_batch_size
+        prepared = prepare(
+            task, name, examples[name], tokenizer, length, applying.cache_dir
+        )
+        outputs = OutputsPredictor(model, batch_size, length)(prepared.tokens)
+        return prepared, outputs
+
+    return apply
+
+
+def _evaluate(applying, source, apply):
+    """Scores the dev sets and the labelled test sets; writes what was found."""
+    output_dir, task = pathlib.Path(applying.output_dir), source.task
+    values = _last_scores(output_dir, task)
+    info = fine_tuned(applying.output_dir, applying.init_checkpoint)[2]
+    if "step" in info:
+        values["global_step"] = info["step"]
+    official = next(iter(source.dev or source.test))
+    for name in source.labelled():
+        first = name == official
+        prepared, outputs = apply(name)
+        for metric, value in task.score(prepared, outputs).items():
+            named = _OFFICIAL_NAMES.get(metric, metric)
+            values[named if first else f"{name}_{metric}"] = value
+        # At once, so that no later failure loses these scores.
+        write_eval_results(str(output_dir / "eval_results.txt"), values)
+        task.write_scored(output_dir, name, prepared, outputs)
+    for name, value in sorted(values.items()):
+        logging.info("%s = %s", name, value)
+    return values
+
+
+def _last_scores(output_dir, task):
+    """Scores of the last checkpoint, beside those of the best that is evaluated."""
+    path = output_dir / "history.json"
+    if not path.exists():
+        return {}
+    last = json.loads(path.read_text(encoding="utf-8"))[-1]
+    names = [name for name in (*task.metrics, "step") if name in last]
+    return {f"last_{name}": last[name] for name in names}
+
+
+def _predict(applying, source, apply):
+    """Predicts the test sets."""
+    output_dir = pathlib.Path(applying.output_dir)
+    for place, (name, split) in enumerate(source.test.items()):
+        prefix = f"{name}_" if place else ""
+        source.task.write_predicted(output_dir, prefix, *apply(name), split.submission)

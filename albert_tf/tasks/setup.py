@@ -1,0 +1,159 @@
+"""What fine-tuning starts from, and what it leaves: tokenizer, model, task."""
+
+import dataclasses
+import glob
+import os
+import pathlib
+
+import keras
+from absl import logging
+
+from albert_tf.checkpoints.loading import build_model
+from albert_tf.checkpoints.loading import read_checkpoint
+from albert_tf.checkpoints.model_directory import TRAINING_INFO_FILE
+from albert_tf.config import AlbertConfig
+from albert_tf.errors import UserError
+from albert_tf.files import read_json_object
+from albert_tf.tasks.registry import task_from_info
+from albert_tf.tokenization import load_tokenizer
+from albert_tf.tokenization import load_tokenizer_for
+from albert_tf.tokenization import saved_tokenizer
+
+MODEL_DIR = "model"
+"""Folder of the fine-tuned model in the output directory of a run."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Start:
+    """What fine-tuning starts from; `TaskOptions` explain each."""
+
+    init_checkpoint: str | None
+    from_scratch: bool
+    albert_config_file: str | None
+    vocabulary: str | None  # of --spm_model_file or --vocab_file
+    do_lower_case: bool
+    dropout_prob: float | None
+    max_seq_length: int
+    random_seed: int
+    execution: dict  # how a model is computed: arguments of its constructor
+
+
+def initial_tokenizer(start):
+    """The tokenizer named by a flag, else the one beside the checkpoint.
+
+    Raises:
+        UserError: there is none, or the checkpoint comes with another one; no
+            checkpoint was named and --from_scratch was not given.
+    """
+    named = start.vocabulary
+    if not start.from_scratch:
+        _check_exists(start.init_checkpoint)
+    elif named is None:
+        raise UserError("Name the vocabulary with --spm_model_file or --vocab_file.")
+    if named is None:
+        path = pathlib.Path(start.init_checkpoint)
+        # A TF1 checkpoint is named by a prefix of its files.
+        return load_tokenizer(
+            path if path.is_dir() else path.parent, start.do_lower_case
+        )
+    return load_tokenizer_for(start.init_checkpoint, named, start.do_lower_case)
+
+
+def initial_model(start, task, tokenizer):
+    """The model that training starts from, with the checkpoint's weights.
+
+    Raises:
+        UserError: checkpoint, config and vocabulary do not fit each other.
+    """
+    keras.utils.set_random_seed(start.random_seed)
+    arguments = {**task.model_arguments(), **start.execution}
+    if start.from_scratch:
+        if not start.albert_config_file or start.init_checkpoint:
+            raise UserError(
+                "--from_scratch needs --albert_config_file and no --init_checkpoint."
+            )
+        config = _config(start, None)
+        _check_sizes(start, config, tokenizer)
+        return task.model_class(config, **arguments)
+    checkpoint = read_checkpoint(start.init_checkpoint)
+    config = _config(start, checkpoint.config)
+    _check_sizes(start, config, tokenizer)
+    # The head is new, or (after MNLI, say) has another number of labels.
+    model = build_model(
+        task.model_class,
+        dataclasses.replace(checkpoint, config=config),
+        allow_missing=(),
+        arguments=arguments,
+    )
+    logging.info("%s", model.load_report)
+    return model
+
+
+def fine_tuned(output_dir, init_checkpoint=None):
+    """The fine-tuned model to apply: (its directory, its `Task`, training info).
+
+    It is `model/` in the output directory, else --init_checkpoint.
+
+    Raises:
+        UserError: neither was fine-tuned for a task.
+    """
+    candidates = [pathlib.Path(output_dir) / MODEL_DIR]
+    if init_checkpoint:
+        candidates.append(pathlib.Path(init_checkpoint))
+    for directory in candidates:
+        path = directory / TRAINING_INFO_FILE
+        info = read_json_object(path) if path.exists() else {}
+        if "task" in info:
+            return directory, task_from_info(info, directory), info
+    raise UserError(
+        f"{' and '.join(map(str, candidates))} hold no fine-tuned model; train one "
+        "with --do_train, or name one with --init_checkpoint."
+    )
+
+
+def _config(start, own):
+    """The config of the flags or of the checkpoint, with the dropout asked for."""
+    config = own
+    if start.albert_config_file:
+        config = AlbertConfig.from_json_file(start.albert_config_file)
+    if config is None:
+        raise UserError(
+            f"No albert_config.json lies beside {start.init_checkpoint}; name it "
+            "with --albert_config_file."
+        )
+    if start.dropout_prob is not None:
+        rate = start.dropout_prob
+        config = dataclasses.replace(
+            config, hidden_dropout_prob=rate, attention_probs_dropout_prob=rate
+        )
+    return config
+
+
+def _check_sizes(start, config, tokenizer):
+    # A model of ours comes with its vocabulary, and may have room for more pieces.
+    known = start.from_scratch or saved_tokenizer(start.init_checkpoint)
+    too_large = tokenizer.vocab_size > config.vocab_size
+    if too_large or (not known and tokenizer.vocab_size != config.vocab_size):
+        raise UserError(
+            f"The vocabulary has {tokenizer.vocab_size} pieces, but the model "
+            f"{config.vocab_size}; give the vocabulary that the model was trained with."
+        )
+    if start.max_seq_length > config.max_position_embeddings:
+        raise UserError(
+            f"--max_seq_length={start.max_seq_length} is more than the model's "
+            f"{config.max_position_embeddings} positions."
+        )
+
+
+def _check_exists(checkpoint):
+    if not checkpoint:
+        raise UserError(
+            "--init_checkpoint is empty, so the model would start from random weights; "
+            "name a checkpoint, or ask for that with --from_scratch."
+        )
+    # A TF1 checkpoint is named by a prefix of its files.
+    if not (os.path.exists(checkpoint) or glob.glob(f"{glob.escape(checkpoint)}.*")):
+        raise UserError(
+            f"--init_checkpoint={checkpoint} does not exist; name a model directory or "
+            "the prefix of a TF1 checkpoint."
+        )

@@ -1,0 +1,145 @@
+"""What a task is: the one interface that training, files and serving know."""
+
+import abc
+import dataclasses
+import typing
+
+from albert_tf.errors import UserError
+
+
+@dataclasses.dataclass(frozen=True)
+class Prepared:
+    """A split that was read and tokenized.
+
+    Attributes:
+        examples: what `Task.read` returned.
+        tokens: what `Task.tokenize` made of it, with its labels.
+    """
+
+    examples: typing.Any
+    tokens: typing.Any
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Task(abc.ABC):
+    """A task, apart from its files: from a file of examples to what is served.
+
+    `training_info.json` of a fine-tuned model holds `to_dict()` under `"task"`, where
+    prediction and export find it again through `albert_tf.tasks.registry`.
+
+    Attributes:
+        name: name of the task, as given by `--task_name`.
+        metrics: names of scores; the first one, higher is better, picks the best
+            checkpoint.
+    """
+
+    name: str
+    metrics: tuple = ()
+
+    kind: typing.ClassVar[str]
+    """Key of the class in the registry."""
+    serves: typing.ClassVar[str]
+    """What a SavedModel of it is said to serve; `--task` of the export."""
+    text_inputs: typing.ClassVar[tuple] = ("text",)
+    """Names of the strings that a served model takes."""
+
+    # From files to features.
+
+    @abc.abstractmethod
+    def read(self, split, skip_bad_rows=False):
+        """Reads the examples of a split.
+
+        Returns:
+            Examples with a length, `path`, `num_skipped` (bad rows left out), and
+            `digest()` of all that training and scores depend on.
+
+        Raises:
+            UserError: the file is missing, or an example in it is bad.
+        """
+
+    @abc.abstractmethod
+    def tokenize(self, examples, tokenizer, max_seq_length):
+        """The `TokenizedExamples` of the examples, without labels; they are cached."""
+
+    @abc.abstractmethod
+    def tokens_key(self, examples):
+        """JSON value of what decides `tokenize` beside tokenizer and length."""
+
+    def targets(self, examples):
+        """What the objective compares with, a row for each of the tokenized ones."""
+        return examples.labels
+
+    # The model.
+
+    @property
+    @abc.abstractmethod
+    def model_class(self):
+        """The Keras model that is fine-tuned."""
+
+    def model_arguments(self):
+        """Arguments of `model_class` that the task decides."""
+        return {}
+
+    @abc.abstractmethod
+    def objective(self):
+        """The engine's `Objective`."""
+
+    # What comes out. `outputs` is an array `[rows, ...]` of what the model returns.
+
+    @abc.abstractmethod
+    def score(self, prepared, outputs):
+        """`{metric: float}` with at least `metrics` and `loss`."""
+
+    @abc.abstractmethod
+    def write_scored(self, output_dir, name, prepared, outputs):
+        """Writes what helps to understand the scores of the labelled split `name`."""
+
+    @abc.abstractmethod
+    def write_predicted(self, output_dir, prefix, prepared, outputs, submission=None):
+        """Writes the predictions of a test split.
+
+        Args:
+            output_dir: a `pathlib.Path`.
+            prefix: what the names of files begin with.
+            prepared: the `Prepared` split.
+            outputs: the model's.
+            submission: name of a benchmark's own file, or None.
+        """
+
+    # What a served model answers; TensorFlow operations.
+
+    @abc.abstractmethod
+    def served_numbers(self, outputs):
+        """Maps the model's outputs to a dict of numbers `[batch, ...]`."""
+
+    @abc.abstractmethod
+    def served_answers(self, numbers):
+        """Maps `served_numbers` to the served outputs."""
+
+    @abc.abstractmethod
+    def served_meaning(self):
+        """A line on each served output, for the generated documentation."""
+
+    @abc.abstractmethod
+    def outputs_from_served(self, numbers):
+        """Something that is scored as the outputs behind `served_numbers` would be."""
+
+    def to_dict(self):
+        """JSON form, which `registry.task_from_info` reads."""
+        return {"kind": self.kind, **dataclasses.asdict(self)}
+
+    def check_fits(self, directory, asked):
+        """Refuses to apply this task's model to the files of the task `asked`.
+
+        Args:
+            directory: of the model, for messages.
+            asked: the `Task` whose files are to be scored or predicted.
+
+        Raises:
+            UserError: the two differ in what goes in or comes out.
+        """
+        if self.kind != asked.kind:
+            raise UserError(
+                f"{directory} was fine-tuned for {self.kind}, but the task "
+                f"{asked.name} is {asked.kind}; name a model of that task."
+            )

@@ -1,0 +1,166 @@
+"""Fine-tuning with the training engine, whatever the task."""
+
+import dataclasses
+import math
+import pathlib
+
+from absl import logging
+
+from albert_tf.engine.options import TrainerOptions
+from albert_tf.engine.strategies import is_cpu
+from albert_tf.engine.strategies import is_tpu
+from albert_tf.engine.train_step import StepOptions
+from albert_tf.engine.trainer import Trainer
+from albert_tf.optimizers import create_optimizer
+from albert_tf.optimizers.layer_decay import layer_factors
+from albert_tf.pretraining.training_info import versions
+from albert_tf.tasks.batching import BUCKETS
+from albert_tf.tasks.batching import FINE_BUCKETS
+from albert_tf.tasks.batching import training_dataset
+from albert_tf.tasks.cache import cached_tokens
+from albert_tf.tasks.prediction import DevEvaluator
+from albert_tf.tasks.prediction import OutputsPredictor
+from albert_tf.tasks.setup import MODEL_DIR
+from albert_tf.tasks.setup import initial_model
+from albert_tf.tasks.setup import initial_tokenizer
+from albert_tf.tasks.task import Prepared
+
+
+@dataclasses.dataclass(frozen=True)
+class FineTuning:
+    """How a task is trained; `TaskOptions` explain each."""
+
+    output_dir: str
+    cache_dir: str
+    pad_to_max_length: bool
+    freeze_encoder: bool
+    train_batch_size: int
+    eval_batch_size: int
+    optimizer: str
+    learning_rate: float
+    layer_decay: float
+    num_train_steps: int
+    num_train_epochs: float | None  # in place of num_train_steps
+    num_warmup_steps: int
+    save_checkpoints_steps: int
+    keep_checkpoint_max: int
+    steps_per_loop: int
+    patience: int
+    gradient_accumulation_steps: int
+    use_xla: bool | None  # None: where there is an accelerator
+
+
+def fine_tune(source, examples, start, training, strategy, record_run):
+    """Trains on the source's training split.
+
+    `model/` in the output directory is the checkpoint with the best dev score. An
+    interrupted run continues exactly where it stopped; a finished one does nothing.
+
+    Args:
+        source: a `Source`.
+        examples: what was read of `"train"` and of each dev split, by name.
+        start: a `Start`.
+        training: a `FineTuning`.
+        strategy: a `tf.distribute.Strategy`.
+        record_run: called without arguments before the first step, by the process
+            that writes files.
+
+    Returns:
+        Whether it is this process, of all that train, that writes files.
+
+    Raises:
+        UserError: a checkpoint or flag that does not fit, or divergence.
+        SystemExit: the run was asked to stop and has saved its state.
+    """
+    task, length = source.task, start.max_seq_length
+    tokenizer = initial_tokenizer(start)
+    with strategy.scope():
+        model = initial_model(start, task, tokenizer)
+    model.albert.trainable = not training.freeze_encoder
+    train, *dev = (
+        prepare(task, name, examples[name], tokenizer, length, training.cache_dir)
+        for name in ("train", *source.dev)
+    )
+    trainer = _trainer(
+        training, task, model, strategy, len(train.tokens), length, start.random_seed
+    )
+    dataset = training_dataset(
+        train.tokens,
+        training.train_batch_size,
+        length,
+        start.random_seed,
+        training.pad_to_max_length or is_tpu(strategy),
+        BUCKETS if trainer.options.step.use_xla else FINE_BUCKETS,
+    )
+    if trainer.writes_outputs:
+        record_run()
+    save_best = _best_model_saver(training.output_dir, task, start, tokenizer, model)
+    trainer.train(dataset, dict(zip(source.dev, dev, strict=True)), save_best)
+    return trainer.writes_outputs
+
+
+def prepare(task, name, examples, tokenizer, max_seq_length, cache_dir):
+    """The `Prepared` split of a task's examples; reports those left out."""
+    if examples.num_skipped:
+        logging.warning(
+            "%s: %d bad rows left out, %d kept.",
+            examples.path,
+            examples.num_skipped,
+            len(examples),
+        )
+    tokens = cached_tokens(task, examples, tokenizer, max_seq_length, cache_dir)
+    logging.info("%s: %d rows of %s", name, len(examples), examples.path)
+    return Prepared(examples, tokens)
+
+
+def _trainer(training, task, model, strategy, rows, max_seq_length, seed):
+    steps = training.num_train_steps
+    if training.num_train_epochs is not None:
+        epochs = training.num_train_epochs
+        steps = math.ceil(rows * epochs / training.train_batch_size)
+    with strategy.scope():
+        optimizer = create_optimizer(
+            training.optimizer,
+            training.learning_rate,
+            steps,
+            training.num_warmup_steps,
+            learning_rate_factors=layer_factors(model.config, training.layer_decay),
+        )
+    use_xla = training.use_xla
+    if use_xla is None:
+        use_xla = not is_cpu(strategy)
+    options = TrainerOptions(
+        output_dir=training.output_dir,
+        num_train_steps=steps,
+        steps_per_loop=training.steps_per_loop,
+        save_checkpoints_steps=training.save_checkpoints_steps,
+        keep_checkpoint_max=training.keep_checkpoint_max,
+        eval_steps=training.save_checkpoints_steps,
+        eval_at_start=False,  # so that the first step does not wait for the dev set
+        best_metric=task.metrics[0],
+        patience=training.patience,
+        step=StepOptions(
+            gradient_accumulation_steps=training.gradient_accumulation_steps,
+            use_xla=use_xla,
+            seed=seed,
+        ),
+    )
+    outputs = OutputsPredictor(model, training.eval_batch_size, max_seq_length)
+    evaluator = DevEvaluator(task, outputs)
+    return Trainer(model, task.objective(), optimizer, strategy, options, evaluator)
+
+
+def _best_model_saver(output_dir, task, start, tokenizer, model):
+    def save_best(step, scores):
+        info = {
+            "task": task.to_dict(),
+            "max_seq_length": start.max_seq_length,
+            "step": step,
+            "dev": scores,
+            "init_checkpoint": start.init_checkpoint,
+            "random_seed": start.random_seed,
+            "versions": versions(),
+        }
+        model.save_pretrained(pathlib.Path(output_dir) / MODEL_DIR, tokenizer, info)
+
+    return save_best

@@ -1,1 +1,0 @@
-"""The training engine: one loop for every device, resumable at every step."""

@@ -1,0 +1,1 @@
+"""Holds the project against recordings of the reference codes."""

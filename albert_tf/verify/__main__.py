@@ -1,0 +1,5 @@
+"""`python -m albert_tf.verify`."""
+
+from albert_tf.verify.command import main
+
+main()

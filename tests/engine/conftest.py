@@ -1,0 +1,111 @@
+"""A tiny pretraining set-up."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from albert_tf.config import AlbertConfig
+from albert_tf.engine.options import TrainerOptions
+from albert_tf.engine.train_step import StepOptions
+from albert_tf.engine.trainer import Trainer
+from albert_tf.models.pretraining import AlbertForPreTraining
+from albert_tf.optimizers import create_optimizer
+from albert_tf.pretraining.objective import PretrainingObjective
+
+TOKENS, PREDICTIONS, VOCABULARY = 7, 3, 23
+
+
+@pytest.fixture
+def rows():
+    """Sixteen sequences with 0 to 3 masked tokens each."""
+    random = np.random.default_rng(0)
+    shape, predictions = (16, TOKENS), (16, PREDICTIONS)
+    masked = random.integers(0, PREDICTIONS + 1, (16, 1))
+    return {
+        "input_ids": random.integers(0, VOCABULARY, shape, dtype=np.int32),
+        "input_mask": np.ones(shape, np.int32),
+        "segment_ids": random.integers(0, 2, shape, dtype=np.int32),
+        "masked_lm_positions": random.integers(0, TOKENS, predictions, dtype=np.int32),
+        "masked_lm_ids": random.integers(0, VOCABULARY, predictions, dtype=np.int32),
+        "masked_lm_weights": (np.arange(PREDICTIONS) < masked).astype(np.float32),
+        "sentence_order_labels": random.integers(0, 2, 16, dtype=np.int32),
+    }
+
+
+@pytest.fixture
+def batches(rows):
+    """Makes endless shuffled batches of 8, in the order of a new process.
+
+    A second iterator of the same tf.data.Dataset would shuffle on from the first.
+    """
+
+    def make():
+        tf.random.set_seed(0)
+        dataset = tf.data.Dataset.from_tensor_slices(rows).shuffle(16, seed=1)
+        return dataset.repeat().batch(8, drop_remainder=True)
+
+    return make
+
+
+@pytest.fixture
+def make_trainer(tmp_path):
+    """Builds a trainer with the same initial weights each time."""
+
+    def make(
+        steps,
+        strategy=None,
+        dropout=0.0,
+        directory="run",
+        options=None,
+        dtype="float32",
+        evaluator=None,
+        make_optimizer=lambda: create_optimizer("lamb", 0.05, 100, 2),
+        **step,
+    ):
+        strategy = strategy or tf.distribute.OneDeviceStrategy("/cpu:0")
+        config = AlbertConfig(
+            vocab_size=VOCABULARY,
+            embedding_size=4,
+            hidden_size=6,
+            num_hidden_layers=2,
+            num_attention_heads=2,
+            intermediate_size=8,
+            max_position_embeddings=TOKENS,
+            hidden_dropout_prob=dropout,
+            attention_probs_dropout_prob=dropout,
+            initializer_range=0.3,
+        )
+        keras.utils.set_random_seed(3)
+        with strategy.scope():
+            model = AlbertForPreTraining(config, dtype=dtype)
+            optimizer = make_optimizer()
+        settings = {"steps_per_loop": 2, "save_checkpoints_steps": 100}
+        trainer_options = TrainerOptions(
+            output_dir=str(tmp_path / directory),
+            num_train_steps=steps,
+            # XLA takes seconds to compile; that it changes nothing is tested once.
+            step=StepOptions(**{"use_xla": False, **step}),
+            **{**settings, **(options or {})},
+        )
+        return Trainer(
+            model,
+            PretrainingObjective(),
+            optimizer,
+            strategy,
+            trainer_options,
+            evaluator,
+        )
+
+    return make
+
+
+@pytest.fixture
+def weights():
+    """Reads all weights of a trainer's model, by official name."""
+
+    def read(trainer):
+        variables = trainer.model.official_variables()
+        return {name: variable.numpy() for name, variable in variables.items()}
+
+    return read

@@ -1,0 +1,134 @@
+"""What is found in a folder of checkpoints after a run was cut off anywhere."""
+
+import json
+import os
+import pathlib
+import signal
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from albert_tf import storage
+from albert_tf.engine.checkpointing import Checkpointing
+from albert_tf.engine.data_record import DataRecord
+from albert_tf.errors import UserError
+
+
+@pytest.fixture
+def checkpoints(tmp_path):
+    """Makes the checkpoints of one number, as a process that starts finds them."""
+
+    def make(keep=0, writes=True, folder=tmp_path):
+        number, record = tf.Variable(0.0), DataRecord({})
+        checkpointing = Checkpointing(
+            str(folder), keep, writes, record, [], number=number
+        )
+        return number, checkpointing
+
+    return make
+
+
+def save(made, *steps):
+    number, checkpointing = made
+    for step in steps:
+        number.assign(step)
+        checkpointing.save(step)
+
+
+@pytest.mark.parametrize(
+    "contents", [None, b"", b"\x00\xff", b'model_checkpoint_path: "']
+)
+@pytest.mark.parametrize("writes", [False, True])
+def test_a_lost_or_damaged_list_loses_no_checkpoint(
+    checkpoints, tmp_path, contents, writes
+):
+    save(checkpoints(), 2, 9, 10)
+    (tmp_path / "checkpoint").unlink()
+    if contents is not None:
+        (tmp_path / "checkpoint").write_bytes(contents)
+    number, checkpointing = checkpoints(keep=2, writes=writes)
+    assert checkpointing.restore() == str(tmp_path / "training-10")
+    assert number.numpy() == 10
+    save((number, checkpointing), 12)
+    left = {9, 10, 2} if not writes else {10, 12}
+    assert {path.stem for path in tmp_path.glob("*.index")} == {
+        f"training-{step}" for step in left
+    }
+
+
+def test_a_list_without_its_checkpoints_is_an_error(checkpoints, tmp_path):
+    save(checkpoints(), 2)
+    for path in tmp_path.glob("training-*"):
+        path.unlink()
+    with pytest.raises(UserError, match="checkpoint lists checkpoints, but none of"):
+        checkpoints()
+
+
+def test_a_missing_index_falls_back_with_a_warning(checkpoints, tmp_path, caplog):
+    save(checkpoints(), 2, 3)
+    (tmp_path / "training-3.index").unlink()
+    number, checkpointing = checkpoints()
+    assert checkpointing.restore() == str(tmp_path / "training-2")
+    assert "training-3 cannot be used" in caplog.text
+
+
+def test_what_a_killed_save_leaves_is_removed(checkpoints, tmp_path):
+    save(checkpoints(), 2)
+    (tmp_path / "training-3_temp").mkdir()
+    (tmp_path / "training-3_temp" / "part-00000").write_bytes(b"half")
+    checkpoints(writes=False)
+    assert (tmp_path / "training-3_temp").exists()
+    _, checkpointing = checkpoints()
+    assert not (tmp_path / "training-3_temp").exists()
+    assert checkpointing.restore() == str(tmp_path / "training-2")
+
+
+def test_a_folder_that_cannot_be_written_is_an_os_error(checkpoints, tmp_path):
+    (tmp_path / "file").write_text("")
+    made = checkpoints(folder=tmp_path / "file" / "checkpoints")
+    with pytest.raises(OSError, match="file") as error:
+        save(made, 1)
+    assert error.value.strerror.startswith(str(tmp_path))
+
+
+def test_a_signal_during_the_last_save_is_obeyed_after_it(
+    make_trainer, batches, monkeypatch
+):
+    save_checkpoint = tf.train.CheckpointManager.save
+
+    def interrupted_save(*arguments, **options):
+        os.kill(os.getpid(), signal.SIGTERM)
+        return save_checkpoint(*arguments, **options)
+
+    monkeypatch.setattr(tf.train.CheckpointManager, "save", interrupted_save)
+    trainer = make_trainer(2)
+    with pytest.raises(SystemExit) as stop:
+        trainer.train(batches())
+    assert stop.value.code == 128 + signal.SIGTERM
+    folder = pathlib.Path(trainer.options.output_dir) / "checkpoints"
+    assert list(folder.glob("training-2.index"))
+
+
+def test_a_damaged_history_does_not_stop_a_run(make_trainer, batches, caplog):
+    make_trainer(2).train(batches(), batches().take(1))
+    trainer = make_trainer(4)
+    path = pathlib.Path(trainer.options.output_dir, "history.json")
+    path.write_bytes(path.read_bytes()[:20])
+    trainer = make_trainer(4)
+    trainer.train(batches(), batches().take(1))
+    assert "history.json is damaged" in caplog.text
+    assert [entry["step"] for entry in json.loads(path.read_text())] == [4]
+
+
+def test_no_checkpoint_is_saved_between_bad_steps(make_trainer, rows, weights):
+    """They would replace those from which a run that diverges can go on."""
+    bad = {**rows, "masked_lm_weights": np.full_like(rows["masked_lm_weights"], np.inf)}
+    good, bad = (tf.data.Dataset.from_tensors(x).repeat() for x in (rows, bad))
+    options = {"save_checkpoints_steps": 1, "keep_checkpoint_max": 2}
+    trainer = make_trainer(9, max_bad_steps=4, options={**options, "steps_per_loop": 1})
+    with pytest.raises(UserError, match="not finite from step 4 to 7 .* remove the"):
+        trainer.train(good.take(3).concatenate(bad))
+    folder = os.path.join(trainer.options.output_dir, "checkpoints")
+    names = [os.path.basename(path) for path in storage.matching(folder, "*.index")]
+    assert names == ["training-2.index", "training-3.index"]

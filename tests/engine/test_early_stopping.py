@@ -1,0 +1,67 @@
+"""The best model is kept, and training ends when nothing better comes."""
+
+import json
+import pathlib
+
+import pytest
+
+from albert_tf.engine.early_stopping import evaluations_since_best
+from albert_tf.engine.early_stopping import out_of_patience
+
+NAN = float("nan")
+
+
+@pytest.mark.parametrize(
+    "values,expected",
+    [([0.1], 0), ([NAN], 0), ([NAN, 0.1], 0), ([0.3, 0.1, NAN], 2), ([0.2, 0.2], 1)],
+)
+def test_evaluations_since_best(values, expected):
+    assert evaluations_since_best(values) == expected
+
+
+def test_patience():
+    assert not out_of_patience([], 1)
+    assert not out_of_patience([0.5, 0.1], 0)
+    assert not out_of_patience([0.5, 0.1], 2)
+    assert out_of_patience([0.5, 0.1, 0.2], 2)
+
+
+class Scripted:
+    """An evaluator whose scores are known before."""
+
+    def __init__(self, scores):
+        self.scores = iter(scores)
+
+    def evaluate(self, dataset):
+        return {"score": next(self.scores)}
+
+
+def train(make_trainer, batches, scores, steps=6, **options):
+    saved = []
+    trainer = make_trainer(
+        steps,
+        options={"eval_steps": 1, "eval_at_start": False, **options},
+        evaluator=Scripted(scores),
+    )
+
+    def save_best(step, results):
+        saved.append((step, results["score"]))
+
+    trainer.train(batches(), "held out", save_best)
+    return trainer, saved
+
+
+def test_every_better_model_is_saved(make_trainer, batches):
+    scores = [0.1, 0.3, 0.2, 0.4]
+    trainer, saved = train(make_trainer, batches, scores, 4, best_metric="score")
+    assert saved == [(1, 0.1), (2, 0.3), (4, 0.4)]
+
+
+def test_the_evaluation_that_ends_training_is_in_the_history(make_trainer, batches):
+    options = {"best_metric": "score", "patience": 2}
+    trainer, saved = train(make_trainer, batches, [0.3, 0.2, 0.1], **options)
+    assert trainer.step == 3 and saved == [(1, 0.3)]
+    path = pathlib.Path(trainer.options.output_dir) / "history.json"
+    assert [entry["score"] for entry in json.loads(path.read_text())] == [0.3, 0.2, 0.1]
+    again, saved = train(make_trainer, batches, [], **options)
+    assert again.step == 3 and not saved

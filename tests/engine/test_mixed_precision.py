@@ -1,0 +1,58 @@
+"""Training with layers that compute in bfloat16 or float16."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+STEPS = 4
+
+
+def results_of(trainer, rows, scale=None):
+    """Trains one step on `rows`; returns the values of the step's metrics."""
+    if scale is not None:
+        trainer._train_step.guard.state[1].assign(scale)
+    batch = {name: tf.constant(value) for name, value in rows.items()}
+    sums = tf.function(lambda: trainer.strategy.run(trainer._train_step, (batch,)))()
+    names = trainer._train_step.metric_names
+    return {name: sums[i, 0].numpy() for i, name in enumerate(names)}
+
+
+@pytest.mark.parametrize("dtype", ["mixed_bfloat16", "mixed_float16"])
+def test_training_stays_close_to_float32(make_trainer, batches, weights, dtype):
+    exact = make_trainer(STEPS, directory="exact")
+    trainer = make_trainer(STEPS, dtype=dtype)
+    before = weights(trainer)
+    for one in (exact, trainer):
+        one.train(batches())
+    optimizer = trainer.optimizer
+    kept = [*trainer.model.trainable_variables, *optimizer.first_moments]
+    assert {v.dtype for v in [*kept, *optimizer.second_moments]} == {"float32"}
+    for name, value in weights(exact).items():
+        # Weights move by 0.05 at most a step, signs of tiny gradients may differ.
+        error = np.abs(weights(trainer)[name] - value).mean()
+        if "key/bias" not in name:
+            assert error < 0.3 * np.abs(value - before[name]).mean() + 1e-6, name
+
+
+def test_the_scale_is_divided_out(make_trainer, rows):
+    """Gradients far below float16's range arrive, whatever the scale."""
+    norms = [
+        results_of(make_trainer(1, dtype="mixed_float16"), rows, scale)["gradient_norm"]
+        for scale in (2.0**8, 2.0**15)
+    ]
+    exact = results_of(make_trainer(1), rows)["gradient_norm"]
+    np.testing.assert_allclose(norms, exact, rtol=0.02)
+
+
+def test_an_overflow_skips_the_step_and_is_saved(make_trainer, rows, batches, weights):
+    trainer = make_trainer(1, dtype="mixed_float16", max_bad_steps=1)
+    before = weights(trainer)
+    results = results_of(trainer, rows, scale=2.0**40)
+    assert (results["overflowed"], results["skipped"]) == (1.0, 0.0)
+    assert np.isfinite(results["masked_lm_loss"])
+    for name, value in weights(trainer).items():
+        np.testing.assert_array_equal(value, before[name])
+    trainer.train(batches())  # only saves: the one step is done
+    again = make_trainer(2, dtype="mixed_float16", max_bad_steps=1)
+    again.train(batches())
+    assert float(again._train_step.guard.loss_scale) == 2.0**38

@@ -1,0 +1,154 @@
+"""What a run shows and records, and that looking does not change it."""
+
+import pathlib
+import re
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from absl import logging
+
+from albert_tf.engine.reporting.reporter import ReportOptions
+from albert_tf.engine.reporting.summaries import histogram
+from albert_tf.engine.train_step import VARIABLE_STATISTICS
+from albert_tf.optimizers import LAMB
+
+STEPS = 4
+
+
+@pytest.fixture
+def train(make_trainer, batches):
+    """Trains with `ReportOptions` of these values; returns the trainer."""
+
+    def run(directory="run", steps=STEPS, strategy=None, **report):
+        options = {"report": ReportOptions(**report)}
+        trainer = make_trainer(steps, strategy, directory=directory, options=options)
+        trainer.train(batches())
+        return trainer
+
+    return run
+
+
+def summaries(trainer):
+    """`{tag: {step: array}}` of the training."""
+    found = {}
+    for path in pathlib.Path(trainer.options.output_dir, "train").iterdir():
+        for event in tf.compat.v1.train.summary_iterator(str(path)):
+            for value in event.summary.value:
+                array = tf.make_ndarray(value.tensor)
+                found.setdefault(value.tag, {})[event.step] = array
+    return found
+
+
+def test_statistics_of_the_variables_at_intervals(train, weights):
+    looking, plain = train("looking", histogram_steps=2), train("plain")
+    found, unseen = summaries(looking), summaries(plain)
+    for name in VARIABLE_STATISTICS:
+        histograms = found[f"variables/{name}"]
+        assert set(histograms) == {2, 4}
+        scalars = [tag for tag in found if tag.startswith(f"{name}/")]
+        assert histograms[4][:, 2].sum() == len(scalars)
+    assert not any("/" in tag for tag in unseen)
+    norms = [v[4] for tag, v in found.items() if tag.startswith("gradient_norm/")]
+    assert len(norms) == len(looking.model.trainable_variables)
+    np.testing.assert_allclose(
+        np.linalg.norm(norms), found["gradient_norm"][4], rtol=1e-5
+    )
+    for path, value in weights(plain).items():
+        np.testing.assert_array_equal(weights(looking)[path], value)
+    before = weights(train("before", steps=3))
+    for name, value in before.items():
+        norm = found[f"weight_norm/{name}"][4]
+        np.testing.assert_allclose(norm, np.linalg.norm(value), rtol=1e-5)
+        adapted = not re.search("LayerNorm|bias", name)
+        assert (f"trust_ratio/{name}" in found) == adapted
+        if adapted:
+            assert found[f"trust_ratio/{name}"][4] > 0
+
+
+def test_statistics_of_two_devices_are_those_of_one(train, two_replicas):
+    one, two = (
+        summaries(train(name, steps=1, strategy=strategy, histogram_steps=1))
+        for name, strategy in (("one", None), ("two", two_replicas))
+    )
+    for name in VARIABLE_STATISTICS:
+        for tag in (tag for tag in one if tag.startswith(f"{name}/")):
+            if "key/bias" not in tag:  # its gradient is rounding noise
+                np.testing.assert_allclose(two[tag][1], one[tag][1], rtol=1e-4)
+
+
+def test_a_histogram_counts_what_is_finite():
+    buckets = histogram([0.0, 1.0, 1.0, 3.0, np.nan, np.inf])
+    assert buckets.shape == (30, 3)
+    assert buckets[:, 2].sum() == 4
+    assert (buckets[0, 0], buckets[-1, 1]) == (0.0, 3.0)
+    (middle,) = buckets[buckets[:, 2] == 2]
+    assert middle[0] <= 1.0 <= middle[1]
+
+
+@pytest.mark.parametrize("end", [4, 100])
+def test_a_range_of_steps_is_traced(train, end):
+    trainer = train(profile_steps=(3, end), flops_per_token=lambda tokens: 1.0)
+    found = summaries(trainer)
+    assert set(found["loss"]) == {2, 3, 4}  # loops of 2, the second cut at 3
+    # Nobody has said what the device can do.
+    assert "model_flop_utilisation" not in found
+    profile = pathlib.Path(trainer.options.output_dir, "profile")
+    (trace,) = profile.rglob("*.xplane.pb")
+    assert trace.stat().st_size > 0
+
+
+def test_a_range_that_the_run_does_not_reach(train, monkeypatch):
+    warned = []
+    monkeypatch.setattr(
+        logging, "warning", lambda form, *args: warned.append(form % args)
+    )
+    train(profile_steps=(3, 100))
+    assert not warned
+    train(steps=6, profile_steps=(1, 4))  # goes on
+    train("other", profile_steps=(4, 6))
+    assert warned == [
+        "--profile_steps=1:4 leaves no trace: this run goes from step 4 to 6",
+        "--profile_steps=4:6 leaves no trace: this run goes from step 0 to 4",
+    ]
+
+
+def test_the_learning_rate_is_that_of_the_last_step(train):
+    """Of a warm-up from 0 in 2 steps to 0.05, and a decay from there in 100."""
+    for directory, steps, expected in (
+        ("one", 1, {1: 0.0}),
+        ("four", 4, {2: 0.025, 4: 0.05 * 0.97}),
+    ):
+        found = summaries(train(directory, steps))["learning_rate"]
+        assert found == pytest.approx(expected)
+
+
+def test_a_constant_learning_rate_is_shown(make_trainer, batches):
+    trainer = make_trainer(2, make_optimizer=lambda: LAMB(0.03))
+    trainer.train(batches())
+    assert summaries(trainer)["learning_rate"] == pytest.approx({2: 0.03})
+
+
+def test_the_line_says_how_training_goes(train, lines):
+    trainer = train(flops_per_token=lambda tokens: 1e5 * tokens, peak_flops=1e9)
+    last = {tag: float(v[STEPS]) for tag, v in summaries(trainer).items()}
+    (line,) = (line for line in lines if line.startswith("training: 4/4"))
+    for part in (
+        f"loss {last['loss']:.4g}",
+        f"MLM {last['masked_lm_loss']:.4g}",
+        f"({last['masked_lm_accuracy']:.1%} right)",
+        f"SOP {last['sentence_order_loss']:.4g}",
+        f"gradient norm {last['gradient_norm']:.4g}",
+        f"learning rate {last['learning_rate']:.4g}",
+        f"{last['tokens_per_second']:,.0f} tokens/s",
+        f"MFU {last['model_flop_utilisation']:.1%}",
+        "ETA 0:00",
+    ):
+        assert part in line
+    # Batches are 8 rows of 7 tokens.
+    rate = last["steps_per_second"]
+    np.testing.assert_allclose(last["sequences_per_second"], 8 * rate, rtol=1e-5)
+    np.testing.assert_allclose(last["tokens_per_second"], 56 * rate, rtol=1e-5)
+    np.testing.assert_allclose(
+        last["model_flop_utilisation"], 56 * rate * 7e5 / 1e9, rtol=1e-5
+    )

@@ -1,0 +1,78 @@
+"""Runs of several stages: other shapes of batches, one optimizer and schedule."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from albert_tf.engine.stage import Stage
+from albert_tf.errors import UserError
+
+STEPS = 6
+
+
+@pytest.fixture
+def stages(rows):
+    """Makes a stage of 5 tokens and 4 rows for 3 steps, and one of 7 tokens and 8."""
+
+    def make(parts=(1, 2)):
+        tf.random.set_seed(0)
+        short = {
+            name: value[:, :5] if name.startswith(("input", "segment")) else value
+            for name, value in rows.items()
+        }
+        short["masked_lm_positions"] = short["masked_lm_positions"] % 5
+        result = []
+        for data, size, last, count in (
+            (short, 4, 3, parts[0]),
+            (rows, 8, 6, parts[1]),
+        ):
+            dataset = tf.data.Dataset.from_tensor_slices(data).shuffle(16, seed=size)
+            dataset = dataset.repeat().batch(size, drop_remainder=True)
+            result.append(Stage(dataset, last, count))
+        return result
+
+    return make
+
+
+def test_each_stage_reads_its_own_data(make_trainer, stages, weights):
+    """The run equals one whose steps are fed by hand."""
+    trainer = make_trainer(STEPS)
+    trainer.train(stages())
+    again = make_trainer(STEPS, directory="by hand")
+    step = tf.function(lambda batch: again.strategy.run(again._train_step, (batch,)))
+    for stage in stages():
+        for batch in stage.dataset.take(3):
+            step(batch)
+    assert trainer.step == again.step == STEPS
+    for name, value in weights(trainer).items():
+        # The gradient of the keys' bias is 0 but for rounding.
+        if not name.endswith("key/bias"):
+            np.testing.assert_allclose(weights(again)[name], value, atol=1e-6)
+
+
+@pytest.mark.parametrize("stop", [3, 4])
+def test_a_run_stopped_in_any_stage_continues_bit_for_bit(
+    make_trainer, stages, weights, stop, monkeypatch
+):
+    whole = make_trainer(STEPS, dropout=0.1, directory="whole")
+    whole.train(stages())
+    first = make_trainer(STEPS, dropout=0.1, options={"save_checkpoints_steps": stop})
+    loop = first._loop
+
+    def dying_loop(*arguments):
+        if first.step >= stop:
+            raise KeyboardInterrupt
+        loop(*arguments)
+
+    monkeypatch.setattr(first, "_loop", dying_loop)
+    with pytest.raises(KeyboardInterrupt):
+        first.train(stages())
+    rest = make_trainer(STEPS, dropout=0.1)
+    rest.train(stages())
+    for name, value in weights(whole).items():
+        np.testing.assert_array_equal(weights(rest)[name], value, err_msg=name)
+
+
+def test_every_stage_must_divide(make_trainer, stages):
+    with pytest.raises(UserError, match="batch size 8 does not divide into 3 equal"):
+        make_trainer(STEPS).train(stages(parts=(1, 3)))

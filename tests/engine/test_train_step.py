@@ -1,0 +1,123 @@
+"""Every way to divide a step among devices and micro-batches is the same step."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from albert_tf.engine.evaluation import average
+from albert_tf.optimizers import LAMB
+from albert_tf.optimizers import create_optimizer
+
+STEPS = 4
+
+
+def assert_equal(actual, expected, tolerance=1e-6):
+    for path, value in expected.items():
+        if "/key/bias" in path:
+            # Softmax cancels it: its gradient is rounding noise, which the
+            # optimizer's division by the gradient's own size then blows up.
+            continue
+        np.testing.assert_allclose(actual[path], value, atol=tolerance, err_msg=path)
+
+
+@pytest.fixture
+def plain(make_trainer, batches, weights):
+    trainer = make_trainer(STEPS, directory="plain")
+    trainer.train(batches())
+    return weights(trainer)
+
+
+def test_two_devices_equal_one(make_trainer, batches, weights, plain, two_replicas):
+    trainer = make_trainer(STEPS, two_replicas)
+    trainer.train(batches())
+    assert_equal(weights(trainer), plain)
+    for variable in trainer.model.trainable_variables:
+        first, second = variable.value.values
+        np.testing.assert_array_equal(first.numpy(), second.numpy())
+
+
+@pytest.mark.parametrize("micro_batches", [2, 4])
+def test_accumulation_equals_one_batch(
+    make_trainer, batches, weights, plain, micro_batches
+):
+    trainer = make_trainer(STEPS, gradient_accumulation_steps=micro_batches)
+    trainer.train(batches())
+    assert_equal(weights(trainer), plain)
+
+
+def test_xla_equals_no_xla(make_trainer, batches, weights, plain):
+    trainer = make_trainer(STEPS, use_xla=True)
+    trainer.train(batches())
+    assert_equal(weights(trainer), plain)
+
+
+def test_a_constant_rate_equals_its_schedule(make_trainer, batches, weights):
+    def schedule():
+        return create_optimizer("lamb", 0.05, STEPS, lr_schedule="constant")
+
+    results = []
+    for make_optimizer in (lambda: LAMB(0.05), schedule):
+        trainer = make_trainer(
+            STEPS,
+            directory=f"run{len(results)}",
+            make_optimizer=make_optimizer,
+        )
+        trainer.train(batches())
+        results.append(weights(trainer))
+    assert_equal(results[0], results[1], tolerance=0)
+
+
+def test_a_step_equals_the_formulas(make_trainer, rows, weights):
+    """Loss, clipping and optimizer as one would write them down."""
+    reference, trainer = make_trainer(1), make_trainer(1, clip_norm=0.5)
+    with tf.GradientTape() as tape:
+        outputs = reference.model(rows)
+        masked_lm = tf.nn.sparse_softmax_cross_entropy_with_logits(
+            labels=rows["masked_lm_ids"], logits=outputs["masked_lm_logits"]
+        )
+        mask = rows["masked_lm_weights"]
+        sentence_order = tf.nn.sparse_softmax_cross_entropy_with_logits(
+            labels=rows["sentence_order_labels"],
+            logits=outputs["sentence_order_logits"],
+        )
+        loss = tf.reduce_sum(masked_lm * mask) / (tf.reduce_sum(mask) + 1e-5)
+        loss += tf.reduce_mean(sentence_order)
+    variables = reference.model.trainable_variables
+    gradients = [tf.convert_to_tensor(g) for g in tape.gradient(loss, variables)]
+    norm = tf.linalg.global_norm(gradients)
+    assert norm > 0.5
+    clipped = [g * 0.5 / norm for g in gradients]
+    # Past the warm-up, so that the learning rate is not 0.
+    for optimizer in (reference.optimizer, trainer.optimizer):
+        optimizer.iterations.assign(10)
+    reference.optimizer.apply(clipped, variables)
+
+    batch = {name: tf.constant(value) for name, value in rows.items()}
+    sums = tf.function(lambda: trainer.strategy.run(trainer._train_step, (batch,)))()
+    assert_equal(weights(trainer), weights(reference))
+    names = trainer._train_step.metric_names
+    results = average(names, sums.numpy(), trainer.objective)
+    np.testing.assert_allclose(results["loss"], loss, rtol=1e-6)
+    np.testing.assert_allclose(results["gradient_norm"], norm, rtol=1e-5)
+
+
+def test_dropout_follows_the_seed(make_trainer, batches, weights):
+    runs = []
+    for i, seed in enumerate((1, 1, 2)):
+        trainer = make_trainer(STEPS, dropout=0.5, directory=f"{i}", seed=seed)
+        trainer.train(batches())
+        runs.append(weights(trainer)["cls/predictions/output_bias"])
+    np.testing.assert_array_equal(runs[0], runs[1])
+    assert np.abs(runs[0] - runs[2]).max() > 1e-4
+
+
+def test_a_step_that_is_not_finite_changes_nothing(make_trainer, rows, weights):
+    trainer = make_trainer(1)
+    before = weights(trainer)
+    rows["masked_lm_weights"][0, 0] = np.inf
+    batch = {name: tf.constant(value) for name, value in rows.items()}
+    sums = tf.function(lambda: trainer.strategy.run(trainer._train_step, (batch,)))()
+    skipped = trainer._train_step.metric_names.index("skipped")
+    np.testing.assert_array_equal(sums[skipped], [1.0, 1.0])
+    assert trainer.step == 1
+    assert_equal(weights(trainer), before, tolerance=0)

@@ -1,0 +1,143 @@
+"""Runs that are interrupted, damaged, divergent or badly divided."""
+
+import json
+import os
+import pathlib
+import signal
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from albert_tf.errors import UserError
+
+STEPS = 6
+
+
+def test_an_interrupted_run_continues_bit_for_bit(make_trainer, batches, weights):
+    whole = make_trainer(STEPS, dropout=0.1, directory="whole")
+    whole.train(batches())
+    make_trainer(4, dropout=0.1).train(batches())
+    rest = make_trainer(STEPS, dropout=0.1)
+    rest.train(batches())
+    assert rest.step == STEPS
+    for path, value in weights(whole).items():
+        np.testing.assert_array_equal(weights(rest)[path], value)
+
+
+def test_a_signal_saves_and_leaves(make_trainer, batches, monkeypatch):
+    trainer = make_trainer(STEPS)
+    loop = trainer._loop
+
+    def interrupted_loop(*arguments):
+        loop(*arguments)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    monkeypatch.setattr(trainer, "_loop", interrupted_loop)
+    with pytest.raises(SystemExit) as stop:
+        trainer.train(batches())
+    assert stop.value.code == 128 + signal.SIGTERM
+    again = make_trainer(STEPS)
+    again.train(batches())
+    assert (trainer.step, again.step) == (2, STEPS)
+
+
+def test_a_damaged_checkpoint_falls_back_to_the_one_before(
+    make_trainer, batches, weights
+):
+    trainer = make_trainer(STEPS, options={"save_checkpoints_steps": 2})
+    trainer.train(batches())
+    folder = pathlib.Path(trainer.options.output_dir) / "checkpoints"
+    (data,) = folder.glob("training-6.data*")
+    whole = data.read_bytes()
+    data.write_bytes(whole[:100])
+    again = make_trainer(STEPS)
+    again.train(batches())
+    assert again.step == STEPS
+    for path, value in weights(trainer).items():
+        np.testing.assert_array_equal(weights(again)[path], value)
+
+    # The next start finds a good one again.
+    assert len(data.read_bytes()) == len(whole)
+
+
+def test_the_last_step_is_saved_before_it_is_evaluated(make_trainer, batches):
+    class Killed:
+        def evaluate(self, dataset):
+            raise KeyboardInterrupt
+
+    trainer = make_trainer(2, evaluator=Killed(), options={"eval_at_start": False})
+    with pytest.raises(KeyboardInterrupt):
+        trainer.train(batches(), batches())
+    folder = pathlib.Path(trainer.options.output_dir) / "checkpoints"
+    assert list(folder.glob("training-2.index"))
+
+
+def test_checkpoints_that_do_not_fit_are_an_error(make_trainer, batches):
+    trainer = make_trainer(2)
+    trainer.train(batches())
+    folder = pathlib.Path(trainer.options.output_dir) / "checkpoints"
+    for data in folder.glob("*.data*"):
+        data.write_bytes(b"")
+    match = "No checkpoint in .* can be used: training-2"
+    with pytest.raises(UserError, match=match) as error:
+        make_trainer(4).train(batches())
+    assert "--restart_data" not in str(error.value)  # no flags of data are known
+
+
+@pytest.mark.parametrize(("keep", "kept"), [(2, {5, 6}), (0, {1, 2, 3, 4, 5, 6})])
+def test_only_the_last_checkpoints_are_kept(make_trainer, batches, keep, kept):
+    options = {"save_checkpoints_steps": 1, "keep_checkpoint_max": keep}
+    trainer = make_trainer(STEPS, options={**options, "steps_per_loop": 1})
+    trainer.train(batches())
+    folder = pathlib.Path(trainer.options.output_dir) / "checkpoints"
+    names = {path.stem for path in folder.glob("*.index")}
+    assert names == {f"training-{step}" for step in kept}
+
+
+def test_divergence_stops_with_advice(make_trainer, rows, weights):
+    """Bad steps are counted over the loops; a good one in between starts anew."""
+    bad = {name: value.copy() for name, value in rows.items()}
+    bad["masked_lm_weights"][:] = np.inf
+    good, bad = (tf.data.Dataset.from_tensors(x).repeat() for x in (rows, bad))
+    start = good.take(1).concatenate(bad.take(2)).concatenate(good.take(1))
+    dataset = start.concatenate(bad)
+    trainer = make_trainer(9, max_bad_steps=3, options={"save_checkpoints_steps": 4})
+    match = "not finite from step 5 to 7 without a break. Lower --learning_rate"
+    with pytest.raises(UserError, match=match):
+        trainer.train(dataset)
+    last_good = make_trainer(4)
+    last_good.train(dataset)
+    for path, value in weights(last_good).items():
+        np.testing.assert_array_equal(weights(trainer)[path], value)
+
+
+def test_batch_that_does_not_divide_is_an_error(make_trainer, batches):
+    trainer = make_trainer(STEPS, gradient_accumulation_steps=3)
+    with pytest.raises(UserError, match="batch size 8 does not divide into 3 equal"):
+        trainer.train(batches())
+
+
+def test_history_holds_every_evaluation_once(make_trainer, batches, rows):
+    held_out = tf.data.Dataset.from_tensor_slices(rows).batch(5)
+    options = {"eval_steps": 2}
+    make_trainer(4, options=options).train(batches(), held_out)
+    trainer = make_trainer(STEPS, options=options)
+    trainer.train(batches(), held_out)
+    path = pathlib.Path(trainer.options.output_dir) / "history.json"
+    history = json.loads(path.read_text())
+    assert [entry["step"] for entry in history] == [0, 2, 4, 6]
+    assert history[-1]["loss"] < history[0]["loss"]
+    assert history == trainer.history
+
+
+def test_tensorboard_scalars_are_written(make_trainer, batches):
+    trainer = make_trainer(2)
+    trainer.train(batches())
+    (path,) = pathlib.Path(trainer.options.output_dir, "train").iterdir()
+    values = {}
+    for event in tf.compat.v1.train.summary_iterator(str(path)):
+        for value in event.summary.value:
+            values[value.tag] = (event.step, tf.make_ndarray(value.tensor))
+    assert values["learning_rate"][0] == 2
+    assert set(trainer._train_step.metric_names) < set(values)

@@ -1,0 +1,96 @@
+"""Training and held-out data of a pretraining run must go together."""
+
+import json
+import shutil
+
+import pytest
+
+import albert_tf
+from albert_tf.command_line import parse
+from albert_tf.errors import UserError
+from albert_tf.pretraining.data import PretrainingData
+from albert_tf.pretraining.flags import PretrainingOptions
+from albert_tf.pretraining.phases import plan_phases
+from albert_tf.pretraining.run import pretrain
+
+
+@pytest.fixture
+def evaluate(flags):
+    """Trains a step with changed flags; returns the held-out metrics."""
+
+    def run(**changes):
+        command = flags(num_train_steps=1, do_eval=True, **changes)
+        return pretrain(parse(PretrainingOptions, ["run_pretraining.py", *command]))
+
+    return run
+
+
+@pytest.fixture
+def held_out_for(material, tmp_path):
+    """Copies held-out data, described as made for another objective; None: not."""
+
+    def make(objective):
+        folder = tmp_path / f"for_{objective}"
+        shutil.copytree(material / "data" / "held_out", folder)
+        path = folder / "dataset_info.json"
+        info = json.loads(path.read_text())
+        path.write_text(json.dumps({**info, "sentence_objective": objective}))
+        if objective is None:
+            path.unlink()
+        return folder / "*.tfrecord"
+
+    return make
+
+
+@pytest.mark.parametrize("objective", ["none", "nsp"])
+def test_held_out_data_for_another_objective(
+    evaluate, held_out_for, objective, tmp_path
+):
+    """Its sentence labels mean something else, or nothing."""
+    held_out = held_out_for(objective)
+    with pytest.raises(UserError) as error:
+        evaluate(eval_file=held_out)
+    message = f"{held_out} was made with --sentence_objective={objective}, but the "
+    assert f"--eval_file={message}training data with sop;" in str(error.value)
+    assert not (tmp_path / "model").exists()
+    results = evaluate(eval_file=held_out, sentence_objective="none")
+    assert "masked_lm_accuracy" in results
+    assert "sentence_order_accuracy" not in results
+
+
+def test_held_out_data_that_nobody_described(evaluate, held_out_for):
+    results = evaluate(eval_file=held_out_for(None))
+    assert 0 < results["sentence_order_accuracy"] < 1
+
+
+def test_sentence_pairs_do_not_evaluate_a_masked_lm(evaluate, dynamic):
+    """The data of training has the objective none, which no flag says."""
+    with pytest.raises(UserError, match="=sop, but the training data with none;"):
+        evaluate(input_file=dynamic / "train.tfrecord")
+
+
+def test_the_mask_rate_is_for_data_that_is_not_masked_yet(evaluate, dynamic):
+    changes = {"sentence_objective": "none", "masked_lm_prob": 0.2}
+    held_out = dynamic / "held_out" / "*.tfrecord"
+    # Static held-out data with dynamic training data.
+    results = evaluate(input_file=dynamic / "train.tfrecord", **changes)
+    assert results["masked_lm_loss"] > 0
+    with pytest.raises(UserError, match="train.tfrecord was masked when it was made"):
+        evaluate(eval_file=held_out, **changes)
+
+
+def test_the_mask_rate_of_held_out_data(flags, dynamic, material):
+    """That of dynamic data follows the flag."""
+    tokenizer = albert_tf.load_tokenizer(material / "vocab.model")
+
+    def masked(**changes):
+        command = flags(input_file=dynamic / "train.tfrecord", **changes)
+        options = parse(PretrainingOptions, ["run_pretraining.py", *command])
+        data = PretrainingData(options, plan_phases(options), tokenizer)
+        (batch,) = data.evaluation().take(1)
+        return batch["masked_lm_weights"].numpy().sum()
+
+    assert masked(masked_lm_prob=0.1) == masked(masked_lm_prob=0.2)
+    held_out = dynamic / "held_out" / "*.tfrecord"
+    few, many = (masked(eval_file=held_out, masked_lm_prob=p) for p in (0.1, 0.2))
+    assert many > 1.5 * few

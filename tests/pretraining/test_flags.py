@@ -1,0 +1,241 @@
+"""Flags of run_pretraining.py beyond the official ones: each changes what it says."""
+
+import dataclasses
+import json
+import runpy
+
+import numpy as np
+import pytest
+
+import albert_tf
+from albert_tf.command_line import parse
+from albert_tf.config import AlbertConfig
+from albert_tf.errors import UserError
+from albert_tf.pretraining.data import PretrainingData
+from albert_tf.pretraining.flags import PretrainingOptions
+from albert_tf.pretraining.phases import plan_phases
+from albert_tf.pretraining.run import pretrain
+from albert_tf.pretraining.setup import initial_model
+from albert_tf.pretraining.setup import tokenizer_from
+
+
+@pytest.fixture
+def options(flags):
+    """Makes the options of a short run."""
+
+    def make(**changes):
+        return parse(PretrainingOptions, ["run_pretraining.py", *flags(**changes)])
+
+    return make
+
+
+@pytest.fixture
+def run(options, tmp_path):
+    """Trains for 4 steps with changed flags; returns the history of evaluations."""
+
+    def train(name="model", **changes):
+        changes = {"num_train_steps": 4, "output_dir": tmp_path / name, **changes}
+        pretrain(options(**changes))
+        return json.loads((tmp_path / name / "history.json").read_text())
+
+    return train
+
+
+def plan(lines):
+    """The logged lines of the plan, each once it is stripped."""
+    (start,) = [i for i, line in enumerate(lines) if line.startswith("Plan: ")]
+    return [line.strip() for line in lines[start:]]
+
+
+def test_two_phases_read_two_data_sets(run, short, material, lines, tmp_path):
+    history = run(
+        input_file=short / "train.tfrecord",
+        max_seq_length=8,
+        max_predictions_per_seq=2,
+        num_train_steps=8,
+        first_phase_steps=6,
+        second_phase_input_file=material / "data" / "train.tfrecord",
+        second_phase_max_seq_length=16,
+        second_phase_max_predictions_per_seq=3,
+        second_phase_train_batch_size=8,
+    )
+    assert [entry["step"] for entry in history] == [0, 8]
+    assert history[1]["masked_lm_loss"] < history[0]["masked_lm_loss"]
+    planned = "\n".join(plan(lines))
+    assert "steps 0 to 6: " in planned and "steps 6 to 8: " in planned
+    assert "batches of 16 sequences of 8 tokens (2 predictions), 1 x 16" in planned
+    assert "batches of 8 sequences of 16 tokens (3 predictions), 1 x 8" in planned
+    assert f"in all {6 * 16 * 8 + 2 * 8 * 16:,} tokens" in planned
+    info = json.loads((tmp_path / "model" / "training_info.json").read_text())
+    assert len(info["data"]) == 2
+
+
+def test_ramp_is_in_the_plan(run, lines):
+    run(batch_ramp_steps=2, gradient_accumulation_steps=4)
+    planned = [line for line in plan(lines) if line.startswith("batches of")]
+    assert [line.split(" sequences")[0] for line in planned] == [
+        "batches of 4",
+        "batches of 8",
+        "batches of 16",
+    ]
+
+
+def test_masked_lm_alone(run, dynamic):
+    """The data's own objective counts."""
+    history = run(
+        input_file=dynamic / "train.tfrecord",
+        eval_file=dynamic / "held_out" / "*.tfrecord",
+    )
+    losses = {"loss", "masked_lm_loss", "masked_lm_accuracy"}
+    assert set(history[0]) == {"step", "train_seconds", *losses}
+    assert history[1]["loss"] == history[1]["masked_lm_loss"] < history[0]["loss"]
+
+
+def test_without_sentence_objective_its_head_does_not_train(options):
+    """Nothing but weight decay would reach it."""
+    chosen = options(sentence_objective="none")
+    data = PretrainingData(chosen, plan_phases(chosen), None)
+    assert not data.has_sentence_order()
+    assert PretrainingData(options(), plan_phases(chosen), None).has_sentence_order()
+    config = AlbertConfig.from_json_file(chosen.albert_config_file)
+    model = initial_model(chosen, config, sentence_order=False)
+    names = {model.official_names()[v.path] for v in model.trainable_variables}
+    assert not [n for n in names if "pooler" in n or "seq_relationship" in n]
+    assert len(names) == len(model.weights) - 4
+
+
+def test_mask_rate(options, material, dynamic):
+    tokenizer = albert_tf.load_tokenizer(material / "vocab.model")
+    masked = []
+    for rate in (0.1, 0.2):
+        chosen = options(input_file=dynamic / "train.tfrecord", masked_lm_prob=rate)
+        (stage,) = PretrainingData(chosen, plan_phases(chosen), tokenizer).stages()
+        masked.append(next(iter(stage.dataset))["masked_lm_weights"].numpy().sum())
+    assert masked[1] > 1.5 * masked[0]
+    chosen = options(masked_lm_prob=0.2)
+    with pytest.raises(UserError, match="needs data of"):
+        PretrainingData(chosen, plan_phases(chosen), tokenizer).stages()
+
+
+def test_mixed_precision_trains_and_is_saved_in_float32(run, lines, tmp_path):
+    history = run(mixed_precision="bfloat16")
+    assert history[1]["loss"] < history[0]["loss"]
+    assert any("computed in bfloat16" in line for line in lines)
+    model = albert_tf.AlbertForPreTraining.from_pretrained(tmp_path / "model")
+    assert model.compute_dtype == "float32"
+    assert {variable.dtype for variable in model.trainable_variables} == {"float32"}
+
+
+@pytest.mark.parametrize("name", ["depth_loop", "rematerialize"])
+def test_execution_flags_reach_the_model(options, name):
+    config = AlbertConfig.from_json_file(options().albert_config_file)
+    plain, other = (
+        initial_model(chosen, config, sentence_order=True)
+        for chosen in (options(), options(**{name: True}))
+    )
+    assert not plain.execution[name] and other.execution[name]
+
+
+@pytest.mark.parametrize("precision", ["float32", "bfloat16", "float16"])
+def test_precision_reaches_the_model(options, precision):
+    config = AlbertConfig.from_json_file(options().albert_config_file)
+    model = initial_model(options(mixed_precision=precision), config, True)
+    assert model.compute_dtype == precision
+    assert {variable.dtype for variable in model.trainable_variables} == {"float32"}
+
+
+def test_dry_run_measures_and_writes_nothing(options, capsys, tmp_path):
+    assert pretrain(options(dry_run=True)) is None
+    assert not (tmp_path / "model").exists()
+    printed = capsys.readouterr().out
+    assert "seconds a step" in printed and "training takes" in printed
+    assert "Plan: 12 steps on 1 replica(s) /job" in printed
+    assert "3,072 tokens, padding included" in printed
+
+
+def test_scaled_rate_is_in_the_plan(run, lines):
+    run(scale_learning_rate=True, learning_rate=0.16, num_train_steps=1)
+    assert any(
+        "learning rate 0.01 = 0.16 * sqrt(16 / 4096), polynomial" in line
+        for line in lines
+    )
+
+
+def test_a_deeper_model_starts_from_a_shallower_one(options, lines, tmp_path):
+    config = AlbertConfig.from_json_file(options().albert_config_file)
+    shallow = albert_tf.AlbertForPreTraining(config)
+    shallow.save_pretrained(tmp_path / "shallow")
+    config = dataclasses.replace(config, num_hidden_layers=4, num_hidden_groups=2)
+    deep = initial_model(options(init_checkpoint=tmp_path / "shallow"), config, True)
+    assert "  layers: 4, from 2" in lines
+    weights = shallow.official_variables()
+    for name, value in deep.official_variables().items():
+        origin = weights[name.replace("group_1", "group_0")]
+        np.testing.assert_array_equal(value, origin, err_msg=name)
+
+
+def test_init_from_group0_is_the_official_rule(options, lines, tmp_path):
+    config = AlbertConfig.from_json_file(options().albert_config_file)
+    config = dataclasses.replace(config, num_hidden_groups=2)
+    albert_tf.AlbertForPreTraining(config).save_pretrained(tmp_path / "two")
+    config = dataclasses.replace(config, num_hidden_layers=4, num_hidden_groups=4)
+    origins = []
+    for official in (False, True):
+        lines.clear()
+        start = {"init_checkpoint": tmp_path / "two", "init_from_group0": official}
+        initial_model(options(**start), config, sentence_order=True)
+        moved = [line for line in lines if ", attention: from" in line]
+        origins.append([line.split("from ")[1][:7] for line in moved])
+    assert origins == [["group_0", "group_1", "group_1"], ["group_0", "group_0"]]
+
+
+def test_a_checkpoint_of_another_vocabulary_is_refused(options, material, tmp_path):
+    albert_tf.load_tokenizer(material / "vocab.model").save(tmp_path / "start")
+    start = {"init_checkpoint": tmp_path / "start"}
+    own = tokenizer_from(options(spm_model_file=None, **start))
+    assert own.fingerprint() == tokenizer_from(options(**start)).fingerprint()
+    with pytest.raises(UserError, match="is not the vocabulary"):
+        tokenizer_from(options(do_lower_case=False, **start))
+
+
+def test_official_command_line_runs_unchanged(project, material, tmp_path):
+    """All flags of the official script; it names no vocabulary and no held-out data."""
+    sizes = {"train_batch_size": 16, "max_seq_length": 16, "num_train_steps": 2}
+    values = {
+        "input_file": material / "data" / "train.tfrecord",
+        "albert_config_file": material / "config.json",
+        "output_dir": tmp_path / "official",
+        "init_checkpoint": "",
+        "max_predictions_per_seq": 3,
+        "do_train": True,
+        "do_eval": True,
+        "eval_batch_size": 16,
+        "optimizer": "lamb",
+        "learning_rate": 0.00176,
+        "poly_power": 1.0,
+        "num_warmup_steps": 1,
+        "start_warmup_step": 0,
+        "save_checkpoints_steps": 5000,
+        "keep_checkpoint_max": 5,
+        "iterations_per_loop": 1000,
+        "max_eval_steps": 2,
+        "init_from_group0": False,
+        "masked_lm_budget": 0,
+        "use_tpu": False,
+        "num_tpu_cores": 8,
+        "tpu_zone": "a",
+        "gcp_project": "b",
+        "master": "c",
+        **sizes,
+    }
+    argv = ["run_pretraining.py", *(f"--{k}={v}" for k, v in values.items())]
+    ignored = runpy.run_path(str(project / "run_pretraining.py"))["_IGNORED"]
+    results = pretrain(parse(PretrainingOptions, argv, ignored))
+    assert results["global_step"] == 2
+    assert not list((tmp_path / "official").glob("*.model"))
+    assert albert_tf.AlbertForPreTraining.from_pretrained(tmp_path / "official")
+
+
+def test_data_to_mask_needs_the_vocabulary(run, dynamic):
+    with pytest.raises(UserError, match="is to be masked in training: pass the vocab"):
+        run(input_file=dynamic / "train.tfrecord", spm_model_file=None)

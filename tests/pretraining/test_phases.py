@@ -1,0 +1,90 @@
+"""From the flags of a run to its phases."""
+
+import pytest
+
+from albert_tf.errors import UserError
+from albert_tf.pretraining.flags import PretrainingOptions
+from albert_tf.pretraining.phases import plan_phases
+
+
+def phases(**flags):
+    flags = {
+        "max_seq_length": 128,
+        "train_batch_size": 24,
+        "num_train_steps": 100,
+        **flags,
+    }
+    return plan_phases(PretrainingOptions("data", "out", "config.json", **flags))
+
+
+def test_a_run_is_one_phase():
+    (phase,) = phases(gradient_accumulation_steps=2)
+    assert (phase.input_file, phase.max_seq_length, phase.batch_size) == (
+        "data",
+        128,
+        24,
+    )
+    assert (phase.gradient_accumulation_steps, phase.last_step) == (2, 100)
+
+
+def test_the_second_phase_changes_what_it_says():
+    first, second = phases(
+        first_phase_steps=90,
+        second_phase_input_file="long",
+        second_phase_max_seq_length=512,
+        second_phase_max_predictions_per_seq=77,
+        second_phase_train_batch_size=8,
+        second_phase_gradient_accumulation_steps=4,
+    )
+    assert (first.input_file, first.last_step, first.batch_size) == ("data", 90, 24)
+    assert (second.input_file, second.last_step) == ("long", 100)
+    assert (second.max_seq_length, second.max_predictions_per_seq) == (512, 77)
+    assert (second.batch_size, second.gradient_accumulation_steps) == (8, 4)
+    _, second = phases(first_phase_steps=90, second_phase_max_seq_length=512)
+    assert (second.input_file, second.batch_size) == ("data", 24)
+
+
+def test_the_ramp_doubles_the_batch_in_equal_steps():
+    ramp = phases(gradient_accumulation_steps=6, batch_ramp_steps=30)
+    found = [(p.batch_size, p.gradient_accumulation_steps, p.last_step) for p in ramp]
+    assert found == [(4, 1, 10), (8, 2, 20), (16, 4, 30), (24, 6, 100)]
+
+
+def test_the_ramp_belongs_to_the_first_phase():
+    ramp = phases(
+        gradient_accumulation_steps=2,
+        batch_ramp_steps=30,
+        first_phase_steps=40,
+        second_phase_train_batch_size=8,
+    )
+    assert [(p.batch_size, p.last_step) for p in ramp] == [(12, 30), (24, 40), (8, 100)]
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        ({"second_phase_max_seq_length": 512}, "need --first_phase_steps"),
+        ({"first_phase_steps": 50}, "needs a second phase"),
+        (
+            {"first_phase_steps": 100, "second_phase_max_seq_length": 512},
+            "--num_train_steps above it",
+        ),
+        ({"batch_ramp_steps": 10}, "--gradient_accumulation_steps above 1"),
+        (
+            {"batch_ramp_steps": 10, "gradient_accumulation_steps": 5},
+            "that divides --train_batch_size=24",
+        ),
+        (
+            {"batch_ramp_steps": 1, "gradient_accumulation_steps": 4},
+            "must be at least 2",
+        ),
+        (
+            {"batch_ramp_steps": 100, "gradient_accumulation_steps": 4},
+            "below 100, where the phase ends",
+        ),
+    ],
+)
+def test_flags_that_do_not_fit(flags, message):
+    with pytest.raises(UserError) as error:
+        phases(**flags)
+    assert message in str(error.value)

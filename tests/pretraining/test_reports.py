@@ -1,0 +1,110 @@
+"""What run_pretraining.py shows and leaves, through its public entry."""
+
+import importlib.metadata
+import json
+import pathlib
+
+import pytest
+import tensorflow as tf
+
+import albert_tf
+from albert_tf import plots
+from albert_tf.command_line import parse
+from albert_tf.engine.reporting.curves import training_scalars
+from albert_tf.errors import UserError
+from albert_tf.pretraining import training_info
+from albert_tf.pretraining.flags import PretrainingOptions
+from albert_tf.pretraining.run import pretrain
+
+PNG = b"\x89PNG"
+
+
+@pytest.fixture
+def run(flags, tmp_path):
+    """Trains with changed flags; returns the output directory."""
+
+    def train(**changes):
+        argv = ["run_pretraining.py", *flags(**changes)]
+        pretrain(parse(PretrainingOptions, argv))
+        return tmp_path / "model"
+
+    return train
+
+
+def tags(directory):
+    """The steps of each TensorBoard tag of the training."""
+    found = {}
+    for path in pathlib.Path(directory, "train").iterdir():
+        for event in tf.compat.v1.train.summary_iterator(str(path)):
+            for value in event.summary.value:
+                found.setdefault(value.tag, []).append(event.step)
+    return found
+
+
+def test_every_flag_of_looking_shows_something(run, lines):
+    output = run(
+        histogram_steps=5,
+        profile_steps="6:7",
+        peak_teraflops=0.5,
+        num_train_steps=10,
+        iterations_per_loop=100,
+    )
+    found = tags(output)
+    assert found["variables/trust_ratio"] == [5, 10]
+    assert found["weight_norm/bert/embeddings/word_embeddings"] == [5, 10]
+    assert found["loss"] == [4, 5, 6, 7, 9, 10]
+    assert found["model_flop_utilisation"] == found["loss"]
+    assert list((output / "profile").rglob("*.xplane.pb"))
+    (last,) = (line for line in lines if line.startswith("training: 10/10"))
+    for part in ("MLM", "SOP", "sequences/s", "tokens/s", "MFU", "ETA"):
+        assert part in last
+
+
+def test_the_files_of_a_run(run, lines, material):
+    pytest.importorskip("matplotlib")
+    run(num_train_steps=4)
+    output = run(num_train_steps=8, eval_steps=4)
+    found = tags(output)
+    assert not any("/" in tag for tag in found)
+    assert "model_flop_utilisation" not in found  # nobody knows a CPU's peak
+    assert not (output / "profile").exists()
+    assert (output / "curves.png").read_bytes()[:4] == PNG
+    assert set(training_scalars(output / "train")["loss"]) == {4, 8}
+    info = json.loads((output / "training_info.json").read_text())
+    assert info["step"] == 8
+    assert info["evaluations"] == json.loads((output / "history.json").read_text())
+    assert info["random_seed"] == info["options"]["random_seed"] == 12345
+    assert info["options"]["num_train_steps"] == 8
+    data = json.loads((material / "data" / "dataset_info.json").read_text())
+    assert info["data"] == {str(material / "data"): data}
+    assert info["versions"]["tensorflow"] == tf.__version__
+    assert info["versions"]["albert-tf"] == albert_tf.__version__
+
+
+def test_any_tensorflow_package_will_do(monkeypatch):
+    """On a TPU it is called tensorflow-tpu."""
+    version = importlib.metadata.version
+
+    def other(name):
+        if name == "tensorflow":
+            raise importlib.metadata.PackageNotFoundError(name)
+        return version(name)
+
+    monkeypatch.setattr(importlib.metadata, "version", other)
+    assert training_info.versions()["tensorflow"] == tf.__version__
+
+
+def test_without_matplotlib_a_line_says_how_to_get_it(run, lines, monkeypatch):
+    monkeypatch.setattr(plots, "Figure", None)
+    plots._say_how_to_get_them.cache_clear()
+    output = run(num_train_steps=1)
+    assert not (output / "curves.png").exists()
+    assert not plots.write_plot(output / "another.png", draw=None)
+    (line,) = (line for line in lines if "pip install 'albert-tf[plots]'" in line)
+
+
+@pytest.mark.parametrize("value", ["5", "5:5", "7:5", "a:b", "-1:5"])
+def test_a_range_that_is_none_is_an_error(run, tmp_path, value):
+    with pytest.raises(UserError, match=f"--profile_steps={value} is no range"):
+        run(profile_steps=value)
+    assert not (tmp_path / "model").exists()

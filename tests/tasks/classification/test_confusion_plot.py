@@ -1,0 +1,27 @@
+"""The picture of a confusion matrix."""
+
+import numpy as np
+import pytest
+
+from albert_tf.tasks.classification.results import write_confusion_plot
+
+matplotlib_image = pytest.importorskip("matplotlib.image")
+
+
+def test_many_right_is_dark_and_none_is_light(tmp_path):
+    path = tmp_path / "confusion.png"
+    confusion = np.array([[97, 3], [0, 0]])
+    write_confusion_plot(path, ["no", "$no$ \\"], confusion)
+    picture = matplotlib_image.imread(path)[..., :3].mean(axis=-1)
+    height, width = picture.shape
+    cells = picture[int(height * 0.1) : int(height * 0.6), int(width * 0.2) :]
+    assert 0.0 < (cells < 0.4).mean() < 0.5  # the one dark cell
+    assert not list(tmp_path.glob("*.tmp"))
+
+
+@pytest.mark.parametrize("labels", [31, 150])
+def test_many_labels_are_drawn_too(tmp_path, labels):
+    path = tmp_path / "confusion.png"
+    names = [f"label {i}" for i in range(labels)]
+    write_confusion_plot(path, names, np.eye(labels, dtype=int))
+    assert path.stat().st_size > 5000

@@ -1,0 +1,78 @@
+"""Flags of training: those that change the result, and those that must not."""
+
+import json
+
+import pytest
+
+from albert_tf import command_line
+from albert_tf.tasks.classification.flags import ClassifierOptions
+from albert_tf.tasks.registry import create_task
+from albert_tf.tasks.run import start_from
+from albert_tf.tasks.setup import initial_tokenizer
+
+_CHANGES = [
+    {"optimizer": "lamb"},
+    {"warmup_step": 3},
+    {"random_seed": 1},
+    {"albert_dropout_prob": 0.5},
+    {"mixed_precision": "bfloat16"},
+    {"layer_decay": 0.5},
+    {"pad_to_max_length": True},  # other rows meet in a batch
+    {"use_xla": True},  # draws other dropout bits
+]
+_NO_CHANGE = {
+    "iterations_per_loop": 1,
+    "eval_batch_size": 3,
+    "depth_loop": True,
+    "rematerialize": True,
+    "use_xla": None,  # the default does not compile on a CPU
+}
+
+
+def _loss(flags, directory, **changes):
+    flags(do_train=True, output_dir=directory, train_step=4, **changes)
+    return json.loads((directory / "history.json").read_text())[-1]["loss"]
+
+
+def test_flags_change_the_result_or_leave_it(flags, tmp_path):
+    expected = _loss(flags, tmp_path / "plain")
+    for number, changes in enumerate(_CHANGES):
+        loss = _loss(flags, tmp_path / f"change{number}", **changes)
+        assert abs(loss - expected) > 1e-6, changes
+    loss = _loss(flags, tmp_path / "same", **_NO_CHANGE)
+    assert loss == pytest.approx(expected, rel=1e-4)
+
+
+def test_where_files_go_and_how_many_are_kept(flags, tmp_path):
+    out = flags(
+        do_train=True,
+        train_step=6,
+        save_checkpoints_steps=2,
+        keep_checkpoint_max=2,
+        cached_dir=tmp_path / "cached",
+    )
+    kept = sorted(path.stem for path in (out / "checkpoints").glob("*.index"))
+    assert kept == ["training-4", "training-6"]
+    assert len(list((tmp_path / "cached").glob("*.npz"))) == 2
+    assert not (out / "cache").exists()
+
+
+def test_case_is_kept_on_demand(flags, tmp_path):
+    def tokenizer(*more):
+        vocab = f"--vocab_file={tmp_path / 'vocab.txt'}"
+        argv = ["run_classifier.py", "--output_dir=out", "--from_scratch", vocab, *more]
+        return initial_tokenizer(
+            start_from(command_line.parse(ClassifierOptions, argv))
+        )
+
+    assert tokenizer().tokenize("GOOD") == ["good"]
+    assert tokenizer("--nodo_lower_case").tokenize("GOOD") == ["[UNK]"]
+
+
+def test_labels_and_bad_rows_by_flag(flags, tmp_path):
+    path = tmp_path / "data" / "train.tsv"
+    path.write_text(path.read_text() + "ugly\ta film\n")
+    out = flags(do_train=True, train_step=1, labels="yes,no", skip_bad_rows=True)
+    info = json.loads((out / "model" / "training_info.json").read_text())
+    assert info["task"]["labels"] == ["yes", "no"]
+    assert create_task(**info["task"]).parse_label("no") == 1

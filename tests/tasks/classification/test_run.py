@@ -1,0 +1,246 @@
+"""run_classifier from flags to files, on a task that a tiny model learns."""
+
+import json
+import math
+
+import pytest
+import tensorflow as tf
+
+from albert_tf import plots
+from albert_tf.config import AlbertConfig
+from albert_tf.errors import UserError
+from albert_tf.models.sequence_classification import AlbertForSequenceClassification
+from albert_tf.tasks.classification import run
+from albert_tf.tasks.registry import create_task
+from albert_tf.tokenization import load_tokenizer
+
+
+def _results(out):
+    lines = (out / "eval_results.txt").read_text().splitlines()
+    return {key: float(value) for key, value in (line.split(" = ") for line in lines)}
+
+
+def test_train_evaluate_predict_and_run_again(flags, capsys):
+    run = {"do_train": True, "do_eval": True, "do_predict": True, "random_seed": 2}
+    run |= {"train_step": 120, "save_checkpoints_steps": 120}
+    out = flags(**run)
+    results = _results(out)
+    assert results["eval_accuracy"] == 1.0
+    assert results["test_accuracy"] == 1.0
+    assert results["majority_accuracy"] < 0.8
+    assert results["last_step"] == 120
+    assert len((out / "test_results.tsv").read_text().splitlines()) == 20
+    submission = (out / "submit_results.tsv").read_text().splitlines()
+    table = (out.parent / "data" / "test.tsv").read_text().splitlines()
+    expected = [f"{i}\t{row.split()[0]}" for i, row in enumerate(table[1:])]
+    assert submission == ["index\tprediction", *expected]
+    assert (out / "dev_errors.tsv").read_text().count("\n") == 1
+    if plots.Figure is not None:
+        pictures = {path.name for path in out.glob("*.png")}
+        assert pictures == {"curves.png", "dev_confusion.png", "test_confusion.png"}
+    info = json.loads((out / "model" / "training_info.json").read_text())
+    assert info["task"]["labels"] == ["no", "yes"]
+    assert info["versions"]["tensorflow"] == tf.__version__
+
+    model = AlbertForSequenceClassification.from_pretrained(out / "model")
+    assert model.num_labels == 2
+    before = {path: path.stat().st_mtime_ns for path in out.glob("model/*")}
+    flags(**run)  # finished: nothing to train
+    assert {path: path.stat().st_mtime_ns for path in out.glob("model/*")} == before
+    assert _results(out) == results
+
+    capsys.readouterr()
+    lines = out.parent / "lines.txt"
+    lines.write_text("the film was good\nit is bad\n")
+    for text in ({"input_text": "the film was good"}, {"input_file": lines}):
+        flags(do_predict=True, task_name=None, data_dir=None, **text)
+        printed = capsys.readouterr().out.splitlines()
+        assert printed[0].startswith("yes\t0.9")
+        assert printed[0].endswith("\tthe film was good")
+        assert printed[1:] == [] or printed[1].startswith("no\t0.9")
+    assert (out / "predictions.tsv").read_text().count("\n") == 2
+
+    flags(export_dir=out.parent / "served")
+    assert (out.parent / "served" / "1" / "saved_model.pb").exists()
+
+
+def test_best_checkpoint_is_kept_not_the_last(flags):
+    out = flags(do_train=True, train_step=40, save_checkpoints_steps=10)
+    history = json.loads((out / "history.json").read_text())
+    assert [entry["step"] for entry in history] == [10, 20, 30, 40]
+    best = max(history, key=lambda entry: entry["accuracy"])  # the first of equals
+    info = json.loads((out / "model" / "training_info.json").read_text())
+    assert (info["step"], info["dev"]["accuracy"]) == (best["step"], best["accuracy"])
+
+
+def test_epochs_count_in_place_of_steps(flags):
+    out = flags(do_train=True, num_train_epochs=1.5)
+    assert json.loads((out / "history.json").read_text())[-1]["step"] == 6
+
+
+def test_early_stopping(flags):
+    changes = {"train_step": 60, "save_checkpoints_steps": 5, "learning_rate": 1e-9}
+    out = flags(do_train=True, early_stopping_patience=2, **changes)
+    history = json.loads((out / "history.json").read_text())
+    # The third evaluation is the second that brought nothing better.
+    assert [entry["step"] for entry in history] == [5, 10, 15]
+    info = json.loads((out / "model" / "training_info.json").read_text())
+    assert info["step"] == 5
+
+
+def test_several_runs_report_median_and_spread(flags):
+    changes = {"train_step": 5, "save_checkpoints_steps": 5, "num_runs": 2}
+    out = flags(do_train=True, do_eval=True, **changes)
+    runs = json.loads((out / "runs.json").read_text())
+    assert [run["random_seed"] for run in runs] == [12345, 12346]
+    losses = sorted(run["eval_loss"] for run in runs)
+    assert losses[0] < losses[1]
+    results = _results(out)
+    assert [results["eval_loss_min"], results["eval_loss_max"]] == losses
+    assert results["eval_loss_median"] == pytest.approx(sum(losses) / 2)
+    with pytest.raises(UserError, match="--num_runs needs --do_train and --do_eval"):
+        flags(do_train=True, **changes)
+
+
+def test_the_spread_of_runs_with_nan_is_nan(flags, monkeypatch):
+    scores = iter([1.0, float("nan"), 0.0])
+    monkeypatch.setattr(
+        run,
+        "run_classifier",
+        lambda options: {"pearson": next(scores), "seed": options.random_seed},
+    )
+    last_seed = 2**32 - 1
+    changes = {"random_seed": last_seed, "num_runs": 3}
+    results = _results(flags(do_train=True, do_eval=True, **changes))
+    for kind in ("median", "min", "max"):
+        assert math.isnan(results[f"pearson_{kind}"])
+    seeds = [results[f"seed_{kind}"] for kind in ("min", "median", "max")]
+    assert seeds == [0, 1, last_seed]
+
+
+def test_diagnostic_set_is_predicted_by_an_mnli_model(flags, tmp_path):
+    config = AlbertConfig.from_json_file(tmp_path / "tiny.json")
+    labels = ("contradiction", "entailment", "neutral")
+    task = create_task("single_label", "mnli", labels=labels, pair=True)
+    info = {"task": task.to_dict(), "max_seq_length": 16, "step": 1}
+    AlbertForSequenceClassification(config, 3).save_pretrained(
+        tmp_path / "mnli", load_tokenizer(tmp_path / "vocab.txt"), info
+    )
+    (tmp_path / "AX").mkdir()
+    rows = ["index\tsentence1\tsentence2", "0\tgood film\ta film", "1\tbad\tgood"]
+    (tmp_path / "AX" / "diagnostic.tsv").write_text("\n".join(rows) + "\n")
+    changes = {"data_dir": tmp_path, "init_checkpoint": tmp_path / "mnli"}
+    out = flags(task_name="ax", do_predict=True, **changes)
+    lines = [line.split("\t") for line in (out / "AX.tsv").read_text().splitlines()]
+    assert [index for index, _ in lines] == ["index", "0", "1"]
+    assert {prediction for _, prediction in lines[1:]} <= set(labels)
+    with pytest.raises(UserError, match="no table with labels .* diagnostic-full.tsv"):
+        flags(task_name="ax", do_eval=True, **changes)
+    with pytest.raises(UserError, match="has no training set"):
+        flags(task_name="ax", do_train=True, **changes)
+    with pytest.raises(
+        UserError, match="the label 'no' is unknown .*'contradiction', "
+    ):
+        flags(do_eval=True, init_checkpoint=tmp_path / "mnli")
+
+
+@pytest.mark.parametrize(
+    ("kind", "labels", "expected"),
+    [
+        ("regression", ("0.5", "2"), {"pearson", "spearman", "MSE"}),
+        ("multi_label", ("good|film", ""), {"f1", "eval_accuracy"}),
+    ],
+)
+def test_other_kinds_of_label_on_pairs(flags, tmp_path, kind, labels, expected):
+    for name in ("train", "dev", "test"):
+        rows = [f"{labels[i % 2]}\tgood film\t{'very ' * i}bad" for i in range(8)]
+        table = "\n".join(["label\tsentence\tother", *rows]) + "\n"
+        (tmp_path / "data" / f"{name}.tsv").write_text(table)
+    changes = {"train_step": 2, "train_batch_size": 4, "text_pair_column": "other"}
+    out = flags(
+        do_train=True, do_eval=True, do_predict=True, label_kind=kind, **changes
+    )
+    assert expected < set(_results(out))
+    columns = (out / "test_results.tsv").read_text().splitlines()[0].split("\t")
+    assert len(columns) == (1 if kind == "regression" else 2)
+    flags(
+        do_predict=True,
+        task_name=None,
+        input_text="good film",
+        input_text_pair="bad",
+        **changes,
+    )
+    assert (out / "predictions.tsv").read_text().endswith("\tgood film\tbad\n")
+
+
+@pytest.mark.parametrize(
+    ("kind", "labels"),
+    [("single_label", ("no", "yes")), ("multi_label", ("a", "b")), ("regression", ())],
+)
+def test_a_model_is_applied_where_there_is_no_training_table(
+    flags, tmp_path, kind, labels
+):
+    config = AlbertConfig.from_json_file(tmp_path / "tiny.json")
+    task = create_task(kind, "custom", labels=labels)
+    model = AlbertForSequenceClassification(config, task.num_outputs)
+    tokenizer = load_tokenizer(tmp_path / "vocab.txt")
+    model.save_pretrained(tmp_path / "tuned", tokenizer, {"task": task.to_dict()})
+    data = tmp_path / "new"
+    data.mkdir()
+    (data / "test.csv").write_text("sentence\ngood film\nbad\n")
+    changes = {"data_dir": data, "init_checkpoint": tmp_path / "tuned"}
+    out = flags(do_predict=True, **changes)
+    lines = (out / "submit_results.tsv").read_text().splitlines()
+    assert [line.split("\t")[0] for line in lines] == ["index", "0", "1"]
+    with pytest.raises(UserError, match="has no dev.tsv"):
+        flags(do_predict=True, do_eval=True, **changes)
+    label = "0.5" if kind == "regression" else labels[1]
+    (data / "dev.csv").write_text(f"sentence,label\ngood,{label}\nbad,{label}\n")
+    out = flags(do_eval=True, **changes)
+    assert task.metrics[-1].replace("accuracy", "eval_accuracy") in _results(out)
+    with pytest.raises(UserError, match="has no train.tsv"):
+        flags(do_train=True, **changes)
+
+
+@pytest.mark.parametrize(
+    ("pair", "message"),
+    [
+        (True, "takes pairs of texts, but the task custom has single texts; .* give "),
+        (False, "takes single texts, but the task custom has pairs .* leave out "),
+    ],
+)
+def test_single_texts_and_pairs_are_not_confused(flags, tmp_path, pair, message):
+    config = AlbertConfig.from_json_file(tmp_path / "tiny.json")
+    task = create_task("single_label", "custom", labels=("no", "yes"), pair=pair)
+    AlbertForSequenceClassification(config, 2).save_pretrained(
+        tmp_path / "tuned",
+        load_tokenizer(tmp_path / "vocab.txt"),
+        {"task": task.to_dict()},
+    )
+    column = None if pair else "sentence"
+    for what in ({"do_eval": True}, {"do_predict": True}):
+        with pytest.raises(UserError, match=f"{message}--text_pair_column"):
+            flags(init_checkpoint=tmp_path / "tuned", text_pair_column=column, **what)
+
+
+def test_evaluation_without_a_model_is_an_error(flags):
+    with pytest.raises(UserError, match="hold no fine-tuned model"):
+        flags(do_eval=True)
+
+
+@pytest.mark.parametrize(
+    ("task", "problem"),
+    [
+        ({"depth": 1}, "depth"),
+        ({"kind": "ranking"}, "kind is 'ranking'"),
+        (3, "mapping"),
+    ],
+)
+def test_a_task_of_another_version_is_an_error(flags, tmp_path, task, problem):
+    known = create_task("single_label", "custom", labels=("no", "yes")).to_dict()
+    task = known | task if isinstance(task, dict) else task
+    (tmp_path / "tuned").mkdir()
+    (tmp_path / "tuned/training_info.json").write_text(json.dumps({"task": task}))
+    message = f"tuned's training info, .*none that this version .*{problem}"
+    with pytest.raises(UserError, match=message):
+        flags(init_checkpoint=tmp_path / "tuned", do_predict=True)

@@ -1,0 +1,217 @@
+"""Batches: truncation, segments, full shuffle, buckets, exact resume."""
+
+import collections
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from albert_tf.errors import UserError
+from albert_tf.tasks.batching import evaluation_dataset
+from albert_tf.tasks.batching import features_and_labels
+from albert_tf.tasks.batching import training_dataset
+from albert_tf.tasks.cache import cached_tokens
+from albert_tf.tasks.registry import create_task
+from albert_tf.tasks.table import Table
+from albert_tf.tasks.tokenized_examples import TokenizedExamples
+from albert_tf.tasks.tokenized_examples import tokenize_texts
+from albert_tf.tasks.truncation import truncated_lengths
+
+_TASK = create_task("regression", "t")
+
+
+class _Letters:
+    """One token a letter."""
+
+    cls_id, sep_id = 2, 3
+
+    def __init__(self):
+        self.calls = 0
+
+    def encode_flat(self, texts):
+        self.calls += 1
+        ids = [10 + ord(c) - ord("a") for c in "".join(texts)]
+        return np.array(ids, np.int32), np.array([len(t) for t in texts], np.int32)
+
+    def fingerprint(self):
+        return "letters"
+
+
+def _official_truncation(first, second, room):
+    while first + second > room:
+        if first > second:
+            first -= 1
+        else:
+            second -= 1
+    return first, second
+
+
+@pytest.mark.parametrize("room", [2, 5, 8, 9])
+def test_truncation_equals_the_official_loop(room):
+    pairs = np.array([(a, b) for a in range(14) for b in range(14)])
+    expected = [_official_truncation(a, b, room) for a, b in pairs]
+    ours = truncated_lengths(pairs[:, 0], pairs[:, 1], room)
+    np.testing.assert_array_equal(np.stack(ours, axis=1), expected)
+
+
+def test_rows_of_texts_and_pairs():
+    single = tokenize_texts(["abcdef", ""], None, _Letters(), 6)
+    assert single.ids.tolist() == [2, 10, 11, 12, 13, 3, 2, 3]
+    assert single.lengths.tolist() == [6, 2]
+    pair = tokenize_texts(["abcd"], ["ef"], _Letters(), 8, labels=np.array([1]))
+    assert pair.ids.tolist() == [2, 10, 11, 12, 3, 14, 15, 3]
+    assert pair.first_lengths.tolist() == [5]
+    batch = next(iter(evaluation_dataset(pair, 4, 10, pad_to_max_length=True)))
+    assert batch["input_mask"].numpy().tolist() == [[1] * 8 + [0] * 2]
+    assert batch["segment_ids"].numpy().tolist() == [[0] * 5 + [1] * 3 + [0] * 2]
+    assert batch["input_ids"].numpy()[0, 8:].tolist() == [0, 0]
+    features, labels = features_and_labels(batch)
+    assert set(features) == {"input_ids", "input_mask", "segment_ids"}
+    assert labels.numpy().tolist() == [1]
+
+
+def test_no_room_for_text_is_an_error():
+    with pytest.raises(UserError, match="--max_seq_length=4 leaves no room"):
+        tokenize_texts(["a"], ["b"], _Letters(), 4)
+
+
+def _examples(lengths):
+    """Rows filled with their own number, so that a batch shows what it holds."""
+    lengths = np.asarray(lengths, np.int32)
+    return TokenizedExamples(
+        ids=np.repeat(np.arange(len(lengths), dtype=np.int32), lengths),
+        starts=(np.cumsum(lengths) - lengths).astype(np.int64),
+        lengths=lengths,
+        first_lengths=lengths,
+        labels=np.arange(len(lengths), dtype=np.int32),
+    )
+
+
+def test_an_epoch_holds_every_row_once_in_new_order():
+    dataset = training_dataset(_examples([5] * 12), 4, 16, seed=3)
+    labels = [batch["labels"].numpy().tolist() for batch in dataset.take(6)]
+    first, second = sum(labels[:3], []), sum(labels[3:], [])
+    assert sorted(first) == sorted(second) == list(range(12))
+    assert first != second
+    again = training_dataset(_examples([5] * 12), 4, 16, seed=3)
+    assert [b["labels"].numpy().tolist() for b in again.take(6)] == labels
+    other = training_dataset(_examples([5] * 12), 4, 16, seed=4)
+    assert [b["labels"].numpy().tolist() for b in other.take(6)] != labels
+
+
+def test_rows_of_similar_length_meet_and_none_is_lost():
+    lengths = [3, 16, 17, 32, 40, 3, 20]
+    dataset = training_dataset(_examples(lengths), 2, 40, seed=0)
+    seen = collections.Counter()
+    for batch in dataset.take(35):  # ten epochs of seven rows
+        width = batch["input_ids"].shape[1]
+        longest = int(tf.reduce_max(tf.reduce_sum(batch["input_mask"], axis=1)))
+        assert width in (16, 32, 40)
+        assert {16: 0, 32: 16, 40: 32}[width] < longest <= width
+        rows = batch["labels"].numpy()
+        np.testing.assert_array_equal(batch["input_ids"][:, 0], rows)
+        np.testing.assert_array_equal(
+            tf.reduce_sum(batch["input_mask"], axis=1), np.take(lengths, rows)
+        )
+        seen.update(rows.tolist())
+    assert set(seen) == set(range(7))
+    assert max(seen.values()) - min(seen.values()) <= 2
+
+
+def test_windows_are_sorted_and_their_batches_shuffled():
+    lengths = np.random.default_rng(0).integers(3, 60, 64)
+    found = [[], []]
+    for number, batch in enumerate(
+        training_dataset(_examples(lengths), 8, 64, seed=5, buckets=range(1, 65)).take(
+            16
+        )
+    ):
+        found[number // 8].append(sorted(lengths[batch["labels"]].tolist()))
+        assert batch["input_ids"].shape[1] == found[number // 8][-1][-1]
+    for epoch in found:
+        assert sum(sorted(epoch), []) == sorted(lengths.tolist())
+        assert epoch != sorted(epoch)
+    assert found[0] != found[1]
+
+
+def test_fixed_length_is_one_static_shape():
+    dataset = training_dataset(_examples([3, 9]), 2, 24, seed=0, pad_to_max_length=True)
+    assert dataset.element_spec["input_ids"].shape == (2, 24)
+
+
+def test_evaluation_keeps_order_and_the_last_short_batch():
+    dataset = evaluation_dataset(_examples([3, 20, 4]), 2, 64)
+    assert [b["labels"].numpy().tolist() for b in dataset] == [[0, 1], [2]]
+    assert [b["input_ids"].shape[1] for b in dataset] == [32, 16]
+
+
+def test_position_is_restored_from_a_checkpoint(tmp_path):
+    examples = _examples(np.random.default_rng(0).integers(3, 60, 50))
+    iterator = iter(training_dataset(examples, 4, 64, seed=1))
+    for _ in range(17):
+        next(iterator)
+    path = tf.train.Checkpoint(iterator=iterator).save(str(tmp_path / "position"))
+    expected = [next(iterator)["labels"].numpy().tolist() for _ in range(30)]
+    fresh = iter(training_dataset(examples, 4, 64, seed=1))
+    tf.train.Checkpoint(iterator=fresh).restore(path)
+    assert [next(fresh)["labels"].numpy().tolist() for _ in range(30)] == expected
+
+
+def _table(*texts):
+    """A `Table` of single texts, all labelled 7."""
+    rows = np.arange(len(texts))
+    return Table("t.tsv", list(texts), None, np.array([7] * len(texts)), rows)
+
+
+def test_cache_is_used_and_never_stale(tmp_path):
+    tokenizer = _Letters()
+    first = cached_tokens(_TASK, _table("ab", "c"), tokenizer, 8, tmp_path)
+    second = cached_tokens(_TASK, _table("ab", "c"), tokenizer, 8, tmp_path)
+    assert tokenizer.calls == 1
+    np.testing.assert_array_equal(first.ids, second.ids)
+    assert second.labels.tolist() == [7, 7]
+    cached_tokens(_TASK, _table("ab", "d"), tokenizer, 8, tmp_path)
+    cached_tokens(_TASK, _table("ab", "c"), tokenizer, 6, tmp_path)
+    tokenizer.fingerprint = lambda: "other"
+    cached_tokens(_TASK, _table("ab", "c"), tokenizer, 8, tmp_path)
+    assert tokenizer.calls == 4
+    assert len(list(tmp_path.iterdir())) == 4
+
+
+@pytest.mark.parametrize("damage", [b"", b"no zip", None])
+def test_a_damaged_cache_is_made_again(tmp_path, damage):
+    first = cached_tokens(_TASK, _table("ab", "c"), _Letters(), 8, tmp_path)
+    (path,) = tmp_path.iterdir()
+    path.write_bytes(path.read_bytes()[:-30] if damage is None else damage)
+    for calls in (1, 0):
+        tokenizer = _Letters()
+        again = cached_tokens(_TASK, _table("ab", "c"), tokenizer, 8, tmp_path)
+        assert tokenizer.calls == calls
+        np.testing.assert_array_equal(again.ids, first.ids)
+
+
+def test_two_processes_with_one_id_fill_the_cache_at_once(tmp_path, monkeypatch):
+    save, written = np.savez, []
+
+    def write_in_between(file, **arrays):
+        monkeypatch.setattr(np, "savez", save)
+        cached_tokens(_TASK, _table("ab", "c"), _Letters(), 8, tmp_path)
+        written.extend(tmp_path.glob("*.npz"))
+        save(file, **arrays)
+
+    monkeypatch.setattr(np, "savez", write_in_between)
+    cached_tokens(_TASK, _table("ab", "c"), _Letters(), 8, tmp_path)
+    assert list(tmp_path.iterdir()) == written
+    found = cached_tokens(_TASK, _table("ab", "c"), _Letters(), 8, tmp_path)
+    assert found.lengths.tolist() == [4, 3]
+
+
+def test_a_failed_write_leaves_nothing_in_the_cache(tmp_path, monkeypatch):
+    def fail(file, **arrays):
+        file.write(b"half")
+        raise OSError("No space left on device")
+
+    monkeypatch.setattr(np, "savez", fail)
+    with pytest.raises(OSError, match="No space left"):
+        cached_tokens(_TASK, _table("ab", "c"), _Letters(), 8, tmp_path)
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,43 @@
+"""A task is one file and one line of the registry."""
+
+import random
+import sys
+
+import numpy as np
+
+from albert_tf.serving.predictor import Predictor
+from albert_tf.tasks import registry
+
+
+def test_a_task_of_ones_own_is_trained_scored_predicted_and_served(
+    flags, project, tmp_path, monkeypatch
+):
+    monkeypatch.syspath_prepend(project / "tests" / "tasks")
+    monkeypatch.delitem(sys.modules, "toy_task", raising=False)
+    monkeypatch.setitem(
+        registry.TASKS["classification"], "text_length", "toy_task.TextLength"
+    )
+    chance = random.Random(0)
+    for name, rows in (("train", 64), ("dev", 8), ("test", 8)):
+        texts = ["good " * chance.randint(1, 8) for _ in range(rows)]
+        lines = ["sentence", *(text.strip() for text in texts)]
+        (tmp_path / "data" / f"{name}.tsv").write_text("\n".join(lines) + "\n")
+    asked = {"do_train": True, "do_eval": True, "do_predict": True}
+    served = tmp_path / "served"
+    out = flags(
+        label_kind="text_length",
+        train_step=150,
+        learning_rate=2e-2,
+        save_checkpoints_steps=50,
+        export_dir=served,
+        **asked,
+    )
+    results = (out / "eval_results.txt").read_text().splitlines()
+    scores = dict(line.split(" = ") for line in results)
+    majority = 2.0  # the mean absolute error of always saying 4.5
+    assert float(scores["eval_loss"]) < majority / 2
+    assert (out / "dev_errors.tsv").exists()
+    predicted = np.loadtxt(out / "lengths.txt")
+    texts = (tmp_path / "data" / "test.tsv").read_text().splitlines()[1:]
+    answers = Predictor(served)(texts)
+    np.testing.assert_allclose(answers["words"], predicted, atol=0.06)

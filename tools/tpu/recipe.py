@@ -1,0 +1,31 @@
+"""From a recipe of pretraining to the flags of tpu_check."""
+
+import dataclasses
+
+from albert_tf.command_line import config_file_values
+from albert_tf.pretraining.flags import PretrainingOptions
+
+_LAST_PHASE = "second_phase_"
+
+
+def recipe_values(path, options_class):
+    """Returns what a recipe of run_pretraining.py says to another command.
+
+    The lengths are those of the last phase, which are the longest; what the command
+    has no flag for is left out.
+
+    Args:
+        path: JSON file of flags of pretraining or of the command.
+        options_class: the dataclass of the command's flags.
+
+    Returns:
+        A dict of values by the names of their flags.
+
+    Raises:
+        UserError: as `config_file_values`.
+    """
+    values = config_file_values(path, PretrainingOptions, options_class)
+    for name in [name for name in values if name.startswith(_LAST_PHASE)]:
+        values[name.removeprefix(_LAST_PHASE)] = values[name]
+    own = {field.name for field in dataclasses.fields(options_class)}
+    return {name: value for name, value in values.items() if name in own}

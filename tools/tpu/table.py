@@ -1,0 +1,182 @@
+"""The table of docs/tpu.md: the training step compiled for several TPUs.
+
+    python -m tools.tpu.table
+
+A program is compiled for all chips in a process of its own; each of these cells takes
+a minute to several, with --quick some ten seconds. They are kept in
+tools/tpu/table.json, so that the command can be stopped at any time and started
+again; then the table of the cells that there are is written into the document.
+`--compile=false` only does the latter.
+"""
+
+import dataclasses
+import itertools
+import os
+import pathlib
+import subprocess
+import sys
+
+from absl import logging
+
+from albert_tf.command_line import option
+from albert_tf.command_line import run
+from albert_tf.errors import UserError
+from albert_tf.files import read_json_object
+from albert_tf.files import write_atomically
+from albert_tf.files import write_json
+from albert_tf.tpu_check import TpuCheckOptions
+from albert_tf.tpu_check import step_compiler
+
+TOPOLOGIES = {"v5e": "v5e:2x2", "v6e": "v6e:2x2", "v4": "v4:2x2x1"}
+SIZES = ("base", "large", "xlarge", "xxlarge")
+# Tokens in a sequence, and sequences of a device for the two smaller sizes.
+BATCHES = {512: 16, 128: 64}
+PRECISIONS = ("bfloat16", "float32")
+FORMS = {
+    "unrolled": {},
+    "loop": {"depth_loop": True},
+    "unrolled, rematerialised": {"rematerialize": True},
+    "loop, rematerialised": {"depth_loop": True, "rematerialize": True},
+}
+_QUICK = ", quick"  # In the names of the cells that were compiled with --quick.
+_BEGIN, _END = "<!-- table -->", "<!-- end of table -->"
+_CONFIGS = os.path.join("configs", "albert")
+
+
+@dataclasses.dataclass(frozen=True)
+class TableOptions:
+    """The flags of `python -m tools.tpu.table`."""
+
+    cache: str = option(
+        "JSON file of the compiled cells.", os.path.join("tools", "tpu", "table.json")
+    )
+    program: str | None = option(
+        "Compile only the missing cells of this name, which leaves out the chip.", None
+    )
+    quick: bool = option(
+        "Compile with the least effort; what only that has compiled is marked ≈.", False
+    )
+    compile: bool = option("Compile the cells that are missing.", True)
+    document: str = option(
+        "Markdown file that holds the table, between two comments.",
+        os.path.join("docs", "tpu.md"),
+    )
+    timeout: int = option("Seconds that a program may take.", 3600, minimum=1)
+
+
+def cells(quick=False):
+    """Yields the options of each cell by its name, the most telling ones first."""
+    for precision, form, length, size, chip in itertools.product(
+        PRECISIONS, reversed(FORMS), BATCHES, reversed(SIZES), TOPOLOGIES
+    ):
+        batch_size = BATCHES[length] // (1 if size in ("base", "large") else 2)
+        row = (size, str(length), str(batch_size), chip, precision)
+        name = "/".join((*row, f"{form}{_QUICK}" if quick else form))
+        yield (
+            name,
+            TpuCheckOptions(
+                albert_config_file=os.path.join(_CONFIGS, f"{size}_v2.json"),
+                topology=TOPOLOGIES[chip],
+                batch_size=batch_size,
+                max_seq_length=length,
+                mixed_precision=precision,
+                quick=quick,
+                **FORMS[form],
+            ),
+        )
+
+
+def make_table(options):
+    """Compiles the cells that are missing, and writes the table."""
+    if options.program:
+        _compile_program(options)
+        return
+    if options.compile:
+        missing = (_program(name) for name in _missing(options))
+        for program in dict.fromkeys(missing):
+            logging.info("compiling %s", program)
+            _compile_in_process(program, options)
+    _write_table(_read(options.cache), options.document)
+
+
+def _program(name):
+    """The name of a cell without its chip: what is the same for all chips."""
+    size, length, batch_size, _, precision, form = name.split("/")
+    return "/".join((size, length, batch_size, precision, form))
+
+
+def _missing(options):
+    """The options of the cells that are not in the cache, by their names."""
+    done = _read(options.cache)
+    return {name: check for name, check in cells(options.quick) if name not in done}
+
+
+def _read(cache):
+    return read_json_object(cache) if os.path.exists(cache) else {}
+
+
+def _compile_in_process(program, options):
+    command = [sys.executable, "-m", "tools.tpu.table"]
+    command += [f"--program={program}", f"--cache={options.cache}"]
+    command += ["--quick"] if options.quick else []
+    try:
+        subprocess.run(
+            command, check=True, timeout=options.timeout, capture_output=True, text=True
+        )
+    except subprocess.TimeoutExpired:
+        logging.warning("%s took more than %d s", program, options.timeout)
+    except subprocess.CalledProcessError as error:
+        last_line = error.stderr.strip().rpartition("\n")[2]
+        logging.warning("%s failed: %s", program, last_line or error)
+
+
+def _compile_program(options):
+    missing = _missing(options).items()
+    missing = {n: check for n, check in missing if _program(n) == options.program}
+    if not missing:
+        raise UserError(f"--program={options.program}: no cell of it is missing.")
+    # Traced once for all chips.
+    compile_batch = step_compiler(next(iter(missing.values())))
+    for name, check in missing.items():
+        result = compile_batch(check.batch_size, check.topology)
+        done = _read(options.cache)
+        write_json(options.cache, {**done, name: dataclasses.asdict(result)})
+
+
+def _write_table(done, document):
+    """Puts the table in the place of the one between the two comments."""
+    text = pathlib.Path(document).read_text(encoding="utf-8")
+    before, old = text.split(_BEGIN)
+    after = old.split(_END)[1]
+    table = "\n".join(_table(done))
+    write_atomically(document, f"{before}{_BEGIN}\n\n{table}\n\n{_END}{after}")
+
+
+def _table(done):
+    """Yields a line for each size, length, chip and precision with a compiled form."""
+    header = ("size", "tokens", "batch", "chip", "precision", *FORMS)
+    yield "| " + " | ".join(header) + " |"
+    yield "|---" * len(header) + "|"
+    rows = {}
+    for name, program in done.items():
+        row, form = name.rsplit("/", 1)
+        rows.setdefault(row, {})[form] = _shown(program)
+    for row, values in sorted(rows.items()):
+        columns = [_best_known(values, form) for form in FORMS]
+        yield "| " + " | ".join([*row.split("/"), *columns]) + " |"
+
+
+def _best_known(values, form):
+    quick = values.get(f"{form}{_QUICK}")
+    return values.get(form) or (f"≈ {quick}" if quick else "not compiled")
+
+
+def _shown(program):
+    used = f"{program['used_bytes'] / 1e9:.1f}"
+    if program["available_bytes"] is not None:
+        return f"does not fit ({used})"
+    return f"{used} ({program['temporary_bytes'] / 1e9:.2f})"
+
+
+if __name__ == "__main__":
+    run(TableOptions, make_table)
