@@ -13,7 +13,9 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 _HOMES = {
     "AlbertConfig": "albert_tf.config",
+    "AlbertForAnswerableQuestions": "albert_tf.models.question_answering",
     "AlbertForPreTraining": "albert_tf.models.pretraining",
+    "AlbertForQuestionAnswering": "albert_tf.models.question_answering",
     "AlbertForSequenceClassification": "albert_tf.models.sequence_classification",
     "AlbertModel": "albert_tf.models.albert",
     "UserError": "albert_tf.errors",

@@ -41,6 +41,8 @@ _MODEL_CLASSES = (
     "AlbertModel",
     "AlbertForPreTraining",
     "AlbertForSequenceClassification",
+    "AlbertForQuestionAnswering",
+    "AlbertForAnswerableQuestions",
 )
 # Where the others look for a SentencePiece model.
 _SENTENCEPIECE_NAMES = {"tf1": "30k-clean.model", "huggingface": "spiece.model"}
@@ -135,6 +137,10 @@ def _read(options):
 def _model_class_of(names):
     if any(name.startswith(_PRETRAINING_HEADS) for name in names):
         return "AlbertForPreTraining"
+    if "cls/squad/output_weights" in names:
+        return "AlbertForQuestionAnswering"
+    if "answer_class/dense_0/kernel" in names:
+        return "AlbertForAnswerableQuestions"
     if "output_weights" in names:
         return "AlbertForSequenceClassification"
     return "AlbertModel"

@@ -2,6 +2,8 @@
 
 import re
 
+from albert_tf.errors import UserError
+
 _BLOCK = "bert/encoder/transformer/group_{}/inner_group_{}"
 _THEIR_BLOCK = "albert.encoder.albert_layer_groups.{}.albert_layers.{}"
 _SCOPES = (
@@ -38,6 +40,8 @@ _WHOLE_NAMES = {
     "cls/predictions/output_bias": "predictions.bias",
     "cls/seq_relationship/output_weights": "sop_classifier.classifier.weight",
     "cls/seq_relationship/output_bias": "sop_classifier.classifier.bias",
+    "cls/squad/output_weights": "qa_outputs.weight",
+    "cls/squad/output_bias": "qa_outputs.bias",
     "output_weights": "classifier.weight",
     "output_bias": "classifier.bias",
 }
@@ -45,12 +49,22 @@ _OFFICIAL_NAMES = {theirs: ours for ours, theirs in _WHOLE_NAMES.items()}
 
 
 def huggingface_name(official):
-    """The Hugging Face name of the variable `official`."""
+    """The Hugging Face name of the variable `official`.
+
+    Raises:
+        UserError: no ALBERT model of theirs has it.
+    """
     if official in _WHOLE_NAMES:
         return _WHOLE_NAMES[official]
     scope, parameter = official.rsplit("/", 1)
+    theirs = _translated(scope, _SCOPES)
+    if theirs is None:
+        raise UserError(
+            f"Hugging Face has no ALBERT model with {official}; write the model with "
+            "official TF1 names or as a model directory."
+        )
     suffix = "bias" if parameter in ("bias", "beta") else "weight"
-    return f"{_translated(scope, _SCOPES)}.{suffix}"
+    return f"{theirs}.{suffix}"
 
 
 def official_name(theirs):

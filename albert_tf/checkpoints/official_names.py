@@ -52,6 +52,18 @@ def classification_variables(head, scope=""):
     }
 
 
+def answer_beams_variables(head):
+    """The variables of an `AnswerBeamsHead` by official name."""
+    return {
+        **dense_variables("start_logits/dense", head.start),
+        **dense_variables("end_logits/dense_0", head.end_hidden),
+        **layer_norm_variables("end_logits/LayerNorm", head.end_norm),
+        **dense_variables("end_logits/dense_1", head.end),
+        **dense_variables("answer_class/dense_0", head.answer_hidden),
+        "answer_class/dense_1/kernel": head.answer.kernel,
+    }
+
+
 def dense_variables(scope, layer):
     """The variables of a Keras `Dense` layer."""
     return {f"{scope}/kernel": layer.kernel, f"{scope}/bias": layer.bias}

@@ -16,6 +16,9 @@ class PretrainedModel(keras.Model):
 
     # Whether `from_pretrained` may leave the head at its initial values.
     head_may_be_new = True
+    # Beginnings of official names of weights that no output of the model depends on; a
+    # checkpoint may lack them.
+    unused_variables = ()
 
     def __init__(self, config, depth_loop=False, rematerialize=False, **kwargs):
         super().__init__(**kwargs)
