@@ -225,7 +225,7 @@ def write_predictions(path, predictions, null_score_diff_threshold=None):
 
 def write_n_best(path, predictions):
     """Writes the candidates of each question with their scores and probabilities."""
-    _write(path, {p.question_id: _listed(p) for p in predictions})
+    _write(path, {p.question_id: listed(p) for p in predictions})
 
 
 def write_null_odds(path, predictions):
@@ -233,7 +233,8 @@ def write_null_odds(path, predictions):
     _write(path, {p.question_id: p.null_odds for p in predictions})
 
 
-def _listed(prediction):
+def listed(prediction):
+    """The candidates of a `Prediction` as they are written, a list of dicts."""
     return [
         {
             "text": candidate.text,

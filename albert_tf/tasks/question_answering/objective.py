@@ -30,6 +30,8 @@ class QuestionAnsweringObjective(Objective):
         features = {name: batch[name] for name in FEATURES}
         if self.version == 2:
             features["start_positions"] = start
+            if "p_mask" in batch:
+                features["p_mask"] = batch["p_mask"]
         outputs = model(features, training=training, dropout_seed=dropout_seed)
         if self.version == 1:
             by_term = {"span": losses.version_1_losses(outputs, start, end)}

@@ -100,6 +100,34 @@ class Windows:
     def __len__(self):
         return len(self.starts)
 
+    @classmethod
+    def joined(cls, parts):
+        """One `Windows` of several, at least one, in order."""
+
+        def end_to_end(name):
+            arrays = [getattr(part, name) for part in parts]
+            return None if arrays[0] is None else np.concatenate(arrays)
+
+        tokens = np.cumsum([0, *(len(part.ids) for part in parts)])
+        questions = np.cumsum([0, *(len(part.questions) for part in parts)])
+        windows = [len(part) for part in parts]
+        shifts = {
+            "starts": np.repeat(tokens[:-1], windows),
+            "question_index": np.repeat(questions[:-1], windows).astype(np.int32),
+        }
+        arrays = {
+            field.name: end_to_end(field.name)
+            for field in dataclasses.fields(cls)
+            if field.name not in ("questions", "contexts")
+        }
+        for name, shift in shifts.items():
+            arrays[name] = arrays[name] + shift
+        return cls(
+            questions=[question for part in parts for question in part.questions],
+            contexts=[context for part in parts for context in part.contexts],
+            **arrays,
+        )
+
     def padded(self, values, width, filling=0):
         """A row for each window: `[len(ids), …]` to `[W, width, …]`."""
         position = np.arange(width)  # [T]

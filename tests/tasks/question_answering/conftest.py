@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from albert_tf.tasks.question_answering.recordings import read_windows
 from albert_tf.tokenization import load_tokenizer
 from albert_tf.tokenization.wordpiece import WordPieceTokenizer
+from albert_tf.verify.squad_recordings import read_windows
 
 
 @pytest.fixture(scope="session")

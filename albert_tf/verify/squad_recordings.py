@@ -59,7 +59,7 @@ class RecordedWindows:
         """The questions: `part` is "dev" or "train"."""
         return os.path.join(self.folder, f"{self.name}_{part}.json")
 
-    def keys(self):
+    def window_keys(self):
         """Whose window each is: (question id, number of the window)."""
         arrays = self.arrays
         pairs = zip(arrays["example_index"], arrays["doc_span_index"], strict=True)
