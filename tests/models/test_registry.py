@@ -4,6 +4,7 @@ import re
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 import albert_tf
@@ -52,17 +53,12 @@ def register(monkeypatch):
 
 
 def test_the_package_imports_no_model_before_it_is_used():
-    program = (
-        "import sys, albert_tf; print('keras' in sys.modules, dir(albert_tf)); "
-        "print(albert_tf.AlbertModel.__name__)"
-    )
+    program = "import sys, albert_tf; print('keras' in sys.modules, dir(albert_tf))"
     run = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
-    first, second = run.stdout.splitlines()
-    assert first.startswith("False")
-    assert "'AlbertForSequenceClassification'" in first
-    assert second == "AlbertModel"
+    assert run.stdout.startswith("False")
+    assert "'AlbertForSequenceClassification'" in run.stdout
 
 
 def imports_of(path):
@@ -156,5 +152,5 @@ def test_a_head_that_hugging_face_does_not_have(register, tiny_config):
 def test_the_named_model_decides_what_a_name_means(architecture, official, register):
     register(AlbertForTokens)
     names = registry.head_names(ALBERT, [architecture])
-    tensors = ALBERT.tensors_from_huggingface({"classifier.bias": [0.0]}, names, "x")
-    assert list(tensors) == [official]
+    theirs = {"classifier.bias": np.zeros(2, np.float32)}
+    assert list(ALBERT.tensors_from_huggingface(theirs, names, "x")) == [official]
