@@ -158,7 +158,9 @@ def _digest(options, files):
     """Names what a shard depends on, so that shards of another run are not taken."""
     names = {field.name for field in dataclasses.fields(Options)} - _CHANGE_NOTHING
     values = {name: getattr(options, name) for name in names}
-    values["files"] = [tuple(file) for file in files]
+    values["files"] = [
+        (*file, tf.io.gfile.stat(file.path).mtime_nsec) for file in files
+    ]
     values["tokenizer"] = options.tokenizer.fingerprint()
     return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
 

@@ -8,6 +8,7 @@ from data_pipeline import records
 from data_pipeline.description_schema import MASKING
 from data_pipeline.integrity import check_sizes
 from data_pipeline.masking import MaskingOptions
+from data_pipeline.masking import default_max_predictions
 from data_pipeline.masking import mask_tokens
 from data_pipeline.seeds import derive_seed
 
@@ -68,9 +69,10 @@ def pretraining_dataset(
     descriptions = record_files.describe(paths)
     check_sizes(descriptions, paths)
     info = record_files.in_common(descriptions, paths)
+    lengths = max_seq_length, max_predictions_per_seq
     for folder, each in descriptions.items():
         if each is not None:
-            _check(each, folder, tokenizer, max_seq_length, max_predictions_per_seq)
+            _check(each, folder, tokenizer, *lengths, masked_lm_prob)
     dataset = _records(paths, seed, training)
     dataset = dataset.shard(num_input_pipelines, input_pipeline_id)
     if training:
@@ -89,13 +91,23 @@ def pretraining_dataset(
                 "data of create_pretraining_data --masking=dynamic."
             )
         pairs = info["max_pairs_per_row"] if info and info["kind"] == "packed" else None
-        dataset = _parse(
-            dataset, max_seq_length, max_predictions_per_seq, pairs, vocab_size
-        )
+        objective = info and info["sentence_objective"]
+        dataset = _parse(dataset, *lengths, vocab_size, pairs, objective)
     return dataset.prefetch(_PREFETCHED)
 
 
-def _check(info, folder, tokenizer, max_seq_length, max_predictions_per_seq):
+def describe_data(input_file):
+    """The dataset_info.json of each folder of the files; None for one without it.
+
+    Raises:
+        UserError: no such file, or a description that is none.
+    """
+    return record_files.describe(record_files.find(input_file))
+
+
+def _check(
+    info, folder, tokenizer, max_seq_length, max_predictions_per_seq, masked_lm_prob
+):
     where = folder or "."
     if tokenizer is None:
         if info["kind"] == "dynamic":
@@ -111,35 +123,55 @@ def _check(info, folder, tokenizer, max_seq_length, max_predictions_per_seq):
             f"({tokenizer.kind}, {tokenizer.vocab_size} pieces, "
             f"do_lower_case={tokenizer.do_lower_case}); make it again with the model's."
         )
-    for name, wanted in (
-        ("max_seq_length", max_seq_length),
-        ("max_predictions_per_seq", max_predictions_per_seq),
+    for name, wanted, made in (
+        ("max_seq_length", max_seq_length, info["max_seq_length"]),
+        (
+            "max_predictions_per_seq",
+            max_predictions_per_seq,
+            predictions_needed(info, masked_lm_prob),
+        ),
     ):
-        # Dynamic records are not padded and not masked yet.
-        fits = wanted == info[name]
-        if info["kind"] == "dynamic":
-            fits = name == "max_predictions_per_seq" or wanted >= info[name]
+        # Dynamic records are not padded and not masked yet: more is not wrong.
+        fits = wanted >= made if info["kind"] == "dynamic" else wanted == made
         if not fits:
             raise UserError(
-                f"The data set in {where} has {name}={info[name]}, training asks for "
-                f"{wanted}; pass --{name}={info[name]} or make the data set again."
+                f"The data set in {where} has {name}={made}, training asks for "
+                f"{wanted}; pass --{name}={made} or make the data set again."
             )
+
+
+def predictions_needed(info, masked_lm_prob=None):
+    """Predictions a sequence that the data of a description takes.
+
+    Args:
+        info: what dataset_info.json holds.
+        masked_lm_prob: share of the tokens to predict, if another than the data was
+            made for; of dynamic data only.
+    """
+    if masked_lm_prob is None or info["kind"] != "dynamic":
+        return info["max_predictions_per_seq"]
+    once = default_max_predictions(info["max_seq_length"], masked_lm_prob)
+    return once * _passes(info["masking"])
 
 
 def _masking_options(info, tokenizer, max_predictions_per_seq, masked_lm_prob):
     masking = {name: info["masking"][name] for name in MASKING}
     if masked_lm_prob is not None:
         masking["masked_lm_prob"] = masked_lm_prob
-    passes = 2 if masking["do_permutation"] else 1
     return MaskingOptions(
         vocab_size=tokenizer.vocab_size,
         mask_id=tokenizer.mask_id,
         cls_id=tokenizer.cls_id,
         sep_id=tokenizer.sep_id,
         pad_id=tokenizer.pad_id,
-        max_predictions_per_seq=max_predictions_per_seq // passes,
+        max_predictions_per_seq=max_predictions_per_seq // _passes(masking),
         **masking,
     )
+
+
+def _passes(masking):
+    # Tokens that change places are predicted besides those that are masked.
+    return 2 if masking["do_permutation"] else 1
 
 
 def _records(paths, seed, training):
@@ -155,14 +187,15 @@ def _records(paths, seed, training):
     )
 
 
-def _parse(dataset, max_seq_length, num_predictions, max_pairs_per_row, vocab_size):
+def _parse(
+    dataset, max_seq_length, num_predictions, vocab_size, max_pairs_per_row, objective
+):
     def parse(batch):
+        lengths = max_seq_length, num_predictions
         if max_pairs_per_row is None:
-            return records.parse_static(
-                batch, max_seq_length, num_predictions, vocab_size
-            )
+            return records.parse_static(batch, *lengths, vocab_size, objective)
         return records.parse_packed(
-            batch, max_seq_length, num_predictions, max_pairs_per_row, vocab_size
+            batch, *lengths, max_pairs_per_row, vocab_size, objective
         )
 
     return dataset.map(parse, num_parallel_calls=tf.data.AUTOTUNE)

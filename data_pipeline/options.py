@@ -178,8 +178,11 @@ def check(options):
     }
     for name, (lowest, highest) in bounds.items():
         value = getattr(options, name)
-        too_high = highest is not None and value is not None and value > highest
-        if value is not None and (value < lowest or too_high):
+        if value is None:
+            continue
+        # Not the other way round: every comparison with NaN is false.
+        in_range = value >= lowest and (highest is None or value <= highest)
+        if not in_range:
             limit = f" and at most {highest}" if highest is not None else ""
             raise UserError(f"--{name}={value}: expected at least {lowest}{limit}.")
     if options.held_out_fraction == 1:

@@ -108,19 +108,45 @@ def refuse(counts, options):
         UserError: the share of unknown tokens, or that of characters which are not
             UTF-8, exceeds `options.max_unknown`.
     """
-    found = shares(counts, options.objective)
     limit = f"more than --max_unknown={options.max_unknown:g} allows"
-    if found["replaced"] > options.max_unknown:
-        raise UserError(
-            f"{found['replaced']:.1%} of the characters of {options.input_file} are "
-            f"not UTF-8, {limit}; convert the text, for example with iconv -f GBK "
-            "-t UTF-8."
-        )
+    refuse_encoding(counts, options.input_file, options.max_unknown, limit)
+    found = shares(counts, options.objective)
     if found["unknown"] > options.max_unknown:
         raise UserError(
             f"{found['unknown']:.1%} of the tokens of {options.input_file} are unknown "
             f"to {options.vocabulary}, {limit}; pass a vocabulary of the text's "
             "language and casing."
+        )
+
+
+def refuse_encoding(counts, input_file, max_replaced, limit):
+    """Refuses text most of which cannot be read.
+
+    Args:
+        counts: dict with the counts of `count_text`.
+        input_file: where the text is from, for the message.
+        max_replaced: share of characters that are not UTF-8 which is accepted.
+        limit: what the message calls that.
+
+    Raises:
+        UserError: there are more.
+    """
+    replaced = _share(counts["replaced characters"], counts["characters"])
+    if replaced > max_replaced:
+        raise UserError(
+            f"{replaced:.1%} of the characters of {input_file} are not UTF-8, {limit}; "
+            "convert the text, for example with iconv -f GBK -t UTF-8."
+        )
+
+
+def warn_of_encoding(counts):
+    """Logs a line if more than a few characters are not UTF-8."""
+    replaced = _share(counts["replaced characters"], counts["characters"])
+    if replaced > _MANY_REPLACED:
+        logging.warning(
+            "%.1f%% of the characters stand for bytes that are not UTF-8; is the text "
+            "in another encoding?",
+            100 * replaced,
         )
 
 
@@ -134,12 +160,7 @@ def warn(counts, options):
             100 * found["unknown"],
             options.vocabulary,
         )
-    if found["replaced"] > _MANY_REPLACED:
-        logging.warning(
-            "%.1f%% of the characters stand for bytes that are not UTF-8; is the text "
-            "in another encoding?",
-            100 * found["replaced"],
-        )
+    warn_of_encoding(counts)
     if found["truncated"] > _MANY_TRUNCATED:
         logging.warning(
             "%.1f%% of the tokens were cut off, because sentences are too long for "

@@ -9,6 +9,7 @@ import re
 import tensorflow as tf
 
 LARGEST_INT32 = 2**31 - 1
+_IDS = ("input_ids", "masked_lm_ids")
 _VALUE = r"\[([^\]]*)\]"
 _FAILED = re.compile(rf"\[range (.+) (\d+) (\d+)\] {_VALUE} {_VALUE}")
 
@@ -53,3 +54,26 @@ def out_of_range(error):
     smallest, largest = match.group(4, 5)
     found = largest if float(smallest) >= lowest else smallest
     return name, found, lowest, highest
+
+
+def sentence_on(input_file, error):
+    """A sentence for users on what `out_of_range` found; None if it found nothing.
+
+    Args:
+        input_file: what was read.
+        error: the `tf.errors.OpError` that reading it raised.
+    """
+    found = out_of_range(error)
+    if found is None:
+        return None
+    name, number, lowest, highest = found
+    if name in _IDS:
+        return (
+            f"{input_file} holds the id {number}, but the model has vocab_size "
+            f"{highest + 1} (ids 0 to {highest}); make the data with the model's "
+            "vocabulary."
+        )
+    return (
+        f"{input_file} holds {name} of {number}, expected {lowest} to {highest}; a "
+        "file is damaged, or was made for something else: make it again."
+    )

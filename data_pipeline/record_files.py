@@ -1,5 +1,6 @@
 """The files of pretraining data, and what their folders say of them."""
 
+import concurrent.futures
 import fnmatch
 import os
 
@@ -13,6 +14,7 @@ from data_pipeline import dataset_info
 from data_pipeline import input_files
 from data_pipeline import records
 
+_OPEN_FILES = 16
 # What data sets that are read together agree in; only packed ones have pairs a row.
 _ALIKE = (
     "kind",
@@ -23,17 +25,8 @@ _ALIKE = (
 )
 
 
-def describe_data(input_file):
-    """The dataset_info.json of each folder of the files; None for one without it.
-
-    Raises:
-        UserError: no such file, or a description that is none.
-    """
-    return describe(find(input_file))
-
-
 def describe(paths):
-    """As `describe_data`, for paths that `find` has found."""
+    """The dataset_info.json of each folder of the paths; None for one without it."""
     folders = sorted({os.path.dirname(path) for path in paths})
     return {folder: dataset_info.read(folder) for folder in folders}
 
@@ -99,6 +92,8 @@ def _may_hold_records(path):
     name = os.path.basename(path)
     if name == dataset_info.NAME or name.endswith(dataset_info.UNFINISHED):
         return False
+    if name.startswith("."):  # such as the lock of a run
+        return False
     return not tf.io.gfile.isdir(path)
 
 
@@ -127,8 +122,13 @@ def in_common(descriptions, paths):
 
 
 def _check_official(folder, paths):
-    """Refuses records that only the description that `folder` lacks makes readable."""
-    names = _feature_names(next(p for p in paths if os.path.dirname(p) == folder))
+    """Refuses records that only the description that `folder` lacks makes readable.
+
+    Looks at the first record of each file: what TensorFlow says later names none.
+    """
+    paths = [path for path in paths if os.path.dirname(path) == folder]
+    with concurrent.futures.ThreadPoolExecutor(_OPEN_FILES) as pool:
+        names = set().union(*pool.map(_feature_names, paths))
     for name, kind in records.DESCRIBED.items():
         if name in names:
             raise UserError(
@@ -139,10 +139,15 @@ def _check_official(folder, paths):
 
 
 def _feature_names(path):
-    """Names of the first record's features; none for a file that cannot be read."""
+    """Names of the features of a file's first record, if there is one."""
     try:
         for record in tf.data.TFRecordDataset(path):
             return set(tf.train.Example.FromString(record.numpy()).features.feature)
-    except (DecodeError, tf.errors.OpError):
+    except (DecodeError, tf.errors.DataLossError) as error:
+        raise UserError(
+            f"{path} is no TFRecord file of examples; name the other files alone, or "
+            "make it again."
+        ) from error
+    except tf.errors.OpError:
         pass  # whoever reads all of it says what is wrong
     return set()

@@ -20,6 +20,7 @@ tokens where there is no B); int64 sentence_order_label [1].
 import numpy as np
 import tensorflow as tf
 
+from data_pipeline import schema
 from data_pipeline.ranges import LARGEST_INT32
 from data_pipeline.ranges import within
 
@@ -114,13 +115,16 @@ def _field(tag, data):
     return bytes(digits) + data
 
 
-def parse_static(serialized, max_seq_length, num_predictions, vocab_size):
+def parse_static(
+    serialized, max_seq_length, num_predictions, vocab_size, objective=None
+):
     """Parses a batch of static records.
 
     Args:
         serialized: string [B].
         max_seq_length, num_predictions: int, the fixed lengths S and P.
         vocab_size: int, what ids have to be below; None if nobody knows.
+        objective: the `--sentence_objective` of the data, if it has labels of its own.
 
     Returns:
         A dict of the features of `pretraining_dataset`.
@@ -129,19 +133,18 @@ def parse_static(serialized, max_seq_length, num_predictions, vocab_size):
         tf.errors.InvalidArgumentError: records of other lengths or of something
             else, or numbers out of range, see `ranges`.
     """
-    features = _parse_padded(
-        serialized,
-        max_seq_length,
-        num_predictions,
-        vocab_size,
-        {"next_sentence_labels": (1, 1)},
-    )
-    features["sentence_order_labels"] = features.pop("next_sentence_labels")[:, 0]
-    return features
+    lengths = {schema.TOKENS: max_seq_length, schema.PREDICTIONS: num_predictions}
+    features = schema.features_of("static", objective)
+    return _parse_padded(serialized, features, lengths, vocab_size)
 
 
 def parse_packed(
-    serialized, max_seq_length, num_predictions, max_pairs_per_row, vocab_size
+    serialized,
+    max_seq_length,
+    num_predictions,
+    max_pairs_per_row,
+    vocab_size,
+    objective=None,
 ):
     """Parses a batch of packed records.
 
@@ -150,6 +153,7 @@ def parse_packed(
         max_seq_length, num_predictions, max_pairs_per_row: int, the fixed lengths
             S, P and K.
         vocab_size: int, what ids have to be below; None if nobody knows.
+        objective: as in `parse_static`.
 
     Returns:
         A dict of the features of `pretraining_dataset`.
@@ -157,41 +161,38 @@ def parse_packed(
     Raises:
         tf.errors.InvalidArgumentError: as `parse_static`.
     """
-    others = {
-        "pair_ids": (max_seq_length, max_pairs_per_row),
-        "cls_positions": (max_pairs_per_row, max_seq_length - 1),
-        "sentence_order_labels": (max_pairs_per_row, 1),
-        "sentence_order_weights": (max_pairs_per_row, 1),
+    lengths = {
+        schema.TOKENS: max_seq_length,
+        schema.PREDICTIONS: num_predictions,
+        schema.PAIRS: max_pairs_per_row,
     }
-    return _parse_padded(
-        serialized, max_seq_length, num_predictions, vocab_size, others
-    )
+    features = schema.features_of("packed", objective)
+    return _parse_padded(serialized, features, lengths, vocab_size)
 
 
-def _parse_padded(serialized, max_seq_length, num_predictions, vocab_size, others):
-    """Parses lists of fixed lengths; `others` gives (length, largest) by name."""
-    features = {
-        "input_ids": (max_seq_length, _largest_id(vocab_size)),
-        "input_mask": (max_seq_length, 1),
-        "segment_ids": (max_seq_length, 1),
-        "masked_lm_positions": (num_predictions, max_seq_length - 1),
-        "masked_lm_ids": (num_predictions, _largest_id(vocab_size)),
-        "masked_lm_weights": (num_predictions, 1),
-        **others,
+def _parse_padded(serialized, features, lengths, vocab_size):
+    features = {feature.record_name or feature.name: feature for feature in features}
+    # What holds one number a row is a list of one in records.
+    lengths = {**lengths, schema.ONE: 1}
+    largest = {
+        schema.AN_ID: _largest_id(vocab_size),
+        schema.A_POSITION: lengths[schema.TOKENS] - 1,
+        schema.A_PAIR: lengths.get(schema.PAIRS),
     }
-    parsed = tf.io.parse_example(
-        serialized,
-        {
-            name: tf.io.FixedLenFeature(
-                [length], tf.float32 if name.endswith("_weights") else tf.int64
-            )
-            for name, (length, _) in features.items()
-        },
-    )
-    return {
-        name: within(name, values, 0, features[name][1])
-        for name, values in parsed.items()
+    stored = {
+        name: tf.io.FixedLenFeature(
+            [lengths[feature.length]],
+            tf.float32 if feature.dtype == tf.float32 else tf.int64,
+        )
+        for name, feature in features.items()
     }
+    batch = {}
+    for name, values in tf.io.parse_example(serialized, stored).items():
+        feature = features[name]
+        highest = largest.get(feature.largest, feature.largest)
+        values = within(name, values, 0, highest)
+        batch[feature.name] = values[:, 0] if feature.length == schema.ONE else values
+    return batch
 
 
 def _largest_id(vocab_size):

@@ -17,10 +17,12 @@ from albert_tf.checkpoints.huggingface import read_huggingface_tensors
 from albert_tf.checkpoints.model_directory import is_model_directory
 from albert_tf.checkpoints.model_directory import load_model_directory
 from albert_tf.checkpoints.model_directory import read_head
+from albert_tf.checkpoints.model_directory import read_task_info
 from albert_tf.checkpoints.tf1 import find_tf1_prefix
 from albert_tf.checkpoints.tf1 import read_tf1_config
 from albert_tf.checkpoints.tf1 import read_tf1_tensors
 from albert_tf.errors import UserError
+from albert_tf.hub.names import local_directory
 from albert_tf.models import registry
 
 
@@ -98,20 +100,40 @@ def find_model_class(path):
     return read_checkpoint(path).model_class()
 
 
-def load_pretrained(model_class, path, allow_missing, arguments, verify_checksum=True):
+def load_pretrained(
+    model_class, path, allow_missing, arguments, verify_checksum=True, revision=None
+):
     """`PretrainedModel.from_pretrained`."""
-    path = os.fspath(path)
+    path = local_directory(path, revision)
+    config_class = model_class.family.config_class
+    fields = {field.name for field in dataclasses.fields(config_class)}
+    changes = {k: value for k, value in arguments.items() if k in fields}
+    arguments = {k: value for k, value in arguments.items() if k not in fields}
+    task_info, is_as_saved = None, False
     if is_model_directory(path):
         saved_class, head = read_head(path)
         if saved_class is model_class:
             arguments = {**head, **arguments}
-            if head.items() <= arguments.items():
-                return load_model_directory(path, verify_checksum, **arguments)
-    checkpoint = read_checkpoint(path, verify_checksum)
-    arguments = {**checkpoint.head_arguments(model_class), **arguments}
-    model = build_model(model_class, checkpoint, allow_missing, arguments)
-    logging.info("%s", model.load_report)
+            is_as_saved = head.items() <= arguments.items() and not changes
+            if arguments.get("num_labels") == head.get("num_labels"):
+                task_info = read_task_info(path)
+    if is_as_saved:
+        model = load_model_directory(path, verify_checksum, **arguments)
+    else:
+        checkpoint = _changed(read_checkpoint(path, verify_checksum), changes)
+        arguments = {**checkpoint.head_arguments(model_class), **arguments}
+        model = build_model(model_class, checkpoint, allow_missing, arguments)
+        logging.info("%s", model.load_report)
+    model.saved_task_info = task_info
     return model
+
+
+def _changed(checkpoint, changes):
+    """The checkpoint with other values of its configuration."""
+    if not changes or checkpoint.config is None:
+        return checkpoint
+    config = dataclasses.replace(checkpoint.config, **changes)
+    return dataclasses.replace(checkpoint, config=config)
 
 
 def build_model(model_class, checkpoint, allow_missing, arguments):

@@ -22,6 +22,7 @@ from albert_tf.models import registry
 HEAD_FILE = "head.json"
 WEIGHTS_FILE = "model.weights.h5"
 TRAINING_INFO_FILE = "training_info.json"
+_OF_THE_TASK = ("task", "max_seq_length")
 
 
 def is_model_directory(path):
@@ -73,6 +74,19 @@ def read_head(directory):
         return registry.model_class(name), head
     except UserError as error:
         raise UserError(f"{path} names the model {name!r}. {error}") from error
+
+
+def read_task_info(directory):
+    """What `training_info.json` says of the task, and not of the run; None if nothing.
+
+    Raises:
+        UserError: the file is damaged.
+    """
+    path = os.path.join(directory, TRAINING_INFO_FILE)
+    info = read_json_object(path) if storage.exists(path) else {}
+    if "task" not in info:
+        return None
+    return {name: info[name] for name in _OF_THE_TASK if name in info}
 
 
 def load_model_directory(directory, verify_checksum=True, **arguments):

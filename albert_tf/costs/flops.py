@@ -46,3 +46,11 @@ def backward_flops(forward, rematerialize=False):
         total += sum(forward[part] for part in blocks)
         total += 1.5 * forward["attention scores"]
     return total
+
+
+def training_flops(
+    config, max_seq_length, max_predictions_per_seq, rematerialize=False
+):
+    """Operations of a training step, a token; as `forward_flops`."""
+    forward = forward_flops(config, max_seq_length, max_predictions_per_seq)
+    return sum(forward.values()) + backward_flops(forward, rematerialize)

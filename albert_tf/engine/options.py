@@ -5,6 +5,7 @@ import dataclasses
 import tensorflow as tf
 
 from albert_tf.engine.reporting.reporter import ReportOptions
+from albert_tf.engine.resumption import Fact
 from albert_tf.engine.train_step import StepOptions
 
 
@@ -51,8 +52,8 @@ class TrainerOptions:
     """Held-out metric, higher is better, by which the best model is kept."""
     patience: int = 0
     """Evaluations without a better one after which training ends; 0 for never."""
-    data: dict = dataclasses.field(default_factory=dict)
-    """What the batches are made from, by flag: a run goes on in the same data only."""
+    facts: tuple[Fact, ...] = ()
+    """What the run is made from: it goes on only where nothing else was before."""
     restart_data: bool = False
     """Go on with other data, from its beginning."""
     step: StepOptions = StepOptions()

@@ -1,6 +1,7 @@
 """The training loop of every task and every device."""
 
 import collections
+import contextlib
 import dataclasses
 import os
 import time
@@ -8,8 +9,8 @@ import time
 import tensorflow as tf
 from absl import logging
 
+from albert_tf import storage
 from albert_tf.engine.checkpointing import Checkpointing
-from albert_tf.engine.data_record import DataRecord
 from albert_tf.engine.device_loop import DeviceLoop
 from albert_tf.engine.early_stopping import evaluations_since_best
 from albert_tf.engine.early_stopping import out_of_patience
@@ -18,11 +19,14 @@ from albert_tf.engine.evaluation import average
 from albert_tf.engine.interruption import Interruption
 from albert_tf.engine.options import Stage
 from albert_tf.engine.reporting.reporter import RunReporter
+from albert_tf.engine.resumption import RunRecord
 from albert_tf.engine.strategies import is_tpu
 from albert_tf.engine.strategies import writes_outputs
 from albert_tf.engine.train_step import TrainStep
 from albert_tf.engine.workers import Workers
+from albert_tf.engine.workers import naming_lost_workers
 from albert_tf.errors import UserError
+from albert_tf.folder_lock import folder_lock
 
 # A run is looked at that often at least, so that it obeys a signal in time.
 _LOOP_SECONDS = 10.0
@@ -82,6 +86,7 @@ class Trainer:
         """Held-out evaluations so far: dicts with `step` and `train_seconds`."""
         return self.reporter.evaluations
 
+    @naming_lost_workers()
     def train(self, dataset, eval_dataset=None, save_best=None):
         """Trains, from the newest checkpoint in `output_dir` if there is one.
 
@@ -96,10 +101,21 @@ class Trainer:
 
         Raises:
             UserError: the batch does not divide by the replicas and micro-batches, a
-                checkpoint does not fit, or training diverged.
+                checkpoint does not fit, training diverged, another worker ended, or
+                another run writes into `output_dir`.
             SystemExit: the run was asked to stop and has saved its state.
         """
         stages = self._stages(dataset)
+        with self._locked_folder():
+            self._train_stages(stages, eval_dataset, save_best)
+
+    def _locked_folder(self):
+        if not self.writes_outputs:
+            return contextlib.nullcontext()
+        storage.make_folder(self.options.output_dir)
+        return folder_lock(self.options.output_dir)
+
+    def _train_stages(self, stages, eval_dataset, save_best):
         iterators = [iter(stage.dataset) for stage in stages]
         checkpointing = self._checkpointing(iterators)
         with Interruption() as interruption, self.reporter.reporting(self.step):
@@ -135,7 +151,7 @@ class Trainer:
             os.path.join(self.options.output_dir, "checkpoints"),
             self.options.keep_checkpoint_max,
             self.writes_outputs,
-            DataRecord(self.options.data),
+            RunRecord(self.options.facts),
             # All of them: a run that goes on finds its place in whichever it is.
             iterators,
             model=self.model,
@@ -157,6 +173,7 @@ class Trainer:
                 "workers share."
             )
 
+    @naming_lost_workers()
     def evaluate(self, dataset):
         """Returns `{metric: value}` of the held-out data, always the same, now."""
         asked = self.step, dataset

@@ -69,6 +69,11 @@ class TransformerStack(ConfiguredLayer):
     def _sublayer(self, layer_class, kind, key):
         return layer_class(self.config, dtype=self.dtype_policy, name=f"{kind}_{key}")
 
+    @property
+    def output_shape(self):
+        """Shape of each block's output, as `summary` of a model shows it."""
+        return (None, None, self.config.hidden_size)
+
     def build(self, input_shape=None):
         for layer in [*self.attention.values(), *self.feed_forward.values()]:
             layer.build()

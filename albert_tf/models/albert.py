@@ -13,6 +13,7 @@ from albert_tf.layers.embeddings import Embeddings
 from albert_tf.layers.positions import gather_positions
 from albert_tf.layers.transformer_stack import TransformerStack
 from albert_tf.models.base import PretrainedModel
+from albert_tf.models.features import named_features
 
 
 @keras.saving.register_keras_serializable(package="albert_tf")
@@ -24,8 +25,9 @@ class AlbertModel(PretrainedModel):
         depth_loop: compile the shared layers once, as a loop; same numbers.
         rematerialize: trade a second forward pass for memory; same numbers.
 
-    Call: a dict of int32 `[batch, tokens]`: `input_ids`, and optionally
-    `input_mask` (ones if absent), `segment_ids` (zeros if absent) and, where a row
+    Call: int32 `[batch, tokens]`, the `input_ids` alone or a dict of them and
+    optionally `input_mask` (ones if absent), `segment_ids` (zeros if absent; Hugging
+    Face's names `attention_mask` and `token_type_ids` mean the same) and, where a row
     holds several texts, `pair_ids`: equal for the tokens of one text, which then
     attend to each other only and count their positions from 0. `cls_positions`
     `[batch, pairs]` says where the tokens to pool are (the first one if absent).
@@ -44,7 +46,8 @@ class AlbertModel(PretrainedModel):
             feature `masked_lm_positions`; absent where that is
 
     Raises:
-        UserError: more tokens than `config.max_position_embeddings`.
+        UserError: more tokens than `config.max_position_embeddings`, or a feature of
+            another name.
 
     Example:
         model = AlbertModel(AlbertConfig.released("base_v2"))
@@ -65,7 +68,7 @@ class AlbertModel(PretrainedModel):
             config, dtype=policy, name="transformer", **self.execution
         )
         self.pooler = self._dense("pooler")
-        self.build()
+        self.build((None, None))
 
     def _dense(self, name):
         return keras.layers.Dense(
@@ -75,14 +78,21 @@ class AlbertModel(PretrainedModel):
             name=name,
         )
 
+    @property
+    def output_shape(self):
+        """Shape of `sequence_output`, as `summary` of a model shows it."""
+        return (None, None, self.config.hidden_size)
+
     def build(self, input_shape=None):
-        self.embeddings.build()
+        # Without shapes, `summary` would show none.
+        self.embeddings.build((None, None))
         if self.embedding_mapping is not None:
             self.embedding_mapping.build((None, None, self.config.embedding_size))
-        self.transformer.build()
+        self.transformer.build((None, None, self.config.hidden_size))
         self.pooler.build((None, self.config.hidden_size))
 
     def call(self, features, training=False, dropout_seed=None, heads_only=False):
+        features = named_features(features)
         seed = self._dropout_seed(training, dropout_seed)
         # Keras traces `fit` on several devices with float32 placeholders.
         input_ids = ops.cast(features["input_ids"], "int32")

@@ -5,7 +5,7 @@ import operator
 import keras
 
 from albert_tf.checkpoints.loading import load_pretrained
-from albert_tf.checkpoints.model_directory import save_model_directory
+from albert_tf.checkpoints.saving import save_pretrained
 
 
 class PretrainedModel(keras.Model):
@@ -31,6 +31,8 @@ class PretrainedModel(keras.Model):
     # Beginnings of official names of weights that no output of the model depends on; a
     # checkpoint may lack them.
     unused_variables = ()
+    # What `export` takes, int32 of two axes each.
+    exported_features = ("input_ids", "input_mask", "segment_ids")
 
     def __init__(self, config, depth_loop=False, rematerialize=False, **kwargs):
         super().__init__(**kwargs)
@@ -38,6 +40,7 @@ class PretrainedModel(keras.Model):
         # How the encoder is computed; see `TransformerStack`.
         self.execution = {"depth_loop": depth_loop, "rematerialize": rematerialize}
         self.seed_generator = keras.random.SeedGenerator()
+        self.saved_task_info = None
 
     # No property: Keras would save its value under a second name.
     def encoder(self):
@@ -102,29 +105,49 @@ class PretrainedModel(keras.Model):
         values = config.pop("config")
         return cls(cls.family.config_class.from_dict(values), **config)
 
-    def save_pretrained(self, directory, tokenizer=None, training_info=None):
-        """Writes a model directory.
+    def task_info(self):
+        """What the model knows of its task, for `training_info.json`; None if nothing.
+
+        It is the task of the directory that the model was loaded from, if it is the
+        same kind of model with the same outputs.
+        """
+        return self.saved_task_info
+
+    def save_pretrained(
+        self, directory, tokenizer=None, training_info=None, format="model_directory"
+    ):
+        """Writes a model directory, or one for other programs.
 
         Args:
             directory: created if need be.
             tokenizer: saved beside the weights.
-            training_info: a dict for `training_info.json`: steps, data, metrics.
+            training_info: a dict for `training_info.json`: task, steps, data, metrics;
+                by default `task_info()`.
+            format: "model_directory", "tf1" (the official code) or "huggingface".
+
+        Raises:
+            UserError: the format is none of these, or needs a package that is missing.
         """
-        save_model_directory(self, directory, tokenizer, training_info)
+        save_pretrained(self, directory, tokenizer, training_info, format)
 
     @classmethod
-    def from_pretrained(cls, path, allow_missing=(), verify_checksum=True, **kwargs):
+    def from_pretrained(
+        cls, path, allow_missing=(), verify_checksum=True, revision=None, **kwargs
+    ):
         """Builds the model of a directory and loads its weights.
 
         Args:
-            path: a model directory (`save_pretrained`), an unpacked official
-                archive or a Hugging Face directory.
+            path: a model directory (`save_pretrained`), an official archive,
+                unpacked or not, a Hugging Face directory, or the name of a model
+                to download: "hf://owner/name" or the URL of an archive.
             allow_missing: official names, or beginnings of names, that may be
                 absent from the checkpoint and then keep their initial values. The
                 head of a fine-tuning model may always be absent.
             verify_checksum: whether the weights are compared with the checksum that
                 `save_pretrained` wrote; it takes a second for a gigabyte.
-            **kwargs: constructor arguments, such as `num_labels`.
+            revision: of an "hf://" model: a branch, a tag or a commit.
+            **kwargs: constructor arguments, such as `num_labels`, and fields of the
+                config to change, such as `hidden_dropout_prob`.
 
         Returns:
             The model; `model.load_report` says what was loaded and what was not.
@@ -132,7 +155,34 @@ class PretrainedModel(keras.Model):
         Raises:
             UserError: the directory holds no checkpoint, or one that does not fit.
         """
-        return load_pretrained(cls, path, allow_missing, kwargs, verify_checksum)
+        return load_pretrained(
+            cls, path, allow_missing, kwargs, verify_checksum, revision
+        )
+
+    def export(self, filepath, format="tf_saved_model", input_signature=None, **kwargs):
+        """Exports the network alone, as `keras.Model.export`.
+
+        Args:
+            filepath: where to write.
+            format: as of `keras.Model.export`.
+            input_signature: by default a dict of int32 features of any number of rows
+                and tokens: `input_ids`, `input_mask`, `segment_ids` and, for
+                pretraining, `masked_lm_positions`.
+            **kwargs: as of `keras.Model.export`.
+
+        The outputs are those of the call, without `hidden_states`. A model for
+        TensorFlow Serving, which takes raw text, is written by
+        `python -m albert_tf.serving.export`.
+        """
+        names = input_signature[0] if input_signature else self.exported_features
+        inputs = {name: keras.Input([None], dtype="int32", name=name) for name in names}
+        outputs = self(inputs)
+        if isinstance(outputs, dict):
+            # A signature has no place for the list of hidden states.
+            lists = [name for name, value in outputs.items() if type(value) is list]
+            outputs = {k: value for k, value in outputs.items() if k not in lists}
+        network = keras.Model(inputs, outputs, name=self.name)
+        network.export(filepath, format, input_signature=input_signature, **kwargs)
 
     def _dropout_seed(self, training, dropout_seed):
         """The seed of this call, or None when nothing is to be dropped."""

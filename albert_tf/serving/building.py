@@ -8,6 +8,7 @@ from albert_tf.checkpoints.loading import find_model_class
 from albert_tf.checkpoints.model_directory import TRAINING_INFO_FILE
 from albert_tf.errors import UserError
 from albert_tf.files import read_json_object
+from albert_tf.hub.names import local_directory
 from albert_tf.models import registry
 from albert_tf.serving.multi_head import multi_head
 from albert_tf.serving.serving_module import ServingModule
@@ -35,7 +36,7 @@ def build_module(
     Raises:
         UserError: as `export`.
     """
-    model_dirs = str(model_dir).split(",")
+    model_dirs = [local_directory(name) for name in str(model_dir).split(",")]
     for directory in model_dirs:
         if not directory or not is_folder(directory):
             raise UserError(

@@ -54,6 +54,9 @@ class TextFeatures(tf.Module):
 def dense_features(rows, first_lengths):
     """Pads ragged rows of ids `[B, (tokens)]`; segment 1 begins at `first_lengths`."""
     input_ids = rows.to_tensor(0)  # [B, T]
+    # Of no row there is no length, but the model reads a first token.
+    missing = tf.maximum(1 - tf.shape(input_ids)[1], 0)
+    input_ids = tf.pad(input_ids, [[0, 0], [0, missing]])
     position = tf.range(tf.shape(input_ids, tf.int64)[1])[None, :]  # [1, T]
     real = position < rows.row_lengths()[:, None]  # [B, T]
     second = position >= first_lengths[:, None]  # [B, T]

@@ -13,9 +13,11 @@ from albert_tf.engine.flags import strategy_from
 from albert_tf.engine.reporting.summaries import read_history
 from albert_tf.engine.reporting.summaries import write_eval_results
 from albert_tf.errors import UserError
+from albert_tf.hub.names import is_download
+from albert_tf.hub.names import local_directory
 from albert_tf.storage import require_disk
+from albert_tf.tasks.facts import run_facts
 from albert_tf.tasks.prediction import OutputsPredictor
-from albert_tf.tasks.run_record import RunRecord
 from albert_tf.tasks.setup import Start
 from albert_tf.tasks.setup import fine_tuned
 from albert_tf.tasks.training import FineTuning
@@ -47,7 +49,9 @@ def check_places(options):
         UserError: it names the flag.
     """
     for flag in _PLACES:
-        require_disk(flag, getattr(options, flag, None))
+        place = getattr(options, flag, None)
+        if flag != "init_checkpoint" or not is_download(place):
+            require_disk(flag, place)
 
 
 def run_task(options, source, predict_splits):
@@ -67,12 +71,11 @@ def run_task(options, source, predict_splits):
     """
     examples = _read(source, options.do_train, options.do_eval, predict_splits)
     if options.do_train:
-        record = RunRecord(options, source, examples)
-        record.check()
+        facts = run_facts(options, source, examples)
         # Before TensorFlow runs anything: workers must be connected first.
         strategy = strategy_from(**values_of(DeviceFlags, options))
         start, training = start_from(options), _training(options)
-        if not fine_tune(source, examples, start, training, strategy, record.write):
+        if not fine_tune(source, examples, start, training, strategy, facts):
             return None
     values = {}
     if options.do_eval or predict_splits:
@@ -102,7 +105,7 @@ def export_model(options):
 def start_from(options):
     """The `Start` of `TaskOptions`."""
     return Start(
-        init_checkpoint=options.init_checkpoint,
+        init_checkpoint=local_directory(options.init_checkpoint),
         from_scratch=options.from_scratch,
         albert_config_file=options.albert_config_file,
         vocabulary=options.spm_model_file or options.vocab_file,

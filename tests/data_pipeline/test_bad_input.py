@@ -1,6 +1,7 @@
 """Each bad input has one clear outcome and leaves nothing half-written."""
 
 import json
+import math
 
 import pytest
 import tensorflow as tf
@@ -84,6 +85,8 @@ def test_utf16_is_refused(make_options, out, tmp_path, encoding):
     [
         ({"max_seq_length": 4}, "--max_seq_length=4: expected at least 8"),
         ({"masked_lm_prob": 1.5}, "at least 0 and at most 1"),
+        ({"masked_lm_prob": math.nan}, "--masked_lm_prob=nan: expected at least 0"),
+        ({"max_unknown": -0.1}, "--max_unknown=-0.1: expected at least 0 and at most"),
         ({"ngram": 0}, "--ngram=0"),
         ({"num_shards": 0}, "--num_shards=0"),
         ({"max_predictions_per_seq": 33}, "at most 32"),

@@ -127,6 +127,26 @@ def test_official_files_need_no_description(data, read, caplog):
     assert "2 of 2 files have no checksum" in caplog.text
 
 
+@pytest.mark.parametrize("contents", [b"notes on the data\n" * 9, None])
+def test_a_file_that_holds_no_examples_is_named(data, read, contents):
+    """Among official files, which no description lists."""
+    (data / "dataset_info.json").unlink()
+    path = data / "x-9.tfrecord"
+    with tf.io.TFRecordWriter(str(path)) as writer:
+        writer.write(b"\xff no example")
+    if contents:
+        path.write_bytes(contents)
+    with pytest.raises(UserError, match="x-9.tfrecord is no TFRecord file of examples"):
+        read(data)
+    path.write_bytes(b"")
+    read(data)
+
+
+def test_the_lock_of_a_run_is_no_data(data, read):
+    (data / ".lock").write_text("{}")
+    assert next(iter(read(data / "*")))["input_ids"].shape == (8, 32)
+
+
 @pytest.mark.parametrize(
     ("keys", "value", "message"),
     [

@@ -97,6 +97,21 @@ def test_a_damaged_memory_of_a_shard_is_made_again(unfinished, digests, damage):
     assert digests(parts) == digests(whole)
 
 
+def test_text_that_was_edited_meanwhile(unfinished, corpus_file):
+    """To the same number of bytes, of which the finished shards hold the old ones."""
+    _, _, options = unfinished
+    text = corpus_file.read_bytes()
+    place = os.stat(corpus_file)
+    try:
+        corpus_file.write_bytes(text.replace(b"cat", b"dog"))
+        with pytest.raises(UserError, match="holds shards made with other input or fl"):
+            create_pretraining_data(options)
+    finally:
+        corpus_file.write_bytes(text)
+        os.utime(corpus_file, ns=(place.st_atime_ns, place.st_mtime_ns))
+    create_pretraining_data(options)
+
+
 def test_leftovers_of_killed_workers_are_removed(unfinished, digests):
     whole, parts, options = unfinished
     leftover = resuming.temporary_name(str(parts / "x-00002-of-00003"))

@@ -91,3 +91,12 @@ def test_a_loss_that_is_not_finite_is_divergence_at_any_scale(judge):
     judge(guard, [OVERFLOW, OVERFLOW])
     assert guard.diverged_steps() == (1, 2)
     np.testing.assert_array_equal(guard.loss_scale, 1.0)
+
+
+def test_the_names_in_checkpoints_stay(tmp_path):
+    """A run that began before goes on."""
+    checkpoint = tf.train.Checkpoint(guard=StepGuard(2, scales_loss=True))
+    path = checkpoint.write(str(tmp_path / "run"))
+    names = {name.partition("/.")[0] for name, _ in tf.train.list_variables(path)}
+    names.discard("_CHECKPOINTABLE_OBJECT_GRAPH")
+    assert names == {"guard/_bad_run", "guard/_scale", "guard/_good_steps"}

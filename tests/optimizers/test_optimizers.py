@@ -57,6 +57,15 @@ def test_ten_steps_equal_the_formulas(optimizer_class, dense):
         np.testing.assert_allclose(variable.numpy(), expected, rtol=2e-6)
 
 
+def test_the_order_of_the_moments_in_checkpoints_stays(dense):
+    """A run that began before goes on: checkpoints number an optimizer's variables."""
+    optimizer = LAMB()
+    optimizer.build(dense.weights)
+    expected = [*optimizer.first_moments, *optimizer.second_moments]
+    found = optimizer.variables[-4:]
+    assert [id(variable) for variable in found] == [id(v) for v in expected]
+
+
 def test_first_adamw_step_is_not_bias_corrected(dense):
     optimizer = AdamW(learning_rate=1.0, weight_decay_rate=0.0)
     optimizer.apply([tf.ones([4, 3]), tf.ones([3])], dense.weights)

@@ -70,6 +70,33 @@ def test_rows_of_texts_and_pairs():
     assert labels.numpy().tolist() == [1]
 
 
+@pytest.mark.parametrize("padded", [True, False])
+@pytest.mark.parametrize("rows", [3, 40, 301])
+def test_one_epoch_without_repeating(rows, padded):
+    lengths = np.random.default_rng(0).integers(2, 17, rows)
+    dataset = training_dataset(
+        _examples(lengths), 4, 16, 1, padded, repeat=False
+    )  # several windows, one, or less than a batch
+    assert dataset.cardinality() == -(-rows // 4)
+    orders = []
+    for _ in range(2):
+        batches = list(dataset)
+        assert [len(batch["labels"]) for batch in batches].count(4) == rows // 4
+        orders.append([n for batch in batches for n in batch["labels"].numpy()])
+        assert sorted(orders[-1]) == list(range(rows))
+    assert rows == 3 or orders[0] != orders[1]
+
+
+def test_the_rest_of_an_epoch_has_any_length():
+    dataset = training_dataset(_examples(range(2, 15)), 4, 16, 1, repeat=False)
+    (short,) = {len(batch["labels"]) for batch in dataset if len(batch["labels"]) < 4}
+    assert short == 1
+    rests = set()
+    for _ in range(6):
+        rests |= {b["labels"].numpy()[0] for b in dataset if len(b["labels"]) == 1}
+    assert len(rests) > 1
+
+
 def test_no_room_for_text_is_an_error():
     with pytest.raises(UserError, match="--max_seq_length=4 leaves no room"):
         tokenize_texts(["a"], ["b"], _Letters(), 4)

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from albert_tf.errors import UserError
+from albert_tf.folder_lock import folder_lock
 
 _RUN = {"do_train": True, "train_step": 4, "save_checkpoints_steps": 2}
 
@@ -25,7 +26,7 @@ def test_a_table_that_has_changed_is_refused(flags, tmp_path, name, kind):
     before = path.read_text()
     path.write_text("\n".join(lines) + "\n")
     # The run is finished: without this it would train nothing and say nothing.
-    message = f"{name}.tsv has changed since the run in .*out began"
+    message = f"The digest of .*{name}.tsv is .*, but the run in .*out.* has "
     with pytest.raises(UserError, match=message):
         flags(**_RUN)
     path.write_text(before)
@@ -34,18 +35,26 @@ def test_a_table_that_has_changed_is_refused(flags, tmp_path, name, kind):
 
 def test_a_flag_that_has_changed_is_refused(flags):
     flags(**_RUN)
-    with pytest.raises(UserError, match="a run with --learning_rate=0.005, not 0.1;"):
+    with pytest.raises(
+        UserError, match="--learning_rate is 0.1, but the run in .* has 0.005;"
+    ):
         flags(**_RUN, learning_rate=0.1)
     flags(**_RUN, eval_batch_size=3)
 
 
-def test_a_run_from_before_a_flag_was_added_goes_on(flags, tmp_path):
+def test_version_0_1_kept_the_flags_of_a_run_in_a_file(flags, tmp_path):
     out = flags(**_RUN)
-    path = out / "flags.json"
-    record = json.loads(path.read_text())
-    del record["flags"]["layer_decay"], record["flags"]["optimizer"]
-    path.write_text(json.dumps(record))
+    earlier = {"learning_rate": 5e-3, "train_batch_size": 16, "optimizer": "adamw"}
+    (out / "flags.json").write_text(json.dumps(earlier))
     flags(**_RUN)
-    # Version 0.1.0 kept the flags alone.
-    path.write_text(json.dumps(record["flags"]))
-    flags(**_RUN)
+    (out / "flags.json").write_text(json.dumps({**earlier, "train_batch_size": 8}))
+    message = "--train_batch_size is 16, but the run in .*out has 8;"
+    with pytest.raises(UserError, match=message):
+        flags(**_RUN)
+
+
+def test_two_runs_do_not_write_into_one_folder(flags, tmp_path):
+    (tmp_path / "out").mkdir()
+    message = "out is in use by process .*; wait until that run ends"
+    with folder_lock(tmp_path / "out"), pytest.raises(UserError, match=message):
+        flags(**_RUN)
