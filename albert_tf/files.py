@@ -1,6 +1,8 @@
 """Reading JSON, and writing files so that no reader ever sees half of one."""
 
+import io
 import json
+import zipfile
 
 from albert_tf import storage
 from albert_tf.errors import UserError
@@ -56,3 +58,20 @@ def read_json_object(path):
     if not isinstance(values, dict):
         raise UserError(f"{path} must hold one JSON object.")
     return values
+
+
+def read_arrays(path):
+    """Reads the arrays of an npz file, a dict by name.
+
+    Raises:
+        UserError: the file is missing, unreadable or holds something else.
+    """
+    import numpy as np
+
+    try:
+        with np.lib.npyio.NpzFile(io.BytesIO(storage.read_bytes(path))) as file:
+            return dict(file)
+    except OSError as error:
+        raise UserError(f"{path} cannot be read: {error.strerror}.") from error
+    except (ValueError, zipfile.BadZipFile) as error:
+        raise UserError(f"{path} is not an npz file: {error}.") from error

@@ -59,8 +59,7 @@ class AlbertFamily(ModelFamily):
     config_file = "albert_config.json"
     huggingface_type = "albert"
     encoder = "albert"
-    # Pretraining and SQuAD 1, then SQuAD 2.
-    known_heads = ("cls/", "start_logits/", "end_logits/", "answer_class/")
+    known_heads = ("cls/",)
 
     def to_official(self, config, tensors):
         """With as many groups as layers where layers share only some sublayers."""

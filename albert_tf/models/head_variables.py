@@ -19,7 +19,7 @@ class HeadVariable:
 
     attribute: str
     official: str
-    huggingface: str | None
+    huggingface: str | None = None
 
 
 def dense(attribute, official, huggingface=None):

@@ -15,6 +15,8 @@ _MODULES = {
     "AlbertModel": "albert_tf.models.albert",
     "AlbertForPreTraining": "albert_tf.models.pretraining",
     "AlbertForSequenceClassification": "albert_tf.models.sequence_classification",
+    "AlbertForQuestionAnswering": "albert_tf.models.question_answering",
+    "AlbertForAnswerableQuestions": "albert_tf.models.question_answering",
 }
 TASK_FORM = "task"
 """The served form that answers as the task says that a model was fine-tuned for."""

@@ -12,6 +12,8 @@ _MARK = "\u2581"
 # ', =, < and >).
 _ENGLISH = frozenset("abcdefghijklmnopqrstuvwxyz" + '!"#$%&()*+,-./:;?@[\\]^_`{|}~')
 _PUNCTUATION = frozenset('!"#$%&()*+,-./:;?@[\\]^_`{|}~')
+# The space, and what SentencePiece turns into one although Unicode does not.
+_BLANK = frozenset(" \u200b\u200c\u200d\u200e\u200f\ufeff")
 # Texts encoded at a time: few enough that their arrays stay in the cache.
 _SLICE = 256
 _NONE = np.zeros(0, np.int32)
@@ -141,9 +143,9 @@ class SentencePieceTokenizer(Tokenizer):
         for index, (start, end) in zip(
             encoding["ids"], encoding["offsets"], strict=True
         ):
-            while start < end and prepared[start] == " ":
+            while start < end and prepared[start] in _BLANK:
                 start += 1
-            while start < end and prepared[end - 1] == " ":
+            while start < end and prepared[end - 1] in _BLANK:
                 end -= 1
             parts = self._replaced.get(index, [self.pieces[index]])
             count = self.replacement_counts[index]

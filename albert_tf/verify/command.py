@@ -14,13 +14,13 @@ own), `inputs.npz` and `expected.npz`. What `expected.npz` may hold:
 
 The last two need `train.json`: optimizer, learning_rate, num_train_steps,
 num_warmup_steps and steps, taken on the constant batch with gradients clipped to
-the global norm 1. Exits with status 1 if a deviation is past the tolerance.
+the global norm 1. Recordings of reading comprehension are known by what lies in them,
+see `albert_tf.verify.squad`. Exits with status 1 if a deviation is past the tolerance.
 """
 
 import dataclasses
 import os
 import sys
-import zipfile
 
 import numpy as np
 import tensorflow as tf
@@ -30,10 +30,12 @@ from albert_tf.checkpoints.loading import read_checkpoint
 from albert_tf.command_line import option
 from albert_tf.command_line import run
 from albert_tf.errors import UserError
+from albert_tf.files import read_arrays
 from albert_tf.files import read_json_object
 from albert_tf.models.pretraining import AlbertForPreTraining
 from albert_tf.optimizers import create_optimizer
 from albert_tf.verify import official_steps
+from albert_tf.verify import squad
 
 _FEATURES = ("input_ids", "input_mask", "segment_ids", "masked_lm_positions")
 _LABELS = ("masked_lm_ids", "masked_lm_weights", "sentence_order_labels")
@@ -45,6 +47,9 @@ class VerifyOptions:
     """The flags of `python -m albert_tf.verify`."""
 
     directory: str = option("What to verify; may be given without the flag's name.")
+    spm_model_file: str | None = option(
+        "Vocabulary that recorded windows were made with.", None
+    )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -55,6 +60,7 @@ class Deviation:
     absolute: float  # the largest difference of two entries
     relative: float  # that, divided by the largest expected entry
     limit: float  # what `absolute` may be
+    note: str = ""  # what there is to say about it
 
     @property
     def passed(self):
@@ -62,11 +68,13 @@ class Deviation:
         return self.absolute <= self.limit
 
 
-def verify(directory):
+def verify(directory, vocabulary=None):
     """Computes everything that `directory` expects.
 
     Args:
         directory: see the module's description.
+        vocabulary: the tokenizer that recorded windows were made with; see
+            `squad.compare`.
 
     Returns:
         (list of `Deviation`, list of names in `expected.npz` that are not known)
@@ -74,8 +82,23 @@ def verify(directory):
     Raises:
         UserError: a file is missing or does not fit the others.
     """
-    inputs = _read_arrays(directory, "inputs.npz")
-    expected = _read_arrays(directory, "expected.npz")
+    deviations, unknown = [], []
+    for part in squad.compare(directory, vocabulary):
+        deviations += _deviations(part.found, part.expected, part.prefix, part.notes)
+        unknown += [part.prefix + n for n in part.expected if n not in part.found]
+    if deviations:
+        return deviations, unknown
+    found, expected = _pretraining(directory)
+    deviations = _deviations(found, expected)
+    if not deviations:
+        raise UserError(f"{directory}/expected.npz holds no array that is known.")
+    return deviations, [name for name in expected if name not in found]
+
+
+def _pretraining(directory):
+    """The outputs of a pretraining model, found and expected."""
+    inputs = read_arrays(os.path.join(directory, "inputs.npz"))
+    expected = read_arrays(os.path.join(directory, "expected.npz"))
     checkpoint = read_checkpoint(directory)
     model = build_model(
         AlbertForPreTraining, checkpoint, _unused_parts(expected), arguments={}
@@ -86,29 +109,21 @@ def verify(directory):
         found |= _losses_and_gradients(model, _batch(directory, inputs))
     if "train_losses" in expected or _starts(expected, "after/"):
         found |= _trained(model, _batch(directory, inputs), directory)
+    return found, expected
+
+
+def _deviations(found, expected, prefix="", notes=None):
     known = [name for name in expected if name in found]
-    if not known:
-        raise UserError(f"{directory}/expected.npz holds no array that is known.")
     largest_gradient = max(
         (np.abs(expected[name]).max() for name in known if name.startswith("grad/")),
         default=0.0,
     )
-    deviations = [
-        _deviation(name, found[name], expected[name], largest_gradient)
-        for name in known
-    ]
-    return deviations, [name for name in expected if name not in found]
-
-
-def _read_arrays(directory, name):
-    path = os.path.join(directory, name)
-    try:
-        with open(path, "rb") as file:
-            return dict(np.lib.npyio.NpzFile(file))
-    except OSError as error:
-        raise UserError(f"{path} cannot be read: {error.strerror}.") from error
-    except (ValueError, zipfile.BadZipFile) as error:
-        raise UserError(f"{path} is not an npz file: {error}.") from error
+    deviations = []
+    for name in known:
+        one = _deviation(name, found[name], expected[name], largest_gradient)
+        note = (notes or {}).get(name, "")
+        deviations.append(dataclasses.replace(one, name=prefix + name, note=note))
+    return deviations
 
 
 def _starts(names, prefix):
@@ -244,12 +259,13 @@ def print_table(deviations):
             f"{deviation.name:{width}}  {deviation.absolute:.1e}   "
             f"{deviation.limit:.1e}   {deviation.relative:.1e}"
             f"{'' if deviation.passed else '   FAILED'}"
+            f"{deviation.note and f'   {deviation.note}'}"
         )
 
 
 def run_verify(options):
     """Verifies, prints the table, and exits with status 1 on a failure."""
-    deviations, unknown = verify(options.directory)
+    deviations, unknown = verify(options.directory, options.spm_model_file)
     print_table(deviations)
     if unknown:
         print(f"not known, not compared: {', '.join(unknown)}")

@@ -1,0 +1,138 @@
+"""The head of SQuAD 2.0: starts, the ends that go with each, and whether any is."""
+
+import keras
+from keras import ops
+
+from albert_tf.layers.configured_layer import ConfiguredLayer
+from albert_tf.layers.configured_layer import truncated_normal
+from albert_tf.layers.dropout import CLASSIFIER_SITE
+from albert_tf.layers.dropout import dropout
+from albert_tf.layers.layer_norm import LayerNorm
+from albert_tf.layers.positions import gather_positions
+
+_MASKED = -1e30
+
+
+@keras.saving.register_keras_serializable(package="albert_tf")
+class AnswerBeamsHead(ConfiguredLayer):
+    """Scores starts, then ends given a start, and unanswerable questions.
+
+    Official `create_v2_model` in squad_utils.py, which follows XLNet.
+
+    Args:
+        config: an `AlbertConfig`.
+        start_n_top: starts that are followed.
+        end_n_top: ends that are given for each of them.
+        dropout_prob: dropout before the last layer of the answer class, in training.
+
+    Call: the encoder's output `[batch, tokens, hidden]`; `p_mask` `[batch, tokens]`, 1
+    where no answer may begin or end; optionally `start_positions`, int32 `[batch]`.
+    Returns a dict of float32, with `start_positions`
+        start_log_probs: `[batch, tokens]`
+        end_log_probs: `[batch, tokens]`, given that start
+        cls_logits: `[batch]`, great where there is no answer
+    and without them, best first, of equal ones the first token first,
+        start_top_log_probs, start_top_index: `[batch, starts]`, the index int32
+        end_top_log_probs, end_top_index: `[batch, starts * ends]`, the ends of the
+            first start first
+        cls_logits: as above
+    """
+
+    def __init__(self, config, start_n_top, end_n_top, dropout_prob, **kwargs):
+        super().__init__(config, **kwargs)
+        self.start_n_top = start_n_top
+        self.end_n_top = end_n_top
+        self.dropout_prob = dropout_prob
+        width = config.hidden_size
+        self.start = self._dense(1, "start")
+        self.end_hidden = self._dense(width, "end_hidden")
+        self.end_norm = LayerNorm(config, dtype=self.dtype_policy, name="end_norm")
+        self.end = self._dense(1, "end")
+        self.answer_hidden = self._dense(width, "answer_hidden")
+        self.answer = keras.layers.Dense(
+            1,
+            use_bias=False,
+            kernel_initializer=truncated_normal(config.initializer_range),
+            dtype=self.dtype_policy,
+            name="answer",
+        )
+
+    def build(self, input_shape=None):
+        width = self.config.hidden_size
+        self.start.build((None, None, width))
+        self.end_hidden.build((None, None, 2 * width))
+        self.end_norm.build((None, None, width))
+        self.end.build((None, None, width))
+        self.answer_hidden.build((None, 2 * width))
+        self.answer.build((None, width))
+
+    def call(self, hidden, p_mask, start_positions=None, dropout_seed=None):
+        p_mask = ops.cast(p_mask, "float32")
+        start_logits = _masked(self.start(hidden)[..., 0], p_mask)  # [B, T]
+        start_log_probs = ops.log_softmax(start_logits)
+        outputs = {"cls_logits": self._answer_class(hidden, start_logits, dropout_seed)}
+        if start_positions is not None:
+            positions = ops.cast(start_positions, "int32")[:, None]
+            ends = self._end_log_probs(hidden, positions, p_mask)
+            return {
+                "start_log_probs": start_log_probs,
+                "end_log_probs": ends[:, 0],
+                **outputs,
+            }
+        log_probs, index = _top(start_log_probs, self.start_n_top)  # [B, starts]
+        ends = self._end_log_probs(hidden, index, p_mask)  # [B, starts, T]
+        end_log_probs, end_index = _top(ends, self.end_n_top)  # [B, starts, ends]
+        return {
+            "start_top_log_probs": log_probs,
+            "start_top_index": index,
+            "end_top_log_probs": _flat(end_log_probs),
+            "end_top_index": _flat(end_index),
+            **outputs,
+        }
+
+    def _end_log_probs(self, hidden, starts, p_mask):
+        """Of each token as end, given each start: `[B, starts]` to `[B, starts, T]`."""
+        width = self.config.hidden_size
+        start_hidden = gather_positions(hidden, starts)  # [B, starts, H]
+        # The layer sees both, one beside the other; so each is projected but once.
+        kernel = ops.convert_to_tensor(self.end_hidden.kernel)  # [2 H, H]
+        bias = ops.convert_to_tensor(self.end_hidden.bias)
+        of_end = ops.matmul(hidden, kernel[:width])  # [B, T, H]
+        of_start = ops.matmul(start_hidden, kernel[width:]) + bias  # [B, starts, H]
+        both = ops.tanh(of_end[:, None] + of_start[:, :, None])  # [B, starts, T, H]
+        logits = self.end(self.end_norm(both))[..., 0]
+        return ops.log_softmax(_masked(logits, p_mask[:, None]))
+
+    def _answer_class(self, hidden, start_logits, dropout_seed):
+        weights = ops.cast(ops.softmax(start_logits), hidden.dtype)  # [B, T]
+        expected_start = ops.einsum("bt,bth->bh", weights, hidden)
+        both = ops.concatenate([expected_start, hidden[:, 0]], axis=-1)  # [B, 2 H]
+        both = ops.tanh(self.answer_hidden(both))  # [B, H]
+        both = dropout(both, self.dropout_prob, dropout_seed, CLASSIFIER_SITE)
+        return ops.cast(self.answer(both)[:, 0], "float32")
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "start_n_top": self.start_n_top,
+            "end_n_top": self.end_n_top,
+            "dropout_prob": self.dropout_prob,
+        }
+
+
+def _masked(logits, p_mask):
+    return ops.cast(logits, "float32") * (1 - p_mask) + _MASKED * p_mask
+
+
+def _top(log_probs, count):
+    tokens = log_probs.shape[-1]
+    values, index = ops.top_k(
+        log_probs, count if tokens is None else min(count, tokens)
+    )
+    return values, ops.cast(index, "int32")
+
+
+def _flat(values):
+    return ops.reshape(
+        values, (ops.shape(values)[0], values.shape[1] * values.shape[2])
+    )

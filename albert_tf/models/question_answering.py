@@ -1,0 +1,180 @@
+"""Reading comprehension: where in a text the answer to a question begins and ends."""
+
+import keras
+from keras import ops
+
+from albert_tf.checkpoints.albert import ALBERT
+from albert_tf.errors import UserError
+from albert_tf.layers.answer_beams_head import AnswerBeamsHead
+from albert_tf.layers.classification_head import ClassificationHead
+from albert_tf.models import head_variables
+from albert_tf.models.albert import AlbertModel
+from albert_tf.models.base import PretrainedModel
+from albert_tf.models.head_variables import HeadVariable
+
+# The official head ignores the config's initializer_range.
+_HEAD_INITIALIZER_RANGE = 0.02
+
+
+@keras.saving.register_keras_serializable(package="albert_tf")
+class AlbertForQuestionAnswering(PretrainedModel):
+    """The encoder with a score for each token as start and as end of the answer.
+
+    The model of SQuAD 1.1: official `create_v1_model`, `AlbertForQuestionAnswering` of
+    Hugging Face.
+
+    Args:
+        config: an `AlbertConfig`.
+        **kwargs: `depth_loop` and `rematerialize`, see `AlbertModel`.
+
+    Call: as `AlbertModel`. Returns a dict of `start_logits` and `end_logits`, float32
+    `[batch, tokens]`, of all tokens, the question's and padding included.
+
+    Raises:
+        UserError: more tokens than `config.max_position_embeddings`.
+
+    Example:
+        model = AlbertForQuestionAnswering.from_pretrained(path)
+        loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+        model.compile(
+            optimizer="adam",
+            loss={"start_logits": loss, "end_logits": loss},
+            loss_weights={"start_logits": 0.5, "end_logits": 0.5},
+        )
+    """
+
+    family = ALBERT
+    head_table = head_variables.classification("span_head", "qa_outputs", "cls/squad/")
+    # Hugging Face's model has no pooler.
+    unused_variables = ("bert/pooler",)
+
+    def __init__(self, config, **kwargs):
+        super().__init__(config, **kwargs)
+        policy = self.dtype_policy
+        self.albert = _encoder(config, policy, self.execution)
+        self.span_head = ClassificationHead(
+            config,
+            num_labels=2,
+            initializer_range=_HEAD_INITIALIZER_RANGE,
+            dtype=policy,
+            name="span_head",
+        )
+        self.build()
+
+    def build(self, input_shape=None):
+        self.span_head.build()
+
+    def call(self, features, training=False, dropout_seed=None):
+        seed = self._dropout_seed(training, dropout_seed)
+        encoded = self.albert(features, training=training, dropout_seed=seed)
+        logits = self.span_head(encoded["sequence_output"])  # [B, T, 2]
+        return {"start_logits": logits[..., 0], "end_logits": logits[..., 1]}
+
+
+@keras.saving.register_keras_serializable(package="albert_tf")
+class AlbertForAnswerableQuestions(PretrainedModel):
+    """The encoder with a head that also says whether the text answers the question.
+
+    The model of SQuAD 2.0, official `create_v2_model`.
+
+    Args:
+        config: an `AlbertConfig`.
+        start_n_top: starts that are followed in inference.
+        end_n_top: ends that are given for each of them.
+        head_dropout_prob: dropout in the answer class, in training.
+        **kwargs: `depth_loop` and `rematerialize`, see `AlbertModel`.
+
+    Call: as `AlbertModel`, with two more features, both optional: `p_mask` `[batch,
+    tokens]`, 1 where no answer may begin or end (by default everywhere but at the first
+    token and between the last two separators), and in training `start_positions`, int32
+    `[batch]`. Returns what `AnswerBeamsHead` does.
+
+    Raises:
+        UserError: `start_n_top` or `end_n_top` is not positive, or more tokens than
+            `config.max_position_embeddings`.
+    """
+
+    family = ALBERT
+    # Hugging Face has no ALBERT with this head.
+    head_table = (
+        *head_variables.dense("answer_beams_head.start", "start_logits/dense"),
+        *head_variables.dense("answer_beams_head.end_hidden", "end_logits/dense_0"),
+        *head_variables.layer_norm(
+            "answer_beams_head.end_norm", "end_logits/LayerNorm"
+        ),
+        *head_variables.dense("answer_beams_head.end", "end_logits/dense_1"),
+        *head_variables.dense(
+            "answer_beams_head.answer_hidden", "answer_class/dense_0"
+        ),
+        HeadVariable("answer_beams_head.answer.kernel", "answer_class/dense_1/kernel"),
+    )
+    unused_variables = ("bert/pooler",)
+
+    def __init__(
+        self, config, start_n_top=5, end_n_top=5, head_dropout_prob=0.1, **kwargs
+    ):
+        super().__init__(config, **kwargs)
+        for name, value in (("start_n_top", start_n_top), ("end_n_top", end_n_top)):
+            if value < 1:
+                raise UserError(f"{name} must be at least 1, got {value}.")
+        policy = self.dtype_policy
+        self.albert = _encoder(config, policy, self.execution)
+        self.answer_beams_head = AnswerBeamsHead(
+            config,
+            start_n_top=start_n_top,
+            end_n_top=end_n_top,
+            dropout_prob=head_dropout_prob,
+            dtype=policy,
+            name="answer_beams_head",
+        )
+        self.build()
+
+    def build(self, input_shape=None):
+        self.answer_beams_head.build()
+
+    def call(self, features, training=False, dropout_seed=None):
+        seed = self._dropout_seed(training, dropout_seed)
+        encoded = self.albert(features, training=training, dropout_seed=seed)
+        p_mask = features.get("p_mask")
+        if p_mask is None:
+            p_mask = no_answer_mask(features["input_mask"], features["segment_ids"])
+        return self.answer_beams_head(
+            encoded["sequence_output"],
+            p_mask,
+            start_positions=features.get("start_positions"),
+            dropout_seed=seed,
+        )
+
+    def head_config(self):
+        return {
+            "start_n_top": self.answer_beams_head.start_n_top,
+            "end_n_top": self.answer_beams_head.end_n_top,
+            "head_dropout_prob": self.answer_beams_head.dropout_prob,
+        }
+
+
+def _encoder(config, policy, execution):
+    albert = AlbertModel(config, dtype=policy, name="albert", **execution)
+    # No loss depends on it, and the official optimizer then leaves it alone, weight
+    # decay included.
+    albert.pooler.trainable = False
+    return albert
+
+
+def no_answer_mask(input_mask, segment_ids):
+    """Where no answer may begin or end, in rows `[CLS] question [SEP] text [SEP]`.
+
+    Args:
+        input_mask: int `[batch, tokens]`, 0 for padding.
+        segment_ids: int `[batch, tokens]`, 1 for the text and its separator.
+
+    Returns:
+        float32 `[batch, tokens]`, 0 for the first token, which stands for "no answer",
+        and for the text, otherwise 1. The official `p_mask`.
+    """
+    input_mask = ops.cast(input_mask, "float32")
+    # What a real token follows is not the last separator.
+    followed = ops.pad(input_mask[:, 1:], [[0, 0], [0, 1]])
+    may_answer = ops.cast(segment_ids, "float32") * followed
+    first = ops.ones_like(may_answer[:, :1])
+    return 1 - ops.concatenate([first, may_answer[:, 1:]], axis=1)

@@ -1,0 +1,71 @@
+"""From the characters of an answer to tokens, and back."""
+
+import numpy as np
+
+NONE = (-1, -1)
+
+
+def first_and_last(context, spans, answer):
+    """The tokens that an answer lies in.
+
+    Many files have their answers placed where the text occurs first, be it within a
+    word ("gold" in "golden"). Of such an answer the nearest occurrence counts that
+    tokens give back exactly, if there is one.
+
+    Args:
+        context: the paragraph.
+        spans: int array `[tokens, 2]`, the characters of each token; see `Windows`.
+        answer: an `Answer`.
+
+    Returns:
+        The first and the last token that share a character with the answer, or (-1, -1)
+        if none does.
+    """
+    start, end = characters(context, answer.start, answer.start + len(answer.text))
+    found = _overlapping(spans, start, end)
+    within_a_word = _joins(context, start) or _joins(context, end)
+    if not within_a_word or _is_exact(spans, found, start, end):
+        return found
+    for other in sorted(
+        _occurrences(context, context[start:end]), key=lambda place: abs(place - start)
+    ):
+        other_end = other + end - start
+        candidate = _overlapping(spans, other, other_end)
+        if _is_exact(spans, candidate, other, other_end):
+            return candidate
+    return found
+
+
+def characters(context, start, end):
+    """A stretch of the context without the white space at its ends, as (start, end)."""
+    text = context[start:end]
+    start += len(text) - len(text.lstrip())
+    return start, start + len(text.strip())
+
+
+def _overlapping(spans, start, end):
+    overlap = (spans[:, 1] > start) & (spans[:, 0] < end) & (spans[:, 0] < spans[:, 1])
+    tokens = np.flatnonzero(overlap)
+    return (int(tokens[0]), int(tokens[-1])) if len(tokens) else NONE
+
+
+def _is_exact(spans, tokens, start, end):
+    if tokens == NONE:
+        return False
+    first, last = tokens
+    return spans[first, 0] == start and spans[last, 1] == end
+
+
+def _joins(context, border):
+    """Whether a word goes on across a border, in scripts that put spaces between."""
+    return 0 < border < len(context) and all(
+        character.isdigit() or character.lower() != character.upper()
+        for character in context[border - 1 : border + 1]
+    )
+
+
+def _occurrences(context, text):
+    place = context.find(text) if text else -1
+    while place >= 0:
+        yield place
+        place = context.find(text, place + 1)

@@ -1,0 +1,253 @@
+"""From scores of tokens to answers, as the official code ranks them.
+
+Source: `write_predictions_v1`, `write_predictions_v2` and what they call in
+squad_utils.py of google-research/albert. W windows, T tokens of a window.
+"""
+
+import dataclasses
+import json
+import math
+
+import numpy as np
+
+from albert_tf.files import write_atomically
+from albert_tf.tasks.question_answering.answer_tokens import characters
+
+NO_NULL_SCORE = 1000000.0
+"""The null odds of a question without a window."""
+
+
+@dataclasses.dataclass(frozen=True)
+class SpanScores:
+    """Starts and ends to combine, the best ones first.
+
+    Attributes:
+        starts: int `[W, starts, 1]`, places in the window.
+        start_scores: float32 of the same shape.
+        ends: int `[W, starts or 1, ends]`, for each start or for all.
+        end_scores: float32 of the same shape.
+        null_scores: float32 `[W]`, great where there is no answer; None for a model
+            that always answers.
+    """
+
+    starts: np.ndarray
+    start_scores: np.ndarray
+    ends: np.ndarray
+    end_scores: np.ndarray
+    null_scores: np.ndarray | None = None
+
+    @classmethod
+    def of_logits(cls, start_logits, end_logits, n_best_size):
+        """Of a model that scores starts and ends apart: logits float32 `[W, T]`.
+
+        Of equal logits, that of the earlier token is better.
+        """
+        starts, ends = (
+            np.argsort(-logits, axis=1, kind="stable")[:, :n_best_size]
+            for logits in (start_logits, end_logits)
+        )
+        start_scores = np.take_along_axis(start_logits, starts, axis=1)
+        end_scores = np.take_along_axis(end_logits, ends, axis=1)
+        return cls(
+            starts[:, :, None],
+            start_scores[:, :, None],
+            ends[:, None, :],
+            end_scores[:, None, :],
+        )
+
+    @classmethod
+    def of_beams(cls, outputs):
+        """Of a model that looks for ends given the start, and for whether there is one.
+
+        Args:
+            outputs: dict of `start_top_log_probs`, `start_top_index` `[W, starts]`,
+                `end_top_log_probs`, `end_top_index` `[W, starts * ends]`, the ends of
+                the first start first, and `cls_logits` `[W]`.
+        """
+        starts = outputs["start_top_index"]
+        grid = (*starts.shape, -1)
+        return cls(
+            starts[:, :, None],
+            outputs["start_top_log_probs"][:, :, None],
+            outputs["end_top_index"].reshape(grid),
+            outputs["end_top_log_probs"].reshape(grid),
+            outputs["cls_logits"],
+        )
+
+
+@dataclasses.dataclass(frozen=True)
+class Candidate:
+    """A stretch of the paragraph that may be the answer.
+
+    Attributes:
+        text: the stretch.
+        start, end: its first character in the paragraph, and the one after its last.
+        start_score, end_score: what the model says of its ends.
+    """
+
+    text: str
+    start: int
+    end: int
+    start_score: float
+    end_score: float
+
+    @property
+    def score(self):
+        """What candidates are ranked by."""
+        return self.start_score + self.end_score
+
+
+_EMPTY = Candidate("empty", 0, 0, 0.0, 0.0)
+_NONE = Candidate("", 0, 0, -1e6, -1e6)
+
+
+@dataclasses.dataclass(frozen=True)
+class Prediction:
+    """What is predicted for one question.
+
+    Attributes:
+        question_id: the question.
+        candidates: the best `Candidate`s of different text, best first; at least one.
+        null_odds: how much speaks for no answer; None for a model that always answers.
+    """
+
+    question_id: str
+    candidates: list
+    null_odds: float | None = None
+
+    def answer(self, null_score_diff_threshold=None):
+        """The best candidate's text, or "" where the odds reach the threshold."""
+        threshold = null_score_diff_threshold
+        if threshold is not None and self.null_odds >= threshold:
+            return ""
+        return self.candidates[0].text
+
+    def probabilities(self):
+        """The candidates' share of what the model gives to them all."""
+        scores = [candidate.score for candidate in self.candidates]
+        best = max(scores)
+        powers = [math.exp(score - best) for score in scores]
+        total = sum(powers)
+        return [power / total for power in powers]
+
+
+def predict(windows, scores, n_best_size=20, max_answer_length=30):
+    """Ranks the stretches of each question's paragraph.
+
+    Args:
+        windows: `Windows`, all those of each of its questions.
+        scores: the `SpanScores` of these windows.
+        n_best_size: candidates of a question at most.
+        max_answer_length: tokens of an answer at most.
+
+    Returns:
+        A `Prediction` for each of `windows.questions`, those without a window
+        included.
+    """
+    found = _stretches(windows, scores, max_answer_length)
+    bounds = np.searchsorted(found.question, np.arange(len(windows.questions) + 1))
+    predictions = []
+    for index, question in enumerate(windows.questions):
+        rows = slice(bounds[index], bounds[index + 1])
+        context = windows.contexts[index]
+        candidates = _best_of(found, rows, context, n_best_size)
+        null_odds = None
+        if scores.null_scores is not None:
+            mine = scores.null_scores[windows.question_index == index].tolist()
+            null_odds = min([NO_NULL_SCORE, *mine])
+        if not candidates:
+            candidates = [_EMPTY if null_odds is None else _NONE]
+        predictions.append(Prediction(question.id, candidates, null_odds))
+    return predictions
+
+
+@dataclasses.dataclass(frozen=True)
+class _Stretches:
+    """Pairs of a start and an end, by window and rank; arrays of one length."""
+
+    question: np.ndarray
+    start: np.ndarray  # the first character in the paragraph
+    end: np.ndarray  # and the one after the last
+    start_score: np.ndarray
+    end_score: np.ndarray
+
+
+def _stretches(windows, scores, max_answer_length):
+    """The pairs that may be answers."""
+    starts, ends = scores.starts, scores.ends
+    width = 1 + max(int(starts.max(initial=0)), int(windows.lengths.max(initial=0)))
+    is_best = windows.padded(windows.is_max_context, width)  # [W, T]
+    row = np.arange(len(windows))[:, None, None]  # [W, 1, 1]
+    # The last token of a window is the [SEP] behind the paragraph.
+    within = ends < windows.lengths[row] - 1
+    possible = is_best[row, starts] & within  # [W, starts, ends]
+    possible &= (ends >= starts) & (ends - starts < max_answer_length)
+    row, i, j = np.nonzero(possible)
+
+    def pick(values):
+        values = np.broadcast_to(values, possible.shape)
+        return values[row, i, j]
+
+    first = windows.starts[row]
+    return _Stretches(
+        windows.question_index[row],
+        windows.spans[first + pick(starts), 0],
+        windows.spans[first + pick(ends), 1],
+        # Adding zero makes zeros of -0.0, as sums of the official code do.
+        pick(scores.start_scores).astype(np.float64) + 0.0,
+        pick(scores.end_scores).astype(np.float64) + 0.0,
+    )
+
+
+def _best_of(found, rows, context, n_best_size):
+    start_scores, end_scores = found.start_score[rows], found.end_score[rows]
+    order = np.argsort(-(start_scores + end_scores), kind="stable")
+    candidates = {}
+    for index in order.tolist():
+        if len(candidates) == n_best_size:
+            break
+        start, end = characters(
+            context, int(found.start[rows][index]), int(found.end[rows][index])
+        )
+        text = context[start:end]
+        if text not in candidates:
+            candidates[text] = Candidate(
+                text, start, end, float(start_scores[index]), float(end_scores[index])
+            )
+    return list(candidates.values())
+
+
+def write_predictions(path, predictions, null_score_diff_threshold=None):
+    """Writes the answer of each question, as SQuAD's scripts read them."""
+    answers = {p.question_id: p.answer(null_score_diff_threshold) for p in predictions}
+    _write(path, answers)
+
+
+def write_n_best(path, predictions):
+    """Writes the candidates of each question with their scores and probabilities."""
+    _write(path, {p.question_id: listed(p) for p in predictions})
+
+
+def write_null_odds(path, predictions):
+    """Writes how much speaks for no answer to each question."""
+    _write(path, {p.question_id: p.null_odds for p in predictions})
+
+
+def listed(prediction):
+    """The candidates of a `Prediction` as they are written, a list of dicts."""
+    return [
+        {
+            "text": candidate.text,
+            "probability": probability,
+            "start_log_prob": candidate.start_score,
+            "end_log_prob": candidate.end_score,
+        }
+        for candidate, probability in zip(
+            prediction.candidates, prediction.probabilities(), strict=True
+        )
+    ]
+
+
+def _write(path, values):
+    # Byte by byte what the official code writes.
+    write_atomically(path, json.dumps(values, indent=4) + "\n")

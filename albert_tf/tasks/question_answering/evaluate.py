@@ -1,0 +1,156 @@
+"""Scores predictions as SQuAD's own scripts do, to the last digit.
+
+    python -m albert_tf.tasks.question_answering.evaluate DATA PREDICTIONS
+    python -m albert_tf.tasks.question_answering.evaluate DATA PREDICTIONS \\
+        --na-prob-file=null_odds.json
+
+DATA is a file in SQuAD's layout with answers, PREDICTIONS a JSON object of answers by
+question id, "" for none. SQuAD 1.1 is scored as evaluate-v1.1.py does, SQuAD 2.0 as
+evaluate-v2.0.py does. With --null_score_diff_threshold, answers whose odds reach it
+count as none, as run_squad.py writes them.
+"""
+
+import dataclasses
+import json
+import math
+import sys
+
+from albert_tf.command_line import option
+from albert_tf.command_line import run
+from albert_tf.errors import UserError
+from albert_tf.files import read_json_object
+from albert_tf.tasks.question_answering import scores
+from albert_tf.tasks.question_answering.notices import counted
+from albert_tf.tasks.question_answering.notices import listed
+from albert_tf.tasks.question_answering.questions import declared_version
+from albert_tf.tasks.question_answering.questions import read_paragraphs
+
+_POSITIONAL = ("data", "predictions")
+
+
+@dataclasses.dataclass(frozen=True)
+class EvaluateOptions:
+    """The flags of `python -m albert_tf.tasks.question_answering.evaluate`."""
+
+    data: str = option("Questions with answers; the flag's name may be left out.")
+    predictions: str = option("Answers by question id; likewise.")
+    na_prob_file: str | None = option(
+        "JSON object of numbers by question id, great where there is no answer.", None
+    )
+    na_prob_thresh: float = option(
+        "Odds above which an answer counts as none, as in evaluate-v2.0.py.",
+        scores.OFFICIAL_NA_PROB_THRESH,
+    )
+    null_score_diff_threshold: float | None = option(
+        "Odds from which on an answer counts as none, as run_squad.py writes it.", None
+    )
+    version: int | None = option(
+        "1 or 2, of SQuAD; found from the data by default.", None, minimum=1, maximum=2
+    )
+
+
+def evaluate(options):
+    """Prints the figures on standard output, what to mind on standard error."""
+    questions = [q for p in read_paragraphs(options.data) for q in p.questions]
+    if not questions:
+        raise UserError(f"{options.data} holds no question.")
+    predictions = _by_id(options.predictions, str, "texts")
+    null_odds = None
+    if options.na_prob_file is not None:
+        null_odds = _by_id(options.na_prob_file, (int, float), "numbers")
+        _check_covers(null_odds, questions, options.na_prob_file)
+    if options.null_score_diff_threshold is not None:
+        predictions = _after_threshold(predictions, null_odds, options)
+    version = _version(options, questions)
+    raw = scores.raw_scores(questions, predictions, version)
+    if raw.missing:
+        _mind(
+            f"{options.predictions} has no prediction for {counted(raw.missing)}, "
+            f"which score 0: {listed(raw.missing)}"
+        )
+    if version == 1:
+        print(json.dumps(scores.version_1_figures(raw)))
+        return
+    figures = scores.version_2_figures(raw, null_odds, options.na_prob_thresh)
+    if null_odds is not None:
+        figures |= scores.best_figures(raw, predictions, null_odds)
+        _mind(
+            "the thresholds of best_exact and best_f1 were chosen on the file that is "
+            f"scored, {options.data}: on other questions they would be lower"
+        )
+    print(json.dumps(figures, indent=2))
+
+
+def _version(options, questions):
+    unanswered = [question.id for question in questions if not question.answers]
+    version = options.version
+    if version is None:
+        has_odds = options.na_prob_file is not None
+        is_second = declared_version(options.data).lower().startswith(("2", "v2"))
+        version = 2 if unanswered or has_odds or is_second else 1
+    if version == 1 and unanswered:
+        raise UserError(
+            f"{options.data} has {counted(unanswered)} without an answer "
+            f"({listed(unanswered)}), which SQuAD 1.1 cannot score; pass --version=2."
+        )
+    return version
+
+
+def _by_id(path, kind, what):
+    values = read_json_object(path)
+    for identity, value in values.items():
+        if not isinstance(value, kind) or isinstance(value, bool):
+            raise UserError(
+                f"{path} has {value!r} for the question {identity!r}; expected {what} "
+                "by question id."
+            )
+    return values
+
+
+def _check_covers(null_odds, questions, path):
+    missing = [question.id for question in questions if question.id not in null_odds]
+    if missing:
+        raise UserError(f"{path} lacks {counted(missing)}: {listed(missing)}.")
+
+
+def _after_threshold(predictions, null_odds, options):
+    if null_odds is None:
+        raise UserError("--null_score_diff_threshold needs --na-prob-file.")
+    threshold = options.null_score_diff_threshold
+    return {
+        identity: "" if null_odds.get(identity, -math.inf) >= threshold else text
+        for identity, text in predictions.items()
+    }
+
+
+def _mind(message):
+    print(f"note: {message}.", file=sys.stderr)
+
+
+def main(argv=None):
+    """The command line."""
+    name, *arguments = sys.argv if argv is None else argv
+    given = iter(_POSITIONAL)
+    flags = []
+    for argument in arguments:
+        flag, sign, value = argument.partition("=")
+        if flag.startswith("-"):
+            # evaluate-v2.0.py has hyphens within the names of its flags.
+            dashes = flag[: len(flag) - len(flag.lstrip("-"))]
+            flag = dashes + flag.lstrip("-").replace("-", "_")
+            flags.append(f"{flag}{sign}{value}")
+        elif flags and _takes_value(flags[-1]):
+            flags.append(argument)
+        else:
+            position = next(given, None)
+            flags.append(argument if position is None else f"--{position}={argument}")
+    run(EvaluateOptions, evaluate, argv=[name, *flags])
+
+
+def _takes_value(previous):
+    """Whether an argument is the value of the flag before it: `--flag value`."""
+    return previous.startswith("-") and "=" not in previous
+
+
+if __name__ == "__main__":
+    main()

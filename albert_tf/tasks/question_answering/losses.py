@@ -1,0 +1,44 @@
+"""What fine-tuning on questions minimises, a value for each window.
+
+Source: the model functions of `v1_model_fn_builder` and `v2_model_fn_builder` in
+squad_utils.py of google-research/albert.
+"""
+
+import tensorflow as tf
+
+
+def version_1_losses(outputs, start_positions, end_positions):
+    """Cross-entropy of start and end over all tokens, their mean; float32 `[batch]`.
+
+    Args:
+        outputs: of `AlbertForQuestionAnswering`.
+        start_positions, end_positions: int32 `[batch]`; 0 where the window has no
+            answer.
+    """
+    losses = [
+        tf.nn.sparse_softmax_cross_entropy_with_logits(labels, outputs[name])
+        for labels, name in (
+            (start_positions, "start_logits"),
+            (end_positions, "end_logits"),
+        )
+    ]
+    return 0.5 * (losses[0] + losses[1])
+
+
+def version_2_span_losses(outputs, start_positions, end_positions):
+    """As `version_1_losses`, of an `AlbertForAnswerableQuestions` with start given."""
+    start = tf.gather(outputs["start_log_probs"], start_positions, batch_dims=1)
+    end = tf.gather(outputs["end_log_probs"], end_positions, batch_dims=1)
+    return -0.5 * (start + end)
+
+
+def answerable_losses(outputs, is_impossible):
+    """Half the binary cross-entropy of whether there is no answer; float32 `[batch]`.
+
+    Args:
+        outputs: of `AlbertForAnswerableQuestions`.
+        is_impossible: int32 `[batch]`, 1 without an answer in the window.
+    """
+    return 0.5 * tf.nn.sigmoid_cross_entropy_with_logits(
+        labels=tf.cast(is_impossible, tf.float32), logits=outputs["cls_logits"]
+    )

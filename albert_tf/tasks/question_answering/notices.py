@@ -1,0 +1,38 @@
+"""What is odd about some questions, counted and named."""
+
+_SHOWN = 5
+
+
+class Notices:
+    """Question ids by what there is to say about them."""
+
+    def __init__(self):
+        self._ids = {}
+
+    def add(self, what, question_id):
+        """Notes `what` is so for a question, such as "there is no answer"."""
+        self._ids.setdefault(what, []).append(question_id)
+
+    def ids(self, what):
+        """The questions of which `what` was noted, in order."""
+        return list(self._ids.get(what, ()))
+
+    def __bool__(self):
+        return bool(self._ids)
+
+    def lines(self):
+        """One line for each kind, such as "there is no answer: 2 questions (a, b)"."""
+        return [
+            f"{what}: {counted(ids)} ({listed(ids)})" for what, ids in self._ids.items()
+        ]
+
+
+def counted(ids):
+    """ "1 question", "2 questions" …"""
+    return f"{len(ids)} question{'s' if len(ids) != 1 else ''}"
+
+
+def listed(ids):
+    """The first ids, and how many more there are."""
+    more = f" and {len(ids) - _SHOWN} more" if len(ids) > _SHOWN else ""
+    return ", ".join(ids[:_SHOWN]) + more

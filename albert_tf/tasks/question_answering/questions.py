@@ -1,0 +1,139 @@
+"""Files in SQuAD's layout: paragraphs, their questions and the answers.
+
+{"version": …, "data": [{"title": …, "paragraphs": [{"context": …, "qas": [
+    {"id": …, "question": …, "is_impossible": false,
+     "answers": [{"text": …, "answer_start": …}]}]}]}]}
+
+`version`, `title`, `is_impossible` and `answers` may be absent. SQuAD 1.1 and 2.0,
+CMRC 2018 and many others have this layout.
+"""
+
+import dataclasses
+
+from albert_tf.errors import UserError
+from albert_tf.tasks.question_answering.json_stream import members
+
+
+@dataclasses.dataclass(frozen=True)
+class Answer:
+    """A text and where it begins in the paragraph, in characters."""
+
+    text: str
+    start: int
+
+    def is_in(self, context):
+        """Whether the paragraph has the text where the answer says."""
+        return self.start >= 0 and context.startswith(self.text, self.start)
+
+
+@dataclasses.dataclass(frozen=True)
+class Question:
+    """A question; without answers where they are unknown or there is none."""
+
+    id: str
+    text: str
+    answers: tuple = ()
+    is_impossible: bool = False
+
+
+@dataclasses.dataclass(frozen=True)
+class Paragraph:
+    """A paragraph with its questions."""
+
+    context: str
+    questions: tuple
+    title: str = ""
+
+
+def read_paragraphs(path):
+    """Yields each `Paragraph` of a file, which is read an article at a time.
+
+    Raises:
+        UserError: the file cannot be read, is no SQuAD, or has two questions of the
+            same id.
+    """
+    seen = set()
+    has_data = False
+    for name, article in members(path, "data"):
+        if name != "data":
+            continue
+        has_data = True
+        try:
+            for paragraph in _paragraphs(article):
+                _check_ids(paragraph, seen)
+                yield paragraph
+        except _Misfit as misfit:
+            raise UserError(
+                f"{path} is no file in SQuAD's layout: {misfit}."
+            ) from misfit
+    if not has_data:
+        raise UserError(
+            f'{path} is no file in SQuAD\'s layout: it has no articles under "data".'
+        )
+
+
+def declared_version(path):
+    """What a file says of its version, such as "v2.0"; "" where it says nothing.
+
+    Raises:
+        UserError: the file cannot be read, or is no JSON object.
+    """
+    return next((str(v) for name, v in members(path, "data") if name == "version"), "")
+
+
+class _Misfit(Exception):
+    """What of an article is not as it should be."""
+
+
+def _paragraphs(article):
+    title = _member(article, "title", str, "an article", "")
+    where = f"the article {title!r}"
+    for paragraph in _member(article, "paragraphs", list, where):
+        context = _member(paragraph, "context", str, f"a paragraph of {where}")
+        within = f"a question of {where}"
+        qas = _member(paragraph, "qas", list, f"a paragraph of {where}")
+        yield Paragraph(context, tuple(_question(qa, within) for qa in qas), title)
+
+
+def _question(qa, where):
+    identity = _member(qa, "id", str, where)
+    where = f"the question {identity!r}"
+    answers = tuple(
+        Answer(
+            _member(answer, "text", str, f"an answer to {where}"),
+            _member(answer, "answer_start", int, f"an answer to {where}"),
+        )
+        for answer in _member(qa, "answers", list, where, [])
+    )
+    impossible = _member(qa, "is_impossible", bool, where, False)
+    # The answers beside is_impossible are wrong ones that seem plausible.
+    return Question(
+        identity,
+        _member(qa, "question", str, where),
+        () if impossible else answers,
+        impossible,
+    )
+
+
+def _member(values, name, kind, where, default=None):
+    if not isinstance(values, dict):
+        raise _Misfit(f"{where} is not an object")
+    value = values.get(name, default)
+    if value is None:
+        raise _Misfit(f"{where} has no {name!r}")
+    # JSON's true is a number in Python.
+    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+        raise _Misfit(f"{name!r} of {where} is not of type {kind.__name__}")
+    if kind is str:
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            raise _Misfit(f"{name!r} of {where} holds half a character") from None
+    return value
+
+
+def _check_ids(paragraph, seen):
+    for question in paragraph.questions:
+        if question.id in seen:
+            raise _Misfit(f"two questions have the id {question.id!r}")
+        seen.add(question.id)

@@ -1,0 +1,168 @@
+"""Exact match and F1, as SQuAD's own scripts compute them.
+
+Source: evaluate-v1.1.py and evaluate-v2.0.py of SQuAD, and `evaluate_v1`,
+`evaluate_v2` in squad_utils.py of google-research/albert.
+"""
+
+import collections
+import dataclasses
+import re
+import string
+
+_ARTICLES = re.compile(r"\b(a|an|the)\b")
+_NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
+OFFICIAL_NA_PROB_THRESH = 1.0
+"""Odds above which SQuAD's second script takes an answer for none."""
+
+
+@dataclasses.dataclass(frozen=True)
+class RawScores:
+    """Scores of each question by id, before any threshold.
+
+    Attributes:
+        exact: dict of 0 or 1.
+        f1: dict of numbers in [0, 1].
+        has_answer: dict of bool.
+        missing: ids of questions without a prediction; they score 0.
+    """
+
+    exact: dict
+    f1: dict
+    has_answer: dict
+    missing: list
+
+
+def normalized(text):
+    """The text in lower case, without ASCII punctuation, articles and extra spaces."""
+    return " ".join(_ARTICLES.sub(" ", text.lower().translate(_NO_PUNCTUATION)).split())
+
+
+def exact_match(gold, predicted):
+    """1 if both are the same once normalized, otherwise 0."""
+    return int(normalized(gold) == normalized(predicted))
+
+
+def f1(gold, predicted):
+    """F1 of the words that both have in common; 0 where one of them has no word."""
+    gold, predicted = normalized(gold).split(), normalized(predicted).split()
+    common = collections.Counter(gold) & collections.Counter(predicted)
+    same = sum(common.values())
+    if not same:
+        return 0
+    precision, recall = 1.0 * same / len(predicted), 1.0 * same / len(gold)
+    return (2 * precision * recall) / (precision + recall)
+
+
+def f1_or_none(gold, predicted):
+    """`f1`, but 1 where neither has a word, as of SQuAD 2.0."""
+    return f1(gold, predicted) or int(
+        not normalized(gold) and not normalized(predicted)
+    )
+
+
+def raw_scores(questions, predictions, version):
+    """Scores each question by the gold answer that suits it best.
+
+    Args:
+        questions: iterable of `Question`; for version 1, each with answers.
+        predictions: dict of texts by question id, "" for no answer.
+        version: 1 or 2, of SQuAD.
+
+    Returns:
+        `RawScores`.
+    """
+    measures = (exact_match, f1 if version == 1 else f1_or_none)
+    scores = RawScores({}, {}, {}, [])
+    for question in questions:
+        golds = [answer.text for answer in question.answers]
+        if version == 2:
+            golds = list(filter(normalized, golds)) or [""]
+        predicted = predictions.get(question.id)
+        if predicted is None:
+            scores.missing.append(question.id)
+        for found, measure in zip((scores.exact, scores.f1), measures, strict=True):
+            found[question.id] = 0
+            if predicted is not None:
+                found[question.id] = max(measure(gold, predicted) for gold in golds)
+        scores.has_answer[question.id] = bool(question.answers)
+    return scores
+
+
+def version_1_figures(scores):
+    """`exact_match` and `f1` in per cent, as evaluate-v1.1.py."""
+    return {
+        "exact_match": 100.0 * sum(scores.exact.values()) / len(scores.exact),
+        "f1": 100.0 * sum(scores.f1.values()) / len(scores.f1),
+    }
+
+
+def version_2_figures(scores, null_odds=None, threshold=OFFICIAL_NA_PROB_THRESH):
+    """The figures of evaluate-v2.0.py, in per cent.
+
+    Args:
+        scores: `RawScores`.
+        null_odds: dict of numbers by question id, great for no answer; or None.
+        threshold: odds above it count as no answer.
+
+    Returns:
+        A dict of exact, f1 and total, the same for questions with and without answers
+        where there are such (`HasAns_…`, `NoAns_…`).
+    """
+    exact, f1_scores = (
+        _after_threshold(raw, scores.has_answer, null_odds, threshold)
+        for raw in (scores.exact, scores.f1)
+    )
+    figures = _means(exact, f1_scores, list(exact))
+    for prefix, wanted in (("HasAns", True), ("NoAns", False)):
+        ids = [i for i, has_answer in scores.has_answer.items() if has_answer is wanted]
+        if ids:
+            means = _means(exact, f1_scores, ids)
+            figures |= {f"{prefix}_{name}": value for name, value in means.items()}
+    return figures
+
+
+def best_figures(scores, predictions, null_odds):
+    """The best figures that any threshold gives on these very questions.
+
+    Returns:
+        A dict of best_exact, best_exact_thresh, best_f1 and best_f1_thresh.
+    """
+    figures = {}
+    for name, raw in (("exact", scores.exact), ("f1", scores.f1)):
+        best, threshold = _best(raw, scores.has_answer, predictions, null_odds)
+        figures |= {f"best_{name}": best, f"best_{name}_thresh": threshold}
+    return figures
+
+
+def _after_threshold(raw, has_answer, null_odds, threshold):
+    if null_odds is None:
+        return raw
+    return {
+        question: float(not has_answer[question])
+        if null_odds[question] > threshold
+        else score
+        for question, score in raw.items()
+    }
+
+
+def _means(exact, f1_scores, ids):
+    return {
+        "exact": 100.0 * sum(exact[i] for i in ids) / len(ids),
+        "f1": 100.0 * sum(f1_scores[i] for i in ids) / len(ids),
+        "total": len(ids),
+    }
+
+
+def _best(raw, has_answer, predictions, null_odds):
+    score = best = sum(not has for has in has_answer.values())
+    threshold = 0.0
+    for question in sorted(null_odds, key=null_odds.get):
+        if question not in raw:
+            continue
+        if has_answer[question]:
+            score += raw[question]
+        elif predictions.get(question):
+            score -= 1
+        if score > best:
+            best, threshold = score, null_odds[question]
+    return 100.0 * best / len(raw), threshold

@@ -1,0 +1,113 @@
+"""What a file of questions holds, before any of it is used."""
+
+import dataclasses
+
+from albert_tf.errors import UserError
+from albert_tf.tasks.question_answering.notices import Notices
+from albert_tf.tasks.question_answering.notices import counted
+from albert_tf.tasks.question_answering.notices import listed
+from albert_tf.tasks.question_answering.questions import read_paragraphs
+
+MISPLACED = "an answer is not where its answer_start says"
+UNANSWERED = "there is no answer, and is_impossible is not set"
+BLANK_CONTEXT = "the paragraph has no visible text"
+BLANK_QUESTION = "the question has no visible text"
+BLANK_ANSWER = "an answer has no visible text"
+
+
+@dataclasses.dataclass(frozen=True)
+class Survey:
+    """The figures of one file.
+
+    Attributes:
+        path: the file.
+        paragraphs, questions, answers: how many there are.
+        impossible: questions that are marked as having no answer.
+        notices: `Notices` of what is odd.
+    """
+
+    path: str
+    paragraphs: int
+    questions: int
+    answers: int
+    impossible: int
+    notices: Notices
+
+    @property
+    def version(self):
+        """2 where a question is marked as impossible, otherwise 1."""
+        return 2 if self.impossible else 1
+
+    def check_version(self, version):
+        """Refuses a file of SQuAD 2.0 for a model that always answers.
+
+        Raises:
+            UserError: `version` is 1 and there are impossible questions.
+        """
+        if version == 1 and self.impossible:
+            raise UserError(
+                f"{self.path} is in the manner of SQuAD 2.0: {self.impossible} of its "
+                f"{self.questions} questions have no answer; pass --version=2."
+            )
+
+    def check_answers(self):
+        """Refuses what cannot be trained on.
+
+        Raises:
+            UserError: it says how many questions are wrong, and which.
+        """
+        for what, action in (
+            (MISPLACED, "correct answer_start"),
+            (UNANSWERED, 'give "answers", or mark them with "is_impossible"'),
+            (BLANK_ANSWER, "correct the text"),
+        ):
+            ids = self.notices.ids(what)
+            if ids:
+                raise UserError(
+                    f"{self.path}: {what} in {counted(ids)} of {self.questions} "
+                    f"({listed(ids)}); {action}, or leave them out with "
+                    "--skip_bad_rows."
+                )
+
+
+def survey(path):
+    """Reads a file once, a paragraph at a time.
+
+    Returns:
+        A `Survey`.
+
+    Raises:
+        UserError: the file cannot be read, is no SQuAD, or has no question.
+    """
+    paragraphs = questions = answers = impossible = 0
+    notices = Notices()
+    for paragraph in read_paragraphs(path):
+        paragraphs += 1
+        for question in paragraph.questions:
+            questions += 1
+            answers += len(question.answers)
+            impossible += question.is_impossible
+            for what in oddities(question, paragraph.context):
+                notices.add(what, question.id)
+    if not questions:
+        raise UserError(f"{path} holds no question.")
+    return Survey(str(path), paragraphs, questions, answers, impossible, notices)
+
+
+def oddities(question, context):
+    """What there is to notice about a question, each once."""
+    if not context.strip():
+        yield BLANK_CONTEXT
+    if not question.text.strip():
+        yield BLANK_QUESTION
+    if not question.answers and not question.is_impossible:
+        yield UNANSWERED
+    if any(not answer.text.strip() for answer in question.answers):
+        yield BLANK_ANSWER
+    if not all(answer.is_in(context) for answer in question.answers):
+        yield MISPLACED
+
+
+def can_be_learned(question, context):
+    """Whether the question is one to train on: it has an answer, or surely none."""
+    return {MISPLACED, UNANSWERED, BLANK_ANSWER}.isdisjoint(oddities(question, context))

@@ -1,0 +1,70 @@
+"""Which answers come back from their tokens as they are written in the file."""
+
+import dataclasses
+
+import numpy as np
+
+from albert_tf.tasks.question_answering.answer_tokens import NONE
+from albert_tf.tasks.question_answering.answer_tokens import characters
+from albert_tf.tasks.question_answering.answer_tokens import first_and_last
+
+
+@dataclasses.dataclass(frozen=True)
+class LostAnswer:
+    """An answer that its tokens do not give back.
+
+    Attributes:
+        question_id: whose answer it is.
+        text: the answer.
+        recovered: the text of its tokens.
+        reason: why they differ.
+    """
+
+    question_id: str
+    text: str
+    recovered: str
+    reason: str
+
+
+def lost_answers(paragraphs, tokenizer):
+    """Takes every answer to tokens and back.
+
+    Args:
+        paragraphs: iterable of `Paragraph`.
+        tokenizer: as returned by `albert_tf.load_tokenizer`.
+
+    Returns:
+        How many answers there are, and a list of `LostAnswer`s.
+    """
+    count, lost = 0, []
+    for paragraph in paragraphs:
+        _, spans = tokenizer.encode_with_offsets(paragraph.context)
+        spans = np.array(spans, np.int64).reshape(-1, 2)
+        for question in paragraph.questions:
+            for answer in question.answers:
+                count += 1
+                recovered, reason = _recovered(answer, paragraph.context, spans)
+                if recovered != answer.text:
+                    lost.append(LostAnswer(question.id, answer.text, recovered, reason))
+    return count, lost
+
+
+def _recovered(answer, context, spans):
+    """The text of an answer's tokens, and what to say if it is not the answer."""
+    if not answer.is_in(context):
+        return "", "it is not where its answer_start says"
+    found = first_and_last(context, spans, answer)
+    if found == NONE:
+        return "", "the tokenizer leaves nothing of it"
+    first, last = found
+    start, end = characters(context, spans[first, 0], spans[last, 1])
+    wanted = characters(context, answer.start, answer.start + len(answer.text))
+    sides = []
+    if start < wanted[0]:
+        sides.append("begins inside a token")
+    if end > wanted[1]:
+        sides.append("ends inside a token")
+    if start > wanted[0] or end < wanted[1]:
+        sides.append("has characters at an end that the tokenizer drops")
+    reason = " and ".join(sides) or "has white space at its ends"
+    return context[start:end], f"it {reason}"

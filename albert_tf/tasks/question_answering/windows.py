@@ -1,0 +1,271 @@
+"""Questions and paragraphs as windows of token ids: `[CLS] question [SEP] text [SEP]`.
+
+A paragraph that does not fit is read through several windows, which overlap. Source:
+`convert_examples_to_features` in squad_utils.py of google-research/albert, but with
+the offsets that the tokenizer gives instead of an alignment afterwards: it drops no
+question and knows every vocabulary.
+
+B windows of a batch, W windows, T tokens of a window.
+"""
+
+import dataclasses
+import itertools
+
+import numpy as np
+
+from albert_tf.errors import UserError
+from albert_tf.tasks.question_answering import answer_tokens
+from albert_tf.tasks.question_answering.layout import SPECIAL
+from albert_tf.tasks.question_answering.layout import Layout
+from albert_tf.tasks.question_answering.survey import can_be_learned
+
+_PARAGRAPHS = 64  # of a chunk; its arrays stay within some megabytes
+LONG_QUESTION = "the question is longer than max_query_length and loses its end"
+LEFT_OUT = "left out, since the answer is missing or not where it should be"
+NO_WINDOW_HAS_IT = "no window holds the whole answer, so that all train as impossible"
+MOVED = "the answer is placed within a word, and learned where it stands as words"
+NO_TOKEN_HAS_IT = "no token is left of the answer, so that it trains as impossible"
+
+
+@dataclasses.dataclass(frozen=True)
+class WindowSizes:
+    """How paragraphs are cut.
+
+    Attributes:
+        max_seq_length: tokens of a window at most, the question and the special ones
+            counted.
+        doc_stride: tokens from the beginning of a window to that of the next.
+        max_query_length: tokens of a question that are kept.
+
+    Raises:
+        UserError: nothing of a paragraph would fit.
+    """
+
+    max_seq_length: int = 384
+    doc_stride: int = 128
+    max_query_length: int = 64
+
+    def __post_init__(self):
+        if self.doc_stride < 1:
+            raise UserError(f"--doc_stride={self.doc_stride}: expected at least 1.")
+        if self.max_query_length < 0:
+            raise UserError(
+                f"--max_query_length={self.max_query_length}: expected at least 0."
+            )
+        if self.max_seq_length <= self.max_query_length + SPECIAL:
+            raise UserError(
+                f"--max_seq_length={self.max_seq_length} leaves no room for a "
+                f"paragraph beside --max_query_length={self.max_query_length} and "
+                f"{SPECIAL} special tokens; make the one longer or the other shorter."
+            )
+
+
+@dataclasses.dataclass(frozen=True)
+class Windows:
+    """The windows of some questions, in order.
+
+    What there is for each token lies in a row: window w has those from `starts[w]` to
+    `starts[w] + lengths[w]`.
+
+    Attributes:
+        questions: the `Question`s, a list.
+        contexts: the text of each question's paragraph, a list of str.
+        ids: int32, the ids of all windows.
+        spans: int32 `[len(ids), 2]`, the characters of the paragraph that a token
+            stems from: the first one, and the one after the last. Empty for a piece of
+            white space; (0, 0) where there is no paragraph.
+        is_max_context: bool `[len(ids)]`, the tokens of the paragraph that this window
+            sees with the most text on both sides. A start is scored there only.
+        starts: int64 `[W]`.
+        lengths: int32 `[W]`.
+        first_lengths: int32 `[W]`, tokens of `[CLS] question [SEP]`.
+        question_index: int32 `[W]`, whose window it is, an index into `questions`.
+        window_index: int32 `[W]`, the how-manieth it is of its question.
+        labels: int32 `[W, 3]` of training, or None: first and last token of the answer
+            (0, 0 without one) and whether the window has none.
+    """
+
+    questions: list
+    contexts: list
+    ids: np.ndarray
+    spans: np.ndarray
+    is_max_context: np.ndarray
+    starts: np.ndarray
+    lengths: np.ndarray
+    first_lengths: np.ndarray
+    question_index: np.ndarray
+    window_index: np.ndarray
+    labels: np.ndarray | None = None
+
+    def __len__(self):
+        return len(self.starts)
+
+    @classmethod
+    def joined(cls, parts):
+        """One `Windows` of several, at least one, in order."""
+
+        def end_to_end(name):
+            arrays = [getattr(part, name) for part in parts]
+            return None if arrays[0] is None else np.concatenate(arrays)
+
+        tokens = np.cumsum([0, *(len(part.ids) for part in parts)])
+        questions = np.cumsum([0, *(len(part.questions) for part in parts)])
+        windows = [len(part) for part in parts]
+        shifts = {
+            "starts": np.repeat(tokens[:-1], windows),
+            "question_index": np.repeat(questions[:-1], windows).astype(np.int32),
+        }
+        arrays = {
+            field.name: end_to_end(field.name)
+            for field in dataclasses.fields(cls)
+            if field.name not in ("questions", "contexts")
+        }
+        for name, shift in shifts.items():
+            arrays[name] = arrays[name] + shift
+        return cls(
+            questions=[question for part in parts for question in part.questions],
+            contexts=[context for part in parts for context in part.contexts],
+            **arrays,
+        )
+
+    def padded(self, values, width, filling=0):
+        """A row for each window: `[len(ids), …]` to `[W, width, …]`."""
+        position = np.arange(width)  # [T]
+        real = position < self.lengths[:, None]  # [W, T]
+        places = np.where(real, self.starts[:, None] + position, 0)
+        rows = values[places]
+        rows[~real] = filling
+        return rows
+
+    def features(self, width):
+        """The model's inputs by official name, int32 `[W, width]`."""
+        position = np.arange(width)  # [T]
+        length = self.lengths[:, None]  # [W, 1]
+        second = position >= self.first_lengths[:, None]  # [W, T]
+        real = position < length
+        # [CLS] stands for "no answer" and may therefore be one.
+        may_answer = (second & (position < length - 1)) | (position == 0)
+        return {
+            "input_ids": self.padded(self.ids, width),
+            "input_mask": real.astype(np.int32),
+            "segment_ids": (second & real).astype(np.int32),
+            "p_mask": (~may_answer).astype(np.int32),
+        }
+
+
+def windows_of(paragraphs, tokenizer, sizes, notices, is_training=False):
+    """Yields `Windows` of some paragraphs at a time, whatever the number of them all.
+
+    Each paragraph is tokenized once for all its questions.
+
+    Args:
+        paragraphs: iterable of `Paragraph`.
+        tokenizer: as returned by `albert_tf.load_tokenizer`.
+        sizes: a `WindowSizes`.
+        notices: `Notices` of questions that are cut or left out.
+        is_training: add labels, of each question's first answer; questions that cannot
+            be learned are left out.
+    """
+    paragraphs = iter(paragraphs)
+    while chunk := list(itertools.islice(paragraphs, _PARAGRAPHS)):
+        if is_training:
+            chunk = [_to_learn_from(paragraph, notices) for paragraph in chunk]
+        chunk = [paragraph for paragraph in chunk if paragraph.questions]
+        if chunk:
+            yield _make(chunk, tokenizer, sizes, notices, is_training)
+
+
+def _to_learn_from(paragraph, notices):
+    kept = []
+    for question in paragraph.questions:
+        if can_be_learned(question, paragraph.context):
+            kept.append(question)
+        else:
+            notices.add(LEFT_OUT, question.id)
+    return dataclasses.replace(paragraph, questions=tuple(kept))
+
+
+def _make(paragraphs, tokenizer, sizes, notices, is_training):
+    encoded = [tokenizer.encode_with_offsets(p.context) for p in paragraphs]
+    spans = [np.array(found, np.int32).reshape(-1, 2) for _, found in encoded]
+    questions = [question for p in paragraphs for question in p.questions]
+    contexts = [p.context for p in paragraphs for _ in p.questions]
+    asked = [len(p.questions) for p in paragraphs]
+    paragraph = np.repeat(np.arange(len(asked)), asked)  # of each question, [Q]
+    question_ids, question_tokens = tokenizer.encode_flat([q.text for q in questions])
+    for index in np.flatnonzero(question_tokens > sizes.max_query_length):
+        notices.add(LONG_QUESTION, questions[index].id)
+    tokens = np.array([len(found) for found in spans])
+    layout = Layout.of(
+        np.minimum(question_tokens, sizes.max_query_length), tokens[paragraph], sizes
+    )
+    rows, positions = layout.rows_and_positions()
+    ids = np.where(positions == 0, tokenizer.cls_id, tokenizer.sep_id).astype(np.int32)
+    here, token = _of_questions(layout, rows, positions)
+    question_starts = np.cumsum(question_tokens) - question_tokens
+    ids[here] = question_ids[question_starts[layout.question[rows[here]]] + token]
+    here, token = _of_paragraphs(layout, rows, positions)
+    place = (np.cumsum(tokens) - tokens)[paragraph[layout.question[rows[here]]]] + token
+    ids[here] = np.array([i for found, _ in encoded for i in found], np.int32)[place]
+    token_spans = np.zeros((len(ids), 2), np.int32)
+    token_spans[here] = np.concatenate(spans)[place]
+    is_max_context = np.zeros(len(ids), np.bool_)
+    is_max_context[here] = layout.max_context(rows[here], token)
+    labels = None
+    if is_training:
+        spans = [spans[index] for index in paragraph]
+        labels = _labels(questions, contexts, spans, layout, notices)
+    return Windows(
+        questions=questions,
+        contexts=contexts,
+        ids=ids,
+        spans=token_spans,
+        is_max_context=is_max_context,
+        starts=layout.starts,
+        lengths=layout.lengths.astype(np.int32),
+        first_lengths=layout.first_lengths.astype(np.int32),
+        question_index=layout.question.astype(np.int32),
+        window_index=layout.index.astype(np.int32),
+        labels=labels,
+    )
+
+
+def _of_questions(layout, rows, positions):
+    """Where tokens of questions are, and their numbers in the question."""
+    end = layout.first_lengths[rows] - 1
+    here = np.flatnonzero((positions > 0) & (positions < end))
+    return here, positions[here] - 1
+
+
+def _of_paragraphs(layout, rows, positions):
+    """Where tokens of paragraphs are, and their numbers in the paragraph."""
+    place = positions - layout.first_lengths[rows]
+    here = np.flatnonzero((place >= 0) & (place < layout.tokens[rows]))
+    return here, place[here] + layout.first[rows[here]]
+
+
+def _labels(questions, contexts, spans, layout, notices):
+    answers = [
+        _answer_tokens(*facts, notices)
+        for facts in zip(questions, contexts, spans, strict=True)
+    ]
+    labels = layout.labels(np.array(answers))
+    learns = np.zeros(len(questions), np.bool_)
+    learns[layout.question[labels[:, 2] == 0]] = True
+    for index in np.flatnonzero(~learns):
+        if questions[index].answers:
+            lost = answers[index] == answer_tokens.NONE
+            what = NO_TOKEN_HAS_IT if lost else NO_WINDOW_HAS_IT
+            notices.add(what, questions[index].id)
+    return labels
+
+
+def _answer_tokens(question, context, spans, notices):
+    if not question.answers:
+        return answer_tokens.NONE
+    answer = question.answers[0]
+    first, last = answer_tokens.first_and_last(context, spans, answer)
+    end = answer.start + len(answer.text)
+    if first >= 0 and (spans[first, 0] >= end or spans[last, 1] <= answer.start):
+        notices.add(MOVED, question.id)
+    return first, last

@@ -1,0 +1,96 @@
+"""Recordings of reading comprehension: windows, heads and answers.
+
+A folder is known by what lies in it:
+
+    features_NAME.npz and .json, NAME_dev.json, NAME_train.json   windows
+    inputs.npz with start_positions, expected.npz, a checkpoint   a head
+    inputs.npz with scores, predictions.json                      answers, of the
+        windows features_NAME beside the folder answers_NAME_as_vN
+
+A folder that has windows is compared with all such folders in it. Texts, ids and
+positions are compared one by one: 1 where two differ, otherwise 0. Where the recorded
+spans are not those of their pieces, ours may be better; they are counted.
+"""
+
+import dataclasses
+import os
+
+from albert_tf.errors import UserError
+from albert_tf.files import read_arrays
+from albert_tf.tokenization.loading import is_tokenizer
+from albert_tf.tokenization.loading import load_tokenizer
+from albert_tf.verify import squad_answers
+from albert_tf.verify import squad_head
+from albert_tf.verify import squad_windows
+from albert_tf.verify.squad_recordings import names_in
+from albert_tf.verify.squad_recordings import read_windows
+
+_INPUTS = "inputs.npz"
+_VOCABULARY = os.path.join("data", "vocab", "albert_en_30k")
+
+
+@dataclasses.dataclass(frozen=True)
+class Compared:
+    """What was found and what was expected.
+
+    Attributes:
+        prefix: of the names, ending in "/"; "" for the folder itself.
+        found, expected: dicts of arrays by name.
+        notes: dict of remarks by name.
+    """
+
+    prefix: str
+    found: dict
+    expected: dict
+    notes: dict
+
+
+def compare(directory, vocabulary=None):
+    """Yields a `Compared` for each recording in a folder; none if it holds no such.
+
+    Args:
+        directory: the folder.
+        vocabulary: the tokenizer's file or folder, or None: that beside the windows, or
+            `data/vocab/albert_en_30k` in one of the folders above.
+
+    Raises:
+        UserError: a file is missing or does not fit the others.
+    """
+    names = names_in(directory)
+    for name in names:
+        recorded = read_windows(directory, name)
+        tokenizer = _tokenizer(directory, vocabulary, recorded.do_lower_case)
+        compared = squad_windows.compare(recorded, tokenizer)
+        yield Compared(f"features_{name}/", *compared)
+    if not names:
+        yield from _compare_folder(directory, "")
+        return
+    for inner in sorted(os.listdir(directory)):
+        yield from _compare_folder(os.path.join(directory, inner), f"{inner}/")
+
+
+def _compare_folder(directory, prefix):
+    path = os.path.join(directory, _INPUTS)
+    if not os.path.exists(path):
+        return
+    inputs = read_arrays(path)
+    if squad_answers.knows(inputs):
+        yield Compared(prefix, *squad_answers.compare(directory, inputs), {})
+    elif squad_head.knows(inputs):
+        yield Compared(prefix, *squad_head.compare(directory, inputs), {})
+
+
+def _tokenizer(directory, vocabulary, do_lower_case):
+    if vocabulary is not None:
+        return load_tokenizer(vocabulary, do_lower_case)
+    if any(map(is_tokenizer, os.listdir(directory))):
+        return load_tokenizer(directory, do_lower_case)
+    above = os.path.abspath(directory)
+    while above != os.path.dirname(above):
+        above = os.path.dirname(above)
+        if os.path.isdir(os.path.join(above, _VOCABULARY)):
+            return load_tokenizer(os.path.join(above, _VOCABULARY), do_lower_case)
+    raise UserError(
+        f"{directory} has no vocabulary beside its windows; name it with "
+        "--spm_model_file."
+    )

@@ -1,0 +1,96 @@
+"""Recorded heads, against those of this project with the same weights."""
+
+import os
+
+import numpy as np
+import tensorflow as tf
+
+from albert_tf import storage
+from albert_tf.checkpoints.loading import build_model
+from albert_tf.checkpoints.loading import read_checkpoint
+from albert_tf.errors import UserError
+from albert_tf.files import read_arrays
+from albert_tf.files import read_json_object
+from albert_tf.models.question_answering import AlbertForAnswerableQuestions
+from albert_tf.models.question_answering import AlbertForQuestionAnswering
+from albert_tf.tasks.question_answering.objective import QuestionAnsweringObjective
+
+_FEATURES = ("input_ids", "input_mask", "segment_ids", "p_mask")
+_LABELS = ("start_positions", "end_positions", "is_impossible")
+_MASKED = -1e29
+
+
+def knows(inputs):
+    """Whether the arrays are windows with answers."""
+    return all(name in inputs for name in (*_FEATURES, *_LABELS))
+
+
+def compare(directory, inputs):
+    """Computes outputs, loss and gradients anew.
+
+    Args:
+        directory: holds the checkpoint, `expected.npz` and perhaps `head.json`.
+        inputs: dict of the features and labels.
+
+    Returns:
+        What was found and what was expected, dicts of arrays by name.
+
+    Raises:
+        UserError: a file is missing, or the checkpoint has no such head.
+    """
+    expected = read_arrays(os.path.join(directory, "expected.npz"))
+    version = 1 if "start_logits" in expected else 2
+    model = _model(directory, version)
+    batch = {name: tf.constant(inputs[name]) for name in _FEATURES}
+    found = dict(model(batch))
+    found["sequence_output"] = model.albert(batch)["sequence_output"]
+    labels = [inputs[name] for name in _LABELS]
+    if version == 2:
+        found |= model({**batch, "start_positions": inputs["start_positions"]})
+    batch["labels"] = tf.stack(labels, axis=1)
+    found |= _loss_and_gradients(model, version, batch)
+    for name, theirs in expected.items():
+        ours = found.get(name)
+        if ours is not None and "log_probs" in name and ours.shape == theirs.shape:
+            # Beside -1e30 for what is masked, any other deviation would be nothing.
+            masked = (np.array(ours) < _MASKED) & (theirs < _MASKED)
+            found[name] = np.where(masked, 0, ours)
+            expected[name] = np.where(masked, 0, theirs)
+    return found, expected
+
+
+def _model(directory, version):
+    arguments = {}
+    path = os.path.join(directory, "head.json")
+    if version == 2 and storage.exists(path):
+        facts = read_json_object(path)
+        arguments = {name: facts[name] for name in ("start_n_top", "end_n_top")}
+    model_class = (AlbertForQuestionAnswering, AlbertForAnswerableQuestions)[
+        version - 1
+    ]
+    model = build_model(model_class, read_checkpoint(directory), (), arguments)
+    missing = set(model.load_report.missing) & set(model.head_variables())
+    if missing:
+        raise UserError(
+            f"{directory} has no head to be compared: its checkpoint lacks "
+            f"{sorted(missing)[0]}."
+        )
+    return model
+
+
+def _loss_and_gradients(model, version, batch):
+    objective = QuestionAnsweringObjective(version)
+    variables = model.trainable_variables
+    with tf.GradientTape() as tape:
+        losses, _ = objective(model, batch, training=False, dropout_seed=None)
+        weights = objective.denominators(batch)
+        loss = sum(losses[term] / weights[term] for term in losses)
+    gradients = tape.gradient(loss, [variable.value for variable in variables])
+    names = model.official_names()
+    return {
+        "loss": loss,
+        **{
+            f"grad/{names[variable.path]}": tf.convert_to_tensor(gradient)
+            for variable, gradient in zip(variables, gradients, strict=True)
+        },
+    }

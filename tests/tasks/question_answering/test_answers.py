@@ -1,0 +1,170 @@
+"""Scores of tokens become answers as in the official code, digit by digit."""
+
+import json
+
+import numpy as np
+import pytest
+
+from albert_tf.tasks.question_answering import answers
+from albert_tf.tasks.question_answering.answers import Candidate
+from albert_tf.tasks.question_answering.answers import SpanScores
+from albert_tf.tasks.question_answering.answers import predict
+from albert_tf.tasks.question_answering.notices import Notices
+from albert_tf.tasks.question_answering.questions import read_paragraphs
+from albert_tf.tasks.question_answering.windows import WindowSizes
+from albert_tf.tasks.question_answering.windows import windows_of
+
+
+@pytest.fixture
+def windows(letters, squad):
+    """Two questions on "a b c d e f", in two windows of four tokens each."""
+    path = squad(("a b c d e f", [("1", "x", []), ("2", "y", [])]))
+    sizes = WindowSizes(max_seq_length=8, doc_stride=2, max_query_length=1)
+    [found] = windows_of(read_paragraphs(path), letters, sizes, Notices())
+    assert found.first_lengths.tolist() == [3] * 4
+    # "c" and "d" are seen best by the first window.
+    best = found.padded(found.is_max_context, 8)[:2]
+    assert best.astype(int).tolist() == [
+        [0, 0, 0, 1, 1, 1, 0, 0],
+        [0, 0, 0, 0, 1, 1, 1, 0],
+    ]
+    return found
+
+
+def logits(rows):
+    return np.array(rows, np.float32)
+
+
+LOW = -9.0
+
+
+def test_version_1_by_hand(windows):
+    start, end = np.full((2, 4, 8), LOW, np.float32)
+    start[0, 3], end[0, 4] = 2, 1  # "a b": 3
+    start[0, 1] = 99  # a token of the question is no answer
+    end[1, 7] = 99  # nor is [SEP]
+    start[1, 3] = 98  # "c" is not scored here, where the first window sees it better
+    start[1, 6], end[1, 6] = 1, 0.5  # "f"
+    start[2, 5], end[2, 3] = 5, 5  # an end before the start
+    scores = SpanScores.of_logits(start, end, n_best_size=3)
+    first, second = predict(windows, scores, n_best_size=2, max_answer_length=2)
+    assert first.candidates == [
+        Candidate("a b", 0, 3, 2.0, 1.0),
+        Candidate("f", 10, 11, 1.0, 0.5),
+    ]
+    assert first.answer() == "a b"
+    assert first.probabilities() == pytest.approx([0.81757448, 0.18242552])
+    assert second.question_id == "2"
+    # Of equal logits those of the first tokens are taken, which are no answers; what
+    # is left begins at "c" with 5 and ends with -9.
+    assert [c.text for c in second.candidates] == ["empty"]
+
+
+def brute_force(windows, question, starts, ends, size, longest):
+    """The official loops, for logits `[W, T]`."""
+    found = []
+    for row in np.flatnonzero(windows.question_index == question):
+        ranked = [
+            sorted(range(len(scores[row])), key=lambda t, s=scores[row]: -s[t])[:size]
+            for scores in (starts, ends)
+        ]
+        first = windows.starts[row]
+        for start in ranked[0]:
+            for end in ranked[1]:
+                last = windows.lengths[row] - 2
+                if start > last or end > last or end < start:
+                    continue
+                if (
+                    end - start + 1 > longest
+                    or not windows.is_max_context[first + start]
+                ):
+                    continue
+                score = float(starts[row, start]) + float(ends[row, end])
+                spans = windows.spans[first + start, 0], windows.spans[first + end, 1]
+                found.append((score, spans))
+    texts = []
+    for _, (start, end) in sorted(found, key=lambda pair: -pair[0]):
+        text = windows.contexts[question][start:end].strip()
+        if text not in texts and len(texts) < size:
+            texts.append(text)
+    return texts or ["empty"]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_like_the_official_loops(seed, windows):
+    rng = np.random.default_rng(seed)
+    # Halves, so that there are ties.
+    start, end = np.round(2 * rng.normal(size=(2, 4, 8))).astype(np.float32) / 2
+    found = predict(windows, SpanScores.of_logits(start, end, 4), 4, 3)
+    for question, prediction in enumerate(found):
+        expected = brute_force(windows, question, start, end, 4, 3)
+        assert [c.text for c in prediction.candidates] == expected
+
+
+def test_version_2_by_hand(windows):
+    outputs = {
+        "start_top_index": np.array([[3, 0], [6, 4], [3, 4], [3, 3]]),
+        "start_top_log_probs": logits([[-1, -2], [-1, -2], [-3, -4], [-5, -6]]),
+        "end_top_index": np.array([[3, 4, 3, 4], [6, 5, 6, 4], [2, 7, 7, 2], [2] * 4]),
+        "end_top_log_probs": logits([[-1, -2, 0, 0], [-1, 0, -2, 0], [0] * 4, [0] * 4]),
+        "cls_logits": logits([3, 1.5, -2, 4]),
+    }
+    scores = SpanScores.of_beams(outputs)
+    first, second = predict(windows, scores)
+    # "[CLS] …" is none, and "e d" neither; of equal scores the first window leads.
+    assert first.candidates == [
+        Candidate("a", 0, 1, -1.0, -1.0),
+        Candidate("f", 10, 11, -1.0, -1.0),
+        Candidate("d", 6, 7, -2.0, 0.0),
+        Candidate("a b", 0, 3, -1.0, -2.0),
+        Candidate("d e f", 6, 11, -2.0, -2.0),
+    ]
+    assert first.null_odds == 1.5
+    assert first.answer(1.6) == "a"
+    assert first.answer(1.5) == ""
+    assert second.null_odds == -2
+    assert [c.text for c in second.candidates] == [""]
+    assert second.candidates[0].score == -2e6
+
+
+def test_padding_is_never_an_answer(windows):
+    wide = np.full((4, 12), 50, np.float32)
+    wide[:, 3:5] = 1
+    [first, _] = predict(windows, SpanScores.of_logits(wide, wide, 12), 20, 30)
+    assert first.candidates[0].score == 100
+    assert all(set(c.text) <= set("a b c d e f") for c in first.candidates)
+
+
+@pytest.mark.parametrize("name", ["v1", "edge"])
+def test_official_answers_of_version_1(name, recorded, shared, tmp_path):
+    folder = shared(f"fixtures/official_squad/answers_{name}_as_v1")
+    inputs = np.load(folder / "inputs.npz")
+    facts = json.loads((folder / "metrics.json").read_text())
+    scores = SpanScores.of_logits(
+        inputs["start_log_prob"], inputs["end_log_prob"], facts["n_best_size"]
+    )
+    found = predict(
+        recorded(name), scores, facts["n_best_size"], facts["max_answer_length"]
+    )
+    answers.write_predictions(tmp_path / "predictions.json", found)
+    answers.write_n_best(tmp_path / "nbest_predictions.json", found)
+    for file in ("predictions.json", "nbest_predictions.json"):
+        assert (tmp_path / file).read_bytes() == (folder / file).read_bytes()
+
+
+@pytest.mark.parametrize("name", ["v2", "edge"])
+def test_official_answers_of_version_2(name, recorded, shared, tmp_path):
+    folder = shared(f"fixtures/official_squad/answers_{name}_as_v2")
+    facts = json.loads((folder / "metrics.json").read_text())
+    scores = SpanScores.of_beams(dict(np.load(folder / "inputs.npz")))
+    found = predict(
+        recorded(name), scores, facts["n_best_size"], facts["max_answer_length"]
+    )
+    threshold = facts["evaluate_v2"]["null_score_diff_threshold"]
+    answers.write_predictions(tmp_path / "predictions.json", found, threshold)
+    answers.write_predictions(tmp_path / "predictions_without_threshold.json", found)
+    answers.write_n_best(tmp_path / "nbest_predictions.json", found)
+    answers.write_null_odds(tmp_path / "null_odds.json", found)
+    for file in tmp_path.iterdir():
+        assert file.read_bytes() == (folder / file.name).read_bytes(), file.name
+    assert len(list(tmp_path.iterdir())) == 4

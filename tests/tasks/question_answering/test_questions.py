@@ -1,0 +1,180 @@
+"""Files in SQuAD's layout are read piece by piece, and strictly."""
+
+import json
+
+import pytest
+
+from albert_tf.errors import UserError
+from albert_tf.tasks.question_answering import json_stream
+from albert_tf.tasks.question_answering.questions import Answer
+from albert_tf.tasks.question_answering.questions import Question
+from albert_tf.tasks.question_answering.questions import read_paragraphs
+from albert_tf.tasks.question_answering.survey import survey
+
+
+def test_a_file(squad):
+    path = squad(
+        ("a b c", [("1", "who?", [("b", 2), ("b c", 2)]), ("2", "why?", None)]),
+        ("d", [("3", "how?", [])]),
+        version="v2.0",
+    )
+    first, second = read_paragraphs(path)
+    answers = (Answer("b", 2), Answer("b c", 2))
+    assert first.context == "a b c"
+    assert first.title == "A title"
+    assert first.questions == (
+        Question("1", "who?", answers),
+        Question("2", "why?", is_impossible=True),
+    )
+    assert second.questions == (Question("3", "how?"),)
+
+
+def test_answers_of_impossible_questions_are_not_answers(tmp_path):
+    qa = {"id": "1", "question": "q", "is_impossible": True}
+    qa["answers"] = [{"text": "plausible", "answer_start": 0}]
+    data = [{"paragraphs": [{"context": "plausible", "qas": [qa]}]}]
+    path = tmp_path / "squad.json"
+    path.write_text(json.dumps({"data": data}))
+    [paragraph] = read_paragraphs(path)
+    assert paragraph.questions == (Question("1", "q", is_impossible=True),)
+
+
+@pytest.mark.parametrize("characters", [1, 2, 7, 1000])
+def test_streamed_like_read_at_once(characters, tmp_path, monkeypatch):
+    monkeypatch.setattr(json_stream, "_CHARACTERS", characters)
+    value = {
+        "before": [1, {"data": 2}],
+        "data": [12345, -1.5e33, 1.25, 'é\\"', [], {"data": [1]}, None],
+        "number": 987,
+    }
+    path = tmp_path / "some.json"
+    path.write_text("\ufeff \n" + json.dumps(value, indent=1) + "\n ")
+    found = list(json_stream.members(path, "data"))
+    assert found == [
+        ("before", value["before"]),
+        *(("data", item) for item in value["data"]),
+        ("number", 987),
+    ]
+
+
+def test_a_file_is_not_held_as_a_whole(tmp_path, monkeypatch):
+    monkeypatch.setattr(json_stream, "_CHARACTERS", 16)
+    path = tmp_path / "some.json"
+    path.write_text('{"data": [1, 2, 3' + " " * 100 + "broken")
+    members = json_stream.members(path, "data")
+    assert [next(members), next(members)] == [("data", 1), ("data", 2)]
+
+
+@pytest.mark.parametrize("text", ["{}", '{"data": []}', '{"a": 1, "data": [ ] }'])
+def test_empty_objects(text, tmp_path):
+    path = tmp_path / "some.json"
+    path.write_text(text)
+    assert all(name != "data" for name, _ in json_stream.members(path, "data"))
+
+
+QA = '{"id": "1", "question": "q", "answers": []}'
+
+
+def paragraphs(text):
+    return '{"data": [{"title": "T", "paragraphs": [' + text + "]}]}"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "is not a JSON object: '{' was expected, not its end"),
+        ("[1, 2]", r"is not a JSON object: '{' was expected, not '\[1, 2\]'"),
+        ('{"data": [] "x"}', """',' was expected, not '"x"}'"""),
+        ('{"data": [{"a": }]}', "Expecting value near"),
+        ('{"data": []} x', "nothing was expected after its end, not 'x'"),
+        ("{1: 2}", "a member's name was expected, not 1"),
+        ("{}", 'it has no articles under "data"'),
+        ('{"data": [1]}', "the article ''|an article is not an object"),
+        ('{"data": [{"title": "T"}]}', "the article 'T' has no 'paragraphs'"),
+        (paragraphs("{}"), "a paragraph of the article 'T' has no 'context'"),
+        (paragraphs('{"context": 3}'), "'context' of .* is not of type str"),
+        (paragraphs('{"context": "c", "qas": [{}]}'), "a question of .* has no 'id'"),
+        (
+            paragraphs('{"context": "c", "qas": [' + QA + ", " + QA + "]}"),
+            "two questions have the id '1'",
+        ),
+        (
+            paragraphs('{"context": "c", "qas": [{"id": "7"}]}'),
+            "the question '7' has no 'question'",
+        ),
+        (
+            paragraphs(
+                '{"context": "c", "qas": [{"id": "7", "question": "q", '
+                '"answers": [{"text": "c", "answer_start": true}]}]}'
+            ),
+            "'answer_start' of an answer to the question '7' is not of type int",
+        ),
+        (paragraphs(r'{"context": "\ud800"}'), "'context' .* holds half a character"),
+    ],
+)
+def test_what_is_no_squad(text, message, tmp_path):
+    path = tmp_path / "some.json"
+    path.write_text(text)
+    with pytest.raises(UserError, match=message) as error_info:
+        list(read_paragraphs(path))
+    assert str(path) in str(error_info.value)
+    assert "\n" not in str(error_info.value)
+
+
+def test_what_cannot_be_read(tmp_path):
+    with pytest.raises(UserError, match="cannot be read: No such file"):
+        list(read_paragraphs(tmp_path / "none.json"))
+    path = tmp_path / "latin.json"
+    path.write_bytes('{"data": "é"}'.encode("latin-1"))
+    with pytest.raises(UserError, match="is not UTF-8"):
+        list(read_paragraphs(path))
+
+
+def test_survey(squad):
+    path = squad(
+        ("a b c", [("1", "who?", [("b", 2), ("c", 4)]), ("2", " ", None)]),
+        (" \n", [("3", "how?", None)]),
+    )
+    found = survey(path)
+    assert (found.paragraphs, found.questions, found.answers) == (2, 3, 2)
+    assert (found.impossible, found.version) == (2, 2)
+    assert found.notices.lines() == [
+        "the question has no visible text: 1 question (2)",
+        "the paragraph has no visible text: 1 question (3)",
+    ]
+    found.check_answers()
+    found.check_version(2)
+    with pytest.raises(UserError, match="2 of its 3 questions have no answer; pass"):
+        found.check_version(1)
+
+
+def test_version_1(squad):
+    found = survey(squad(("a b", [("1", "who?", [("b", 2)])])))
+    assert found.version == 1
+    found.check_version(1)
+    assert not found.notices
+
+
+@pytest.mark.parametrize(
+    ("answers", "message"),
+    [
+        (
+            [("b", 1)],
+            r"not where its answer_start says in 7 questions of 8 \(0, 1, 2, 3,"
+            r" 4 and 2 more\); correct answer_start, or leave them out",
+        ),
+        ([("a", -3)], "not where its answer_start says"),
+        ([], "there is no answer, and is_impossible is not set in 7 questions"),
+        ([(" ", 1)], "an answer has no visible text in 7 questions"),
+    ],
+)
+def test_answers_that_cannot_be_learned(answers, message, squad):
+    bad = [(str(i), "who?", answers) for i in range(7)]
+    found = survey(squad(("a b", [*bad, ("good", "who?", [("b", 2)])])))
+    with pytest.raises(UserError, match=message):
+        found.check_answers()
+
+
+def test_no_question(squad):
+    with pytest.raises(UserError, match="holds no question"):
+        survey(squad(("a", [])))

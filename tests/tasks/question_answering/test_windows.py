@@ -1,0 +1,322 @@
+"""Windows: ids, segments, masks, spans, the best context, and labels."""
+
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+
+from albert_tf.errors import UserError
+from albert_tf.tasks.question_answering import windows as windows_module
+from albert_tf.tasks.question_answering.layout import Layout
+from albert_tf.tasks.question_answering.notices import Notices
+from albert_tf.tasks.question_answering.questions import read_paragraphs
+from albert_tf.tasks.question_answering.windows import Windows
+from albert_tf.tasks.question_answering.windows import WindowSizes
+from albert_tf.tasks.question_answering.windows import windows_of
+
+
+def made(path, tokenizer, sizes=None, is_training=False, notices=None):
+    """The windows of a small file, all at once."""
+    notices = Notices() if notices is None else notices
+    [found] = windows_of(
+        read_paragraphs(path), tokenizer, sizes or WindowSizes(), notices, is_training
+    )
+    return found
+
+
+def pieces(tokenizer, windows, width):
+    rows = windows.features(width)["input_ids"]
+    return ["".join(tokenizer.pieces[i][-1] for i in row if i) for row in rows]
+
+
+def test_windows_by_hand(letters, squad):
+    # 9 - 3 - 2 = 4 tokens of text a window, a step of 3.
+    path = squad(
+        ("a b c d e f g h", [("1", "x y", [("f g", 10)]), ("2", "z", [("h", 14)])]),
+        ("i", [("3", "x y", [("i", 0)])]),
+    )
+    found = made(path, letters, WindowSizes(9, 3, 2), is_training=True)
+    assert pieces(letters, found, 9) == [
+        "]xy]abcd]",
+        "]xy]defg]",
+        "]xy]gh]",
+        "]z]abcde]",
+        "]z]defgh]",
+        "]xy]i]",
+    ]
+    assert found.question_index.tolist() == [0, 0, 0, 1, 1, 2]
+    assert found.window_index.tolist() == [0, 1, 2, 0, 1, 0]
+    features = found.features(9)
+    assert {array.dtype for array in features.values()} == {np.dtype("int32")}
+    assert features["segment_ids"][2].tolist() == [0, 0, 0, 0, 1, 1, 1, 0, 0]
+    assert features["input_mask"][2].tolist() == [1, 1, 1, 1, 1, 1, 1, 0, 0]
+    assert features["p_mask"][2].tolist() == [0, 1, 1, 1, 0, 0, 1, 1, 1]
+    # "f g" is whole in the second window alone, "h" in the last of its question.
+    assert found.labels.tolist() == [
+        [0, 0, 1],
+        [6, 7, 0],
+        [0, 0, 1],
+        [0, 0, 1],
+        [7, 7, 0],
+        [4, 4, 0],
+    ]
+    spans = found.padded(found.spans, 9)
+    assert spans[1, 4:8].tolist() == [[6, 7], [8, 9], [10, 11], [12, 13]]
+    assert not spans[1, :4].any() and not spans[1, 8:].any()
+
+
+def brute_force_max_context(first, tokens, paragraph_tokens):
+    """For each token of a paragraph, the window that sees it best."""
+    best = []
+    for token in range(paragraph_tokens):
+        scores = [
+            min(token - start, start + length - 1 - token) + 0.01 * length
+            if start <= token < start + length
+            else -1
+            for start, length in zip(first, tokens, strict=True)
+        ]
+        best.append(scores.index(max(scores)))
+    return best
+
+
+@pytest.mark.parametrize("stride", [1, 2, 3, 5, 20])
+def test_best_context(stride):
+    sizes = WindowSizes(max_seq_length=12, doc_stride=stride, max_query_length=4)
+    rng = np.random.default_rng(stride)
+    question, paragraph = rng.integers(0, 5, 30), rng.integers(0, 40, 30)
+    layout = Layout.of(question, paragraph, sizes)
+    rows = np.repeat(np.arange(len(layout.tokens)), layout.tokens)
+    within = np.arange(len(rows)) - np.repeat(
+        np.cumsum(layout.tokens) - layout.tokens, layout.tokens
+    )
+    tokens = within + layout.first[rows]
+    found = layout.max_context(rows, tokens)
+    for index in range(30):
+        mine = np.flatnonzero(layout.question == index)
+        best = brute_force_max_context(
+            layout.first[mine], layout.tokens[mine], paragraph[index]
+        )
+        chosen = found & (layout.question[rows] == index)
+        # Every token of the paragraph in one window, and in the best one.
+        assert sorted(tokens[chosen]) == list(range(paragraph[index]))
+        assert all(
+            layout.index[row] == best[token]
+            for row, token in zip(rows[chosen], tokens[chosen], strict=True)
+        )
+
+
+def test_a_paragraph_is_tokenized_once(letters, squad, monkeypatch):
+    seen = []
+    original = letters.encode_with_offsets
+    monkeypatch.setattr(
+        letters, "encode_with_offsets", lambda t: seen.append(t) or original(t)
+    )
+    path = squad(
+        ("a b", [(str(i), "x", [("b", 2)]) for i in range(5)]),
+        ("c", [("more", "x", [("c", 0)])]),
+        ("without questions", []),
+    )
+    made(path, letters)
+    assert seen == ["a b", "c"]
+
+
+def test_chunks_are_the_whole(letters, squad, monkeypatch):
+    paragraphs = [
+        (
+            "a b c d e f"[: 2 * i + 1],
+            [(f"{i}{j}", "x y"[: 2 * j + 1], [("a", 0)]) for j in range(2)],
+        )
+        for i in range(6)
+    ]
+    path = squad(*paragraphs)
+    sizes = WindowSizes(8, 2, 2)
+    whole = made(path, letters, sizes, is_training=True)
+    monkeypatch.setattr(windows_module, "_PARAGRAPHS", 2)
+    parts = list(
+        windows_of(read_paragraphs(path), letters, sizes, Notices(), is_training=True)
+    )
+    assert len(parts) == 3
+    joined = Windows.joined(parts)
+    for field in dataclasses.fields(Windows):
+        found, expected = getattr(joined, field.name), getattr(whole, field.name)
+        np.testing.assert_array_equal(found, expected, field.name)
+        if isinstance(expected, np.ndarray):
+            assert found.dtype == expected.dtype
+
+
+def test_nothing_is_dropped_in_silence(letters, squad):
+    path = squad(
+        ("", [("empty", "x", None)]),
+        (
+            "a b c d e f g",
+            [
+                ("long", "x y z", [("b", 2)]),
+                ("wide", "x y", [("a b c d e", 0)]),
+                ("misplaced", "x", [("b", 3)]),
+                ("no question", "", [("c", 4)]),
+            ],
+        ),
+    )
+    notices = Notices()
+    found = made(path, letters, WindowSizes(9, 3, 2), True, notices)
+    assert [question.id for question in found.questions] == [
+        "empty",
+        "long",
+        "wide",
+        "no question",
+    ]
+    assert pieces(letters, found, 9)[0] == "]x]]"
+    assert found.labels[0].tolist() == [0, 0, 1]
+    assert notices.ids(windows_module.LONG_QUESTION) == ["long"]
+    assert notices.ids(windows_module.LEFT_OUT) == ["misplaced"]
+    assert notices.ids(windows_module.NO_WINDOW_HAS_IT) == ["wide"]
+    notices = Notices()
+    found = made(path, letters, WindowSizes(9, 3, 2), notices=notices)
+    assert len(found.questions) == 5
+    assert notices.ids(windows_module.LEFT_OUT) == []
+
+
+def test_an_answer_within_a_word_is_learned_where_it_is_a_word(letters, squad):
+    context = "i b as dish i is"
+    questions = [("moved", "x", [("i", 8)]), ("suffix", "x", [("s", 5)])]
+    path = squad((context, questions))
+    notices = Notices()
+    found = made(path, letters, is_training=True, notices=notices)
+    spans = [
+        found.spans[start + label[0]].tolist()
+        for start, label in zip(found.starts, found.labels, strict=True)
+    ]
+    # The nearer of the two other places; a suffix is a token and stays where it is.
+    assert spans == [[12, 13], [5, 6]]
+    assert notices.ids(windows_module.MOVED) == ["moved"]
+
+
+def test_chinese(letters, squad):
+    context = "悟空的师父是唐僧。唐僧的师父是谁?"
+    path = squad((context, [("1", "悟空的师父是谁", [("唐僧", 6)])]), version="v1.0")
+    found = made(path, letters, is_training=True)
+    first, last, impossible = found.labels[0]
+    assert not impossible
+    spans = found.spans[found.starts[0] :]
+    assert context[spans[first, 0] : spans[last, 1]] == "唐僧"
+    assert spans[first, 0] == 6
+
+
+@pytest.mark.parametrize(
+    ("sizes", "message"),
+    [
+        ({"max_seq_length": 67}, "leaves no room for a paragraph"),
+        ({"doc_stride": 0}, "--doc_stride=0"),
+        ({"max_query_length": -1}, "--max_query_length=-1"),
+    ],
+)
+def test_sizes_that_do_not_fit(sizes, message):
+    with pytest.raises(UserError, match=message):
+        WindowSizes(**sizes)
+    WindowSizes(68, 1, 64)
+
+
+def official(shared, name):
+    """What the official code made of a set of questions, and our windows of it."""
+    folder = shared("fixtures/official_squad")
+    facts = json.loads((folder / f"features_{name}.json").read_text())
+    expected = dict(np.load(folder / f"features_{name}.npz"))
+    sizes = WindowSizes(
+        facts["max_seq_length"], facts["doc_stride"], facts["max_query_length"]
+    )
+    keys = [
+        (facts["qids"][question], window)
+        for question, window in zip(
+            expected["example_index"], expected["doc_span_index"], strict=True
+        )
+    ]
+    return folder, facts, expected, sizes, keys
+
+
+def numbered(windows):
+    return {
+        (windows.questions[question].id, window): row
+        for row, (question, window) in enumerate(
+            zip(windows.question_index, windows.window_index.tolist(), strict=True)
+        )
+    }
+
+
+@pytest.mark.parametrize("part", ["train", "dev"])
+@pytest.mark.parametrize("name", ["v1", "v2", "edge"])
+def test_official_windows(name, part, shared, english):
+    folder, facts, expected, sizes, keys = official(shared, name)
+    found = made(folder / f"{name}_{part}.json", english, sizes, part == "train")
+    rows = numbered(found)
+    # What the official code drops has windows, too.
+    assert {key[0] for key in rows} - {key[0] for key in keys} == set(facts["dropped"])
+    places = [rows[key] for key in keys]
+    width = sizes.max_seq_length
+    for feature, array in found.features(width).items():
+        np.testing.assert_array_equal(array[places], expected[feature], feature)
+    best = found.padded(found.is_max_context, width)[places]
+    np.testing.assert_array_equal(best, expected["token_is_max_context"] == 1)
+    if part == "train":
+        theirs = [expected[n] for n in ("start_position", "end_position")]
+        theirs = np.column_stack([*theirs, expected["is_impossible"]])
+        differ = (found.labels[places] != theirs).any(axis=1)
+        # The official alignment lets "tab" begin with the "a" before its tab.
+        tab = [("edge-011", 0)] if name == "edge" else []
+        assert [keys[i] for i in np.flatnonzero(differ)] == tab
+
+
+# Where the official alignment gives a piece other characters than those it is made of:
+# an accent of its own that is lost, a tab that shifts the pieces around it, a lone
+# space before a first piece, and invisible characters.
+_BETTER = {
+    "edge-001": [("▁cafe", "cafe", "cafe\u0301")],
+    "edge-011": [
+        ("▁a", "", "a"),
+        ("▁tab", "a\ttab", "tab"),
+        ("▁zero", "\u200bzero", "zero"),
+    ],
+    "edge-028": [("▁", "Ο", "")],
+    "edge-040": [("▁", "“", "")],
+    "edge-047": [("▁", "\u200d", "")] * 2,
+}
+
+
+@pytest.mark.parametrize("name", ["v1", "v2", "edge"])
+def test_official_spans(name, shared, english):
+    folder, _, expected, sizes, keys = official(shared, name)
+    found = made(folder / f"{name}_dev.json", english, sizes)
+    rows = numbered(found)
+    better = {}
+    for index, key in enumerate(keys):
+        row = rows[key]
+        begin = expected["paragraph_start"][index]
+        context = found.contexts[found.question_index[row]]
+        for k in range(expected["paragraph_tokens"][index]):
+            start = expected["tok_start_to_orig_index"][index, k]
+            end = expected["tok_end_to_orig_index"][index, k] + 1
+            place = found.starts[row] + begin + k
+            ours = context[slice(*found.spans[place])]
+            theirs = context[start:end].strip()
+            if theirs != ours:
+                piece = english.pieces[found.ids[place]]
+                noted = better.setdefault(key[0], [])
+                noted.append((piece, theirs, ours))
+            elif ours:
+                assert start <= found.spans[place, 0] < found.spans[place, 1] <= end
+    for question, expected_pieces in _BETTER.items():
+        assert better.pop(question, []) == (expected_pieces if name == "edge" else [])
+    # The other questions of these paragraphs.
+    assert all(
+        any(set(noted) <= set(known) for known in _BETTER.values())
+        for noted in better.values()
+    )
+
+
+def test_windows_can_be_trained_without_spans(letters, squad):
+    path = squad(("a b", [("1", "x", [("b", 2)])]))
+    found = made(path, letters, is_training=True)
+    bare = dataclasses.replace(found, spans=None, is_max_context=None)
+    np.testing.assert_array_equal(
+        bare.features(8)["input_ids"], found.features(8)["input_ids"]
+    )
