@@ -11,23 +11,24 @@ from absl import logging
 
 from albert_tf import storage
 from albert_tf.errors import UserError
+from albert_tf.files import read_json_object
 
 try:
     import fcntl
 except ImportError:  # not on Windows
     fcntl = None
 
-_FILE = ".lock"
+_HOLDER = ".lock"  # says who; the lock is on the folder
 # What file systems answer that have no locks.
-_NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.EINVAL)
+_NO_LOCKS = (errno.EBADF, errno.ENOLCK, errno.ENOTSUP, errno.EINVAL)
 
 
 @contextlib.contextmanager
 def folder_lock(directory):
     """Keeps other runs out of a folder while a `with` block lasts.
 
-    The operating system holds the lock and drops it with the process, however that
-    ends. A bucket has no locks; the folder is then free to all.
+    The operating system holds the lock, on the folder itself, and drops it with the
+    process, however that ends. A bucket has no locks; the folder is then free to all.
 
     Args:
         directory: a folder that exists.
@@ -38,26 +39,29 @@ def folder_lock(directory):
     if fcntl is None or storage.is_remote(directory):
         yield
         return
-    path = os.path.join(directory, _FILE)
-    with open(path, "a+", encoding="utf-8") as file:
+    holder = os.path.join(directory, _HOLDER)
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             raise UserError(
-                f"{directory} is in use by {_holder(file)}; wait until that run ends, "
-                "or choose another folder."
+                f"{directory} is in use by {_name_in(holder)}; wait until that run "
+                "ends, or choose another folder."
             ) from error
         except OSError as error:
             if error.errno not in _NO_LOCKS:
                 raise
             logging.warning("%s has no locks: start one run in it only.", directory)
-        file.truncate(0)
-        json.dump(_own_name(), file)
-        file.flush()
+        with open(holder, "w", encoding="utf-8") as file:
+            json.dump(_own_name(), file)
         try:
             yield
         finally:
-            file.truncate(0)
+            with contextlib.suppress(OSError):
+                os.remove(holder)
+    finally:
+        os.close(descriptor)
 
 
 def _own_name():
@@ -65,13 +69,12 @@ def _own_name():
     return {"process": os.getpid(), "host": socket.gethostname(), "since": started}
 
 
-def _holder(file):
-    file.seek(0)
+def _name_in(holder):
     try:
-        name = json.load(file)
+        name = read_json_object(holder)
         return (
             f"process {name['process']} on {name['host']}, which began on "
             f"{name['since']}"
         )
-    except (ValueError, KeyError, TypeError):
+    except (KeyError, UserError):
         return "another run"

@@ -23,6 +23,7 @@ from absl import logging
 
 from albert_tf import command_line
 from albert_tf.errors import UserError
+from albert_tf.folder_lock import folder_lock
 from data_pipeline.options import Options
 from data_pipeline.options import check
 from data_pipeline.records import dataset_info
@@ -53,20 +54,23 @@ def create_pretraining_data(options, write_shards=workers.write_shards):
             holds another data set or cannot be written; or no sequence came out.
     """
     check(options)
+    files = corpus.find_files(options.input_file)
+    options.masking_options()  # A bad vocabulary is reported before any work.
+    quality.check_sample(options, files, collections.Counter())
+    paths = shard_paths(options)
+    folder = _directory(paths["train"])
     try:
-        return _create(options, write_shards)
+        tf.io.gfile.makedirs(folder)
+        with folder_lock(folder):
+            return _create(options, files, paths, write_shards)
     except tf.errors.OpError as error:
         raise UserError(
             f"The data set {options.output_file} cannot be made: {error.message}."
         ) from error
 
 
-def _create(options, write_shards):
-    files = corpus.find_files(options.input_file)
-    options.masking_options()  # A bad vocabulary is reported before any work.
-    paths = shard_paths(options)
+def _create(options, files, paths, write_shards):
     directories = {split: _directory(paths[split]) for split in paths}
-    quality.check_sample(options, files, collections.Counter())
     done = FinishedShards(paths, directories["train"], _digest(options, files))
     for split, directory in directories.items():
         tf.io.gfile.makedirs(directory)
