@@ -1,6 +1,7 @@
 """A further head: what it takes, and that nothing else has to know of it."""
 
 import json
+import re
 import shutil
 
 import numpy as np
@@ -40,21 +41,22 @@ def data(material, tmp_path):
                 writer.write(example.SerializeToString())
     for path in (tmp_path / "data").rglob("dataset_info.json"):
         info = json.loads(path.read_text())
-        path.write_text(json.dumps({**info, "sentence_objective": "length"}))
+        info = {**info, "sentence_objective": "length", "files": list(info["files"])}
+        path.write_text(json.dumps(info))
     return tmp_path / "data"
 
 
 @pytest.fixture
-def length_objective(monkeypatch):
-    """2. The schema of a batch has the label; 3. the objective has a term for it."""
-    label = schema.Feature("segment_length_labels", schema.ONE, objective="length")
-    static = (*schema.FEATURES["static"], label)
-    monkeypatch.setitem(schema.FEATURES, "static", static)
-    term = objective.HeadTerm(
-        "segment_length", "segment_length_labels", num_sentence_labels=CLASSES
-    )
-    terms = (*objective.OBJECTIVES["sop"], term)
-    monkeypatch.setitem(objective.OBJECTIVES, "length", terms)
+def length_objective(project, monkeypatch):
+    """2. The schema of a batch has the label; 3. the objective has a term for it.
+
+    As docs/extending.md shows it.
+    """
+    monkeypatch.setitem(schema.FEATURES, "static", schema.FEATURES["static"])
+    monkeypatch.setitem(objective.OBJECTIVES, "length", ())
+    text = (project / "docs" / "extending.md").read_text()
+    (example,) = re.findall(r"<!-- objective -->\n```python\n(.*?)```", text, re.DOTALL)
+    exec(compile(example, "extending.md", "exec"), {})
 
 
 @pytest.fixture

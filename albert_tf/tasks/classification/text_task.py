@@ -45,7 +45,7 @@ class TextTask(Task):
         if type(self.pair) is not bool:
             raise ValueError(f"pair is {self.pair!r}, expected true or false")
         metrics = self.metrics or self.default_metrics
-        unknown = sorted(set(metrics) - set(METRICS))
+        unknown = sorted(set(metrics) - {*METRICS, *self.default_metrics})
         if unknown:
             raise ValueError(f"the metric {unknown[0]!r} is unknown")
         object.__setattr__(self, "metrics", metrics)

@@ -155,7 +155,7 @@ def test_the_lock_of_a_run_is_no_data(data, read):
         (["max_seq_length"], "32", "'32' for max_seq_length, expected a positive"),
         (["max_seq_length"], True, "holds True for max_seq_length"),
         (["max_predictions_per_seq"], 0, "holds 0 for max_predictions_per_seq"),
-        (["sentence_objective"], "mlm", "'mlm' for sentence_objective, expected one"),
+        (["sentence_objective"], 3, "3 for sentence_objective, expected a string"),
         (["masking"], [], "nothing for masking.masked_lm_prob, expected a number"),
         (["masking", "masked_lm_prob"], 1e999, "inf for masking.masked_lm_prob"),
         (["masking", "ngram"], 2.5, "holds 2.5 for masking.ngram"),
