@@ -1,6 +1,8 @@
 """Checkpoints of a whole training run: weights, optimizer, step, place in the data."""
 
 import contextlib
+import dataclasses
+import json
 import os
 import re
 
@@ -8,12 +10,16 @@ import tensorflow as tf
 from absl import logging
 
 from albert_tf import storage
+from albert_tf.engine.resumption import UNKNOWN
+from albert_tf.engine.resumption import check_facts
+from albert_tf.engine.resumption import stored_values
 from albert_tf.errors import UserError
 from albert_tf.files import write_atomically
 
 # What TensorFlow raises for files that are damaged, or not of these objects.
 _UNUSABLE = (tf.errors.OpError, AssertionError, IndexError, ValueError)
 _NAME = "training"
+_FORMAT = 2  # of the record; the first one was a dict of some flags, no more
 _FILE = re.compile(rf"({_NAME}-(\d+))\.(index|data-.*)")
 _STATE_FILE = "checkpoint"  # TensorFlow's list of the checkpoints in a folder
 
@@ -149,3 +155,36 @@ def _paths_in(directory):
             "them is there; copy them back, or remove it to start anew."
         )
     return [os.path.join(directory, name) for name in sorted(found, key=found.get)]
+
+
+class RunRecord(tf.train.experimental.PythonState):
+    """The `Fact`s of a run, saved with each of its checkpoints.
+
+    Args:
+        facts: those of the run now.
+    """
+
+    def __init__(self, facts=()):
+        self.facts = tuple(facts)
+        self._saved = {}
+
+    def serialize(self):
+        """The facts as JSON."""
+        return json.dumps({"format": _FORMAT, "facts": stored_values(self.facts)})
+
+    def deserialize(self, text):
+        """Notes what was saved."""
+        self._saved = json.loads(text)
+
+    def check(self, directory):
+        """As `check_facts`, against what was read from a checkpoint.
+
+        A checkpoint of the first format tells of the flags of the data only; what it
+        does not tell cannot be compared.
+        """
+        facts, saved = self.facts, self._saved
+        if "format" in saved:
+            saved = saved["facts"]
+        else:
+            facts = [dataclasses.replace(fact, default=UNKNOWN) for fact in facts]
+        check_facts(facts, saved, directory)

@@ -1,13 +1,10 @@
 """Which devices train and how they compute: flags of every command that trains."""
 
 import dataclasses
-import functools
 
 from albert_tf.command_line import option
-from albert_tf.engine.strategies import STRATEGIES
-from albert_tf.engine.strategies import create_strategy
-from albert_tf.errors import UserError
 
+STRATEGIES = ("auto", "cpu", "mirrored", "multi_worker", "tpu")
 _PRECISIONS = ("float32", "bfloat16", "float16")
 
 
@@ -55,29 +52,6 @@ class ExecutionFlags:
         "gradients: less memory, more time.",
         False,
     )
-
-
-def strategy_from(
-    distribution_strategy, use_tpu=None, tpu_name=None, tpu_zone=None, gcp_project=None
-):
-    """The strategy that `DeviceFlags`, the arguments, ask for; see `create_strategy`.
-
-    One for all runs of a process: workers and TPUs can be connected only once, and the
-    collective operations of a second MirroredStrategy would mix with the first's.
-
-    Raises:
-        UserError: as `create_strategy`, or flags that contradict each other.
-    """
-    name = distribution_strategy
-    if use_tpu or (tpu_name and use_tpu is None):
-        if name not in ("auto", "tpu"):
-            flag = f"--tpu_name={tpu_name}" if tpu_name else "--use_tpu"
-            raise UserError(f"{flag} contradicts --distribution_strategy={name}.")
-        name = "tpu"
-    return _strategy(name, tpu_name, tpu_zone, gcp_project)
-
-
-_strategy = functools.cache(create_strategy)
 
 
 def execution_arguments(mixed_precision, depth_loop, rematerialize):

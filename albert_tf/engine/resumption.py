@@ -3,8 +3,6 @@
 import dataclasses
 import json
 
-import tensorflow as tf
-
 from albert_tf.errors import UserError
 
 UNKNOWN = object()
@@ -12,8 +10,6 @@ UNKNOWN = object()
 
 RESTART_DATA = "restart_data"
 """The flag that lets a run go on with other data, from its beginning."""
-
-_FORMAT = 2  # the first one was a dict of some flags, and nothing else
 
 
 @dataclasses.dataclass(frozen=True)
@@ -93,36 +89,3 @@ def _shown(value):
     if isinstance(value, list):
         return ", ".join(map(_shown, value))
     return "not set" if value is None else str(value)
-
-
-class RunRecord(tf.train.experimental.PythonState):
-    """The `Fact`s of a run, saved with each of its checkpoints.
-
-    Args:
-        facts: those of the run now.
-    """
-
-    def __init__(self, facts=()):
-        self.facts = tuple(facts)
-        self._saved = {}
-
-    def serialize(self):
-        """The facts as JSON."""
-        return json.dumps({"format": _FORMAT, "facts": stored_values(self.facts)})
-
-    def deserialize(self, text):
-        """Notes what was saved."""
-        self._saved = json.loads(text)
-
-    def check(self, directory):
-        """As `check_facts`, against what was read from a checkpoint.
-
-        A checkpoint of the first format tells of the flags of the data only; what it
-        does not tell cannot be compared.
-        """
-        facts, saved = self.facts, self._saved
-        if "format" in saved:
-            saved = saved["facts"]
-        else:
-            facts = [dataclasses.replace(fact, default=UNKNOWN) for fact in facts]
-        check_facts(facts, saved, directory)

@@ -1,5 +1,6 @@
 """Which devices train: from a flag to a `tf.distribute.Strategy`."""
 
+import functools
 import json
 import os
 import socket
@@ -8,9 +9,8 @@ import urllib.parse
 import tensorflow as tf
 from absl import logging
 
+from albert_tf.engine.flags import STRATEGIES
 from albert_tf.errors import UserError
-
-STRATEGIES = ("auto", "cpu", "mirrored", "multi_worker", "tpu")
 
 _LOCAL_TPU = "local"
 _TPU_PORT = 8470  # Cloud TPU's, if its address has none.
@@ -22,6 +22,26 @@ _TF_CONFIG_EXAMPLE = (
 )
 # What looking for a TPU raises where there is none, or none of that name.
 _NO_TPU = (tf.errors.OpError, ImportError, KeyError, OSError, RuntimeError, ValueError)
+
+
+def strategy_from(
+    distribution_strategy, use_tpu=None, tpu_name=None, tpu_zone=None, gcp_project=None
+):
+    """The strategy that `DeviceFlags`, the arguments, ask for; see `create_strategy`.
+
+    One for all runs of a process: workers and TPUs can be connected only once, and the
+    collective operations of a second MirroredStrategy would mix with the first's.
+
+    Raises:
+        UserError: as `create_strategy`, or flags that contradict each other.
+    """
+    name = distribution_strategy
+    if use_tpu or (tpu_name and use_tpu is None):
+        if name not in ("auto", "tpu"):
+            flag = f"--tpu_name={tpu_name}" if tpu_name else "--use_tpu"
+            raise UserError(f"{flag} contradicts --distribution_strategy={name}.")
+        name = "tpu"
+    return _only_strategy(name, tpu_name, tpu_zone, gcp_project)
 
 
 def create_strategy(name, tpu_name=None, tpu_zone=None, gcp_project=None):
@@ -149,3 +169,6 @@ def _check_tf_config():
             f"TF_CONFIG in every process, such as {_TF_CONFIG_EXAMPLE}; here it "
             f"{found}."
         )
+
+
+_only_strategy = functools.cache(create_strategy)

@@ -11,6 +11,7 @@ from absl import logging
 
 from albert_tf import storage
 from albert_tf.engine.checkpointing import Checkpointing
+from albert_tf.engine.checkpointing import RunRecord
 from albert_tf.engine.device_loop import DeviceLoop
 from albert_tf.engine.early_stopping import evaluations_since_best
 from albert_tf.engine.early_stopping import out_of_patience
@@ -19,7 +20,6 @@ from albert_tf.engine.evaluation import average
 from albert_tf.engine.interruption import Interruption
 from albert_tf.engine.options import Stage
 from albert_tf.engine.reporting.reporter import RunReporter
-from albert_tf.engine.resumption import RunRecord
 from albert_tf.engine.strategies import is_tpu
 from albert_tf.engine.strategies import writes_outputs
 from albert_tf.engine.train_step import TrainStep

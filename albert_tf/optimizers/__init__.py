@@ -1,29 +1,31 @@
 """The official optimizers and learning-rate schedules."""
 
+import importlib
 import math
 
 from albert_tf.errors import UserError
-from albert_tf.optimizers.adamw import AdamW
-from albert_tf.optimizers.lamb import LAMB
-from albert_tf.optimizers.schedules import WarmupConstant
-from albert_tf.optimizers.schedules import WarmupCosineDecay
-from albert_tf.optimizers.schedules import WarmupPolynomialDecay
 
-__all__ = [
-    "AdamW",
-    "LAMB",
-    "OPTIMIZERS",
-    "SCHEDULES",
-    "WarmupConstant",
-    "WarmupCosineDecay",
-    "WarmupPolynomialDecay",
-    "create_optimizer",
-    "scaled_learning_rate",
-]
-
-OPTIMIZERS = {"adamw": AdamW, "lamb": LAMB}
-SCHEDULES = ("polynomial", "cosine", "constant")
+# Resolved on first use: who needs the names of flags must not wait for Keras.
+_HOMES = {
+    "AdamW": "albert_tf.optimizers.adamw",
+    "LAMB": "albert_tf.optimizers.lamb",
+    "WarmupConstant": "albert_tf.optimizers.schedules",
+    "WarmupCosineDecay": "albert_tf.optimizers.schedules",
+    "WarmupPolynomialDecay": "albert_tf.optimizers.schedules",
+}
+OPTIMIZERS = {"adamw": "AdamW", "lamb": "LAMB"}
+SCHEDULES = {
+    "polynomial": "WarmupPolynomialDecay",
+    "cosine": "WarmupCosineDecay",
+    "constant": "WarmupConstant",
+}
 _OFFICIAL_BATCH_SIZE = 4096
+
+
+def __getattr__(name):
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(_HOMES[name]), name)
 
 
 def create_optimizer(
@@ -61,17 +63,14 @@ def create_optimizer(
         "num_warmup_steps": num_warmup_steps,
         "start_warmup_step": start_warmup_step,
     }
-    if lr_schedule == "polynomial":
-        schedule = WarmupPolynomialDecay(power=poly_power, **steps)
-    elif lr_schedule == "cosine":
-        schedule = WarmupCosineDecay(**steps)
-    elif lr_schedule == "constant":
-        schedule = WarmupConstant(**steps)
-    else:
+    if lr_schedule not in SCHEDULES:
         raise UserError(
             f"The schedule {lr_schedule!r} is unknown; choose from {list(SCHEDULES)}."
         )
-    return OPTIMIZERS[name](
+    if lr_schedule == "polynomial":
+        steps["power"] = poly_power
+    schedule = __getattr__(SCHEDULES[lr_schedule])(**steps)
+    return __getattr__(OPTIMIZERS[name])(
         learning_rate=schedule, learning_rate_factors=learning_rate_factors
     )
 

@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from albert_tf import storage
 from albert_tf.engine.checkpointing import Checkpointing
-from albert_tf.engine.resumption import RunRecord
+from albert_tf.engine.checkpointing import RunRecord
 from albert_tf.errors import UserError
 
 

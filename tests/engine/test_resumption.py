@@ -7,10 +7,10 @@ import pytest
 import tensorflow as tf
 
 from albert_tf.command_line import option
+from albert_tf.engine.checkpointing import RunRecord
 from albert_tf.engine.resumption import RESTART_DATA
 from albert_tf.engine.resumption import UNKNOWN
 from albert_tf.engine.resumption import Fact
-from albert_tf.engine.resumption import RunRecord
 from albert_tf.engine.resumption import check_facts
 from albert_tf.engine.resumption import flag_facts
 from albert_tf.engine.resumption import stored_values
