@@ -3,11 +3,11 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 
-.PHONY: venv demo test lint format bench clean
+.PHONY: venv demo check test lint format bench clean
 
 venv: $(VENV)/installed
 
-$(VENV)/installed: setup.py
+$(VENV)/installed: pyproject.toml setup.py
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test]'
 	touch $@
@@ -18,6 +18,11 @@ demo: venv
 test: venv
 	$(BIN)/python -m pytest --numprocesses=2 --dist=loadfile \
 		--no-loadscope-reorder --durations=25
+
+# Lint and the quick half of the suite, for use while working.
+check: lint
+	$(BIN)/python -m pytest -m "not slow" --numprocesses=2 --dist=loadfile \
+		--no-loadscope-reorder
 
 lint: venv
 	$(BIN)/ruff check .

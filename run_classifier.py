@@ -8,8 +8,8 @@ from albert_tf.tasks.classification.run import classify
 _IGNORED = ("master", "num_tpu_cores", "threshold_to_export")
 # Official flags that are not accepted, and what to do instead.
 _REPLACED = {
-    "albert_hub_module_handle": "unpack the module, and name its folder with "
-    "--init_checkpoint and its vocabulary with --spm_model_file"
+    "albert_hub_module_handle": "name the module's folder, its archive or the "
+    "archive's URL with --init_checkpoint"
 }
 
 if __name__ == "__main__":

@@ -7,29 +7,32 @@ needs one of them does not import all the others.
 import importlib
 import os
 
+from albert_tf import import_interrupt
+from albert_tf.models import registry
+
 # Without a GPU, TensorFlow logs errors about drivers that it looked for. It reads this
 # when it is first imported; some of its first lines come before it looks.
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
+import_interrupt.install()
+
 _HOMES = {
     "AlbertConfig": "albert_tf.config",
-    "AlbertForAnswerableQuestions": "albert_tf.models.question_answering",
-    "AlbertForPreTraining": "albert_tf.models.pretraining",
-    "AlbertForQuestionAnswering": "albert_tf.models.question_answering",
-    "AlbertForSequenceClassification": "albert_tf.models.sequence_classification",
-    "AlbertModel": "albert_tf.models.albert",
     "UserError": "albert_tf.errors",
     "load_huggingface_checkpoint": "albert_tf.checkpoints.huggingface",
     "load_tf1_checkpoint": "albert_tf.checkpoints.tf1",
     "load_tfhub_variables": "albert_tf.checkpoints.tf1",
     "load_tokenizer": "albert_tf.tokenization",
+    "register_model": "albert_tf.models.registry",
 }
 
-__all__ = sorted(_HOMES)
-__version__ = "0.1.0"
+__all__ = sorted([*_HOMES, *registry.model_names()])
+__version__ = "0.2.0"
 
 
 def __getattr__(name):
+    if name in registry.model_names():
+        return registry.model_class(name)
     if name not in _HOMES:
         raise AttributeError(f"module 'albert_tf' has no attribute {name!r}")
     return getattr(importlib.import_module(_HOMES[name]), name)

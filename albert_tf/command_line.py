@@ -41,7 +41,8 @@ def option(
         choices: the strings that are accepted; None for any.
         minimum: the lowest number that is accepted; None for any.
         maximum: the highest one.
-        may_change: whether a run that is continued may have another value.
+        may_change: whether a continued run may have another value than before; or
+            `engine.resumption.RESTART_DATA`, the name of the flag with which it may.
     """
     metadata = {
         "help": help_text,
@@ -53,13 +54,10 @@ def option(
     return dataclasses.field(default=default, metadata=metadata)
 
 
-def lasting_values(options):
-    """`{flag: value}` of the options that a continued run must share."""
-    return {
-        field.name: getattr(options, field.name)
-        for field in dataclasses.fields(options)
-        if not field.metadata["may_change"]
-    }
+def values_of(flags_class, options):
+    """`{flag: value}` of those options that their base `flags_class` declares."""
+    names = [field.name for field in dataclasses.fields(flags_class)]
+    return {name: getattr(options, name) for name in names}
 
 
 def run(options_class, command, ignored=(), argv=None, replaced=None, read_config=None):

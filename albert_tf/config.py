@@ -2,6 +2,7 @@
 
 import dataclasses
 import os
+import sys
 
 from albert_tf.errors import UserError
 from albert_tf.files import read_json_object
@@ -32,6 +33,7 @@ _SIZES = (
     "type_vocab_size",
     "vocab_size",
 )
+_LARGEST = sys.float_info.max
 _PROBABILITIES = ("hidden_dropout_prob", "attention_probs_dropout_prob")
 
 
@@ -72,15 +74,19 @@ class AlbertConfig:
     def __post_init__(self):
         for name in _SIZES:
             value = getattr(self, name)
-            if type(value) is not int or value < 1:
-                raise UserError(f"{name} must be a positive integer, got {value!r}.")
+            if type(value) is not int or not 1 <= value < 2**31:  # ids are int32
+                raise UserError(
+                    f"{name} must be a positive integer below 2**31, got {value!r}."
+                )
         for name in _PROBABILITIES:
             value = getattr(self, name)
             if type(value) not in (int, float) or not 0 <= value < 1:
                 raise UserError(f"{name} must be in [0, 1), got {value!r}.")
         value = self.initializer_range
-        if type(value) not in (int, float) or value < 0:
-            raise UserError(f"initializer_range must be at least 0, got {value!r}.")
+        if type(value) not in (int, float) or not 0 <= value <= _LARGEST:
+            raise UserError(
+                f"initializer_range must be finite and at least 0, got {value!r}."
+            )
         if type(self.always_map_embeddings) is not bool:
             raise UserError(
                 "always_map_embeddings must be true or false, got "

@@ -3,9 +3,10 @@
     python -m albert_tf.convert --from=albert_base_v2 --to=models/base
     python -m albert_tf.convert --from=models/base --to=exported --to_format=tf1
 
---from takes a model directory, an unpacked official archive or TF-Hub module, a
-TF1 checkpoint prefix, or a Hugging Face directory. The tokenizer beside the
-checkpoint goes along.
+--from takes a model directory, an official archive or TF-Hub module (unpacked or not),
+a TF1 checkpoint prefix, a Hugging Face directory, or a model to download:
+hf://owner/name or the URL of an archive. The tokenizer beside the checkpoint goes
+along.
 """
 
 import dataclasses
@@ -16,36 +17,23 @@ import sys
 import albert_tf
 from albert_tf import storage
 from albert_tf.checkpoints.huggingface import is_huggingface_directory
-from albert_tf.checkpoints.huggingface import save_huggingface
 from albert_tf.checkpoints.loading import build_model
 from albert_tf.checkpoints.loading import load_pretrained
 from albert_tf.checkpoints.loading import read_checkpoint
 from albert_tf.checkpoints.model_directory import TRAINING_INFO_FILE
 from albert_tf.checkpoints.model_directory import is_model_directory
 from albert_tf.checkpoints.model_directory import read_head
-from albert_tf.checkpoints.tf1 import BEST_CHECKPOINT
-from albert_tf.checkpoints.tf1 import save_tf1_checkpoint
+from albert_tf.checkpoints.saving import FORMATS
 from albert_tf.command_line import option
 from albert_tf.command_line import run
 from albert_tf.errors import UserError
 from albert_tf.files import read_json_object
-from albert_tf.files import write_atomically
-from albert_tf.files import write_json
+from albert_tf.hub.names import local_directory
+from albert_tf.models import registry
 from albert_tf.tokenization.loading import check_fits_model
 from albert_tf.tokenization.loading import is_tokenizer
-from albert_tf.tokenization.tokenizer import CONFIG_NAME
 
 _AUTO = "auto"
-_PRETRAINING_HEADS = ("cls/predictions", "cls/seq_relationship")
-_MODEL_CLASSES = (
-    "AlbertModel",
-    "AlbertForPreTraining",
-    "AlbertForSequenceClassification",
-    "AlbertForQuestionAnswering",
-    "AlbertForAnswerableQuestions",
-)
-# Where the others look for a SentencePiece model.
-_SENTENCEPIECE_NAMES = {"tf1": "30k-clean.model", "huggingface": "spiece.model"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -57,12 +45,12 @@ class ConvertOptions:
     to_format: str = option(
         "What to write: our model directory, official TF1 names, or Hugging Face.",
         "model_directory",
-        choices=["model_directory", "tf1", "huggingface"],
+        choices=list(FORMATS),
     )
     model_class: str = option(
         "Model to build; auto takes the one whose heads the checkpoint holds.",
         _AUTO,
-        choices=[_AUTO, *_MODEL_CLASSES],
+        choices=[_AUTO, *registry.model_names()],
     )
     allow_missing: str = option(
         "Official names, or beginnings of names, separated by commas, that the "
@@ -82,18 +70,12 @@ def convert(options):
             no place for it.
     """
     _check_target(options)
+    options = dataclasses.replace(options, source=local_directory(options.source))
     model, info = _read(options)
     tokenizer = _tokenizer_of(options)
     if tokenizer is not None:
         check_fits_model(tokenizer, model.config, options.source)
-    if options.to_format == "model_directory":
-        model.save_pretrained(options.to, tokenizer, info)
-    elif options.to_format == "tf1":
-        save_tf1_checkpoint(model, os.path.join(options.to, BEST_CHECKPOINT))
-    else:
-        save_huggingface(model, options.to)
-    if tokenizer is not None and options.to_format in _SENTENCEPIECE_NAMES:
-        _write_tokenizer(tokenizer, options)
+    model.save_pretrained(options.to, tokenizer, info, options.to_format)
     print(model.load_report)
     print(f"{type(model).__name__} written to {options.to}")
     if tokenizer is None:
@@ -122,28 +104,16 @@ def _read(options):
     allow_missing = [part for part in options.allow_missing.split(",") if part]
     if not is_model_directory(source):
         checkpoint = read_checkpoint(source)
-        name = _model_class_of(checkpoint.tensors) if name == _AUTO else name
-        return build_model(
-            getattr(albert_tf, name), checkpoint, allow_missing, {}
-        ), None
+        auto = name == _AUTO
+        model_class = checkpoint.model_class() if auto else registry.model_class(name)
+        arguments = checkpoint.head_arguments(model_class)
+        return build_model(model_class, checkpoint, allow_missing, arguments), None
     saved_class, _ = read_head(source)
-    model_class = saved_class if name == _AUTO else getattr(albert_tf, name)
+    model_class = saved_class if name == _AUTO else registry.model_class(name)
     model = load_pretrained(model_class, source, allow_missing, {})
     path = os.path.join(source, TRAINING_INFO_FILE)
     keeps_info = model_class is saved_class and storage.exists(path)
     return model, read_json_object(path) if keeps_info else None
-
-
-def _model_class_of(names):
-    if any(name.startswith(_PRETRAINING_HEADS) for name in names):
-        return "AlbertForPreTraining"
-    if "cls/squad/output_weights" in names:
-        return "AlbertForQuestionAnswering"
-    if "answer_class/dense_0/kernel" in names:
-        return "AlbertForAnswerableQuestions"
-    if "output_weights" in names:
-        return "AlbertForSequenceClassification"
-    return "AlbertModel"
 
 
 def _tokenizer_of(options):
@@ -159,16 +129,6 @@ def _tokenizer_of(options):
         if storage.is_folder(place) and any(map(is_tokenizer, storage.names_in(place))):
             return albert_tf.load_tokenizer(place, options.do_lower_case)
     return None
-
-
-def _write_tokenizer(tokenizer, options):
-    name = tokenizer.file_name
-    if tokenizer.kind == "sentencepiece":
-        name = _SENTENCEPIECE_NAMES[options.to_format]
-    write_atomically(os.path.join(options.to, name), tokenizer.file_bytes)
-    # In Hugging Face's words, which both loaders of this project read, too.
-    casing = {"do_lower_case": tokenizer.do_lower_case}
-    write_json(os.path.join(options.to, CONFIG_NAME), casing)
 
 
 def main(argv=None):

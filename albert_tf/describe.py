@@ -1,4 +1,4 @@
-"""Says what a configuration costs: parameters, operations and memory.
+"""Says what a configuration costs: parameters, FLOPs and memory.
 
     python -m albert_tf.describe --albert_config_file=configs/albert/base_v2.json \\
         --batch_size=8 --max_seq_length=512
@@ -53,7 +53,7 @@ def describe(options):
     if predictions is None:
         predictions = round(length * _MASKED_FRACTION)
     _print_parameters(config)
-    _print_operations(config, length, predictions)
+    _print_flops(config, length, predictions)
     _print_memory(config, options.batch_size, length, predictions)
 
 
@@ -71,7 +71,7 @@ def _print_parameters(config):
     )
 
 
-def _print_operations(config, length, predictions):
+def _print_flops(config, length, predictions):
     forward = forward_flops(config, length, predictions)
     rows = [(part, count, 2 * count) for part, count in forward.items()]
     rows.append(("total", sum(forward.values()), backward_flops(forward)))

@@ -31,6 +31,18 @@ def write_json(path, values):
     write_atomically(path, f"{text}\n")
 
 
+def parse_json(text):
+    """Parses JSON; `text` is a str or bytes.
+
+    Raises:
+        ValueError: it is not JSON, or nested more deeply than can be read.
+    """
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+
+
 def read_json_object(path):
     """Reads a JSON object.
 
@@ -38,7 +50,7 @@ def read_json_object(path):
         UserError: the file is missing, unreadable or holds something else.
     """
     try:
-        values = json.loads(storage.read_bytes(path))
+        values = parse_json(storage.read_bytes(path))
     except OSError as error:
         raise UserError(f"{path} cannot be read: {error.strerror}.") from error
     except ValueError as error:

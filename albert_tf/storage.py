@@ -14,6 +14,7 @@ import tempfile
 
 from albert_tf.errors import UserError
 
+_GLOB_SIGNS = re.compile(r"[*?\[\\]")
 # Where in TensorFlow's graph it happened, which stands around what happened.
 _IN_THE_GRAPH = re.compile(r"\{\{.*?\}\} ?| \[Op:\w+\]")
 
@@ -102,6 +103,18 @@ def remove_folder(path):
         gfile.rmtree(path)
 
 
+def remove_file(path):
+    """Removes a file, if it is there."""
+    if not is_remote(path):
+        with contextlib.suppress(FileNotFoundError):
+            os.remove(path)
+        return
+    import tensorflow as tf
+
+    with remote_files() as gfile, contextlib.suppress(tf.errors.NotFoundError):
+        gfile.remove(path)
+
+
 def replace_folder(source, target):
     """Gives a folder of files another name, in the place of an earlier one.
 
@@ -124,7 +137,12 @@ def matching(folder, pattern):
     if not is_remote(folder):
         return sorted(glob.glob(os.path.join(glob.escape(folder), pattern)))
     with remote_files() as gfile:
-        return sorted(gfile.glob(os.path.join(folder, pattern)))
+        return sorted(gfile.glob(os.path.join(escaped(folder), pattern)))
+
+
+def escaped(path):
+    """A pattern for TensorFlow's `glob` that a path alone matches."""
+    return _GLOB_SIGNS.sub(r"\\\g<0>", path)
 
 
 def read_bytes(path):
@@ -144,9 +162,15 @@ def read_bytes(path):
 def written_locally(path, ending=""):
     """Gives a local path to write to; then that file is whole under its own name.
 
+    The contents are on the disk before the name is: after a crash of the machine there
+    is the earlier file or this one, not an empty one.
+
     Args:
         path: the file. Folders that are missing are made.
         ending: of the local path's name.
+
+    Raises:
+        OSError: the file cannot be written; it is as it was.
     """
     make_folder(os.path.dirname(path) or ".")
     if is_remote(path):
@@ -160,10 +184,20 @@ def written_locally(path, ending=""):
     temporary = f"{path}.tmp{ending}"
     try:
         yield temporary
+        _to_disk(temporary)
         os.replace(temporary, path)
+    except OSError as error:
+        if error.filename is None:  # as of a full disk
+            raise OSError(error.errno, error.strerror, str(path)) from error
+        raise
     finally:
         if os.path.exists(temporary):
             os.remove(temporary)
+
+
+def _to_disk(path):
+    with open(path, "rb+") as file:
+        os.fsync(file.fileno())
 
 
 @contextlib.contextmanager

@@ -10,6 +10,7 @@ those only on a machine that does nothing else. The reference is
 an uncased vocabulary makes many more tokens, most of them unknown.
 """
 
+import contextlib
 import cProfile
 import dataclasses
 import multiprocessing
@@ -17,6 +18,7 @@ import os
 import pathlib
 import pstats
 import re
+import shutil
 import tempfile
 import time
 
@@ -63,9 +65,9 @@ def benchmark(options):
         _feeding(options, folder)
 
 
-def _data_options(options, masking, folder, repeats=1):
+def _data_options(options, masking, folder):
     return DataOptions(
-        input_file=",".join([options.input_file] * repeats),
+        input_file=options.input_file,
         output_file=os.path.join(folder, masking, "x.tfrecord"),
         spm_model_file=options.spm_model_file,
         max_seq_length=options.max_seq_length,
@@ -102,12 +104,23 @@ def _rates(options, folder, reference):
             f"lines, {one['rate'] / reference['raw']:.2f} on raw lines; two workers: "
             f"{two['rate'] / one['rate']:.2f} times one"
         )
-        many = _data_options(options, masking, folder, options.memory_factor)
-        more = _run_processes(many, 1, repeats=1)
+        with _copies(options.input_file, options.memory_factor) as longer:
+            many = dataclasses.replace(options, input_file=longer)
+            more = _run_processes(_data_options(many, masking, folder), 1, repeats=1)
         print(
             f"{masking}, peak memory of a worker: {one['peak']:.0f} MB, "
             f"{more['peak']:.0f} MB on {options.memory_factor} times the text"
         )
+
+
+@contextlib.contextmanager
+def _copies(input_file, count):
+    """A folder with `count` copies of the text: a file is read once in a run."""
+    with tempfile.TemporaryDirectory() as folder:
+        for number, file in enumerate(corpus.find_files(input_file) * count):
+            name = f"{number}-{os.path.basename(file.path)}"
+            shutil.copy(file.path, os.path.join(folder, name))
+        yield folder
 
 
 def _run_processes(data_options, count, repeats=_REPEATS):
@@ -149,8 +162,8 @@ def _worker(data_options, number, count, pipe):
     _warm_up(data_options, files, paths["train"][number])
     pipe.send("ready")
     while pipe.recv() is not None:
-        counts = shards.write_shard(data_options, files, number, paths, lambda *_: None)
-        pipe.send(counts["train"].get("tokens", 0))
+        parts = shards.write_shard(data_options, files, number, paths, lambda *_: None)
+        pipe.send(parts["train"]["counts"].get("tokens", 0))
     pipe.send(_peak_megabytes())
 
 

@@ -111,8 +111,8 @@ def _seconds(options, python, module, setting):
 def _speed(seconds, config, batch, peak):
     tokens = batch["batch_size"] * batch["tokens"]
     forward = forward_flops(config, batch["tokens"], batch["predictions"])
-    operations = tokens * (sum(forward.values()) + backward_flops(forward))
-    rate = operations / seconds
+    flops = tokens * (sum(forward.values()) + backward_flops(forward))
+    rate = flops / seconds
     used = f"{rate / peak:.1%} of the peak" if peak else "the peak is not known"
     return (
         f"{1000 * seconds:.1f} ms a step, {tokens / seconds:,.0f} tokens/s, "

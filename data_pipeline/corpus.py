@@ -22,6 +22,7 @@ import zlib
 import tensorflow as tf
 
 from albert_tf.errors import UserError
+from data_pipeline import input_files
 from data_pipeline.sentences import split_sentences
 
 FORMATS = ["auto", "lines", "paragraphs", "jsonl"]
@@ -40,19 +41,27 @@ def find_files(patterns):
     """Resolves a comma list of file names, globs and directories.
 
     Returns:
-        A list of `File(path, size)`, in the order of the patterns, each sorted.
+        A list of `File(path, size)`, in the order of the patterns, each sorted; a
+        file that several patterns or links lead to is there once.
 
     Raises:
-        UserError: a pattern matches no file, or all files are empty.
+        UserError: a pattern matches no file, one is a pipe or a device, or all files
+            are empty.
     """
-    files = []
-    for pattern in filter(None, (p.strip() for p in patterns.split(","))):
+    paths = []
+    for pattern in input_files.split(patterns):
         if tf.io.gfile.isdir(pattern):
-            pattern = tf.io.gfile.join(pattern, "*")
-        paths = sorted(p for p in tf.io.gfile.glob(pattern) if not tf.io.gfile.isdir(p))
-        if not paths:
+            found = input_files.inside(pattern)
+        else:
+            found = input_files.matching(pattern)
+        found = [path for path in found if not tf.io.gfile.isdir(path)]
+        if not found:
             raise UserError(f"No input file matches {pattern!r}.")
-        files.extend(File(path, tf.io.gfile.stat(path).length) for path in paths)
+        paths.extend(found)
+    files = []
+    for path in input_files.each_once(paths):
+        input_files.require_regular(path)
+        files.append(File(path, tf.io.gfile.stat(path).length))
     if not sum(file.size for file in files):
         raise UserError(f"The input {patterns!r} is empty: there is no text to read.")
     return files

@@ -15,6 +15,8 @@ import dataclasses
 import hashlib
 import json
 import os
+import signal
+import sys
 
 import tensorflow as tf
 from absl import logging
@@ -23,11 +25,16 @@ from albert_tf import command_line
 from albert_tf.errors import UserError
 from data_pipeline import corpus
 from data_pipeline import dataset_info
+from data_pipeline import quality
 from data_pipeline import workers
 from data_pipeline.options import Options
 from data_pipeline.options import check
+from data_pipeline.resuming import FinishedShards
+from data_pipeline.resuming import remove_leftovers
 
 _IGNORED = ("input_file_mode", "parallel")
+# What no shard depends on.
+_CHANGE_NOTHING = {"workers", "max_unknown"}
 
 
 def create_pretraining_data(options, write_shards=workers.write_shards):
@@ -59,23 +66,57 @@ def _create(options, write_shards):
     options.masking_options()  # A bad vocabulary is reported before any work.
     paths = shard_paths(options)
     directories = {split: _directory(paths[split]) for split in paths}
-    done = _Done(paths, directories["train"], _digest(options, files))
-    for directory in directories.values():
+    quality.check_sample(options, files, collections.Counter())
+    done = FinishedShards(paths, directories["train"], _digest(options, files))
+    for split, directory in directories.items():
         tf.io.gfile.makedirs(directory)
-    waiting = [k for k in range(len(paths["train"])) if done.counts(k) is None]
-    write_shards(options, files, paths, waiting, done.mark)
-    totals = _totals(done, paths)
+        remove_leftovers(paths[split])
+    waiting = [k for k in range(len(paths["train"])) if done.parts(k) is None]
+    try:
+        write_shards(options, files, paths, waiting, done.mark)
+    finally:
+        for split_paths in paths.values():
+            remove_leftovers(split_paths)
+    totals = _finish(options, paths, directories, done)
+    _summarize(totals, paths)
+    quality.warn(sum(totals.values(), collections.Counter()), options)
+    return totals
+
+
+def _finish(options, paths, directories, done):
+    """Describes the shards, once they are all there; returns their counts."""
+    parts = [done.parts(shard) for shard in range(len(paths["train"]))]
+    if None in parts:
+        raise UserError(
+            f"{paths['train'][parts.index(None)]} was changed or removed while the "
+            "data set was made; start the command again to make it anew."
+        )
+    totals = _totals(parts, paths)
+    # What is refused stays, for the same command with another --max_unknown.
+    quality.refuse(sum(totals.values(), collections.Counter()), options)
     if not totals["train"]["sequences"]:
         done.forget()
         for path in (path for split_paths in paths.values() for path in split_paths):
             tf.io.gfile.remove(path)
-        raise UserError(f"{options.input_file} holds no text to make sequences of.")
+        raise UserError(_why_nothing(options, totals))
     for split, directory in directories.items():
         if totals[split]["sequences"]:
-            dataset_info.write(directory, options, totals[split], paths[split])
+            names = map(os.path.basename, paths[split])
+            facts = (part[split]["file"] for part in parts)
+            held = dict(zip(names, facts, strict=True))
+            dataset_info.write(directory, options, totals[split], held)
     done.forget()
-    _summarize(totals, paths, done)
     return totals
+
+
+def _why_nothing(options, totals):
+    held_out = totals.get("held_out", {}).get("documents")
+    if held_out:
+        return (
+            f"--held_out_fraction={options.held_out_fraction} took all {held_out} "
+            f"documents of {options.input_file} and left none to train on; lower it."
+        )
+    return f"{options.input_file} holds no text to make sequences of."
 
 
 def shard_paths(options):
@@ -115,78 +156,26 @@ def _directory(paths):
 
 def _digest(options, files):
     """Names what a shard depends on, so that shards of another run are not taken."""
-    names = {field.name for field in dataclasses.fields(Options)} - {"workers"}
+    names = {field.name for field in dataclasses.fields(Options)} - _CHANGE_NOTHING
     values = {name: getattr(options, name) for name in names}
-    values["files"] = [tuple(file) for file in files]
+    values["files"] = [
+        (*file, tf.io.gfile.stat(file.path).mtime_nsec) for file in files
+    ]
     values["tokenizer"] = options.tokenizer.fingerprint()
     return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
 
 
-class _Done:
-    """Remembers, in a file a shard, which shards are finished and their counts."""
-
-    def __init__(self, paths, directory, digest):
-        self._paths = paths
-        self._directory = os.path.join(directory, ".unfinished")
-        self._digest = digest
-        if tf.io.gfile.exists(os.path.join(directory, dataset_info.NAME)):
-            raise UserError(
-                f"{directory} already holds a data set; delete it or choose another "
-                f"directory."
-            )
-        if tf.io.gfile.exists(self._directory):
-            self._check()
-        else:
-            tf.io.gfile.makedirs(self._directory)
-
-    def _path(self, shard):
-        return os.path.join(self._directory, f"{shard}.json")
-
-    def _check(self):
-        for name in tf.io.gfile.listdir(self._directory):
-            if self._read(os.path.join(self._directory, name))["of"] != self._digest:
-                raise UserError(
-                    f"{os.path.dirname(self._directory)} holds shards made with other "
-                    f"input or flags; delete them and {self._directory}, or choose "
-                    f"another directory."
-                )
-
-    def _read(self, path):
-        with tf.io.gfile.GFile(path) as file:
-            return json.loads(file.read())
-
-    def counts(self, shard):
-        """Returns the counts of a finished shard, or None."""
-        path = self._path(shard)
-        needed = [path, *(split_paths[shard] for split_paths in self._paths.values())]
-        if not all(map(tf.io.gfile.exists, needed)):
-            return None
-        return self._read(path)["counts"]
-
-    def mark(self, shard, counts):
-        """Remembers that a shard is finished."""
-        name = f".mark-{shard}{dataset_info.UNFINISHED}"
-        temporary = os.path.join(os.path.dirname(self._directory), name)
-        with tf.io.gfile.GFile(temporary, "w") as file:
-            file.write(json.dumps({"of": self._digest, "counts": counts}))
-        tf.io.gfile.rename(temporary, self._path(shard), overwrite=True)
-
-    def forget(self):
-        """Removes the memory: the data set is finished."""
-        tf.io.gfile.rmtree(self._directory)
-
-
-def _totals(done, paths):
+def _totals(parts, paths):
     totals = {split: collections.Counter() for split in paths}
-    for shard in range(len(paths["train"])):
-        counts = done.counts(shard)
+    for part in parts:
         for split, total in totals.items():
-            total.update(counts[split])
-            total["empty shards"] += not counts[split].get("sequences")
+            counts = part[split]["counts"]
+            total.update(counts)
+            total["empty shards"] += not counts.get("sequences")
     return totals
 
 
-def _summarize(totals, paths, done):
+def _summarize(totals, paths):
     for split, counts in totals.items():
         logging.info(
             "%s: %d sequences, %d tokens, from %d documents, in %d files",
@@ -196,13 +185,6 @@ def _summarize(totals, paths, done):
             counts["documents"],
             len(paths[split]),
         )
-        if counts["pairs cut from one sentence"] > counts["sequences"] / 2:
-            logging.warning(
-                "%s: most pairs were cut from a single sentence, so that their order "
-                "is easy to tell; are there really a sentence a line and several "
-                "sentences a document?",
-                split,
-            )
         if counts["empty shards"]:
             logging.warning(
                 "%s: %d of %d files are empty; there is too little text for so many",
@@ -214,7 +196,20 @@ def _summarize(totals, paths, done):
 
 def _command(options):
     workers.use_one_cpu()
-    create_pretraining_data(options)
+    signal.signal(signal.SIGTERM, _stop)
+    try:
+        create_pretraining_data(options)
+    except (KeyboardInterrupt, SystemExit):
+        print(
+            "\nstopped: start the same command again to go on with the files that are "
+            "missing.",
+            file=sys.stderr,
+        )
+        raise
+
+
+def _stop(number, frame):
+    sys.exit(128 + number)
 
 
 def main():

@@ -5,35 +5,42 @@ import os
 
 import tensorflow as tf
 
+from albert_tf import storage
 from albert_tf.errors import UserError
+from albert_tf.files import read_json_object
+from data_pipeline import quality
+from data_pipeline.description_schema import MASKING
+from data_pipeline.description_schema import check_description
+from data_pipeline.finished_files import publish
 
 NAME = "dataset_info.json"
 UNFINISHED = ".incomplete"
 """What names end with while their files are written."""
 SCHEMA_VERSION = 1
 _RESULTS = ("documents", "sentences", "sequences", "tokens", "label 1", "rows")
+_SHOWN = (*_RESULTS, *quality.COUNTS)
 _COUNTS = _RESULTS[:4]
 
 
-def write(directory, options, counts, paths):
+def write(directory, options, counts, files):
     """Writes the description of a finished data set.
 
     Args:
         directory: where the shards lie.
         options: the `Options` of create_pretraining_data.
         counts: dict of the counts of all shards together.
-        paths: list of the shards' paths.
+        files: dict of the shards' names to `facts_of` each.
     """
     info = {
         **_description(options),
         **_results(options, counts),
-        "files": [os.path.basename(path) for path in paths],
+        "files": files,
     }
     path = os.path.join(directory, NAME)
     temporary = f"{path}{UNFINISHED}"
     with tf.io.gfile.GFile(temporary, "w") as file:
         file.write(json.dumps(info, indent=2, ensure_ascii=False) + "\n")
-    tf.io.gfile.rename(temporary, path, overwrite=True)
+    publish(temporary, path)
 
 
 def _description(options):
@@ -49,13 +56,7 @@ def _description(options):
         "official_sop": options.official_sop,
         "short_seq_prob": options.short_seq_prob,
         "word_boundaries": options.word_boundaries,
-        "masking": {
-            "masked_lm_prob": masking.masked_lm_prob,
-            "ngram": masking.ngram,
-            "favor_shorter_ngram": masking.favor_shorter_ngram,
-            "do_whole_word_mask": masking.do_whole_word_mask,
-            "do_permutation": masking.do_permutation,
-        },
+        "masking": {name: getattr(masking, name) for name in MASKING},
         "tokenizer": {
             "kind": tokenizer.kind,
             "fingerprint": tokenizer.fingerprint(),
@@ -70,7 +71,7 @@ def _description(options):
 def _results(options, counts):
     sequences, rows = counts["sequences"], counts["rows"]
     full_rows = counts["tokens"] / options.max_seq_length
-    special = {n: c for n, c in sorted(counts.items()) if n not in _RESULTS}
+    special = {n: c for n, c in sorted(counts.items()) if n not in _SHOWN}
     results = {
         **{name: counts[name] for name in _COUNTS},
         "fill_rate": round(full_rows / rows, 4),
@@ -79,28 +80,31 @@ def _results(options, counts):
     if options.pack:
         results["rows"] = rows
         results["fill_rate_unpacked"] = round(full_rows / sequences, 4)
-    return {"counts": results, "special_cases": special}
+    return {
+        "counts": results,
+        "shares": quality.shares(counts, options.objective),
+        "special_cases": special,
+    }
 
 
 def read(directory):
     """Returns the description of the data set in `directory`, or None.
 
+    Its `files` are a dict of names to `facts_of` each, or a list of names where an
+    earlier version has written it.
+
     Raises:
         UserError: it is no valid description.
     """
     path = os.path.join(directory, NAME)
-    if not tf.io.gfile.exists(path):
+    if not storage.exists(path):
         return None
-    with tf.io.gfile.GFile(path) as file:
-        text = file.read()
-    try:
-        info = json.loads(text)
-        version = info["schema_version"]
-    except (ValueError, KeyError, TypeError) as error:
-        raise UserError(f"{path} is not a description of a data set.") from error
+    info = read_json_object(path)
+    version = info.get("schema_version")
     if version != SCHEMA_VERSION:
         raise UserError(
             f"{path} has schema version {version}, expected {SCHEMA_VERSION}: make "
             f"the data set again."
         )
+    check_description(path, info)
     return info

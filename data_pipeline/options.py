@@ -90,18 +90,33 @@ class Options:
         "held_out beside the others, each used once.",
         0.0,
     )
+    max_unknown: float = option(
+        "Share of unknown tokens, or of characters that are not UTF-8, above which "
+        "the text is refused; 1 takes any.",
+        0.3,
+    )
     workers: int = option(
         "Processes, each writing one shard at a time; does not change the output.",
         len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1,
     )
 
+    @property
+    def vocabulary(self):
+        """The file of the tokenizer."""
+        return self.spm_model_file or self.vocab_file
+
     @functools.cached_property
     def tokenizer(self):
         """The tokenizer of --spm_model_file or --vocab_file."""
-        path = self.spm_model_file or self.vocab_file
-        if not path:
+        if not self.vocabulary:
             raise UserError("Pass --spm_model_file or --vocab_file.")
-        return load_tokenizer(path, self.do_lower_case)
+        tokenizer = load_tokenizer(self.vocabulary, self.do_lower_case)
+        if self.spm_model_file and tokenizer.kind != "sentencepiece":
+            raise UserError(
+                f"--spm_model_file={self.spm_model_file} is a WordPiece vocabulary, "
+                "expected a SentencePiece model; pass it as --vocab_file."
+            )
+        return tokenizer
 
     @property
     def objective(self):
@@ -159,13 +174,23 @@ def check(options):
         "masked_lm_prob": (0, 1),
         "short_seq_prob": (0, 1),
         "held_out_fraction": (0, 1),
+        "max_unknown": (0, 1),
     }
     for name, (lowest, highest) in bounds.items():
         value = getattr(options, name)
-        too_high = highest is not None and value is not None and value > highest
-        if value is not None and (value < lowest or too_high):
+        if value is None:
+            continue
+        # Not the other way round: every comparison with NaN is false.
+        in_range = value >= lowest and (highest is None or value <= highest)
+        if not in_range:
             limit = f" and at most {highest}" if highest is not None else ""
             raise UserError(f"--{name}={value}: expected at least {lowest}{limit}.")
+    if options.held_out_fraction == 1:
+        raise UserError(
+            "--held_out_fraction=1 leaves nothing to train on: expected less than 1; "
+            "to make held-out data alone, run the command on that text without the "
+            "flag."
+        )
     if options.official_sop and options.objective != "sop":
         raise UserError("--official_sop goes with --sentence_objective=sop alone.")
     if options.pack and options.masking == "dynamic":

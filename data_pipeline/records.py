@@ -20,6 +20,10 @@ tokens where there is no B); int64 sentence_order_label [1].
 import numpy as np
 import tensorflow as tf
 
+from data_pipeline import schema
+from data_pipeline.ranges import LARGEST_INT32
+from data_pipeline.ranges import within
+
 DESCRIBED = {"pair_ids": "packed", "word_starts": "dynamic"}
 """Features that only records of a kind have which dataset_info.json must describe."""
 
@@ -111,80 +115,105 @@ def _field(tag, data):
     return bytes(digits) + data
 
 
-def parse_static(serialized, max_seq_length, num_predictions):
+def parse_static(
+    serialized, max_seq_length, num_predictions, vocab_size, objective=None
+):
     """Parses a batch of static records.
 
     Args:
         serialized: string [B].
         max_seq_length, num_predictions: int, the fixed lengths S and P.
+        vocab_size: int, what ids have to be below; None if nobody knows.
+        objective: the `--sentence_objective` of the data, if it has labels of its own.
 
     Returns:
         A dict of the features of `pretraining_dataset`.
+
+    Raises:
+        tf.errors.InvalidArgumentError: records of other lengths or of something
+            else, or numbers out of range, see `ranges`.
     """
-    features = _parse_padded(
-        serialized, max_seq_length, num_predictions, {"next_sentence_labels": 1}
-    )
-    features["sentence_order_labels"] = features.pop("next_sentence_labels")[:, 0]
-    return features
+    lengths = {schema.TOKENS: max_seq_length, schema.PREDICTIONS: num_predictions}
+    features = schema.features_of("static", objective)
+    return _parse_padded(serialized, features, lengths, vocab_size)
 
 
-def parse_packed(serialized, max_seq_length, num_predictions, max_pairs_per_row):
+def parse_packed(
+    serialized,
+    max_seq_length,
+    num_predictions,
+    max_pairs_per_row,
+    vocab_size,
+    objective=None,
+):
     """Parses a batch of packed records.
 
     Args:
         serialized: string [B].
         max_seq_length, num_predictions, max_pairs_per_row: int, the fixed lengths
             S, P and K.
+        vocab_size: int, what ids have to be below; None if nobody knows.
+        objective: as in `parse_static`.
 
     Returns:
         A dict of the features of `pretraining_dataset`.
+
+    Raises:
+        tf.errors.InvalidArgumentError: as `parse_static`.
     """
-    labels = {
-        "pair_ids": max_seq_length,
-        "cls_positions": max_pairs_per_row,
-        "sentence_order_labels": max_pairs_per_row,
-        "sentence_order_weights": max_pairs_per_row,
-    }
-    return _parse_padded(serialized, max_seq_length, num_predictions, labels)
-
-
-def _parse_padded(serialized, max_seq_length, num_predictions, other_lengths):
     lengths = {
-        "input_ids": max_seq_length,
-        "input_mask": max_seq_length,
-        "segment_ids": max_seq_length,
-        "masked_lm_positions": num_predictions,
-        "masked_lm_ids": num_predictions,
-        "masked_lm_weights": num_predictions,
-        **other_lengths,
+        schema.TOKENS: max_seq_length,
+        schema.PREDICTIONS: num_predictions,
+        schema.PAIRS: max_pairs_per_row,
     }
-    floats = {name for name in lengths if name.endswith("_weights")}
-    parsed = tf.io.parse_example(
-        serialized,
-        {
-            name: tf.io.FixedLenFeature(
-                [length], tf.float32 if name in floats else tf.int64
-            )
-            for name, length in lengths.items()
-        },
-    )
-    return {
-        name: values if name in floats else tf.cast(values, tf.int32)
-        for name, values in parsed.items()
-    }
+    features = schema.features_of("packed", objective)
+    return _parse_padded(serialized, features, lengths, vocab_size)
 
 
-def parse_dynamic(serialized, max_seq_length, pad_id):
+def _parse_padded(serialized, features, lengths, vocab_size):
+    features = {feature.record_name or feature.name: feature for feature in features}
+    # What holds one number a row is a list of one in records.
+    lengths = {**lengths, schema.ONE: 1}
+    largest = {
+        schema.AN_ID: _largest_id(vocab_size),
+        schema.A_POSITION: lengths[schema.TOKENS] - 1,
+        schema.A_PAIR: lengths.get(schema.PAIRS),
+    }
+    stored = {
+        name: tf.io.FixedLenFeature(
+            [lengths[feature.length]],
+            tf.float32 if feature.dtype == tf.float32 else tf.int64,
+        )
+        for name, feature in features.items()
+    }
+    batch = {}
+    for name, values in tf.io.parse_example(serialized, stored).items():
+        feature = features[name]
+        highest = largest.get(feature.largest, feature.largest)
+        values = within(name, values, 0, highest)
+        batch[feature.name] = values[:, 0] if feature.length == schema.ONE else values
+    return batch
+
+
+def _largest_id(vocab_size):
+    return LARGEST_INT32 if vocab_size is None else vocab_size - 1
+
+
+def parse_dynamic(serialized, max_seq_length, pad_id, vocab_size):
     """Parses a batch of dynamic records.
 
     Args:
         serialized: string [B].
         max_seq_length: int, the length S to pad to.
         pad_id: int, the id to pad with.
+        vocab_size: int, what ids have to be below.
 
     Returns:
         A dict of int32 input_ids, input_mask, segment_ids and bool word_starts
         [B, S], and int32 sentence_order_labels [B].
+
+    Raises:
+        tf.errors.InvalidArgumentError: as `parse_static`.
     """
     parsed = tf.io.parse_example(
         serialized,
@@ -195,19 +224,29 @@ def parse_dynamic(serialized, max_seq_length, pad_id):
             "sentence_order_label": tf.io.FixedLenFeature([], tf.int64),
         },
     )
-    ragged = tf.cast(parsed["input_ids"], tf.int32)
+    ids = parsed["input_ids"]
+    lengths = within("number of input_ids", ids.row_lengths(), 0, max_seq_length)
+    ids = ids.with_values(within("input_ids", ids.values, 0, _largest_id(vocab_size)))
+    b_starts = within("segment_b_start", parsed["segment_b_start"], 0, max_seq_length)
+    labels = within("sentence_order_label", parsed["sentence_order_label"], 0, 1)
     positions = tf.range(max_seq_length)
-    real = positions < tf.cast(ragged.row_lengths(), tf.int32)[:, None]  # [B, S]
-    in_b = positions >= tf.cast(parsed["segment_b_start"], tf.int32)[:, None]
-    num_bytes = -(-max_seq_length // 8)
-    packed = tf.io.decode_raw(parsed["word_starts"], tf.uint8, fixed_length=num_bytes)
-    bits = tf.constant([128, 64, 32, 16, 8, 4, 2, 1], tf.uint8)
-    starts = tf.not_equal(packed[:, :, None] & bits, 0)  # [B, S / 8, 8]
-    starts = tf.reshape(starts, [-1, 8 * num_bytes])[:, :max_seq_length]  # [B, S]
+    real = positions < lengths[:, None]  # [B, S]
+    in_b = positions >= b_starts[:, None]
     return {
-        "input_ids": ragged.to_tensor(pad_id, shape=[None, max_seq_length]),
+        "input_ids": ids.to_tensor(pad_id, shape=[None, max_seq_length]),
         "input_mask": tf.cast(real, tf.int32),
         "segment_ids": tf.cast(real & in_b, tf.int32),
-        "word_starts": starts,
-        "sentence_order_labels": tf.cast(parsed["sentence_order_label"], tf.int32),
+        "word_starts": _unpack_bits(parsed["word_starts"], lengths, max_seq_length),
+        "sentence_order_labels": labels,
     }
+
+
+def _unpack_bits(packed, lengths, max_seq_length):
+    """The first `lengths[i]` bits of each string, as bool [B, S]."""
+    spare = tf.cast(8 * tf.strings.length(packed) - lengths, tf.int64)
+    num_bytes = -(-max_seq_length // 8)
+    with tf.control_dependencies([within("spare bits of word_starts", spare, 0, 7)]):
+        packed = tf.io.decode_raw(packed, tf.uint8, fixed_length=num_bytes)
+    bits = tf.constant([128, 64, 32, 16, 8, 4, 2, 1], tf.uint8)
+    starts = tf.not_equal(packed[:, :, None] & bits, 0)  # [B, S / 8, 8]
+    return tf.reshape(starts, [-1, 8 * num_bytes])[:, :max_seq_length]  # [B, S]

@@ -14,12 +14,15 @@ import tensorflow as tf
 from albert_tf.errors import UserError
 from data_pipeline import corpus
 from data_pipeline import packing
+from data_pipeline import quality
 from data_pipeline import records
-from data_pipeline.dataset_info import UNFINISHED
+from data_pipeline.finished_files import facts_of
+from data_pipeline.finished_files import publish
 from data_pipeline.instances import Window
 from data_pipeline.instances import join_documents
 from data_pipeline.instances import make_instances
 from data_pipeline.masking import mask_tokens
+from data_pipeline.resuming import temporary_name
 from data_pipeline.seeds import derive_fraction
 from data_pipeline.seeds import derive_seed
 
@@ -42,7 +45,7 @@ def write_shard(options, files, shard, paths, report):
         report: called with (bytes read, tokens written) since its last call.
 
     Returns:
-        A dict of split to a dict of counts.
+        A dict of split to a dict: `counts`, and `file`, see `facts_of`.
 
     Raises:
         UserError: a file cannot be read or written.
@@ -71,7 +74,10 @@ def write_shard(options, files, shard, paths, report):
         for split in splits.values():
             split.discard()
     splits["train"].counts.update(reader.counts)
-    return {name: dict(split.counts) for name, split in splits.items()}
+    return {
+        name: {"counts": dict(split.counts), "file": split.facts}
+        for name, split in splits.items()
+    }
 
 
 def _split_of(key, options):
@@ -89,17 +95,20 @@ class _Split:
         self._seed = (options.random_seed, name, shard)
         self._passes = options.passes if name == "train" else 1
         self._path = path
-        self._temporary = f"{path}{UNFINISHED}"
+        self._temporary = temporary_name(path)
         self._writer = tf.io.TFRecordWriter(self._temporary)
         self._documents = []
         self._characters = 0
         self._windows = 0
         self.counts = collections.Counter()
+        self.facts = None
 
     def add(self, segments):
         """Takes a document; returns whether the window is full."""
         self._documents.append(segments)
-        self._characters += sum(map(len, segments))
+        before = self.counts["characters"]
+        quality.count_text(segments, self.counts)
+        self._characters += self.counts["characters"] - before
         return self._characters >= _WINDOW_CHARACTERS
 
     def write_window(self):
@@ -134,6 +143,7 @@ class _Split:
         else:
             ids, lengths = self._tokenizer.encode_flat(segments)
             word_starts = self._word_starts[ids]
+        quality.count_tokens(ids, self._tokenizer.unk_id, self.counts)
         ends = np.concatenate([[0], np.cumsum(lengths)])
         # Segments without tokens and documents without segments leave no trace.
         segment_ends = np.flatnonzero(np.diff(ends)) + 1
@@ -147,6 +157,8 @@ class _Split:
             segments=[0, *ends[segment_ends].tolist()],
             documents=np.unique(np.concatenate([[0], places])).tolist(),
         )
+        alone = np.diff(window.documents) == 1
+        self.counts["documents of one sentence"] += int(alone.sum())
         if self._options.objective == "none" and len(segment_ends):
             return join_documents(window, self._tokenizer.sep_id)
         return window
@@ -177,18 +189,21 @@ class _Split:
         return records.serialize(features)
 
     def close(self):
-        """Gives the finished file its name."""
+        """Gives the finished file its name, and fills `facts`."""
         self._writer.close()
+        self.facts = facts_of(self._temporary, self.counts["rows"])
+        publish(self._temporary, self._path)
         self._writer = None
-        tf.io.gfile.rename(self._temporary, self._path, overwrite=True)
 
     def discard(self):
         """Removes the unfinished file, if there is one."""
         if self._writer is None:
             return
+        # On a full disk; the first error is being reported.
         with contextlib.suppress(tf.errors.OpError):
-            self._writer.close()  # On a full disk; the first error is being reported.
-        tf.io.gfile.remove(self._temporary)
+            self._writer.close()
+        with contextlib.suppress(tf.errors.NotFoundError):
+            tf.io.gfile.remove(self._temporary)
 
 
 def _encode_spaced(tokenizer, segments):

@@ -10,9 +10,9 @@ create_pretraining_data. WordPiece vocabularies are not trained here: bring a
 it as --vocab_file.
 """
 
+import collections
 import dataclasses
 import io
-import itertools
 import os
 import random
 
@@ -26,10 +26,12 @@ from albert_tf.files import write_atomically
 from albert_tf.tokenization.normalization import sentencepiece_text
 from albert_tf.tokenization.sentencepiece import SentencePieceTokenizer
 from data_pipeline import corpus
+from data_pipeline import quality
 
 _CONTROL_SYMBOLS = ["[CLS]", "[SEP]", "[MASK]"]
 _USER_SYMBOLS = ["(", ")", '"', "-", ".", "–", "£", "€"]
 _REPORT_LINES = 10_000
+_MAX_REPLACED = 0.3
 
 
 @dataclasses.dataclass(frozen=True)
@@ -90,15 +92,25 @@ def _sample(options):
     rng = random.Random(options.random_seed)
     size = options.input_sentence_size
     sample = []
-    reader = corpus.Reader(files, options.input_format, options.text_field)
-    segments = itertools.chain.from_iterable(d.segments for d in reader.documents(0, 1))
-    for count, segment in enumerate(segments):
+    counts = collections.Counter()
+    for count, segment in enumerate(_segments(files, options, counts)):
         line = sentencepiece_text(segment, options.do_lower_case)
         if not size or count < size:
             sample.append(line)
         elif (place := rng.randrange(count + 1)) < size:
             sample[place] = line
+    quality.refuse_encoding(
+        counts, options.input_file, _MAX_REPLACED, "too many to train on"
+    )
+    quality.warn_of_encoding(counts)
     return sample
+
+
+def _segments(files, options, counts):
+    reader = corpus.Reader(files, options.input_format, options.text_field)
+    for document in reader.documents(0, 1):
+        quality.count_text(document.segments, counts)
+        yield from document.segments
 
 
 def _train(lines, options):

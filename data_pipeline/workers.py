@@ -2,8 +2,12 @@
 
 import concurrent.futures
 import concurrent.futures.process
+import contextlib
 import multiprocessing
+import os
 import queue
+import signal
+import threading
 import time
 
 import tensorflow as tf
@@ -60,26 +64,44 @@ def _write_in_processes(options, files, paths, shards, finished, report):
     # Spawned, because a fork of a process that runs TensorFlow may deadlock.
     context = multiprocessing.get_context("spawn")
     reports = context.Queue()
-    executor = concurrent.futures.ProcessPoolExecutor(
+    lifeline, end_of_lifeline = context.Pipe(duplex=False)
+    with concurrent.futures.ProcessPoolExecutor(
         min(options.workers, len(shards)),
         mp_context=context,
         initializer=_start_worker,
-        initargs=(reports,),
-    )
-    with executor:
-        futures = {
-            executor.submit(_write_in_worker, options, files, shard, paths): shard
-            for shard in shards
-        }
+        initargs=(reports, lifeline),
+    ) as executor:
         try:
+            with _interrupts_ignored():
+                futures = {
+                    executor.submit(
+                        _write_in_worker, options, files, shard, paths
+                    ): shard
+                    for shard in shards
+                }
             _collect(futures, finished, reports, report)
-        except concurrent.futures.process.BrokenProcessPool as error:
-            raise UserError(
-                "A worker process was killed (is there too little memory?); start the "
-                "command again to go on with the shards that are missing."
-            ) from error
-        finally:
+        except BaseException as error:
             executor.shutdown(wait=False, cancel_futures=True)
+            end_of_lifeline.close()
+            if isinstance(error, concurrent.futures.process.BrokenProcessPool):
+                raise UserError(
+                    "A worker process was killed (is there too little memory?); start "
+                    "the command again to go on with the shards that are missing."
+                ) from error
+            raise
+
+
+@contextlib.contextmanager
+def _interrupts_ignored():
+    """Starts processes that leave Ctrl-C to this one, from their first moment."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    previous = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, previous)
 
 
 def _collect(futures, finished, reports, report):
@@ -102,10 +124,22 @@ def _drain(reports, report):
             return
 
 
-def _start_worker(reports):
+def _start_worker(reports, lifeline):
     global _reports
     _reports = reports
+    threading.Thread(target=_end_with_parent, args=(lifeline,), daemon=True).start()
     use_one_cpu()
+
+
+def _end_with_parent(lifeline):
+    """Waits until the other end is closed, by the parent or by its death, and ends.
+
+    A worker would wait for work for ever, or finish a shard that nobody asks for. A
+    pipe tells every system of the death; Linux's PR_SET_PDEATHSIG would already send
+    its signal when the thread that started the worker ends.
+    """
+    lifeline.poll(None)
+    os._exit(1)
 
 
 def _write_in_worker(options, files, shard, paths):

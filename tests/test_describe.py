@@ -37,7 +37,7 @@ def test_table_of_base(project, capsys):
     assert plain > 5 * saving
 
 
-def test_operations_by_hand():
+def test_flops_by_hand():
     config = AlbertConfig(
         50,
         embedding_size=4,

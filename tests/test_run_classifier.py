@@ -12,8 +12,8 @@ import pytest
         ((), "Nothing to do"),
         (
             ("--do_train", "--albert_hub_module_handle=https://example.org/albert"),
-            "--albert_hub_module_handle is not supported; unpack the module, and "
-            "name its folder with --init_checkpoint",
+            "--albert_hub_module_handle is not supported; name the module's folder, "
+            "its archive or the archive's URL with --init_checkpoint",
         ),
     ],
 )

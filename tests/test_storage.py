@@ -47,6 +47,13 @@ def test_a_folder_takes_the_place_of_another(folder):
         assert not storage.exists(f"{folder}/best-1")
 
 
+def test_brackets_in_the_name_of_a_folder_are_no_pattern(folder):
+    for name in ("a[1]/best-1", "a1/best-2", "a[1]/last"):
+        write(f"{folder}/{name}", name)
+    assert storage.matching(f"{folder}/a[1]", "best-*") == [f"{folder}/a[1]/best-1"]
+    assert storage.matching(f"{folder}/missing", "*") == []
+
+
 @pytest.mark.parametrize(
     "call",
     [

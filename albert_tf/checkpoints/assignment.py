@@ -3,17 +3,8 @@
 import dataclasses
 
 from albert_tf.errors import UserError
+from albert_tf.models import registry
 
-# Heads a checkpoint may hold beside the encoder: pretraining, classification and
-# multiple choice, SQuAD 1 and 2. A model without that head skips them.
-_KNOWN_HEADS = (
-    "cls/",
-    "output_weights",
-    "output_bias",
-    "start_logits/",
-    "end_logits/",
-    "answer_class/",
-)
 _SHOWN = 5
 
 
@@ -39,6 +30,13 @@ class LoadReport:
         return "\n".join(lines)
 
 
+def beginnings(allow_missing):
+    """The tuple of names that `allow_missing` means: a str is one name."""
+    # As a tuple it would be its letters, with one of which every name begins.
+    one = isinstance(allow_missing, str)
+    return (allow_missing,) if one else tuple(allow_missing)
+
+
 def assign_tensors(model, tensors, source, allow_missing=()):
     """Assigns `tensors` to the model, or nothing at all.
 
@@ -56,7 +54,7 @@ def assign_tensors(model, tensors, source, allow_missing=()):
         UserError: a tensor is missing, of another shape, or unknown to the model.
     """
     variables = model.official_variables()
-    allowed = tuple(allow_missing)
+    allowed = beginnings(allow_missing)
     common = [name for name in variables if name in tensors]
     fits = [n for n in common if tuple(variables[n].shape) == tensors[n].shape]
     report = LoadReport(
@@ -66,13 +64,13 @@ def assign_tensors(model, tensors, source, allow_missing=()):
         unexpected=tuple(name for name in tensors if name not in variables),
         wrong_shape=tuple(name for name in common if name not in set(fits)),
     )
-    _check(report, variables, tensors, allowed)
+    _check(report, variables, tensors, allowed, model.family)
     for name in fits:
         variables[name].assign(tensors[name])
     return report
 
 
-def _check(report, variables, tensors, allowed):
+def _check(report, variables, tensors, allowed, family):
     source = report.source
     if not report.loaded:
         raise UserError(
@@ -86,7 +84,9 @@ def _check(report, variables, tensors, allowed):
                 f"the model needs {list(variables[name].shape)}; use the checkpoint's "
                 "own configuration."
             )
-    unknown = [n for n in report.unexpected if not n.startswith(_KNOWN_HEADS)]
+    # A model skips the heads that it does not have.
+    heads = (*family.known_heads, *registry.head_names(family))
+    unknown = [n for n in report.unexpected if not n.startswith(heads)]
     if unknown:
         raise UserError(
             f"{source} holds tensors that the model has no place for: "

@@ -7,18 +7,23 @@ import numpy as np
 from absl import logging
 
 from albert_tf.checkpoints.assignment import assign_tensors
+from albert_tf.checkpoints.assignment import beginnings
+from albert_tf.checkpoints.family import ModelFamily
 from albert_tf.checkpoints.huggingface import WEIGHTS_FILE as HUGGINGFACE_WEIGHTS
+from albert_tf.checkpoints.huggingface import architectures
 from albert_tf.checkpoints.huggingface import is_huggingface_directory
 from albert_tf.checkpoints.huggingface import read_huggingface_config
 from albert_tf.checkpoints.huggingface import read_huggingface_tensors
 from albert_tf.checkpoints.model_directory import is_model_directory
 from albert_tf.checkpoints.model_directory import load_model_directory
 from albert_tf.checkpoints.model_directory import read_head
-from albert_tf.checkpoints.tf1 import find_tf1_config
+from albert_tf.checkpoints.model_directory import read_task_info
 from albert_tf.checkpoints.tf1 import find_tf1_prefix
+from albert_tf.checkpoints.tf1 import read_tf1_config
 from albert_tf.checkpoints.tf1 import read_tf1_tensors
-from albert_tf.config import AlbertConfig
 from albert_tf.errors import UserError
+from albert_tf.hub.names import local_directory
+from albert_tf.models import registry
 
 
 @dataclasses.dataclass(frozen=True)
@@ -26,16 +31,32 @@ class Checkpoint:
     """A checkpoint read into memory."""
 
     source: str  # what to call it in messages
-    config: AlbertConfig | None  # None if none lies beside it
+    config: object | None  # such as an `AlbertConfig`; None if none lies beside it
     tensors: dict  # float32 arrays by official name
+    family: ModelFamily | None = None  # None without a config
+    # The entries of Hugging Face's config.json.
+    huggingface: dict = dataclasses.field(default_factory=dict)
+
+    def model_class(self):
+        """The registered class that the tensors are of; see `registry.recognise`."""
+        names = architectures(self.huggingface)
+        return registry.recognise(self.tensors, self.family, names)
+
+    def head_arguments(self, model_class):
+        """The constructor arguments that `config.json` holds if its head is there."""
+        has_head = self.tensors.keys() & model_class.head_names().keys()
+        if not self.huggingface or not has_head:
+            return {}
+        return model_class.head_config_from_huggingface(self.huggingface)
 
 
-def read_checkpoint(path):
+def read_checkpoint(path, verify_checksum=True):
     """Reads the checkpoint at `path`, whatever its kind.
 
     Args:
         path: a model directory, an unpacked official archive or TF-Hub module, a
             TF1 checkpoint prefix, or a Hugging Face directory.
+        verify_checksum: see `PretrainedModel.from_pretrained`.
 
     Returns:
         A `Checkpoint`.
@@ -45,35 +66,74 @@ def read_checkpoint(path):
     """
     path = os.fspath(path)
     if is_model_directory(path):
-        model = load_model_directory(path)
+        model = load_model_directory(path, verify_checksum)
         tensors = {n: np.array(v) for n, v in model.official_variables().items()}
-        return Checkpoint(path, model.config, tensors)
+        return Checkpoint(path, model.config, tensors, model.family)
     if is_huggingface_directory(path):
-        tensors = read_huggingface_tensors(os.path.join(path, HUGGINGFACE_WEIGHTS))
-        return Checkpoint(path, read_huggingface_config(path), tensors)
+        return _read_huggingface(path, verify_checksum)
     prefix = find_tf1_prefix(path)
     if prefix:
-        config = find_tf1_config(prefix)
-        config = AlbertConfig.from_json_file(config) if config else None
-        return Checkpoint(prefix, config, read_tf1_tensors(prefix))
+        family, config = read_tf1_config(prefix)
+        return Checkpoint(prefix, config, read_tf1_tensors(prefix), family)
     raise UserError(
         f"{path} holds no checkpoint: expected a model directory, model.ckpt-*.index "
         "of the official code, or config.json and model.safetensors."
     )
 
 
-def load_pretrained(model_class, path, allow_missing, arguments):
+def _read_huggingface(path, verify_checksum):
+    family, config, entries = read_huggingface_config(path)
+    weights = os.path.join(path, HUGGINGFACE_WEIGHTS)
+    names = architectures(entries)
+    tensors = read_huggingface_tensors(weights, family, names, verify_checksum)
+    return Checkpoint(path, config, tensors, family, entries)
+
+
+def find_model_class(path):
+    """The class of the model at `path`: the one that it names, else by its tensors.
+
+    Raises:
+        UserError: as `read_checkpoint`.
+    """
+    if is_model_directory(path):
+        return read_head(path)[0]
+    return read_checkpoint(path).model_class()
+
+
+def load_pretrained(
+    model_class, path, allow_missing, arguments, verify_checksum=True, revision=None
+):
     """`PretrainedModel.from_pretrained`."""
-    path = os.fspath(path)
+    path = local_directory(path, revision)
+    config_class = model_class.family.config_class
+    fields = {field.name for field in dataclasses.fields(config_class)}
+    changes = {k: value for k, value in arguments.items() if k in fields}
+    arguments = {k: value for k, value in arguments.items() if k not in fields}
+    task_info, is_as_saved = None, False
     if is_model_directory(path):
         saved_class, head = read_head(path)
         if saved_class is model_class:
             arguments = {**head, **arguments}
-            if head.items() <= arguments.items():
-                return load_model_directory(path, **arguments)
-    model = build_model(model_class, read_checkpoint(path), allow_missing, arguments)
-    logging.info("%s", model.load_report)
+            is_as_saved = head.items() <= arguments.items() and not changes
+            if arguments.get("num_labels") == head.get("num_labels"):
+                task_info = read_task_info(path)
+    if is_as_saved:
+        model = load_model_directory(path, verify_checksum, **arguments)
+    else:
+        checkpoint = _changed(read_checkpoint(path, verify_checksum), changes)
+        arguments = {**checkpoint.head_arguments(model_class), **arguments}
+        model = build_model(model_class, checkpoint, allow_missing, arguments)
+        logging.info("%s", model.load_report)
+    model.saved_task_info = task_info
     return model
+
+
+def _changed(checkpoint, changes):
+    """The checkpoint with other values of its configuration."""
+    if not changes or checkpoint.config is None:
+        return checkpoint
+    config = dataclasses.replace(checkpoint.config, **changes)
+    return dataclasses.replace(checkpoint, config=config)
 
 
 def build_model(model_class, checkpoint, allow_missing, arguments):
@@ -91,11 +151,19 @@ def build_model(model_class, checkpoint, allow_missing, arguments):
     Raises:
         UserError: the checkpoint does not fit the model.
     """
+    if checkpoint.family not in (None, model_class.family):
+        raise UserError(
+            f"{checkpoint.source} is of the {checkpoint.family.huggingface_type} "
+            f"family, but {model_class.__name__} is of the "
+            f"{model_class.family.huggingface_type} family."
+        )
     if checkpoint.config is None:
-        raise UserError(f"{checkpoint.source} has no albert_config.json beside it.")
+        raise UserError(
+            f"{checkpoint.source} has no {model_class.family.config_file} beside it."
+        )
     arguments = model_class.complete_arguments(arguments, checkpoint.tensors)
     model = model_class(checkpoint.config, **arguments)
-    allow_missing = (*allow_missing, *model_class.unused_variables)
+    allow_missing = (*beginnings(allow_missing), *model_class.unused_variables)
     if model_class.head_may_be_new:
         allow_missing = (*allow_missing, *model.head_variables())
     model.load_report = assign_tensors(

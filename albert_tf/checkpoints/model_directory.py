@@ -1,28 +1,28 @@
 """The model directory: the form in which this project keeps a model.
 
-albert_config.json      the encoder
+albert_config.json      the encoder (the name is that of the family's `config_file`)
 head.json               the model class and the arguments of its head
 model.weights.h5        the weights, as Keras writes them
+model.weights.h5.sha256 their checksum
 training_info.json      steps, data, metrics (optional)
 tokenizer_config.json   and the tokenizer's own files (optional)
 """
 
+import io
 import os
 
-import keras
-
-import albert_tf
 from albert_tf import storage
+from albert_tf.checkpoints import checksum
 from albert_tf.checkpoints.assignment import LoadReport
-from albert_tf.config import AlbertConfig
 from albert_tf.errors import UserError
 from albert_tf.files import read_json_object
 from albert_tf.files import write_json
+from albert_tf.models import registry
 
-CONFIG_FILE = "albert_config.json"
 HEAD_FILE = "head.json"
 WEIGHTS_FILE = "model.weights.h5"
 TRAINING_INFO_FILE = "training_info.json"
+_OF_THE_TASK = ("task", "max_seq_length")
 
 
 def is_model_directory(path):
@@ -39,16 +39,26 @@ def save_model_directory(model, directory, tokenizer=None, training_info=None):
         tokenizer: saved beside the weights.
         training_info: a dict for `training_info.json`.
     """
-    weights = os.path.join(directory, WEIGHTS_FILE)
-    with storage.written_locally(weights, ".weights.h5") as temporary:
-        model.save_weights(temporary)
+    # HDF5 ends the process where a file cannot be written, as on a full disk.
+    weights = _InMemory()
+    model.save_weights(weights)
+    checksum.write_with_checksum(
+        os.path.join(directory, WEIGHTS_FILE), weights.getbuffer()
+    )
     if tokenizer is not None:
         tokenizer.save(directory)
     if training_info is not None:
         write_json(os.path.join(directory, TRAINING_INFO_FILE), training_info)
     head = {"model": type(model).__name__, **model.head_config()}
     write_json(os.path.join(directory, HEAD_FILE), head)
-    model.config.to_json_file(os.path.join(directory, CONFIG_FILE))
+    model.config.to_json_file(os.path.join(directory, model.family.config_file))
+
+
+class _InMemory(io.BytesIO):
+    """A file that Keras takes for one of weights by its name."""
+
+    def __str__(self):
+        return WEIGHTS_FILE
 
 
 def read_head(directory):
@@ -60,17 +70,31 @@ def read_head(directory):
     path = os.path.join(directory, HEAD_FILE)
     head = read_json_object(path)
     name = head.pop("model", None)
-    model_class = getattr(albert_tf, str(name), None)
-    if not (isinstance(model_class, type) and issubclass(model_class, keras.Model)):
-        raise UserError(f"{path} names the model {name!r}, which is none of albert_tf.")
-    return model_class, head
+    try:
+        return registry.model_class(name), head
+    except UserError as error:
+        raise UserError(f"{path} names the model {name!r}. {error}") from error
 
 
-def load_model_directory(directory, **arguments):
+def read_task_info(directory):
+    """What `training_info.json` says of the task, and not of the run; None if nothing.
+
+    Raises:
+        UserError: the file is damaged.
+    """
+    path = os.path.join(directory, TRAINING_INFO_FILE)
+    info = read_json_object(path) if storage.exists(path) else {}
+    if "task" not in info:
+        return None
+    return {name: info[name] for name in _OF_THE_TASK if name in info}
+
+
+def load_model_directory(directory, verify_checksum=True, **arguments):
     """Builds the model that was saved and loads all its weights.
 
     Args:
         directory: what `save_model_directory` wrote.
+        verify_checksum: whether the weights are compared with their checksum.
         **arguments: constructor arguments beside those that were saved.
 
     Returns:
@@ -80,7 +104,9 @@ def load_model_directory(directory, **arguments):
         UserError: a file is missing or does not fit the others.
     """
     model_class, head = read_head(directory)
-    config = AlbertConfig.from_json_file(os.path.join(directory, CONFIG_FILE))
+    family = model_class.family
+    config_file = os.path.join(directory, family.config_file)
+    config = family.config_class.from_json_file(config_file)
     try:
         model = model_class(config, **{**head, **arguments})
     except (TypeError, ValueError) as error:
@@ -91,11 +117,15 @@ def load_model_directory(directory, **arguments):
     weights = os.path.join(directory, WEIGHTS_FILE)
     try:
         with storage.read_locally(weights) as path:
+            if verify_checksum:
+                checksum.check(weights, path)
             model.load_weights(path)
-    except (KeyError, OSError, ValueError) as error:
+    except UserError:
+        raise
+    except Exception as error:  # HDF5 has many for damaged files, RuntimeError too
         raise UserError(
-            f"{weights} is damaged or does not fit {CONFIG_FILE} and {HEAD_FILE} "
-            "beside it."
+            f"{weights} is damaged or does not fit {family.config_file} and "
+            f"{HEAD_FILE} beside it."
         ) from error
     model.load_report = LoadReport(str(directory), tuple(model.official_variables()))
     return model

@@ -8,10 +8,9 @@ import numpy as np
 import tensorflow as tf
 
 from albert_tf.checkpoints.assignment import assign_tensors
-from albert_tf.checkpoints.unshare import unshare
 from albert_tf.errors import UserError
+from albert_tf.models import registry
 
-CONFIG_FILE = "albert_config.json"
 BEST_CHECKPOINT = "model.ckpt-best"
 # Optimizer slots and counters: state of a training run, not of the model.
 _NOT_WEIGHTS = re.compile(r"(^|/)(adam_[mv]|lamb_[mv]|global_step)(_\d+)?$")
@@ -59,13 +58,13 @@ def save_tf1_checkpoint(model, prefix):
 
     Args:
         model: a model of this package.
-        prefix: the checkpoint, such as "dir/model.ckpt-best"; "albert_config.json"
-            is written beside it.
+        prefix: the checkpoint, such as "dir/model.ckpt-best"; the configuration, such
+            as "albert_config.json", is written beside it.
     """
     prefix = os.fspath(prefix)
     os.makedirs(os.path.dirname(prefix) or ".", exist_ok=True)
     arrays = {name: np.array(v) for name, v in model.official_variables().items()}
-    config, arrays = unshare(model.config, arrays)
+    config, arrays = model.family.to_official(model.config, arrays)
     arrays["global_step"] = np.int64(0)
     temporary = f"{prefix}.tmp"
     tf.raw_ops.SaveV2(
@@ -76,17 +75,26 @@ def save_tf1_checkpoint(model, prefix):
     )
     for ending in ("data-00000-of-00001", "index"):
         os.replace(f"{temporary}.{ending}", f"{prefix}.{ending}")
-    config.to_json_file(os.path.join(os.path.dirname(prefix), CONFIG_FILE))
-
-
-def find_tf1_config(prefix):
-    """The path of the `albert_config.json` that belongs to a checkpoint, or None."""
     folder = os.path.dirname(prefix)
-    for name in (CONFIG_FILE, os.path.join("..", "assets", CONFIG_FILE)):
-        path = os.path.normpath(os.path.join(folder, name))
-        if os.path.isfile(path):
-            return path
-    return None
+    config.to_json_file(os.path.join(folder, model.family.config_file))
+
+
+def read_tf1_config(prefix):
+    """Reads the `albert_config.json` (or as the family calls it) of a checkpoint.
+
+    Returns:
+        The `ModelFamily` and the config; None and None if there is no such file.
+
+    Raises:
+        UserError: the file is damaged.
+    """
+    folder = os.path.dirname(prefix)
+    for place in ("", os.path.join("..", "assets")):
+        for family in registry.families():
+            path = os.path.normpath(os.path.join(folder, place, family.config_file))
+            if os.path.isfile(path):
+                return family, family.config_class.from_json_file(path)
+    return None, None
 
 
 def find_tf1_prefix(path):
@@ -96,7 +104,8 @@ def find_tf1_prefix(path):
     `model.ckpt-best`, with a `checkpoint` file, or with one checkpoint only.
 
     Raises:
-        UserError: the directory holds several checkpoints and names none.
+        UserError: the directory holds several checkpoints and names none, or names
+            one of another directory.
     """
     if os.path.isfile(f"{path}.index"):
         return path
@@ -104,7 +113,7 @@ def find_tf1_prefix(path):
         prefix = os.path.join(path, name)
         if os.path.isfile(f"{prefix}.index"):
             return prefix
-    latest = tf.train.latest_checkpoint(path)
+    latest = _latest_checkpoint(path)
     if latest:
         return latest
     indices = sorted(glob.glob(os.path.join(glob.escape(path), "*.index")))
@@ -114,6 +123,25 @@ def find_tf1_prefix(path):
             f"{indices[-1].removesuffix('.index')}."
         )
     return indices[0].removesuffix(".index") if indices else None
+
+
+def _latest_checkpoint(directory):
+    """The prefix that the file `checkpoint` in a directory names, or None."""
+    state = os.path.join(directory, "checkpoint")
+    if not os.path.isfile(state):
+        return None
+    try:
+        latest = tf.train.latest_checkpoint(directory)
+    except (tf.errors.OpError, ValueError) as error:
+        raise UserError(
+            f"{state} is damaged; name the checkpoint itself, such as "
+            f"{directory}/{BEST_CHECKPOINT}."
+        ) from error
+    if latest and not os.path.samefile(os.path.dirname(latest), directory):
+        raise UserError(
+            f"{state} names {latest}, which lies elsewhere; name the checkpoint itself."
+        )
+    return latest
 
 
 def read_tf1_tensors(prefix):

@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from albert_tf.checkpoints.layers import move_layers
+from albert_tf.checkpoints.layer_sharing import move_layers
 from albert_tf.checkpoints.loading import build_model
 from albert_tf.checkpoints.loading import read_checkpoint
 from albert_tf.errors import UserError

@@ -1,1 +1,1 @@
-"""What a configuration costs: parameters, operations, memory."""
+"""What a configuration costs: parameters, FLOPs, memory."""

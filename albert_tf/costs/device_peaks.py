@@ -1,4 +1,4 @@
-"""How many operations a second well-known devices can do at best.
+"""How many FLOPs a second well-known devices can do at best.
 
 From the vendors' data sheets: dense matrix products (no sparsity), accumulated in
 float32. Figures are in units of 1e12 a second.
@@ -38,7 +38,7 @@ _TPUS = {
 
 
 def gpu_peak(device_name, compute_dtype):
-    """Operations a second of one GPU, or None if it is not in the table.
+    """FLOPs a second of one GPU, or None if it is not in the table.
 
     Args:
         device_name: as TensorFlow names it, such as "NVIDIA A100-SXM4-40GB".
@@ -51,7 +51,7 @@ def gpu_peak(device_name, compute_dtype):
 
 
 def tpu_peak(accelerator_type):
-    """Operations a second of a whole slice such as "v5litepod-8", or None."""
+    """FLOPs a second of a whole slice such as "v5litepod-8", or None."""
     kind, _, size = accelerator_type.partition("-")
     if kind not in _TPUS or not size.isdigit():
         return None
@@ -59,7 +59,7 @@ def tpu_peak(accelerator_type):
 
 
 def strategy_peak(strategy, compute_dtype):
-    """Operations a second of all devices of a strategy together; None if not known.
+    """FLOPs a second of all devices of a strategy together; None if not known.
 
     A GPU is known by its name, a TPU slice by the environment variable
     `TPU_ACCELERATOR_TYPE`, which Google Kubernetes Engine sets.

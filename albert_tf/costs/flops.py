@@ -1,8 +1,8 @@
-"""How many floating-point operations a configuration takes a token."""
+"""How many floating-point operations (FLOPs) a configuration takes a token."""
 
 
 def forward_flops(config, max_seq_length, max_predictions_per_seq):
-    """Operations of a pretraining forward pass, a token, by part.
+    """FLOPs of a pretraining forward pass, a token, by part.
 
     A multiplication and an addition count as two. Only matrix products count. Heads
     and, but for keys and values, the last block work on some positions only: the
@@ -35,7 +35,7 @@ def forward_flops(config, max_seq_length, max_predictions_per_seq):
 
 
 def backward_flops(forward, rematerialize=False):
-    """Operations of the backward pass, a token, of `forward_flops`.
+    """FLOPs of the backward pass, a token, of `forward_flops`.
 
     Each product has two in its gradient; rematerialisation repeats the blocks, and
     half of the attention scores' products (the scores, not the context) once more.
@@ -46,3 +46,11 @@ def backward_flops(forward, rematerialize=False):
         total += sum(forward[part] for part in blocks)
         total += 1.5 * forward["attention scores"]
     return total
+
+
+def training_flops(
+    config, max_seq_length, max_predictions_per_seq, rematerialize=False
+):
+    """Operations of a training step, a token; as `forward_flops`."""
+    forward = forward_flops(config, max_seq_length, max_predictions_per_seq)
+    return sum(forward.values()) + backward_flops(forward, rematerialize)

@@ -30,7 +30,7 @@ class Checkpointing:
         keep: how many to keep; 0 for all.
         writes: whether `save` saves; all processes of a run restore, one saves. (All
             would have to if a variable had other values in each; none has.)
-        data_record: `DataRecord` of the data that the iterators read.
+        record: `RunRecord` of what the run is made from.
         iterators: list of iterators whose place is saved.
         **objects: what else is saved, such as `model=` and `optimizer=`.
 
@@ -38,12 +38,13 @@ class Checkpointing:
         UserError: the files that the list names are gone.
     """
 
-    def __init__(self, directory, keep, writes, data_record, iterators, **objects):
+    def __init__(self, directory, keep, writes, record, iterators, **objects):
         self.directory = directory
-        self._data_record = data_record
+        self._record = record
         self._without_place = tf.train.Checkpoint(**objects)
+        # The record's name is that in the checkpoints of every version.
         self._checkpoint = tf.train.Checkpoint(
-            data_record=data_record, iterators=iterators, **objects
+            data_record=record, iterators=iterators, **objects
         )
         self._paths = _paths_in(directory)
         self._manager = self._new_manager(keep) if writes else None
@@ -86,13 +87,12 @@ class Checkpointing:
 
         Raises:
             UserError: there are checkpoints, and none can be read or fits; or they
-                have their place in other data.
+                are those of a run that was made from something else.
         """
         checkpoint = self._without_place if restart_data else self._checkpoint
         reasons = []
         for path in reversed(self._paths):
-            if not restart_data:
-                self._check_same_data(path)
+            self._check_same_run(path)
             try:
                 status = checkpoint.read(path)
                 status.assert_existing_objects_matched()
@@ -105,21 +105,21 @@ class Checkpointing:
             self._step = int(path.rpartition("-")[2])
             return path
         if reasons:
-            moved = "with --restart_data if its data was moved or made anew, "
+            permission = "with --restart_data if its data was moved or made anew, "
+            permission = "" if restart_data or not self._record.facts else permission
             raise UserError(
                 f"No checkpoint in {self.directory} can be used: {'; '.join(reasons)}. "
-                "Train with the options of that run, "
-                f"{moved if self._data_record.flags else ''}or into another "
+                f"Train with the options of that run, {permission}or into another "
                 "--output_dir."
             )
         return None
 
-    def _check_same_data(self, path):
-        record = tf.train.Checkpoint(data_record=self._data_record)
+    def _check_same_run(self, path):
+        record = tf.train.Checkpoint(data_record=self._record)
         # Whoever reads all of it says what is wrong with it.
         with contextlib.suppress(*_UNUSABLE):
             record.read(path).expect_partial()
-        self._data_record.check(self.directory)
+        self._record.check(self.directory)
 
 
 def _write_list(directory, paths):

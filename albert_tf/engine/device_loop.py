@@ -21,28 +21,28 @@ class DeviceLoop:
         self._steps = tf.function(self._run_steps)
         self._observed_step = tf.function(self._run_observed_step)
 
-    def run(self, iterator, count, parts):
+    def run(self, iterator, count, micro_batches):
         """Runs `count` steps.
 
         Args:
             iterator: gives the batches, dicts of `[global batch, ...]`.
             count: int.
-            parts: int, micro-batches of a replica's rows.
+            micro_batches: int, what a replica's rows are split into.
 
         Returns:
             Sums and weights of the metrics, float32 `[metrics, 2]`; rows and tokens
             of the batches, padding included, int64 `[2]`.
         """
-        totals, sizes = self._steps(iterator, tf.constant(count), parts)
+        totals, sizes = self._steps(iterator, tf.constant(count), micro_batches)
         return totals.numpy(), sizes.numpy()
 
-    def run_observed(self, iterator, parts):
+    def run_observed(self, iterator, micro_batches):
         """As `run`, one step; also returns its `VARIABLE_STATISTICS`, float32."""
-        results = self._observed_step(iterator, parts)
+        results = self._observed_step(iterator, micro_batches)
         return [result.numpy() for result in results]
 
-    def _run_steps(self, iterator, count, parts):
-        step = functools.partial(self.train_step, parts=parts)
+    def _run_steps(self, iterator, count, micro_batches):
+        step = functools.partial(self.train_step, micro_batches=micro_batches)
         totals = tf.zeros([len(self.train_step.metric_names), 2])
         sizes = tf.zeros([2], tf.int64)
         for _ in tf.range(count):
@@ -51,8 +51,10 @@ class DeviceLoop:
             sizes += _sizes(batch)
         return totals, sizes
 
-    def _run_observed_step(self, iterator, parts):
-        step = functools.partial(self.train_step, with_statistics=True, parts=parts)
+    def _run_observed_step(self, iterator, micro_batches):
+        step = functools.partial(
+            self.train_step, with_statistics=True, micro_batches=micro_batches
+        )
         batch = next(iterator)
         sums, statistics = self._first(step, batch)
         return sums, _sizes(batch), statistics

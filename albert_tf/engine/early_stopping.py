@@ -1,11 +1,8 @@
-"""The best evaluation of a run, and how long ago it was."""
+"""Early stopping: when a run has brought nothing better for long enough."""
 
 import math
-import os
 
 from absl import logging
-
-from albert_tf import storage
 
 
 def evaluations_since_best(values):
@@ -29,23 +26,3 @@ def out_of_patience(values, patience):
         evaluations_since_best(values),
     )
     return True
-
-
-def save_best_model(model, directory, step, tokenizer, info):
-    """Writes the model directory `best-<step>`, and then removes earlier ones.
-
-    Args:
-        model: an `AlbertForPreTraining`.
-        directory: where it is to lie.
-        step: optimizer steps done.
-        tokenizer: saved beside the weights.
-        info: a dict for `training_info.json`.
-    """
-    path = os.path.join(directory, f"best-{step}")
-    temporary = f"{path}.tmp"
-    storage.remove_folder(temporary)
-    model.save_pretrained(temporary, tokenizer, info)
-    storage.replace_folder(temporary, path)
-    for other in storage.matching(directory, "best-*"):
-        if other != path:
-            storage.remove_folder(other)

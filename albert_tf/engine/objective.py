@@ -6,12 +6,43 @@ EXAMPLE_WEIGHTS = "example_weights"
 """Feature that the engine adds in evaluation: float32 `[batch]`, 0 for padded rows."""
 
 
+class LossTerm:
+    """One of the means that an objective adds up, with metrics of its own."""
+
+    name: str
+    """`<name>_loss` is reported."""
+    metric_names: tuple[str, ...] = ()
+    """Names of the metrics, such as `masked_lm_accuracy`."""
+    epsilon: float = 0.0
+    """What the denominator is increased by."""
+
+    def weights(self, batch):
+        """Returns what each label of a batch counts, float32; 0 for padding."""
+        raise NotImplementedError
+
+    def sums(self, outputs, batch):
+        """Compares a model's outputs with the labels of a batch.
+
+        Args:
+            outputs: what `Objective.outputs` returns.
+            batch: dict of features and labels, `[batch, ...]`.
+
+        Returns:
+            losses: float32 `[]`, the sum of the losses times `weights`.
+            metrics: `{name: (sum, weight)}`, float32.
+        """
+        raise NotImplementedError
+
+
 class Objective:
     """A sum of loss terms, each a mean over its own weights, and some metrics.
 
     A term is `sum of losses / (sum of weights + epsilon)`, where both sums run over
     all micro-batches and replicas of a step: a mean of means would weigh a masked
     token by how many others its replica happened to get.
+
+    Args:
+        terms: the `LossTerm`s.
     """
 
     loss_terms = ()
@@ -21,9 +52,19 @@ class Objective:
     epsilons = {}
     """What a term's denominator is increased by."""
 
+    def __init__(self, terms):
+        self.terms = tuple(terms)
+        self.loss_terms = tuple(term.name for term in self.terms)
+        self.metric_names = tuple(n for term in self.terms for n in term.metric_names)
+        self.epsilons = {term.name: term.epsilon for term in self.terms}
+
+    def outputs(self, model, batch, training, dropout_seed):
+        """Runs `model` on a batch; returns what the terms read. As `__call__`."""
+        raise NotImplementedError
+
     def denominators(self, batch):
         """Returns the float32 sum of weights of each loss term over `batch`."""
-        raise NotImplementedError
+        return {term.name: tf.reduce_sum(term.weights(batch)) for term in self.terms}
 
     def __call__(self, model, batch, training, dropout_seed):
         """Runs `model` on some rows of the global batch.
@@ -38,7 +79,12 @@ class Objective:
             losses: `{term: summed float32 loss}`.
             metrics: `{name: (sum, weight)}`, float32.
         """
-        raise NotImplementedError
+        outputs = self.outputs(model, batch, training, dropout_seed)
+        losses, metrics = {}, {}
+        for term in self.terms:
+            losses[term.name], term_metrics = term.sums(outputs, batch)
+            metrics.update(term_metrics)
+        return losses, metrics
 
 
 def example_weights(batch):

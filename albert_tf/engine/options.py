@@ -1,9 +1,33 @@
-"""How long a training run lasts and what it does on the way."""
+"""What a training run consists of, how long it lasts, what it does on the way."""
 
 import dataclasses
 
+import tensorflow as tf
+
 from albert_tf.engine.reporting.reporter import ReportOptions
+from albert_tf.engine.resumption import Fact
 from albert_tf.engine.train_step import StepOptions
+
+
+@dataclasses.dataclass(frozen=True)
+class Stage:
+    """Steps that all have batches of one shape.
+
+    A run is one stage or several, one after the other, with one optimizer and one
+    schedule over all: short sequences before long ones, small batches before large.
+    """
+
+    dataset: tf.data.Dataset
+    """Endless batches of the global batch size, with a checkpointable iterator."""
+    last_step: int
+    """The step, counted from the start of the run, at which the stage ends."""
+    gradient_accumulation_steps: int = 1
+    """Micro-batches that a replica's rows are split into."""
+
+    @property
+    def batch_size(self):
+        """Rows of a batch over all replicas."""
+        return tf.nest.flatten(self.dataset.element_spec)[0].shape[0]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -28,8 +52,8 @@ class TrainerOptions:
     """Held-out metric, higher is better, by which the best model is kept."""
     patience: int = 0
     """Evaluations without a better one after which training ends; 0 for never."""
-    data: dict = dataclasses.field(default_factory=dict)
-    """What the batches are made from, by flag: a run goes on in the same data only."""
+    facts: tuple[Fact, ...] = ()
+    """What the run is made from: it goes on only where nothing else was before."""
     restart_data: bool = False
     """Go on with other data, from its beginning."""
     step: StepOptions = StepOptions()

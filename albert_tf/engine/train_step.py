@@ -1,11 +1,10 @@
-"""One step of one replica: forward, backward, reduce, clip, update."""
+"""One step of one replica: gradients, reduce, clip, update, guard."""
 
 import dataclasses
 
 import tensorflow as tf
-from keras import ops
 
-from albert_tf.engine.loss_scaling import StepGuard
+from albert_tf.engine.step_guard import StepGuard
 
 VARIABLE_STATISTICS = ("gradient_norm", "weight_norm", "trust_ratio")
 """Of each variable: its gradient's norm before clipping, its own, LAMB's factor."""
@@ -17,8 +16,6 @@ _SUM = tf.distribute.ReduceOp.SUM
 class StepOptions:
     """How a step is computed."""
 
-    gradient_accumulation_steps: int = 1
-    """Micro-batches that a replica's rows are split into."""
     clip_norm: float = 1.0
     """Largest global norm of the gradients; official `optimization.py`."""
     use_xla: bool = True
@@ -67,8 +64,8 @@ class TrainStep:
             "gradient_norm",
             *self.guard.metric_names,
         )
-        self._compiled_gradients = self._compile(self._gradients)
-        self._compiled_update = self._compile(self._updated_values)
+        self._compiled_gradients = self._compile(self._micro_batch_gradients)
+        self._compiled_new_state = self._compile(self._new_state)
         self._compiled_statistics = self._compile(self._statistics)
 
     def _compile(self, function):
@@ -77,54 +74,52 @@ class TrainStep:
         use_xla = self.options.use_xla or None
         return tf.function(function, jit_compile=use_xla, autograph=False)
 
-    def __call__(self, rows, with_statistics=False, parts=None):
+    def __call__(self, rows, micro_batches=1, with_statistics=False):
         """Trains on this replica's rows of a global batch.
 
         Args:
             rows: dict of tensors `[rows, ...]`, as `replica_rows` deals them out.
+            micro_batches: int, what the rows are split into.
             with_statistics: also compute `VARIABLE_STATISTICS`; a Python bool.
-            parts: int, micro-batches that the rows are split into; by default those
-                of the options.
 
         Returns:
             Float32 `[metrics, 2]`: sum and weight of each of `metric_names`, over
             all replicas. With statistics, also float32 `[statistics, variables]`.
         """
-        context = tf.distribute.get_replica_context()
+        replica = tf.distribute.get_replica_context()
         step = self.optimizer.iterations.value
-        denominators = context.all_reduce(_SUM, self.objective.denominators(rows))
-        seed = tf.random.experimental.stateless_fold_in([self.options.seed, 0], step)
-        seed = tf.random.experimental.stateless_fold_in(
-            seed, tf.cast(context.replica_id_in_sync_group, tf.int32)
+        denominators = replica.all_reduce(_SUM, self.objective.denominators(rows))
+        gradients, sums = self._gradients(
+            rows, denominators, self._replica_seed(replica, step), micro_batches
         )
-        gradients, sums = self._accumulated(
-            rows,
-            denominators,
-            seed,
-            parts or self.options.gradient_accumulation_steps,
-        )
-        *gradients, sums = context.all_reduce(_SUM, [*gradients, sums])
-        state = [tf.convert_to_tensor(variable) for variable in self._state()]
+        gradients, sums = _reduce(replica, gradients, sums)
+        state = tf.nest.map_structure(tf.convert_to_tensor, self._variables())
         losses = sums[: len(self.objective.loss_terms), 0]
         learning_rate = tf.convert_to_tensor(self.optimizer.learning_rate)
-        values, own = self._compiled_update(
+        new_state, own_metrics = self._compiled_new_state(
             gradients, losses, state, learning_rate, step
         )
         if with_statistics:
             statistics = self._compiled_statistics(gradients, state, step)
-        context.merge_call(self._assign, args=(values,))
-        own = tf.stack([own, tf.ones_like(own)], axis=1)
+        replica.merge_call(self._assign, args=(new_state,))
+        own = tf.stack([own_metrics, tf.ones_like(own_metrics)], axis=1)
         sums = tf.concat([sums, own], axis=0)
         return (sums, statistics) if with_statistics else sums
 
-    def _accumulated(self, rows, denominators, seed, count):
-        """Sums gradients and metrics over `count` micro-batches."""
-        if count == 1:
+    def _replica_seed(self, replica, step):
+        """Dropout's seed, int32 `[2]`: another in each step and on each replica."""
+        seed = tf.random.experimental.stateless_fold_in([self.options.seed, 0], step)
+        replica_id = tf.cast(replica.replica_id_in_sync_group, tf.int32)
+        return tf.random.experimental.stateless_fold_in(seed, replica_id)
+
+    def _gradients(self, rows, denominators, seed, micro_batches):
+        """Sums gradients and metrics over the micro-batches of a replica."""
+        if micro_batches == 1:
             return self._compiled_gradients(rows, denominators, seed)
-        size = next(iter(rows.values())).shape[0] // count
+        size = next(iter(rows.values())).shape[0] // micro_batches
         gradients = [tf.zeros(v.shape) for v in self.model.trainable_variables]
         sums = tf.zeros([len(self._objective_metrics), 2])
-        for i in tf.range(count):
+        for i in tf.range(micro_batches):
             micro_batch = {k: _slice(v, i * size, size) for k, v in rows.items()}
             micro_seed = tf.random.experimental.stateless_fold_in(seed, i)
             more, more_sums = self._compiled_gradients(
@@ -134,7 +129,7 @@ class TrainStep:
             sums += more_sums
         return gradients, sums
 
-    def _gradients(self, batch, denominators, seed):
+    def _micro_batch_gradients(self, batch, denominators, seed):
         """Scaled gradients of the global loss that these rows contribute; metrics."""
         objective = self.objective
         variables = [v.value for v in self.model.trainable_variables]
@@ -156,69 +151,87 @@ class TrainStep:
         sums = reported_sums(objective, losses, metrics, objective.denominators(batch))
         return [tf.convert_to_tensor(g) for g in gradients], sums
 
-    def _state(self):
-        """The weights, their first and second moments, and the guard's state."""
-        optimizer = self.optimizer
-        moments = [*optimizer.first_moments, *optimizer.second_moments]
-        trained = [*self.model.trainable_variables, *moments]
-        return [*(variable.value for variable in trained), *self.guard.state]
+    def _variables(self):
+        """What a step changes beside the number of steps, by name."""
+        moments = self.optimizer.moments
+        return {
+            "weights": [v.value for v in self.model.trainable_variables],
+            "moments": {k: [v.value for v in of_all] for k, of_all in moments.items()},
+            "guard": self.guard.state,
+        }
 
-    def _updated_values(self, gradients, losses, state, learning_rate, step):
-        """Clips; returns new values of `_state` and of the metrics that are not sums.
+    def _new_state(self, gradients, losses, state, learning_rate, step):
+        """New values of `_variables`, and of the metrics that are not sums.
 
         The gradients and the losses are those of the whole global batch.
         """
-        count = len(gradients)
-        norm = tf.linalg.global_norm(gradients) / self.guard.loss_scale
-        counts, guard_state, metrics = self.guard.new_values(
-            state[3 * count :],
-            tf.reduce_all(tf.math.is_finite(losses)),
-            tf.math.is_finite(norm),
-            step,
-        )
-        updated = [
-            self.optimizer.new_values(*slot, learning_rate, step)
-            for slot in self._slots(gradients, state)
-        ]
-        new_state = [values[part] for part in range(3) for values in updated]
-        values = [
-            ops.where(counts, new, old)
-            for new, old in zip(new_state, state[: 3 * count], strict=True)
-        ]
+        clipped, norm = self._clip(gradients)
+        updated = self._update(clipped, state, learning_rate, step)
+        new_state, metrics = self._guard(updated, state, losses, norm, step)
         shown_norm = tf.where(tf.math.is_finite(norm), norm, 0.0)
-        return [*values, *guard_state], tf.concat([[shown_norm], metrics], axis=0)
+        return new_state, tf.concat([[shown_norm], metrics], axis=0)
 
-    def _slots(self, gradients, state):
-        """Yields index, clipped gradient, weight and moments of each variable."""
+    def _clip(self, gradients):
+        """Gradients without the loss scale, clipped; their global norm before that."""
         loss_scale = self.guard.loss_scale
         norm = tf.linalg.global_norm(gradients) / loss_scale
         factor = self.options.clip_norm / tf.maximum(norm, self.options.clip_norm)
         factor /= loss_scale
-        count = len(gradients)
-        slots = zip(
-            gradients,
-            state[:count],
-            state[count : 2 * count],
-            state[2 * count : 3 * count],
-            strict=True,
+        return [gradient * factor for gradient in gradients], norm
+
+    def _update(self, gradients, state, learning_rate, step):
+        """The optimizer's new weights and moments."""
+        weights = []
+        moments = {name: [] for name in state["moments"]}
+        for i, gradient in enumerate(gradients):
+            weight, own_moments = self.optimizer.new_values(
+                i,
+                gradient,
+                state["weights"][i],
+                _of_variable(i, state["moments"]),
+                learning_rate,
+                step,
+            )
+            weights.append(weight)
+            for name, value in own_moments.items():
+                moments[name].append(value)
+        return {"weights": weights, "moments": moments}
+
+    def _guard(self, updated, state, losses, norm, step):
+        """Keeps the weights and moments as they were where the step does not count."""
+        counts, guard_state, metrics = self.guard.judge(
+            state["guard"],
+            tf.reduce_all(tf.math.is_finite(losses)),
+            tf.math.is_finite(norm),
+            step,
         )
-        for i, (gradient, weight, m, v) in enumerate(slots):
-            yield i, gradient * factor, weight, m, v
+        kept = tf.nest.map_structure(
+            lambda new, old: tf.where(counts, new, old),
+            updated,
+            {name: state[name] for name in updated},
+        )
+        return {**kept, "guard": guard_state}, metrics
 
     def _statistics(self, gradients, state, step):
         """`VARIABLE_STATISTICS` of each trainable variable before the step."""
-        weights = state[: len(gradients)]
+        clipped, _ = self._clip(gradients)
+        weights = state["weights"]
         ratios = [
-            self.optimizer.trust_ratio(*slot, step)
-            for slot in self._slots(gradients, state)
+            self.optimizer.applied_trust_ratio(
+                i, clipped[i], weight, _of_variable(i, state["moments"]), step
+            )
+            for i, weight in enumerate(weights)
         ]
         norms = [tf.norm(g) / self.guard.loss_scale for g in gradients]
         rows = (norms, [tf.norm(w) for w in weights], ratios)
         return tf.stack([tf.stack(row) for row in rows])  # [statistics, variables]
 
-    def _assign(self, strategy, values):
+    def _assign(self, strategy, new_state):
         """In cross-replica context: every copy of a variable takes its new value."""
-        for variable, value in zip(self._state(), values, strict=True):
+        variables = self._variables()
+        tf.nest.assert_same_structure(variables, new_state)
+        pairs = zip(tf.nest.flatten(variables), tf.nest.flatten(new_state), strict=True)
+        for variable, value in pairs:
             strategy.extended.update(
                 variable, lambda copy, new: copy.assign(new), args=(value,)
             )
@@ -250,6 +263,17 @@ def replica_rows(strategy, batch):
         return {name: value[start : start + size] for name, value in batch.items()}
 
     return strategy.experimental_distribute_values_from_function(rows_of)
+
+
+def _reduce(replica, gradients, sums):
+    """Sums over all replicas, in one collective operation."""
+    *gradients, sums = replica.all_reduce(_SUM, [*gradients, sums])
+    return gradients, sums
+
+
+def _of_variable(index, moments):
+    """`{moment: that of one variable}` from `{moment: those of all}`."""
+    return {name: of_all[index] for name, of_all in moments.items()}
 
 
 def _slice(value, start, size):

@@ -1,6 +1,7 @@
 """The training loop of every task and every device."""
 
 import collections
+import contextlib
 import dataclasses
 import os
 import time
@@ -8,21 +9,24 @@ import time
 import tensorflow as tf
 from absl import logging
 
+from albert_tf import storage
 from albert_tf.engine.checkpointing import Checkpointing
-from albert_tf.engine.data_record import DataRecord
 from albert_tf.engine.device_loop import DeviceLoop
 from albert_tf.engine.early_stopping import evaluations_since_best
 from albert_tf.engine.early_stopping import out_of_patience
 from albert_tf.engine.evaluation import Evaluator
 from albert_tf.engine.evaluation import average
 from albert_tf.engine.interruption import Interruption
+from albert_tf.engine.options import Stage
 from albert_tf.engine.reporting.reporter import RunReporter
-from albert_tf.engine.stage import Stage
+from albert_tf.engine.resumption import RunRecord
 from albert_tf.engine.strategies import is_tpu
 from albert_tf.engine.strategies import writes_outputs
 from albert_tf.engine.train_step import TrainStep
 from albert_tf.engine.workers import Workers
+from albert_tf.engine.workers import naming_lost_workers
 from albert_tf.errors import UserError
+from albert_tf.folder_lock import folder_lock
 
 # A run is looked at that often at least, so that it obeys a signal in time.
 _LOOP_SECONDS = 10.0
@@ -82,23 +86,36 @@ class Trainer:
         """Held-out evaluations so far: dicts with `step` and `train_seconds`."""
         return self.reporter.evaluations
 
+    @naming_lost_workers()
     def train(self, dataset, eval_dataset=None, save_best=None):
         """Trains, from the newest checkpoint in `output_dir` if there is one.
 
         Args:
             dataset: endless batches of the global batch size, with a checkpointable
                 iterator; every worker reads the same batches. Or a list of `Stage`s,
-                of which the last ends at `num_train_steps`.
+                of which the last ends at `num_train_steps`: where gradients are to be
+                accumulated, or batches change their shape.
             eval_dataset: held-out batches, or None.
             save_best: called with (step, held-out metrics) after every evaluation
                 that is the best so far by `best_metric`.
 
         Raises:
             UserError: the batch does not divide by the replicas and micro-batches, a
-                checkpoint does not fit, or training diverged.
+                checkpoint does not fit, training diverged, another worker ended, or
+                another run writes into `output_dir`.
             SystemExit: the run was asked to stop and has saved its state.
         """
         stages = self._stages(dataset)
+        with self._locked_folder():
+            self._train_stages(stages, eval_dataset, save_best)
+
+    def _locked_folder(self):
+        if not self.writes_outputs:
+            return contextlib.nullcontext()
+        storage.make_folder(self.options.output_dir)
+        return folder_lock(self.options.output_dir)
+
+    def _train_stages(self, stages, eval_dataset, save_best):
         iterators = [iter(stage.dataset) for stage in stages]
         checkpointing = self._checkpointing(iterators)
         with Interruption() as interruption, self.reporter.reporting(self.step):
@@ -134,7 +151,7 @@ class Trainer:
             os.path.join(self.options.output_dir, "checkpoints"),
             self.options.keep_checkpoint_max,
             self.writes_outputs,
-            DataRecord(self.options.data),
+            RunRecord(self.options.facts),
             # All of them: a run that goes on finds its place in whichever it is.
             iterators,
             model=self.model,
@@ -156,6 +173,7 @@ class Trainer:
                 "workers share."
             )
 
+    @naming_lost_workers()
     def evaluate(self, dataset):
         """Returns `{metric: value}` of the held-out data, always the same, now."""
         asked = self.step, dataset
@@ -170,31 +188,31 @@ class Trainer:
         """
         self._check_batch(stage)
         iterator = iter(stage.dataset)
-        parts = stage.gradient_accumulation_steps
+        micro_batches = stage.gradient_accumulation_steps
         times = []
         for _ in range(1 + steps):
             started = time.monotonic()
-            self._device_loop.run(iterator, 1, parts)
+            self._device_loop.run(iterator, 1, micro_batches)
             times.append(time.monotonic() - started)
         return min(times[1:])
 
     def _stages(self, dataset):
         stages = dataset
         if isinstance(dataset, tf.data.Dataset):
-            parts = self.options.step.gradient_accumulation_steps
-            stages = [Stage(dataset, self.options.num_train_steps, parts)]
+            stages = [Stage(dataset, self.options.num_train_steps)]
         for stage in stages:
             self._check_batch(stage)
         return stages
 
     def _check_batch(self, stage):
-        rows, parts = stage.batch_size, stage.gradient_accumulation_steps
+        rows, micro_batches = stage.batch_size, stage.gradient_accumulation_steps
         replicas = self.strategy.num_replicas_in_sync
-        if rows is None or rows % (replicas * parts):
+        count = replicas * micro_batches
+        if rows is None or rows % count:
             raise UserError(
-                f"The batch size {rows} does not divide into {replicas * parts} equal "
-                f"parts ({replicas} replicas x {parts} accumulation steps); choose a "
-                f"multiple of {replicas * parts}."
+                f"The batch size {rows} does not divide into {count} equal parts "
+                f"({replicas} replicas x {micro_batches} accumulation steps); choose "
+                f"a multiple of {count}."
             )
 
     def _due(self, interval):
@@ -206,14 +224,16 @@ class Trainer:
         number = sum(stage.last_step <= start for stage in stages)
         stage, iterator = stages[number], iterators[number]
         count = self._loop_end(start, number, stage.last_step) - start
-        parts = stage.gradient_accumulation_steps
+        micro_batches = stage.gradient_accumulation_steps
         reporter.before_loop(start)
         started = time.monotonic()
         if reporter.wants_statistics(start):
-            totals, sizes, statistics = self._device_loop.run_observed(iterator, parts)
+            totals, sizes, statistics = self._device_loop.run_observed(
+                iterator, micro_batches
+            )
             reporter.after_statistics(self.step, statistics)
         else:
-            totals, sizes = self._device_loop.run(iterator, count, parts)
+            totals, sizes = self._device_loop.run(iterator, count, micro_batches)
         seconds = time.monotonic() - started
         slowest = max(self._workers.all_values(seconds / count))
         self._seconds_per_step[number] = slowest

@@ -1,6 +1,10 @@
 """What the processes of a run have to know of each other."""
 
+import contextlib
+
 import tensorflow as tf
+
+from albert_tf.errors import UserError
 
 
 class Workers:
@@ -37,3 +41,19 @@ class Workers:
             dtype=tf.float64,
         )
         return context.all_reduce(tf.distribute.ReduceOp.SUM, place * value)
+
+
+@contextlib.contextmanager
+def naming_lost_workers():
+    """Says what to do where another process of the run is gone.
+
+    Raises:
+        UserError: TensorFlow found one that has ended or cannot be reached.
+    """
+    try:
+        yield
+    except tf.errors.UnavailableError as error:
+        raise UserError(
+            "Another worker has ended or cannot be reached; start all of them again: "
+            "they go on from the last checkpoint."
+        ) from error

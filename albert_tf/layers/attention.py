@@ -26,12 +26,13 @@ class SelfAttention(ConfiguredLayer):
     Args:
         config: an `AlbertConfig`.
 
-    Call: hidden `[batch, tokens, hidden]`, `key_bias` float32
+    Call: hidden `[batch, tokens, hidden]`, `attention_bias` float32
     `[batch, 1, 1 or tokens, tokens]` (see `key_bias` and `pair_bias`), `seed`
     int32 `[2]` of the block or None for inference, to `[batch, tokens, hidden]`; with
-    `select`, a function from `[batch, tokens, width]` to `[batch, outputs, width]`, to
-    what that gives for the tokens that it picks, `[batch, outputs, hidden]`. With
-    `recompute` (`depth.recompute`), the probabilities are not kept for the gradient.
+    `tokens_for_heads`, a function that picks tokens, from `[batch, tokens, width]` to
+    `[batch, outputs, width]`, to what that gives for those, `[batch, outputs, hidden]`.
+    With `recompute` (`rematerialization.recompute`), the probabilities are not kept
+    for the gradient.
     """
 
     def __init__(self, config, **kwargs):
@@ -50,19 +51,24 @@ class SelfAttention(ConfiguredLayer):
         self.output_dense.build(shape)
         self.layer_norm.build(shape)
 
-    def call(self, hidden, key_bias, seed=None, select=None, recompute=None):
+    def call(
+        self, hidden, attention_bias, seed=None, tokens_for_heads=None, recompute=None
+    ):
         config = self.config
         asking = hidden
-        if select is not None:
-            asking = select(hidden)  # [B, K, H]
-            if key_bias.shape[2] != 1:
-                key_bias = ops.expand_dims(select(key_bias[:, 0]), 1)  # [B, 1, K, T]
+        if tokens_for_heads is not None:
+            asking = tokens_for_heads(hidden)  # [B, K, H]
+            if attention_bias.shape[2] != 1:
+                rows = tokens_for_heads(attention_bias[:, 0])  # [B, K, T]
+                attention_bias = ops.expand_dims(rows, 1)  # [B, 1, K, T]
         # Scaling the query costs less than scaling the scores, and keeps float16
         # scores in range.
         query = self._split_heads(self.query(asking) * config.head_size**-0.5, asking)
         key = self._split_heads(self.key(hidden), hidden)
         value = self._split_heads(self.value(hidden), hidden)
-        attend = functools.partial(self._attend, key_bias=key_bias, seed=seed)
+        attend = functools.partial(
+            self._attend, attention_bias=attention_bias, seed=seed
+        )
         if recompute is not None:
             # Dropout draws one mask for all heads.
             drops = seed is not None and config.attention_probs_dropout_prob > 0
@@ -75,11 +81,11 @@ class SelfAttention(ConfiguredLayer):
         )
         return self.layer_norm(asking + output)
 
-    def _attend(self, query, key, value, key_bias, seed):
+    def _attend(self, query, key, value, attention_bias, seed):
         """The context `[B, T, N, D]` of queries, keys and values `[B, T, N, D]`."""
         scores = ops.einsum("bqnd,bknd->bnqk", query, key)  # [B, N, T, T]
         # Keras casts the arguments of a layer, the bias too, to the compute dtype.
-        scores = ops.cast(scores, "float32") + ops.cast(key_bias, "float32")
+        scores = ops.cast(scores, "float32") + ops.cast(attention_bias, "float32")
         probabilities = ops.cast(ops.softmax(scores), self.compute_dtype)
         probabilities = dropout(
             probabilities,

@@ -27,6 +27,11 @@ class ClassificationHead(ConfiguredLayer):
         self.num_labels = num_labels
         self.initializer_range = initializer_range
 
+    @property
+    def output_shape(self):
+        """Shape of the logits, as `summary` of a model shows it."""
+        return (None, self.num_labels)
+
     def build(self, input_shape=None):
         self.output_weights = self.add_weight(
             name="output_weights",

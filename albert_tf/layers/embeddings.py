@@ -30,6 +30,11 @@ class Embeddings(ConfiguredLayer):
         super().__init__(config, **kwargs)
         self.layer_norm = LayerNorm(config, dtype=self.dtype_policy, name="layer_norm")
 
+    @property
+    def output_shape(self):
+        """Shape of the embeddings, as `summary` of a model shows it."""
+        return (None, None, self.config.embedding_size)
+
     def build(self, input_shape=None):
         config = self.config
         rows = {

@@ -27,6 +27,11 @@ class MaskedLMHead(ConfiguredLayer):
         self.transform = self._dense(config.embedding_size, "transform")
         self.layer_norm = LayerNorm(config, dtype=self.dtype_policy, name="layer_norm")
 
+    @property
+    def output_shape(self):
+        """Shape of the logits, as `summary` of a model shows it."""
+        return (None, None, self.config.vocab_size)
+
     def build(self, input_shape=None):
         config = self.config
         self.transform.build((None, None, config.hidden_size))

@@ -30,12 +30,12 @@ class TransformerStack(ConfiguredLayer):
         rematerialize: keep only the input of each block for the backward pass, and
             compute the block again there. Neither option changes the numbers.
 
-    Call: hidden `[batch, tokens, hidden]`, `key_bias` float32
+    Call: hidden `[batch, tokens, hidden]`, `attention_bias` float32
     `[batch, 1, 1 or tokens, tokens]`, `seed` int32 `[2]` or None for inference, to the
     list of the outputs of all blocks; with `depth_loop`, of the last block of each
-    loop. With `select`, a function from `[batch, tokens, width]` to `[batch, outputs,
-    width]`, the last block computes its output for the tokens that it picks only,
-    `[batch, outputs, hidden]`.
+    loop. With `tokens_for_heads`, a function that picks tokens, from `[batch, tokens,
+    width]` to `[batch, outputs, width]`, the last block computes its output for those
+    only, `[batch, outputs, hidden]`.
 
     Raises:
         UserError: an option was asked for that the Keras backend does not have.
@@ -69,39 +69,48 @@ class TransformerStack(ConfiguredLayer):
     def _sublayer(self, layer_class, kind, key):
         return layer_class(self.config, dtype=self.dtype_policy, name=f"{kind}_{key}")
 
+    @property
+    def output_shape(self):
+        """Shape of each block's output, as `summary` of a model shows it."""
+        return (None, None, self.config.hidden_size)
+
     def build(self, input_shape=None):
         for layer in [*self.attention.values(), *self.feed_forward.values()]:
             layer.build()
 
-    def call(self, hidden, key_bias, seed=None, select=None):
+    def call(self, hidden, attention_bias, seed=None, tokens_for_heads=None):
         hidden_states = []
         index = 0
         schedule = self.layer_schedule
-        if select is not None:
+        if tokens_for_heads is not None:
             *whole, (*blocks, last_block) = schedule
             schedule = [*whole, tuple(blocks)] if blocks else whole
         for layer, run in itertools.groupby(schedule):
             blocks = layer * len(list(run))
             if self.depth_loop and len(blocks) > len(layer):
-                outputs = [self._run_loop(layer, blocks, hidden, key_bias, seed, index)]
+                outputs = [
+                    self._run_loop(layer, blocks, hidden, attention_bias, seed, index)
+                ]
             else:
-                outputs = self._unroll(blocks, hidden, key_bias, seed, index)
+                outputs = self._unroll(blocks, hidden, attention_bias, seed, index)
             hidden_states += outputs
             hidden = outputs[-1]
             index += len(blocks)
-        if select is not None:
+        if tokens_for_heads is not None:
             # [B, K, H]
-            last = self._unroll([last_block], hidden, key_bias, seed, index, select)
+            last = self._unroll(
+                [last_block], hidden, attention_bias, seed, index, tokens_for_heads
+            )
             hidden_states += last
         return hidden_states
 
-    def _run_loop(self, layer, blocks, hidden, key_bias, seed, index):
+    def _run_loop(self, layer, blocks, hidden, attention_bias, seed, index):
         """Runs `blocks`, repetitions of `layer`, the first being block `index`."""
 
         def run_layer(i, hidden):
             for inner, block in enumerate(layer):
                 number = index + i * len(layer) + inner
-                hidden = self._run_block(block, hidden, key_bias, seed, number)
+                hidden = self._run_block(block, hidden, attention_bias, seed, number)
             return hidden
 
         count = len(blocks) // len(layer)
@@ -110,11 +119,15 @@ class TransformerStack(ConfiguredLayer):
         variables = self._variables(layer)
         return rematerialized_loop(run_layer, variables, hidden, count)
 
-    def _unroll(self, blocks, hidden, key_bias, seed, index, select=None):
+    def _unroll(
+        self, blocks, hidden, attention_bias, seed, index, tokens_for_heads=None
+    ):
         """Returns the outputs of `blocks`, the first being block `index`."""
 
         def run_block(i, hidden):
-            return self._run_block(blocks[i], hidden, key_bias, seed, index + i, select)
+            return self._run_block(
+                blocks[i], hidden, attention_bias, seed, index + i, tokens_for_heads
+            )
 
         if not self.rematerialize:
             outputs = []
@@ -138,7 +151,9 @@ class TransformerStack(ConfiguredLayer):
         ]
         return [v for layer in dict.fromkeys(layers) for v in layer.trainable_variables]
 
-    def _run_block(self, block, hidden, key_bias, seed, index, select=None):
+    def _run_block(
+        self, block, hidden, attention_bias, seed, index, tokens_for_heads=None
+    ):
         """Runs the block with number `index` (an int or int32 scalar)."""
         if seed is not None:
             seed = fold_seed(seed, index * SITES_PER_BLOCK)
@@ -146,7 +161,13 @@ class TransformerStack(ConfiguredLayer):
         if self.rematerialize:
             from albert_tf.layers.rematerialization import recompute
         attention, feed_forward = self.attention[block[0]], self.feed_forward[block[1]]
-        hidden = attention(hidden, key_bias, seed, select=select, recompute=recompute)
+        hidden = attention(
+            hidden,
+            attention_bias,
+            seed,
+            tokens_for_heads=tokens_for_heads,
+            recompute=recompute,
+        )
         return feed_forward(hidden, seed)
 
     def get_config(self):

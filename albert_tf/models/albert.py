@@ -3,7 +3,8 @@
 import keras
 from keras import ops
 
-from albert_tf.checkpoints.official_names import encoder_variables
+from albert_tf.checkpoints.albert import ALBERT
+from albert_tf.checkpoints.albert_names import encoder_variables
 from albert_tf.errors import UserError
 from albert_tf.layers.attention import key_bias
 from albert_tf.layers.attention import pair_bias
@@ -11,7 +12,8 @@ from albert_tf.layers.configured_layer import truncated_normal
 from albert_tf.layers.embeddings import Embeddings
 from albert_tf.layers.positions import gather_positions
 from albert_tf.layers.transformer_stack import TransformerStack
-from albert_tf.models.pretrained_model import PretrainedModel
+from albert_tf.models.base import PretrainedModel
+from albert_tf.models.features import named_features
 
 
 @keras.saving.register_keras_serializable(package="albert_tf")
@@ -23,8 +25,9 @@ class AlbertModel(PretrainedModel):
         depth_loop: compile the shared layers once, as a loop; same numbers.
         rematerialize: trade a second forward pass for memory; same numbers.
 
-    Call: a dict of int32 `[batch, tokens]`: `input_ids`, and optionally
-    `input_mask` (ones if absent), `segment_ids` (zeros if absent) and, where a row
+    Call: int32 `[batch, tokens]`, the `input_ids` alone or a dict of them and
+    optionally `input_mask` (ones if absent), `segment_ids` (zeros if absent; Hugging
+    Face's names `attention_mask` and `token_type_ids` mean the same) and, where a row
     holds several texts, `pair_ids`: equal for the tokens of one text, which then
     attend to each other only and count their positions from 0. `cls_positions`
     `[batch, pairs]` says where the tokens to pool are (the first one if absent).
@@ -36,19 +39,23 @@ class AlbertModel(PretrainedModel):
         embedding_output: `[batch, tokens, embedding]`
         hidden_states: list of `[batch, tokens, hidden]`, one a block (with
             `depth_loop`, one a loop)
-    With `for_heads` the dict holds what heads read, and the last block does not
+    With `heads_only` the dict holds what heads read, and the last block does not
     compute more than that: the same numbers, sooner.
         pooled_output: as above
         masked_output: `[batch, predictions, hidden]`, the sequence output at the
             feature `masked_lm_positions`; absent where that is
 
     Raises:
-        UserError: more tokens than `config.max_position_embeddings`.
+        UserError: more tokens than `config.max_position_embeddings`, or a feature of
+            another name.
 
     Example:
         model = AlbertModel(AlbertConfig.released("base_v2"))
         pooled = model({"input_ids": np.array([[2, 31, 23, 3]])})["pooled_output"]
     """
+
+    family = ALBERT
+    served_forms = {"encoder": "albert_tf.serving.heads:encoder_head"}
 
     def __init__(self, config, **kwargs):
         super().__init__(config, **kwargs)
@@ -61,7 +68,7 @@ class AlbertModel(PretrainedModel):
             config, dtype=policy, name="transformer", **self.execution
         )
         self.pooler = self._dense("pooler")
-        self.build()
+        self.build((None, None))
 
     def _dense(self, name):
         return keras.layers.Dense(
@@ -71,14 +78,21 @@ class AlbertModel(PretrainedModel):
             name=name,
         )
 
+    @property
+    def output_shape(self):
+        """Shape of `sequence_output`, as `summary` of a model shows it."""
+        return (None, None, self.config.hidden_size)
+
     def build(self, input_shape=None):
-        self.embeddings.build()
+        # Without shapes, `summary` would show none.
+        self.embeddings.build((None, None))
         if self.embedding_mapping is not None:
             self.embedding_mapping.build((None, None, self.config.embedding_size))
-        self.transformer.build()
+        self.transformer.build((None, None, self.config.hidden_size))
         self.pooler.build((None, self.config.hidden_size))
 
-    def call(self, features, training=False, dropout_seed=None, for_heads=False):
+    def call(self, features, training=False, dropout_seed=None, heads_only=False):
+        features = named_features(features)
         seed = self._dropout_seed(training, dropout_seed)
         # Keras traces `fit` on several devices with float32 placeholders.
         input_ids = ops.cast(features["input_ids"], "int32")
@@ -90,20 +104,22 @@ class AlbertModel(PretrainedModel):
         if segment_ids is None:
             segment_ids = ops.zeros_like(input_ids)
         segment_ids = ops.cast(segment_ids, "int32")
-        bias = key_bias(input_mask)  # [B, 1, 1, T]
+        attention_bias = key_bias(input_mask)  # [B, 1, 1, T]
         pair_ids = features.get("pair_ids")
         if pair_ids is not None:
-            bias = bias + pair_bias(pair_ids)  # [B, 1, T, T]
+            attention_bias = attention_bias + pair_bias(pair_ids)  # [B, 1, T, T]
         # [B, T, E]
         embedding_output = self.embeddings(input_ids, segment_ids, seed, pair_ids)
         hidden = embedding_output
         if self.embedding_mapping is not None:
             hidden = self.embedding_mapping(hidden)  # [B, T, H]
         cls_positions = features.get("cls_positions")
-        if for_heads:
+        if heads_only:
             masked_positions = features.get("masked_lm_positions")
-            return self._for_heads(hidden, bias, seed, cls_positions, masked_positions)
-        hidden_states = self.transformer(hidden, bias, seed)
+            return self._run_for_heads(
+                hidden, attention_bias, seed, cls_positions, masked_positions
+            )
+        hidden_states = self.transformer(hidden, attention_bias, seed)
         sequence_output = hidden_states[-1]  # [B, T, H]
         if cls_positions is None:
             first = sequence_output[:, 0]  # [B, H]
@@ -116,7 +132,9 @@ class AlbertModel(PretrainedModel):
             "hidden_states": hidden_states,
         }
 
-    def _for_heads(self, hidden, bias, seed, cls_positions, masked_positions):
+    def _run_for_heads(
+        self, hidden, attention_bias, seed, cls_positions, masked_positions
+    ):
         """Runs the blocks, the last one for the tokens that heads read."""
         one = cls_positions is None
         if one:
@@ -124,7 +142,7 @@ class AlbertModel(PretrainedModel):
         pooled = ops.shape(cls_positions)[1]
         if one and masked_positions is None:
 
-            def select(sequence):
+            def tokens_for_heads(sequence):
                 return sequence[:, :1]  # [B, 1, width]
 
         else:
@@ -133,10 +151,12 @@ class AlbertModel(PretrainedModel):
                 positions.append(ops.cast(masked_positions, "int32"))
             positions = ops.concatenate(positions, axis=1)  # [B, pairs + P]
 
-            def select(sequence):
+            def tokens_for_heads(sequence):
                 return gather_positions(sequence, positions)
 
-        output = self.transformer(hidden, bias, seed, select=select)[-1]
+        output = self.transformer(
+            hidden, attention_bias, seed, tokens_for_heads=tokens_for_heads
+        )[-1]
         first = output[:, 0] if one else output[:, :pooled]
         outputs = {"pooled_output": self._pool(first)}
         if masked_positions is not None:

@@ -1,23 +1,40 @@
-"""The pretraining model: masked language model and sentence order."""
+"""The pretraining model: masked language model and heads on the pooled output."""
+
+import itertools
+import re
 
 import keras
 from keras import ops
 
-from albert_tf.checkpoints.official_names import classification_variables
-from albert_tf.checkpoints.official_names import masked_lm_variables
+from albert_tf.checkpoints.albert import ALBERT
+from albert_tf.errors import UserError
 from albert_tf.layers.classification_head import ClassificationHead
 from albert_tf.layers.masked_lm_head import MaskedLMHead
 from albert_tf.layers.positions import gather_positions
+from albert_tf.models import head_variables
 from albert_tf.models.albert import AlbertModel
-from albert_tf.models.pretrained_model import PretrainedModel
+from albert_tf.models.base import PretrainedModel
+from albert_tf.models.features import named_features
+
+_OFFICIAL_HEAD = "sentence_order"
+_OFFICIAL_SCOPE = "seq_relationship"  # of its variables, in "cls/"
+_SENTENCE_HEAD = re.compile(r"cls/(\w+)/output_weights")
+
+# What a batch must hold for each term of the loss.
+_LABELS = {
+    "masked_lm": ("masked_lm_positions", "masked_lm_ids", "masked_lm_weights"),
+    "sentence_order": ("sentence_order_labels",),
+}
 
 
 @keras.saving.register_keras_serializable(package="albert_tf")
 class AlbertForPreTraining(PretrainedModel):
-    """The encoder with the two pretraining heads.
+    """The encoder with the two pretraining heads, or with more.
 
     Args:
         config: an `AlbertConfig`.
+        sentence_heads: the number of labels of each head on the pooled output, by
+            name; by default the official one alone, `sentence_order` of 2.
         **kwargs: `depth_loop` and `rematerialize`, see `AlbertModel`.
 
     Call: as `AlbertModel`, with `masked_lm_positions` int32 `[batch, predictions]`
@@ -28,12 +45,17 @@ class AlbertForPreTraining(PretrainedModel):
         masked_lm_logits: float32 `[batch, predictions, vocabulary]`; absent where
             `masked_lm_positions` is
         sentence_order_logits: float32 `[batch, 2]`, or `[batch, pairs, 2]`; 0 is
-            in order, 1 is swapped
-    With `logits_only` the dict holds the logits only, and the last block computes no
+            in order, 1 is swapped; likewise of other sentence heads
+    With `heads_only` the dict holds the logits only, and the last block computes no
     more than they need: the same numbers, sooner.
 
+    After `compile(optimizer=…)` alone, `fit` and `evaluate` take the batches of
+    `pretraining_dataset`; the loss is that of `PretrainingObjective`, with the sentence
+    order as long as `sentence_order_head.trainable` says so.
+
     Raises:
-        UserError: more tokens than `config.max_position_embeddings`.
+        UserError: more tokens than `config.max_position_embeddings`; batches without
+            labels in `fit`.
 
     Example:
         model = AlbertForPreTraining(AlbertConfig.released("base_v2"))
@@ -45,35 +67,57 @@ class AlbertForPreTraining(PretrainedModel):
         )
     """
 
+    family = ALBERT
+    head_table = (
+        *head_variables.masked_lm("masked_lm_head"),
+        *head_variables.classification(
+            "sentence_order_head", "sop_classifier.classifier", "cls/seq_relationship/"
+        ),
+    )
     head_may_be_new = False
+    served_forms = {"masked_lm": "albert_tf.serving.heads:masked_lm_head"}
+    exported_features = (*PretrainedModel.exported_features, "masked_lm_positions")
 
-    def __init__(self, config, **kwargs):
+    def __init__(self, config, sentence_heads=None, **kwargs):
         super().__init__(config, **kwargs)
+        self.sentence_heads = {_OFFICIAL_HEAD: 2, **(sentence_heads or {})}
         policy = self.dtype_policy
         self.albert = AlbertModel(config, dtype=policy, name="albert", **self.execution)
         self.masked_lm_head = MaskedLMHead(config, dtype=policy, name="masked_lm_head")
-        self.sentence_order_head = ClassificationHead(
-            config,
-            num_labels=2,
-            initializer_range=config.initializer_range,
-            dtype=policy,
-            name="sentence_order_head",
-        )
+        for name, num_labels in self.sentence_heads.items():
+            head = ClassificationHead(
+                config,
+                num_labels=num_labels,
+                initializer_range=config.initializer_range,
+                dtype=policy,
+                name=f"{name}_head",
+            )
+            setattr(self, f"{name}_head", head)
         self.build()
 
-    def build(self, input_shape=None):
-        self.masked_lm_head.build()
-        self.sentence_order_head.build()
+    def sentence_head(self, name):
+        """The `ClassificationHead` of that name in `sentence_heads`."""
+        return getattr(self, f"{name}_head")
 
-    def call(self, features, training=False, dropout_seed=None, logits_only=False):
+    def build(self, input_shape=None):
+        hidden = self.config.hidden_size
+        self.masked_lm_head.build((None, None, hidden))
+        for name in self.sentence_heads:
+            self.sentence_head(name).build((None, hidden))
+
+    def call(self, features, training=False, dropout_seed=None, heads_only=False):
+        features = named_features(features)
         seed = self._dropout_seed(training, dropout_seed)
         encoded = self.albert(
-            features, training=training, dropout_seed=seed, for_heads=logits_only
+            features, training=training, dropout_seed=seed, heads_only=heads_only
         )
         pooled = encoded["pooled_output"]
-        outputs = {"sentence_order_logits": self.sentence_order_head(pooled)}
+        outputs = {
+            f"{name}_logits": self.sentence_head(name)(pooled)
+            for name in self.sentence_heads
+        }
         if "masked_lm_positions" in features:
-            if logits_only:
+            if heads_only:
                 hidden = encoded["masked_output"]  # [B, P, H]
             else:
                 hidden = gather_positions(
@@ -81,15 +125,72 @@ class AlbertForPreTraining(PretrainedModel):
                 )
             table = ops.convert_to_tensor(self.albert.embeddings.word_embeddings)
             outputs["masked_lm_logits"] = self.masked_lm_head(hidden, table)
-        if not logits_only:
+        if not heads_only:
             outputs["sequence_output"] = encoded["sequence_output"]
             outputs["pooled_output"] = pooled
         return outputs
 
+    def compile(self, *args, **kwargs):
+        super().compile(*args, **kwargs)
+        trackers = [keras.metrics.Mean(f"{term}_accuracy") for term in _LABELS]
+        # Past Keras, which takes no new metric once a model is built.
+        self.__dict__["_accuracies"] = trackers
+
+    @property
+    def metrics(self):
+        return [*super().metrics, *self.__dict__.get("_accuracies", ())]
+
+    def compute_loss(
+        self, x=None, y=None, y_pred=None, sample_weight=None, training=True
+    ):
+        if y is not None:
+            return super().compute_loss(x, y, y_pred, sample_weight, training)
+        # Imported here: models are below training.
+        from albert_tf.pretraining.objective import OBJECTIVES
+        from albert_tf.pretraining.objective import PretrainingObjective
+
+        for name in itertools.chain.from_iterable(_LABELS.values()):
+            if name not in x:
+                raise UserError(
+                    f"The batches lack {name}; give fit those of pretraining_dataset, "
+                    "or compile a loss and give it (features, labels)."
+                )
+        name = "sop" if self.sentence_order_head.trainable else "none"
+        objective = PretrainingObjective(OBJECTIVES[name])
+        sums, accuracies = objective(
+            lambda features, **options: y_pred, x, training, dropout_seed=None
+        )
+        for tracker in self.__dict__["_accuracies"]:
+            if tracker.name in accuracies:
+                right, weight = accuracies[tracker.name]
+                tracker.update_state(right / ops.maximum(weight, 1.0), weight)
+        weights = objective.denominators(x)
+        return sum(
+            sums[term] / (weights[term] + objective.epsilons.get(term, 0.0))
+            for term in sums
+        )
+
     def head_variables(self):
-        return {
-            **masked_lm_variables(self.masked_lm_head),
-            **classification_variables(
-                self.sentence_order_head, "cls/seq_relationship/"
-            ),
-        }
+        variables = super().head_variables()
+        for name in self.sentence_heads:
+            if name != _OFFICIAL_HEAD:
+                head = self.sentence_head(name)
+                variables[f"cls/{name}/output_weights"] = head.output_weights
+                variables[f"cls/{name}/output_bias"] = head.output_bias
+        return variables
+
+    def head_config(self):
+        if self.sentence_heads == {_OFFICIAL_HEAD: 2}:
+            return {}
+        return {"sentence_heads": dict(self.sentence_heads)}
+
+    @classmethod
+    def complete_arguments(cls, arguments, tensors):
+        if "sentence_heads" in arguments:
+            return arguments
+        found = {}
+        for name, tensor in tensors.items():
+            match = _SENTENCE_HEAD.fullmatch(name)
+            if match and match[1] != _OFFICIAL_SCOPE:
+                found[match[1]] = len(tensor)
+        return {**arguments, "sentence_heads": found}

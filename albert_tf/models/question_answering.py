@@ -3,13 +3,14 @@
 import keras
 from keras import ops
 
-from albert_tf.checkpoints.official_names import answer_beams_variables
-from albert_tf.checkpoints.official_names import classification_variables
+from albert_tf.checkpoints.albert import ALBERT
 from albert_tf.errors import UserError
 from albert_tf.layers.answer_beams_head import AnswerBeamsHead
 from albert_tf.layers.classification_head import ClassificationHead
+from albert_tf.models import head_variables
 from albert_tf.models.albert import AlbertModel
-from albert_tf.models.pretrained_model import PretrainedModel
+from albert_tf.models.base import PretrainedModel
+from albert_tf.models.features import named_features
 
 # The official head ignores the config's initializer_range.
 _HEAD_INITIALIZER_RANGE = 0.02
@@ -42,6 +43,8 @@ class AlbertForQuestionAnswering(PretrainedModel):
         )
     """
 
+    family = ALBERT
+    head_table = head_variables.classification("span_head", "qa_outputs", "cls/squad/")
     # Hugging Face's model has no pooler.
     unused_variables = ("bert/pooler",)
 
@@ -59,16 +62,14 @@ class AlbertForQuestionAnswering(PretrainedModel):
         self.build()
 
     def build(self, input_shape=None):
-        self.span_head.build()
+        self.span_head.build((None, None, self.config.hidden_size))
 
     def call(self, features, training=False, dropout_seed=None):
+        features = named_features(features)
         seed = self._dropout_seed(training, dropout_seed)
         encoded = self.albert(features, training=training, dropout_seed=seed)
         logits = self.span_head(encoded["sequence_output"])  # [B, T, 2]
         return {"start_logits": logits[..., 0], "end_logits": logits[..., 1]}
-
-    def head_variables(self):
-        return classification_variables(self.span_head, "cls/squad/")
 
 
 @keras.saving.register_keras_serializable(package="albert_tf")
@@ -90,10 +91,13 @@ class AlbertForAnswerableQuestions(PretrainedModel):
     `[batch]`. Returns what `AnswerBeamsHead` does.
 
     Raises:
-        UserError: `start_n_top` or `end_n_top` is not positive, or more tokens than
+        UserError: `start_n_top` or `end_n_top` is not positive, neither `p_mask` nor
+            `segment_ids` is given, or more tokens than
             `config.max_position_embeddings`.
     """
 
+    family = ALBERT
+    head_table = head_variables.answer_beams("answer_beams_head")
     unused_variables = ("bert/pooler",)
 
     def __init__(
@@ -116,23 +120,18 @@ class AlbertForAnswerableQuestions(PretrainedModel):
         self.build()
 
     def build(self, input_shape=None):
-        self.answer_beams_head.build()
+        self.answer_beams_head.build((None, None, self.config.hidden_size))
 
     def call(self, features, training=False, dropout_seed=None):
+        features = named_features(features)
         seed = self._dropout_seed(training, dropout_seed)
         encoded = self.albert(features, training=training, dropout_seed=seed)
-        p_mask = features.get("p_mask")
-        if p_mask is None:
-            p_mask = no_answer_mask(features["input_mask"], features["segment_ids"])
         return self.answer_beams_head(
             encoded["sequence_output"],
-            p_mask,
+            _p_mask(features),
             start_positions=features.get("start_positions"),
             dropout_seed=seed,
         )
-
-    def head_variables(self):
-        return answer_beams_variables(self.answer_beams_head)
 
     def head_config(self):
         return {
@@ -148,6 +147,20 @@ def _encoder(config, policy, execution):
     # decay included.
     albert.pooler.trainable = False
     return albert
+
+
+def _p_mask(features):
+    if "p_mask" in features:
+        return features["p_mask"]
+    if "segment_ids" not in features:
+        raise UserError(
+            "AlbertForAnswerableQuestions needs p_mask or segment_ids, to know where "
+            "the text is in which an answer may be."
+        )
+    input_mask = features.get("input_mask")
+    if input_mask is None:
+        input_mask = ops.ones_like(features["input_ids"])
+    return no_answer_mask(input_mask, features["segment_ids"])
 
 
 def no_answer_mask(input_mask, segment_ids):

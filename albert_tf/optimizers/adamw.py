@@ -1,6 +1,7 @@
 """AdamW of the official code."""
 
 import keras
+from keras import ops
 
 from albert_tf.optimizers.moments import MomentsOptimizer
 
@@ -9,6 +10,59 @@ from albert_tf.optimizers.moments import MomentsOptimizer
 class AdamW(MomentsOptimizer):
     """AdamW without bias correction; official `AdamWeightDecayOptimizer`.
 
-    The first step is therefore `0.1 / sqrt(0.001) = 3.16` times the learning rate.
-    The arguments are those of `MomentsOptimizer`.
+    m and v are averages of the gradient and its square; the direction of the step is
+    `m / (sqrt(v) + epsilon)`, to which the decay is added. The first step is therefore
+    `0.1 / sqrt(0.001) = 3.16` times the learning rate.
+
+    Args:
+        learning_rate: a float or a schedule.
+        weight_decay_rate: decay of all but biases and normalization parameters.
+        beta_1: rate of the first moment's average.
+        beta_2: rate of the second moment's average.
+        epsilon: added outside the square root.
+        bias_correction: divide the moments by `1 - beta ** t`, as Adam's paper does
+            and the official code does not.
+        **kwargs: those of `MomentsOptimizer`.
     """
+
+    moment_names = ("first_moments", "second_moments")
+
+    def __init__(
+        self,
+        learning_rate=0.001,
+        weight_decay_rate=0.01,
+        beta_1=0.9,
+        beta_2=0.999,
+        epsilon=1e-6,
+        bias_correction=False,
+        **kwargs,
+    ):
+        super().__init__(learning_rate, weight_decay_rate, **kwargs)
+        self.beta_1 = beta_1
+        self.beta_2 = beta_2
+        self.epsilon = epsilon
+        self.bias_correction = bias_correction
+
+    def direction(self, gradient, moments, step):
+        m = self.beta_1 * moments["first_moments"] + (1.0 - self.beta_1) * gradient
+        v = self.beta_2 * moments["second_moments"] + (1.0 - self.beta_2) * ops.square(
+            gradient
+        )
+        m_hat, v_hat = self._corrected(m, v, step)
+        direction = m_hat / (ops.sqrt(v_hat) + self.epsilon)
+        return direction, {"first_moments": m, "second_moments": v}
+
+    def _corrected(self, m, v, step):
+        if not self.bias_correction:
+            return m, v
+        power = ops.cast(step, m.dtype) + 1.0
+        return m / (1.0 - self.beta_1**power), v / (1.0 - self.beta_2**power)
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "beta_1": self.beta_1,
+            "beta_2": self.beta_2,
+            "epsilon": self.epsilon,
+            "bias_correction": self.bias_correction,
+        }

@@ -3,23 +3,23 @@
 import keras
 from keras import ops
 
-from albert_tf.optimizers.moments import MomentsOptimizer
+from albert_tf.optimizers.adamw import AdamW
 
 
 @keras.saving.register_keras_serializable(package="albert_tf")
-class LAMB(MomentsOptimizer):
+class LAMB(AdamW):
     """LAMB (You et al., arXiv 1904.00962) as in the official `lamb_optimizer.py`.
 
-    The update of a variable, weight decay included, is scaled by the trust ratio
+    AdamW's update of a variable, weight decay included, is scaled by the trust ratio
     `norm(w) / norm(update)`, both over the whole variable and 1 where either is 0.
     Biases and normalization parameters are neither decayed nor scaled. The arguments
-    are those of `MomentsOptimizer`.
+    are those of `AdamW`.
     """
 
     adapts = True
 
-    def adaptation(self, weight, update):
-        weight_norm = ops.norm(ops.cast(weight, update.dtype))
+    def trust_ratio(self, weight, update):
+        weight_norm = ops.norm(weight)
         update_norm = ops.norm(update)
         both = ops.logical_and(weight_norm > 0, update_norm > 0)
         safe_norm = ops.where(both, update_norm, ops.ones_like(update_norm))

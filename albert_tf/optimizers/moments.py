@@ -1,4 +1,4 @@
-"""What LAMB and AdamW of the official code share."""
+"""Optimizers whose step is a pure function of weights, gradients and moments."""
 
 import keras
 from keras import ops
@@ -8,21 +8,17 @@ from albert_tf.optimizers.rules import rules_table
 
 
 class MomentsOptimizer(keras.optimizers.Optimizer):
-    """Adam's moments without bias correction, and decay inside the update.
+    """What is common to optimizers that keep moments of the gradients, or none.
 
-    m and v are averages of the gradient and its square; the update is
-    `m / (sqrt(v) + epsilon)` plus `weight_decay_rate * w` for variables that are not
-    excluded (official `optimization.py`, `lamb_optimizer.py`). Which rule holds for a
-    variable follows from its path when the optimizer is built (`rules.py`).
+    A subclass names its moments and says in `direction` what becomes of them and where
+    to step. Here the decay `weight_decay_rate * w` is added to that, inside the update
+    (official `optimization.py`, `lamb_optimizer.py`), for variables that are not
+    excluded, and the sum is scaled by `trust_ratio`. Which rule holds for a variable
+    follows from its path when the optimizer is built (`rules.py`).
 
     Args:
         learning_rate: a float or a schedule.
         weight_decay_rate: decay of all but biases and normalization parameters.
-        beta_1: rate of the first moment's average.
-        beta_2: rate of the second moment's average.
-        epsilon: added outside the square root.
-        bias_correction: divide the moments by `1 - beta ** t`, as Adam's paper does
-            and the official code does not.
         learning_rate_factors: `{part of a path: factor}`; the rate of the variables
             below that part is multiplied by the factor (see `layer_decay.py`).
 
@@ -30,26 +26,20 @@ class MomentsOptimizer(keras.optimizers.Optimizer):
         UserError: in `build`, a variable that several rules claim.
     """
 
+    moment_names = ()
+    """Of the moments, each an attribute: a list of variables, zeros at the start."""
     adapts = False
-    """Whether `adaptation` scales the updates."""
+    """Whether `trust_ratio` scales the updates."""
 
     def __init__(
         self,
         learning_rate=0.001,
         weight_decay_rate=0.01,
-        beta_1=0.9,
-        beta_2=0.999,
-        epsilon=1e-6,
-        bias_correction=False,
         learning_rate_factors=None,
         **kwargs,
     ):
         super().__init__(learning_rate=learning_rate, **kwargs)
         self.weight_decay_rate = weight_decay_rate
-        self.beta_1 = beta_1
-        self.beta_2 = beta_2
-        self.epsilon = epsilon
-        self.bias_correction = bias_correction
         self.learning_rate_factors = learning_rate_factors or {}
 
     def build(self, variables):
@@ -58,8 +48,14 @@ class MomentsOptimizer(keras.optimizers.Optimizer):
         super().build(variables)
         self.excluded = [rule_of(variable.path).excluded for variable in variables]
         self.factors = [self._factor(variable.path) for variable in variables]
-        self.first_moments = self._slots(variables, "adam_m")
-        self.second_moments = self._slots(variables, "adam_v")
+        for name in self.moment_names:
+            moment = [self.add_variable_from_reference(v, name=name) for v in variables]
+            setattr(self, name, moment)
+
+    @property
+    def moments(self):
+        """`{name: [variable of each weight]}`, of the weights' shapes and dtypes."""
+        return {name: getattr(self, name) for name in self.moment_names}
 
     def rules_table(self, variables):
         """Lines that say which of `variables` are decayed and adapted."""
@@ -68,9 +64,6 @@ class MomentsOptimizer(keras.optimizers.Optimizer):
     def _factor(self, path):
         found = [self.learning_rate_factors.get(part) for part in path.split("/")]
         return next((factor for factor in found if factor is not None), 1.0)
-
-    def _slots(self, variables, name):
-        return [self.add_variable_from_reference(v, name=name) for v in variables]
 
     def learning_rate_after(self, steps):
         """The rate of the step that comes after so many steps: float32 `[]`."""
@@ -81,71 +74,72 @@ class MomentsOptimizer(keras.optimizers.Optimizer):
 
     def update_step(self, gradient, variable, learning_rate):
         index = self._get_variable_index(variable)
-        slots = (self.first_moments[index], self.second_moments[index])
-        values = self.new_values(
-            index, gradient, variable, *slots, learning_rate, self.iterations
+        moments = {name: of_all[index] for name, of_all in self.moments.items()}
+        weight, values = self.new_values(
+            index, gradient, variable, moments, learning_rate, self.iterations
         )
-        for target, value in zip((variable, *slots), values, strict=True):
-            self.assign(target, value)
+        self.assign(variable, weight)
+        for name, value in values.items():
+            self.assign(moments[name], value)
 
-    def new_values(self, index, gradient, weight, m, v, learning_rate, step):
+    def new_values(self, index, gradient, weight, moments, learning_rate, step):
         """Returns the weight and its moments after one step; changes nothing.
 
         Args:
             index: place of the variable among those that the optimizer was built with.
             gradient: of the loss by the weight, dense, of the weight's shape.
             weight: value before the step.
-            m: first moment before the step.
-            v: second moment before the step.
+            moments: `{name: value before the step}`.
             learning_rate: of this step.
             step: number of steps before this one.
         """
-        weight, m, v = (ops.convert_to_tensor(x) for x in (weight, m, v))
-        update, m, v = self._update(index, gradient, weight, m, v, step)
+        weight = ops.convert_to_tensor(weight)
+        update, moments = self._update(index, gradient, weight, moments, step)
         if not self.excluded[index]:
-            update *= self.adaptation(weight, update)
-        step_size = ops.cast(learning_rate, m.dtype) * self.factors[index]
-        return weight - ops.cast(step_size * update, weight.dtype), m, v
+            update *= self.trust_ratio(weight, update)
+        step_size = ops.cast(learning_rate, update.dtype) * self.factors[index]
+        return weight - step_size * update, moments
 
-    def trust_ratio(self, index, gradient, weight, m, v, step):
-        """The `adaptation` of the step that `new_values` takes; 1 where excluded.
+    def applied_trust_ratio(self, index, gradient, weight, moments, step):
+        """The `trust_ratio` of the step that `new_values` takes; 1 where excluded.
 
         The arguments are those of `new_values`.
         """
         if self.excluded[index]:
             return 1.0
-        weight, m, v = (ops.convert_to_tensor(x) for x in (weight, m, v))
-        update, *_ = self._update(index, gradient, weight, m, v, step)
-        return self.adaptation(weight, update)
+        weight = ops.convert_to_tensor(weight)
+        update, _ = self._update(index, gradient, weight, moments, step)
+        return self.trust_ratio(weight, update)
 
-    def _update(self, index, gradient, weight, m, v, step):
-        """The direction of the step, decay included, and the new moments."""
-        gradient = ops.cast(gradient, m.dtype)
-        m = self.beta_1 * m + (1.0 - self.beta_1) * gradient
-        v = self.beta_2 * v + (1.0 - self.beta_2) * ops.square(gradient)
-        m_hat, v_hat = self._corrected(m, v, step)
-        update = m_hat / (ops.sqrt(v_hat) + self.epsilon)
+    def _update(self, index, gradient, weight, moments, step):
+        """The update of the step, decay included, and the new moments."""
+        moments = {name: ops.convert_to_tensor(m) for name, m in moments.items()}
+        gradient = ops.cast(gradient, weight.dtype)
+        update, moments = self.direction(gradient, moments, step)
         if not self.excluded[index]:
-            update += self.weight_decay_rate * ops.cast(weight, m.dtype)
-        return update, m, v
+            update += self.weight_decay_rate * weight
+        return update, moments
 
-    def adaptation(self, weight, update):
+    def direction(self, gradient, moments, step):
+        """Where to step, before decay and scaling, and the moments after the step.
+
+        Args:
+            gradient: of the weight's shape and dtype.
+            moments: `{name: value before the step}`, likewise.
+            step: number of steps before this one.
+
+        Returns:
+            A tensor of the weight's shape, and `{name: value}` of `moments`.
+        """
+        raise NotImplementedError
+
+    def trust_ratio(self, weight, update):
         """Factor of the update of a variable that is not excluded."""
         return 1.0
-
-    def _corrected(self, m, v, step):
-        if not self.bias_correction:
-            return m, v
-        power = ops.cast(step, m.dtype) + 1.0
-        return m / (1.0 - self.beta_1**power), v / (1.0 - self.beta_2**power)
 
     def get_config(self):
         return {
             **super().get_config(),
             "weight_decay_rate": self.weight_decay_rate,
-            "beta_1": self.beta_1,
-            "beta_2": self.beta_2,
-            "epsilon": self.epsilon,
-            "bias_correction": self.bias_correction,
             "learning_rate_factors": self.learning_rate_factors,
         }

@@ -1,37 +1,67 @@
 """The data sets of a pretraining run: checked before anything is written."""
 
+import contextlib
+import dataclasses
+import hashlib
+import json
+
 import tensorflow as tf
 from absl import logging
 
-from albert_tf.engine.stage import Stage
+from albert_tf.engine.options import Stage
 from albert_tf.errors import UserError
+from albert_tf.pretraining.objective import OBJECTIVES
+from albert_tf.pretraining.phases import Phase
 from data_pipeline.input_pipeline import describe_data
+from data_pipeline.input_pipeline import predictions_needed
 from data_pipeline.input_pipeline import pretraining_dataset
+from data_pipeline.integrity import verify_data
+from data_pipeline.ranges import sentence_on
 
-UNREADABLE = (
+# What TensorFlow raises for records that are damaged, of other lengths or gone.
+_UNREADABLE = (
     tf.errors.DataLossError,
     tf.errors.InvalidArgumentError,
     tf.errors.NotFoundError,
     tf.errors.PermissionDeniedError,
 )
-"""What TensorFlow raises for records that are damaged, of other lengths or gone."""
 
-_IDS = ("input_ids", "masked_lm_ids")
+_OFFICIAL_OBJECTIVE = "sop"
+_ALONE = "none"
+
+
+@dataclasses.dataclass(frozen=True)
+class DataSettings:
+    """What is read, how, and how much of it."""
+
+    phases: list[Phase]
+    eval_file: str | None
+    eval_batch_size: int
+    max_eval_steps: int
+    may_evaluate_training_data: bool
+    masked_lm_prob: float | None
+    masked_lm_alone: bool
+    """Whether to leave the sentences out, whatever the data was made for."""
+    verify_checksums: bool
+    """Whether to read all files once and compare them with their description."""
+    random_seed: int
 
 
 class PretrainingData:
     """What a run reads.
 
     Args:
-        options: the `PretrainingOptions`.
-        phases: its `Phase`s.
+        settings: the `DataSettings`.
         tokenizer: the model's tokenizer.
+        vocab_size: the model's, which ids have to be below; by default the
+            tokenizer's.
     """
 
-    def __init__(self, options, phases, tokenizer):
-        self._options = options
-        self._phases = phases
+    def __init__(self, settings, tokenizer, vocab_size=None):
+        self._settings = settings
+        self._phases = settings.phases
         self._tokenizer = tokenizer
+        self._vocab_size = vocab_size
 
     @property
     def input_files(self):
@@ -41,84 +71,81 @@ class PretrainingData:
     @property
     def eval_files(self):
         """The files of `evaluation`, as a comma list."""
-        return self._options.eval_file or self._phases[-1].input_file
+        return self._settings.eval_file or self._phases[-1].input_file
 
-    def check(self, config):
-        """Reads a batch of each data set.
-
-        XLA clips ids that are not in the table instead of failing: a model would
-        train on data of another vocabulary and nobody would see it.
+    def check(self):
+        """Reads a batch of each data set; with `--verify_data`, all of it first.
 
         Raises:
-            UserError: a data set that cannot be read or does not fit the model's
-                `AlbertConfig`, or one that is missing.
+            UserError: a data set that cannot be read or does not fit the model, one
+                that is missing, or one that has changed since it was made.
         """
-        options = self._options
-        if not options.eval_file and options.eval_steps:
-            raise UserError(
-                "--eval_steps needs --eval_file, held-out TFRecords "
-                "(create_pretraining_data --held_out_fraction writes some)."
-            )
+        settings = self._settings
+        if settings.verify_checksums:
+            files = [self.input_files, settings.eval_file]
+            verify_data(",".join(filter(None, files)))
         phases = {(p.input_file, p.max_seq_length): p for p in self._phases}
         for phase in phases.values():
             dataset = self._dataset(
                 phase.input_file,
                 phase,
-                options.eval_batch_size,
-                options.masked_lm_prob,
+                settings.eval_batch_size,
+                settings.masked_lm_prob,
                 training=False,
             )
-            self._check_batch(phase.input_file, dataset, config)
-        if options.eval_file:
-            self._check_batch(options.eval_file, self._held_out(), config)
+            _check_batch(phase.input_file, dataset)
+        if settings.eval_file:
+            _check_batch(settings.eval_file, self._held_out())
             self._check_eval_objective()
-
-    def _check_batch(self, input_file, dataset, config):
-        try:
-            batch = next(iter(dataset), None)
-        except UNREADABLE as error:
-            raise unreadable(input_file, error) from error
-        if batch is None:
-            raise UserError(f"{input_file} holds no sequences; make the data again.")
-        largest = max(int(tf.reduce_max(batch[name])) for name in _IDS)
-        if largest >= config.vocab_size:
-            raise UserError(
-                f"{input_file} holds the id {largest}, but "
-                f"{self._options.albert_config_file} has vocab_size "
-                f"{config.vocab_size}; make the data with the model's vocabulary."
-            )
 
     def _check_eval_objective(self):
         """Refuses held-out sentence labels that mean something else than trained."""
-        if self._options.sentence_objective == "none":
+        if self._settings.masked_lm_alone:
             return
         trained = _sentence_objectives(self.input_files)
         if None in trained:
             return
-        for held_out in _sentence_objectives(self._options.eval_file):
+        for held_out in _sentence_objectives(self._settings.eval_file):
             if held_out not in (None, *trained):
                 raise UserError(
-                    f"--eval_file={self._options.eval_file} was made with "
+                    f"--eval_file={self._settings.eval_file} was made with "
                     f"--sentence_objective={held_out}, but the training data with "
                     f"{trained[-1]}; make both alike, or pass --sentence_objective="
                     "none to leave the sentences out."
                 )
 
-    def has_sentence_order(self):
-        """Whether sentence pairs are to be told apart, next to the masked LM.
+    def terms(self):
+        """The `HeadTerm`s that the data was made for, or the masked LM's alone.
 
         Raises:
-            UserError: the data sets differ in that.
+            UserError: the data sets differ in that, or are for none that is known.
         """
-        if self._options.sentence_objective == "none":
-            return False
-        without = [name == "none" for name in _sentence_objectives(self.input_files)]
-        if any(without) and not all(without):
+        if self._settings.masked_lm_alone:
+            return OBJECTIVES[_ALONE]
+        found = _sentence_objectives(self.input_files)
+        names = {_OFFICIAL_OBJECTIVE if name is None else name for name in found}
+        if len(names) > 1:
+            first, second, *_ = sorted(names)
             raise UserError(
-                "Some of the data was made with --sentence_objective=none and some was "
-                "not; pass --sentence_objective=none to leave the sentences out."
+                f"Some of the data was made with --sentence_objective={first} and some "
+                f"with {second}; pass --sentence_objective=none to leave the sentences "
+                "out."
             )
-        return not any(without)
+        (name,) = names
+        if name not in OBJECTIVES:
+            raise UserError(
+                f"{self.input_files} was made with --sentence_objective={name}, which "
+                f"this version does not know; known are {', '.join(OBJECTIVES)}."
+            )
+        return OBJECTIVES[name]
+
+    def digest(self):
+        """Tells these data sets from others; None where no description says."""
+        descriptions = list(describe_data(self.input_files).values())
+        if not any(descriptions):
+            return None
+        text = json.dumps(descriptions, sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     def stages(self):
         """The `Stage`s of training, one a phase, each with an order of its own."""
@@ -128,7 +155,7 @@ class PretrainingData:
                     phase.input_file,
                     phase,
                     phase.batch_size,
-                    self._options.masked_lm_prob,
+                    self._settings.masked_lm_prob,
                     training=True,
                     number=i,
                 ),
@@ -143,15 +170,15 @@ class PretrainingData:
 
         `--do_eval` alone evaluates on the data of training, as the official code does.
         """
-        options = self._options
-        if not options.eval_file and not options.do_eval:
-            return None
-        if not options.eval_file:
+        settings = self._settings
+        if not settings.eval_file:
+            if not settings.may_evaluate_training_data:
+                return None
             logging.warning(
                 "--do_eval without --eval_file: the figures are those of data that is "
                 "trained on, not of held-out data."
             )
-        return self._held_out().take(options.max_eval_steps)
+        return HeldOut(self._held_out().take(settings.max_eval_steps), self.eval_files)
 
     def _held_out(self):
         """What `evaluation` reads; the masks of static data are those it has."""
@@ -162,8 +189,8 @@ class PretrainingData:
         return self._dataset(
             self.eval_files,
             self._phases[-1],
-            self._options.eval_batch_size,
-            self._options.masked_lm_prob if is_dynamic else None,
+            self._settings.eval_batch_size,
+            self._settings.masked_lm_prob if is_dynamic else None,
             training=False,
         )
 
@@ -176,10 +203,54 @@ class PretrainingData:
             batch_size,
             phase.max_seq_length,
             phase.max_predictions_per_seq,
-            self._options.random_seed + number,
+            self._settings.random_seed + number,
             training,
             masked_lm_prob=masked_lm_prob,
+            vocab_size=self._vocab_size,
         )
+
+
+class HeldOut:
+    """Batches of files that may be damaged beyond their first batch, which it names.
+
+    Args:
+        dataset: the `tf.data.Dataset`.
+        files: what it is read from, for the message.
+    """
+
+    def __init__(self, dataset, files):
+        self._dataset = dataset
+        self._files = files
+
+    def __iter__(self):
+        with naming_unreadable(self._files):
+            yield from self._dataset
+
+
+def described_lengths(input_file, masked_lm_prob):
+    """The lengths that data was made with: `{flag: value}`; none if nobody says.
+
+    Args:
+        input_file: as `pretraining_dataset`.
+        masked_lm_prob: share of the tokens to predict, if another than the data's.
+
+    Raises:
+        UserError: no such file, or a description that is none.
+    """
+    for info in describe_data(input_file).values():
+        if info is not None:
+            return {
+                "max_seq_length": info["max_seq_length"],
+                "max_predictions_per_seq": predictions_needed(info, masked_lm_prob),
+            }
+    return {}
+
+
+def _check_batch(input_file, dataset):
+    with naming_unreadable(input_file):
+        batch = next(iter(dataset), None)
+    if batch is None:
+        raise UserError(f"{input_file} holds no sequences; make the data again.")
 
 
 def _sentence_objectives(input_file):
@@ -188,10 +259,20 @@ def _sentence_objectives(input_file):
     return [info and info["sentence_objective"] for info in infos]
 
 
-def unreadable(input_file, error):
-    """The `UserError` for what TensorFlow says of damaged records."""
-    return UserError(
-        f"{input_file} cannot be read as TFRecords of --max_seq_length and "
-        f"--max_predictions_per_seq ({error.message.splitlines()[0]}); a file is "
-        "damaged, or of other lengths: make it again or pass its own."
-    )
+@contextlib.contextmanager
+def naming_unreadable(input_file):
+    """Names the files in errors of TensorFlow that are theirs.
+
+    Raises:
+        UserError: the files are damaged, of other lengths or gone, or hold numbers
+            that are out of range.
+    """
+    try:
+        yield
+    except _UNREADABLE as error:
+        raise UserError(
+            sentence_on(input_file, error)
+            or f"{input_file} cannot be read as TFRecords of --max_seq_length and "
+            f"--max_predictions_per_seq ({error.message.splitlines()[0]}); a file is "
+            "damaged, or of other lengths: make it again or pass its own."
+        ) from error

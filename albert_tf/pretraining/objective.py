@@ -1,12 +1,76 @@
-"""The pretraining losses: masked language model and sentence order."""
+"""The pretraining objectives: which heads learn what from which labels.
+
+A further head is a `HeadTerm` here, a name in `OBJECTIVES` for the data made for
+it, and its labels in `data_pipeline.schema`.
+"""
+
+import dataclasses
 
 import tensorflow as tf
 
+from albert_tf.engine.objective import LossTerm
 from albert_tf.engine.objective import Objective
 from albert_tf.engine.objective import example_weights
+from data_pipeline.schema import model_inputs
 
-_FEATURES = ("input_ids", "input_mask", "segment_ids", "masked_lm_positions")
-_PACKED_FEATURES = ("pair_ids", "cls_positions")
+
+@dataclasses.dataclass(frozen=True)
+class HeadTerm(LossTerm):
+    """Cross-entropy between a head's classes and its labels, and how many are right."""
+
+    name: str
+    """Of the head: the model's output is `<name>_logits`, `[..., classes]`."""
+    labels: str
+    """Feature of the batch: int32, shaped as the logits but for the classes."""
+    label_weights: str | None = None
+    """Feature with what each label counts; where a batch has none, all count 1."""
+    epsilon: float = 0.0
+    num_sentence_labels: int | None = None
+    """Classes of a head on the pooled output; None for one on tokens."""
+
+    @property
+    def metric_names(self):
+        return (f"{self.name}_accuracy",)
+
+    def weights(self, batch):
+        labels = batch[self.labels]
+        rows = example_weights(batch)  # [B]
+        rows = tf.reshape(rows, [-1] + [1] * (labels.shape.rank - 1))
+        if self.label_weights in batch:
+            return batch[self.label_weights] * rows
+        return tf.broadcast_to(rows, tf.shape(labels))
+
+    def sums(self, outputs, batch):
+        labels, weights = batch[self.labels], self.weights(batch)
+        logits = tf.cast(outputs[f"{self.name}_logits"], tf.float32)
+        cross_entropy = tf.nn.sparse_softmax_cross_entropy_with_logits(
+            labels=labels, logits=logits
+        )
+        right = tf.argmax(logits, axis=-1, output_type=labels.dtype) == labels
+        right = tf.reduce_sum(tf.cast(right, tf.float32) * weights)
+        metrics = {f"{self.name}_accuracy": (right, tf.reduce_sum(weights))}
+        return tf.reduce_sum(cross_entropy * weights), metrics
+
+
+MASKED_LM = HeadTerm(
+    "masked_lm", "masked_lm_ids", "masked_lm_weights", epsilon=1e-5
+)  # [B, P]
+SENTENCE_ORDER = HeadTerm(
+    "sentence_order",
+    "sentence_order_labels",
+    "sentence_order_weights",
+    num_sentence_labels=2,
+)  # [B], or [B, K] in packed rows
+OBJECTIVES = {
+    "sop": (MASKED_LM, SENTENCE_ORDER),
+    "nsp": (MASKED_LM, SENTENCE_ORDER),
+    "none": (MASKED_LM,),
+}
+"""The terms by the `--sentence_objective` that data was made for.
+
+Whether two segments are in order or follow each other at all (BERT's next sentence) is
+a matter of the data; head, loss and metrics are those called sentence order in both.
+"""
 
 
 class PretrainingObjective(Objective):
@@ -16,54 +80,22 @@ class PretrainingObjective(Objective):
     (denominator + 1e-5), the sentence-order loss a mean over sequences. In packed
     rows each pair is a sequence, so the losses are those of the unpacked pairs.
 
-    Whether two segments are in order or follow each other at all (BERT's next
-    sentence) is a matter of the data; head, loss and metrics are those called
-    sentence order in both cases.
-
     Args:
-        sentence_order: False leaves the sentence loss and its metrics out.
+        terms: the `HeadTerm`s, if others than these.
     """
 
-    epsilons = {"masked_lm": 1e-5}
+    def __init__(self, terms=OBJECTIVES["sop"]):
+        super().__init__(terms)
 
-    def __init__(self, sentence_order=True):
-        self.loss_terms = ("masked_lm", "sentence_order")[: 1 + sentence_order]
-        self.metric_names = tuple(f"{term}_accuracy" for term in self.loss_terms)
-
-    def denominators(self, batch):
-        return {term: tf.reduce_sum(w) for term, w in self._weights(batch).items()}
-
-    def __call__(self, model, batch, training, dropout_seed):
-        features = {name: batch[name] for name in _FEATURES}
-        features.update({n: batch[n] for n in _PACKED_FEATURES if n in batch})
-        outputs = model(
-            features, training=training, dropout_seed=dropout_seed, logits_only=True
+    def outputs(self, model, batch, training, dropout_seed):
+        return model(
+            model_inputs(batch),
+            training=training,
+            dropout_seed=dropout_seed,
+            heads_only=True,
         )
-        all_labels = {
-            "masked_lm": batch["masked_lm_ids"],  # [B, P]
-            "sentence_order": batch["sentence_order_labels"],  # [B] or [B, K]
-        }
-        losses, metrics = {}, {}
-        for term, weights in self._weights(batch).items():
-            labels = all_labels[term]
-            logits = tf.cast(outputs[f"{term}_logits"], tf.float32)
-            cross_entropy = tf.nn.sparse_softmax_cross_entropy_with_logits(
-                labels=labels, logits=logits
-            )
-            losses[term] = tf.reduce_sum(cross_entropy * weights)
-            right = tf.argmax(logits, axis=-1, output_type=labels.dtype) == labels
-            right = tf.reduce_sum(tf.cast(right, tf.float32) * weights)
-            metrics[f"{term}_accuracy"] = (right, tf.reduce_sum(weights))
-        return losses, metrics
 
-    def _weights(self, batch):
-        """What each label counts, `{term: float32 like the labels}`."""
-        rows = example_weights(batch)  # [B]
-        sentence_order = rows
-        if "sentence_order_weights" in batch:
-            sentence_order = batch["sentence_order_weights"] * rows[:, None]  # [B, K]
-        weights = {
-            "masked_lm": batch["masked_lm_weights"] * rows[:, None],  # [B, P]
-            "sentence_order": sentence_order,
-        }
-        return {term: weights[term] for term in self.loss_terms}
+
+def sentence_heads(terms):
+    """The classes of each head on the pooled output, by name."""
+    return {t.name: t.num_sentence_labels for t in terms if t.num_sentence_labels}

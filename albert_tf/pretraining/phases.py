@@ -17,61 +17,43 @@ class Phase:
     last_step: int  # counted from the start of the run
 
 
-def plan_phases(options):
-    """The `Phase`s of `PretrainingOptions`, in order.
+def plan_phases(first, second, first_phase_steps, batch_ramp_steps):
+    """The `Phase`s of a run, in order.
 
     There is one, and one more with `--first_phase_steps`. `--batch_ramp_steps` splits
     the beginning of the first: its batches have 1, 2, 4 … micro-batches of the size
     that `--train_batch_size` has in the end, each for an equal number of steps.
 
+    Args:
+        first: the `Phase` that the run is if it has no other.
+        second: dict of what the second phase has other than the first.
+        first_phase_steps: the step at which the second begins; 0: there is none.
+        batch_ramp_steps: steps in which the batch grows; 0 for none.
+
     Raises:
         UserError: flags that do not fit each other.
     """
-    first = Phase(
-        options.input_file,
-        options.max_seq_length,
-        options.max_predictions_per_seq,
-        options.train_batch_size,
-        options.gradient_accumulation_steps,
-        options.num_train_steps,
-    )
-    second = _second_phase(options, first)
-    if second is None:
-        return _ramp(options, first)
-    first = dataclasses.replace(first, last_step=options.first_phase_steps)
-    return [*_ramp(options, first), second]
-
-
-def _second_phase(options, first):
-    given = {
-        "input_file": options.second_phase_input_file,
-        "max_seq_length": options.second_phase_max_seq_length,
-        "max_predictions_per_seq": options.second_phase_max_predictions_per_seq,
-        "batch_size": options.second_phase_train_batch_size,
-        "gradient_accumulation_steps": (
-            options.second_phase_gradient_accumulation_steps
-        ),
-    }
-    given = {name: value for name, value in given.items() if value is not None}
-    if not options.first_phase_steps:
-        if given:
+    if not first_phase_steps:
+        if second:
             raise UserError(
                 "The --second_phase_ flags need --first_phase_steps, the step at which "
                 "the second phase begins."
             )
-        return None
-    if not given or options.first_phase_steps >= options.num_train_steps:
+        return _ramp(first, batch_ramp_steps)
+    if not second or first_phase_steps >= first.last_step:
         raise UserError(
-            f"--first_phase_steps={options.first_phase_steps} needs a second phase: "
-            f"--num_train_steps above it (it is {options.num_train_steps}) and "
+            f"--first_phase_steps={first_phase_steps} needs a second phase: "
+            f"--num_train_steps above it (it is {first.last_step}) and "
             "--second_phase_input_file or other --second_phase_ flags."
         )
-    return dataclasses.replace(first, **given)
+    second = dataclasses.replace(first, **second)
+    first = dataclasses.replace(first, last_step=first_phase_steps)
+    return [*_ramp(first, batch_ramp_steps), second]
 
 
-def _ramp(options, phase):
-    """The phase, after smaller batches if they are asked for."""
-    steps, parts = options.batch_ramp_steps, phase.gradient_accumulation_steps
+def _ramp(phase, steps):
+    """The phase, after `steps` of smaller batches if there are any."""
+    parts = phase.gradient_accumulation_steps
     if not steps:
         return [phase]
     counts = [2**i for i in range(parts.bit_length()) if 2**i < parts]

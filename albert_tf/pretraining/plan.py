@@ -1,79 +1,67 @@
 """What a pretraining run is going to do and cost, said before it begins."""
 
-from albert_tf.costs.flops import backward_flops
-from albert_tf.costs.flops import forward_flops
+from albert_tf.costs.flops import training_flops
 from albert_tf.costs.memory import training_memory
 from albert_tf.costs.parameters import pretraining_parameters
-from albert_tf.pretraining.setup import learning_rate_from
 
 _GIBIBYTE = 2**30
 _BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}
 _MEASURED_STEPS = 3
 
 
-def plan_lines(options, config, phases, trainer):
+def plan_lines(optimizer, phases, trainer):
     """The plan: devices, phases, costs, learning rate, what the optimizer decays.
 
     Args:
-        options: the `PretrainingOptions`.
-        config: the `AlbertConfig`.
+        optimizer: the `OptimizerSettings`.
         phases: the `Phase`s.
         trainer: the `Trainer` of the run.
     """
-    replicas = trainer.strategy.num_replicas_in_sync
+    model, replicas = trainer.model, trainer.strategy.num_replicas_in_sync
     devices = ", ".join(trainer.strategy.extended.worker_devices)
     lines = [
-        f"Plan: {options.num_train_steps:,} steps on {replicas} replica(s) {devices}"
+        f"Plan: {optimizer.num_train_steps:,} steps on {replicas} replica(s) {devices}"
     ]
     tokens, begin = 0, 0
     for phase in phases:
-        lines.extend(_phase_lines(options, config, phase, begin, replicas))
+        lines.extend(_phase_lines(model, phase, begin, replicas))
         steps, begin = phase.last_step - begin, phase.last_step
         tokens += steps * phase.batch_size * phase.max_seq_length
-    parameters = sum(pretraining_parameters(config).values())
+    parameters = sum(pretraining_parameters(model.config).values())
     lines.append(f"  in all {tokens:,} tokens, padding included")
     lines.append(f"  {parameters:,} parameters in float32")
-    if options.mixed_precision != "float32":
-        lines[-1] += f", computed in {options.mixed_precision}"
-    lines.append(f"  {_rate(options)}")
-    lines.append(f"  {options.optimizer}:")
-    return lines + trainer.optimizer.rules_table(trainer.model.trainable_variables)
+    if model.compute_dtype != "float32":
+        lines[-1] += f", computed in {model.compute_dtype}"
+    lines.append(
+        f"  learning rate {optimizer.learning_rate:.4g}{optimizer.rate_origin}, "
+        f"{optimizer.lr_schedule}, after {optimizer.num_warmup_steps:,} steps of "
+        "warm-up"
+    )
+    lines.append(f"  {optimizer.name}:")
+    return lines + trainer.optimizer.rules_table(model.trainable_variables)
 
 
-def _phase_lines(options, config, phase, begin, replicas):
+def _phase_lines(model, phase, begin, replicas):
     length, predictions = phase.max_seq_length, phase.max_predictions_per_seq
     micro_batch = phase.batch_size // replicas // phase.gradient_accumulation_steps
+    rematerialize = model.execution["rematerialize"]
     memory = training_memory(
-        config,
+        model.config,
         micro_batch,
         length,
         predictions,
-        options.rematerialize,
-        _BYTES[options.mixed_precision],
+        rematerialize,
+        _BYTES[model.compute_dtype],
     )
-    forward = forward_flops(config, length, predictions)
-    operations = sum(forward.values()) + backward_flops(forward, options.rematerialize)
+    flops = training_flops(model.config, length, predictions, rematerialize)
     return [
         f"  steps {begin:,} to {phase.last_step:,}: {phase.input_file}",
         f"    batches of {phase.batch_size:,} sequences of {length} tokens "
         f"({predictions} predictions), {phase.gradient_accumulation_steps} x "
         f"{micro_batch} a replica",
-        f"    {operations / 1e6:,.1f} MFLOP a token, about "
+        f"    {flops / 1e6:,.1f} MFLOP a token, about "
         f"{sum(memory.values()) / _GIBIBYTE:,.2f} GiB a replica",
     ]
-
-
-def _rate(options):
-    rate = learning_rate_from(options)
-    line = f"learning rate {rate:.4g}"
-    if options.scale_learning_rate:
-        line += (
-            f" = {options.learning_rate:g} * sqrt({options.train_batch_size} / 4096)"
-        )
-    return (
-        f"{line}, {options.lr_schedule}, after {options.num_warmup_steps:,} steps of "
-        "warm-up"
-    )
 
 
 def measured_lines(trainer, stages):

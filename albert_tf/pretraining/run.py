@@ -1,5 +1,7 @@
 """Pretraining: from TFRecords to a model directory."""
 
+import dataclasses
+import functools
 import os
 
 import keras
@@ -7,44 +9,24 @@ import tensorflow as tf
 from absl import logging
 
 from albert_tf import storage
-from albert_tf.engine.device_flags import strategy_from
-from albert_tf.engine.early_stopping import save_best_model
-from albert_tf.engine.options import TrainerOptions
+from albert_tf.costs.device_peaks import strategy_peak
+from albert_tf.costs.flops import training_flops
+from albert_tf.engine.flags import strategy_from
 from albert_tf.engine.reporting.summaries import write_eval_results
-from albert_tf.engine.train_step import StepOptions
 from albert_tf.engine.trainer import Trainer
-from albert_tf.errors import UserError
-from albert_tf.pretraining.data import UNREADABLE
+from albert_tf.pretraining.best_model import save_best_model
 from albert_tf.pretraining.data import PretrainingData
-from albert_tf.pretraining.data import unreadable
-from albert_tf.pretraining.file_evaluator import FileEvaluator
+from albert_tf.pretraining.data import naming_unreadable
 from albert_tf.pretraining.objective import PretrainingObjective
-from albert_tf.pretraining.phases import plan_phases
 from albert_tf.pretraining.plan import measured_lines
 from albert_tf.pretraining.plan import plan_lines
-from albert_tf.pretraining.reporting_flags import report_options
-from albert_tf.pretraining.setup import config_from
+from albert_tf.pretraining.settings import resolve
 from albert_tf.pretraining.setup import initial_model
-from albert_tf.pretraining.setup import optimizer_from
-from albert_tf.pretraining.setup import tokenizer_from
+from albert_tf.pretraining.setup import load_config
+from albert_tf.pretraining.setup import load_tokenizer
+from albert_tf.pretraining.setup import named_facts
 from albert_tf.pretraining.setup import trained_steps
 from albert_tf.pretraining.training_info import training_info
-
-_BEST_METRIC = "masked_lm_accuracy"
-# What the place in the data depends on.
-_DATA_FLAGS = (
-    "input_file",
-    "max_seq_length",
-    "max_predictions_per_seq",
-    "masked_lm_prob",
-    "train_batch_size",
-    "batch_ramp_steps",
-    "second_phase_input_file",
-    "second_phase_max_seq_length",
-    "second_phase_max_predictions_per_seq",
-    "second_phase_train_batch_size",
-    "random_seed",
-)
 
 
 def pretrain(options):
@@ -57,106 +39,105 @@ def pretrain(options):
         UserError: a file, flag or checkpoint that does not fit, or divergence.
         SystemExit: the run was asked to stop and has saved its state.
     """
-    _check_flags(options)
-    phases = plan_phases(options)
-    strategy = _strategy(options)
-    tokenizer = tokenizer_from(options)
-    config = config_from(options, tokenizer, phases)
-    data = PretrainingData(options, phases, tokenizer)
-    trainer = _trainer(options, strategy, config, phases, data)
-    plan = plan_lines(options, config, phases, trainer)
-    if options.dry_run:
+    settings = resolve(options)
+    # The devices are the first thing that TensorFlow is asked for.
+    strategy = _strategy(settings)
+    tokenizer = load_tokenizer(settings.model)
+    longest = max(phase.max_seq_length for phase in settings.data.phases)
+    config = load_config(settings.model.config_file, tokenizer, longest)
+    data = PretrainingData(settings.data, tokenizer, config.vocab_size)
+    trainer = _trainer(settings, strategy, config, data, tokenizer)
+    plan = plan_lines(settings.optimizer, settings.data.phases, trainer)
+    if settings.dry_run:
         print("\n".join([*plan, *measured_lines(trainer, data.stages())]))
         return None
-    eval_dataset = data.evaluation()
-    if options.do_train:
+    held_out = data.evaluation()
+    if settings.do_train:
         logging.info("%s", "\n".join(plan))
-        _train(options, tokenizer, trainer, data, eval_dataset)
-    return _evaluate(options, trainer, eval_dataset) if options.do_eval else None
+        info = functools.partial(training_info, settings.flags, data.input_files)
+        _train(trainer, data, held_out, tokenizer, info)
+    if not settings.do_eval:
+        return None
+    trained = settings.model.trained_model
+    step = trained_steps(trained) if trained else trainer.step
+    return _evaluate(trainer, held_out, step)
 
 
-def _check_flags(options):
-    if not (options.do_train or options.do_eval):
-        raise UserError("There is nothing to do: neither --do_train nor --do_eval.")
-    if options.init_from_group0 and not options.init_checkpoint:
-        raise UserError("--init_from_group0 needs --init_checkpoint.")
-
-
-def _strategy(options):
-    """The devices; the first thing that TensorFlow is asked for."""
-    keras.utils.set_random_seed(options.random_seed)
-    if options.deterministic:
+def _strategy(settings):
+    """The devices, and what makes their numbers repeatable."""
+    keras.utils.set_random_seed(settings.data.random_seed)
+    if settings.deterministic:
         tf.config.experimental.enable_op_determinism()
-    return strategy_from(options)
+    return strategy_from(**settings.devices)
 
 
-def _trainer(options, strategy, config, phases, data):
-    sentence_order = data.has_sentence_order()
+def _trainer(settings, strategy, config, data, tokenizer):
+    phases, terms = settings.data.phases, data.terms()
     with strategy.scope():
-        model = initial_model(options, config, sentence_order)
-        optimizer = optimizer_from(options)
-    data.check(config)
-    report = report_options(options, phases, model, strategy)
-    trainer = Trainer(
-        model,
-        PretrainingObjective(sentence_order),
-        optimizer,
-        strategy,
-        _trainer_options(options, report),
+        model = initial_model(settings.model, config, terms)
+        optimizer = settings.optimizer.create()
+    data.check()
+    facts = named_facts(
+        settings.model.config_file, config, tokenizer, terms, phases, data.digest()
     )
-    trainer.evaluator = FileEvaluator(trainer.evaluator, data.eval_files)
-    return trainer
+    trainer_options = dataclasses.replace(
+        settings.trainer,
+        facts=(*settings.trainer.facts, *facts),
+        report=_report(settings, model, strategy),
+    )
+    objective = PretrainingObjective(terms)
+    return Trainer(model, objective, optimizer, strategy, trainer_options)
 
 
-def _train(options, tokenizer, trainer, data, eval_dataset):
-    storage.make_folder(options.output_dir)
-    checkpoints = os.path.join(options.output_dir, "checkpoints")
+def _report(settings, model, strategy):
+    """The `ReportOptions`, with what only the model and the devices say."""
+    phases = settings.data.phases
+    predictions = {p.max_seq_length: p.max_predictions_per_seq for p in phases}
+
+    def flops_per_token(length):
+        return training_flops(model.config, length, predictions[length])
+
+    peak = strategy_peak(strategy, model.compute_dtype)
+    if settings.device_peak_flops is not None:
+        peak = settings.device_peak_flops * strategy.num_replicas_in_sync
+    return dataclasses.replace(
+        settings.trainer.report,
+        flops_per_token=flops_per_token,
+        peak_flops=peak,
+    )
+
+
+def _train(trainer, data, held_out, tokenizer, info):
+    """Trains and writes the model directory.
+
+    Args:
+        trainer: the `Trainer`.
+        data: the `PretrainingData`.
+        held_out: what is evaluated, or None.
+        tokenizer: saved beside the weights.
+        info: from a step and evaluations to a dict for `training_info.json`.
+    """
+    output_dir = trainer.options.output_dir
+    storage.make_folder(output_dir)
+    checkpoints = os.path.join(output_dir, "checkpoints")
 
     def save_best(step, results):
         when = [{"step": step, **results}]
-        info = training_info(options, step, [*trainer.history, *when])
-        save_best_model(trainer.model, checkpoints, step, tokenizer, info)
+        best_info = info(step, [*trainer.history, *when])
+        save_best_model(trainer.model, checkpoints, step, tokenizer, best_info)
 
-    try:
-        trainer.train(data.stages(), eval_dataset, save_best)
-    except UNREADABLE as error:
-        raise unreadable(data.input_files, error) from error
-    except tf.errors.UnavailableError as error:
-        raise UserError(
-            "Another worker has ended or cannot be reached; start all of them again: "
-            "they go on from the last checkpoint."
-        ) from error
+    with naming_unreadable(data.input_files):
+        trainer.train(data.stages(), held_out, save_best)
     if trainer.writes_outputs:
-        info = training_info(options, trainer.step, trainer.history)
-        trainer.model.save_pretrained(options.output_dir, tokenizer, info)
-        logging.info("Model directory: %s", options.output_dir)
+        last_info = info(trainer.step, trainer.history)
+        trainer.model.save_pretrained(output_dir, tokenizer, last_info)
+        logging.info("Model directory: %s", output_dir)
 
 
-def _evaluate(options, trainer, eval_dataset):
+def _evaluate(trainer, held_out, step):
     # Not from the history: a finished run may be evaluated on other data than before.
-    step = trainer.step if options.do_train else trained_steps(options)
-    results = {**trainer.evaluate(eval_dataset), "global_step": step}
+    results = {**trainer.evaluate(held_out), "global_step": step}
     if trainer.writes_outputs:
-        path = os.path.join(options.output_dir, "eval_results.txt")
+        path = os.path.join(trainer.options.output_dir, "eval_results.txt")
         write_eval_results(path, results)
     return results
-
-
-def _trainer_options(options, report):
-    return TrainerOptions(
-        output_dir=options.output_dir,
-        num_train_steps=options.num_train_steps,
-        steps_per_loop=options.iterations_per_loop,
-        save_checkpoints_steps=options.save_checkpoints_steps,
-        keep_checkpoint_max=options.keep_checkpoint_max,
-        eval_steps=options.eval_steps,
-        best_metric=_BEST_METRIC,
-        data={name: getattr(options, name) for name in _DATA_FLAGS},
-        restart_data=options.restart_data,
-        report=report,
-        step=StepOptions(
-            gradient_accumulation_steps=options.gradient_accumulation_steps,
-            use_xla=options.use_xla,
-            seed=options.random_seed,
-        ),
-    )

@@ -1,5 +1,6 @@
 """What a pretraining run starts from: tokenizer, configuration, model, optimizer."""
 
+import dataclasses
 import os
 
 from absl import logging
@@ -8,20 +9,72 @@ from albert_tf import storage
 from albert_tf.checkpoints.model_directory import TRAINING_INFO_FILE
 from albert_tf.checkpoints.warm_start import warm_start
 from albert_tf.config import AlbertConfig
-from albert_tf.engine.execution_flags import execution_arguments
+from albert_tf.engine.resumption import RESTART_DATA
+from albert_tf.engine.resumption import UNKNOWN
+from albert_tf.engine.resumption import Fact
 from albert_tf.errors import UserError
 from albert_tf.files import read_json_object
 from albert_tf.models.pretraining import AlbertForPreTraining
 from albert_tf.optimizers import create_optimizer
-from albert_tf.optimizers import scaled_learning_rate
+from albert_tf.pretraining.objective import sentence_heads
 from albert_tf.tokenization import load_tokenizer_for
 from albert_tf.tokenization import saved_tokenizer
 
 _PRETRAINING_HEADS = "cls/"
+_OFFICIAL_HEADS = {"sentence_order": 2}
+# Neither a weight nor what the model computes depends on them; the paper's longest run
+# goes on without dropout after a million steps (section 4.8).
+_MAY_CHANGE = (
+    "attention_probs_dropout_prob",
+    "hidden_dropout_prob",
+    "initializer_range",
+)
 
 
-def tokenizer_from(options):
-    """The tokenizer of `PretrainingOptions`, else that of `--init_checkpoint`.
+@dataclasses.dataclass(frozen=True)
+class ModelSettings:
+    """Where the model and its tokenizer come from."""
+
+    config_file: str
+    vocabulary_file: str | None
+    do_lower_case: bool
+    init_checkpoint: str | None
+    init_from_group0: bool
+    trained_model: str | None
+    """What is evaluated where nothing is trained; None for a run that trains."""
+    execution: dict
+    """Constructor arguments: how the model is computed."""
+
+
+@dataclasses.dataclass(frozen=True)
+class OptimizerSettings:
+    """The optimizer and its schedule; see `create_optimizer`."""
+
+    name: str
+    learning_rate: float
+    rate_origin: str
+    """How the rate was computed from the flags, for the plan."""
+    num_train_steps: int
+    num_warmup_steps: int
+    poly_power: float
+    lr_schedule: str
+    start_warmup_step: int
+
+    def create(self):
+        """The optimizer."""
+        return create_optimizer(
+            self.name,
+            self.learning_rate,
+            self.num_train_steps,
+            self.num_warmup_steps,
+            self.poly_power,
+            self.lr_schedule,
+            self.start_warmup_step,
+        )
+
+
+def load_tokenizer(settings):
+    """The tokenizer of `ModelSettings`, else that of `--init_checkpoint`.
 
     Returns:
         A tokenizer, or None: the official command names none, and records that are
@@ -30,10 +83,10 @@ def tokenizer_from(options):
     Raises:
         UserError: `--init_checkpoint` was trained with another.
     """
-    named = options.spm_model_file or options.vocab_file
+    named, start = settings.vocabulary_file, settings.init_checkpoint
     if named:
-        return load_tokenizer_for(options.init_checkpoint, named, options.do_lower_case)
-    own = saved_tokenizer(options.init_checkpoint)
+        return load_tokenizer_for(start, named, settings.do_lower_case)
+    own = saved_tokenizer(start)
     if own is None:
         logging.warning(
             "Neither --spm_model_file nor --vocab_file: the model directory will "
@@ -42,94 +95,122 @@ def tokenizer_from(options):
     return own
 
 
-def config_from(options, tokenizer, phases):
-    """The `AlbertConfig` of `PretrainingOptions`.
+def load_config(path, tokenizer, longest):
+    """The `AlbertConfig` of a file.
+
+    Args:
+        path: the file.
+        tokenizer: the model's, or None.
+        longest: tokens of the longest sequences to come.
 
     Raises:
-        UserError: it does not fit the vocabulary or the lengths of the `phases`.
+        UserError: it does not fit the vocabulary or the sequences.
     """
-    config = AlbertConfig.from_json_file(options.albert_config_file)
+    config = AlbertConfig.from_json_file(path)
     if tokenizer is not None and config.vocab_size < tokenizer.vocab_size:
         raise UserError(
-            f"{options.albert_config_file} has vocab_size {config.vocab_size}, but the "
-            f"tokenizer has {tokenizer.vocab_size} pieces; set vocab_size to at least "
-            "that."
+            f"{path} has vocab_size {config.vocab_size}, but the tokenizer has "
+            f"{tokenizer.vocab_size} pieces; set vocab_size to at least that."
         )
-    longest = max(phase.max_seq_length for phase in phases)
     if config.max_position_embeddings < longest:
         raise UserError(
             f"--max_seq_length={longest} exceeds "
             f"max_position_embeddings={config.max_position_embeddings} of "
-            f"{options.albert_config_file}; shorten the sequences."
+            f"{path}; shorten the sequences."
         )
     return config
 
 
-def initial_model(options, config, sentence_order):
+def initial_model(settings, config, terms):
     """The model before the first step, or the trained one where none is to be taken.
 
     Args:
-        options: the `PretrainingOptions`.
+        settings: the `ModelSettings`.
         config: the `AlbertConfig`.
-        sentence_order: without it, the sentence head and the pooler do not train:
-            nothing but weight decay would reach them.
+        terms: the `HeadTerm`s to train. A head without one does not train, nor does
+            the pooler if no head needs it: nothing but weight decay would reach them.
 
     Raises:
         UserError: a checkpoint that does not fit.
     """
-    arguments = execution_arguments(options)
-    if not options.do_train:
-        return _trained_model(options, config, arguments)
-    if not options.init_checkpoint:
+    if settings.trained_model:
+        return _trained_model(settings, config)
+    trained_heads = sentence_heads(terms)
+    heads = {**_OFFICIAL_HEADS, **trained_heads}
+    arguments = {"sentence_heads": heads, **settings.execution}
+    if not settings.init_checkpoint:
         model = AlbertForPreTraining(config, **arguments)
     else:
         model, report = warm_start(
             AlbertForPreTraining,
-            options.init_checkpoint,
+            settings.init_checkpoint,
             config,
-            options.init_from_group0,
+            settings.init_from_group0,
             allow_missing=(_PRETRAINING_HEADS,),
             **arguments,
         )
         logging.info("%s", "\n".join(report))
-    model.albert.pooler.trainable = sentence_order
-    model.sentence_order_head.trainable = sentence_order
+    model.albert.pooler.trainable = bool(trained_heads)
+    for name in heads:
+        model.sentence_head(name).trainable = name in trained_heads
     return model
 
 
-def _trained_model(options, config, arguments):
-    path = options.init_checkpoint or options.output_dir
-    model = AlbertForPreTraining.from_pretrained(path, **arguments)
+def _trained_model(settings, config):
+    path = settings.trained_model
+    model = AlbertForPreTraining.from_pretrained(path, **settings.execution)
     if model.config != config:
         raise UserError(
             f"{path} holds a model of another configuration than "
-            f"{options.albert_config_file}; pass its own."
+            f"{settings.config_file}; pass its own."
         )
     return model
 
 
-def trained_steps(options):
-    """Steps that the model of `--do_train=false` was trained for; 0 if unknown."""
-    directory = options.init_checkpoint or options.output_dir
+def trained_steps(directory):
+    """Steps that the model of a directory was trained for; 0 if unknown."""
     path = os.path.join(directory, TRAINING_INFO_FILE)
     return read_json_object(path).get("step", 0) if storage.exists(path) else 0
 
 
-def learning_rate_from(options):
-    """The rate that the warm-up leads to."""
-    if not options.scale_learning_rate:
-        return options.learning_rate
-    return scaled_learning_rate(options.learning_rate, options.train_batch_size)
+def named_facts(config_file, config, tokenizer, terms, phases, data_digest):
+    """The `Fact`s that no flag holds but that flags name, or make together.
 
-
-def optimizer_from(options):
-    """The optimizer of `PretrainingOptions`, with its schedule."""
-    return create_optimizer(
-        options.optimizer,
-        learning_rate_from(options),
-        options.num_train_steps,
-        options.num_warmup_steps,
-        options.poly_power,
-        options.lr_schedule,
-        options.start_warmup_step,
+    Args:
+        config_file: what the configuration was read from.
+        config: the `AlbertConfig`.
+        tokenizer: the tokenizer, or None.
+        terms: the `HeadTerm`s.
+        phases: the `Phase`s.
+        data_digest: tells the training data from other data; None if unknown.
+    """
+    fields = [
+        Fact(f"config.{name}", value, f"{name} in {config_file}", name in _MAY_CHANGE)
+        for name, value in config.to_dict().items()
+    ]
+    return (
+        Fact(
+            "tokenizer",
+            UNKNOWN if tokenizer is None else tokenizer.fingerprint(),
+            "The fingerprint of the vocabulary (--spm_model_file or --vocab_file)",
+        ),
+        *fields,
+        Fact(
+            "loss_terms",
+            [term.name for term in terms],
+            "What --sentence_objective and the data let the model learn",
+        ),
+        Fact(
+            "data",
+            UNKNOWN if data_digest is None else data_digest,
+            "The digest of what dataset_info.json says of --input_file",
+            RESTART_DATA,
+        ),
+        Fact(
+            "batch_sizes",
+            [phase.batch_size for phase in phases],
+            "The batch of each part of the run, which --batch_ramp_steps, "
+            "--gradient_accumulation_steps and --first_phase_steps make,",
+            RESTART_DATA,
+        ),
     )

@@ -1,6 +1,5 @@
 """training_info.json of a pretraining run: what made these weights."""
 
-import dataclasses
 import importlib.metadata
 import platform
 
@@ -12,21 +11,21 @@ from data_pipeline.input_pipeline import describe_data
 _PACKAGES = ("keras", "tensorflow-text", "sentencepiece", "numpy")
 
 
-def training_info(options, step, evaluations):
+def training_info(flags, input_files, step, evaluations):
     """Steps, data set, metrics, flags, versions and seed, as a dict for JSON.
 
     Args:
-        options: the `PretrainingOptions`.
+        flags: dict of the run's flags, as they were resolved.
+        input_files: what it reads, as a comma list.
         step: optimizer steps done.
         evaluations: the entries of `history.json`.
     """
-    files = filter(None, (options.input_file, options.second_phase_input_file))
     return {
         "step": step,
-        "random_seed": options.random_seed,
-        "data": describe_data(",".join(files)),
+        "random_seed": flags["random_seed"],
+        "data": describe_data(input_files),
         "evaluations": evaluations,
-        "options": dataclasses.asdict(options),
+        "options": flags,
         "versions": versions(),
     }
 

@@ -2,22 +2,21 @@
 
 import os
 import pathlib
+import pkgutil
 
+from albert_tf.checkpoints.loading import find_model_class
 from albert_tf.checkpoints.model_directory import TRAINING_INFO_FILE
 from albert_tf.errors import UserError
 from albert_tf.files import read_json_object
-from albert_tf.serving.heads import HEADS
-from albert_tf.serving.heads import task_head
-from albert_tf.serving.masked_text_features import MaskedTextFeatures
+from albert_tf.hub.names import local_directory
+from albert_tf.models import registry
 from albert_tf.serving.multi_head import multi_head
 from albert_tf.serving.serving_module import ServingModule
-from albert_tf.serving.text_features import TextFeatures
 from albert_tf.storage import exists
 from albert_tf.storage import is_folder
 from albert_tf.tasks.registry import task_from_info
 from albert_tf.tasks.setup import MODEL_DIR
 from albert_tf.tokenization import load_tokenizer
-from albert_tf.tokenization.in_graph import InGraphTokenizer
 from albert_tf.tokenization.loading import check_fits_model
 
 
@@ -37,7 +36,7 @@ def build_module(
     Raises:
         UserError: as `export`.
     """
-    model_dirs = str(model_dir).split(",")
+    model_dirs = [local_directory(name) for name in str(model_dir).split(",")]
     for directory in model_dirs:
         if not directory or not is_folder(directory):
             raise UserError(
@@ -51,29 +50,27 @@ def build_module(
         head, facts = _several_heads(model_dirs, infos, depth_loop)
     check_fits_model(tokenizer, head.config, model_dirs[0])
     length = _length(head.config, infos, max_seq_length)
-    special = {"cls_id": tokenizer.cls_id, "sep_id": tokenizer.sep_id}
-    text_features = TextFeatures
-    if head.name == "masked_lm":
-        special["mask_id"] = tokenizer.mask_id
-        text_features = MaskedTextFeatures
-    features = text_features(
-        InGraphTokenizer(tokenizer), **special, max_seq_length=length
-    )
+    features = head.text_features.of(tokenizer, length)
     facts = {**facts, "serves": head.name, "max_seq_length": length}
     return ServingModule(head, features, **serving_options), head, facts
 
 
 def _single_head(model_dir, info, task, tokenizer, depth_loop):
     tuned_for = task_from_info(info, model_dir)
-    own = "encoder" if tuned_for is None else tuned_for.serves
+    model_class = find_model_class(model_dir)
+    own, forms = model_class.default_served_form, registry.served_forms(model_class)
+    tuned_form = forms.pop(registry.TASK_FORM, None)
+    if tuned_for is not None and tuned_form:
+        own = tuned_for.serves
+        forms = {own: tuned_form, **forms}
     asked = own if task == "auto" else task
-    if asked not in (own, *HEADS):
+    if asked not in forms:
         raise UserError(
             f"--task={asked} does not fit {model_dir}, which was not fine-tuned for "
-            f"it; leave --task out, or choose from {', '.join({own: 0, **HEADS})}."
+            f"it; leave --task out, or choose from {', '.join(forms)}."
         )
-    build = HEADS.get(asked, task_head)
     facts = {k: v for k, v in info.items() if not isinstance(v, list)}  # no histories
+    build = pkgutil.resolve_name(forms[asked])
     return build(model_dir, tuned_for, tokenizer, depth_loop=depth_loop), facts
 
 

@@ -25,7 +25,6 @@ from albert_tf.serving.comparison import compare
 from albert_tf.serving.comparison import read_examples
 from albert_tf.serving.description import describe_signatures
 from albert_tf.serving.description import model_card
-from albert_tf.serving.masked_text_features import MASK_MARK
 from albert_tf.serving.padding import compiled_lengths
 from albert_tf.serving.serving_module import OPTIMIZATIONS
 from albert_tf.serving.token_files import WRITERS
@@ -38,7 +37,6 @@ from albert_tf.tasks.tables import Columns
 from albert_tf.tokenization import load_tokenizer
 
 _SAVED_MODEL = "saved_model"
-_SENTENCE = "it is a very good one ."
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,8 +49,8 @@ class ExportOptions:
     )
     export_dir: str = option("Directory of versions; its last part names the model.")
     task: str = option(
-        "What to serve: encoder or masked_lm; auto: what the model was fine-tuned for, "
-        "else the encoder.",
+        "What to serve, such as encoder or masked_lm; auto: what the model was "
+        "fine-tuned for, else the encoder.",
         "auto",
     )
     max_seq_length: int | None = option(
@@ -223,8 +221,8 @@ def _eval_task(options, head, facts):
 
 def _example_requests(module, head):
     """One request for each signature, with the same content."""
-    text = f"it is a very {MASK_MARK} one ." if head.name == "masked_lm" else _SENTENCE
-    texts = {name: [text.encode()] for name in head.text_inputs}
+    text = module.text_features.example.encode()
+    texts = {name: [text] for name in head.text_inputs}
     features = module.text_features(
         **{name: tf.constant(values) for name, values in texts.items()}
     )

@@ -1,7 +1,4 @@
-"""What a served model answers: one builder a task.
-
-A new kind of model is served by adding a builder to `HEADS`.
-"""
+"""What a served model answers: the builders that models name in `served_forms`."""
 
 import dataclasses
 import typing
@@ -11,6 +8,8 @@ import tensorflow as tf
 from albert_tf.config import AlbertConfig
 from albert_tf.models.albert import AlbertModel
 from albert_tf.models.pretraining import AlbertForPreTraining
+from albert_tf.serving.masked_text_features import MaskedTextFeatures
+from albert_tf.serving.text_features import TextFeatures
 from albert_tf.tasks.batching import FEATURES
 
 _GUESSES = 5  # tokens proposed for each [MASK]
@@ -21,7 +20,7 @@ class Head:
     """A model and the functions from its features to the served outputs.
 
     Attributes:
-        name: key in `HEADS`, what a `Task` serves, or `"multi_head"`.
+        name: the served form of the model, what its `Task` serves, or `"multi_head"`.
         config: the `AlbertConfig`.
         variables: the Keras variables that are saved.
         compute: maps a dict of features to a dict of named numbers, `[batch, …]`.
@@ -31,6 +30,7 @@ class Head:
         features: names of the features, int32 `[batch, …]` each.
         along: for each of the numbers whose second axis is that of a feature, the
             name of the feature.
+        text_features: the class of the module that makes features of strings.
     """
 
     name: str
@@ -42,6 +42,7 @@ class Head:
     text_inputs: tuple = ("text",)
     features: tuple = FEATURES
     along: dict = dataclasses.field(default_factory=dict)
+    text_features: type = TextFeatures
 
 
 def task_head(model_dir, task, tokenizer, **execution):
@@ -97,7 +98,7 @@ def masked_lm_head(model_dir, task, tokenizer, **execution):
     pieces = tf.constant(tokenizer.pieces)
 
     def compute(features):
-        outputs = model(features, training=False, logits_only=True)
+        outputs = model(features, training=False, heads_only=True)
         # The model's vocabulary may be larger than the tokenizer's.
         logits = outputs["masked_lm_logits"][..., : tokenizer.vocab_size]  # [B, P, V]
         probabilities, ids = tf.math.top_k(tf.nn.softmax(logits), _GUESSES)
@@ -132,8 +133,5 @@ def masked_lm_head(model_dir, task, tokenizer, **execution):
         meaning,
         features=(*FEATURES, "masked_lm_positions"),
         along=dict.fromkeys(("token_ids", "probabilities"), "masked_lm_positions"),
+        text_features=MaskedTextFeatures,
     )
-
-
-HEADS = {"encoder": encoder_head, "masked_lm": masked_lm_head}
-"""What a pretrained model can answer."""

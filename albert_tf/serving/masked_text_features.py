@@ -3,6 +3,7 @@
 import tensorflow as tf
 
 from albert_tf.serving.text_features import dense_features
+from albert_tf.tokenization.in_graph import InGraphTokenizer
 
 MASK_MARK = "[MASK]"
 
@@ -21,6 +22,14 @@ class MaskedTextFeatures(tf.Module):
         max_seq_length: tokens of a row at most, the special ones counted.
     """
 
+    example = f"it is a very {MASK_MARK} one ."
+
+    @classmethod
+    def of(cls, tokenizer, max_seq_length):
+        """The features that a tokenizer makes."""
+        ids = tokenizer.cls_id, tokenizer.sep_id, tokenizer.mask_id
+        return cls(InGraphTokenizer(tokenizer, max_seq_length), *ids, max_seq_length)
+
     def __init__(self, tokenizer, cls_id, sep_id, mask_id, max_seq_length):
         super().__init__()
         self.tokenizer = tokenizer
@@ -35,6 +44,8 @@ class MaskedTextFeatures(tf.Module):
         A row with fewer marks than another has position 0 in the places left over.
         """
         parts = tf.strings.split(text, MASK_MARK)  # [B, (parts)]
+        # A part yields a token at least, the mask after it.
+        parts = parts[:, : self.max_seq_length]
         ids = self.tokenizer(parts.flat_values)  # [all parts, (tokens)]
         mask = tf.fill([ids.nrows(), 1], tf.constant(self.mask_id, tf.int32))
         ids = parts.with_flat_values(tf.concat([ids, mask], axis=1))

@@ -23,7 +23,7 @@ def multi_head(model_dirs, tasks, **execution):
     first = models[0]
 
     def compute(features):
-        encoded = first.albert(features, training=False, for_heads=True)
+        encoded = first.albert(features, training=False, heads_only=True)
         pooled = encoded["pooled_output"]  # [B, H]
         found = {}
         for (name, task), model in zip(tasks.items(), models, strict=True):

@@ -5,6 +5,9 @@ import tensorflow as tf
 
 from albert_tf.serving.padding import compiled_for_one
 from albert_tf.serving.padding import in_groups
+from albert_tf.serving.requests import example_features
+from albert_tf.serving.requests import string_features
+from albert_tf.serving.requests import token_features
 
 OPTIMIZATIONS = {"latency": compiled_for_one, "throughput": in_groups}
 
@@ -80,32 +83,14 @@ class ServingModule(tf.Module):
         return self._head.answers(self._compute(features), features)
 
     def _from_strings(self, **strings):
-        return self._outputs(self.text_features(**strings))
+        return self._outputs(string_features(strings, self.text_features))
 
     def _from_tokens(self, **features):
-        return self._outputs(features)
+        return self._outputs(token_features(features, self._head.config))
 
     def _from_examples(self, examples):
-        spec = {
-            name: tf.io.RaggedFeature(tf.int64, row_splits_dtype=tf.int64)
-            for name in self._head.features
-        }
-        parsed = tf.io.parse_example(examples, spec)
-        features = {
-            name: tf.cast(rows, tf.int32).to_tensor(0)  # [B, T]
-            for name, rows in parsed.items()
-        }
-        input_ids = features["input_ids"]
-        lengths = parsed["input_ids"].row_lengths()
-        ones = tf.sequence_mask(lengths, tf.shape(input_ids)[1], dtype=tf.int32)
-        # A feature may be left out, as in a call of the model: the mask is then ones,
-        # the segments are zeros.
-        for name, absent in (("input_mask", ones), ("segment_ids", ones * 0)):
-            given = parsed[name].row_lengths()[:, None] > 0  # [B, 1]
-            width = tf.shape(input_ids)[1] - tf.shape(features[name])[1]
-            padded = tf.pad(features[name], [[0, 0], [0, width]])  # [B, T]
-            features[name] = tf.where(given, padded, absent)
-        return self._outputs(features)
+        names, config = self._head.features, self._head.config
+        return self._outputs(example_features(examples, names, config))
 
 
 def _stored(value, dtype):

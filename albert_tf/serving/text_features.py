@@ -2,12 +2,14 @@
 
 import tensorflow as tf
 
+from albert_tf.tokenization.in_graph import InGraphTokenizer
+
 
 class TextFeatures(tf.Module):
     """Texts, or pairs of texts, to the features that fine-tuning makes of them.
 
-    Truncation is that of `albert_tf.tasks.truncation`; the batch is padded to its
-    longest row.
+    Truncation is that of `albert_tf.tokenization.truncation`; the batch is padded to
+    its longest row.
 
     Args:
         tokenizer: an `InGraphTokenizer`.
@@ -15,6 +17,14 @@ class TextFeatures(tf.Module):
         sep_id: id after each text.
         max_seq_length: tokens of a row at most, the special ones counted.
     """
+
+    example = "it is a very good one ."
+
+    @classmethod
+    def of(cls, tokenizer, max_seq_length):
+        """The features that a tokenizer makes."""
+        ids = tokenizer.cls_id, tokenizer.sep_id
+        return cls(InGraphTokenizer(tokenizer, max_seq_length), *ids, max_seq_length)
 
     def __init__(self, tokenizer, cls_id, sep_id, max_seq_length):
         super().__init__()
@@ -44,6 +54,9 @@ class TextFeatures(tf.Module):
 def dense_features(rows, first_lengths):
     """Pads ragged rows of ids `[B, (tokens)]`; segment 1 begins at `first_lengths`."""
     input_ids = rows.to_tensor(0)  # [B, T]
+    # Of no row there is no length, but the model reads a first token.
+    missing = tf.maximum(1 - tf.shape(input_ids)[1], 0)
+    input_ids = tf.pad(input_ids, [[0, 0], [0, missing]])
     position = tf.range(tf.shape(input_ids, tf.int64)[1])[None, :]  # [1, T]
     real = position < rows.row_lengths()[:, None]  # [B, T]
     second = position >= first_lengths[:, None]  # [B, T]
@@ -55,7 +68,7 @@ def dense_features(rows, first_lengths):
 
 
 def _truncate_pair(first, second, room):
-    """The graph twin of `albert_tf.tasks.truncation.truncated_lengths`."""
+    """The graph twin of `albert_tf.tokenization.truncation.truncated_lengths`."""
     first_length, second_length = first.row_lengths(), second.row_lengths()
     half = (room + 1) // 2
     first_left = tf.minimum(first_length, tf.maximum(room - second_length, half))

@@ -26,6 +26,7 @@ def training_dataset(
     seed,
     pad_to_max_length=False,
     buckets=BUCKETS,
+    repeat=True,
 ):
     """Endless batches; every epoch sees every example once, in a new order.
 
@@ -42,29 +43,52 @@ def training_dataset(
         pad_to_max_length: pad every batch to `max_seq_length`, in one static shape;
             TPUs need it.
         buckets: lengths, ascending.
+        repeat: False for one epoch, whose last batch is as short as it is: all that
+            `keras.Model.fit(dataset, epochs=3)` needs. Each pass has a new order.
 
     Returns:
         A checkpointable `tf.data.Dataset` of dicts: int32 `input_ids`, `input_mask`,
         `segment_ids` `[B, T]` and `labels` (`[B]`, or `[B, L]` for multi-label).
     """
     size = len(examples)
-    rows = tf.data.Dataset.range(size).shuffle(size, seed=seed).repeat()
+    rows = tf.data.Dataset.range(size).shuffle(size, seed=seed)
+    if repeat:
+        rows = rows.repeat()
     if pad_to_max_length:
-        batches = rows.batch(batch_size, drop_remainder=True)
-        return _features(batches, examples, (max_seq_length,))
+        batches, widths = rows.batch(batch_size, drop_remainder=repeat), ()
+    else:
+        batches = _batches_by_length(rows, examples, batch_size, seed, repeat)
+        widths = _widths(buckets, max_seq_length)
+    if not repeat:
+        count = -(-size // batch_size)
+        batches = batches.apply(tf.data.experimental.assert_cardinality(count))
+    return _features(batches, examples, widths or (max_seq_length,))
+
+
+def _batches_by_length(rows, examples, batch_size, seed, repeat):
+    """Batches of row numbers, alike in length; see `training_dataset`."""
     lengths = tf.constant(examples.lengths)
-    count = min(max(size // batch_size, 1), _BATCHES_OF_A_WINDOW)
+    count = min(max(len(examples) // batch_size, 1), _BATCHES_OF_A_WINDOW)
 
     def by_length(number, window):
         order = tf.argsort(tf.gather(lengths, window), stable=True)
         # [batches * B] -> [batches, B]
-        batches = tf.reshape(tf.gather(window, order), [count, batch_size])
-        keys = tf.random.stateless_uniform([count], tf.stack([seed, number]))
+        batches = tf.reshape(tf.gather(window, order), [-1, batch_size])
+        keys = tf.random.stateless_uniform(
+            tf.shape(batches)[:1], tf.stack([seed, number])
+        )
         return tf.gather(batches, tf.argsort(keys))
 
-    windows = rows.batch(count * batch_size, drop_remainder=True)
-    batches = windows.enumerate().map(by_length).unbatch()
-    return _features(batches, examples, _widths(buckets, max_seq_length))
+    def with_rest(number, window):
+        whole = tf.size(window) // batch_size * batch_size
+        batches = by_length(number, window[:whole])
+        # Rows of any length, not the longest: they weigh more than others.
+        rest = tf.data.Dataset.from_tensors(window[whole:])
+        rest = rest.filter(lambda rows: tf.size(rows) > 0)
+        return tf.data.Dataset.from_tensor_slices(batches).concatenate(rest)
+
+    windows = rows.batch(count * batch_size, drop_remainder=repeat).enumerate()
+    return windows.map(by_length).unbatch() if repeat else windows.flat_map(with_rest)
 
 
 def evaluation_dataset(

@@ -3,8 +3,8 @@
 import dataclasses
 
 from albert_tf.command_line import option
-from albert_tf.engine.device_flags import DeviceFlags
-from albert_tf.engine.execution_flags import ExecutionFlags
+from albert_tf.engine.flags import DeviceFlags
+from albert_tf.engine.flags import ExecutionFlags
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

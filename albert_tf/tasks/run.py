@@ -1,18 +1,23 @@
 """What the command of a task does: train, evaluate, predict, export."""
 
 import dataclasses
-import json
 import pathlib
 
 from absl import logging
 
-from albert_tf.engine.device_flags import strategy_from
-from albert_tf.engine.execution_flags import execution_arguments
+from albert_tf.command_line import values_of
+from albert_tf.engine.flags import DeviceFlags
+from albert_tf.engine.flags import ExecutionFlags
+from albert_tf.engine.flags import execution_arguments
+from albert_tf.engine.flags import strategy_from
+from albert_tf.engine.reporting.summaries import read_history
 from albert_tf.engine.reporting.summaries import write_eval_results
 from albert_tf.errors import UserError
+from albert_tf.hub.names import is_download
+from albert_tf.hub.names import local_directory
 from albert_tf.storage import require_disk
+from albert_tf.tasks.facts import run_facts
 from albert_tf.tasks.prediction import OutputsPredictor
-from albert_tf.tasks.run_record import RunRecord
 from albert_tf.tasks.setup import Start
 from albert_tf.tasks.setup import fine_tuned
 from albert_tf.tasks.training import FineTuning
@@ -44,7 +49,9 @@ def check_places(options):
         UserError: it names the flag.
     """
     for flag in _PLACES:
-        require_disk(flag, getattr(options, flag, None))
+        place = getattr(options, flag, None)
+        if flag != "init_checkpoint" or not is_download(place):
+            require_disk(flag, place)
 
 
 def run_task(options, source, predict_splits):
@@ -64,12 +71,11 @@ def run_task(options, source, predict_splits):
     """
     examples = _read(source, options.do_train, options.do_eval, predict_splits)
     if options.do_train:
-        record = RunRecord(options, source, examples)
-        record.check()
+        facts = run_facts(options, source, examples)
         # Before TensorFlow runs anything: workers must be connected first.
-        strategy = strategy_from(options)
+        strategy = strategy_from(**values_of(DeviceFlags, options))
         start, training = start_from(options), _training(options)
-        if not fine_tune(source, examples, start, training, strategy, record.write):
+        if not fine_tune(source, examples, start, training, strategy, facts):
             return None
     values = {}
     if options.do_eval or predict_splits:
@@ -99,7 +105,7 @@ def export_model(options):
 def start_from(options):
     """The `Start` of `TaskOptions`."""
     return Start(
-        init_checkpoint=options.init_checkpoint,
+        init_checkpoint=local_directory(options.init_checkpoint),
         from_scratch=options.from_scratch,
         albert_config_file=options.albert_config_file,
         vocabulary=options.spm_model_file or options.vocab_file,
@@ -107,7 +113,7 @@ def start_from(options):
         dropout_prob=options.albert_dropout_prob,
         max_seq_length=options.max_seq_length,
         random_seed=options.random_seed,
-        execution=execution_arguments(options),
+        execution=execution_arguments(**values_of(ExecutionFlags, options)),
     )
 
 
@@ -224,10 +230,8 @@ def _evaluate(applying, source, apply):
 
 def _last_scores(output_dir, task):
     """Scores of the last checkpoint, beside those of the best that is evaluated."""
-    path = output_dir / "history.json"
-    if not path.exists():
-        return {}
-    last = json.loads(path.read_text(encoding="utf-8"))[-1]
+    entries = read_history(output_dir / "history.json")
+    last = entries[-1] if entries else {}
     names = [name for name in (*task.metrics, "step") if name in last]
     return {f"last_{name}": last[name] for name in names}
 

@@ -14,6 +14,7 @@ from albert_tf.checkpoints.model_directory import TRAINING_INFO_FILE
 from albert_tf.config import AlbertConfig
 from albert_tf.errors import UserError
 from albert_tf.files import read_json_object
+from albert_tf.hub.names import local_directory
 from albert_tf.tasks.registry import task_from_info
 from albert_tf.tokenization import load_tokenizer
 from albert_tf.tokenization import load_tokenizer_for
@@ -99,7 +100,7 @@ def fine_tuned(output_dir, init_checkpoint=None):
     """
     candidates = [pathlib.Path(output_dir) / MODEL_DIR]
     if init_checkpoint:
-        candidates.append(pathlib.Path(init_checkpoint))
+        candidates.append(pathlib.Path(local_directory(init_checkpoint)))
     for directory in candidates:
         path = directory / TRAINING_INFO_FILE
         info = read_json_object(path) if path.exists() else {}

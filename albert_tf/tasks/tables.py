@@ -16,6 +16,7 @@ import pathlib
 import numpy as np
 
 from albert_tf.errors import UserError
+from albert_tf.files import parse_json
 from albert_tf.tasks.table import Table
 
 SUFFIXES = (".tsv", ".csv", ".jsonl")
@@ -240,9 +241,9 @@ def _jsonl(file):
         if not text:
             continue
         try:
-            fields = json.loads(text)
+            fields = parse_json(text)
             problem = None if isinstance(fields, dict) else "not a JSON object"
-        except (ValueError, RecursionError) as error:
+        except ValueError as error:
             problem = f"not valid JSON ({error})"
         yield line, ValueError(f"the line is {problem}") if problem else fields
 

@@ -5,8 +5,8 @@ import dataclasses
 import numpy as np
 
 from albert_tf.errors import UserError
-from albert_tf.tasks.truncation import truncated_lengths
 from albert_tf.tokenization.parallel import encode_flat_in_parallel
+from albert_tf.tokenization.truncation import truncated_lengths
 
 
 @dataclasses.dataclass(frozen=True)

@@ -6,6 +6,7 @@ import pathlib
 
 from absl import logging
 
+from albert_tf.engine.options import Stage
 from albert_tf.engine.options import TrainerOptions
 from albert_tf.engine.strategies import is_cpu
 from albert_tf.engine.strategies import is_tpu
@@ -18,6 +19,7 @@ from albert_tf.tasks.batching import BUCKETS
 from albert_tf.tasks.batching import FINE_BUCKETS
 from albert_tf.tasks.batching import training_dataset
 from albert_tf.tasks.cache import cached_tokens
+from albert_tf.tasks.facts import model_facts
 from albert_tf.tasks.prediction import DevEvaluator
 from albert_tf.tasks.prediction import OutputsPredictor
 from albert_tf.tasks.setup import MODEL_DIR
@@ -50,7 +52,7 @@ class FineTuning:
     use_xla: bool | None  # None: where there is an accelerator
 
 
-def fine_tune(source, examples, start, training, strategy, record_run):
+def fine_tune(source, examples, start, training, strategy, facts):
     """Trains on the source's training split.
 
     `model/` in the output directory is the checkpoint with the best dev score. An
@@ -62,8 +64,7 @@ def fine_tune(source, examples, start, training, strategy, record_run):
         start: a `Start`.
         training: a `FineTuning`.
         strategy: a `tf.distribute.Strategy`.
-        record_run: called without arguments before the first step, by the process
-            that writes files.
+        facts: the `Fact`s of `run_facts`, which a continued run has to share.
 
     Returns:
         Whether it is this process, of all that train, that writes files.
@@ -76,14 +77,13 @@ def fine_tune(source, examples, start, training, strategy, record_run):
     tokenizer = initial_tokenizer(start)
     with strategy.scope():
         model = initial_model(start, task, tokenizer)
-    model.albert.trainable = not training.freeze_encoder
+    model.encoder().trainable = not training.freeze_encoder
     train, *dev = (
         prepare(task, name, examples[name], tokenizer, length, training.cache_dir)
         for name in ("train", *source.dev)
     )
-    trainer = _trainer(
-        training, task, model, strategy, len(train.tokens), length, start.random_seed
-    )
+    facts = (*facts, *model_facts(tokenizer, model.config))
+    trainer = _trainer(training, task, model, strategy, len(train.tokens), start, facts)
     dataset = training_dataset(
         train.tokens,
         training.train_batch_size,
@@ -92,10 +92,11 @@ def fine_tune(source, examples, start, training, strategy, record_run):
         training.pad_to_max_length or is_tpu(strategy),
         BUCKETS if trainer.options.step.use_xla else FINE_BUCKETS,
     )
-    if trainer.writes_outputs:
-        record_run()
     save_best = _best_model_saver(training.output_dir, task, start, tokenizer, model)
-    trainer.train(dataset, dict(zip(source.dev, dev, strict=True)), save_best)
+    stage = Stage(
+        dataset, trainer.options.num_train_steps, training.gradient_accumulation_steps
+    )
+    trainer.train([stage], dict(zip(source.dev, dev, strict=True)), save_best)
     return trainer.writes_outputs
 
 
@@ -113,7 +114,7 @@ def prepare(task, name, examples, tokenizer, max_seq_length, cache_dir):
     return Prepared(examples, tokens)
 
 
-def _trainer(training, task, model, strategy, rows, max_seq_length, seed):
+def _trainer(training, task, model, strategy, rows, start, facts):
     steps = training.num_train_steps
     if training.num_train_epochs is not None:
         epochs = training.num_train_epochs
@@ -139,13 +140,10 @@ def _trainer(training, task, model, strategy, rows, max_seq_length, seed):
         eval_at_start=False,  # so that the first step does not wait for the dev set
         best_metric=task.metrics[0],
         patience=training.patience,
-        step=StepOptions(
-            gradient_accumulation_steps=training.gradient_accumulation_steps,
-            use_xla=use_xla,
-            seed=seed,
-        ),
+        facts=facts,
+        step=StepOptions(use_xla=use_xla, seed=start.random_seed),
     )
-    outputs = OutputsPredictor(model, training.eval_batch_size, max_seq_length)
+    outputs = OutputsPredictor(model, training.eval_batch_size, start.max_seq_length)
     evaluator = DevEvaluator(task, outputs)
     return Trainer(model, task.objective(), optimizer, strategy, options, evaluator)
 

@@ -1,17 +1,21 @@
 """The tokenizers inside a TensorFlow graph, for serving and for tf.data."""
 
-import unicodedata
-
 import tensorflow as tf
 import tensorflow_text as tf_text
 
 from albert_tf.tokenization import in_graph_origins
 from albert_tf.tokenization.normalization import CHINESE
 from albert_tf.tokenization.normalization import character_class
+from albert_tf.tokenization.normalization import is_accent
+from albert_tf.tokenization.normalization import is_mark
+from albert_tf.tokenization.normalization import is_moved_accent
 from albert_tf.tokenization.normalization import is_punctuation
 from albert_tf.tokenization.normalization import is_removed
 from albert_tf.tokenization.sentencepiece import BLANK
 from albert_tf.tokenization.wordpiece import MAX_WORD_LENGTH
+
+CHARACTERS_OF_A_TOKEN = 256
+"""More than a piece has: 200 at most in WordPiece, 16 in SentencePiece by default."""
 
 _UTF8 = "UTF-8"
 
@@ -24,25 +28,36 @@ class InGraphTokenizer(tf.Module):
     TensorFlow, whichever are older; and, with SentencePiece, texts with several best
     sequences of pieces, such as "eeeee", of which either library takes another.
 
+    With `max_tokens`, what a text costs is bounded. Of the text without its accents
+    and surplus white space, the first `max_tokens * CHARACTERS_OF_A_TOKEN` characters
+    are tokenized. They hold `max_tokens` tokens of pieces; an unknown word or run of
+    characters, which is one token whatever its length, may be as long as that on
+    average. The cut can alter the word that it falls into only (no piece reaches over
+    a space), which is beyond the tokens asked for unless it is as long as the bound.
+
     Args:
         tokenizer: a `SentencePieceTokenizer` or a `WordPieceTokenizer`.
+        max_tokens: how many ids of each text are of use; None: all. More may come.
 
     Call: string [batch], UTF-8 (invalid bytes count as U+FFFD), to a
     `tf.RaggedTensor` int32 [batch, (tokens)].
     """
 
-    def __init__(self, tokenizer):
+    def __init__(self, tokenizer, max_tokens=None):
         super().__init__()
-        if tokenizer.kind == "sentencepiece":
-            self._encode = _SentencePiece(tokenizer)
-        else:
-            self._encode = _WordPiece(tokenizer)
+        sentencepiece = tokenizer.kind == "sentencepiece"
+        self._encode = (_SentencePiece if sentencepiece else _WordPiece)(
+            tokenizer,
+            None if max_tokens is None else max_tokens * CHARACTERS_OF_A_TOKEN,
+        )
 
     def __call__(self, strings):
         return self._encode(_valid(strings))
 
     def with_offsets(self, strings):
         """Ids, and where they stem from, as `tokenizer.encode_with_offsets`.
+
+        It knows no `max_tokens`: the whole text is tokenized.
 
         Returns:
             ids, starts, ends: ragged int32 `[batch, (tokens)]`, the latter two in
@@ -56,8 +71,9 @@ def _valid(strings):
 
 
 class _SentencePiece(tf.Module):
-    def __init__(self, tokenizer):
+    def __init__(self, tokenizer, max_characters):
         super().__init__()
+        self._max_characters = max_characters
         self._do_lower_case = tokenizer.do_lower_case
         self._tokenizer = tf_text.SentencepieceTokenizer(
             model=tokenizer.file_bytes, out_type=tf.int32
@@ -67,10 +83,12 @@ class _SentencePiece(tf.Module):
         self._part_lengths = tokenizer.replacement_lengths
 
     def __call__(self, text):
-        text = tf.strings.regex_replace(text, f"{character_class(str.isspace)}+", " ")
-        text = tf.strings.strip(text)
+        text = _single_spaces(text)
+        marks = f"{character_class(is_mark)}+"
+        text = tf.strings.regex_replace(text, marks, "")
         text = tf_text.normalize_utf8(text, "NFKD")
-        text = _without_combining(text)
+        text = tf.strings.regex_replace(text, marks, "")
+        text = _first_characters(text, self._max_characters)
         if self._do_lower_case:
             text = tf.strings.lower(text, encoding="utf-8")
         ids = self._tokenizer.tokenize(text)
@@ -86,7 +104,9 @@ class _SentencePiece(tf.Module):
         characters = tf.strings.unicode_split(text, _UTF8)
         flat = characters.flat_values  # [C]
         is_space = tf.strings.regex_full_match(flat, character_class(str.isspace))
-        kept = _without_combining(tf_text.normalize_utf8(flat, "NFKD"))
+        kept = tf.strings.regex_replace(
+            tf_text.normalize_utf8(flat, "NFKD"), f"{character_class(is_mark)}+", ""
+        )
         kept = tf.where(is_space, "", kept)
         counts = tf.strings.length(kept, unit="UTF8_CHAR")
         space_before, first, last = in_graph_origins.spaced_origins(
@@ -141,8 +161,9 @@ class _SentencePiece(tf.Module):
 
 
 class _WordPiece(tf.Module):
-    def __init__(self, tokenizer):
+    def __init__(self, tokenizer, max_characters):
         super().__init__()
+        self._max_characters = max_characters
         self._do_lower_case = tokenizer.do_lower_case
         self._unknown = tokenizer.pieces[tokenizer.unk_id]
         self._tokenizer = tf_text.FastWordpieceTokenizer(
@@ -156,16 +177,22 @@ class _WordPiece(tf.Module):
     def __call__(self, text):
         return self._tokenizer.tokenize(self._words(text)[0]).merge_dims(1, 2)
 
-    def _words(self, text):
+    def _words(self, text, bounded=True):
         """Ragged string `[batch, (words)]`, and the number of characters of each."""
         text = tf.strings.regex_replace(text, f"{character_class(is_removed)}+", "")
         text = tf.strings.regex_replace(text, CHINESE, r" \0 ")
+        if self._do_lower_case:
+            moved = f"{character_class(is_moved_accent)}+"
+            text = tf.strings.regex_replace(text, moved, "")
+        text = _single_spaces(text)
+        if bounded:
+            text = _first_characters(text, self._max_characters)
         words = _split(text)
         if self._do_lower_case:
             # A word at a time, because the lower case of a sigma depends on its end.
             flat = tf.strings.lower(words.flat_values, encoding="utf-8")
             flat = tf_text.normalize_utf8(flat, "NFD")
-            flat = tf.strings.regex_replace(flat, f"{character_class(_is_accent)}+", "")
+            flat = tf.strings.regex_replace(flat, f"{character_class(is_accent)}+", "")
             words = words.with_flat_values(flat)
         text = tf.strings.reduce_join(words, axis=1, separator=" ")
         punctuation = character_class(is_punctuation)
@@ -176,7 +203,7 @@ class _WordPiece(tf.Module):
         return words.with_flat_values(flat), tf.cast(lengths, tf.int64)
 
     def with_offsets(self, text):
-        words, lengths = self._words(text)
+        words, lengths = self._words(text, bounded=False)
         flat = words.flat_values
         ids, starts, ends = self._tokenizer.tokenize_with_offsets(flat)
         bytes_ = tf.cast(in_graph_origins.starts_of(tf.strings.length(flat)), tf.int64)
@@ -208,15 +235,10 @@ class _WordPiece(tf.Module):
         if self._do_lower_case:
             kept = tf.strings.lower(kept, encoding="utf-8")
             kept = tf_text.normalize_utf8(kept, "NFD")
-            kept = tf.strings.regex_replace(kept, f"{character_class(_is_accent)}+", "")
+            kept = tf.strings.regex_replace(kept, f"{character_class(is_accent)}+", "")
         kept = tf.strings.regex_replace(kept, f"{character_class(str.isspace)}+", "")
         counts = tf.strings.length(kept, unit="UTF8_CHAR")
         return tf.repeat(tf.ragged.range(characters.row_lengths()).values, counts)
-
-
-def _without_combining(text):
-    combining = character_class(unicodedata.combining)
-    return tf.strings.regex_replace(text, f"{combining}+", "")
 
 
 def _ragged(splits, *values):
@@ -229,9 +251,15 @@ def _ragged(splits, *values):
 
 def _split(text):
     """Splits at white space: string [batch] to ragged [batch, (words)]."""
+    return tf.strings.split(_single_spaces(text))
+
+
+def _single_spaces(text):
     white_space = character_class(str.isspace)
-    return tf.strings.split(tf.strings.regex_replace(text, f"{white_space}+", " "))
+    return tf.strings.strip(tf.strings.regex_replace(text, f"{white_space}+", " "))
 
 
-def _is_accent(character):
-    return unicodedata.category(character) == "Mn"
+def _first_characters(text, count):
+    if count is None:
+        return text
+    return tf.strings.substr(text, 0, count, unit="UTF8_CHAR")

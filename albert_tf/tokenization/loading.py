@@ -4,24 +4,27 @@ import os
 
 from albert_tf import storage
 from albert_tf.errors import UserError
-from albert_tf.files import read_json_object
+from albert_tf.hub.names import local_directory
+from albert_tf.tokenization.saved_config import HUGGINGFACE_FILE
+from albert_tf.tokenization.saved_config import read_saved_config
 from albert_tf.tokenization.sentencepiece import SentencePieceTokenizer
-from albert_tf.tokenization.tokenizer import CONFIG_NAME
 from albert_tf.tokenization.wordpiece import WordPieceTokenizer
 
 # The last is that of the official Chinese archives.
 _KNOWN_NAMES = ("spiece.model", "30k-clean.model", "vocab.txt", "vocab_chinese.txt")
+_TFHUB_FOLDER = "assets"
 
 
-def load_tokenizer(path, do_lower_case=True):
+def load_tokenizer(path, do_lower_case=True, revision=None):
     """Loads a SentencePiece or WordPiece tokenizer, whichever `path` holds.
 
     Args:
         path: a SentencePiece `.model` file, a WordPiece `vocab.txt`, or a directory
             with one of them (ours, an unpacked official archive or a Hugging Face
-            model).
+            model); or the name of a model, as `from_pretrained` takes it.
         do_lower_case: whether letters are lowered; the casing that a directory
             records in `tokenizer_config.json` wins.
+        revision: of an "hf://" model: a branch, a tag or a commit.
 
     Returns:
         A `SentencePieceTokenizer` or a `WordPieceTokenizer`.
@@ -30,11 +33,13 @@ def load_tokenizer(path, do_lower_case=True):
         UserError: nothing there, no tokenizer, more than one, or a vocabulary
             without ALBERT's special pieces.
     """
-    path = os.fspath(path)
+    path = local_directory(path, revision, weights=False)
     if storage.is_folder(path):
-        config = _config(path)
+        config = read_saved_config(path)
         do_lower_case = config.get("do_lower_case", do_lower_case)
-        path = os.path.join(path, _file_in(path, config))
+        path = _vocabulary_in(path, config)
+        if not storage.is_remote(path) and not os.path.isfile(path):
+            raise UserError(f"The tokenizer {path} is missing or no ordinary file.")
     file_bytes = _read(path)
     tokenizer_class = _class_for(path, file_bytes)
     return tokenizer_class(file_bytes, do_lower_case, source=path)
@@ -51,7 +56,7 @@ def saved_tokenizer(checkpoint):
     A model directory of ours names its vocabulary; a Hugging Face model may record its
     casing, and have one vocabulary, or several, or none.
     """
-    config = _config(checkpoint) if checkpoint else {}
+    config = read_saved_config(checkpoint) if checkpoint else {}
     is_complete = "file" in config or (
         "do_lower_case" in config and len(_vocabularies(checkpoint)) == 1
     )
@@ -97,22 +102,25 @@ def _read(path):
         ) from error
 
 
-def _config(directory):
-    path = os.path.join(directory, CONFIG_NAME)
-    return read_json_object(path) if storage.exists(path) else {}
-
-
-def _file_in(directory, config):
+def _vocabulary_in(directory, config):
     if "file" in config:
-        return config["file"]
-    found = _vocabularies(directory)
+        return os.path.join(directory, config["file"])
+    found, folder = _vocabularies(directory), directory
+    assets = os.path.join(directory, _TFHUB_FOLDER)
+    if not found and storage.is_folder(assets):
+        found, folder = _vocabularies(assets), assets
+    if not found and HUGGINGFACE_FILE in storage.names_in(directory):
+        raise UserError(
+            f"{directory} holds its tokenizer as {HUGGINGFACE_FILE} only, which is not "
+            "read here; put the spiece.model there that the model was trained with."
+        )
     if len(found) != 1:
         what = f"several ({', '.join(found)})" if found else "none"
         raise UserError(
             f"Expected one tokenizer (a SentencePiece .model file or vocab.txt) in "
             f"{directory}, found {what}; pass the file itself."
         )
-    return found[0]
+    return os.path.join(folder, found[0])
 
 
 def _vocabularies(directory):

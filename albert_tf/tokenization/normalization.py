@@ -70,6 +70,28 @@ def is_chinese(character):
     return any(first <= code <= last for first, last in _CHINESE_BLOCKS)
 
 
+def is_accent(character):
+    """True for what the official WordPiece clean-up drops from lowered words."""
+    return unicodedata.category(character) == "Mn"
+
+
+def is_moved_accent(character):
+    """True for accents that decomposition would sort, one by one.
+
+    To drop them before it changes nothing, for they are dropped after it; a word of
+    them takes time that grows with the square of its length (80,000: 4 s).
+    """
+    return is_accent(character) and any(
+        map(unicodedata.combining, unicodedata.normalize("NFD", character))
+    )
+
+
+def is_mark(character):
+    """True for characters of which nothing but combining ones is left under NFKD."""
+    decomposed = unicodedata.normalize("NFKD", character)
+    return all(map(unicodedata.combining, decomposed))
+
+
 CHINESE = "".join(f"{chr(first)}-{chr(last)}" for first, last in _CHINESE_BLOCKS)
 CHINESE = f"[{CHINESE}]"
 """The class of the characters for which `is_chinese` is true."""
@@ -78,10 +100,22 @@ CHINESE = f"[{CHINESE}]"
 _PERHAPS_COMBINING = re.compile("[\u0300-\U0010ffff]+")
 
 
-def _strip_combining(text):
+def _strip_marks(text):
     return _PERHAPS_COMBINING.sub(
-        lambda run: runs_of(unicodedata.combining).sub("", run.group()), text
+        lambda run: runs_of(is_mark).sub("", run.group()), text
     )
+
+
+def _decompose(text):
+    """NFKD without combining characters.
+
+    They are dropped before as well: NFKD sorts each run of them in a time that grows
+    with the square of its length.
+    """
+    text = _strip_marks(text)
+    if unicodedata.is_normalized("NFKD", text):
+        return text
+    return _strip_marks(unicodedata.normalize("NFKD", text))
 
 
 def sentencepiece_text(text, do_lower_case):
@@ -95,7 +129,7 @@ def sentencepiece_text(text, do_lower_case):
     if spaced or not text.isprintable():
         text = " ".join(text.split())
     if not text.isascii():
-        text = _strip_combining(unicodedata.normalize("NFKD", text))
+        text = _decompose(text)
     return text.lower() if do_lower_case else text
 
 
@@ -116,7 +150,7 @@ def sentencepiece_text_with_spans(text, do_lower_case):
         if after_space and characters:
             characters.append(" ")
             spans.append((index - 1, index))
-        kept = _strip_combining(unicodedata.normalize("NFKD", original))
+        kept = _decompose(original)
         if not kept and spans and not after_space:
             spans[-1] = (spans[-1][0], index + 1)
         characters.extend(kept)

@@ -94,6 +94,9 @@ class SentencePieceTokenizer(Tokenizer):
     def _prepare(self, text):
         return normalization.sentencepiece_text(text, self.do_lower_case)
 
+    def join(self, pieces):
+        return self._processor.DecodePieces(pieces).strip()
+
     def tokenize(self, text):
         prepared = self._prepare(text)
         pieces = self._processor.Encode(prepared, return_type=str)

@@ -9,6 +9,9 @@ import numpy as np
 
 from albert_tf.errors import UserError
 from albert_tf.files import write_atomically
+from albert_tf.tokenization import decoding
+from albert_tf.tokenization.features import LONGEST
+from albert_tf.tokenization.features import features_of
 
 CONFIG_NAME = "tokenizer_config.json"
 
@@ -40,7 +43,9 @@ class Tokenizer(abc.ABC):
         self.file_bytes = file_bytes
         self.pieces = pieces
         self.do_lower_case = do_lower_case
+        # Of equal pieces, the first one counts.
         ids = {piece: index for index, piece in reversed(list(enumerate(pieces)))}
+        self._ids = ids
         for attribute, piece in self.special_pieces.items():
             if piece not in ids:
                 raise UserError(
@@ -55,6 +60,87 @@ class Tokenizer(abc.ABC):
     @property
     def vocab_size(self):
         return len(self.pieces)
+
+    def __call__(
+        self,
+        texts,
+        text_pairs=None,
+        max_length=None,
+        padding=LONGEST,
+        truncation=True,
+        special_tokens_in_text=False,
+    ):
+        """Makes the features that every model takes.
+
+        Args:
+            texts: a str, or a list of str.
+            text_pairs: the second texts of pairs, like `texts`.
+            max_length: tokens of a row at most, the special ones counted; the longer
+                text of a pair loses its end first. None: rows of any length.
+            padding: "longest" or True, to the longest row; "max_length"; or False, for
+                rows of their own lengths.
+            truncation: False refuses rows of more than `max_length` tokens.
+            special_tokens_in_text: whether a special piece in a text, such as
+                "[MASK]", means its id; else it is text like any other.
+
+        Returns:
+            Dict of int32 arrays `[batch, tokens]`; a str is a batch of one. With
+            `padding=False` a dict of lists of lists of int.
+                input_ids: `[CLS] A [SEP]` or `[CLS] A [SEP] B [SEP]`
+                input_mask: 1 for tokens, 0 for padding
+                segment_ids: 1 for B and the `[SEP]` after it, else 0
+
+        Raises:
+            UserError: texts that are no str, pairs of another number, a `max_length`
+                without room for text, or an unknown `padding`.
+
+        Example:
+            model(tokenizer(["a fine film", "dull"], max_length=128))
+        """
+        return features_of(
+            self,
+            texts,
+            text_pairs,
+            max_length,
+            padding,
+            truncation,
+            special_tokens_in_text,
+        )
+
+    def decode(self, ids, skip_special_tokens=False):
+        """Returns the text of ids: in lower case and with single spaces.
+
+        Args:
+            ids: ints `[tokens]`, or `[batch, tokens]`, of equal lengths or not.
+            skip_special_tokens: leave padding, `[CLS]`, `[SEP]` and `[MASK]` out.
+
+        Returns:
+            A str, or a list of str for a batch.
+
+        Raises:
+            UserError: an id that is none of the vocabulary.
+        """
+        return decoding.decode(self, ids, skip_special_tokens)
+
+    def convert_ids_to_tokens(self, ids):
+        """Returns the piece of an int, or a list of those of ints `[tokens]`.
+
+        Raises:
+            UserError: an id that is none of the vocabulary.
+        """
+        return decoding.ids_to_tokens(self, ids)
+
+    def convert_tokens_to_ids(self, tokens):
+        """Returns the id of a piece, or of each of a list; unknown ones have `unk_id`.
+
+        Raises:
+            UserError: a token that is no str.
+        """
+        return decoding.tokens_to_ids(self, tokens, self._ids)
+
+    @abc.abstractmethod
+    def join(self, pieces):
+        """Returns the text of pieces, none of them special."""
 
     @abc.abstractmethod
     def tokenize(self, text):

@@ -8,6 +8,7 @@ import unicodedata
 import numpy as np
 
 from albert_tf.tokenization import normalization
+from albert_tf.tokenization.decoding import join_words
 from albert_tf.tokenization.tokenizer import Tokenizer
 
 MAX_WORD_LENGTH = 200
@@ -42,8 +43,11 @@ class WordPieceTokenizer(Tokenizer):
     def __init__(self, file_bytes, do_lower_case=True, source="given"):
         pieces = _pieces(file_bytes.decode("utf-8"))
         super().__init__("vocab.txt", file_bytes, pieces, do_lower_case, source)
-        self._ids = {piece: index for index, piece in enumerate(pieces)}
-        self._word = functools.lru_cache(_CACHED_WORDS)(self._encode_word)
+        self._longest_piece = max(map(len, pieces))
+        self._cached_word = functools.lru_cache(_CACHED_WORDS)(self._encode_word)
+
+    def join(self, pieces):
+        return join_words(pieces)
 
     def tokenize(self, text):
         return [self.pieces[index] for index in self.encode(text)]
@@ -70,6 +74,11 @@ class WordPieceTokenizer(Tokenizer):
 
     def word_starts(self):
         return np.array([not p.startswith("##") for p in self.pieces], np.bool_)
+
+    def _word(self, word):
+        """`_encode_word`, from a cache; longer words seldom come back."""
+        cached = len(word) <= MAX_WORD_LENGTH
+        return (self._cached_word if cached else self._encode_word)(word)
 
     def _encode_word(self, word):
         """Returns the ids of a word and their spans in it."""
@@ -103,11 +112,12 @@ class WordPieceTokenizer(Tokenizer):
                 start_new = True
                 continue
             if alone or start_new:
-                parts.append(("", []))
-            text, part_origins = parts[-1]
-            parts[-1] = (text + character, [*part_origins, origin])
+                parts.append(([], []))
+            characters, part_origins = parts[-1]
+            characters.append(character)
+            part_origins.append(origin)
             start_new = alone
-        return parts
+        return [("".join(characters), origins) for characters, origins in parts]
 
     def _longest_matches(self, part):
         """Returns greedy longest matches: ids and the end of each in `part`."""
@@ -119,7 +129,8 @@ class WordPieceTokenizer(Tokenizer):
         while ends[-1] < len(part):
             start = ends[-1]
             prefix = "##" if start else ""
-            for end in range(len(part), start, -1):
+            longest = min(len(part), start + self._longest_piece)
+            for end in range(longest, start, -1):
                 index = self._ids.get(prefix + part[start:end])
                 if index is not None:
                     break
@@ -139,8 +150,23 @@ def _pieces(text):
 
 
 def _strip_accents(text):
-    decomposed = unicodedata.normalize("NFD", text)
-    return "".join(c for c in decomposed if unicodedata.category(c) != "Mn")
+    if text.isascii():
+        return text
+    text = normalization.runs_of(normalization.is_moved_accent).sub("", text)
+    parts = _many_marks().split(text) if len(text) > MAX_WORD_LENGTH else [text]
+    parts[::2] = [unicodedata.normalize("NFD", part) for part in parts[::2]]
+    return "".join(c for c in "".join(parts) if not normalization.is_accent(c))
+
+
+@functools.cache
+def _many_marks():
+    """Matches runs that are left unsorted.
+
+    A word with so many marks is unknown in whatever order they are, and to sort them
+    takes a time that grows with the square of their number.
+    """
+    marks = normalization.character_class(unicodedata.combining)
+    return re.compile(f"({marks}{{{MAX_WORD_LENGTH + 1},}})")
 
 
 def _words_with_indices(text):

@@ -62,7 +62,7 @@ def make_step(model, optimizer):
     def loss_of(weights, batch):
         features = {name: batch[name] for name in _FEATURES}
         outputs, _ = model.stateless_call(
-            weights, fixed, features, training=True, logits_only=True
+            weights, fixed, features, training=True, heads_only=True
         )
         return sum(
             ops.mean(

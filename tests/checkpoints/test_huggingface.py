@@ -10,9 +10,9 @@ import pytest
 import tensorflow as tf
 
 import albert_tf
+from albert_tf.checkpoints.albert_names import huggingface_name
+from albert_tf.checkpoints.albert_names import official_name
 from albert_tf.checkpoints.huggingface import save_huggingface
-from albert_tf.checkpoints.huggingface_names import huggingface_name
-from albert_tf.checkpoints.huggingface_names import official_name
 from albert_tf.errors import UserError
 from albert_tf.models.albert import AlbertModel
 from albert_tf.models.pretraining import AlbertForPreTraining
@@ -27,6 +27,7 @@ def rewrite(directory, change):
     tensors = safetensors.load_file(path)
     change(tensors)
     safetensors.save_file(tensors, path)
+    path.with_name(f"{path.name}.sha256").unlink(missing_ok=True)
 
 
 def reconfigure(directory, **changes):
@@ -79,23 +80,23 @@ def test_round_trip(model_name, tiny_config, tmp_path):
     model_class, arguments = {
         "bare": (AlbertModel, {}),
         "pretraining": (AlbertForPreTraining, {}),
-        "classification": (AlbertForSequenceClassification, {"num_labels": 3}),
+        "classification": (
+            AlbertForSequenceClassification,
+            {"num_labels": 3, "classifier_dropout_prob": 0.3},
+        ),
     }[model_name]
     model = model_class(config, **arguments)
     save_huggingface(model, tmp_path)
     loaded = model_class.from_pretrained(tmp_path)
     assert loaded.config == config
+    assert loaded.head_config() == model.head_config() == arguments
     for name, variable in model.official_variables().items():
         np.testing.assert_array_equal(loaded.official_variables()[name], variable)
 
 
 def test_names_translate_back(tiny_config):
-    for model in (
-        AlbertForPreTraining(tiny_config(num_hidden_groups=3)),
-        AlbertForSequenceClassification(tiny_config(), num_labels=2),
-    ):
-        for name in model.official_variables():
-            assert official_name(huggingface_name(name)) == name
+    for name in AlbertModel(tiny_config(num_hidden_groups=3)).official_variables():
+        assert official_name(huggingface_name(name)) == name
     assert official_name("albert.encoder.something.weight") is None
 
 
@@ -192,6 +193,20 @@ def test_activations_are_told_apart(saved, tmp_path):
     reconfigure(tmp_path, hidden_act="gelu")
     model = AlbertForPreTraining.from_pretrained(tmp_path)
     assert model.config.hidden_act == "gelu_erf"
+
+
+@pytest.mark.parametrize(("value", "expected"), [(0.3, 0.3), (None, 0.1)])
+def test_a_head_keeps_its_dropout(value, expected, tiny_config, tmp_path):
+    save_huggingface(AlbertForSequenceClassification(tiny_config(), 2), tmp_path)
+    reconfigure(tmp_path, classifier_dropout_prob=value)
+    model = AlbertForSequenceClassification.from_pretrained(tmp_path)
+    assert model.classifier_dropout_prob == expected
+
+
+def test_a_new_head_has_its_own_dropout(saved, tmp_path):
+    reconfigure(tmp_path, classifier_dropout_prob=0.3)
+    model = AlbertForSequenceClassification.from_pretrained(tmp_path, num_labels=2)
+    assert model.classifier_dropout_prob == 0.1
 
 
 def test_damaged_and_absent_files(saved, tmp_path):

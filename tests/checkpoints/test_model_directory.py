@@ -63,6 +63,7 @@ def test_files(tiny_config, tmp_path):
         "albert_config.json",
         "head.json",
         "model.weights.h5",
+        "model.weights.h5.sha256",
         "tokenizer_config.json",
         "training_info.json",
     }
@@ -102,6 +103,24 @@ def test_pretraining_heads_must_be_there(classifier, tmp_path):
         AlbertForPreTraining.from_pretrained(tmp_path)
     model = AlbertForPreTraining.from_pretrained(tmp_path, allow_missing=["cls/"])
     assert len(model.load_report.missing) == 7
+    model = AlbertForPreTraining.from_pretrained(tmp_path, allow_missing="cls/")
+    assert len(model.load_report.missing) == 7
+
+
+@pytest.mark.parametrize("allow_missing", ["cls/seq", "c", ("cls/seq",)])
+def test_a_string_allows_what_begins_with_it_only(allow_missing, classifier, tmp_path):
+    if allow_missing == "c":
+        AlbertForPreTraining.from_pretrained(tmp_path, allow_missing=allow_missing)
+        return
+    with pytest.raises(UserError, match="lacks cls/predictions"):
+        AlbertForPreTraining.from_pretrained(tmp_path, allow_missing=allow_missing)
+
+
+def test_a_string_does_not_free_the_head_of_another_model(pretrained, tmp_path):
+    model = AlbertForSequenceClassification.from_pretrained(
+        tmp_path, num_labels=4, allow_missing="cls/seq"
+    )
+    assert model.load_report.missing == ("output_weights", "output_bias")
 
 
 def test_changed_config_is_refused(pretrained, tmp_path):

@@ -5,6 +5,7 @@ import pytest
 import tensorflow as tf
 
 import albert_tf
+from albert_tf.checkpoints.tf1 import find_tf1_prefix
 from albert_tf.checkpoints.tf1 import save_tf1_checkpoint
 from albert_tf.config import AlbertConfig
 from albert_tf.errors import UserError
@@ -184,6 +185,23 @@ def test_missing_and_damaged_files(tiny_config, tmp_path):
     (tmp_path / "model.ckpt-best.index").write_bytes(b"no index")
     with pytest.raises(UserError, match="is damaged"):
         albert_tf.load_tf1_checkpoint(model, tmp_path / "model.ckpt-best")
+
+
+def test_a_checkpoint_file_that_names_another_directory(tiny_config, tmp_path):
+    save_tf1_checkpoint(AlbertModel(tiny_config()), tmp_path / "other" / "model.ckpt-5")
+    folder = tmp_path / "model"
+    folder.mkdir()
+    state = folder / "checkpoint"
+    for name in (tmp_path / "other" / "model.ckpt-5", "../other/model.ckpt-5"):
+        state.write_text(f'model_checkpoint_path: "{name}"\n')
+        with pytest.raises(UserError, match="names .* which lies elsewhere"):
+            find_tf1_prefix(str(folder))
+    for content in (b'model_checkpoint_path: "\xff"', b"\0\xff"):
+        state.write_bytes(content)
+        with pytest.raises(UserError, match="checkpoint is damaged"):
+            find_tf1_prefix(str(folder))
+    state.write_text('model_checkpoint_path: "gone"\n')
+    assert find_tf1_prefix(str(folder)) is None
 
 
 def test_no_config_beside_it(tiny_config, tmp_path):

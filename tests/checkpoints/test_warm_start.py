@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from albert_tf.checkpoints.layers import move_layers
+from albert_tf.checkpoints.layer_sharing import move_layers
 from albert_tf.checkpoints.warm_start import warm_start
 from albert_tf.config import AlbertConfig
 from albert_tf.errors import UserError

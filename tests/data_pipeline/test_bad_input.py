@@ -1,6 +1,7 @@
 """Each bad input has one clear outcome and leaves nothing half-written."""
 
 import json
+import math
 
 import pytest
 import tensorflow as tf
@@ -42,13 +43,14 @@ def test_text_without_a_pair(make_options, out, tmp_path, text):
     assert list(out.iterdir()) == []
 
 
-def test_documents_of_one_sentence(make_options, tmp_path, caplog):
-    text = "\n\n".join(f"the cat number {n} sat on the mat" for n in range(50))
-    (tmp_path / "single.txt").write_text(text)
-    options = make_options(input_file=str(tmp_path / "single.txt"), dupe_factor=1)
-    counts = create_pretraining_data(options)["train"]
-    assert counts["pairs cut from one sentence"] == counts["sequences"] == 50
-    assert "most pairs were cut from a single sentence" in caplog.text
+def test_all_documents_are_held_out_by_chance(make_options, out, tmp_path):
+    (tmp_path / "one.txt").write_text("the cat\nthe dog\n")
+    options = make_options(
+        input_file=str(tmp_path / "one.txt"), held_out_fraction=0.999
+    )
+    with pytest.raises(UserError, match="=0.999 took all 1 documents of .*; lower it"):
+        create_pretraining_data(options)
+    assert not [path for path in out.rglob("*") if path.is_file()]
 
 
 def test_fewer_sequences_than_shards(make_options, out, tmp_path, caplog):
@@ -83,10 +85,16 @@ def test_utf16_is_refused(make_options, out, tmp_path, encoding):
     [
         ({"max_seq_length": 4}, "--max_seq_length=4: expected at least 8"),
         ({"masked_lm_prob": 1.5}, "at least 0 and at most 1"),
+        ({"masked_lm_prob": math.nan}, "--masked_lm_prob=nan: expected at least 0"),
+        ({"max_unknown": -0.1}, "--max_unknown=-0.1: expected at least 0 and at most"),
         ({"ngram": 0}, "--ngram=0"),
         ({"num_shards": 0}, "--num_shards=0"),
         ({"max_predictions_per_seq": 33}, "at most 32"),
         ({"official_sop": True, "random_next_sentence": True}, "--official_sop goes"),
+        (
+            {"held_out_fraction": 1.0},
+            "leaves nothing to train on",
+        ),
         ({"spm_model_file": None}, "Pass --spm_model_file or --vocab_file"),
     ],
 )

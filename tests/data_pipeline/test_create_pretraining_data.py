@@ -9,6 +9,7 @@ import pytest
 
 from albert_tf.errors import UserError
 from data_pipeline import create_pretraining_data as command
+from data_pipeline import dataset_info
 from data_pipeline.create_pretraining_data import create_pretraining_data
 
 
@@ -81,8 +82,25 @@ def test_description(make_options, out, tokenizer, examples):
         2,
         12345,
     )
-    assert info["files"] == ["x.tfrecord"]
+    data = (out / "x.tfrecord").read_bytes()
+    assert info["files"] == {
+        "x.tfrecord": {
+            "bytes": len(data),
+            "records": len(found),
+            "sha256": hashlib.sha256(data).hexdigest(),
+        }
+    }
     assert sorted(p.name for p in out.iterdir()) == ["dataset_info.json", "x.tfrecord"]
+
+
+@pytest.mark.parametrize("kind", ["static", "dynamic"])
+def test_description_says_what_training_has_to_be_told(make_options, out, kind):
+    """Among it the predictions, which a command line may leave to the data."""
+    create_pretraining_data(make_options(masking=kind, held_out_fraction=0.2))
+    for folder in (out, out / "held_out"):
+        info = dataset_info.read(str(folder))
+        assert (info["max_seq_length"], info["max_predictions_per_seq"]) == (32, 5)
+        assert (info["kind"], info["masking"]["masked_lm_prob"]) == (kind, 0.15)
 
 
 def test_workers_do_not_change_a_byte(make_options, tmp_path, digests):

@@ -7,6 +7,7 @@ import pytest
 import tensorflow as tf
 
 from albert_tf.errors import UserError
+from data_pipeline import input_pipeline
 from data_pipeline.create_pretraining_data import create_pretraining_data
 from data_pipeline.input_pipeline import pretraining_dataset
 
@@ -92,6 +93,28 @@ def test_training_is_shuffled_seeded_and_endless(make_dataset, kind):
     assert not np.array_equal(first, other)
 
 
+def epochs_of(make_dataset, number, **arguments):
+    """The sequences of each epoch, in order."""
+    arguments |= {"batch_size": 1}
+    size = count(make_dataset("static", training=False, **arguments))
+    batches = make_dataset("static", **arguments).take(number * size)
+    rows = [tuple(batch["masked_lm_ids"][0].numpy().tolist()) for batch in batches]
+    return [rows[i : i + size] for i in range(0, number * size, size)]
+
+
+def test_each_epoch_has_an_order_of_its_own(make_dataset, tmp_path):
+    one_file = str(tmp_path / "static" / "x-00000*")
+    first, second = epochs_of(make_dataset, 2, input_file=one_file)
+    assert sorted(first) == sorted(second)
+    assert first != second
+
+
+def test_each_epoch_reads_the_files_in_an_order_of_its_own(make_dataset, monkeypatch):
+    monkeypatch.setattr(input_pipeline, "_SHUFFLE_BUFFER", 1)
+    orders = {tuple(rows) for rows in epochs_of(make_dataset, 8)}
+    assert len(orders) == 2  # there are two files
+
+
 @KINDS
 def test_evaluation_is_one_pass_in_order(make_dataset, kind):
     whole = count(make_dataset(kind, training=False))
@@ -150,10 +173,10 @@ def test_pipelines_share_the_records(make_dataset, kind):
 
 
 def test_dynamic_data_fits_longer_sequences_and_more_predictions(make_dataset):
-    dataset = make_dataset("dynamic", max_seq_length=40, max_predictions_per_seq=3)
+    dataset = make_dataset("dynamic", max_seq_length=40, max_predictions_per_seq=7)
     batch = next(iter(dataset))
     assert batch["input_ids"].shape == (8, 40)
-    assert batch["masked_lm_ids"].shape == (8, 3)
+    assert batch["masked_lm_ids"].shape == (8, 7)
 
 
 @pytest.mark.parametrize(
@@ -162,6 +185,12 @@ def test_dynamic_data_fits_longer_sequences_and_more_predictions(make_dataset):
         ("static", {"max_seq_length": 64}, "has max_seq_length=32, training asks"),
         ("dynamic", {"max_seq_length": 16}, "has max_seq_length=32, training asks"),
         ("static", {"max_predictions_per_seq": 6}, "max_predictions_per_seq=5"),
+        ("dynamic", {"max_predictions_per_seq": 4}, "has max_predictions_per_seq=5"),
+        (
+            "dynamic",
+            {"masked_lm_prob": 0.3},
+            "has max_predictions_per_seq=10, training asks for 5; pass --max_pred",
+        ),
         ("static", {"input_file": "no/such/*"}, "No pretraining data matches"),
         ("static", {"input_file": " ,"}, "' ,' names no pretraining data; pass"),
     ],

@@ -105,7 +105,7 @@ def test_best_fit(sizes, limits, rows):
 def test_records_round_trip(pairs):
     packed = packing.pack(pairs, PAIRS, PAD)
     serialized = tf.constant(records.serialize(packed))
-    parsed = records.parse_packed(serialized, TOKENS, PREDICTIONS, PAIRS)
+    parsed = records.parse_packed(serialized, TOKENS, PREDICTIONS, PAIRS, 37)
     assert set(parsed) == set(packed) - {"token_boundary"}
     for name, values in parsed.items():
         np.testing.assert_array_equal(values, packed[name])
@@ -118,8 +118,8 @@ def both(pairs):
     static = records.serialize(pairs)
     packed = records.serialize(packing.pack(pairs, PAIRS, PAD))
     return (
-        records.parse_static(tf.constant(static), TOKENS, PREDICTIONS),
-        records.parse_packed(tf.constant(packed), TOKENS, PREDICTIONS, PAIRS),
+        records.parse_static(tf.constant(static), TOKENS, PREDICTIONS, 37),
+        records.parse_packed(tf.constant(packed), TOKENS, PREDICTIONS, PAIRS, 37),
     )
 
 

@@ -55,7 +55,9 @@ def test_static_round_trip():
         "masked_lm_weights": np.array([[1, 0]], np.float32),
         "next_sentence_labels": np.array([[1]]),
     }
-    parsed = records.parse_static(tf.constant(records.serialize(features)), 6, 2)
+    parsed = records.parse_static(
+        tf.constant(records.serialize(features)), 6, 2, vocab_size=40001
+    )
     assert parsed["sentence_order_labels"].numpy().tolist() == [1]
     for name in set(parsed) - {"sentence_order_labels"}:
         np.testing.assert_array_equal(parsed[name], features[name])
@@ -76,7 +78,9 @@ def test_dynamic_round_trip():
             "sentence_order_label": np.array([[1], [0]]),
         }
     )
-    parsed = records.parse_dynamic(tf.constant(serialized), 11, pad_id=0)
+    parsed = records.parse_dynamic(
+        tf.constant(serialized), 11, pad_id=0, vocab_size=301
+    )
     values = {name: tensor.numpy().tolist() for name, tensor in parsed.items()}
     assert values["input_ids"] == [
         [2, 9, 10, 3, 11, 300, 12, 13, 14, 3, 0],

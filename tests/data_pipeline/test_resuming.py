@@ -1,11 +1,14 @@
 """Work that was interrupted goes on where it stopped."""
 
 import dataclasses
+import os
+import pathlib
 
 import pytest
+import tensorflow as tf
 
 from albert_tf.errors import UserError
-from data_pipeline import create_pretraining_data as command
+from data_pipeline import resuming
 from data_pipeline import shards
 from data_pipeline import workers
 from data_pipeline.create_pretraining_data import create_pretraining_data
@@ -59,18 +62,105 @@ def test_a_finished_shard_that_is_gone_is_made_again(
     assert digests(tmp_path / "parts") == digests(tmp_path / "whole")
 
 
+@pytest.fixture
+def unfinished(make_options, tmp_path, digests):
+    """Folders of a whole data set and of one with two of three shards, and options."""
+
+    def interrupted(options, files, paths, waiting, finished):
+        workers.write_shards(options, files, paths, waiting[:2], finished)
+        raise KeyboardInterrupt
+
+    def options(name):
+        return make_options(output_file=str(tmp_path / name / "x"), num_shards=3)
+
+    create_pretraining_data(options("whole"))
+    with pytest.raises(KeyboardInterrupt):
+        create_pretraining_data(options("parts"), interrupted)
+    return tmp_path / "whole", tmp_path / "parts", options("parts")
+
+
+def test_a_finished_shard_that_was_cut_is_made_again(unfinished, digests):
+    whole, parts, options = unfinished
+    path = parts / "x-00001-of-00003"
+    path.write_bytes(path.read_bytes()[:-100])
+    create_pretraining_data(options)
+    assert digests(parts) == digests(whole)
+
+
+@pytest.mark.parametrize(
+    "damage", [b"", b"{", b"\xff\xfe", b"[1]", b"{}", b'{"of": 1, "parts": {}}']
+)
+def test_a_damaged_memory_of_a_shard_is_made_again(unfinished, digests, damage):
+    whole, parts, options = unfinished
+    (parts / ".unfinished" / "1.json").write_bytes(damage)
+    create_pretraining_data(options)
+    assert digests(parts) == digests(whole)
+
+
+def test_text_that_was_edited_meanwhile(unfinished, corpus_file):
+    """To the same number of bytes, of which the finished shards hold the old ones."""
+    _, _, options = unfinished
+    text = corpus_file.read_bytes()
+    place = os.stat(corpus_file)
+    try:
+        corpus_file.write_bytes(text.replace(b"cat", b"dog"))
+        with pytest.raises(UserError, match="holds shards made with other input or fl"):
+            create_pretraining_data(options)
+    finally:
+        corpus_file.write_bytes(text)
+        os.utime(corpus_file, ns=(place.st_atime_ns, place.st_mtime_ns))
+    create_pretraining_data(options)
+
+
+def test_leftovers_of_killed_workers_are_removed(unfinished, digests):
+    whole, parts, options = unfinished
+    leftover = resuming.temporary_name(str(parts / "x-00002-of-00003"))
+    pathlib.Path(leftover).write_bytes(b"half")
+    (parts / "mine.incomplete").write_bytes(b"of somebody else")
+    create_pretraining_data(options)
+    (parts / "mine.incomplete").unlink()
+    assert digests(parts) == digests(whole)
+
+
+def test_each_attempt_writes_to_a_name_of_its_own():
+    assert resuming.temporary_name("a/x") != resuming.temporary_name("a/x")
+
+
+def test_files_are_on_the_disk_before_they_have_their_names(
+    make_options, out, monkeypatch
+):
+    """Or a power failure could leave the name, and half of what it names."""
+    order = []
+    fsync, rename = os.fsync, tf.io.gfile.rename
+
+    def synced(descriptor):
+        order.append(os.readlink(f"/proc/self/fd/{descriptor}"))
+        fsync(descriptor)
+
+    def renamed(source, target, overwrite):
+        assert order[-1] == os.path.realpath(source)
+        order.append(os.path.basename(target))
+        rename(source, target, overwrite)
+
+    monkeypatch.setattr(os, "fsync", synced)
+    monkeypatch.setattr(tf.io.gfile, "rename", renamed)
+    create_pretraining_data(make_options())
+    assert order[1::2] == ["x.tfrecord", "0.json", "dataset_info.json"]
+
+
 def test_machines_mark_their_shards_at_the_same_time(tmp_path, monkeypatch):
     paths = {"train": [str(tmp_path / name) for name in "ab"]}
     for path in paths["train"]:
         (tmp_path / path).touch()
-    done = command._Done(paths, str(tmp_path), "digest")
-    rename = command.tf.io.gfile.rename
+    done = resuming.FinishedShards(paths, str(tmp_path), "digest")
+    rename = tf.io.gfile.rename
+    parts = [{"train": {"counts": {"n": n}, "file": {"bytes": 0}}} for n in range(2)]
 
     def another_marks_before(*arguments, **options):
-        monkeypatch.setattr(command.tf.io.gfile, "rename", rename)
-        done.mark(1, {"of": "1"})
+        monkeypatch.setattr(tf.io.gfile, "rename", rename)
+        done.mark(1, parts[1])
         rename(*arguments, **options)
 
-    monkeypatch.setattr(command.tf.io.gfile, "rename", another_marks_before)
-    done.mark(0, {"of": "0"})
-    assert [done.counts(shard) for shard in (0, 1)] == [{"of": "0"}, {"of": "1"}]
+    monkeypatch.setattr(tf.io.gfile, "rename", another_marks_before)
+    done.mark(0, parts[0])
+    assert [done.parts(shard) for shard in (0, 1)] == parts

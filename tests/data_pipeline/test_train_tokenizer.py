@@ -18,7 +18,7 @@ def train(tmp_path, write_corpus):
         if text is None:
             write_corpus(path, 50)
         else:
-            path.write_text(text)
+            path.write_bytes(text if isinstance(text, bytes) else text.encode())
         prefix = tmp_path / "out" / "v"
         values = {
             "input_file": str(path),
@@ -120,3 +120,12 @@ def test_numbers_out_of_range_are_one_sentence(flag, message):
     with pytest.raises(UserError) as error:
         command_line.parse(Options, argv)
     assert message in str(error.value)
+
+
+def test_text_of_another_encoding(train, tmp_path, caplog):
+    """Half of the characters stand for bytes that are not UTF-8, then one in 13."""
+    with pytest.raises(UserError, match="text.txt are not UTF-8, too many to train on"):
+        train(b"the cat \xff\xff\xff\xff\xff\xff\xff\xff\n" * 99)
+    assert not (tmp_path / "out").exists()
+    train(b"the cat sat on the tree \xff\xff\n" * 99, vocab_size=25)
+    assert "7.7% of the characters stand for bytes" in caplog.text

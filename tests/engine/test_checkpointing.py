@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from albert_tf import storage
 from albert_tf.engine.checkpointing import Checkpointing
-from albert_tf.engine.data_record import DataRecord
+from albert_tf.engine.resumption import RunRecord
 from albert_tf.errors import UserError
 
 
@@ -20,7 +20,7 @@ def checkpoints(tmp_path):
     """Makes the checkpoints of one number, as a process that starts finds them."""
 
     def make(keep=0, writes=True, folder=tmp_path):
-        number, record = tf.Variable(0.0), DataRecord({})
+        number, record = tf.Variable(0.0), RunRecord()
         checkpointing = Checkpointing(
             str(folder), keep, writes, record, [], number=number
         )

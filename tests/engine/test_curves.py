@@ -5,6 +5,7 @@ import pytest
 from albert_tf.engine.reporting.curves import training_scalars
 from albert_tf.engine.reporting.curves import write_curves
 from albert_tf.engine.reporting.summaries import RunHistory
+from albert_tf.engine.reporting.summaries import read_history
 
 
 def write_try(directory, start, steps, loss):
@@ -21,6 +22,29 @@ def test_the_later_try_counts(tmp_path):
     scalars = training_scalars(tmp_path / "train")
     assert scalars["loss"] == {10: 3.0, 20: 2.0, 25: 2.0}
     assert set(scalars) == {"loss", "skipped"}
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"{}x",
+        b"\xff",
+        b"[" * 200_000,
+        b"3",
+        b"[3]",
+        b'[{"loss": 1}]',
+        b'[{"step": "a"}]',
+        b'[{"step": 5, "loss": "low"}]',
+        b'{"step": 5}',
+    ],
+)
+def test_a_damaged_history_begins_anew(content, tmp_path):
+    (tmp_path / "history.json").write_bytes(content)
+    history = RunHistory(tmp_path, 7)
+    assert history.evaluations == []
+    history.add_evaluation(7, 1.0, {"loss": 2.0})
+    assert read_history(tmp_path / "history.json") == history.evaluations != []
 
 
 def test_tries_are_counted_as_numbers(tmp_path):

@@ -10,7 +10,7 @@ STEPS = 4
 def results_of(trainer, rows, scale=None):
     """Trains one step on `rows`; returns the values of the step's metrics."""
     if scale is not None:
-        trainer._train_step.guard.state[1].assign(scale)
+        trainer._train_step.guard.state["loss_scale"].assign(scale)
     batch = {name: tf.constant(value) for name, value in rows.items()}
     sums = tf.function(lambda: trainer.strategy.run(trainer._train_step, (batch,)))()
     names = trainer._train_step.metric_names
@@ -56,3 +56,15 @@ def test_an_overflow_skips_the_step_and_is_saved(make_trainer, rows, batches, we
     again = make_trainer(2, dtype="mixed_float16", max_bad_steps=1)
     again.train(batches())
     assert float(again._train_step.guard.loss_scale) == 2.0**38
+
+
+def test_the_moments_are_those_of_gradients_without_the_scale(make_trainer, rows):
+    """Weights alone would not tell: LAMB and Adam divide by the gradients' size."""
+    trainers = make_trainer(1), make_trainer(1, dtype="mixed_float16")
+    for trainer in trainers:
+        results_of(trainer, rows)
+    exact, half = (
+        np.sqrt([np.sum(v.numpy()) for v in trainer.optimizer.second_moments])
+        for trainer in trainers
+    )
+    np.testing.assert_allclose(half, exact, rtol=0.05, atol=0.01 * exact.max())

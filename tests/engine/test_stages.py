@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from albert_tf.engine.stage import Stage
+from albert_tf.engine.options import Stage
 from albert_tf.errors import UserError
 
 STEPS = 6
@@ -14,7 +14,7 @@ STEPS = 6
 def stages(rows):
     """Makes a stage of 5 tokens and 4 rows for 3 steps, and one of 7 tokens and 8."""
 
-    def make(parts=(1, 2)):
+    def make(micro_batches=(1, 2)):
         tf.random.set_seed(0)
         short = {
             name: value[:, :5] if name.startswith(("input", "segment")) else value
@@ -23,8 +23,8 @@ def stages(rows):
         short["masked_lm_positions"] = short["masked_lm_positions"] % 5
         result = []
         for data, size, last, count in (
-            (short, 4, 3, parts[0]),
-            (rows, 8, 6, parts[1]),
+            (short, 4, 3, micro_batches[0]),
+            (rows, 8, 6, micro_batches[1]),
         ):
             dataset = tf.data.Dataset.from_tensor_slices(data).shuffle(16, seed=size)
             dataset = dataset.repeat().batch(size, drop_remainder=True)
@@ -75,4 +75,4 @@ def test_a_run_stopped_in_any_stage_continues_bit_for_bit(
 
 def test_every_stage_must_divide(make_trainer, stages):
     with pytest.raises(UserError, match="batch size 8 does not divide into 3 equal"):
-        make_trainer(STEPS).train(stages(parts=(1, 3)))
+        make_trainer(STEPS).train(stages(micro_batches=(1, 3)))

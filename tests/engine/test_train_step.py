@@ -5,6 +5,7 @@ import pytest
 import tensorflow as tf
 
 from albert_tf.engine.evaluation import average
+from albert_tf.engine.options import Stage
 from albert_tf.optimizers import LAMB
 from albert_tf.optimizers import create_optimizer
 
@@ -40,8 +41,8 @@ def test_two_devices_equal_one(make_trainer, batches, weights, plain, two_replic
 def test_accumulation_equals_one_batch(
     make_trainer, batches, weights, plain, micro_batches
 ):
-    trainer = make_trainer(STEPS, gradient_accumulation_steps=micro_batches)
-    trainer.train(batches())
+    trainer = make_trainer(STEPS)
+    trainer.train([Stage(batches(), STEPS, micro_batches)])
     assert_equal(weights(trainer), plain)
 
 

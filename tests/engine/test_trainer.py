@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from albert_tf.engine.options import Stage
 from albert_tf.errors import UserError
 
 STEPS = 6
@@ -112,10 +113,32 @@ def test_divergence_stops_with_advice(make_trainer, rows, weights):
         np.testing.assert_array_equal(weights(trainer)[path], value)
 
 
-def test_batch_that_does_not_divide_is_an_error(make_trainer, batches):
-    trainer = make_trainer(STEPS, gradient_accumulation_steps=3)
-    with pytest.raises(UserError, match="batch size 8 does not divide into 3 equal"):
+class LostWorker:
+    """An evaluator, or anything else, that waits for a worker which is gone."""
+
+    def evaluate(self, *_):
+        raise tf.errors.UnavailableError(None, None, "Socket closed")
+
+    run = evaluate
+
+
+def test_a_lost_worker_is_one_sentence(make_trainer, batches):
+    """Wherever it is missed, and whatever is trained."""
+    trainer = make_trainer(2, evaluator=LostWorker())
+    with pytest.raises(UserError, match="Another worker has ended .* go on from the"):
+        trainer.evaluate(batches().take(1))
+    with pytest.raises(UserError, match="Another worker has ended"):
+        trainer.train(batches(), batches().take(1))
+    trainer = make_trainer(2)
+    trainer._device_loop = LostWorker()
+    with pytest.raises(UserError, match="Another worker has ended"):
         trainer.train(batches())
+
+
+def test_batch_that_does_not_divide_is_an_error(make_trainer, batches):
+    trainer = make_trainer(STEPS)
+    with pytest.raises(UserError, match="batch size 8 does not divide into 3 equal"):
+        trainer.train([Stage(batches(), STEPS, 3)])
 
 
 def test_history_holds_every_evaluation_once(make_trainer, batches, rows):

@@ -4,14 +4,15 @@ import json
 import shutil
 
 import pytest
+import tensorflow as tf
 
 import albert_tf
 from albert_tf.command_line import parse
 from albert_tf.errors import UserError
 from albert_tf.pretraining.data import PretrainingData
 from albert_tf.pretraining.flags import PretrainingOptions
-from albert_tf.pretraining.phases import plan_phases
 from albert_tf.pretraining.run import pretrain
+from albert_tf.pretraining.settings import resolve
 
 
 @pytest.fixture
@@ -86,11 +87,70 @@ def test_the_mask_rate_of_held_out_data(flags, dynamic, material):
     def masked(**changes):
         command = flags(input_file=dynamic / "train.tfrecord", **changes)
         options = parse(PretrainingOptions, ["run_pretraining.py", *command])
-        data = PretrainingData(options, plan_phases(options), tokenizer)
-        (batch,) = data.evaluation().take(1)
+        data = PretrainingData(resolve(options).data, tokenizer)
+        batch = next(iter(data.evaluation()))
         return batch["masked_lm_weights"].numpy().sum()
 
     assert masked(masked_lm_prob=0.1) == masked(masked_lm_prob=0.2)
     held_out = dynamic / "held_out" / "*.tfrecord"
     few, many = (masked(eval_file=held_out, masked_lm_prob=p) for p in (0.1, 0.2))
     assert many > 1.5 * few
+
+
+@pytest.mark.parametrize("use_xla", [False, True])
+def test_an_id_out_of_range_behind_the_first_batch_is_an_error(
+    evaluate, material, tmp_path, use_xla
+):
+    """Of the model's vocabulary, whichever batch it is in; XLA would clip it."""
+    records = tf.data.TFRecordDataset(str(material / "data" / "train.tfrecord"))
+    *first, last = records.take(16).as_numpy_iterator()
+    example = tf.train.Example.FromString(last)
+    example.features.feature["input_ids"].int64_list.value[1] = 2**32 + 5
+    data = tmp_path / "official.tfrecord"
+    with tf.io.TFRecordWriter(str(data)) as writer:
+        for record in [*first, example.SerializeToString()]:
+            writer.write(record)
+    message = f"{data} holds the id {2**32 + 5}, but the model has vocab"
+    with pytest.raises(UserError, match=message):
+        evaluate(input_file=data, eval_batch_size=4, use_xla=use_xla)
+
+
+def test_held_out_numbers_out_of_range_are_an_error(evaluate, material, tmp_path):
+    (path,) = (material / "data" / "held_out").glob("*.tfrecord")
+    record = next(iter(tf.data.TFRecordDataset(str(path)).as_numpy_iterator()))
+    example = tf.train.Example.FromString(record)
+    example.features.feature["segment_ids"].int64_list.value[1] = 7
+    held_out = tmp_path / "official.tfrecord"
+    with tf.io.TFRecordWriter(str(held_out)) as writer:
+        writer.write(example.SerializeToString())
+    message = f"{held_out} holds segment_ids of 7, expected 0 to 1; a file is damaged"
+    with pytest.raises(UserError, match=message):
+        evaluate(eval_file=held_out)
+
+
+@pytest.mark.parametrize("changed", ["data", "data/held_out"])
+def test_checksums_are_compared_on_request(evaluate, material, tmp_path, changed):
+    folder = shutil.copytree(material / "data", tmp_path / "data")
+    path = tmp_path / changed / "dataset_info.json"
+    info = json.loads(path.read_text())
+    info["files"]["train.tfrecord"]["sha256"] = "0" * 64
+    path.write_text(json.dumps(info))
+    files = {
+        "input_file": folder / "train.tfrecord",
+        "eval_file": folder / "held_out" / "*.tfrecord",
+    }
+    evaluate(**files)
+    with pytest.raises(UserError, match=f"/{changed}/train.tfrecord has another SHA"):
+        evaluate(verify_data=True, **files)
+
+
+def test_data_that_lost_a_file_is_not_trained_on(evaluate, material, tmp_path):
+    """Under a pattern that still matches others."""
+    folder = shutil.copytree(material / "data", tmp_path / "data")
+    path = folder / "dataset_info.json"
+    info = json.loads(path.read_text())
+    info["files"]["train-2.tfrecord"] = info["files"]["train.tfrecord"]
+    path.write_text(json.dumps(info))
+    with pytest.raises(UserError, match="lists train-2.tfrecord, which is missing"):
+        evaluate(input_file=folder / "train*.tfrecord")
+    assert not (tmp_path / "model").exists()

@@ -13,10 +13,11 @@ from albert_tf.config import AlbertConfig
 from albert_tf.errors import UserError
 from albert_tf.pretraining.data import PretrainingData
 from albert_tf.pretraining.flags import PretrainingOptions
-from albert_tf.pretraining.phases import plan_phases
+from albert_tf.pretraining.objective import OBJECTIVES
 from albert_tf.pretraining.run import pretrain
+from albert_tf.pretraining.settings import resolve
 from albert_tf.pretraining.setup import initial_model
-from albert_tf.pretraining.setup import tokenizer_from
+from albert_tf.pretraining.setup import load_tokenizer
 
 
 @pytest.fixture
@@ -94,11 +95,11 @@ def test_masked_lm_alone(run, dynamic):
 def test_without_sentence_objective_its_head_does_not_train(options):
     """Nothing but weight decay would reach it."""
     chosen = options(sentence_objective="none")
-    data = PretrainingData(chosen, plan_phases(chosen), None)
-    assert not data.has_sentence_order()
-    assert PretrainingData(options(), plan_phases(chosen), None).has_sentence_order()
+    terms = PretrainingData(resolve(chosen).data, None).terms()
+    assert terms == OBJECTIVES["none"]
+    assert PretrainingData(resolve(options()).data, None).terms() == OBJECTIVES["sop"]
     config = AlbertConfig.from_json_file(chosen.albert_config_file)
-    model = initial_model(chosen, config, sentence_order=False)
+    model = initial_model(resolve(chosen).model, config, terms)
     names = {model.official_names()[v.path] for v in model.trainable_variables}
     assert not [n for n in names if "pooler" in n or "seq_relationship" in n]
     assert len(names) == len(model.weights) - 4
@@ -109,12 +110,12 @@ def test_mask_rate(options, material, dynamic):
     masked = []
     for rate in (0.1, 0.2):
         chosen = options(input_file=dynamic / "train.tfrecord", masked_lm_prob=rate)
-        (stage,) = PretrainingData(chosen, plan_phases(chosen), tokenizer).stages()
+        (stage,) = PretrainingData(resolve(chosen).data, tokenizer).stages()
         masked.append(next(iter(stage.dataset))["masked_lm_weights"].numpy().sum())
     assert masked[1] > 1.5 * masked[0]
     chosen = options(masked_lm_prob=0.2)
     with pytest.raises(UserError, match="needs data of"):
-        PretrainingData(chosen, plan_phases(chosen), tokenizer).stages()
+        PretrainingData(resolve(chosen).data, tokenizer).stages()
 
 
 def test_mixed_precision_trains_and_is_saved_in_float32(run, lines, tmp_path):
@@ -130,7 +131,7 @@ def test_mixed_precision_trains_and_is_saved_in_float32(run, lines, tmp_path):
 def test_execution_flags_reach_the_model(options, name):
     config = AlbertConfig.from_json_file(options().albert_config_file)
     plain, other = (
-        initial_model(chosen, config, sentence_order=True)
+        initial_model(resolve(chosen).model, config, OBJECTIVES["sop"])
         for chosen in (options(), options(**{name: True}))
     )
     assert not plain.execution[name] and other.execution[name]
@@ -139,7 +140,9 @@ def test_execution_flags_reach_the_model(options, name):
 @pytest.mark.parametrize("precision", ["float32", "bfloat16", "float16"])
 def test_precision_reaches_the_model(options, precision):
     config = AlbertConfig.from_json_file(options().albert_config_file)
-    model = initial_model(options(mixed_precision=precision), config, True)
+    model = initial_model(
+        resolve(options(mixed_precision=precision)).model, config, OBJECTIVES["sop"]
+    )
     assert model.compute_dtype == precision
     assert {variable.dtype for variable in model.trainable_variables} == {"float32"}
 
@@ -166,7 +169,8 @@ def test_a_deeper_model_starts_from_a_shallower_one(options, lines, tmp_path):
     shallow = albert_tf.AlbertForPreTraining(config)
     shallow.save_pretrained(tmp_path / "shallow")
     config = dataclasses.replace(config, num_hidden_layers=4, num_hidden_groups=2)
-    deep = initial_model(options(init_checkpoint=tmp_path / "shallow"), config, True)
+    start = resolve(options(init_checkpoint=tmp_path / "shallow")).model
+    deep = initial_model(start, config, OBJECTIVES["sop"])
     assert "  layers: 4, from 2" in lines
     weights = shallow.official_variables()
     for name, value in deep.official_variables().items():
@@ -183,7 +187,7 @@ def test_init_from_group0_is_the_official_rule(options, lines, tmp_path):
     for official in (False, True):
         lines.clear()
         start = {"init_checkpoint": tmp_path / "two", "init_from_group0": official}
-        initial_model(options(**start), config, sentence_order=True)
+        initial_model(resolve(options(**start)).model, config, OBJECTIVES["sop"])
         moved = [line for line in lines if ", attention: from" in line]
         origins.append([line.split("from ")[1][:7] for line in moved])
     assert origins == [["group_0", "group_1", "group_1"], ["group_0", "group_0"]]
@@ -192,10 +196,13 @@ def test_init_from_group0_is_the_official_rule(options, lines, tmp_path):
 def test_a_checkpoint_of_another_vocabulary_is_refused(options, material, tmp_path):
     albert_tf.load_tokenizer(material / "vocab.model").save(tmp_path / "start")
     start = {"init_checkpoint": tmp_path / "start"}
-    own = tokenizer_from(options(spm_model_file=None, **start))
-    assert own.fingerprint() == tokenizer_from(options(**start)).fingerprint()
+    own, named = (
+        load_tokenizer(resolve(options(**start, **changes)).model)
+        for changes in ({"spm_model_file": None}, {})
+    )
+    assert own.fingerprint() == named.fingerprint()
     with pytest.raises(UserError, match="is not the vocabulary"):
-        tokenizer_from(options(do_lower_case=False, **start))
+        load_tokenizer(resolve(options(do_lower_case=False, **start)).model)
 
 
 def test_official_command_line_runs_unchanged(project, material, tmp_path):

@@ -4,7 +4,7 @@ import pytest
 
 from albert_tf.errors import UserError
 from albert_tf.pretraining.flags import PretrainingOptions
-from albert_tf.pretraining.phases import plan_phases
+from albert_tf.pretraining.settings import phases_from
 
 
 def phases(**flags):
@@ -14,7 +14,7 @@ def phases(**flags):
         "num_train_steps": 100,
         **flags,
     }
-    return plan_phases(PretrainingOptions("data", "out", "config.json", **flags))
+    return phases_from(PretrainingOptions("data", "out", "config.json", **flags))
 
 
 def test_a_run_is_one_phase():

@@ -7,8 +7,8 @@ import pytest
 from albert_tf.command_line import parse
 from albert_tf.config import AlbertConfig
 from albert_tf.pretraining.flags import PretrainingOptions
-from albert_tf.pretraining.phases import plan_phases
 from albert_tf.pretraining.run import pretrain
+from albert_tf.pretraining.settings import phases_from
 
 _PAPER = ("base", "large", "xlarge", "xxlarge")
 _RECIPES = (*_PAPER, "two_phases", "roberta_style", "tiny", "wikipedia_small")
@@ -42,7 +42,7 @@ def test_recipe_says_where_it_comes_from_and_fits_its_model(project, recipe, nam
     assert {"//source", "//hardware", "//data", "//expected"} <= set(comments)
     options = recipe(name)
     config = AlbertConfig.from_json_file(project / options.albert_config_file)
-    phases = plan_phases(options)
+    phases = phases_from(options)
     assert max(p.max_seq_length for p in phases) <= config.max_position_embeddings
     assert options.num_warmup_steps < options.num_train_steps == phases[-1].last_step
 
@@ -62,7 +62,7 @@ def test_recipe_of_the_paper(project, recipe, name):
 
 
 def test_two_phases_are_90_and_10_percent(recipe):
-    first, second = plan_phases(recipe("two_phases"))
+    first, second = phases_from(recipe("two_phases"))
     assert (first.max_seq_length, second.max_seq_length) == (128, 512)
     assert first.last_step == 0.9 * second.last_step
 

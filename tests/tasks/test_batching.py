@@ -15,7 +15,7 @@ from albert_tf.tasks.registry import create_task
 from albert_tf.tasks.table import Table
 from albert_tf.tasks.tokenized_examples import TokenizedExamples
 from albert_tf.tasks.tokenized_examples import tokenize_texts
-from albert_tf.tasks.truncation import truncated_lengths
+from albert_tf.tokenization.truncation import truncated_lengths
 
 _TASK = create_task("regression", "t")
 
@@ -68,6 +68,33 @@ def test_rows_of_texts_and_pairs():
     features, labels = features_and_labels(batch)
     assert set(features) == {"input_ids", "input_mask", "segment_ids"}
     assert labels.numpy().tolist() == [1]
+
+
+@pytest.mark.parametrize("padded", [True, False])
+@pytest.mark.parametrize("rows", [3, 40, 301])
+def test_one_epoch_without_repeating(rows, padded):
+    lengths = np.random.default_rng(0).integers(2, 17, rows)
+    dataset = training_dataset(
+        _examples(lengths), 4, 16, 1, padded, repeat=False
+    )  # several windows, one, or less than a batch
+    assert dataset.cardinality() == -(-rows // 4)
+    orders = []
+    for _ in range(2):
+        batches = list(dataset)
+        assert [len(batch["labels"]) for batch in batches].count(4) == rows // 4
+        orders.append([n for batch in batches for n in batch["labels"].numpy()])
+        assert sorted(orders[-1]) == list(range(rows))
+    assert rows == 3 or orders[0] != orders[1]
+
+
+def test_the_rest_of_an_epoch_has_any_length():
+    dataset = training_dataset(_examples(range(2, 15)), 4, 16, 1, repeat=False)
+    (short,) = {len(batch["labels"]) for batch in dataset if len(batch["labels"]) < 4}
+    assert short == 1
+    rests = set()
+    for _ in range(6):
+        rests |= {b["labels"].numpy()[0] for b in dataset if len(b["labels"]) == 1}
+    assert len(rests) > 1
 
 
 def test_no_room_for_text_is_an_error():

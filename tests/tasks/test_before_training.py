@@ -48,6 +48,7 @@ def test_bad_raw_text(refused, tmp_path):
     [
         ({"output_dir": "ram://a"}, "--output_dir=ram://a is no place on a disk"),
         ({"output_dir": "ram://a", "num_runs": 2}, "--output_dir=ram://a is no place"),
+        ({"data_dir": "hf://nyu-mll/glue"}, r"GLUE files from https://gluebenchmark"),
         ({"cached_dir": "ram://a"}, "--cached_dir=ram://a is no place on a disk"),
         ({"export_dir": "ram://a"}, "--export_dir=ram://a is no place on a disk"),
         ({"input_text": "a", "input_file": "b"}, "--input_file cannot be predicted in"),

@@ -11,7 +11,7 @@ from albert_tf.config import AlbertConfig
 from albert_tf.errors import UserError
 from albert_tf.models.albert import AlbertModel
 from albert_tf.tasks.classification.flags import ClassifierOptions
-from albert_tf.tasks.repeated_runs import run_repeatedly
+from albert_tf.tasks.classification.run import classify
 from albert_tf.tokenization import load_tokenizer
 from benchmarks import finetune_epoch
 from benchmarks import first_step
@@ -39,7 +39,7 @@ def test_scores_of_pretrained_models_and_from_scratch(
 
     def in_this_process(command):
         commands.append(command)
-        run_repeatedly(command_line.parse(ClassifierOptions, command[1:]))
+        classify(command_line.parse(ClassifierOptions, command[1:]))
         return subprocess.CompletedProcess(command, 0)
 
     monkeypatch.setattr(glue_results.subprocess, "run", in_this_process)

@@ -1,6 +1,7 @@
-"""A task is one file and one line of the registry."""
+"""A task is one file and one line of the registry: the example of docs/extending.md."""
 
 import random
+import re
 import sys
 
 import numpy as np
@@ -12,10 +13,13 @@ from albert_tf.tasks import registry
 def test_a_task_of_ones_own_is_trained_scored_predicted_and_served(
     flags, project, tmp_path, monkeypatch
 ):
-    monkeypatch.syspath_prepend(project / "tests" / "tasks")
-    monkeypatch.delitem(sys.modules, "toy_task", raising=False)
+    text = (project / "docs" / "extending.md").read_text()
+    (example,) = re.findall(r"<!-- task -->\n```python\n(.*?)```", text, re.DOTALL)
+    (tmp_path / "text_length.py").write_text(example)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "text_length", raising=False)
     monkeypatch.setitem(
-        registry.TASKS["classification"], "text_length", "toy_task.TextLength"
+        registry.TASKS["classification"], "text_length", "text_length.TextLength"
     )
     chance = random.Random(0)
     for name, rows in (("train", 64), ("dev", 8), ("test", 8)):

@@ -143,6 +143,17 @@ def test_missing_and_undecodable_files(tmp_path):
         _read(tmp_path / "a.tsv")
 
 
+def test_a_row_nested_without_end_is_a_bad_row(tmp_path):
+    good = '{"sentence": "x", "label": "bad"}\n'
+    deep = '{"sentence": "x", "label": ' + "[" * 200_000 + "\n"
+    _write(tmp_path / "a.jsonl", good + deep)
+    with pytest.raises(
+        UserError, match="a.jsonl, line 2: .*nested too deeply"
+    ) as error:
+        _read(tmp_path / "a.jsonl")
+    assert len(str(error.value)) < 300
+
+
 @pytest.mark.parametrize(
     ("kind", "label", "good", "message"),
     [
@@ -152,6 +163,8 @@ def test_missing_and_undecodable_files(tmp_path):
         ("multi_label", '[["a"]]', '["b"]', "is not a list of names"),
         ("multi_label", "[null]", '["b"]', "is not a list of names"),
         ("regression", "[1]", "2", r"the label \[1\] is not a number"),
+        ("regression", "1e308", "2", r"the label '1e\+308' is not a number"),
+        ("regression", "-4e38", "2", "the label .* is not a number"),
         ("regression", '{"a": 1}', "2", "column 'label' holds an object"),
     ],
 )

@@ -73,6 +73,39 @@ def test_remote_file(tmp_path):
         load_tokenizer(f"file://{tmp_path}/no.txt")
 
 
+@pytest.mark.parametrize(
+    "name", ["../vocab.txt", "/dev/null", "..", "", "a/vocab.txt", 3, None, "a\0b"]
+)
+def test_a_configuration_names_no_file_outside_its_directory(name, tmp_path):
+    (tmp_path / "vocab.txt").write_bytes(VOCABULARY)
+    folder = tmp_path / "model"
+    (folder / "a").mkdir(parents=True)
+    (folder / "a" / "vocab.txt").write_bytes(VOCABULARY)
+    (folder / "tokenizer_config.json").write_text(json.dumps({"file": name}))
+    with pytest.raises(UserError, match="sets file to .* a file beside it"):
+        load_tokenizer(folder)
+    with pytest.raises(UserError, match="sets file to"):
+        saved_tokenizer(folder)
+
+
+def test_a_vocabulary_that_is_a_device(tmp_path):
+    (tmp_path / "vocab.txt").symlink_to("/dev/null")
+    with pytest.raises(UserError, match=r"vocab\.txt is missing or no ordinary file"):
+        load_tokenizer(tmp_path)
+    (tmp_path / "tokenizer_config.json").write_text('{"file": "gone.txt"}')
+    with pytest.raises(UserError, match=r"gone\.txt is missing"):
+        load_tokenizer(tmp_path)
+
+
+@pytest.mark.parametrize("value", ["false", 0, None, []])
+def test_casing_is_true_or_false(value, tmp_path):
+    (tmp_path / "vocab.txt").write_bytes(VOCABULARY)
+    config = tmp_path / "tokenizer_config.json"
+    config.write_text(json.dumps({"do_lower_case": value}))
+    with pytest.raises(UserError, match="sets do_lower_case to .* true or false"):
+        load_tokenizer(tmp_path)
+
+
 def test_nothing_there(tmp_path):
     with pytest.raises(UserError, match="cannot be read: No such file"):
         load_tokenizer(tmp_path / "no.model")

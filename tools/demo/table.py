@@ -83,7 +83,9 @@ def unigram_entropy(paths, max_seq_length, num_predictions):
     """
     counts = 0
     for batch in tf.data.TFRecordDataset([str(p) for p in paths]).batch(512):
-        features = records.parse_static(batch, max_seq_length, num_predictions)
+        features = records.parse_static(
+            batch, max_seq_length, num_predictions, vocab_size=None
+        )
         features = {name: value.numpy() for name, value in features.items()}
         ids = features["input_ids"]  # [B, S]
         rows, places = np.nonzero(features["masked_lm_weights"])

@@ -43,7 +43,7 @@ class TpuProgram:
     """Of these: arguments, weights and optimizer state among them."""
     temporary_bytes: int | None = None
     """Of these: intermediate results."""
-    operations: float | None = None
+    flops: float | None = None
     """Floating-point operations, the body of a loop counted once."""
     available_bytes: int | None = None
     """HBM that a program may take; only known where this one takes more."""
@@ -86,7 +86,7 @@ def compile_for_tpu(hlo, topology, quick=False):
         + sizes.generated_code_size_in_bytes,
         argument_bytes=arguments,
         temporary_bytes=temporaries,
-        operations=executable.cost_analysis()["flops"],
+        flops=executable.cost_analysis()["flops"],
     )
 
 

@@ -24,8 +24,8 @@ from albert_tf.errors import UserError
 from albert_tf.files import read_json_object
 from albert_tf.files import write_atomically
 from albert_tf.files import write_json
-from albert_tf.tpu_check import TpuCheckOptions
-from albert_tf.tpu_check import step_compiler
+from tools.tpu.check import TpuCheckOptions
+from tools.tpu.check import step_compiler
 
 TOPOLOGIES = {"v5e": "v5e:2x2", "v6e": "v6e:2x2", "v4": "v4:2x2x1"}
 SIZES = ("base", "large", "xlarge", "xxlarge")

@@ -24,9 +24,9 @@ class ReportOptions:
     profile_steps: tuple[int, int] | None = None
     """Steps (from, to) that the profiler traces."""
     flops_per_token: Callable[[float], float] | None = None
-    """From the tokens of a row to the floating-point operations of a step, a token."""
+    """From the tokens of a row to the FLOPs of a step, a token."""
     peak_flops: float | None = None
-    """Operations a second that all devices together can do at best."""
+    """FLOPs a second that all devices together can do at best."""
 
 
 class RunReporter:

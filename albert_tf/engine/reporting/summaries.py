@@ -1,7 +1,6 @@
 """What a run leaves to be read: TensorBoard summaries and a history of evaluations."""
 
 import contextlib
-import json
 import os
 
 import numpy as np
@@ -9,6 +8,7 @@ import tensorflow as tf
 from absl import logging
 
 from albert_tf import storage
+from albert_tf.files import parse_json
 from albert_tf.files import write_atomically
 from albert_tf.files import write_json
 
@@ -42,9 +42,8 @@ class RunHistory:
 
     def __init__(self, directory, step, writes=True):
         self._path = os.path.join(directory, "history.json")
-        self.evaluations = []
-        if storage.exists(self._path):
-            self.evaluations = self._evaluations_until(step)
+        earlier = read_history(self._path)
+        self.evaluations = [entry for entry in earlier if entry["step"] <= step]
         self._writes = writes
         with storage.os_errors():
             self._writers = {
@@ -53,17 +52,6 @@ class RunHistory:
                 else tf.summary.create_noop_writer()
                 for kind in ("train", "eval")
             }
-
-    def _evaluations_until(self, step):
-        try:
-            entries = json.loads(storage.read_bytes(self._path))
-            return [entry for entry in entries if entry["step"] <= step]
-        except (ValueError, KeyError, TypeError):
-            logging.warning(
-                "%s is damaged: it will lack the evaluations before this start.",
-                self._path,
-            )
-            return []
 
     def write_scalars(self, kind, step, values):
         """Writes TensorBoard scalars; `kind` is "train" or "eval"."""
@@ -97,6 +85,28 @@ class RunHistory:
         self.write_scalars("eval", step, values)
         if self._writes:
             write_json(self._path, self.evaluations)
+
+
+def read_history(path):
+    """The entries of a `history.json`: dicts of numbers, `step` among them.
+
+    None if the file is missing or, with a warning, if it is damaged: the numbers are
+    for those who look, and no run depends on them.
+    """
+    if not storage.exists(path):
+        return []
+    try:
+        entries = parse_json(storage.read_bytes(path))
+        if all(type(entry["step"]) is int for entry in entries) and all(
+            type(value) in (int, float) for entry in entries for value in entry.values()
+        ):
+            return entries
+    except (ValueError, KeyError, TypeError, AttributeError):
+        pass
+    logging.warning(
+        "%s is damaged: it will lack the evaluations before this start.", path
+    )
+    return []
 
 
 def histogram(values):

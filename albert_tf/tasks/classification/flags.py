@@ -5,8 +5,8 @@
 
 The flags are those of the official run_classifier, with the same meaning and defaults;
 new ones stand beside them. --init_checkpoint may be a model directory of this project,
-an unpacked official archive, a Hugging Face directory or the prefix of a TF1
-checkpoint.
+an official archive (unpacked or not), a Hugging Face directory, the prefix of a TF1
+checkpoint or a model to download: hf://albert/albert-base-v2 or the URL of an archive.
 
 A table of one's own: --task_name=custom, with train.*, dev.* and perhaps test.* (.tsv,
 .csv or .jsonl) in --data_dir. Raw text: --do_predict --input_text="…" or --input_file.

@@ -15,6 +15,7 @@ from albert_tf.tasks.source import Source
 from albert_tf.tasks.source import Split
 from albert_tf.tasks.tables import Columns
 
+GLUE_PAGE = "https://gluebenchmark.com/tasks"
 _BINARY = ("0", "1")
 _ENTAILMENT = ("entailment", "not_entailment")
 _NLI = ("contradiction", "entailment", "neutral")
@@ -163,7 +164,7 @@ def glue_source(task_name, data_dir, skip_bad_rows=False):
     if folder is None:
         raise UserError(
             f"--data_dir={data_dir} has no folder {glue.directories[0]}; expected the "
-            f"GLUE files of {name} there."
+            f"GLUE files of {name} there; download them from {GLUE_PAGE}."
         )
     test = {
         split: Split(folder / file, glue.test_columns, False, submission)

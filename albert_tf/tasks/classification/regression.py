@@ -31,7 +31,7 @@ class Regression(TextTask):
             number = float(value)
         except (TypeError, ValueError):
             number = float("nan")
-        if not abs(number) <= np.finfo(np.float32).max:
+        if not abs(number) <= float(np.finfo(np.float32).max):
             raise ValueError(f"the label {value!r} is not a number")
         return number
 

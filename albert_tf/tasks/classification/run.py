@@ -3,8 +3,10 @@
 import pathlib
 
 from albert_tf.errors import UserError
+from albert_tf.hub.names import is_download
 from albert_tf.tasks.classification import raw_text
 from albert_tf.tasks.classification.custom import custom_source
+from albert_tf.tasks.classification.glue import GLUE_PAGE
 from albert_tf.tasks.classification.glue import glue_source
 from albert_tf.tasks.repeated_runs import one_model_only
 from albert_tf.tasks.repeated_runs import run_repeatedly
@@ -61,6 +63,11 @@ def check_flags(options):
         UserError: a folder lies in a bucket, nothing is to be done, or texts
             are given that nothing would read.
     """
+    if is_download(options.data_dir):
+        raise UserError(
+            f"--data_dir={options.data_dir} is not downloaded here, only models are; "
+            f"get the GLUE files from {GLUE_PAGE}, unpack them and name their folder."
+        )
     check_places(options)
     raw_text.check_flags(options)
     if raw_text.is_asked(options) and options.num_runs > 1:

@@ -89,6 +89,6 @@ def test_evaluated_predicted_and_submitted(flags, tmp_path, name):
         for line in (out / f"{submission}.tsv").read_text().splitlines()
     ]
     assert [line[0] for line in lines] == ["index", "0", "1", "2"]
-    assert len((out / "test_results.tsv").read_text().splitlines()) == 3
+    assert len((out / "test_results.tsv").read_text().splitlines()) == 4
     if task.labels:
         assert {prediction for _, prediction in lines[1:]} <= set(task.labels)

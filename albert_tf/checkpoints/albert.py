@@ -1,0 +1,128 @@
+"""ALBERT's configuration and names in official and Hugging Face's checkpoints."""
+
+import dataclasses
+
+import numpy as np
+
+from albert_tf.checkpoints.albert_names import huggingface_name
+from albert_tf.checkpoints.albert_names import official_name
+from albert_tf.checkpoints.family import ModelFamily
+from albert_tf.checkpoints.family import as_float32
+from albert_tf.checkpoints.layer_sharing import unshare
+from albert_tf.config import AlbertConfig
+from albert_tf.errors import UserError
+
+# Their "gelu" is the exact function; that of the official code is "gelu_new".
+_OUR_ACTIVATIONS = {
+    "gelu": "gelu_erf",
+    "gelu_new": "gelu",
+    "linear": "linear",
+    "relu": "relu",
+    "tanh": "tanh",
+}
+_THEIR_ACTIVATIONS = {ours: theirs for theirs, ours in _OUR_ACTIVATIONS.items()}
+_SAME_KEYS = (
+    "vocab_size",
+    "embedding_size",
+    "hidden_size",
+    "num_hidden_layers",
+    "num_hidden_groups",
+    "num_attention_heads",
+    "intermediate_size",
+    "inner_group_num",
+    "hidden_dropout_prob",
+    "attention_probs_dropout_prob",
+    "max_position_embeddings",
+    "type_vocab_size",
+    "initializer_range",
+)
+# Under other values their model computes another function than ours.
+_REQUIRED = {
+    "layer_norm_eps": 1e-12,
+    "position_embedding_type": "absolute",
+    "tie_word_embeddings": True,
+}
+_SPECIAL_TOKENS = {"pad_token_id": 0, "bos_token_id": 2, "eos_token_id": 3}
+_MAPPING = "bert/encoder/embedding_hidden_mapping_in"
+_BUFFER = "albert.embeddings.position_ids"
+# Copies of tied tensors, which some versions of their library wrote.
+_TIED = {
+    "predictions.decoder.weight": "albert.embeddings.word_embeddings.weight",
+    "predictions.decoder.bias": "predictions.bias",
+}
+
+
+class AlbertFamily(ModelFamily):
+    """The models with an ALBERT encoder."""
+
+    config_class = AlbertConfig
+    config_file = "albert_config.json"
+    huggingface_type = "albert"
+    encoder = "albert"
+    # Pretraining and SQuAD 1, then SQuAD 2.
+    known_heads = ("cls/", "start_logits/", "end_logits/", "answer_class/")
+
+    def to_official(self, config, tensors):
+        """With as many groups as layers where layers share only some sublayers."""
+        return unshare(config, tensors)
+
+    def config_from_huggingface(self, entries, path):
+        for key, value in _REQUIRED.items():
+            if entries.get(key, value) != value:
+                raise UserError(
+                    f"{path} sets {key} to {entries[key]!r}, expected {value!r}."
+                )
+        activation = entries.get("hidden_act", "gelu_new")
+        if activation not in _OUR_ACTIVATIONS:
+            raise UserError(
+                f"{path} sets hidden_act to {activation!r}, expected one of "
+                f"{', '.join(_OUR_ACTIVATIONS)}."
+            )
+        ours = {key: entries[key] for key in _SAME_KEYS if key in entries}
+        ours["hidden_act"] = _OUR_ACTIVATIONS[activation]
+        config = AlbertConfig.from_dict(ours, source=path)
+        equal = config.embedding_size == config.hidden_size
+        return dataclasses.replace(config, always_map_embeddings=equal)
+
+    def tensors_from_huggingface(self, tensors, head_names, path):
+        theirs = dict(tensors)
+        theirs.pop(_BUFFER, None)
+        for copy, original in _TIED.items():
+            tensor = theirs.pop(copy, None)
+            if tensor is not None and not np.array_equal(tensor, theirs.get(original)):
+                raise UserError(f"{path} holds a {copy} that differs from {original}.")
+        heads = {name: official for official, name in head_names.items()}
+        found = {}
+        for name, tensor in theirs.items():
+            official = heads.get(name) or official_name(name) or name
+            if official.endswith("/kernel"):
+                tensor = tensor.T  # theirs are [out, in]
+            found[official] = as_float32(tensor, name, path)
+        return found
+
+    def to_huggingface(self, config, tensors, head_names):
+        """As `to_official`; the embeddings get the identity as mapping if need be."""
+        config, tensors = unshare(config, tensors)
+        if not config.has_embedding_mapping:
+            # Their model always has one.
+            identity = np.eye(config.hidden_size, dtype=np.float32)
+            zeros = np.zeros(config.hidden_size, np.float32)
+            tensors = {
+                **tensors,
+                f"{_MAPPING}/kernel": identity,
+                f"{_MAPPING}/bias": zeros,
+            }
+        theirs = {}
+        for official, tensor in tensors.items():
+            name = head_names.get(official) or huggingface_name(official)
+            theirs[name] = tensor.T if official.endswith("/kernel") else tensor
+        entries = {
+            **_REQUIRED,
+            **{key: getattr(config, key) for key in _SAME_KEYS},
+            "hidden_act": _THEIR_ACTIVATIONS[config.hidden_act],
+            **_SPECIAL_TOKENS,
+        }
+        return entries, theirs
+
+
+ALBERT = AlbertFamily()

@@ -1,0 +1,135 @@
+"""The variables of ALBERT's encoder: their official names and Hugging Face's."""
+
+import re
+
+from albert_tf.errors import UserError
+
+_BLOCK = "bert/encoder/transformer/group_{}/inner_group_{}"
+_THEIR_BLOCK = "albert.encoder.albert_layer_groups.{}.albert_layers.{}"
+_SCOPES = (
+    ("bert/embeddings/LayerNorm", "albert.embeddings.LayerNorm"),
+    (
+        "bert/encoder/embedding_hidden_mapping_in",
+        "albert.encoder.embedding_hidden_mapping_in",
+    ),
+    *(
+        (f"{_BLOCK}/{ours}", f"{_THEIR_BLOCK}.{theirs}")
+        for ours, theirs in (
+            ("attention_1/self/query", "attention.query"),
+            ("attention_1/self/key", "attention.key"),
+            ("attention_1/self/value", "attention.value"),
+            ("attention_1/output/dense", "attention.dense"),
+            ("LayerNorm", "attention.LayerNorm"),
+            ("ffn_1/intermediate/dense", "ffn"),
+            ("ffn_1/intermediate/output/dense", "ffn_output"),
+            ("LayerNorm_1", "full_layer_layer_norm"),
+        )
+    ),
+    ("bert/pooler/dense", "albert.pooler"),
+)
+_WHOLE_NAMES = {
+    "bert/embeddings/word_embeddings": "albert.embeddings.word_embeddings.weight",
+    "bert/embeddings/token_type_embeddings": (
+        "albert.embeddings.token_type_embeddings.weight"
+    ),
+    "bert/embeddings/position_embeddings": (
+        "albert.embeddings.position_embeddings.weight"
+    ),
+}
+_OFFICIAL_NAMES = {theirs: ours for ours, theirs in _WHOLE_NAMES.items()}
+
+
+def encoder_variables(albert):
+    """The variables of an `AlbertModel` by official name, in network order."""
+    embeddings = albert.embeddings
+    scope = "bert/embeddings"
+    variables = {
+        f"{scope}/word_embeddings": embeddings.word_embeddings,
+        f"{scope}/token_type_embeddings": embeddings.token_type_embeddings,
+        f"{scope}/position_embeddings": embeddings.position_embeddings,
+        **_layer_norm_variables(f"{scope}/LayerNorm", embeddings.layer_norm),
+    }
+    if albert.embedding_mapping is not None:
+        scope = "bert/encoder/embedding_hidden_mapping_in"
+        variables |= _dense_variables(scope, albert.embedding_mapping)
+    for key, attention in albert.transformer.attention.items():
+        scope = block_scope(key)
+        for name in ("query", "key", "value"):
+            variables |= _dense_variables(
+                f"{scope}/attention_1/self/{name}", getattr(attention, name)
+            )
+        variables |= _dense_variables(
+            f"{scope}/attention_1/output/dense", attention.output_dense
+        )
+        variables |= _layer_norm_variables(f"{scope}/LayerNorm", attention.layer_norm)
+    for key, feed_forward in albert.transformer.feed_forward.items():
+        scope = f"{block_scope(key)}/ffn_1/intermediate"
+        variables |= _dense_variables(f"{scope}/dense", feed_forward.intermediate)
+        variables |= _dense_variables(
+            f"{scope}/output/dense", feed_forward.output_dense
+        )
+        variables |= _layer_norm_variables(
+            f"{block_scope(key)}/LayerNorm_1", feed_forward.layer_norm
+        )
+    return variables | _dense_variables("bert/pooler/dense", albert.pooler)
+
+
+def _dense_variables(scope, layer):
+    """The variables of a Keras `Dense` layer."""
+    return {f"{scope}/kernel": layer.kernel, f"{scope}/bias": layer.bias}
+
+
+def _layer_norm_variables(scope, layer):
+    """The variables of a `LayerNorm`."""
+    return {f"{scope}/beta": layer.beta, f"{scope}/gamma": layer.gamma}
+
+
+def block_scope(key):
+    """The scope of the parameters "g_j": inner block j of group g."""
+    group, inner = key.split("_")
+    return f"bert/encoder/transformer/group_{group}/inner_group_{inner}"
+
+
+def huggingface_name(official):
+    """The Hugging Face name of the encoder's variable `official`.
+
+    Raises:
+        UserError: no ALBERT model of theirs has it.
+    """
+    if official in _WHOLE_NAMES:
+        return _WHOLE_NAMES[official]
+    scope, parameter = official.rsplit("/", 1)
+    theirs = _translated(scope, _SCOPES)
+    if theirs is None:
+        raise UserError(
+            f"Hugging Face has no ALBERT model with {official}; write the model with "
+            "official TF1 names or as a model directory."
+        )
+    suffix = "bias" if parameter in ("bias", "beta") else "weight"
+    return f"{theirs}.{suffix}"
+
+
+def official_name(theirs):
+    """The official name of the encoder's tensor `theirs`, None if it has none."""
+    if theirs in _OFFICIAL_NAMES:
+        return _OFFICIAL_NAMES[theirs]
+    scope, _, suffix = theirs.rpartition(".")
+    official = _translated(scope, [(theirs, ours) for ours, theirs in _SCOPES])
+    if official is None:
+        return None
+    is_norm = official.rsplit("/", 1)[-1].startswith("LayerNorm")
+    parameters = {
+        "weight": "gamma" if is_norm else "kernel",
+        "bias": "beta" if is_norm else "bias",
+    }
+    return f"{official}/{parameters[suffix]}" if suffix in parameters else None
+
+
+def _translated(scope, pairs):
+    """Rewrites `scope` by the first pair of templates that matches it, or None."""
+    for source, target in pairs:
+        pattern = re.escape(source).replace(r"\{\}", r"(\d+)")
+        match = re.fullmatch(pattern, scope)
+        if match:
+            return target.format(*match.groups())
+    return None

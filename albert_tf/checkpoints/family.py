@@ -1,0 +1,100 @@
+"""What the models of one architecture have in common in the eyes of checkpoints."""
+
+import abc
+
+import numpy as np
+
+from albert_tf.errors import UserError
+
+
+class ModelFamily(abc.ABC):
+    """Configuration files and variable names of the encoder of a family of models.
+
+    A model class names its family in `family`; reading, writing and converting ask
+    it for whatever differs between architectures.
+
+    Attributes:
+        config_class: the class of the models' `config`, as `AlbertConfig`.
+        config_file: the name of its file, beside official checkpoints and in model
+            directories.
+        huggingface_type: the `model_type` in Hugging Face's `config.json`.
+        encoder: the attribute that holds the encoder in a model with a head; the
+            Hugging Face names of its variables begin with it.
+        known_heads: beginnings of the official names of heads that a checkpoint may
+            hold; a model without that head skips them.
+    """
+
+    config_class: type
+    config_file: str
+    huggingface_type: str
+    encoder: str
+    known_heads: tuple
+
+    @abc.abstractmethod
+    def to_official(self, config, tensors):
+        """The same function in the terms of the official code.
+
+        Args:
+            config: a `config_class`.
+            tensors: arrays by official name.
+
+        Returns:
+            (config, tensors) that the official code can express.
+        """
+
+    @abc.abstractmethod
+    def config_from_huggingface(self, entries, path):
+        """The config that the entries of a `config.json` describe.
+
+        Args:
+            entries: the dict that was read.
+            path: what to call the file in messages.
+
+        Raises:
+            UserError: a value under which their model computes another function.
+        """
+
+    @abc.abstractmethod
+    def tensors_from_huggingface(self, tensors, head_names, path):
+        """float32 arrays by official name; a tensor that has none keeps its own.
+
+        Args:
+            tensors: arrays by Hugging Face name.
+            head_names: Hugging Face's names of the heads' variables by official name.
+            path: what to call the file in messages.
+
+        Raises:
+            UserError: a tensor contradicts another one.
+        """
+
+    @abc.abstractmethod
+    def to_huggingface(self, config, tensors, head_names):
+        """The same function in the terms of Hugging Face.
+
+        Args:
+            config: a `config_class`.
+            tensors: arrays by official name.
+            head_names: Hugging Face's names of the head's variables by official name.
+
+        Returns:
+            (entries of `config.json`, arrays by Hugging Face name)
+        """
+
+
+def as_float32(tensor, name, path):
+    """A tensor of a foreign checkpoint as a contiguous float32 array.
+
+    Args:
+        tensor: the array.
+        name: its name, for the message.
+        path: the file it comes from, likewise.
+
+    Raises:
+        UserError: it holds no floating-point numbers.
+    """
+    if tensor.dtype.kind != "f" and tensor.dtype.name != "bfloat16":
+        raise UserError(
+            f"{path} holds {name} as {tensor.dtype.name}; expected float32, float16 or "
+            "bfloat16."
+        )
+    return np.ascontiguousarray(tensor, dtype=np.float32)

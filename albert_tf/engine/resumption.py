@@ -1,0 +1,128 @@
+"""Tells whether a continued run is still the run that its checkpoints are of."""
+
+import dataclasses
+import json
+
+import tensorflow as tf
+
+from albert_tf.errors import UserError
+
+UNKNOWN = object()
+"""Stands for a value that nobody knows; it is like any other."""
+
+RESTART_DATA = "restart_data"
+"""The flag that lets a run go on with other data, from its beginning."""
+
+_FORMAT = 2  # the first one was a dict of some flags, and nothing else
+
+
+@dataclasses.dataclass(frozen=True)
+class Fact:
+    """Something that a run is made from: a flag, or what a flag names.
+
+    A path says little: the file may have been made anew since. What counts is told
+    by a fact of its own, such as the fingerprint of a vocabulary.
+    """
+
+    name: str
+    """By which it is stored; of a flag, the flag's."""
+    value: object
+    """JSON, or `UNKNOWN`."""
+    label: str
+    """What an error calls it, before "is": `--train_batch_size`."""
+    may_change: bool | str = False
+    """Whether a continued run may have another; `RESTART_DATA`: with that flag."""
+    default: object = UNKNOWN
+    """The value in a run that was stored before there was this fact."""
+
+
+def flag_facts(options):
+    """The `Fact`s of all flags of a dataclass made of `command_line.option`."""
+    return tuple(
+        Fact(
+            field.name,
+            getattr(options, field.name),
+            f"--{field.name}",
+            field.metadata["may_change"],
+            UNKNOWN if field.default is dataclasses.MISSING else field.default,
+        )
+        for field in dataclasses.fields(options)
+    )
+
+
+def stored_values(facts):
+    """What is to be stored of `Fact`s: a dict for JSON."""
+    return {fact.name: fact.value for fact in facts if fact.value is not UNKNOWN}
+
+
+def check_facts(facts, earlier, directory):
+    """Refuses to go on with a run that was made from something else.
+
+    Args:
+        facts: the `Fact`s of the run now, its flags among them.
+        earlier: `stored_values` when it was stored.
+        directory: where that was, for the message.
+
+    Raises:
+        UserError: a fact that may not change is another now; names it and both values.
+    """
+    set_flags = {fact.name for fact in facts if fact.value is True}
+    for fact in facts:
+        if fact.may_change is True or fact.may_change in set_flags:
+            continue
+        before = earlier.get(fact.name, fact.default)
+        # As JSON gives it back: a tuple is a list there.
+        now = fact.value if fact.value is UNKNOWN else _as_stored(fact.value)
+        if UNKNOWN in (before, now) or before == now:
+            continue
+        permission = ""
+        if fact.may_change == RESTART_DATA:
+            permission = f", pass --{RESTART_DATA} to read the data from its beginning"
+        raise UserError(
+            f"{fact.label} is {_shown(now)}, but the run in {directory} has "
+            f"{_shown(before)}; go on with that{permission}, or choose another "
+            "--output_dir."
+        )
+
+
+def _as_stored(value):
+    return json.loads(json.dumps(value))
+
+
+def _shown(value):
+    if isinstance(value, list):
+        return ", ".join(map(_shown, value))
+    return "not set" if value is None else str(value)
+
+
+class RunRecord(tf.train.experimental.PythonState):
+    """The `Fact`s of a run, saved with each of its checkpoints.
+
+    Args:
+        facts: those of the run now.
+    """
+
+    def __init__(self, facts=()):
+        self.facts = tuple(facts)
+        self._saved = {}
+
+    def serialize(self):
+        """The facts as JSON."""
+        return json.dumps({"format": _FORMAT, "facts": stored_values(self.facts)})
+
+    def deserialize(self, text):
+        """Notes what was saved."""
+        self._saved = json.loads(text)
+
+    def check(self, directory):
+        """As `check_facts`, against what was read from a checkpoint.
+
+        A checkpoint of the first format tells of the flags of the data only; what it
+        does not tell cannot be compared.
+        """
+        facts, saved = self.facts, self._saved
+        if "format" in saved:
+            saved = saved["facts"]
+        else:
+            facts = [dataclasses.replace(fact, default=UNKNOWN) for fact in facts]
+        check_facts(facts, saved, directory)

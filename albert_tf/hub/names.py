@@ -1,0 +1,91 @@
+"""From the name of a model to a directory on this machine."""
+
+import functools
+import glob
+import os
+
+from albert_tf import storage
+from albert_tf.errors import UserError
+from albert_tf.hub.archives import ENDINGS
+from albert_tf.hub.archives import download_archive
+from albert_tf.hub.archives import unpack_archive
+from albert_tf.hub.released import find_release
+from albert_tf.hub.repositories import download_repository
+
+REPOSITORY_SCHEME = "hf://"
+_URL_SCHEMES = ("http://", "https://")
+_REPOSITORY_PAGES = "https://huggingface.co/"
+
+
+def local_directory(path, revision=None, weights=True):
+    """Finds the directory of a model, downloading and unpacking where need be.
+
+    Args:
+        path: one of
+            - "hf://owner/name" or "hf://owner/name@revision": a Hugging Face
+              repository, downloaded into its cache (extra `hub`);
+            - the URL of an archive, "https://….tar.gz", which "#sha256=…" may follow;
+            - an archive on a disk or in a bucket;
+            - anything else, such as a directory, which is returned as it is.
+        revision: of a repository: a branch, a tag or a commit.
+        weights: whether the weights of a repository are needed; a tokenizer is not.
+
+    Returns:
+        A str; None where `path` is None.
+
+    Raises:
+        UserError: the model cannot be had, the archive is damaged or unsafe, or
+            `path` is the bare name of a released model and there is no such file.
+    """
+    if not path:
+        return path
+    path = os.fspath(path)
+    if path.startswith(REPOSITORY_SCHEME):
+        return _repository(path, revision, weights)
+    if revision is not None:
+        raise UserError(
+            f"{path} has no revisions, so revision={revision!r} means nothing; only "
+            f"{REPOSITORY_SCHEME} names have them."
+        )
+    if path.startswith(_URL_SCHEMES):
+        return _url(path)
+    if path.endswith(ENDINGS) and storage.exists(path) and not storage.is_folder(path):
+        with storage.read_locally(path) as archive:
+            return unpack_archive(archive, path)
+    _check_bare_name(path)
+    return path
+
+
+def is_download(path):
+    """Whether a path names something to download."""
+    return bool(path) and os.fspath(path).startswith((REPOSITORY_SCHEME, *_URL_SCHEMES))
+
+
+# A process asks for one model several times, and must get the same commit of it.
+@functools.cache
+def _repository(path, revision, weights):
+    name = path.removeprefix(REPOSITORY_SCHEME)
+    name, _, named = name.partition("@")
+    if named and revision not in (None, named):
+        raise UserError(f"{path} names the revision {named}, not {revision}; give one.")
+    return download_repository(name, named or revision, weights)
+
+
+def _url(url):
+    if url.startswith(_REPOSITORY_PAGES):
+        name = "/".join(url.removeprefix(_REPOSITORY_PAGES).split("/")[:2])
+        raise UserError(f"{url} is a page; write {REPOSITORY_SCHEME}{name} instead.")
+    return download_archive(url)
+
+
+def _check_bare_name(path):
+    """Says what to write where a released model is meant and no file is there."""
+    release = find_release(path)
+    if release is None or storage.exists(path) or glob.glob(f"{glob.escape(path)}.*"):
+        return
+    places = [release.handle] if release.handle else []
+    places.append(release.archive)
+    raise UserError(
+        f"There is no directory {path} on this machine; to download the released "
+        f"model, write {' or '.join(places)}."
+    )

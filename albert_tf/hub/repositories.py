@@ -1,0 +1,153 @@
+"""Repositories of the Hugging Face Hub, by their own library and in its own cache."""
+
+import errno
+import hashlib
+import os
+import re
+
+from albert_tf.errors import UserError
+
+# Only what this project reads: no PyTorch, TensorFlow, Flax or ONNX weights.
+_TOKENIZER_FILES = (
+    "*.model",
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "vocab.txt",
+    "vocab_chinese.txt",
+)
+_MODEL_FILES = (
+    # Hugging Face's form, and that of `save_pretrained`.
+    "config.json",
+    "model.safetensors",
+    "albert_config.json",
+    "head.json",
+    "model.weights.h5",
+    "training_info.json",
+)
+_WEIGHTS = ("model.safetensors", "model.weights.h5")
+_NAME = re.compile(r"[\w.-]+/[\w.-]+")
+_BLOCK = 1 << 20
+_SHA256_DIGITS = 64
+_GIT_DIGITS = 40
+
+
+def download_repository(name, revision=None, weights=True):
+    """Brings what this project reads of a repository into the cache of its library.
+
+    The library's environment variables hold: `HF_HOME` (where the cache lies),
+    `HF_HUB_OFFLINE`, `HF_ENDPOINT`, `HF_TOKEN`, `HF_HUB_DISABLE_PROGRESS_BARS`. Every
+    file is compared with the hash that the server gave for it.
+
+    Args:
+        name: "owner/name".
+        revision: a branch, a tag or a commit; the main branch by default.
+        weights: whether the weights are needed, or the tokenizer's files only.
+
+    Returns:
+        The folder of the snapshot, a str.
+
+    Raises:
+        UserError: huggingface_hub is not installed; there is no such repository or
+            revision, or it has no weights that this project reads; the server cannot
+            be reached, or a file is damaged.
+    """
+    title = f"hf://{name}" + (f"@{revision}" if revision else "")
+    if not _NAME.fullmatch(name):
+        raise UserError(
+            f"{title} is no repository: expected hf://owner/name or "
+            "hf://owner/name@revision."
+        )
+    library = _library(title)
+    patterns = _TOKENIZER_FILES + (_MODEL_FILES if weights else ())
+    # The library's HTTPError is that of the package it reaches the network with.
+    failures = (OSError, ValueError, library.errors.HTTPError)
+    try:
+        folder = library.snapshot_download(
+            name, revision=revision, allow_patterns=list(patterns)
+        )
+    except failures as error:
+        raise UserError(_reason(library, title, error)) from error
+    names = os.listdir(folder) if os.path.isdir(folder) else []
+    if weights and not any(file in names for file in _WEIGHTS):
+        raise UserError(
+            f"{title} holds no {_WEIGHTS[0]}, the only Hugging Face weights that "
+            "are read here; write them with save_pretrained of transformers first."
+        )
+    for file in names:
+        _check_hash(os.path.join(folder, file), title)
+    return folder
+
+
+def _library(title):
+    try:
+        import huggingface_hub
+        import huggingface_hub.constants
+        import huggingface_hub.errors
+    except ImportError as error:
+        raise UserError(
+            f"{title} needs the package huggingface_hub: pip install 'albert-tf[hub]'."
+        ) from error
+    return huggingface_hub
+
+
+def _reason(library, title, error):
+    """One sentence for what the library raised."""
+    errors, constants = library.errors, library.constants
+    if isinstance(error, errors.GatedRepoError):
+        return f"{title} needs a login: accept its terms, and set HF_TOKEN."
+    if isinstance(error, errors.RepositoryNotFoundError):
+        return (
+            f"{title} does not exist, or is private: check the spelling of owner and "
+            "name, or set HF_TOKEN."
+        )
+    if isinstance(error, errors.RevisionNotFoundError):
+        return f"{title} does not exist: the repository has no such revision."
+    full = _cause(error, lambda e: getattr(e, "errno", None) == errno.ENOSPC)
+    if full:
+        return (
+            f"{title} does not fit into {constants.HF_HUB_CACHE}: {full.strerror}; "
+            "make room, or name another folder with HF_HOME."
+        )
+    if constants.HF_HUB_OFFLINE:
+        return (
+            f"{title} is not complete in {constants.HF_HUB_CACHE}, and HF_HUB_OFFLINE "
+            "forbids to download it; unset HF_HUB_OFFLINE once."
+        )
+    innermost = _cause(error, lambda e: e.__cause__ is None)
+    lines = str(innermost).strip().splitlines() or [type(innermost).__name__]
+    return (
+        f"{title} could not be downloaded from {constants.ENDPOINT}: "
+        f"{lines[0].rstrip('.')}."
+    )
+
+
+def _cause(error, is_it):
+    """The first of `error` and its causes that is it, or None."""
+    while error is not None and not is_it(error):
+        error = error.__cause__
+    return error
+
+
+def _check_hash(path, title):
+    """Compares a cached file with the hash that the cache names it by.
+
+    Large files have their SHA-256 there, others the id that git gives them. Where the
+    cache copies its files instead of linking them, it keeps no names of that kind.
+    """
+    expected = os.path.basename(os.path.realpath(path))
+    if re.fullmatch(r"[0-9a-f]+", expected) is None:
+        return
+    if len(expected) == _SHA256_DIGITS:
+        digest = hashlib.sha256()
+    elif len(expected) == _GIT_DIGITS:
+        digest = hashlib.sha1(b"blob %d\0" % os.path.getsize(path))
+    else:
+        return
+    with open(path, "rb") as file:
+        while block := file.read(_BLOCK):
+            digest.update(block)
+    if digest.hexdigest() != expected:
+        raise UserError(
+            f"{path} of {title} is damaged: its hash is not the published one; delete "
+            f"{os.path.realpath(path)}, and it is downloaded again."
+        )

@@ -1,0 +1,191 @@
+"""What all models share: a config, official variable names, a model directory."""
+
+import operator
+
+import keras
+
+from albert_tf.checkpoints.loading import load_pretrained
+from albert_tf.checkpoints.saving import save_pretrained
+
+
+class PretrainedModel(keras.Model):
+    """An encoder with a head, built as soon as it is constructed.
+
+    A subclass takes a config first, keeps its encoder in the attribute that its
+    family names, ends its constructor with `self.build()` and declares what is below:
+    `albert_tf.models.registry` reads it for loading, conversion and export.
+    """
+
+    # The `ModelFamily`: config class, and names of the encoder's variables.
+    family = None
+    # A `HeadVariable` for each variable beside the encoder's. A checkpoint that holds
+    # them is recognised as one of this class.
+    head_table = ()
+    # Whether `from_pretrained` may leave the head at its initial values.
+    head_may_be_new = True
+    # Beginnings of official names of weights that no output of the model depends on; a
+    # checkpoint may lack them.
+    unused_variables = ()
+    # What `albert_tf.serving.export` can make of the model: the builders of a
+    # `serving.heads.Head` as "module:function", by the value of --task.
+    served_forms = {}
+    # What it makes of a model that was not fine-tuned for a task.
+    default_served_form = "encoder"
+    # What `export` takes, int32 of two axes each.
+    exported_features = ("input_ids", "input_mask", "segment_ids")
+
+    def __init__(self, config, depth_loop=False, rematerialize=False, **kwargs):
+        super().__init__(**kwargs)
+        self.config = config
+        # How the encoder is computed; see `TransformerStack`.
+        self.execution = {"depth_loop": depth_loop, "rematerialize": rematerialize}
+        self.seed_generator = keras.random.SeedGenerator()
+        self.saved_task_info = None
+
+    # No property: Keras would save its value under a second name.
+    def encoder(self):
+        """The network below the head; the model itself if it has no head."""
+        return getattr(self, self.family.encoder, self)
+
+    @classmethod
+    def head_names(cls):
+        """Hugging Face's names (None: no name) of the head, by official TF1 name."""
+        return {entry.official: entry.huggingface for entry in cls.head_table}
+
+    def head_variables(self):
+        """The variables beside the encoder's, by official TF1 name."""
+        return {
+            entry.official: operator.attrgetter(entry.attribute)(self)
+            for entry in self.head_table
+        }
+
+    def head_config(self):
+        """The constructor arguments that the head depends on."""
+        return {}
+
+    @classmethod
+    def huggingface_architecture(cls):
+        """The name of the class in Hugging Face's library."""
+        return cls.__name__
+
+    def head_config_to_huggingface(self):
+        """The entries of their `config.json` that describe the head."""
+        return {}
+
+    @classmethod
+    def head_config_from_huggingface(cls, entries):
+        """The constructor arguments that the entries of a `config.json` decide."""
+        return {}
+
+    @classmethod
+    def complete_arguments(cls, arguments, tensors):
+        """Adds constructor arguments that follow from a checkpoint's `tensors`."""
+        return arguments
+
+    def official_variables(self):
+        """All weights by official TF1 name, in the order of the network."""
+        return {**self.encoder().official_variables(), **self.head_variables()}
+
+    def official_names(self):
+        """The official TF1 name of each weight, by `variable.path`."""
+        return {v.path: name for name, v in self.official_variables().items()}
+
+    def get_config(self):
+        return {
+            "name": self.name,
+            "dtype": keras.dtype_policies.serialize(self.dtype_policy),
+            "config": self.config.to_dict(),
+            **self.execution,
+            **self.head_config(),
+        }
+
+    @classmethod
+    def from_config(cls, config):
+        config = dict(config)
+        values = config.pop("config")
+        return cls(cls.family.config_class.from_dict(values), **config)
+
+    def task_info(self):
+        """What the model knows of its task, for `training_info.json`; None if nothing.
+
+        It is the task of the directory that the model was loaded from, if it is the
+        same kind of model with the same outputs.
+        """
+        return self.saved_task_info
+
+    def save_pretrained(
+        self, directory, tokenizer=None, training_info=None, format="model_directory"
+    ):
+        """Writes a model directory, or one for other programs.
+
+        Args:
+            directory: created if need be.
+            tokenizer: saved beside the weights.
+            training_info: a dict for `training_info.json`: task, steps, data, metrics;
+                by default `task_info()`.
+            format: "model_directory", "tf1" (the official code) or "huggingface".
+
+        Raises:
+            UserError: the format is none of these, or needs a package that is missing.
+        """
+        save_pretrained(self, directory, tokenizer, training_info, format)
+
+    @classmethod
+    def from_pretrained(
+        cls, path, allow_missing=(), verify_checksum=True, revision=None, **kwargs
+    ):
+        """Builds the model of a directory and loads its weights.
+
+        Args:
+            path: a model directory (`save_pretrained`), an official archive,
+                unpacked or not, a Hugging Face directory, or the name of a model
+                to download: "hf://owner/name" or the URL of an archive.
+            allow_missing: official names, or beginnings of names, that may be
+                absent from the checkpoint and then keep their initial values. The
+                head of a fine-tuning model may always be absent.
+            verify_checksum: whether the weights are compared with the checksum that
+                `save_pretrained` wrote; it takes a second for a gigabyte.
+            revision: of an "hf://" model: a branch, a tag or a commit.
+            **kwargs: constructor arguments, such as `num_labels`, and fields of the
+                config to change, such as `hidden_dropout_prob`.
+
+        Returns:
+            The model; `model.load_report` says what was loaded and what was not.
+
+        Raises:
+            UserError: the directory holds no checkpoint, or one that does not fit.
+        """
+        return load_pretrained(
+            cls, path, allow_missing, kwargs, verify_checksum, revision
+        )
+
+    def export(self, filepath, format="tf_saved_model", input_signature=None, **kwargs):
+        """Exports the network alone, as `keras.Model.export`.
+
+        Args:
+            filepath: where to write.
+            format: as of `keras.Model.export`.
+            input_signature: by default a dict of int32 features of any number of rows
+                and tokens: `input_ids`, `input_mask`, `segment_ids` and, for
+                pretraining, `masked_lm_positions`.
+            **kwargs: as of `keras.Model.export`.
+
+        The outputs are those of the call, without `hidden_states`. A model for
+        TensorFlow Serving, which takes raw text, is written by
+        `python -m albert_tf.serving.export`.
+        """
+        names = input_signature[0] if input_signature else self.exported_features
+        inputs = {name: keras.Input([None], dtype="int32", name=name) for name in names}
+        outputs = self(inputs)
+        if isinstance(outputs, dict):
+            # A signature has no place for the list of hidden states.
+            lists = [name for name, value in outputs.items() if type(value) is list]
+            outputs = {k: value for k, value in outputs.items() if k not in lists}
+        network = keras.Model(inputs, outputs, name=self.name)
+        network.export(filepath, format, input_signature=input_signature, **kwargs)
+
+    def _dropout_seed(self, training, dropout_seed):
+        """The seed of this call, or None when nothing is to be dropped."""
+        if not training:
+            return None
+        return self.seed_generator.next() if dropout_seed is None else dropout_seed

@@ -1,0 +1,91 @@
+"""The names of a head's variables: here, in the official code and in Hugging Face's.
+
+A model lists them in `head_table`, by what the functions below return.
+"""
+
+import dataclasses
+
+
+@dataclasses.dataclass(frozen=True)
+class HeadVariable:
+    """The three names of one variable.
+
+    Attributes:
+        attribute: its place in the model, such as "classifier.output_bias".
+        official: its name in TF1 checkpoints. A name that ends in "/kernel" means that
+            Hugging Face stores it transposed.
+        huggingface: its name there, or None if their library has no such head.
+    """
+
+    attribute: str
+    official: str
+    huggingface: str | None
+
+
+def dense(attribute, official, huggingface=None):
+    """The variables of a Keras `Dense` layer."""
+    return _two(
+        attribute, official, huggingface, ("kernel", "weight"), ("bias", "bias")
+    )
+
+
+def layer_norm(attribute, official, huggingface=None):
+    """The variables of a `LayerNorm`."""
+    return _two(attribute, official, huggingface, ("beta", "bias"), ("gamma", "weight"))
+
+
+def _two(attribute, official, huggingface, *names):
+    return tuple(
+        HeadVariable(
+            f"{attribute}.{ours}",
+            f"{official}/{ours}",
+            huggingface and f"{huggingface}.{theirs}",
+        )
+        for ours, theirs in names
+    )
+
+
+def classification(attribute, huggingface, official_scope=""):
+    """The variables of a `ClassificationHead`; the scope ends in "/" or is empty."""
+    return (
+        HeadVariable(
+            f"{attribute}.output_weights",
+            f"{official_scope}output_weights",
+            f"{huggingface}.weight",
+        ),
+        HeadVariable(
+            f"{attribute}.output_bias",
+            f"{official_scope}output_bias",
+            f"{huggingface}.bias",
+        ),
+    )
+
+
+def masked_lm(attribute):
+    """The variables of a `MaskedLMHead`; its projection is the encoder's table."""
+    official, theirs = "cls/predictions", "predictions"
+    return (
+        *dense(
+            f"{attribute}.transform", f"{official}/transform/dense", f"{theirs}.dense"
+        ),
+        *layer_norm(
+            f"{attribute}.layer_norm",
+            f"{official}/transform/LayerNorm",
+            f"{theirs}.LayerNorm",
+        ),
+        HeadVariable(
+            f"{attribute}.output_bias", f"{official}/output_bias", f"{theirs}.bias"
+        ),
+    )
+
+
+def answer_beams(attribute):
+    """The variables of an `AnswerBeamsHead`, which Hugging Face does not have."""
+    return (
+        *dense(f"{attribute}.start", "start_logits/dense"),
+        *dense(f"{attribute}.end_hidden", "end_logits/dense_0"),
+        *layer_norm(f"{attribute}.end_norm", "end_logits/LayerNorm"),
+        *dense(f"{attribute}.end", "end_logits/dense_1"),
+        *dense(f"{attribute}.answer_hidden", "answer_class/dense_0"),
+        HeadVariable(f"{attribute}.answer.kernel", "answer_class/dense_1/kernel", None),
+    )

@@ -1,0 +1,132 @@
+"""The models by name.
+
+Loading, conversion, export and the names of the package look models up here, so that
+a model is registered once. To add a model to the package, write its class
+(`PretrainedModel` says what it declares) and add its module to `_MODULES`. Register a
+class outside the package with `register_model`.
+"""
+
+import importlib
+
+from albert_tf.errors import UserError
+
+# Where the classes are. A module is imported when its class is asked for.
+_MODULES = {
+    "AlbertModel": "albert_tf.models.albert",
+    "AlbertForPreTraining": "albert_tf.models.pretraining",
+    "AlbertForSequenceClassification": "albert_tf.models.sequence_classification",
+    "AlbertForQuestionAnswering": "albert_tf.models.question_answering",
+    "AlbertForAnswerableQuestions": "albert_tf.models.question_answering",
+}
+TASK_FORM = "task"
+"""The served form that answers as the task says that a model was fine-tuned for."""
+
+_REGISTERED = {}  # classes outside the package, by name
+
+
+def register_model(model_class):
+    """Makes a `PretrainedModel` outside the package known by its name; a decorator.
+
+    Its checkpoints can then be read, converted and exported as those of the package's
+    models. A class of the same name replaces the one registered before.
+
+    Raises:
+        UserError: the package has a model of that name.
+    """
+    name = model_class.__name__
+    if name in _MODULES:
+        raise UserError(f"albert_tf has a model {name} of its own; name yours another.")
+    _REGISTERED[name] = model_class
+    return model_class
+
+
+def model_names():
+    """The names of all models; those of the package first."""
+    return [*_MODULES, *_REGISTERED]
+
+
+def model_class(name):
+    """The model class called `name`.
+
+    Raises:
+        UserError: no model has that name.
+    """
+    if name in _REGISTERED:
+        return _REGISTERED[name]
+    if name not in _MODULES:
+        raise UserError(
+            f"There is no model {name!r}; known are {', '.join(model_names())}. "
+            "Register a model of your own with albert_tf.register_model."
+        )
+    return getattr(importlib.import_module(_MODULES[name]), name)
+
+
+def models(family=None):
+    """All model classes, or those of a `ModelFamily`."""
+    classes = [model_class(name) for name in model_names()]
+    return [c for c in classes if family is None or c.family is family]
+
+
+def families():
+    """The `ModelFamily` of each model, once."""
+    return list(dict.fromkeys(model.family for model in models()))
+
+
+def recognise(tensors, family=None, architectures=()):
+    """The model class that a checkpoint is of.
+
+    It is the one with the most variables of its head in the checkpoint; of several,
+    the one that lacks the fewest; of several still, the one that the checkpoint
+    names. A checkpoint without a head is of the encoder, which needs none.
+
+    Args:
+        tensors: the official names of the checkpoint's tensors.
+        family: its `ModelFamily`, or None if that is not known.
+        architectures: Hugging Face's names of the model.
+    """
+
+    def fit(model):
+        names = model.head_names()
+        held = sum(name in tensors for name in names)
+        return (
+            held,
+            held - len(names),
+            model.huggingface_architecture() in architectures,
+        )
+
+    return max(models(family), key=fit)
+
+
+def head_names(family, architectures=()):
+    """Hugging Face's names of the variables of all heads of a family.
+
+    Args:
+        family: a `ModelFamily`.
+        architectures: Hugging Face's names of the model in question. Where two models
+            give one Hugging Face name to different variables, it comes last.
+
+    Returns:
+        A dict by official name; None where Hugging Face has no such variable.
+    """
+
+    def is_named(model):
+        return model.huggingface_architecture() in architectures
+
+    names = {}
+    for model in sorted(models(family), key=is_named):
+        names |= model.head_names()
+    return names
+
+
+def served_forms(model_class):
+    """What can be made of a checkpoint of a class, `"module:function"` by name.
+
+    These are its own forms, and those of models of its family that never get a new
+    head, so that nobody serves random weights.
+    """
+    forms = {}
+    for model in models(model_class.family):
+        may_be_new = model.head_table and model.head_may_be_new
+        if model is model_class or not may_be_new:
+            forms |= model.served_forms
+    return forms

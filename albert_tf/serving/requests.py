@@ -1,0 +1,106 @@
+"""What a request must be: what the model would answer all the same is refused.
+
+The checks are operations of the graph, outside of what XLA compiles (which has no
+errors, and takes the nearest row of a table for an id that it lacks): they are the same
+with every optimization. Servers pass the sentence on.
+"""
+
+import tensorflow as tf
+
+
+def string_features(strings, text_features):
+    """The features of strings `[batch]` by name.
+
+    Refuses as many texts as not pairs.
+    """
+    sizes = [tf.size(values) for values in strings.values()]
+    same = [
+        _require(tf.equal(size, sizes[0]), f"{' and '.join(strings)} differ in number.")
+        for size in sizes[1:]
+    ]
+    with tf.control_dependencies(same):
+        strings = {name: tf.identity(values) for name, values in strings.items()}
+    return text_features(**strings)
+
+
+def token_features(features, config):
+    """The features, int32, of integers `[batch, tokens]` by name.
+
+    Refuses ids, masks, segments and positions out of range, features of different
+    shapes, rows without tokens and more tokens than the model has positions. A batch
+    without rows gets a column, so that the model finds a first token in it.
+
+    Args:
+        features: `input_ids`, `input_mask`, `segment_ids`, and others that are
+            positions among the tokens.
+        config: the `AlbertConfig`.
+    """
+    shape = tf.shape(features["input_ids"])
+    rows, tokens = shape[0], shape[1]
+    most = config.max_position_embeddings
+    checks = [
+        _require((tokens > 0) | (rows == 0), "input_ids has rows without tokens."),
+        _require(tokens <= most, f"input_ids has more than {most} tokens in a row."),
+    ]
+    limits = {
+        "input_ids": config.vocab_size,
+        "input_mask": 2,
+        "segment_ids": config.type_vocab_size,
+    }
+    for name, values in features.items():
+        limit = limits.get(name)
+        own = tf.shape(values)
+        same = tf.reduce_all(own == shape) if limit else own[0] == rows
+        checks.append(_require(same, f"{name} has another shape than input_ids."))
+        top = tf.maximum(tokens, 1) if limit is None else limit
+        allowed = f"from 0 to {limit - 1}" if limit else "less than the tokens of a row"
+        inside = (values >= 0) & (values < tf.cast(top, values.dtype))
+        checks.append(
+            _require(
+                tf.reduce_all(inside), f"{name} must be {allowed}, the padding too."
+            )
+        )
+    with tf.control_dependencies(checks):
+        features = {n: tf.cast(tf.identity(v), tf.int32) for n, v in features.items()}
+    missing = tf.maximum(1 - tokens, 0)
+    return {
+        name: tf.pad(values, [[0, 0], [0, missing]]) if name in limits else values
+        for name, values in features.items()
+    }
+
+
+def example_features(examples, names, config):
+    """The features, int32 `[batch, tokens]` by name, of serialized `tf.Example`s.
+
+    The mask and the segments may be left out, as in a call of the model: the mask is
+    then ones, the segments are zeros. Refuses Examples without ids, or with a mask or
+    segments of another length, and otherwise as `token_features`, before values of 64
+    bits become such of 32.
+    """
+    spec = {
+        name: tf.io.RaggedFeature(tf.int64, row_splits_dtype=tf.int64) for name in names
+    }
+    parsed = tf.io.parse_example(examples, spec)
+    ids = parsed["input_ids"]
+    lengths = ids.row_lengths()
+    checks = [_require(tf.reduce_all(lengths > 0), "An Example has no input_ids.")]
+    for name in ("input_mask", "segment_ids"):
+        own = parsed[name].row_lengths()
+        message = f"{name} of an Example has another length than its input_ids."
+        checks.append(_require(tf.reduce_all((own == 0) | (own == lengths)), message))
+    with tf.control_dependencies(checks):
+        lengths = tf.identity(lengths)
+    width = tf.reduce_max(tf.concat([lengths, [1]], axis=0))
+    features = {name: rows.to_tensor(0) for name, rows in parsed.items()}
+    ones = tf.sequence_mask(lengths, width, dtype=tf.int64)  # [B, T]
+    absent = {"input_ids": ones, "input_mask": ones, "segment_ids": ones * 0}
+    for name, instead in absent.items():
+        given = parsed[name].row_lengths()[:, None] > 0  # [B, 1]
+        missing = width - tf.shape(features[name], tf.int64)[1]
+        padded = tf.pad(features[name], [[0, 0], [0, missing]])  # [B, T]
+        features[name] = tf.where(given, padded, instead)
+    return token_features(features, config)
+
+
+def _require(condition, message):
+    return tf.debugging.Assert(condition, [message])

@@ -1,0 +1,47 @@
+"""What a fine-tuning run is made from: a continued run may not be made from else."""
+
+import os
+
+from albert_tf.engine.resumption import Fact
+from albert_tf.engine.resumption import check_facts
+from albert_tf.engine.resumption import flag_facts
+from albert_tf.files import read_json_object
+
+# Version 0.1.0 kept the flags of a run in it, and nothing in its checkpoints.
+_EARLIER_FLAGS = "flags.json"
+
+
+def run_facts(options, source, examples):
+    """The `Fact`s of a run that are known before its model is.
+
+    Args:
+        options: `TaskOptions`.
+        source: the `Source`.
+        examples: what was read of its training and dev splits, by name.
+
+    Raises:
+        UserError: version 0.1.0 began the run, with other flags.
+    """
+    flags = flag_facts(options)
+    path = os.path.join(options.output_dir, _EARLIER_FLAGS)
+    if os.path.exists(path):
+        check_facts(flags, read_json_object(path), options.output_dir)
+    files = [
+        Fact(
+            f"examples.{name}",
+            examples[name].digest(),
+            f"The digest of {examples[name].path}",
+        )
+        for name in ("train", *source.dev)
+    ]
+    return (*flags, *files)
+
+
+def model_facts(tokenizer, config):
+    """The `Fact`s of what the flags of a run name: vocabulary and configuration."""
+    fields = [
+        Fact(f"config.{name}", value, f"{name} of the model's configuration")
+        for name, value in config.to_dict().items()
+    ]
+    fingerprint = tokenizer.fingerprint()
+    return (Fact("tokenizer", fingerprint, "The vocabulary's fingerprint"), *fields)

@@ -1,0 +1,96 @@
+"""Ids and tokens back and forth, and ids back to a text."""
+
+import re
+
+import numpy as np
+
+from albert_tf.errors import UserError
+from albert_tf.tokenization import normalization
+from albert_tf.tokenization.features import special_ids
+
+_BEFORE_ENGLISH_MARKS = re.compile(r" (?=[.,!?;:])")
+_FIRST_WIDE = "\u2e80"  # from here on, characters are written without spaces
+
+
+def ids_to_tokens(tokenizer, ids):
+    """`Tokenizer.convert_ids_to_tokens`."""
+    ids = _array(ids)
+    if ids.ndim > 1:
+        raise UserError(
+            f"ids must be an int or a list of int, got an array of shape {ids.shape}."
+        )
+    wrong = ids[(ids < 0) | (ids >= tokenizer.vocab_size)]
+    if wrong.size:
+        raise UserError(
+            f"The id {wrong.flat[0]} is none of the vocabulary, which has "
+            f"{tokenizer.vocab_size} pieces (0 to {tokenizer.vocab_size - 1})."
+        )
+    if not ids.ndim:
+        return tokenizer.pieces[int(ids)]
+    return [tokenizer.pieces[index] for index in ids.tolist()]
+
+
+def tokens_to_ids(tokenizer, tokens, table):
+    """`Tokenizer.convert_tokens_to_ids`; `table` has the id of each piece."""
+    if isinstance(tokens, str):
+        return table.get(tokens, tokenizer.unk_id)
+    found = []
+    for token in tokens:
+        if not isinstance(token, str):
+            raise UserError(f"A token must be a str, got {token!r}.")
+        found.append(table.get(token, tokenizer.unk_id))
+    return found
+
+
+def decode(tokenizer, ids, skip_special_tokens):
+    """`Tokenizer.decode`."""
+    if not isinstance(ids, list | tuple):
+        ids = np.atleast_1d(ids)
+    if len(ids) and np.ndim(ids[0]):
+        return [decode(tokenizer, row, skip_special_tokens) for row in ids]
+    special = special_ids(tokenizer)
+    parts, run = [], []
+    for token in ids_to_tokens(tokenizer, ids):
+        if token not in special:
+            run.append(token)
+            continue
+        parts += [tokenizer.join(run)] if run else []
+        run = []
+        if token == tokenizer.pieces[tokenizer.unk_id] or not skip_special_tokens:
+            parts.append(token)
+    parts += [tokenizer.join(run)] if run else []
+    return " ".join(part for part in parts if part)
+
+
+def join_words(pieces):
+    """The text of WordPiece pieces, as far as they tell what it was.
+
+    White space is lost: words are joined by one space, but not around characters that
+    are written without, nor before English punctuation.
+    """
+    text = ""
+    for piece in pieces:
+        if piece.startswith("##") and len(piece) > 2:
+            text += piece[2:]
+            continue
+        close = not text or _is_wide(text[-1]) or _is_wide(piece[:1])
+        text += piece if close else f" {piece}"
+    return _BEFORE_ENGLISH_MARKS.sub("", text)
+
+
+def _is_wide(character):
+    return character >= _FIRST_WIDE and (
+        normalization.is_chinese(character) or normalization.is_punctuation(character)
+    )
+
+
+def _array(ids):
+    try:
+        array = np.asarray(ids)
+    except (TypeError, ValueError):
+        array = np.asarray("")
+    if array.size == 0:
+        return array.astype(np.int64)
+    if array.dtype.kind not in "iu":
+        raise UserError(f"ids must be an int or a list of int, got {ids!r}.")
+    return array

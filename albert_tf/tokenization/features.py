@@ -1,0 +1,159 @@
+"""What `tokenizer(texts)` returns: the features that every model takes."""
+
+import operator
+import re
+
+import numpy as np
+
+from albert_tf.errors import UserError
+from albert_tf.tokenization.truncation import truncated_lengths
+
+LONGEST, MAX_LENGTH = "longest", "max_length"
+_PADDING = {LONGEST: LONGEST, MAX_LENGTH: MAX_LENGTH, True: LONGEST, False: None}
+
+
+def features_of(
+    tokenizer,
+    texts,
+    text_pairs=None,
+    max_length=None,
+    padding=LONGEST,
+    truncation=True,
+    special_tokens_in_text=False,
+):
+    """`Tokenizer.__call__`."""
+    if not isinstance(padding, str | bool) or padding not in _PADDING:
+        raise UserError(
+            f"padding={padding!r}: expected 'longest' (or True), 'max_length' or False."
+        )
+    padding = _PADDING[padding]
+    first = _list_of_texts("texts", texts)
+    second = None
+    if text_pairs is not None:
+        second = _list_of_texts("text_pairs", text_pairs)
+        if isinstance(texts, str) != isinstance(text_pairs, str):
+            raise UserError("texts and text_pairs must both be a str, or both lists.")
+        if len(first) != len(second):
+            raise UserError(
+                f"texts has {len(first)} texts, but text_pairs has {len(second)}; give "
+                "each text its second one."
+            )
+    encode = _encode_with_special if special_tokens_in_text else _encode
+    rows = encode(tokenizer, first)
+    pairs = None if second is None else encode(tokenizer, second)
+    if max_length is not None:
+        rows, pairs = _truncated(rows, pairs, max_length, truncation)
+    elif padding == MAX_LENGTH:
+        raise UserError("padding='max_length' needs max_length, the tokens of a row.")
+    features = _with_special_tokens(tokenizer, rows, pairs)
+    if padding is None:
+        return features
+    width = max_length if padding == MAX_LENGTH else None
+    filling = {"input_ids": tokenizer.pad_id}
+    return {
+        name: _padded(values, filling.get(name, 0), width)
+        for name, values in features.items()
+    }
+
+
+def _list_of_texts(name, texts):
+    if isinstance(texts, str):
+        return [texts]
+    if isinstance(texts, bytes | dict) or not hasattr(texts, "__iter__"):
+        raise UserError(
+            f"{name} must be a str or a list of str, got {type(texts).__name__}."
+        )
+    texts = list(texts)
+    for index, text in enumerate(texts):
+        if not isinstance(text, str):
+            more = "; pass second texts as text_pairs"
+            raise UserError(
+                f"{name}[{index}] must be a str, got {type(text).__name__}"
+                f"{more if isinstance(text, tuple | list) else ''}."
+            )
+    return texts
+
+
+def _encode(tokenizer, texts):
+    return tokenizer.encode_batch(texts)
+
+
+def _encode_with_special(tokenizer, texts):
+    """Encodes texts in which a special piece, such as `[MASK]`, means its id.
+
+    What stands between two of them is tokenized by itself.
+    """
+    special = special_ids(tokenizer)
+    split = re.compile("({})".format("|".join(map(re.escape, special)))).split
+    parts = [split(text) for text in texts]  # special pieces at the odd places
+    between = iter(tokenizer.encode_batch([p for row in parts for p in row[::2]]))
+    rows = []
+    for row in parts:
+        ids = next(between)
+        for piece in row[1::2]:
+            ids = [*ids, special[piece], *next(between)]
+        rows.append(ids)
+    return rows
+
+
+def special_ids(tokenizer):
+    """The ids of the special pieces, by piece."""
+    pieces = tokenizer.special_pieces.items()
+    return {piece: getattr(tokenizer, attribute) for attribute, piece in pieces}
+
+
+def _truncated(rows, pairs, max_length, truncation):
+    room = _length(max_length) - (2 if pairs is None else 3)
+    if room < 1:
+        raise UserError(
+            f"max_length={max_length} leaves no room for text beside the special "
+            f"tokens; expected {max_length - room + 1} or more."
+        )
+    first = np.array([len(row) for row in rows], np.int64)
+    second = np.zeros_like(first)
+    if pairs is not None:
+        second = np.array([len(row) for row in pairs], np.int64)
+    first_left, second_left = truncated_lengths(first, second, room)
+    too_long = np.flatnonzero(first + second > room)
+    if len(too_long) and not truncation:
+        index = too_long[0]
+        length = first[index] + second[index] + max_length - room
+        raise UserError(
+            f"texts[{index}] has {length} tokens with the special ones, more than "
+            f"max_length={max_length}; pass truncation=True to cut it."
+        )
+    rows = [row[:n] for row, n in zip(rows, first_left, strict=True)]
+    if pairs is not None:
+        pairs = [row[:n] for row, n in zip(pairs, second_left, strict=True)]
+    return rows, pairs
+
+
+def _length(max_length):
+    try:
+        return operator.index(max_length)
+    except TypeError:
+        raise UserError(
+            f"max_length={max_length!r}: expected a number of tokens."
+        ) from None
+
+
+def _with_special_tokens(tokenizer, rows, pairs):
+    """`[CLS] A [SEP]` or `[CLS] A [SEP] B [SEP]`, as lists of lists."""
+    cls, sep = tokenizer.cls_id, tokenizer.sep_id
+    firsts = [[cls, *row, sep] for row in rows]
+    seconds = [[] for _ in rows] if pairs is None else [[*row, sep] for row in pairs]
+    both = list(zip(firsts, seconds, strict=True))
+    return {
+        "input_ids": [a + b for a, b in both],
+        "input_mask": [[1] * len(a + b) for a, b in both],
+        "segment_ids": [[0] * len(a) + [1] * len(b) for a, b in both],
+    }
+
+
+def _padded(rows, filling, width=None):
+    # Without rows there is room for an empty text: models read a first token.
+    width = max(map(len, rows), default=2) if width is None else width
+    array = np.full((len(rows), width), filling, np.int32)
+    for index, row in enumerate(rows):
+        array[index, : len(row)] = row
+    return array

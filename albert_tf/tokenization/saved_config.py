@@ -1,0 +1,80 @@
+"""What lies beside a vocabulary: `tokenizer_config.json`, ours or Hugging Face's."""
+
+import os
+import re
+
+from albert_tf import storage
+from albert_tf.errors import UserError
+from albert_tf.files import read_json_object
+from albert_tf.tokenization.tokenizer import CONFIG_NAME
+
+# What makes a path of a name, or ends it.
+_LEADS_AWAY = re.compile(r"[/\\\0]").search
+# The same tokenizer in one file, without the SentencePiece model that is read here.
+HUGGINGFACE_FILE = "tokenizer.json"
+# Under other values their tokenizer splits texts otherwise than ours.
+_REQUIRED = {
+    "keep_accents": False,
+    "remove_space": True,
+    "tokenize_chinese_chars": True,
+    "never_split": None,
+}
+
+
+def read_saved_config(directory):
+    """Reads what a directory records of its tokenizer.
+
+    Args:
+        directory: of a model; it need not exist.
+
+    Returns:
+        A dict: "file", if `Tokenizer.save` wrote it, and "do_lower_case", unless
+        neither `tokenizer_config.json` nor `tokenizer.json` tells.
+
+    Raises:
+        UserError: it is a tokenizer of Hugging Face's that ours is not equal to.
+    """
+    path = os.path.join(directory, CONFIG_NAME)
+    config = read_json_object(path) if storage.exists(path) else {}
+    _check(path, config)
+    for key, value in _REQUIRED.items():
+        if config.get(key, value) != value:
+            raise UserError(
+                f"{path} sets {key} to {config[key]!r}; tokenizers are read here only "
+                f"with {value!r}."
+            )
+    if "do_lower_case" not in config:
+        path = os.path.join(directory, HUGGINGFACE_FILE)
+        if storage.exists(path):
+            config["do_lower_case"] = _lowers(read_json_object(path).get("normalizer"))
+    if config.get("strip_accents") not in (None, config.get("do_lower_case")):
+        raise UserError(
+            f"{path} sets strip_accents to {config['strip_accents']!r} against "
+            "do_lower_case; tokenizers are read here only where both agree."
+        )
+    return config
+
+
+def _check(path, config):
+    """Refuses values of other types, and a file that lies elsewhere."""
+    if type(config.get("do_lower_case", True)) is not bool:
+        raise UserError(
+            f"{path} sets do_lower_case to {config['do_lower_case']!r}, expected true "
+            "or false."
+        )
+    name = config.get("file", "-")
+    if not isinstance(name, str) or name in ("", ".", "..") or _LEADS_AWAY(name):
+        raise UserError(
+            f"{path} sets file to {name!r}, expected the name of a file beside it."
+        )
+
+
+def _lowers(normalizer):
+    """Whether a normalizer of `tokenizer.json` lowers letters."""
+    normalizer = normalizer or {}
+    parts = normalizer.get("normalizers", ())
+    return (
+        normalizer.get("type") == "Lowercase"
+        or bool(normalizer.get("lowercase"))
+        or any(map(_lowers, parts))
+    )

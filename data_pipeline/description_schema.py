@@ -1,0 +1,111 @@
+"""What dataset_info.json must hold for its data to be read."""
+
+import re
+import reprlib
+
+from albert_tf.errors import UserError
+from data_pipeline.instances import OBJECTIVES
+
+MASKING = (
+    "masked_lm_prob",
+    "ngram",
+    "favor_shorter_ngram",
+    "do_whole_word_mask",
+    "do_permutation",
+)
+"""The law of the mask, by the names of `MaskingOptions`."""
+
+_KINDS = ("static", "dynamic", "packed")
+_SHA256 = re.compile("[0-9a-f]{64}")
+
+
+def _is_count(value):
+    return type(value) is int and value > 0
+
+
+def _is_size(value):
+    return type(value) is int and value >= 0
+
+
+def _is_share(value):
+    return type(value) in (int, float) and 0 <= value <= 1
+
+
+def _is_bool(value):
+    return type(value) is bool
+
+
+def _is_text(value):
+    return isinstance(value, str)
+
+
+def _is_sha256(value):
+    return _is_text(value) and _SHA256.fullmatch(value) is not None
+
+
+_COUNT = (_is_count, "a positive whole number")
+_SIZE = (_is_size, "a whole number")
+_BOOL = (_is_bool, "true or false")
+_TEXT = (_is_text, "a string")
+_FIELDS = {
+    ("kind",): (_KINDS.__contains__, f"one of {', '.join(_KINDS)}"),
+    ("max_seq_length",): _COUNT,
+    ("max_predictions_per_seq",): _COUNT,
+    ("sentence_objective",): (OBJECTIVES.__contains__, f"one of {OBJECTIVES}"),
+    ("masking", "masked_lm_prob"): (_is_share, "a number from 0 to 1"),
+    ("masking", "ngram"): _COUNT,
+    ("masking", "favor_shorter_ngram"): _BOOL,
+    ("masking", "do_whole_word_mask"): _BOOL,
+    ("masking", "do_permutation"): _BOOL,
+    ("tokenizer", "kind"): _TEXT,
+    ("tokenizer", "fingerprint"): _TEXT,
+    ("tokenizer", "vocab_size"): _COUNT,
+    ("tokenizer", "do_lower_case"): _BOOL,
+}
+_FACTS = {
+    "bytes": _SIZE,
+    "records": _SIZE,
+    "sha256": (_is_sha256, "a SHA-256 in hexadecimal"),
+}
+
+
+def check_description(path, info):
+    """Refuses a description that its readers could not use.
+
+    Args:
+        path: the file, for the message.
+        info: the dict that it holds.
+
+    Raises:
+        UserError: it names the file, what is wrong in it and what is expected.
+    """
+    fields = dict(_FIELDS)
+    if info.get("kind") == "packed":
+        fields[("max_pairs_per_row",)] = _COUNT
+    files = info.get("files")
+    if isinstance(files, dict):
+        for name in files:
+            fields.update({("files", name, fact): _FACTS[fact] for fact in _FACTS})
+    elif not isinstance(files, list):
+        _refuse(path, ("files",), files, "the names of the files")
+    for name in files:
+        if not _is_text(name) or not name or "/" in name:
+            _refuse(path, ("files",), name, "names of files beside it")
+    for keys, (is_good, expected) in fields.items():
+        value = _get(info, keys)
+        if not is_good(value):
+            _refuse(path, keys, value, expected)
+
+
+def _get(info, keys):
+    for key in keys:
+        info = info.get(key) if isinstance(info, dict) else None
+    return info
+
+
+def _refuse(path, keys, value, expected):
+    found = "nothing" if value is None else reprlib.repr(value)
+    raise UserError(
+        f"{path} holds {found} for {'.'.join(keys)}, expected {expected}; copy it "
+        "again from where the data was made, or make the data again."
+    )

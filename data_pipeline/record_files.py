@@ -1,0 +1,153 @@
+"""The files of pretraining data, and what their folders say of them."""
+
+import concurrent.futures
+import fnmatch
+import os
+
+import tensorflow as tf
+from absl import logging
+from google.protobuf.message import DecodeError
+
+from albert_tf.errors import UserError
+from albert_tf.storage import remote_files
+from data_pipeline import dataset_info
+from data_pipeline import input_files
+from data_pipeline import records
+
+_OPEN_FILES = 16
+# What data sets that are read together agree in; only packed ones have pairs a row.
+_ALIKE = (
+    "kind",
+    "max_pairs_per_row",
+    "max_seq_length",
+    "masking",
+    "sentence_objective",
+)
+
+
+def describe(paths):
+    """The dataset_info.json of each folder of the paths; None for one without it."""
+    folders = sorted({os.path.dirname(path) for path in paths})
+    return {folder: dataset_info.read(folder) for folder in folders}
+
+
+def find(input_file):
+    """The paths of the files of `pretraining_dataset`, each once.
+
+    Raises:
+        UserError: there is none, one is missing or is no regular file.
+    """
+    paths = []
+    for pattern in input_files.split(input_file):
+        with remote_files() as gfile:
+            if gfile.isdir(pattern):
+                found = _files_of(pattern)
+            else:
+                found = _files_matching(pattern)
+        if not found:
+            raise UserError(f"No pretraining data matches {pattern!r}.")
+        paths.extend(found)
+    if not paths:
+        raise UserError(
+            f"{input_file!r} names no pretraining data; pass a file, folder or glob."
+        )
+    paths = input_files.each_once(paths)
+    for path in paths:
+        input_files.require_regular(path)
+    return paths
+
+
+def _files_of(folder):
+    """The files of a folder's data set; without a description, the likely ones."""
+    there = sorted(tf.io.gfile.listdir(folder))
+    info = dataset_info.read(folder)
+    if info is None:
+        paths = [os.path.join(folder, name) for name in there if ".tfrecord" in name]
+        return list(filter(_may_hold_records, paths))
+    _check_present(folder, info["files"], there)
+    return [os.path.join(folder, name) for name in sorted(info["files"])]
+
+
+def _files_matching(pattern):
+    """The files of a glob, none of which may have got lost, or the one of a name."""
+    paths = input_files.matching(pattern)
+    descriptions = {} if paths == [pattern] else describe(paths)
+    for folder, info in descriptions.items():
+        names = fnmatch.filter(info["files"] if info else [], os.path.basename(pattern))
+        there = [name for place, name in map(os.path.split, paths) if place == folder]
+        _check_present(folder, names, there)
+    return list(filter(_may_hold_records, paths))
+
+
+def _check_present(folder, names, there):
+    missing = sorted({*names} - {*there})
+    if missing:
+        raise UserError(
+            f"{os.path.join(folder, dataset_info.NAME)} lists {missing[0]}, which is "
+            "missing; copy it there, or make the data again."
+        )
+
+
+def _may_hold_records(path):
+    name = os.path.basename(path)
+    if name == dataset_info.NAME or name.endswith(dataset_info.UNFINISHED):
+        return False
+    if name.startswith("."):  # such as the lock of a run
+        return False
+    return not tf.io.gfile.isdir(path)
+
+
+def in_common(descriptions, paths):
+    """What all directories have in common; None if one has no description."""
+    infos = list(descriptions.values())
+    if None in infos:
+        for folder, info in descriptions.items():
+            if info is None:
+                _check_official(folder, paths)
+        logging.warning(
+            "%s: no %s beside the files, so that nobody has checked that they fit the "
+            "tokenizer",
+            ", ".join(descriptions),
+            dataset_info.NAME,
+        )
+        return None
+    for info in infos[1:]:
+        for name in _ALIKE:
+            if info.get(name) != infos[0].get(name):
+                raise UserError(
+                    f"The input files belong to data sets that differ in {name}: "
+                    f"{infos[0].get(name)} and {info.get(name)}."
+                )
+    return infos[0]
+
+
+def _check_official(folder, paths):
+    """Refuses records that only the description that `folder` lacks makes readable.
+
+    Looks at the first record of each file: what TensorFlow says later names none.
+    """
+    paths = [path for path in paths if os.path.dirname(path) == folder]
+    with concurrent.futures.ThreadPoolExecutor(_OPEN_FILES) as pool:
+        names = set().union(*pool.map(_feature_names, paths))
+    for name, kind in records.DESCRIBED.items():
+        if name in names:
+            raise UserError(
+                f"{os.path.join(folder, dataset_info.NAME)} is missing: it says how "
+                f"the {kind} records beside it are to be read; copy it from where the "
+                "data was made, or make the data again."
+            )
+
+
+def _feature_names(path):
+    """Names of the features of a file's first record, if there is one."""
+    try:
+        for record in tf.data.TFRecordDataset(path):
+            return set(tf.train.Example.FromString(record.numpy()).features.feature)
+    except (DecodeError, tf.errors.DataLossError) as error:
+        raise UserError(
+            f"{path} is no TFRecord file of examples; name the other files alone, or "
+            "make it again."
+        ) from error
+    except tf.errors.OpError:
+        pass  # whoever reads all of it says what is wrong
+    return set()

@@ -1,0 +1,124 @@
+"""Which shards of an interrupted run are finished, so that a rerun leaves them out."""
+
+import contextlib
+import json
+import os
+import uuid
+
+import tensorflow as tf
+
+from albert_tf.errors import UserError
+from data_pipeline import dataset_info
+from data_pipeline.dataset_info import UNFINISHED
+from data_pipeline.finished_files import publish
+from data_pipeline.finished_files import size_of
+
+_MARK = ".mark-"
+
+
+def temporary_name(path):
+    """A name beside `path` to write to, which nobody else writes to.
+
+    A worker that outlives its run, on this machine or another, must not write into
+    the file of the rerun.
+    """
+    return f"{path}.{uuid.uuid4().hex}{UNFINISHED}"
+
+
+def remove_leftovers(paths):
+    """Removes what runs that ended too early have left of their files.
+
+    Args:
+        paths: the files, all in one folder.
+    """
+    folder = os.path.dirname(paths[0]) or "."
+    names = (*map(os.path.basename, paths), dataset_info.NAME, _MARK)
+    for name in tf.io.gfile.listdir(folder):
+        if name.startswith(names) and name.endswith(UNFINISHED):
+            with contextlib.suppress(tf.errors.NotFoundError):
+                tf.io.gfile.remove(os.path.join(folder, name))
+
+
+class FinishedShards:
+    """Remembers, in a file a shard, which shards are finished and what they hold.
+
+    Args:
+        paths: dict of split to the list of its files' paths.
+        directory: the folder of the data set.
+        digest: what names all that a shard depends on.
+
+    Raises:
+        UserError: the folder holds a data set, or shards that depend on something
+            else.
+    """
+
+    def __init__(self, paths, directory, digest):
+        self._paths = paths
+        self._directory = os.path.join(directory, ".unfinished")
+        self._digest = digest
+        if tf.io.gfile.exists(os.path.join(directory, dataset_info.NAME)):
+            raise UserError(
+                f"{directory} already holds a data set; delete it or choose another "
+                f"directory."
+            )
+        if tf.io.gfile.exists(self._directory):
+            self._check()
+        else:
+            tf.io.gfile.makedirs(self._directory)
+
+    def _path(self, shard):
+        return os.path.join(self._directory, f"{shard}.json")
+
+    def _check(self):
+        for name in tf.io.gfile.listdir(self._directory):
+            mark = self._read(os.path.join(self._directory, name))
+            if mark is not None and mark["of"] != self._digest:
+                raise UserError(
+                    f"{os.path.dirname(self._directory)} holds shards made with other "
+                    f"input or flags; delete them and {self._directory}, or choose "
+                    f"another directory."
+                )
+
+    def _read(self, path):
+        """What is remembered; None for a damaged file, whose shard is made again."""
+        with tf.io.gfile.GFile(path, "rb") as file:
+            data = file.read()
+        try:
+            mark = json.loads(data)
+            for split in self._paths:
+                mark["parts"][split]["counts"].items()
+                _ = mark["parts"][split]["file"]["bytes"]
+            _ = mark["of"]
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            return None
+        return mark
+
+    def parts(self, shard):
+        """What a finished shard holds, as `write_shard` returned it.
+
+        Returns:
+            A dict of split to a dict; None for a shard that is not finished, or of
+            which a file is gone or has another size.
+        """
+        path = self._path(shard)
+        if not tf.io.gfile.exists(path):
+            return None
+        mark = self._read(path)
+        whole = mark is not None and all(
+            tf.io.gfile.exists(paths[shard])
+            and size_of(paths[shard]) == mark["parts"][split]["file"]["bytes"]
+            for split, paths in self._paths.items()
+        )
+        return mark["parts"] if whole else None
+
+    def mark(self, shard, parts):
+        """Remembers that a shard is finished, and what `write_shard` returned."""
+        name = os.path.join(os.path.dirname(self._directory), f"{_MARK}{shard}")
+        temporary = temporary_name(name)
+        with tf.io.gfile.GFile(temporary, "w") as file:
+            file.write(json.dumps({"of": self._digest, "parts": parts}))
+        publish(temporary, self._path(shard))
+
+    def forget(self):
+        """Removes the memory: the data set is finished."""
+        tf.io.gfile.rmtree(self._directory)

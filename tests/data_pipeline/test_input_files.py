@@ -1,0 +1,93 @@
+"""Names, globs and folders stand for files, each read once."""
+
+import os
+
+import pytest
+
+from albert_tf.errors import UserError
+from data_pipeline import corpus
+from data_pipeline import input_files
+from data_pipeline.create_pretraining_data import create_pretraining_data
+from data_pipeline.input_pipeline import pretraining_dataset
+from data_pipeline.train_tokenizer import Options
+from data_pipeline.train_tokenizer import train_tokenizer
+
+
+@pytest.fixture
+def text(tmp_path):
+    """A folder with two texts, one of which has a link to it elsewhere."""
+    folder = tmp_path / "text"
+    folder.mkdir()
+    for name in ("a.txt", "b.txt"):
+        (folder / name).write_text(f"In {name}")
+    (tmp_path / "link.txt").symlink_to(folder / "a.txt")
+    return folder
+
+
+def names(patterns):
+    return [os.path.basename(file.path) for file in corpus.find_files(patterns)]
+
+
+@pytest.mark.parametrize(
+    "patterns",
+    [
+        "{0}/a.txt,{0}/*.txt",
+        "{0}/a.txt,{0}",
+        "{0}/a.txt,{0}/b.txt,{0}/./a.txt,{0}/../text//b.txt",
+        "{0},{0}/../link.txt",
+    ],
+)
+def test_overlapping_patterns_name_each_file_once(text, patterns):
+    assert names(patterns.format(text)) == ["a.txt", "b.txt"]
+
+
+def test_files_of_a_bucket_are_told_apart_by_their_names():
+    paths = ["gs://b/x", "gs://b/y", "gs://b/x"]
+    assert input_files.each_once(paths) == paths[:2]
+
+
+def test_records_are_read_once(make_options, out, tokenizer):
+    create_pretraining_data(make_options(num_shards=2))
+
+    def sequences(patterns):
+        dataset = pretraining_dataset(patterns, tokenizer, 8, 32, 5, 1, training=False)
+        return sum(len(batch["input_ids"]) for batch in dataset)
+
+    patterns = f"{out}/x-00000-of-00002.tfrecord,{out}/*,{out},{out}/../out/x-*"
+    assert sequences(patterns) == sequences(str(out))
+
+
+def test_a_vocabulary_counts_each_file_once(corpus_file, tmp_path):
+    def lines(input_file):
+        prefix = str(tmp_path / "vocab")
+        options = Options(input_file=input_file, output_prefix=prefix, vocab_size=55)
+        return train_tokenizer(options)["lines"]
+
+    assert lines(f"{corpus_file},{corpus_file.parent}") == lines(str(corpus_file))
+
+
+def test_brackets_in_names_that_exist_are_no_pattern(tmp_path):
+    folder = tmp_path / "old[1]"
+    folder.mkdir()
+    for path in (folder / "a.txt", tmp_path / "b[1].txt", tmp_path / "b1.txt"):
+        path.write_text("text")
+    assert names(f"{tmp_path}/b[1].txt") == ["b[1].txt"]
+    assert names(f"{tmp_path}/b[0-9].txt") == ["b1.txt"]
+    assert names(f"{folder}") == names(f"{folder}/*.txt") == ["a.txt"]
+
+
+def test_records_below_brackets(make_options, tmp_path, tokenizer):
+    path = tmp_path / "data[1]" / "x[1].tfrecord"
+    create_pretraining_data(make_options(output_file=str(path)))
+    for pattern in (path, path.parent / "x*.tfrecord"):
+        dataset = pretraining_dataset(str(pattern), tokenizer, 8, 32, 5, 1, True)
+        assert dataset.element_spec["input_ids"].shape == (8, 32)
+
+
+def test_pipes_and_devices_are_named(tmp_path, tokenizer):
+    os.mkfifo(tmp_path / "pipe")
+    for path in (str(tmp_path / "pipe"), "/dev/zero"):
+        with pytest.raises(UserError, match=f"{path} is a pipe or a device, expected"):
+            corpus.find_files(path)
+        with pytest.raises(UserError, match=f"{path} is a pipe or a device, expected"):
+            pretraining_dataset(path, tokenizer, 8, 32, 5, 1, training=False)

@@ -1,0 +1,160 @@
+"""Text and vocabulary that do not fit together are told of, or refused."""
+
+import json
+
+import pytest
+
+from albert_tf.errors import UserError
+from data_pipeline import quality
+from data_pipeline import workers
+from data_pipeline.create_pretraining_data import create_pretraining_data
+
+CHINESE = "我们在这里看见一条河。\n河边的树很高。\n\n"
+ENGLISH = "the cat sat\non the mat\n\n"
+
+
+@pytest.fixture
+def create(make_options, out, tmp_path):
+    """Makes records of a text; returns what dataset_info.json holds."""
+
+    def run(text, **changes):
+        data = text.encode() if isinstance(text, str) else text
+        (tmp_path / "text.txt").write_bytes(data)
+        path = str(tmp_path / "text.txt")
+        create_pretraining_data(make_options(input_file=path, **changes))
+        return json.loads((out / "dataset_info.json").read_text())
+
+    return run
+
+
+@pytest.fixture
+def wordpiece(tmp_path):
+    """Flags of a vocabulary with the letters of a few English and Chinese words."""
+    pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"我们在这里看见一条河。"]
+    pieces += [*ENGLISH.split(), "##s"]
+    path = tmp_path / "vocab.txt"
+    path.write_text("\n".join(pieces))
+    return {"spm_model_file": None, "vocab_file": str(path)}
+
+
+def test_nothing_is_said_of_good_text(create, caplog):
+    info = create(ENGLISH * 50)
+    assert info["shares"] == {
+        "unknown": 0.0,
+        "replaced": 0.0,
+        "truncated": 0.0,
+        "one_sentence_documents": 0.0,
+    }
+    assert not caplog.text
+
+
+def test_text_of_another_language_is_refused(create, out):
+    with pytest.raises(UserError) as error:
+        create(CHINESE * 50)
+    assert "50.0% of the tokens of" in str(error.value)
+    assert "small.model, more than --max_unknown=0.3 allows" in str(error.value)
+    assert not out.exists()
+
+
+def test_the_limit_can_be_set(create, caplog):
+    info = create(CHINESE * 50, max_unknown=0.5)
+    assert info["shares"]["unknown"] == 0.5
+    assert "50.0% of the tokens are unknown to" in caplog.text
+
+
+def test_text_of_another_encoding_is_refused(create, out, wordpiece):
+    text = ("我们在这里\n看见一条河\n\n" * 50).encode("gbk")
+    with pytest.raises(
+        UserError, match="of the characters of .*text.txt are not UTF-8"
+    ):
+        create(text, **wordpiece)
+    assert not out.exists()
+
+
+def test_figures(create, wordpiece, caplog):
+    """Six tokens of which two are unknown; twenty characters with one replaced."""
+    info = create(b"the cat dog\non t\xff mat\n\n" * 40, **wordpiece, max_unknown=0.5)
+    assert info["shares"]["unknown"] == round(1 / 3, 6)
+    assert info["shares"]["replaced"] == 0.05
+    assert "33.3% of the tokens are unknown to" in caplog.text
+    assert "5.0% of the characters stand for bytes that are not UTF-8" in caplog.text
+
+
+def test_long_sentences_are_told_of(create, caplog, tokenizer):
+    """Of each of two sentences, the 29 tokens that A and B have together are kept."""
+    sentence = "the cat " * 29
+    info = create(f"{sentence}\n" * 2, dupe_factor=1, short_seq_prob=0.0)
+    tokens = 2 * len(tokenizer.encode(sentence))
+    assert info["special_cases"]["tokens truncated"] == tokens - 58
+    assert info["shares"]["truncated"] == round((tokens - 58) / tokens, 6) > 0.4
+    assert "% of the tokens were cut off" in caplog.text
+    assert "--max_seq_length=32; is there really a sentence a line?" in caplog.text
+
+
+@pytest.mark.parametrize("objective", ["sop", "nsp", "none"])
+def test_documents_of_one_sentence(create, caplog, objective):
+    text = "\n\n".join(f"the cat number {n} sat on the mat" for n in range(50))
+    info = create(text, dupe_factor=1, sentence_objective=objective)
+    assert info["shares"]["one_sentence_documents"] == 1.0
+    message = "100.0% of the documents hold a single sentence"
+    assert (message in caplog.text) == (objective != "none")
+    if objective == "sop":
+        assert info["special_cases"]["pairs cut from one sentence"] == 50
+
+
+def test_chunks_of_one_sentence(create, caplog):
+    """Documents of three sentences, each of which fills a sequence."""
+    sentence = "the cat " * 14 + "sat\n"
+    create((3 * sentence + "\n") * 9, dupe_factor=1, short_seq_prob=0.0)
+    assert "documents hold a single sentence" not in caplog.text
+    assert "most pairs were cut from a single sentence" in caplog.text
+
+
+def test_what_only_the_whole_text_shows_is_kept(create, out, monkeypatch):
+    """The beginning is like the vocabulary; the same command goes on with all files."""
+    monkeypatch.setattr(quality, "_SAMPLED_CHARACTERS", 100)
+    text = ENGLISH * 20 + CHINESE * 200
+    with pytest.raises(
+        UserError, match="are unknown to .*, more than --max_unknown=0."
+    ):
+        create(text, num_shards=2)
+    assert len(list(out.glob("x-*-of-00002.tfrecord"))) == 2
+    assert not (out / "dataset_info.json").exists()
+    monkeypatch.delattr(workers, "write_shard")
+    info = create(text, num_shards=2, max_unknown=1.0)
+    assert info["shares"]["unknown"] > 0.3
+
+
+def test_the_beginnings_of_files_are_looked_at_first(
+    create, out, tmp_path, monkeypatch
+):
+    monkeypatch.delattr(workers, "write_shard")
+    with pytest.raises(UserError, match="more than --max_unknown=0.3 allows"):
+        create(CHINESE)
+
+
+def test_shares_do_not_depend_on_the_workers(make_options, tmp_path):
+    (tmp_path / "text.txt").write_text(
+        (ENGLISH * 3 + CHINESE + "the cat " * 50 + "\n\n") * 9
+    )
+    shares = []
+    for count in (1, 2):
+        folder = tmp_path / f"with_{count}"
+        options = make_options(
+            input_file=str(tmp_path / "text.txt"),
+            output_file=str(folder / "x.tfrecord"),
+            num_shards=3,
+            workers=count,
+            max_unknown=1.0,
+        )
+        create_pretraining_data(options)
+        info = json.loads((folder / "dataset_info.json").read_text())
+        shares.append(info["shares"])
+    assert shares[0] == shares[1]
+    assert all(share > 0 for name, share in shares[0].items() if name != "replaced")
+
+
+def test_a_wordpiece_vocabulary_is_no_sentencepiece_model(create, wordpiece, out):
+    with pytest.raises(UserError, match="is a WordPiece vocabulary, expected a Senten"):
+        create(ENGLISH, spm_model_file=wordpiece["vocab_file"])
+    assert not out.exists()

@@ -1,0 +1,109 @@
+"""A run that is stopped takes its workers along and can go on."""
+
+import contextlib
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from data_pipeline.create_pretraining_data import create_pretraining_data
+
+_SECONDS = 120
+_END_SECONDS = 20
+_CHILDREN = pathlib.Path("/proc/self/task")
+
+pytestmark = pytest.mark.skipif(
+    not _CHILDREN.exists(), reason="children are looked up in /proc, which is missing"
+)
+
+
+def wait_until(is_true, seconds):
+    deadline = time.monotonic() + seconds
+    while not is_true():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def children_of(pid):
+    return pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+
+
+def is_alive(pid):
+    with contextlib.suppress(OSError):
+        state = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1]
+        return state.split()[0] != "Z"
+    return False
+
+
+@pytest.fixture
+def start(make_options, out, project):
+    """Starts the command with two workers; it is killed at the end if need be."""
+    options = make_options(num_shards=4)
+    flags = ("input_file", "output_file", "spm_model_file", "max_seq_length")
+    command = [f"--{name}={getattr(options, name)}" for name in flags]
+    module = "data_pipeline.create_pretraining_data"
+    processes = []
+
+    def run():
+        processes.append(
+            subprocess.Popen(
+                [
+                    *(sys.executable, "-m", module, *command),
+                    *("--num_shards=4", "--dupe_factor=2", "--workers=2"),
+                ],
+                cwd=project,
+                start_new_session=True,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+        )
+        return processes[-1]
+
+    yield run
+    for process in processes:
+        process.kill()
+        process.wait()
+
+
+def _kill(process):
+    process.kill()
+
+
+def _terminate(process):
+    process.terminate()
+
+
+def _press_ctrl_c(process):
+    """A terminal sends it to the workers too."""
+    os.killpg(process.pid, signal.SIGINT)
+
+
+@pytest.mark.parametrize(
+    ("stop", "status"),
+    [(_kill, -signal.SIGKILL), (_terminate, 143), (_press_ctrl_c, 130)],
+)
+def test_workers_end_with_their_run(
+    start, make_options, out, tmp_path, digests, stop, status
+):
+    process = start()
+    wait_until(lambda: len(list(out.glob("x-*.incomplete"))) == 2, _SECONDS)
+    children = children_of(process.pid)
+    assert len([pid for pid in children if is_alive(pid)]) >= 2
+    stop(process)
+    _, printed = process.communicate(timeout=_END_SECONDS)
+    wait_until(lambda: not any(map(is_alive, children)), _END_SECONDS)
+    assert process.returncode == status
+    assert "Traceback" not in printed
+    assert not (out / "dataset_info.json").exists()
+    if stop is not _kill:
+        assert "stopped: start the same command again to go on with" in printed
+        assert not list(out.rglob("*.incomplete"))
+
+    whole = str(tmp_path / "whole" / "x.tfrecord")
+    for changes in ({}, {"output_file": whole}):
+        create_pretraining_data(make_options(num_shards=4, **changes))
+    assert digests(out) == digests(tmp_path / "whole")

@@ -1,0 +1,147 @@
+"""Steps of a linear model, divided among two replicas of two micro-batches each."""
+
+import functools
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from albert_tf.engine.train_step import StepOptions
+from albert_tf.engine.train_step import TrainStep
+from albert_tf.engine.train_step import replica_rows
+from albert_tf.optimizers.moments import MomentsOptimizer
+
+RATE, DECAY, MOMENTUM, CLIP_NORM = 0.1, 0.02, 0.9, 0.5
+STEPS = 2
+
+
+class Descent(MomentsOptimizer):
+    """Stochastic gradient descent: no moment at all."""
+
+    def direction(self, gradient, moments, step):
+        return gradient, {}
+
+
+class MomentumDescent(MomentsOptimizer):
+    """Stochastic gradient descent with momentum: one moment."""
+
+    moment_names = ("momentum",)
+
+    def direction(self, gradient, moments, step):
+        momentum = MOMENTUM * moments["momentum"] + gradient
+        return momentum, {"momentum": momentum}
+
+
+class SquaredError:
+    """The mean square over rows that count unequally; notes the seeds of dropout."""
+
+    loss_terms = ("square",)
+    metric_names = ()
+    epsilons = {}
+
+    def __init__(self):
+        self.seeds = []
+
+    def denominators(self, batch):
+        return {"square": tf.reduce_sum(batch["weights"])}
+
+    def __call__(self, model, batch, training, dropout_seed):
+        def note(seed):
+            self.seeds.append(tuple(seed.numpy().tolist()))
+
+        tf.py_function(note, [dropout_seed], [])
+        squares = tf.square(model(batch["inputs"])[:, 0] - batch["targets"])
+        return {"square": tf.reduce_sum(batch["weights"] * squares)}, {}
+
+
+@pytest.fixture
+def batch():
+    random = np.random.default_rng(0)
+    return {
+        "inputs": random.normal(size=(8, 3)).astype(np.float32),
+        "targets": random.normal(size=8).astype(np.float32),
+        "weights": np.arange(8, dtype=np.float32),
+    }
+
+
+@pytest.fixture
+def make_step(two_replicas):
+    """Makes a `TrainStep` and a function that takes one step of 2 x 2 micro-batches."""
+
+    def make(optimizer_class, with_statistics=False):
+        with two_replicas.scope():
+            layer = keras.layers.Dense(1, kernel_initializer="ones")
+            layer.build((None, 3))
+            optimizer = optimizer_class(RATE, DECAY)
+            optimizer.build(layer.trainable_variables)
+            options = StepOptions(clip_norm=CLIP_NORM, use_xla=False)
+            train_step = TrainStep(layer, SquaredError(), optimizer, options)
+        run = functools.partial(
+            train_step, micro_batches=2, with_statistics=with_statistics
+        )
+
+        @tf.function
+        def take(batch):
+            rows = replica_rows(two_replicas, batch)
+            return two_replicas.run(run, (rows,))
+
+        return train_step, lambda batch: take(
+            {name: tf.constant(value) for name, value in batch.items()}
+        )
+
+    return make
+
+
+def reference(batch, momentum):
+    """Kernel, bias and momentum of both after `STEPS` steps, in float64."""
+    weights = [np.ones((3, 1)), np.zeros(1)]
+    moments = [np.zeros((3, 1)), np.zeros(1)]
+    inputs, share = batch["inputs"], batch["weights"] / batch["weights"].sum()
+    for _ in range(STEPS):
+        errors = inputs @ weights[0][:, 0] + weights[1] - batch["targets"]
+        slopes = 2 * share * errors
+        gradients = [(inputs.T @ slopes)[:, None], slopes.sum(keepdims=True)]
+        norm = np.sqrt(sum((gradient**2).sum() for gradient in gradients))
+        assert norm > CLIP_NORM
+        for i, decay in enumerate((DECAY, 0.0)):  # a bias does not decay
+            moments[i] = momentum * moments[i] + gradients[i] * CLIP_NORM / norm
+            weights[i] = weights[i] - RATE * (moments[i] + decay * weights[i])
+    return weights, moments
+
+
+@pytest.mark.parametrize(
+    "optimizer_class,momentum", [(Descent, 0.0), (MomentumDescent, MOMENTUM)]
+)
+def test_an_optimizer_has_the_moments_it_names(
+    make_step, batch, optimizer_class, momentum
+):
+    train_step, take = make_step(optimizer_class)
+    for _ in range(STEPS):
+        take(batch)
+    weights, moments = reference(batch, momentum)
+    found = [variable.numpy() for variable in train_step.model.trainable_variables]
+    optimizer = train_step.optimizer
+    for value, expected in zip(found, weights, strict=True):
+        np.testing.assert_allclose(value, expected, rtol=1e-5)
+    assert set(optimizer.moments) == set(optimizer_class.moment_names)
+    for of_all in optimizer.moments.values():
+        for value, expected in zip(of_all, moments, strict=True):
+            np.testing.assert_allclose(value.numpy(), expected, rtol=1e-5)
+
+
+def test_statistics_without_a_moment(make_step, batch, two_replicas):
+    _, take = make_step(Descent, with_statistics=True)
+    _, statistics = take(batch)
+    statistics = two_replicas.experimental_local_results(statistics)[0]
+    np.testing.assert_allclose(statistics[1:], [[3**0.5, 0.0], [1.0, 1.0]], rtol=1e-6)
+
+
+def test_no_two_micro_batches_share_a_dropout_seed(make_step, batch):
+    """Neither on two replicas, nor on one, nor in two steps."""
+    train_step, take = make_step(Descent)
+    for _ in range(STEPS):
+        take(batch)
+    seeds = train_step.objective.seeds
+    assert len(seeds) == 2 * 2 * STEPS
+    assert len(set(seeds)) == len(seeds)

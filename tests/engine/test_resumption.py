@@ -1,0 +1,124 @@
+"""What a continued run may have other than before."""
+
+import dataclasses
+import json
+
+import pytest
+import tensorflow as tf
+
+from albert_tf.command_line import option
+from albert_tf.engine.resumption import RESTART_DATA
+from albert_tf.engine.resumption import UNKNOWN
+from albert_tf.engine.resumption import Fact
+from albert_tf.engine.resumption import RunRecord
+from albert_tf.engine.resumption import check_facts
+from albert_tf.engine.resumption import flag_facts
+from albert_tf.engine.resumption import stored_values
+from albert_tf.errors import UserError
+
+
+@dataclasses.dataclass(frozen=True)
+class Options:
+    """Flags of some command."""
+
+    input_file: str = option("Data.", may_change=RESTART_DATA)
+    optimizer: str = option("Optimizer.", "lamb")
+    num_train_steps: int = option("Steps.", 10, may_change=True)
+    restart_data: bool = option("Read other data.", False, may_change=True)
+
+
+@dataclasses.dataclass(frozen=True)
+class LaterOptions(Options):
+    """The same a version later."""
+
+    new: float = option("New.", 0.5)
+
+
+def facts(options_class=Options, **flags):
+    return flag_facts(options_class(**{"input_file": "data", **flags}))
+
+
+def check(now, before):
+    check_facts(now, json.loads(json.dumps(stored_values(before))), "out")
+
+
+def test_flags_that_may_change():
+    check(facts(num_train_steps=20), facts())
+
+
+def test_a_flag_that_may_not_change_is_named_with_both_values():
+    with pytest.raises(UserError) as error:
+        check(facts(optimizer="adamw"), facts())
+    assert str(error.value) == (
+        "--optimizer is adamw, but the run in out has lamb; go on with that, or choose "
+        "another --output_dir."
+    )
+
+
+def test_data_changes_with_a_flag_only():
+    with pytest.raises(UserError) as error:
+        check(facts(input_file="other"), facts())
+    assert str(error.value) == (
+        "--input_file is other, but the run in out has data; go on with that, pass "
+        "--restart_data to read the data from its beginning, or choose another "
+        "--output_dir."
+    )
+    check(facts(input_file="other", restart_data=True), facts())
+    with pytest.raises(UserError, match="--optimizer is adamw"):
+        check(facts(optimizer="adamw", restart_data=True), facts())
+
+
+def test_a_run_older_than_a_flag_goes_on_with_its_default():
+    check(facts(LaterOptions), facts())
+    with pytest.raises(UserError, match="--new is 1.0, but the run in out has 0.5;"):
+        check(facts(LaterOptions, new=1.0), facts())
+
+
+def test_a_flag_that_is_gone_does_not_matter():
+    check(facts(), facts(LaterOptions))
+
+
+def test_what_nobody_knows_is_like_anything():
+    now, unknown = (Fact("vocabulary", value, "It") for value in ("a", UNKNOWN))
+    for pair in ((now, unknown), (unknown, now)):
+        check(*([fact] for fact in pair))
+    assert stored_values([unknown]) == {}
+
+
+def test_lists_are_compared_and_shown():
+    one, other = (Fact("batches", value, "The batch") for value in ((4, 8), (8, None)))
+    check([one], [one])
+    with pytest.raises(UserError, match="The batch is 8, not set, but .* has 4, 8;"):
+        check([other], [one])
+
+
+def test_a_record_is_saved_with_a_checkpoint(tmp_path):
+    def checkpoint(record):
+        return tf.train.Checkpoint(record=record)
+
+    path = checkpoint(RunRecord(facts())).write(str(tmp_path / "run"))
+    for now, message in (
+        (facts(LaterOptions), None),
+        (facts(LaterOptions, new=1.0), "--new is 1.0"),
+        (facts(optimizer="adamw"), "--optimizer is adamw"),
+    ):
+        record = RunRecord(now)
+        checkpoint(record).read(path)
+        if message is None:
+            record.check("out")
+            continue
+        with pytest.raises(UserError, match=message):
+            record.check("out")
+
+
+def test_records_of_the_first_format_hold_some_flags_only():
+    """What they do not hold may have been anything."""
+    record = RunRecord(facts(LaterOptions, optimizer="adamw", new=1.0))
+    record.deserialize('{"input_file": "data"}')
+    record.check("out")
+    record.deserialize('{"input_file": "other"}')
+    with pytest.raises(UserError, match="--input_file is data, but .* has other;"):
+        record.check("out")
+    record = RunRecord(facts(restart_data=True))
+    record.deserialize('{"input_file": "other"}')
+    record.check("out")

@@ -1,0 +1,169 @@
+"""A server on this machine that speaks the protocol of the Hugging Face Hub."""
+
+import hashlib
+import http.server
+import json
+import re
+import threading
+import urllib.parse
+
+import pytest
+
+_API = re.compile(r"/api/models/([\w.-]+/[\w.-]+)/(revision|tree)/([^?/]+)")
+_FILE = re.compile(r"/([\w.-]+/[\w.-]+)/resolve/([^/]+)/(.+)")
+
+
+class Hub:
+    """What the server holds, and what it was asked for.
+
+    Attributes:
+        repositories: {"owner/name": {revision: {file name: bytes}}}; every revision
+            stands for the one commit of that content.
+        files: {path: (bytes, headers)} served as they are.
+        requests: (method, path) of every request.
+        large: names of files whose hash is a SHA-256, as in Git LFS.
+    """
+
+    def __init__(self):
+        self.repositories = {}
+        self.files = {}
+        self.requests = []
+        self.large = {"model.safetensors", "spiece.model"}
+        self.damaged = {}
+        self.url = None
+
+    def add(self, name, folder, revision="main"):
+        """Publishes the files of a folder."""
+        files = {path.name: path.read_bytes() for path in folder.iterdir()}
+        self.repositories.setdefault(name, {})[revision] = files
+
+    def downloads(self):
+        """The names of the files that were downloaded, sorted."""
+        return sorted(
+            path.rsplit("/", 1)[-1]
+            for method, path in self.requests
+            if method == "GET" and "/resolve/" in path
+        )
+
+    def content(self, name, revision):
+        """The commit and the files of a revision, or the error of the protocol."""
+        if name not in self.repositories:
+            raise LookupError("RepoNotFound")
+        for known, files in self.repositories[name].items():
+            commit = hashlib.sha1(f"{name}@{known}".encode()).hexdigest()
+            if revision in (known, commit):
+                return commit, files
+        raise LookupError("RevisionNotFound")
+
+    def etag(self, name, data):
+        if name in self.large:
+            return hashlib.sha256(data).hexdigest()
+        return hashlib.sha1(b"blob %d\0" % len(data) + data).hexdigest()
+
+
+class _Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def do_HEAD(self):
+        self._answer(with_body=False)
+
+    def do_GET(self):
+        self._answer(with_body=True)
+
+    def _answer(self, with_body):
+        hub = self.server.hub
+        path = urllib.parse.unquote(self.path)
+        hub.requests.append((self.command, path))
+        try:
+            data, headers = self._find(hub, path)
+        except LookupError as error:
+            self._send(404, b"", {"X-Error-Code": str(error)}, with_body)
+        else:
+            self._send(200, data, headers, with_body)
+
+    def _find(self, hub, path):
+        if path in hub.files:
+            return hub.files[path]
+        if match := _API.match(path):
+            name, kind, revision = match.groups()
+            commit, files = hub.content(name, revision)
+            answer = {"id": name, "modelId": name, "sha": commit, "siblings": []}
+            if kind == "tree":
+                answer = [self._entry(hub, n, data) for n, data in files.items()]
+            return json.dumps(answer).encode(), {"Content-Type": "application/json"}
+        if match := _FILE.match(path):
+            name, revision, file = match.groups()
+            commit, files = hub.content(name, revision)
+            if file not in files:
+                raise LookupError("EntryNotFound")
+            etag = hub.etag(file, files[file])
+            headers = {"ETag": f'"{etag}"', "X-Repo-Commit": commit}
+            return hub.damaged.get(file, files[file]), headers
+        raise LookupError("RepoNotFound")
+
+    def _entry(self, hub, name, data):
+        oid = hub.etag(name, data)
+        entry = {"type": "file", "path": name, "size": len(data), "oid": oid}
+        if name in hub.large:
+            entry["lfs"] = {"oid": oid, "size": len(data), "pointerSize": 100}
+        return entry
+
+    def _send(self, status, data, headers, with_body):
+        self.send_response(status)
+        for name, value in {"Content-Length": str(len(data)), **headers}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        if with_body:
+            self.wfile.write(data)
+        self.close_connection = True
+
+    def log_message(self, *arguments):
+        """Says nothing."""
+
+
+@pytest.fixture
+def hub(tmp_path, monkeypatch):
+    """A running `Hub`; names and URLs lead to it, and all caches lie in `tmp_path`."""
+    constants = pytest.importorskip("huggingface_hub.constants")
+    from albert_tf.hub import names
+
+    served = Hub()
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
+    server.hub = served
+    served.url = f"http://127.0.0.1:{server.server_port}"
+    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+    for name in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("ALBERT_TF_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("HF_ENDPOINT", served.url)
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub_cache"))
+    # The library read them when it was imported.
+    monkeypatch.setattr(constants, "ENDPOINT", served.url)
+    template = served.url + "/{repo_id}/resolve/{revision}/{filename}"
+    monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", template)
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hub_cache"))
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+    monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
+    names._repository.cache_clear()
+    yield served
+    server.shutdown()
+    server.server_close()
+    names._repository.cache_clear()
+
+
+@pytest.fixture
+def published(hub, material, tmp_path, tiny_config):
+    """`hub` with "albert/tiny": the files of a repository, used here or not."""
+    from albert_tf.checkpoints.huggingface import save_huggingface
+    from albert_tf.models.pretraining import AlbertForPreTraining
+
+    folder = tmp_path / "published"
+    folder.mkdir()
+    vocabulary = (material / "vocab.model").read_bytes()
+    (folder / "spiece.model").write_bytes(vocabulary)
+    save_huggingface(AlbertForPreTraining(tiny_config(vocab_size=36)), folder)
+    for name in ("pytorch_model.bin", "tf_model.h5", "README.md", "rust_model.ot"):
+        (folder / name).write_bytes(b"not needed")
+    hub.add("albert/tiny", folder)
+    hub.folder = folder
+    return hub

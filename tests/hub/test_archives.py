@@ -1,0 +1,218 @@
+"""Archives by URL and as files: safe, whole, and unpacked once."""
+
+import base64
+import hashlib
+import io
+import os
+import pathlib
+import tarfile
+
+import numpy as np
+import pytest
+
+import albert_tf
+from albert_tf.checkpoints.tf1 import save_tf1_checkpoint
+from albert_tf.errors import UserError
+from albert_tf.hub import archives
+from albert_tf.hub.names import local_directory
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path, monkeypatch):
+    """The folder that unpacked archives go to."""
+    monkeypatch.setenv("ALBERT_TF_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def archive(tmp_path):
+    """Makes an archive of members {name: bytes, or a `TarInfo`}."""
+
+    def make(members, name="model.tar.gz"):
+        path = tmp_path / name
+        with tarfile.open(path, "w:gz") as tar:
+            for member, data in members.items():
+                if isinstance(data, tarfile.TarInfo):
+                    tar.addfile(data)
+                    continue
+                info = tarfile.TarInfo(member)
+                info.size = len(data)
+                tar.addfile(info, io.BytesIO(data))
+        return path
+
+    return make
+
+
+@pytest.fixture
+def official(tmp_path, tiny_config, material, archive):
+    """An archive laid out like albert_base_v2.tar.gz, and the model in it."""
+    model = albert_tf.AlbertForPreTraining(tiny_config(vocab_size=36))
+    folder = tmp_path / "albert_base"
+    save_tf1_checkpoint(model, folder / "model.ckpt-best")
+    members = {f"albert_base/{p.name}": p.read_bytes() for p in folder.iterdir()}
+    members["albert_base/30k-clean.model"] = (material / "vocab.model").read_bytes()
+    return archive(members), model
+
+
+def leftovers(cache):
+    """What lies in the cache beside whole archives and the list of URLs."""
+    return [path for path in cache.glob("*") if path.name not in ("archives", "urls")]
+
+
+def test_an_official_archive(official, cache):
+    path, model = official
+    loaded = albert_tf.AlbertForPreTraining.from_pretrained(path)
+    for name, variable in model.official_variables().items():
+        np.testing.assert_array_equal(loaded.official_variables()[name], variable)
+    assert albert_tf.load_tokenizer(path).vocab_size == 36
+    folder = pathlib.Path(local_directory(path))
+    assert folder.name == "albert_base"
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    assert folder.parent == cache / "archives" / digest
+    assert not leftovers(cache)
+
+
+def test_a_tfhub_archive(tmp_path, tiny_config, material, archive):
+    model = albert_tf.AlbertModel(tiny_config(vocab_size=36))
+    save_tf1_checkpoint(model, tmp_path / "variables" / "variables")
+    folder = tmp_path / "variables"
+    config = (folder / "albert_config.json").read_bytes()
+    members = {
+        "./saved_model.pb": b"",
+        "./assets/albert_config.json": config,
+        "./assets/30k-clean.model": (material / "vocab.model").read_bytes(),
+    }
+    for path in folder.glob("variables.*"):
+        members[f"./variables/{path.name}"] = path.read_bytes()
+    path = archive(members)
+    loaded = albert_tf.AlbertModel.from_pretrained(path)
+    np.testing.assert_array_equal(loaded.pooler.kernel, model.pooler.kernel)
+    assert albert_tf.load_tokenizer(path).vocab_size == 36
+
+
+def test_a_url_is_asked_once(hub, official, monkeypatch):
+    path, _ = official
+    url = f"{hub.url}/models/albert.tar.gz"
+    hub.files["/models/albert.tar.gz"] = (path.read_bytes(), {})
+    folder = local_directory(url)
+    assert os.path.isfile(os.path.join(folder, "albert_config.json"))
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    assert local_directory(url) == folder
+    assert len(hub.requests) == 1
+    assert local_directory(path) == folder  # the same hash
+    with pytest.raises(UserError, match="HF_HUB_OFFLINE forbids to download it"):
+        local_directory(f"{hub.url}/models/other.tar.gz")
+
+
+def test_the_hash_of_a_url(hub, archive, cache):
+    data = archive({"a": b"1"}).read_bytes()
+    hub.files["/a.tar.gz"] = (data, {})
+    digest = hashlib.sha256(data).hexdigest()
+    wrong = f"{hub.url}/a.tar.gz#sha256={'0' * 64}"
+    with pytest.raises(UserError, match=f"has the SHA-256 hash {digest}, not 000"):
+        local_directory(wrong)
+    assert not leftovers(cache)
+    assert not (cache / "archives").exists()
+    assert local_directory(f"{hub.url}/a.tar.gz#sha256={digest}").endswith(digest)
+    with pytest.raises(UserError, match=f"has the SHA-256 hash {digest}, not 000"):
+        local_directory(wrong)  # though it is in the cache
+
+
+def test_the_hash_of_googles_storage(hub, archive):
+    data = archive({"a": b"1"}).read_bytes()
+    for content, fits in ((data, True), (b"other", False)):
+        md5 = base64.b64encode(hashlib.md5(content).digest()).decode()
+        name = f"/{fits}.tar.gz"
+        hub.files[name] = (data, {"x-goog-hash": f"crc32c=AAAAAA==,md5={md5}"})
+        if fits:
+            local_directory(hub.url + name)
+            continue
+        with pytest.raises(UserError, match="arrived damaged: its MD5 hash differs"):
+            local_directory(hub.url + name)
+
+
+def test_downloads_that_fail(hub, archive, cache):
+    with pytest.raises(UserError, match=r"none\.tar\.gz could not be down.*: 404 Not"):
+        local_directory(f"{hub.url}/none.tar.gz")
+    with pytest.raises(UserError, match=r"downloaded: Connection refused; check the"):
+        local_directory("http://127.0.0.1:9/a.tar.gz")
+    data = archive({"a": bytes(5000)}).read_bytes()
+    hub.files["/short.tar.gz"] = (data[:-9], {"Content-Length": str(len(data))})
+    with pytest.raises(UserError, match=r"broke off after [\d,]+ of [\d,]+ bytes"):
+        local_directory(f"{hub.url}/short.tar.gz")
+    hub.files["/page"] = (b"<html>", {})
+    with pytest.raises(UserError, match="/page is damaged, or no tar archive"):
+        local_directory(f"{hub.url}/page")
+    assert not leftovers(cache)
+    assert not (cache / "archives").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("../outside", "not safe to unpack: .*outside the destination"),
+        ("link", "not safe to unpack: link is neither a file nor a folder"),
+    ],
+)
+def test_unsafe_archives(archive, cache, tmp_path, name, message):
+    member = b"1"
+    if name == "link":
+        member = tarfile.TarInfo(name)
+        member.type, member.linkname = tarfile.SYMTYPE, "/etc"
+    path = archive({"first": b"1", name: member})
+    with pytest.raises(UserError, match=message):
+        local_directory(path)
+    assert not leftovers(cache)
+    assert not list(tmp_path.rglob("outside"))
+    assert not (cache / "archives").exists()
+
+
+def test_a_root_path_stays_in_the_cache(archive, cache):
+    folder = local_directory(archive({"/a": b"1", "b": b"2"}))
+    assert sorted(os.listdir(folder)) == ["a", "b"]
+    assert pathlib.Path(folder).parent == cache / "archives"
+
+
+@pytest.mark.parametrize("place", [30, -5])
+def test_damaged_archives(archive, cache, place):
+    path = archive({"a": os.urandom(50_000)})
+    data = bytearray(path.read_bytes())
+    data[place] ^= 255
+    path.write_bytes(data)
+    with pytest.raises(UserError, match=r"model\.tar\.gz is damaged, or no tar arch"):
+        local_directory(path)
+    path.write_bytes(data[:1000])
+    with pytest.raises(UserError, match=r"model\.tar\.gz is damaged, or no tar arch"):
+        local_directory(path)
+    assert not leftovers(cache)
+
+
+def test_too_large(archive, cache, monkeypatch):
+    path = archive({"a": bytes(600), "b": bytes(600)})
+    monkeypatch.setattr(archives, "LARGEST_ARCHIVE", 1000)
+    with pytest.raises(UserError, match="has more than 1e-06 GB, which no ALBERT has"):
+        local_directory(path)
+    monkeypatch.undo()
+    monkeypatch.setenv("ALBERT_TF_CACHE", str(cache))
+    usage = archives.shutil.disk_usage(path)
+    monkeypatch.setattr(
+        archives.shutil, "disk_usage", lambda _: usage._replace(free=1000)
+    )
+    with pytest.raises(UserError, match="has room for 0.00 GB; make room, or name"):
+        local_directory(path)
+    assert not leftovers(cache)
+
+
+def test_a_cache_that_cannot_be_written(archive, tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("ALBERT_TF_CACHE", str(tmp_path / "file"))
+    with pytest.raises(UserError, match="cannot be kept in .*ALBERT_TF_CACHE"):
+        local_directory(archive({"a": b"1"}))
+
+
+def test_the_cache_without_a_variable(monkeypatch):
+    monkeypatch.delenv("ALBERT_TF_CACHE")
+    monkeypatch.setenv("XDG_CACHE_HOME", "/somewhere")
+    assert archives.cache_folder() == "/somewhere/albert_tf"
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    assert archives.cache_folder() == os.path.expanduser("~/.cache/albert_tf")

@@ -1,0 +1,214 @@
+"""Models of the Hugging Face Hub by name, from a server on this machine."""
+
+import errno
+import importlib.util
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import albert_tf
+from albert_tf.errors import UserError
+from albert_tf.hub import names
+from albert_tf.hub.names import local_directory
+
+safetensors = pytest.importorskip("safetensors.numpy")
+NEEDED = ["config.json", "model.safetensors", "spiece.model"]
+
+
+@pytest.fixture
+def offline(monkeypatch):
+    """Sets HF_HUB_OFFLINE, and forgets what this process has found."""
+
+    def set_offline():
+        from huggingface_hub import constants
+
+        monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+        names._repository.cache_clear()
+
+    return set_offline
+
+
+def test_a_model_by_name(published):
+    model = albert_tf.AlbertForPreTraining.from_pretrained("hf://albert/tiny")
+    expected = safetensors.load_file(published.folder / "model.safetensors")
+    np.testing.assert_array_equal(
+        model.albert.embeddings.word_embeddings,
+        expected["albert.embeddings.word_embeddings.weight"],
+    )
+    assert published.downloads() == NEEDED  # and no weights of other libraries
+
+
+def test_the_cache_is_used(published):
+    folder = local_directory("hf://albert/tiny")
+    names._repository.cache_clear()
+    assert local_directory("hf://albert/tiny") == folder
+    assert published.downloads() == NEEDED
+
+
+def test_a_tokenizer_alone_needs_no_weights(published):
+    tokenizer = albert_tf.load_tokenizer("hf://albert/tiny")
+    assert tokenizer.vocab_size == 36
+    assert published.downloads() == ["spiece.model"]
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "lowers"),
+    [
+        ("tokenizer_config.json", {"do_lower_case": False}, False),
+        ("tokenizer_config.json", {"keep_accents": False}, True),
+        ("tokenizer.json", {"normalizer": {"type": "NFKD"}}, False),
+        (
+            "tokenizer.json",
+            {
+                "normalizer": {
+                    "type": "Sequence",
+                    "normalizers": [{"type": "Lowercase"}],
+                }
+            },
+            True,
+        ),
+    ],
+)
+def test_casing(published, file, text, lowers):
+    published.repositories["albert/tiny"]["main"][file] = json.dumps(text).encode()
+    assert albert_tf.load_tokenizer("hf://albert/tiny").do_lower_case is lowers
+
+
+def test_a_revision(published, tiny_config):
+    files = dict(published.repositories["albert/tiny"]["main"])
+    files["config.json"] = files["config.json"].replace(b"0.2", b"0.3")
+    published.repositories["albert/tiny"]["v2"] = files
+    model_class = albert_tf.AlbertForPreTraining
+    for path, revision, expected in (
+        ("hf://albert/tiny", None, 0.2),
+        ("hf://albert/tiny@v2", None, 0.3),
+        ("hf://albert/tiny", "v2", 0.3),
+    ):
+        model = model_class.from_pretrained(path, revision=revision)
+        assert model.config.initializer_range == expected
+    with pytest.raises(UserError, match=r"@v3 does not exist: .*no such revision"):
+        model_class.from_pretrained("hf://albert/tiny@v3")
+    with pytest.raises(UserError, match="names the revision v2, not main; give one"):
+        model_class.from_pretrained("hf://albert/tiny@v2", revision="main")
+    with pytest.raises(UserError, match="has no revisions"):
+        model_class.from_pretrained(published.folder, revision="main")
+    with pytest.raises(UserError, match=r"@v3 does not exist"):
+        albert_tf.load_tokenizer("hf://albert/tiny", revision="v3")
+
+
+def test_offline(published, offline):
+    folder = local_directory("hf://albert/tiny")
+    offline()
+    asked = len(published.requests)
+    assert local_directory("hf://albert/tiny") == folder
+    message = "hf://albert/other is not complete in .*HF_HUB_OFFLINE forbids"
+    with pytest.raises(UserError, match=message):
+        local_directory("hf://albert/other")
+    assert len(published.requests) == asked
+
+
+def test_offline_with_the_tokenizer_only(published, offline):
+    albert_tf.load_tokenizer("hf://albert/tiny")
+    offline()
+    albert_tf.load_tokenizer("hf://albert/tiny")
+    with pytest.raises(UserError, match="hf://albert/tiny is not complete in"):
+        local_directory("hf://albert/tiny")
+
+
+def test_no_such_repository(hub):
+    with pytest.raises(UserError, match="hf://albert/none does not exist, or is priv"):
+        local_directory("hf://albert/none")
+    for name in ("tiny", "a/b/c", "", "a/"):
+        with pytest.raises(UserError, match="is no repository: expected hf://owner/na"):
+            local_directory(f"hf://{name}")
+
+
+def test_no_weights_that_are_read_here(published):
+    del published.repositories["albert/tiny"]["main"]["model.safetensors"]
+    with pytest.raises(UserError, match=r"holds no model\.safetensors"):
+        local_directory("hf://albert/tiny")
+
+
+@pytest.mark.parametrize("file", ["model.safetensors", "config.json"])
+def test_a_damaged_file(published, file):
+    data = published.repositories["albert/tiny"]["main"][file]
+    published.damaged[file] = data[:-1] + bytes([data[-1] ^ 1])
+    with pytest.raises(UserError, match=rf"{file} of hf://albert/tiny is damaged"):
+        local_directory("hf://albert/tiny")
+
+
+def test_a_damaged_file_in_the_cache(published):
+    folder = pathlib.Path(local_directory("hf://albert/tiny"))
+    path = folder / "model.safetensors"
+    path.resolve().write_bytes(b"0" * path.stat().st_size)
+    names._repository.cache_clear()
+    with pytest.raises(UserError, match="is damaged: its hash is not the published"):
+        local_directory("hf://albert/tiny")
+
+
+def test_no_server(published, monkeypatch):
+    from huggingface_hub import constants
+
+    monkeypatch.setattr(constants, "ENDPOINT", "http://127.0.0.1:9")
+    message = r"could not be downloaded from http://127\.0\.0\.1:9: \S.*\.$"
+    with pytest.raises(UserError, match=message) as caught:
+        local_directory("hf://albert/tiny")
+    assert "\n" not in str(caught.value)
+
+
+def test_a_full_disk(published, monkeypatch):
+    import huggingface_hub
+
+    def fail(*arguments, **options):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", fail)
+    with pytest.raises(UserError, match="does not fit into .*: No space left on dev"):
+        local_directory("hf://albert/tiny")
+
+
+def test_without_the_library(monkeypatch):
+    monkeypatch.setitem(sys.modules, "huggingface_hub", None)
+    with pytest.raises(UserError, match=r"pip install 'albert-tf\[hub\]'"):
+        local_directory("hf://albert/none")
+
+
+def test_in_a_process_of_its_own(published, project):
+    """As a user has it: nothing but environment variables leads to the server."""
+    program = (
+        "import sys; from albert_tf.hub.names import local_directory;"
+        "print(local_directory('hf://albert/tiny')); assert 'tensorflow' not in "
+        "sys.modules"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(project)}
+
+    def run(**more):
+        return subprocess.run(
+            [sys.executable, "-c", program],
+            env={**environment, **more},
+            capture_output=True,
+            text=True,
+        )
+
+    first = run()
+    assert first.returncode == 0, first.stderr
+    assert "100%" in first.stderr  # the bar of their library
+    again = run(HF_HUB_OFFLINE="1", HF_ENDPOINT="http://127.0.0.1:9")
+    assert again.stdout == first.stdout
+    folder = pathlib.Path(first.stdout.strip())
+    assert sorted(path.name for path in folder.iterdir()) == NEEDED
+
+
+def test_the_table_of_the_pages_is_left_alone():
+    with pytest.raises(UserError, match="is a page; write hf://albert/albert-base-v2"):
+        local_directory("https://huggingface.co/albert/albert-base-v2/tree/main")
+
+
+def test_the_extra_is_declared(project):
+    assert importlib.util.find_spec("huggingface_hub")
+    assert '"hub": ["huggingface_hub' in (project / "setup.py").read_text()

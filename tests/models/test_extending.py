@@ -1,0 +1,162 @@
+"""A model is registered once: the example of docs/extending.md."""
+
+import importlib
+import json
+import re
+import sys
+
+import numpy as np
+import pytest
+
+from albert_tf.checkpoints.albert import AlbertFamily
+from albert_tf.checkpoints.loading import find_model_class
+from albert_tf.convert import main
+from albert_tf.errors import UserError
+from albert_tf.models import registry
+from albert_tf.models.albert import AlbertModel
+from albert_tf.models.pretraining import AlbertForPreTraining
+from albert_tf.serving.export import ExportOptions
+from albert_tf.serving.export import export
+from albert_tf.serving.predictor import Predictor
+from albert_tf.tokenization import load_tokenizer
+
+_MODEL, _SERVING = "text_length_model", "text_length_serving"
+
+
+class OtherFamily(AlbertFamily):
+    config_file = "other_config.json"
+    huggingface_type = "other"
+
+
+class OtherModel(AlbertModel):
+    family = OtherFamily()
+
+
+def documented(project, name):
+    text = (project / "docs" / "extending.md").read_text()
+    (code,) = re.findall(rf"<!-- {name} -->\n```python\n(.*?)```", text, re.DOTALL)
+    return code
+
+
+@pytest.fixture(autouse=True)
+def text_length(project, tmp_path, monkeypatch):
+    """The documented model, registered for the time of a test."""
+    monkeypatch.setattr(registry, "_REGISTERED", {})
+    monkeypatch.syspath_prepend(tmp_path)
+    for module, name in ((_MODEL, "model"), (_SERVING, "served form")):
+        (tmp_path / f"{module}.py").write_text(documented(project, name))
+        monkeypatch.delitem(sys.modules, module, raising=False)
+    return importlib.import_module(_MODEL).AlbertForTextLength
+
+
+@pytest.fixture
+def saved(text_length, tiny_config, tmp_path):
+    """A model in the directory `model`, with a vocabulary."""
+    vocabulary = tmp_path / "vocab.txt"
+    pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *map(chr, range(97, 123))]
+    vocabulary.write_text("\n".join(pieces) + "\n")
+    model = text_length(tiny_config(), num_bins=5, scale=2.5)
+    model.length_head.bias.assign(np.arange(5.0))
+    model.save_pretrained(tmp_path / "model", load_tokenizer(vocabulary))
+    return model
+
+
+def convert(tmp_path, source, target, *flags):
+    main(["", f"--from={tmp_path / source}", f"--to={tmp_path / target}", *flags])
+
+
+def assert_same_weights(found, expected):
+    variables = found.official_variables()
+    assert list(variables) == list(expected.official_variables())
+    for name, variable in expected.official_variables().items():
+        np.testing.assert_array_equal(variables[name], variable)
+
+
+def test_it_is_converted_there_and_back(
+    saved, text_length, tiny_features, tmp_path, capsys
+):
+    convert(tmp_path, "model", "theirs", "--to_format=huggingface")
+    convert(tmp_path, "theirs", "back")
+    convert(tmp_path, "back", "official", "--to_format=tf1")
+    convert(tmp_path, "official", "again", "--model_class=auto")
+    assert capsys.readouterr().out.count("AlbertForTextLength written") == 4
+    for folder in ("model", "theirs", "official"):
+        assert find_model_class(tmp_path / folder) is text_length
+    theirs = json.loads((tmp_path / "theirs" / "config.json").read_text())
+    assert theirs["architectures"] == ["AlbertForTextLength"]
+    assert theirs["length_scale"] == 2.5
+    back = text_length.from_pretrained(tmp_path / "back")
+    assert_same_weights(back, saved)
+    np.testing.assert_array_equal(back(tiny_features), saved(tiny_features))
+    again = text_length.from_pretrained(tmp_path / "again")
+    assert_same_weights(again, saved)
+    # Official checkpoints hold tensors and the encoder's config only.
+    assert again.head_config() == {"num_bins": 5, "scale": 1.0}
+
+
+def test_hugging_face_gets_its_names(saved, tmp_path):
+    safetensors = pytest.importorskip("safetensors.numpy")
+    convert(tmp_path, "model", "theirs", "--to_format=huggingface")
+    tensors = safetensors.load_file(tmp_path / "theirs" / "model.safetensors")
+    kernel = saved.length_head.kernel
+    np.testing.assert_array_equal(tensors["length.dense.weight"], np.transpose(kernel))
+    np.testing.assert_array_equal(tensors["length.dense.bias"], np.arange(5.0))
+
+
+def test_its_head_is_one_that_others_skip(saved, tmp_path, monkeypatch):
+    convert(tmp_path, "model", "official", "--to_format=tf1")
+    convert(tmp_path, "model", "theirs", "--to_format=huggingface")
+    for folder in ("official", "theirs"):
+        report = AlbertModel.from_pretrained(tmp_path / folder).load_report
+        assert set(report.unexpected) == {"length/dense/kernel", "length/dense/bias"}
+    monkeypatch.setattr(registry, "_REGISTERED", {})
+    with pytest.raises(UserError, match="has no place for: length/dense"):
+        AlbertModel.from_pretrained(tmp_path / "official")
+    with pytest.raises(
+        UserError, match=r"names the model 'AlbertForTextLength'\. .*re"
+    ):
+        AlbertModel.from_pretrained(tmp_path / "model")
+
+
+def test_it_is_served(saved, tmp_path):
+    export(ExportOptions(str(tmp_path / "model"), str(tmp_path / "served")))
+    answers = Predictor(tmp_path / "served")(["a b c"])
+    ids = np.array([[2, 5, 6, 7, 3]])
+    expected = saved({"input_ids": ids})
+    np.testing.assert_allclose(answers["bins"], expected, atol=1e-5)
+    description = (tmp_path / "served" / "1" / "signature.json").read_text()
+    assert json.loads(description)["serves"] == "length"
+
+
+def test_the_documented_use(project, tiny_config, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    vocabulary = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\n"
+    (tmp_path / "vocab.txt").write_text(vocabulary)
+    AlbertModel(tiny_config()).save_pretrained("mine", load_tokenizer("vocab.txt"))
+    exec(documented(project, "use of the model"), {})
+    assert (tmp_path / "theirs" / "model.safetensors").exists()
+    assert Predictor("served/lengths")(["a"])["bins"].shape == (1, 5)
+
+
+def test_a_new_head_is_not_served(saved, tmp_path):
+    pretrained = AlbertForPreTraining(saved.config)
+    pretrained.save_pretrained(tmp_path / "other", load_tokenizer(tmp_path / "model"))
+    options = ExportOptions(str(tmp_path / "other"), str(tmp_path / "m"), task="length")
+    with pytest.raises(UserError, match="=length does not fit .*from encoder, mask"):
+        export(options)
+
+
+@pytest.mark.parametrize("form", ["model_directory", "tf1", "huggingface"])
+def test_another_family_has_files_of_its_own(form, tiny_config, tmp_path, capsys):
+    registry.register_model(OtherModel)
+    model = OtherModel(tiny_config())
+    model.save_pretrained(tmp_path / "model")
+    convert(tmp_path, "model", "converted", f"--to_format={form}")
+    config_file = "config.json" if form == "huggingface" else "other_config.json"
+    assert (tmp_path / "converted" / config_file).exists()
+    assert not (tmp_path / "converted" / "albert_config.json").exists()
+    convert(tmp_path, "converted", "back")
+    assert capsys.readouterr().out.count("OtherModel written") == 2
+    assert_same_weights(OtherModel.from_pretrained(tmp_path / "back"), model)
+    with pytest.raises(UserError, match="of the other family, but AlbertModel is of"):
+        AlbertModel.from_pretrained(tmp_path / "converted")

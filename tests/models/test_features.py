@@ -1,0 +1,124 @@
+"""What models take: names of this project and of others, and the ids alone."""
+
+import keras
+import numpy as np
+import pytest
+
+import albert_tf
+from albert_tf.errors import UserError
+from albert_tf.models.features import named_features
+
+MODELS = {
+    "AlbertModel": {},
+    "AlbertForPreTraining": {},
+    "AlbertForSequenceClassification": {"num_labels": 3},
+}
+
+
+@pytest.fixture(params=MODELS)
+def model(request, tiny_config):
+    model_class = getattr(albert_tf, request.param)
+    return model_class(tiny_config(), **MODELS[request.param])
+
+
+@pytest.fixture
+def features(tiny_features):
+    del tiny_features["masked_lm_positions"]
+    return tiny_features
+
+
+def first(outputs):
+    """One array of a model's outputs."""
+    if not isinstance(outputs, dict):
+        return np.array(outputs)
+    return np.array(outputs["sequence_output"])
+
+
+def theirs(features):
+    """The same features by Hugging Face's names."""
+    ids, mask, segments = (
+        features[k] for k in ("input_ids", "input_mask", "segment_ids")
+    )
+    return {"input_ids": ids, "attention_mask": mask, "token_type_ids": segments}
+
+
+def test_their_names_mean_the_same(model, features):
+    expected = first(model(features))
+    np.testing.assert_array_equal(first(model(theirs(features))), expected)
+    without = first(model({"input_ids": features["input_ids"]}))
+    assert np.abs(without - expected).max() > 1e-3  # mask and segments matter
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int64", "float32"])
+def test_their_types_are_taken(model, features, dtype):
+    expected = first(model(features))
+    given = {k: v.astype("int64") for k, v in theirs(features).items()}
+    given["attention_mask"] = given["attention_mask"].astype(dtype)
+    np.testing.assert_allclose(first(model(given)), expected, atol=1e-6)
+
+
+def test_ids_alone(model, features):
+    ids = features["input_ids"]
+    expected = first(model({"input_ids": ids}))
+    for given in (ids, keras.ops.convert_to_tensor(ids)):
+        np.testing.assert_array_equal(first(model(given)), expected)
+    np.testing.assert_allclose(
+        first(model.predict(ids, verbose=0)), expected, atol=1e-6
+    )
+
+
+def test_predict_and_symbolic_inputs(model, features):
+    expected = first(model(features))
+    for given in (features, theirs(features)):
+        found = first(model.predict(given, verbose=0))
+        np.testing.assert_allclose(found, expected, atol=1e-6)
+        inputs = {k: keras.Input([None], dtype="int32", name=k) for k in given}
+        functional = keras.Model(inputs, model(inputs))
+        np.testing.assert_allclose(first(functional(given)), expected, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("attention_masks", "has no feature 'attention_masks'; did you mean 'attenti"),
+        ("position_ids", "has no feature 'position_ids'"),
+        ("x", "has no feature 'x'; known are input_ids, input_mask, .*token_type_ids"),
+    ],
+)
+def test_unknown_names(model, features, name, message):
+    with pytest.raises(UserError, match=message):
+        model({**features, name: features["input_mask"]})
+    with pytest.raises(UserError, match=message):
+        model.predict({**features, name: features["input_mask"]}, verbose=0)
+
+
+def test_missing_and_doubled_names(model, features):
+    with pytest.raises(UserError, match="lack input_ids; given are: input_mask"):
+        model({"input_mask": features["input_mask"]})
+    mask = features["input_mask"]
+    with pytest.raises(UserError, match="input_mask and attention_mask are the same"):
+        model({**features, "attention_mask": mask})
+
+
+def test_absent_features_and_labels():
+    assert named_features({"input_ids": 1, "token_type_ids": None}) == {"input_ids": 1}
+    batch = {"input_ids": 1, "masked_lm_ids": 2, "labels": 3}
+    assert named_features(batch) == batch
+
+
+def test_config_fields_pass_through(tiny_config, tiny_features, tmp_path):
+    model_class = albert_tf.AlbertForSequenceClassification
+    saved = model_class(tiny_config(), num_labels=3, classifier_dropout_prob=0.3)
+    saved.save_pretrained(tmp_path)
+    model = model_class.from_pretrained(
+        tmp_path, hidden_dropout_prob=0.25, depth_loop=True
+    )
+    assert model.config == tiny_config(hidden_dropout_prob=0.25)
+    assert (model.num_labels, model.classifier_dropout_prob) == (3, 0.3)
+    np.testing.assert_allclose(model(tiny_features), saved(tiny_features), atol=1e-6)
+    encoder = albert_tf.AlbertModel.from_pretrained(tmp_path, num_hidden_layers=2)
+    assert len(encoder(tiny_features)["hidden_states"]) == 2
+    with pytest.raises(UserError, match=r"hidden_dropout_prob must be in \[0, 1\)"):
+        model_class.from_pretrained(tmp_path, hidden_dropout_prob=1.5)
+    with pytest.raises(UserError, match="position_embeddings with shape"):
+        model_class.from_pretrained(tmp_path, max_position_embeddings=99)

@@ -1,0 +1,144 @@
+"""What Keras users do with a model: summary, export, fit."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import albert_tf
+from albert_tf.errors import UserError
+from albert_tf.pretraining.objective import PretrainingObjective
+from data_pipeline.input_pipeline import pretraining_dataset
+
+MODELS = {
+    "AlbertModel": {},
+    "AlbertForPreTraining": {},
+    "AlbertForSequenceClassification": {"num_labels": 3},
+}
+
+
+@pytest.fixture(params=MODELS)
+def model(request, tiny_config):
+    model_class = getattr(albert_tf, request.param)
+    return model_class(tiny_config(), **MODELS[request.param])
+
+
+@pytest.fixture
+def pretraining_model(material):
+    config = albert_tf.AlbertConfig.from_json_file(material / "config.json")
+    keras.utils.set_random_seed(1)
+    return albert_tf.AlbertForPreTraining(config)
+
+
+def records(material, training, batch_size=16):
+    return pretraining_dataset(
+        str(material / "data" / "train.tfrecord"),
+        albert_tf.load_tokenizer(material / "vocab.model"),
+        batch_size,
+        max_seq_length=16,
+        max_predictions_per_seq=3,
+        seed=1,
+        training=training,
+    )
+
+
+def test_summary_shows_shapes(model):
+    lines = []
+    model.summary(print_fn=lines.append)
+    text = "\n".join(lines)
+    assert "?" not in text
+    expected = {
+        "albert_model": ["(None, None, 6)", "(None, None, 12)", "(None, 12)"],
+        "albert_for_pre_training": ["(None, None, 37)", "(None, 2)"],
+        "albert_for_sequence_classification": ["(None, None, 12)", "(None, 3)"],
+    }
+    name = next(name for name in expected if f'"{name}' in text)
+    for shape in expected[name]:
+        assert shape in text
+
+
+def test_export(model, tiny_features, tmp_path):
+    model.export(tmp_path / "exported", verbose=False)
+    loaded = tf.saved_model.load(str(tmp_path / "exported"))
+    features = {k: tiny_features[k] for k in model.exported_features}
+    expected = model(features)
+    if isinstance(expected, dict):
+        expected.pop("hidden_states", None)
+    found = loaded.serve(features)
+    for a, b in zip(
+        keras.tree.flatten(found), keras.tree.flatten(expected), strict=True
+    ):
+        np.testing.assert_allclose(a, b, atol=1e-6)
+    signature = loaded.signatures["serving_default"].structured_input_signature[1]
+    assert set(signature) == set(model.exported_features)
+    assert {tuple(spec.shape) for spec in signature.values()} == {(None, None)}
+
+
+def test_export_with_a_signature(model, tmp_path):
+    spec = {"input_ids": keras.InputSpec(shape=(None, 5), dtype="int32", name="ids")}
+    model.export(tmp_path / "exported", input_signature=[spec], verbose=False)
+    loaded = tf.saved_model.load(str(tmp_path / "exported"))
+    loaded.serve({"input_ids": tf.ones((2, 5), tf.int32)})
+
+
+def test_pretraining_fits(material, pretraining_model, tmp_path):
+    model = pretraining_model
+    model.compile(optimizer=keras.optimizers.Adam(0.01))
+    history = model.fit(
+        records(material, training=True),
+        steps_per_epoch=8,
+        epochs=3,
+        shuffle=False,
+        verbose=0,
+    ).history
+    assert set(history) == {"loss", "masked_lm_accuracy", "sentence_order_accuracy"}
+    assert history["loss"][-1] < history["loss"][0] - 0.3
+    model.save_pretrained(tmp_path / "saved")
+    loaded = albert_tf.AlbertForPreTraining.from_pretrained(tmp_path / "saved")
+    ids = np.ones((2, 5), "int32")
+    np.testing.assert_array_equal(
+        loaded(ids)["pooled_output"], model(ids)["pooled_output"]
+    )
+
+
+def test_evaluate_gives_the_objective(material, pretraining_model):
+    model = pretraining_model
+    (batch,) = records(material, training=False, batch_size=64).take(1)
+    model.compile(optimizer="sgd")
+    found = model.evaluate(tf.data.Dataset.from_tensors(batch), verbose=0)
+    objective = PretrainingObjective()
+    sums, metrics = objective(model, batch, training=False, dropout_seed=None)
+    weights = objective.denominators(batch)
+    loss = sums["masked_lm"] / (weights["masked_lm"] + 1e-5)
+    loss += sums["sentence_order"] / weights["sentence_order"]
+    expected = [loss, *(right / weight for right, weight in metrics.values())]
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
+    model.sentence_order_head.trainable = False
+    model.compile(optimizer="sgd")
+    logs = model.evaluate(
+        tf.data.Dataset.from_tensors(batch), verbose=0, return_dict=True
+    )
+    masked = sums["masked_lm"] / weights["masked_lm"]
+    np.testing.assert_allclose(logs["loss"], masked, rtol=1e-5)
+
+
+def test_fit_without_labels(pretraining_model):
+    pretraining_model.compile(optimizer="sgd")
+    ids = np.ones((2, 5), "int32")
+    positions = np.zeros((2, 1), "int32")
+    batch = {"input_ids": ids, "masked_lm_positions": positions}
+    with pytest.raises(UserError, match="The batches lack masked_lm_ids; give fit"):
+        pretraining_model.fit(batch, verbose=0)
+
+
+def test_own_loss_and_labels(pretraining_model):
+    """`compile(loss=…)` and (features, labels) work as in any Keras model."""
+    model = pretraining_model
+    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    model.compile(optimizer="sgd", loss={"sentence_order_logits": loss})
+    features = {"input_ids": np.ones((2, 5), "int32")}
+    labels = {"sentence_order_logits": np.array([0, 1])}
+    found = model.evaluate(features, labels, verbose=0, return_dict=True)["loss"]
+    logits = model(features)["sentence_order_logits"]
+    expected = loss(labels["sentence_order_logits"], logits)
+    np.testing.assert_allclose(found, expected, rtol=1e-5)

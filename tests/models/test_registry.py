@@ -1,0 +1,156 @@
+"""The registry of models: names, recognition of checkpoints, names of heads."""
+
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import albert_tf
+from albert_tf.checkpoints.albert import ALBERT
+from albert_tf.errors import UserError
+from albert_tf.models import head_variables
+from albert_tf.models import registry
+from albert_tf.models.albert import AlbertModel
+from albert_tf.models.base import PretrainedModel
+from albert_tf.models.pretraining import AlbertForPreTraining
+from albert_tf.models.sequence_classification import AlbertForSequenceClassification
+
+_PRETRAINING = list(AlbertForPreTraining.head_names())
+_ENCODER = ["bert/pooler/dense/kernel", "bert/pooler/dense/bias"]
+
+
+class AlbertForMaskedLM(PretrainedModel):
+    """A part of another model's head."""
+
+    family = ALBERT
+    head_table = head_variables.masked_lm("masked_lm_head")
+
+
+class AlbertForTokens(PretrainedModel):
+    """Hugging Face's names are those of sequence classification."""
+
+    family = ALBERT
+    head_table = head_variables.classification("classifier", "classifier", "tokens/")
+
+
+class AlbertForChoice(PretrainedModel):
+    """All names are those of sequence classification."""
+
+    family = ALBERT
+    head_table = AlbertForSequenceClassification.head_table
+
+    @classmethod
+    def huggingface_architecture(cls):
+        return "AlbertForMultipleChoice"
+
+
+@pytest.fixture
+def register(monkeypatch):
+    monkeypatch.setattr(registry, "_REGISTERED", {})
+    return registry.register_model
+
+
+def test_the_package_imports_no_model_before_it_is_used():
+    program = "import sys, albert_tf; print('keras' in sys.modules, dir(albert_tf))"
+    run = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert run.stdout.startswith("False")
+    assert "'AlbertForSequenceClassification'" in run.stdout
+
+
+def imports_of(path):
+    lines = path.read_text().split("\n")
+    return [s.strip() for s in lines if re.match(r"\s*(from|import) albert_tf", s)]
+
+
+def test_checkpoints_know_models_by_the_registry_only(project):
+    package = project / "albert_tf"
+    for path in (package / "checkpoints").glob("*.py"):
+        for line in imports_of(path):
+            if line == "import albert_tf" or "albert_tf.models" in line:
+                assert line == "from albert_tf.models import registry", path
+    only = ["from albert_tf.errors import UserError"]
+    assert imports_of(package / "models" / "registry.py") == only
+
+
+def test_public_names_are_those_of_the_registry():
+    assert set(registry.model_names()) <= set(albert_tf.__all__)
+    for name in registry.model_names():
+        assert getattr(albert_tf, name) is registry.model_class(name)
+        assert registry.model_class(name).__name__ == name
+
+
+def test_a_registered_class_is_known_by_name(register):
+    register(AlbertForMaskedLM)
+    assert albert_tf.AlbertForMaskedLM is AlbertForMaskedLM
+    assert registry.model_names()[-1] == "AlbertForMaskedLM"
+
+
+def test_names_of_the_package_are_taken(register):
+    with pytest.raises(UserError, match="has a model AlbertModel of its own"):
+        register(type("AlbertModel", (PretrainedModel,), {}))
+
+
+def test_unknown_names():
+    with pytest.raises(UserError, match="no model 'BertModel'; known are AlbertModel"):
+        registry.model_class("BertModel")
+
+
+@pytest.mark.parametrize(
+    ("tensors", "expected"),
+    [
+        (_ENCODER, AlbertModel),
+        ([*_ENCODER, "cls/squad/output_bias"], AlbertModel),
+        ([*_ENCODER, *_PRETRAINING], AlbertForPreTraining),
+        ([*_ENCODER, _PRETRAINING[-1]], AlbertForPreTraining),
+        ([*_ENCODER, "output_weights", "output_bias"], AlbertForSequenceClassification),
+        (
+            [*_ENCODER, *_PRETRAINING, "output_weights", "output_bias"],
+            AlbertForPreTraining,
+        ),
+    ],
+)
+def test_the_head_tells_the_model(tensors, expected):
+    assert registry.recognise(tensors) is expected
+
+
+def test_the_head_that_lacks_less_is_preferred(register):
+    register(AlbertForMaskedLM)
+    masked_lm = [*_ENCODER, *AlbertForMaskedLM.head_names()]
+    assert registry.recognise(masked_lm, ALBERT) is AlbertForMaskedLM
+    assert registry.recognise([*_ENCODER, *_PRETRAINING]) is AlbertForPreTraining
+
+
+def test_of_equal_heads_the_checkpoint_names_one(register):
+    register(AlbertForChoice)
+    tensors = [*_ENCODER, "output_weights", "output_bias"]
+    assert registry.recognise(tensors) is AlbertForSequenceClassification
+    named = registry.recognise(tensors, architectures=["AlbertForMultipleChoice"])
+    assert named is AlbertForChoice
+
+
+def test_a_head_that_hugging_face_does_not_have(register, tiny_config):
+    head_table = head_variables.dense("pooler", "ours/dense")
+    model_class = type("AlbertForUs", (AlbertModel,), {"head_table": head_table})
+    register(model_class)
+    assert registry.recognise([*_ENCODER, "ours/dense/bias"]) is model_class
+    assert registry.head_names(ALBERT)["ours/dense/bias"] is None
+    with pytest.raises(UserError, match="no ALBERT model with ours/dense/kernel; wr"):
+        ALBERT.to_huggingface(tiny_config(), {"ours/dense/kernel": 0}, {})
+
+
+@pytest.mark.parametrize(
+    ("architecture", "official"),
+    [
+        ("AlbertForTokens", "tokens/output_bias"),
+        ("AlbertForSequenceClassification", "output_bias"),
+    ],
+)
+def test_the_named_model_decides_what_a_name_means(architecture, official, register):
+    register(AlbertForTokens)
+    names = registry.head_names(ALBERT, [architecture])
+    theirs = {"classifier.bias": np.zeros(2, np.float32)}
+    assert list(ALBERT.tensors_from_huggingface(theirs, names, "x")) == [official]

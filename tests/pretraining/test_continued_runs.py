@@ -1,0 +1,167 @@
+"""A continued run is the run that it continues: not just its flags, what they name."""
+
+import json
+import shutil
+
+import pytest
+
+from albert_tf.command_line import parse
+from albert_tf.engine.resumption import RunRecord
+from albert_tf.errors import UserError
+from albert_tf.pretraining.flags import PretrainingOptions
+from albert_tf.pretraining.run import pretrain
+from data_pipeline.create_pretraining_data import create_pretraining_data
+from data_pipeline.options import Options
+from data_pipeline.train_tokenizer import Options as TokenizerOptions
+from data_pipeline.train_tokenizer import train_tokenizer
+
+
+@pytest.fixture(autouse=True)
+def files(material, tmp_path):
+    """Copies of the vocabulary, the configuration and the data, to be changed."""
+    for name in ("corpus.txt", "vocab.model", "config.json"):
+        shutil.copy(material / name, tmp_path / name)
+    shutil.copytree(material / "data", tmp_path / "data")
+    return tmp_path
+
+
+@pytest.fixture
+def run(flags, files):
+    """Pretrains on the copies up to a step."""
+
+    def train(steps, **changes):
+        changes = {
+            "input_file": files / "data" / "train.tfrecord",
+            "eval_file": None,
+            "spm_model_file": files / "vocab.model",
+            "albert_config_file": files / "config.json",
+            "num_train_steps": steps,
+            **changes,
+        }
+        pretrain(parse(PretrainingOptions, ["run_pretraining.py", *flags(**changes)]))
+
+    return train
+
+
+def make_vocabulary(files):
+    """Another vocabulary of the same size, under the same name."""
+    lines = (files / "corpus.txt").read_text().replace("cat", "owl").split("\n")
+    (files / "other.txt").write_text("\n".join(reversed(lines)))
+    corpus = str(files / "other.txt")
+    options = {"input_file": corpus, "output_prefix": str(files / "vocab")}
+    train_tokenizer(TokenizerOptions(**options, vocab_size=36))
+
+
+def make_data(files, **changes):
+    """Another data set under the same name."""
+    create_pretraining_data(
+        Options(
+            input_file=str(files / "corpus.txt"),
+            output_file=str(files / "data" / "train.tfrecord"),
+            spm_model_file=str(files / "vocab.model"),
+            dupe_factor=1,
+            workers=1,
+            **{"max_seq_length": 16, "max_predictions_per_seq": 3, **changes},
+        )
+    )
+
+
+def write_config(files, **changes):
+    path = files / "config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
+
+
+def test_another_vocabulary_of_the_same_size(run, files):
+    run(1)
+    make_vocabulary(files)
+    make_data(files)
+    for changes in ({}, {"restart_data": True}):
+        with pytest.raises(UserError, match="The fingerprint of the vocabulary .* is "):
+            run(2, **changes)
+
+
+def test_the_same_vocabulary_elsewhere(run, files):
+    run(1)
+    (files / "vocab.model").rename(files / "moved.model")
+    run(2, spm_model_file=files / "moved.model")
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "before"),
+    [
+        ("num_hidden_layers", 4, 2),
+        ("num_attention_heads", 4, 2),
+        ("hidden_act", "relu", "gelu"),
+    ],
+)
+def test_another_configuration_of_equal_shapes(run, files, field, value, before):
+    run(1)
+    write_config(files, **{field: value})
+    message = f"{field} in .*config.json is {value}, but the run in .* has {before};"
+    for changes in ({}, {"restart_data": True}):
+        with pytest.raises(UserError, match=message):
+            run(2, **changes)
+
+
+def test_dropout_may_change(run, files):
+    run(1)
+    write_config(files, hidden_dropout_prob=0.1)
+    run(2)
+
+
+def test_data_made_anew(run, files):
+    run(1)
+    make_data(files, random_seed=7)
+    with pytest.raises(UserError, match="dataset_info.json says .* --restart_data to"):
+        run(2)
+    run(2, restart_data=True)
+    run(3)
+
+
+@pytest.mark.parametrize(
+    ("before", "now"),
+    [
+        (
+            {"batch_ramp_steps": 2, "gradient_accumulation_steps": 4},
+            {"batch_ramp_steps": 2, "gradient_accumulation_steps": 2},
+        ),
+        ({}, {"first_phase_steps": 3, "second_phase_gradient_accumulation_steps": 2}),
+    ],
+)
+def test_other_batches_are_blamed_on_their_flags(run, before, now):
+    """Not on a damaged checkpoint: it holds a place for each of them."""
+    run(3, **before)
+    message = "The batch of each .* --gradient_accumulation_steps and --first_phase_"
+    with pytest.raises(UserError, match=f"{message}.* pass --restart_data"):
+        run(4, **now)
+    run(4, **now, restart_data=True)
+
+
+def test_what_is_learned(run):
+    run(1)
+    with pytest.raises(UserError) as error:
+        run(2, sentence_objective="none")
+    assert "--sentence_objective and the data let the model learn" in str(error.value)
+    assert "is masked_lm, but" in str(error.value)
+    assert "has masked_lm, sentence_order;" in str(error.value)
+
+
+def test_the_optimizer(run):
+    run(1)
+    with pytest.raises(UserError, match="--optimizer is adamw, but .* has lamb;"):
+        run(2, optimizer="adamw")
+
+
+def test_a_run_of_the_first_format_goes_on(run, files, monkeypatch):
+    """Its checkpoints hold some flags of its data, and nothing of what they name."""
+    earlier = {"input_file": str(files / "data" / "train.tfrecord")}
+    earlier |= {"max_seq_length": 16, "second_phase_max_seq_length": None}
+    with monkeypatch.context() as patch:
+        patch.setattr(RunRecord, "serialize", lambda _: json.dumps(earlier))
+        run(1)
+    with pytest.raises(UserError, match="--input_file is .*held_out"):
+        run(2, input_file=files / "data" / "held_out" / "*.tfrecord")
+    run(2, max_seq_length=None)
+    write_config(files, num_attention_heads=4)
+    with pytest.raises(UserError, match="num_attention_heads in .* is 4, but"):
+        run(3)

@@ -1,0 +1,123 @@
+"""A further head: what it takes, and that nothing else has to know of it."""
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import albert_tf
+from albert_tf.command_line import parse
+from albert_tf.errors import UserError
+from albert_tf.pretraining import objective
+from albert_tf.pretraining.flags import PretrainingOptions
+from albert_tf.pretraining.run import pretrain
+from data_pipeline import schema
+
+CLASSES = 3
+
+
+def length_class(example):
+    """Whether segment A has less than a third of the tokens, two thirds, or more."""
+    lists = example.features.feature
+    tokens = sum(lists["input_mask"].int64_list.value)
+    in_a = tokens - sum(lists["segment_ids"].int64_list.value)
+    return min(CLASSES * in_a // tokens, CLASSES - 1)
+
+
+@pytest.fixture
+def data(material, tmp_path):
+    """1. The data: records with one label more, described as made for it."""
+    shutil.copytree(material / "data", tmp_path / "data")
+    for path in (tmp_path / "data").rglob("*.tfrecord"):
+        records = list(tf.data.TFRecordDataset(str(path)).as_numpy_iterator())
+        with tf.io.TFRecordWriter(str(path)) as writer:
+            for record in records:
+                example = tf.train.Example.FromString(record)
+                labels = example.features.feature["segment_length_labels"]
+                labels.int64_list.value.append(length_class(example))
+                writer.write(example.SerializeToString())
+    for path in (tmp_path / "data").rglob("dataset_info.json"):
+        info = json.loads(path.read_text())
+        path.write_text(json.dumps({**info, "sentence_objective": "length"}))
+    return tmp_path / "data"
+
+
+@pytest.fixture
+def length_objective(monkeypatch):
+    """2. The schema of a batch has the label; 3. the objective has a term for it."""
+    label = schema.Feature("segment_length_labels", schema.ONE, objective="length")
+    static = (*schema.FEATURES["static"], label)
+    monkeypatch.setitem(schema.FEATURES, "static", static)
+    term = objective.HeadTerm(
+        "segment_length", "segment_length_labels", num_sentence_labels=CLASSES
+    )
+    terms = (*objective.OBJECTIVES["sop"], term)
+    monkeypatch.setitem(objective.OBJECTIVES, "length", terms)
+
+
+@pytest.fixture
+def run(flags, data):
+    """Pretrains on the data."""
+
+    def train(**changes):
+        changes = {
+            "input_file": data / "train.tfrecord",
+            "eval_file": data / "held_out" / "*.tfrecord",
+            "do_eval": True,
+            **changes,
+        }
+        return pretrain(parse(PretrainingOptions, ["", *flags(**changes)]))
+
+    return train
+
+
+def test_a_further_sentence_head(run, length_objective, lines, tmp_path):
+    results = run()
+    history = json.loads((tmp_path / "model" / "history.json").read_text())
+    for term in ("masked_lm", "sentence_order", "segment_length"):
+        assert 0 < results[f"{term}_accuracy"] < 1
+        assert history[-1][f"{term}_loss"] == results[f"{term}_loss"]
+    parts = [results[f"{t}_loss"] for t in ("masked_lm", "sentence_order")]
+    assert results["loss"] == pytest.approx(sum(parts) + results["segment_length_loss"])
+    assert results["segment_length_loss"] < history[0]["segment_length_loss"]
+    assert any("segment_length" in line for line in lines if "training: 12/12" in line)
+
+    model = albert_tf.AlbertForPreTraining.from_pretrained(tmp_path / "model")
+    assert model.sentence_heads == {"sentence_order": 2, "segment_length": CLASSES}
+    found = model({"input_ids": np.array([[2, 5, 6, 3]])})
+    assert found["segment_length_logits"].shape == (1, CLASSES)
+    assert run(do_train=False) == results
+
+
+def test_the_head_starts_from_a_model_without_and_with_it(
+    run, length_objective, material, tmp_path
+):
+    run(
+        input_file=material / "data" / "train.tfrecord",
+        eval_file=material / "data" / "held_out" / "*.tfrecord",
+        num_train_steps=1,
+        output_dir=tmp_path / "without",
+    )
+    run(init_checkpoint=tmp_path / "without", num_train_steps=1)
+    run(init_checkpoint=tmp_path / "model", output_dir=tmp_path / "on")
+    # A model for a task has no use for it.
+    albert_tf.AlbertForSequenceClassification.from_pretrained(
+        tmp_path / "model", num_labels=2
+    )
+    model = albert_tf.AlbertForPreTraining.from_pretrained(tmp_path / "without")
+    assert model.sentence_heads == {"sentence_order": 2}
+
+
+def test_an_objective_that_is_not_known(run, tmp_path):
+    with pytest.raises(UserError, match="--sentence_objective=length, which this vers"):
+        run()
+    assert not (tmp_path / "model").exists()
+    assert "masked_lm_accuracy" in run(sentence_objective="none")
+
+
+def test_data_of_two_objectives_does_not_mix(run, length_objective, material, data):
+    both = f"{data}/train.tfrecord,{material}/data/train.tfrecord"
+    with pytest.raises(UserError, match="=length and some with sop; pass"):
+        run(input_file=both)

@@ -1,0 +1,165 @@
+"""Requests that make no sense are refused, alike with every optimization."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from albert_tf.serving.building import build_module
+from albert_tf.serving.export import ExportOptions
+from albert_tf.serving.export import export
+
+IDS = [[2, 5, 6, 3], [2, 7, 3, 0]]
+GOOD = {
+    "input_ids": IDS,
+    "input_mask": [[1, 1, 1, 1], [1, 1, 1, 0]],
+    "segment_ids": [[0] * 4] * 2,
+}
+
+
+@pytest.fixture(scope="module", params=[None, "latency", "throughput"])
+def signatures(request, classifier, tmp_path_factory):
+    """The signatures of an export with each optimization."""
+    options = ExportOptions(
+        str(classifier.model_dir),
+        str(tmp_path_factory.mktemp("export") / "m"),
+        optimize_for=request.param,
+    )
+    return tf.saved_model.load(str(export(options))).signatures
+
+
+def example(**features):
+    made = tf.train.Example()
+    for name, values in features.items():
+        made.features.feature[name].int64_list.value.extend(values)
+    return made.SerializeToString()
+
+
+def refused(signature, message, **inputs):
+    """Asks for one row and for two: with --optimize_for they go other ways."""
+    with pytest.raises(tf.errors.InvalidArgumentError, match=message):
+        signature(**{name: tf.constant(value) for name, value in inputs.items()})
+
+
+BAD = [
+    ("input_ids", -1, "input_ids must be from 0 to 21"),
+    ("input_ids", 22, "input_ids must be from 0 to 21"),
+    ("input_ids", 2**31 - 1, "input_ids must be from 0 to 21"),
+    ("segment_ids", 2, "segment_ids must be from 0 to 1"),
+    ("segment_ids", -1, "segment_ids must be from 0 to 1"),
+    ("input_mask", 2, "input_mask must be from 0 to 1"),
+    ("input_mask", -1, "input_mask must be from 0 to 1"),
+]
+
+
+@pytest.mark.parametrize(("name", "value", "message"), BAD)
+def test_values_out_of_range(signatures, name, value, message):
+    for rows in (1, 2):
+        for place in (0, -1):
+            changed = {key: np.array(v, np.int32)[:rows] for key, v in GOOD.items()}
+            changed[name][place, 3] = value
+            refused(signatures["tokens"], message, **changed)
+            rows_of = zip(*(v.tolist() for v in changed.values()), strict=True)
+            made = [example(**dict(zip(changed, row, strict=True))) for row in rows_of]
+            refused(signatures["examples"], message, examples=made)
+
+
+@pytest.mark.parametrize("value", [2**32 + 5, -(2**32) + 5, 2**63 - 1])
+def test_examples_are_checked_before_they_lose_bits(signatures, value):
+    made = [example(input_ids=[2, value, 3])]
+    refused(signatures["examples"], "input_ids must be from 0 to 21", examples=made)
+    made = [example(input_ids=[2, 5, 3], segment_ids=[0, 2**32, 0])]
+    refused(signatures["examples"], "segment_ids must be from 0 to 1", examples=made)
+
+
+def test_shapes(signatures):
+    tokens = signatures["tokens"]
+    for name in ("input_mask", "segment_ids"):
+        one_row = {**GOOD, name: GOOD[name][:1]}
+        refused(tokens, f"{name} has another shape than input_ids", **one_row)
+        narrow = {**GOOD, name: [row[:3] for row in GOOD[name]]}
+        refused(tokens, f"{name} has another shape than input_ids", **narrow)
+    long = {name: np.zeros((1, 33), np.int32) for name in GOOD}
+    refused(tokens, "input_ids has more than 32 tokens in a row", **long)
+    long = [example(input_ids=[2] * 33)]
+    refused(signatures["examples"], "more than 32 tokens in a row", examples=long)
+    empty = {name: np.zeros((2, 0), np.int32) for name in GOOD}
+    refused(tokens, "input_ids has rows without tokens", **empty)
+
+
+@pytest.mark.parametrize("others", [0, 1])
+def test_an_example_without_ids(signatures, others):
+    good = [example(input_ids=[2, 5, 3])] * others
+    for bad in (b"", example(), example(input_mask=[1, 1]), example(ids=[2, 3])):
+        made = [*good, bad]
+        refused(signatures["examples"], "An Example has no input_ids", examples=made)
+    for name in ("input_mask", "segment_ids"):
+        for length in (1, 4):
+            made = [*good, example(**{"input_ids": [2, 5, 3], name: [1] * length})]
+            message = f"{name} of an Example has another length than its input_ids"
+            refused(signatures["examples"], message, examples=made)
+
+
+def test_an_empty_batch_has_an_empty_answer(signatures):
+    none = tf.constant([], tf.string)
+    tokens = {name: tf.zeros([0, 7], tf.int32) for name in GOOD}
+    narrow = {name: tf.zeros([0, 0], tf.int32) for name in GOOD}
+    for answer in (
+        signatures["serving_default"](text=none),
+        signatures["examples"](examples=none),
+        signatures["tokens"](**tokens),
+        signatures["tokens"](**narrow),
+    ):
+        assert answer["probabilities"].shape == (0, 2)
+        assert answer["label"].shape == (0,)
+
+
+@pytest.mark.parametrize("name", ["pair_classifier", "encoder", "masked_lm"])
+def test_empty_batches_of_other_models(name, request):
+    served = request.getfixturevalue(name)
+    signatures = tf.saved_model.load(str(served.version)).signatures
+    for signature in signatures.values():
+        _, specs = signature.structured_input_signature
+        inputs = {
+            key: tf.zeros([0] * len(spec.shape), spec.dtype)
+            if spec.dtype != tf.string
+            else tf.constant([], tf.string)
+            for key, spec in specs.items()
+        }
+        for values in signature(**inputs).values():
+            assert values.shape[0] == 0
+
+
+def test_as_many_texts_as_pairs(pair_classifier):
+    signatures = tf.saved_model.load(str(pair_classifier.version)).signatures
+    message = "text and text_pair differ in number"
+    refused(signatures["serving_default"], message, text=["a", "b"], text_pair=["a"])
+
+
+@pytest.mark.parametrize("position", [-1, 4, 2**32])
+def test_masked_positions(masked_lm, position):
+    signatures = tf.saved_model.load(str(masked_lm.version)).signatures
+    message = "masked_lm_positions must be less than the tokens of a row"
+    if position < 2**31:
+        positions = {"masked_lm_positions": [[1], [position]]}
+        refused(signatures["tokens"], message, **GOOD, **positions)
+    made = [example(input_ids=[2, 5, 6, 3], masked_lm_positions=[1, position])]
+    refused(signatures["examples"], message, examples=made)
+
+
+@pytest.mark.parametrize("task", ["auto", "masked_lm"])
+def test_a_text_of_megabytes_is_not_tokenized_whole(encoder, task):
+    module, _, facts = build_module(str(encoder.model_dir), task)
+    tokenize = module.text_features.tokenizer
+    text = tf.constant(["a film . " * 200_000 + "[MASK]"])
+    assert tokenize(text).row_lengths()[0] < 256 * facts["max_seq_length"]
+    ids = module.text_features(text)["input_ids"]
+    words = tf.constant(["a film . " * 20])
+    np.testing.assert_array_equal(ids, module.text_features(words)["input_ids"])
+
+
+def test_only_as_many_marks_as_fit_are_read(masked_lm):
+    module, _, _ = build_module(str(masked_lm.model_dir), "masked_lm")
+    few = module.text_features(tf.constant(["[MASK] a" * 30]))
+    many = module.text_features(tf.constant(["[MASK] a" * 100_000]))
+    for name, values in few.items():
+        np.testing.assert_array_equal(values, many[name])

@@ -1,0 +1,60 @@
+"""A fine-tuning run goes on with what it was made of, and with nothing else."""
+
+import json
+
+import pytest
+
+from albert_tf.errors import UserError
+from albert_tf.folder_lock import folder_lock
+
+_RUN = {"do_train": True, "train_step": 4, "save_checkpoints_steps": 2}
+
+
+@pytest.mark.parametrize("name", ["train", "dev"])
+@pytest.mark.parametrize("kind", ["fewer rows", "another label", "another text"])
+def test_a_table_that_has_changed_is_refused(flags, tmp_path, name, kind):
+    flags(**_RUN)
+    path = tmp_path / "data" / f"{name}.tsv"
+    lines = path.read_text().splitlines()
+    if kind == "fewer rows":
+        lines.pop()
+    elif kind == "another label":
+        label, text = lines[3].split("\t")
+        lines[3] = f"{'no' if label == 'yes' else 'yes'}\t{text}"
+    else:
+        lines[3] += " very"
+    before = path.read_text()
+    path.write_text("\n".join(lines) + "\n")
+    # The run is finished: without this it would train nothing and say nothing.
+    message = f"The digest of .*{name}.tsv is .*, but the run in .*out.* has "
+    with pytest.raises(UserError, match=message):
+        flags(**_RUN)
+    path.write_text(before)
+    flags(**_RUN)
+
+
+def test_a_flag_that_has_changed_is_refused(flags):
+    flags(**_RUN)
+    with pytest.raises(
+        UserError, match="--learning_rate is 0.1, but the run in .* has 0.005;"
+    ):
+        flags(**_RUN, learning_rate=0.1)
+    flags(**_RUN, eval_batch_size=3)
+
+
+def test_version_0_1_kept_the_flags_of_a_run_in_a_file(flags, tmp_path):
+    out = flags(**_RUN)
+    earlier = {"learning_rate": 5e-3, "train_batch_size": 16, "optimizer": "adamw"}
+    (out / "flags.json").write_text(json.dumps(earlier))
+    flags(**_RUN)
+    (out / "flags.json").write_text(json.dumps({**earlier, "train_batch_size": 8}))
+    message = "--train_batch_size is 16, but the run in .*out has 8;"
+    with pytest.raises(UserError, match=message):
+        flags(**_RUN)
+
+
+def test_two_runs_do_not_write_into_one_folder(flags, tmp_path):
+    (tmp_path / "out").mkdir()
+    message = "out is in use by process .*; wait until that run ends"
+    with folder_lock(tmp_path / "out"), pytest.raises(UserError, match=message):
+        flags(**_RUN)

@@ -1,0 +1,187 @@
+"""`tokenizer(texts)` gives features, and `decode` texts, as users expect them."""
+
+import numpy as np
+import pytest
+
+from albert_tf.errors import UserError
+from albert_tf.models.albert import AlbertModel
+from albert_tf.tasks.batching import evaluation_dataset
+from albert_tf.tasks.tokenized_examples import tokenize_texts
+from albert_tf.tokenization.sentencepiece import SentencePieceTokenizer
+from albert_tf.tokenization.wordpiece import WordPieceTokenizer
+
+PIECES = "[PAD] [UNK] [CLS] [SEP] [MASK] the cat sat on ##s , . 中 文 。 [ mask ]"
+PAD, UNK, CLS, SEP, MASK, THE, CAT, SAT, ON, S = range(10)
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    return WordPieceTokenizer(PIECES.replace(" ", "\n").encode())
+
+
+@pytest.fixture(scope="module", params=["wordpiece", "sentencepiece"])
+def either(request, tokenizer, train_model):
+    if request.param == "wordpiece":
+        return tokenizer
+    return SentencePieceTokenizer(train_model())
+
+
+def lists(features):
+    return {name: np.asarray(values).tolist() for name, values in features.items()}
+
+
+def test_texts(tokenizer):
+    features = tokenizer(["The cats", "sat"])
+    assert all(values.dtype == np.int32 for values in features.values())
+    assert lists(features) == {
+        "input_ids": [[CLS, THE, CAT, S, SEP], [CLS, SAT, SEP, PAD, PAD]],
+        "input_mask": [[1] * 5, [1, 1, 1, 0, 0]],
+        "segment_ids": [[0] * 5] * 2,
+    }
+
+
+def test_pairs_and_padding(tokenizer):
+    features = tokenizer("the cat", "sat", max_length=7, padding="max_length")
+    assert lists(features) == {
+        "input_ids": [[CLS, THE, CAT, SEP, SAT, SEP, PAD]],
+        "input_mask": [[1] * 6 + [0]],
+        "segment_ids": [[0] * 4 + [1] * 2 + [0]],
+    }
+    assert lists(tokenizer("the cat", "sat", padding=True)) == {
+        name: [rows[0][:6]] for name, rows in lists(features).items()
+    }
+    unpadded = tokenizer(["the cat", "sat"], ["on", ""], padding=False)
+    assert unpadded["input_ids"] == [
+        [CLS, THE, CAT, SEP, ON, SEP],
+        [CLS, SAT, SEP, SEP],
+    ]
+    assert unpadded["segment_ids"] == [[0, 0, 0, 0, 1, 1], [0, 0, 0, 1]]
+    assert unpadded["input_mask"] == [[1] * 6, [1] * 4]
+
+
+def test_the_longer_text_loses_its_end(tokenizer):
+    pair = ("the cat sat on the cat", "sat on the")
+    ids = tokenizer(*pair, max_length=8)["input_ids"].tolist()
+    assert ids == [[CLS, THE, CAT, SAT, SEP, SAT, ON, SEP]]
+    assert tokenizer("the cat sat", max_length=4)["input_ids"].tolist() == [
+        [CLS, THE, CAT, SEP]
+    ]
+    assert tokenizer("the", max_length=np.int64(90))["input_ids"].shape == (1, 3)
+
+
+def test_features_are_those_of_fine_tuning(either):
+    texts = ["the cat sat, on a mat", "", "cat " * 30]
+    pairs = ["dog", "a dog barked at the cat in 2000, or 1999", "cat " * 20]
+    for second in (None, pairs):
+        examples = tokenize_texts(texts, second, either, 20)
+        (batch,) = evaluation_dataset(examples, 3, 20)
+        ours = either(texts, second, max_length=20, padding="max_length")
+        for name, values in ours.items():
+            width = batch[name].shape[1]
+            np.testing.assert_array_equal(values[:, :width], batch[name])
+            assert not values[:, width:].any()
+
+
+def test_a_model_takes_them(tokenizer, tiny_config):
+    model = AlbertModel(tiny_config())
+    short, padded = (
+        model(tokenizer("the cat", max_length=16, padding=padding))["pooled_output"]
+        for padding in ("longest", "max_length")
+    )
+    np.testing.assert_allclose(short, padded, atol=1e-5)
+    assert model(tokenizer([]))["pooled_output"].shape == (0, 12)
+
+
+def test_special_tokens_in_text(either):
+    text = "the [MASK] sat [SEP]"
+    (ids,) = either(text, special_tokens_in_text=True)["input_ids"].tolist()
+    expected = [*either.encode("the"), either.mask_id, *either.encode("sat")]
+    assert ids == [either.cls_id, *expected, either.sep_id, either.sep_id]
+    (ids,) = either(text)["input_ids"].tolist()
+    assert ids == [either.cls_id, *either.encode(text), either.sep_id]
+    assert either.mask_id not in ids
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((3,), "texts must be a str or a list of str, got int"),
+        ((b"the",), "texts must be a str or a list of str, got bytes"),
+        ((None,), "texts must be a str or a list of str, got NoneType"),
+        ((["the", None],), r"texts\[1\] must be a str, got NoneType"),
+        (([("a", "b")],), r"texts\[0\] .* tuple; pass second texts as text_pairs"),
+        ((["a", "b"], ["a"]), "texts has 2 texts, but text_pairs has 1"),
+        ((["a"], "a"), "must both be a str, or both lists"),
+        (("a", ["a"]), "must both be a str, or both lists"),
+        (("a", None, 2), "max_length=2 leaves no room .* expected 3 or more"),
+        (("a", "b", 3), "max_length=3 leaves no room .* expected 4 or more"),
+        (("a", None, "9"), "max_length='9': expected a number of tokens"),
+        (("a", None, 4.0), "max_length=4.0: expected a number of tokens"),
+        (("a", None, None, "max_length"), "padding='max_length' needs max_length"),
+        (("a", None, 8, "left"), "padding='left': expected 'longest'"),
+        (("a", None, 8, 1), "padding=1: expected 'longest'"),
+        (("the the cat", "sat", 5, True, False), r"texts\[0\] has 7 tokens .*=5"),
+    ],
+)
+def test_bad_input_is_one_sentence(tokenizer, arguments, message):
+    with pytest.raises(UserError, match=message):
+        tokenizer(*arguments)
+
+
+def test_what_fits_needs_no_truncation(tokenizer):
+    assert tokenizer("the cat", max_length=4, truncation=False)["input_ids"].size == 4
+
+
+def test_decode(tokenizer):
+    ids = tokenizer(["The cats sat, on.", "中文。the"])["input_ids"]
+    assert tokenizer.decode(ids) == [
+        "[CLS] the cats sat, on. [SEP]",
+        "[CLS] 中文。the [SEP] [PAD] [PAD] [PAD]",
+    ]  # noqa: E501
+    assert tokenizer.decode(ids.tolist(), skip_special_tokens=True) == [
+        "the cats sat, on.",
+        "中文。the",
+    ]
+    assert tokenizer.decode([UNK, MASK, CAT], skip_special_tokens=True) == "[UNK] cat"
+    assert tokenizer.decode(CAT) == "cat"
+    assert tokenizer.decode([]) == ""
+    assert tokenizer.decode([[], [CAT, S]]) == ["", "cats"]
+
+
+def test_decode_sentencepiece(train_model):
+    tokenizer = SentencePieceTokenizer(train_model(model_type="unigram"))
+    text = "the cat sat, in 2000, on the mat"
+    ids = tokenizer([text, "Ж"])["input_ids"]
+    assert tokenizer.decode(ids, skip_special_tokens=True) == [text, "<unk>"]
+    assert tokenizer.decode(ids[0]).startswith("[CLS] the cat sat, in 2000,")
+
+
+def test_tokens(either):
+    ids = either.encode("the cat sat")
+    tokens = either.convert_ids_to_tokens(ids)
+    assert tokens == either.tokenize("the cat sat")
+    assert either.convert_ids_to_tokens(np.array(ids)) == tokens
+    assert either.convert_tokens_to_ids(tokens) == ids
+    assert either.convert_ids_to_tokens(either.mask_id) == "[MASK]"
+    assert either.convert_tokens_to_ids("[MASK]") == either.mask_id
+    assert either.convert_tokens_to_ids(["no such piece"]) == [either.unk_id]
+    assert either.convert_tokens_to_ids("no such piece") == either.unk_id
+    assert either.convert_ids_to_tokens([]) == []
+
+
+@pytest.mark.parametrize("bad", [-1, 10**6, 2**40])
+def test_ids_outside_the_vocabulary(either, bad):
+    for method in (either.decode, either.convert_ids_to_tokens):
+        with pytest.raises(UserError, match=f"The id {bad} is none of the vocabulary"):
+            method([3, bad])
+
+
+@pytest.mark.parametrize("bad", [[1.0], "cat", ["cat"], [None], [True], None])
+def test_ids_that_are_none(tokenizer, bad):
+    for method in (tokenizer.decode, tokenizer.convert_ids_to_tokens):
+        with pytest.raises(UserError, match="ids must be an int or a list of int"):
+            method(bad)
+    with pytest.raises(UserError, match="must be an int or a list of int"):
+        tokenizer.convert_ids_to_tokens([[1], [2]])
+    with pytest.raises(UserError, match="A token must be a str, got 3"):
+        tokenizer.convert_tokens_to_ids([3])

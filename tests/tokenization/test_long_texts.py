@@ -1,0 +1,132 @@
+"""What a hostile text costs: time in proportion to its length, and no more than asked.
+
+The limits of time are ten times what is needed, and a tenth of what a square took.
+"""
+
+import random
+import time
+import unicodedata
+
+import pytest
+import tensorflow as tf
+
+from albert_tf.tokenization.in_graph import InGraphTokenizer
+from albert_tf.tokenization.normalization import sentencepiece_text
+from albert_tf.tokenization.sentencepiece import SentencePieceTokenizer
+from albert_tf.tokenization.wordpiece import WordPieceTokenizer
+
+_PIECES = "[PAD] [UNK] [CLS] [SEP] [MASK] a ##a b ##b aa ##aaa , e ##e"
+_SECONDS = 4
+MARKS = "\u0301\u0316"  # of two classes, the wrong way round
+
+
+@pytest.fixture(scope="module")
+def wordpiece():
+    return WordPieceTokenizer("\n".join(_PIECES.split()).encode())
+
+
+def seconds(function):
+    start = time.monotonic()
+    function()
+    return time.monotonic() - start
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens"),
+    [
+        ("a" * 300_000, 1),
+        ("a," * 100_000, 200_000),
+        ("a" + MARKS * 150_000, 1),
+        ("a" + "\u0f73" * 150_000, 1),  # each falls apart into two marks
+        ("a" + "\U0001d165\u302e" * 150_000, 1),  # marks that are kept
+    ],
+)
+def test_wordpiece_is_linear(wordpiece, text, tokens):
+    wordpiece.encode("é")  # the tables of characters are made once
+    assert seconds(lambda: wordpiece.encode(text)) < _SECONDS
+    assert len(wordpiece.encode(text)) == tokens
+    ids, spans = wordpiece.encode_with_offsets(text)
+    assert len(ids) == len(spans) == tokens
+
+
+def test_long_words_are_not_kept(wordpiece):
+    before = wordpiece._cached_word.cache_info().currsize
+    wordpiece.encode("a" * 300 + " " + "b" * 300)
+    assert wordpiece._cached_word.cache_info().currsize == before
+    wordpiece.encode("ab" * 9)
+    assert wordpiece._cached_word.cache_info().currsize == before + 1
+
+
+@pytest.mark.parametrize(
+    "text", ["a" + MARKS * 150_000, "a" + "\uff9e\u0f73" * 150_000]
+)
+def test_sentencepiece_text_is_linear(text):
+    sentencepiece_text("é", True)
+    assert seconds(lambda: sentencepiece_text(text, True)) < _SECONDS
+    assert sentencepiece_text(text, True) == "a"
+
+
+def test_marks_dropped_early_change_nothing(wordpiece):
+    """Every character that may be moved or falls apart, in random company."""
+    characters = [chr(c) for c in range(0xA0, 0x110000) if not 0xD800 <= c <= 0xDFFF]
+    lively = [
+        c
+        for c in characters
+        if unicodedata.category(c).startswith("M") or unicodedata.decomposition(c)
+    ]
+    rng = random.Random(0)
+    for _ in range(5000):
+        text = "".join(rng.choices(lively, k=8))
+        decomposed = unicodedata.normalize("NFKD", " ".join(text.split()))
+        kept = "".join(c for c in decomposed if not unicodedata.combining(c))
+        assert sentencepiece_text(text, False) == kept
+        lowered = unicodedata.normalize("NFD", text.lower())
+        kept = "".join(c for c in lowered if unicodedata.category(c) != "Mn")
+        parts = wordpiece._parts(text)
+        kept = "".join(c for c in kept if not c.isspace())
+        assert "".join(part for part, _ in parts) == kept
+
+
+@pytest.fixture(scope="module", params=["wordpiece", "sentencepiece", "cased"])
+def either(request, wordpiece, train_model):
+    if request.param == "wordpiece":
+        return wordpiece
+    if request.param == "cased":
+        return WordPieceTokenizer(wordpiece.file_bytes, do_lower_case=False)
+    return SentencePieceTokenizer(train_model(model_type="unigram", vocab_size=55))
+
+
+LONG_TEXTS = {
+    "words": "A cat, aaa éb 2000, " * 20_000,
+    "spaces": " \t" * 200_000 + "the cat",
+    "accents": "a" + MARKS * 200_000 + " the cat",
+    "letters": "catdogb" * 50_000,
+    "unknown": "Ж中" * 300 + " cat" + "Ж中" * 100_000,
+}
+
+
+@pytest.mark.parametrize("name", LONG_TEXTS)
+def test_a_cut_text_keeps_its_first_tokens(either, name):
+    in_graph = InGraphTokenizer(either, max_tokens=12)
+    if name == "accents" and not either.do_lower_case:
+        return  # accents are kept: an unknown word that is longer than the bound
+    expected = either.encode(LONG_TEXTS[name])[:12]
+    ids = in_graph(tf.constant([LONG_TEXTS[name], "a cat"])).to_list()
+    assert ids[0][:12] == expected
+    assert ids[1] == either.encode("a cat")
+    assert len(ids[0]) <= 12 * 256
+
+
+def test_no_more_is_tokenized_than_asked_for(either):
+    whole = InGraphTokenizer(either)(tf.constant(["a, b " * 9000]))
+    cut = InGraphTokenizer(either, max_tokens=4)(tf.constant(["a, b " * 9000]))
+    assert whole.row_lengths()[0] == len(either.encode("a, b " * 9000))
+    assert 4 <= cut.row_lengths()[0] < 1024
+
+
+def test_marks_cost_a_graph_no_square(either):
+    in_graph = InGraphTokenizer(either, max_tokens=12)
+    in_graph(tf.constant(["é"]))
+    text = tf.constant(["a" + MARKS * 150_000])
+    if either.do_lower_case:
+        assert seconds(lambda: in_graph(text)) < _SECONDS

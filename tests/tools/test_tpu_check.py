@@ -1,0 +1,273 @@
+"""The TPU compiler takes the training step, where its packages are installed."""
+
+import dataclasses
+import importlib.util
+import json
+import re
+
+import pytest
+
+from albert_tf.errors import UserError
+from tools.tpu import compiler
+from tools.tpu.check import TpuCheckOptions
+from tools.tpu.check import main
+from tools.tpu.check import step_compiler
+from tools.tpu.check import step_flops
+from tools.tpu.check import tpu_check
+from tools.tpu.compiler import TpuProgram
+from tools.tpu.largest_batch import largest_batch
+from tools.tpu.training_step import TrainingStep
+from tools.tpu.training_step import sample_batch
+
+needs_the_compiler = pytest.mark.skipif(
+    not all(map(importlib.util.find_spec, ("jax", "libtpu"))),
+    reason="the TPU compiler is not installed: pip install 'albert-tf[tpu_check]'",
+)
+
+
+@pytest.fixture
+def options(tiny_config, tmp_path):
+    """Makes flags for a tiny configuration."""
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(tiny_config(num_hidden_layers=3).to_dict()))
+
+    def make(**changes):
+        sizes = {"batch_size": 2, "max_seq_length": 8, "max_predictions_per_seq": 3}
+        return TpuCheckOptions(str(path), **{**sizes, **changes})
+
+    return make
+
+
+@pytest.fixture
+def recipe(tmp_path):
+    """Writes a recipe of pretraining in two phases; keyword arguments change it."""
+    values = {
+        "//": "a comment",
+        "albert_config_file": str(tmp_path / "config.json"),
+        "max_seq_length": 4,
+        "max_predictions_per_seq": 1,
+        "train_batch_size": 4096,
+        "optimizer": "adamw",
+        "mixed_precision": "bfloat16",
+        "depth_loop": True,
+        "rematerialize": True,
+        "first_phase_steps": 10,
+        "second_phase_max_seq_length": 8,
+        "second_phase_max_predictions_per_seq": 3,
+    }
+
+    def write(**changes):
+        path = tmp_path / "recipe.json"
+        path.write_text(json.dumps({**values, **changes}))
+        return str(path)
+
+    return write
+
+
+@pytest.fixture
+def options_from(monkeypatch):
+    """Reads a command line without following it."""
+
+    def read(argv):
+        found = []
+        monkeypatch.setattr("tools.tpu.check.tpu_check", found.append)
+        main(argv)
+        return found[0]
+
+    return read
+
+
+def printed_rows(capsys):
+    lines = capsys.readouterr().out.splitlines()
+    return {line[:32].strip(): line[32:] for line in lines}
+
+
+@needs_the_compiler
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {
+            "depth_loop": True,
+            "rematerialize": True,
+            "mixed_precision": "bfloat16",
+            "topology": "v4:2x2x1",
+            "optimizer": "adamw",
+        },
+    ],
+)
+def test_the_step_compiles(options, changes, capsys):
+    tpu_check(options(**changes))
+    rows = printed_rows(capsys)
+    assert rows["compiles"] == "yes"
+    assert ("counts once" in rows["TFLOP, by the compiler"]) == (
+        "depth_loop" in changes
+    )
+    assert float(rows["tracing and compiling, s"]) > 0
+
+
+@needs_the_compiler
+def test_less_effort_makes_another_program(options):
+    careful, quick = (step_compiler(options(quick=quick))(2) for quick in (False, True))
+    assert quick.argument_bytes == careful.argument_bytes
+    assert quick.temporary_bytes != careful.temporary_bytes
+
+
+@needs_the_compiler
+@pytest.mark.parametrize(
+    ("quick", "end"),
+    [(True, "failed; it may take it without --quick"), (False, "failed")],
+)
+def test_what_the_compiler_refuses_is_told(options, monkeypatch, quick, end):
+    from jax.errors import JaxRuntimeError
+
+    def refuse(*arguments):
+        raise JaxRuntimeError("INVALID_ARGUMENT: Mosaic failed\nand more")
+
+    monkeypatch.setattr(compiler, "_compile", refuse)
+    with pytest.raises(UserError, match=f"refuses the step: INVALID.* Mosaic {end}$"):
+        tpu_check(options(quick=quick))
+
+
+@needs_the_compiler
+def test_what_does_not_fit_is_told(options, capsys):
+    tpu_check(options(batch_size=2**24))
+    rows = printed_rows(capsys)
+    assert rows["compiles"] == "no: it does not fit"
+    used, available = (
+        float(rows[name]) for name in ("HBM in all, GB", "HBM that it may take, GB")
+    )
+    assert available < 17.2 < used
+
+
+@needs_the_compiler
+@pytest.mark.parametrize("topology", ["v6e:3x7", "v5e:banana", "v5e"])
+def test_a_grid_that_does_not_exist(options, topology):
+    with pytest.raises(UserError, match=f"--topology={topology} is unknown"):
+        tpu_check(options(topology=topology))
+
+
+@needs_the_compiler
+def test_a_recipe_compiles(options, recipe, capsys):
+    main(["", "--config", recipe(), "--batch_size=2", "--quick"])
+    rows = printed_rows(capsys)
+    assert rows["compiles"] == "yes"
+    assert "counts once" in rows["TFLOP, by the compiler"]
+
+
+def test_a_recipe_is_read_as_flags(options, options_from, recipe):
+    expected = options(
+        batch_size=16,
+        optimizer="adamw",
+        mixed_precision="bfloat16",
+        depth_loop=True,
+        rematerialize=True,
+    )
+    assert options_from(["", f"--config={recipe()}"]) == expected
+    command = ["", "--optimizer=lamb", "--noremat", "--mixed_precision", "float32"]
+    changed = options_from([*command, "--max_seq_length=5", "--config", recipe()])
+    assert changed == dataclasses.replace(
+        expected,
+        max_seq_length=5,
+        optimizer="lamb",
+        mixed_precision="float32",
+        rematerialize=False,
+    )
+    own = recipe(batch_size=3, topology="v4:2x2x1")
+    assert options_from(["", f"--config={own}"]).batch_size == 3
+
+
+def test_remat_is_short_for_rematerialize(options_from):
+    command = ["", "--albert_config_file=x"]
+    assert not options_from(command).rematerialize
+    assert options_from([*command, "--remat"]).rematerialize
+    assert not options_from([*command, "--remat=false"]).rematerialize
+
+
+def test_every_recipe_of_pretraining_is_accepted(options_from, project, monkeypatch):
+    monkeypatch.chdir(project)
+    lengths = {}
+    for path in project.glob("configs/pretraining/*.json"):
+        if not path.stem.endswith("_config"):
+            found = options_from(["", f"--config={path}"])
+            step_flops(found)
+            lengths[path.stem] = (found.max_seq_length, found.max_predictions_per_seq)
+    assert lengths["base"] == (512, 20)
+    assert lengths["two_phases"] == (512, 77)
+    assert lengths["tiny"] == (64, 10)
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        (["--config=/nowhere.json"], "error: /nowhere.json cannot be read"),
+        (["--config"], "--config"),
+        (["--max_seq_length=8"], "--albert_config_file is required"),
+    ],
+)
+def test_mistakes_are_one_sentence(capsys, command, message):
+    with pytest.raises(SystemExit):
+        main(["", *command])
+    assert message in capsys.readouterr().err
+
+
+def test_a_flag_of_no_command_is_an_error(recipe, capsys):
+    with pytest.raises(SystemExit):
+        main(["", f"--config={recipe(hidden_size=3)}"])
+    assert "sets the unknown flag 'hidden_size'" in capsys.readouterr().err
+
+
+def test_an_unknown_chip():
+    with pytest.raises(UserError, match="--topology=v9:2x2 is unknown; .*v5e, v5p"):
+        compiler.chip("v9:2x2")
+
+
+def test_missing_packages(options, monkeypatch):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(UserError, match=r"pip install 'albert-tf\[tpu_check\]'"):
+        tpu_check(options())
+
+
+def test_length_beyond_the_positions(options):
+    with pytest.raises(UserError, match="--max_seq_length=17 exceeds"):
+        tpu_check(options(max_seq_length=17))
+
+
+def test_the_program_updates_the_weights_in_place(tiny_config):
+    step = TrainingStep(tiny_config(num_hidden_layers=2), depth_loop=True)
+    batch = sample_batch(2, 8, 3)
+    hlo = step.function.experimental_get_compiler_ir(batch)(stage="hlo")
+    weights = len(step.model.trainable_variables)
+    (aliases,) = re.findall(r"input_output_alias=\{(.*?) \}, entry", hlo)
+    # Weights, two moments of each, the number of steps, and counters.
+    assert aliases.count("may-alias") >= 3 * weights + 1
+
+
+def test_operations_are_three_times_the_forward_ones(options):
+    plain, again = (
+        step_flops(options(rematerialize=rematerialize))
+        for rematerialize in (False, True)
+    )
+    assert plain < again < 4 / 3 * plain
+
+
+@pytest.mark.parametrize("start", [1, 8, 300])
+def test_largest_batch(start):
+    asked = []
+
+    def compile_batch(size):
+        asked.append(size)
+        used = 1000 + 7 * size
+        if used <= 1700:
+            return TpuProgram(used_bytes=used)
+        return TpuProgram(used_bytes=used, available_bytes=1700)
+
+    fits, fails = largest_batch(compile_batch, start)
+    assert fits in asked and fails in asked
+    assert fits <= 100 < fails <= fits + max(1, fits // 8)
+    assert len(asked) == len(set(asked)) < 12
+
+
+def test_no_batch_fits():
+    program = TpuProgram(used_bytes=20, available_bytes=10)
+    assert largest_batch(lambda size: program, 4) == (0, 1)

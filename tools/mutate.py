@@ -1,0 +1,179 @@
+"""Breaks the code in one line at a time and sees whether the tests notice.
+
+  python -m tools.mutate
+  python -m tools.mutate --only=masking --jobs=2
+
+Each entry of tools/mutations.json names a file, a line in it, what it is to become and
+the tests that should fail then. Printed is what became of each; the exit status is 1 if
+a mutation survived or no longer fits the code. The checkout itself is left as it is:
+the tests run in copies of it.
+"""
+
+import concurrent.futures
+import dataclasses
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+
+from albert_tf import command_line
+from albert_tf.command_line import option
+from albert_tf.errors import UserError
+from albert_tf.files import read_json_object
+from albert_tf.progress import Progress
+
+_ROOT = pathlib.Path(__file__).resolve().parent.parent
+_COPIED = ("albert_tf", "benchmarks", "configs", "data_pipeline", "docs", "tests")
+_SECONDS = 300  # of a mutation's tests; one that hangs is noticed, too
+_NO_TESTS = 5  # pytest's exit status
+
+
+@dataclasses.dataclass(frozen=True)
+class MutateOptions:
+    """The flags of `python -m tools.mutate`."""
+
+    mutations: str = option("JSON file of mutations.", "tools/mutations.json")
+    only: str = option("Run those whose file or name holds this.", "")
+    jobs: int = option("Mutations that are tried at a time.", 2, minimum=1)
+
+
+@dataclasses.dataclass(frozen=True)
+class Mutation:
+    """One line that becomes another, and who should notice."""
+
+    name: str
+    file: str
+    line: str  # occurs once in the file, spaces around it apart
+    becomes: str
+    tests: str  # arguments of pytest, separated by spaces
+
+
+def mutate(options):
+    """Tries the mutations, and exits with status 1 if one survives.
+
+    Raises:
+        UserError: the file of mutations is missing or not as it should be.
+    """
+    mutations = [
+        mutation
+        for mutation in read_mutations(options.mutations)
+        if options.only in mutation.name or options.only in mutation.file
+    ]
+    survived = []
+    with (
+        _Copies(options.jobs) as copies,
+        concurrent.futures.ThreadPoolExecutor(options.jobs) as pool,
+        Progress(len(mutations), "mutations", "trying") as progress,
+    ):
+        futures = {pool.submit(_try, copies, m): m for m in mutations}
+        for done, future in enumerate(concurrent.futures.as_completed(futures), 1):
+            outcome = future.result()
+            progress.update(done)
+            if outcome != "noticed":
+                survived.append((futures[future], outcome))
+    for mutation, outcome in survived:
+        print(f"{outcome}: {mutation.name} ({mutation.file}: {mutation.becomes})")
+    print(f"{len(mutations) - len(survived)} of {len(mutations)} mutations noticed")
+    if survived:
+        sys.exit(1)
+
+
+def read_mutations(path):
+    """The `Mutation`s of a file.
+
+    Raises:
+        UserError: it is missing, or an entry lacks a key or has an unknown one.
+    """
+    entries = read_json_object(path)
+    try:
+        return [Mutation(name=name, **entry) for name, entry in entries.items()]
+    except TypeError as error:
+        raise UserError(
+            f"{path} holds an entry that is no mutation: {error}."
+        ) from error
+
+
+def mutated(text, mutation):
+    """The text with the mutation in it; None if its line is not there, or twice."""
+    lines = text.splitlines(keepends=True)
+    places = [i for i, line in enumerate(lines) if line.strip() == mutation.line]
+    if len(places) != 1:
+        return None
+    (place,) = places
+    lines[place] = lines[place].replace(mutation.line, mutation.becomes)
+    return "".join(lines)
+
+
+class _Copies:
+    """Copies of the checkout, each for one mutation at a time."""
+
+    def __init__(self, count):
+        self._count = count
+        self._free, self._lock = [], threading.Lock()
+
+    def __enter__(self):
+        self._folder = tempfile.TemporaryDirectory(prefix="mutate-")
+        shared = _ROOT.parent / "shared"
+        if shared.exists():  # where tests look for it
+            pathlib.Path(self._folder.name, "shared").symlink_to(shared)
+        for i in range(self._count):
+            copy = pathlib.Path(self._folder.name, str(i))
+            for name in (*_COPIED, "tools"):
+                shutil.copytree(_ROOT / name, copy / name)
+            for file in [*_ROOT.glob("*.py"), *_ROOT.glob("*.toml")]:
+                shutil.copy(file, copy)
+            self._free.append(copy)
+        return self
+
+    def __exit__(self, exc_type, exc_value, traceback):
+        self._folder.cleanup()
+
+    def take(self):
+        with self._lock:
+            return self._free.pop()
+
+    def give_back(self, copy):
+        with self._lock:
+            self._free.append(copy)
+
+
+def _try(copies, mutation):
+    """What became of a mutation: "noticed", "survived" or why it was not tried."""
+    copy = copies.take()
+    path = copy / mutation.file
+    original = path.read_text(encoding="utf-8")
+    try:
+        text = mutated(original, mutation)
+        if text is None:
+            return "its line is not there"
+        path.write_text(text, encoding="utf-8")
+        return _outcome(copy, mutation.tests)
+    finally:
+        path.write_text(original, encoding="utf-8")
+        copies.give_back(copy)
+
+
+def _outcome(copy, tests):
+    command = [sys.executable, "-m", "pytest", "-x", "-p", "no:cacheprovider"]
+    environment = {"PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1"}
+    try:
+        status = subprocess.run(
+            [*command, *tests.split()],
+            cwd=copy,
+            env={**os.environ, **environment},
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            timeout=_SECONDS,
+        ).returncode
+    except subprocess.TimeoutExpired:
+        return "noticed"
+    if status == _NO_TESTS:
+        return "no test ran"
+    return "noticed" if status else "survived"
+
+
+if __name__ == "__main__":
+    command_line.run(MutateOptions, mutate)

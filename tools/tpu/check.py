@@ -1,0 +1,173 @@
+"""Compiles a pretraining step for a TPU, on a machine that needs none.
+
+  python -m albert_tf.tpu_check --config=configs/pretraining/base.json \\
+      --topology=v5e:2x2 --batch_size=16
+
+--config takes a recipe of run_pretraining.py, of which the model, the lengths (those of
+the last phase), the optimizer and how it computes count; --remat is --rematerialize.
+The step is the one that training runs: forward, backward, clipping and update. Printed
+is whether the compiler of the TPU accepts it for one device of the topology, the memory
+it takes there, its operations, and the time that compiling takes here. What this does
+not show: docs/tpu.md. It takes the extra packages `pip install 'albert-tf[tpu_check]'`.
+"""
+
+import dataclasses
+import re
+import sys
+import time
+
+from albert_tf.command_line import option
+from albert_tf.command_line import run
+from albert_tf.config import AlbertConfig
+from albert_tf.costs.flops import backward_flops
+from albert_tf.costs.flops import forward_flops
+from albert_tf.engine.flags import execution_arguments
+from albert_tf.errors import UserError
+from albert_tf.optimizers import OPTIMIZERS
+from tools.tpu.compiler import DEVICE_MEMORY
+from tools.tpu.compiler import chip
+from tools.tpu.compiler import compile_for_tpu
+from tools.tpu.compiler import tpu_device
+from tools.tpu.largest_batch import largest_batch
+from tools.tpu.recipe import recipe_values
+
+_MASKED_FRACTION = 0.15
+_GIGABYTE = 1e9
+
+
+@dataclasses.dataclass(frozen=True)
+class TpuCheckOptions:
+    """The flags of `python -m albert_tf.tpu_check`."""
+
+    albert_config_file: str = option("The configuration.")
+    topology: str = option(
+        f"Chip ({', '.join(DEVICE_MEMORY)}) and grid of the TPU.", "v5e:2x2"
+    )
+    batch_size: int = option("Sequences of one device.", 16, minimum=1)
+    max_seq_length: int = option("Tokens in a sequence.", 512, minimum=1)
+    max_predictions_per_seq: int | None = option(
+        "Masked positions in a sequence; 15% of the length by default.", None, minimum=1
+    )
+    mixed_precision: str = option(
+        "What is computed in; weights are float32.", "float32", ("float32", "bfloat16")
+    )
+    rematerialize: bool = option("Compute the blocks again for the gradient.", False)
+    depth_loop: bool = option("Compile layers with shared weights once.", False)
+    optimizer: str = option("Optimizer.", "lamb", tuple(sorted(OPTIMIZERS)))
+    quick: bool = option(
+        "Compile with the least effort: in a fifth of the time, to other memory.", False
+    )
+    find_batch: bool = option(
+        "Search the largest batch that fits, from --batch_size; several compilations.",
+        False,
+    )
+
+
+def tpu_check(options):
+    """Compiles the step and prints what the compiler says.
+
+    Raises:
+        UserError: a flag that does not fit, missing packages, or an operation that
+            the compiler refuses.
+    """
+    compile_batch = step_compiler(options)
+    started = time.monotonic()
+    program = compile_batch(options.batch_size)
+    _print_program(options, program, time.monotonic() - started)
+    if options.find_batch:
+        programs = {options.batch_size: program}
+
+        def compile_once(size):
+            if size not in programs:
+                print(f"compiling for a batch of {size} ...", flush=True)
+                programs[size] = compile_batch(size)
+            return programs[size]
+
+        fits, fails = largest_batch(compile_once, options.batch_size)
+        print(f"{'largest batch that fits':32}{fits}; {fails} does not")
+
+
+def step_compiler(options):
+    """Returns a function from a batch size, and a topology, to the `TpuProgram`.
+
+    The topology is that of the options where none is given.
+
+    Raises:
+        UserError: a flag that does not fit.
+    """
+    from tools.tpu.training_step import TrainingStep
+
+    config = _config(options)
+    tpu_device(options.topology)
+    execution = execution_arguments(
+        options.mixed_precision, options.depth_loop, options.rematerialize
+    )
+    step = TrainingStep(config, options.optimizer, **execution)
+    sizes = (options.max_seq_length, _predictions(options))
+
+    def compile_batch(batch_size, topology=options.topology):
+        hlo = step.lowered(batch_size, *sizes)
+        return compile_for_tpu(hlo, topology, options.quick)
+
+    return compile_batch
+
+
+def step_flops(options):
+    """Floating-point operations of a step by our own count, every layer counted."""
+    config = _config(options)
+    forward = forward_flops(config, options.max_seq_length, _predictions(options))
+    token = sum(forward.values()) + backward_flops(forward, options.rematerialize)
+    return token * options.batch_size * options.max_seq_length
+
+
+def _config(options):
+    config = AlbertConfig.from_json_file(options.albert_config_file)
+    if options.max_seq_length > config.max_position_embeddings:
+        raise UserError(
+            f"--max_seq_length={options.max_seq_length} exceeds "
+            f"max_position_embeddings ({config.max_position_embeddings}) of "
+            f"{options.albert_config_file}."
+        )
+    return config
+
+
+def _predictions(options):
+    if options.max_predictions_per_seq is None:
+        return max(1, round(options.max_seq_length * _MASKED_FRACTION))
+    return options.max_predictions_per_seq
+
+
+def _print_program(options, program, seconds):
+    name = chip(options.topology)
+    rows = {f"HBM of a {name} device, GB": f"{DEVICE_MEMORY[name]}"}
+    if program.fits:
+        rows["compiles"] = "yes"
+        rows["HBM in all, GB"] = _gigabytes(program.used_bytes)
+        rows["  arguments, GB"] = _gigabytes(program.argument_bytes)
+        rows["  temporaries, GB"] = _gigabytes(program.temporary_bytes)
+        rows["TFLOP, by the compiler"] = f"{program.operations / 1e12:.3f}"
+        if options.depth_loop:
+            rows["TFLOP, by the compiler"] += " (the body of a loop counts once)"
+    else:
+        rows["compiles"] = "no: it does not fit"
+        rows["HBM in all, GB"] = _gigabytes(program.used_bytes)
+        rows["HBM that it may take, GB"] = _gigabytes(program.available_bytes)
+    rows["TFLOP, matrix products"] = f"{step_flops(options) / 1e12:.3f}"
+    rows["tracing and compiling, s"] = f"{seconds:.1f}"
+    for title, value in rows.items():
+        print(f"{title:32}{value}")
+
+
+def _gigabytes(size):
+    return f"{size / _GIGABYTE:.2f}"
+
+
+def main(argv=None):
+    """The command line."""
+    argv = sys.argv if argv is None else argv
+    argv = [re.sub(r"^(--?(?:no)?)remat(?==|$)", r"\1rematerialize", a) for a in argv]
+    run(TpuCheckOptions, tpu_check, argv=argv, read_config=recipe_values)
+
+
+if __name__ == "__main__":
+    main()
