@@ -149,7 +149,11 @@ class SentencePieceTokenizer(Tokenizer):
                 start += 1
             while start < end and prepared[end - 1] in BLANK:
                 end -= 1
-            parts = self._replaced.get(index, [self.pieces[index]])
+            parts = self._replaced.get(index)
+            if parts is None:
+                ids.append(index)
+                spans.append(_original_span(origins, start, end))
+                continue
             count = self.replacement_counts[index]
             ids.extend(self.replacements[index, :count].tolist())
             for part_start, part_end in _part_spans(parts, start, end):

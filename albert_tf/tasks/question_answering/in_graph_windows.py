@@ -59,8 +59,7 @@ class WindowFeatures(tf.Module):
         total = ids.row_lengths()
         room = self.sizes.max_seq_length - SPECIAL - kept
         step = tf.minimum(room, self.sizes.doc_stride)
-        # Rounded up.
-        counts = 1 + (tf.maximum(total - room, 0) + step - 1) // step
+        counts = 1 + (tf.maximum(total - room, 0) + step - 1) // step  # rounded up
         row = tf.repeat(tf.range(tf.size(counts, tf.int64)), counts)  # [W]
         index = tf.ragged.range(counts).values
         first = index * tf.gather(step, row)
