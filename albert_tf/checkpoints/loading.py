@@ -163,9 +163,9 @@ def build_model(model_class, checkpoint, allow_missing, arguments):
         )
     arguments = model_class.complete_arguments(arguments, checkpoint.tensors)
     model = model_class(checkpoint.config, **arguments)
-    allow_missing = (*allow_missing, *model_class.unused_variables)
+    allow_missing = (*beginnings(allow_missing), *model_class.unused_variables)
     if model_class.head_may_be_new:
-        allow_missing = (*beginnings(allow_missing), *model.head_variables())
+        allow_missing = (*allow_missing, *model.head_variables())
     model.load_report = assign_tensors(
         model, checkpoint.tensors, checkpoint.source, allow_missing
     )

@@ -23,6 +23,9 @@ class PretrainedModel(keras.Model):
     head_table = ()
     # Whether `from_pretrained` may leave the head at its initial values.
     head_may_be_new = True
+    # Beginnings of official names of weights that no output of the model depends on; a
+    # checkpoint may lack them.
+    unused_variables = ()
     # What `albert_tf.serving.export` can make of the model: the builders of a
     # `serving.heads.Head` as "module:function", by the value of --task.
     served_forms = {}

@@ -12,8 +12,10 @@ READ = (
     "pair_ids",
     "cls_positions",
     "masked_lm_positions",
+    "p_mask",
+    "start_positions",
 )
-"""Features that models read; see `AlbertModel`."""
+"""Features that models read; see `AlbertModel`, `AlbertForAnswerableQuestions`."""
 
 LABELS = (
     "labels",
@@ -22,6 +24,8 @@ LABELS = (
     "sentence_order_labels",
     "sentence_order_weights",
     "example_weights",
+    "end_positions",
+    "is_impossible",
 )
 """What stands beside them in this project's data sets; no model's output needs it."""
 

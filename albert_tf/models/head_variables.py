@@ -77,3 +77,15 @@ def masked_lm(attribute):
             f"{attribute}.output_bias", f"{official}/output_bias", f"{theirs}.bias"
         ),
     )
+
+
+def answer_beams(attribute):
+    """The variables of an `AnswerBeamsHead`, which Hugging Face does not have."""
+    return (
+        *dense(f"{attribute}.start", "start_logits/dense"),
+        *dense(f"{attribute}.end_hidden", "end_logits/dense_0"),
+        *layer_norm(f"{attribute}.end_norm", "end_logits/LayerNorm"),
+        *dense(f"{attribute}.end", "end_logits/dense_1"),
+        *dense(f"{attribute}.answer_hidden", "answer_class/dense_0"),
+        HeadVariable(f"{attribute}.answer.kernel", "answer_class/dense_1/kernel", None),
+    )

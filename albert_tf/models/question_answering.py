@@ -10,7 +10,7 @@ from albert_tf.layers.classification_head import ClassificationHead
 from albert_tf.models import head_variables
 from albert_tf.models.albert import AlbertModel
 from albert_tf.models.base import PretrainedModel
-from albert_tf.models.head_variables import HeadVariable
+from albert_tf.models.features import named_features
 
 # The official head ignores the config's initializer_range.
 _HEAD_INITIALIZER_RANGE = 0.02
@@ -62,9 +62,10 @@ class AlbertForQuestionAnswering(PretrainedModel):
         self.build()
 
     def build(self, input_shape=None):
-        self.span_head.build()
+        self.span_head.build((None, None, self.config.hidden_size))
 
     def call(self, features, training=False, dropout_seed=None):
+        features = named_features(features)
         seed = self._dropout_seed(training, dropout_seed)
         encoded = self.albert(features, training=training, dropout_seed=seed)
         logits = self.span_head(encoded["sequence_output"])  # [B, T, 2]
@@ -90,24 +91,13 @@ class AlbertForAnswerableQuestions(PretrainedModel):
     `[batch]`. Returns what `AnswerBeamsHead` does.
 
     Raises:
-        UserError: `start_n_top` or `end_n_top` is not positive, or more tokens than
+        UserError: `start_n_top` or `end_n_top` is not positive, neither `p_mask` nor
+            `segment_ids` is given, or more tokens than
             `config.max_position_embeddings`.
     """
 
     family = ALBERT
-    # Hugging Face has no ALBERT with this head.
-    head_table = (
-        *head_variables.dense("answer_beams_head.start", "start_logits/dense"),
-        *head_variables.dense("answer_beams_head.end_hidden", "end_logits/dense_0"),
-        *head_variables.layer_norm(
-            "answer_beams_head.end_norm", "end_logits/LayerNorm"
-        ),
-        *head_variables.dense("answer_beams_head.end", "end_logits/dense_1"),
-        *head_variables.dense(
-            "answer_beams_head.answer_hidden", "answer_class/dense_0"
-        ),
-        HeadVariable("answer_beams_head.answer.kernel", "answer_class/dense_1/kernel"),
-    )
+    head_table = head_variables.answer_beams("answer_beams_head")
     unused_variables = ("bert/pooler",)
 
     def __init__(
@@ -130,17 +120,15 @@ class AlbertForAnswerableQuestions(PretrainedModel):
         self.build()
 
     def build(self, input_shape=None):
-        self.answer_beams_head.build()
+        self.answer_beams_head.build((None, None, self.config.hidden_size))
 
     def call(self, features, training=False, dropout_seed=None):
+        features = named_features(features)
         seed = self._dropout_seed(training, dropout_seed)
         encoded = self.albert(features, training=training, dropout_seed=seed)
-        p_mask = features.get("p_mask")
-        if p_mask is None:
-            p_mask = no_answer_mask(features["input_mask"], features["segment_ids"])
         return self.answer_beams_head(
             encoded["sequence_output"],
-            p_mask,
+            _p_mask(features),
             start_positions=features.get("start_positions"),
             dropout_seed=seed,
         )
@@ -159,6 +147,20 @@ def _encoder(config, policy, execution):
     # decay included.
     albert.pooler.trainable = False
     return albert
+
+
+def _p_mask(features):
+    if "p_mask" in features:
+        return features["p_mask"]
+    if "segment_ids" not in features:
+        raise UserError(
+            "AlbertForAnswerableQuestions needs p_mask or segment_ids, to know where "
+            "the text is in which an answer may be."
+        )
+    input_mask = features.get("input_mask")
+    if input_mask is None:
+        input_mask = ops.ones_like(features["input_ids"])
+    return no_answer_mask(input_mask, features["segment_ids"])
 
 
 def no_answer_mask(input_mask, segment_ids):

@@ -3,6 +3,7 @@
 import tensorflow as tf
 import tensorflow_text as tf_text
 
+from albert_tf.tokenization import in_graph_origins
 from albert_tf.tokenization.normalization import CHINESE
 from albert_tf.tokenization.normalization import character_class
 from albert_tf.tokenization.normalization import is_accent
@@ -10,6 +11,7 @@ from albert_tf.tokenization.normalization import is_mark
 from albert_tf.tokenization.normalization import is_moved_accent
 from albert_tf.tokenization.normalization import is_punctuation
 from albert_tf.tokenization.normalization import is_removed
+from albert_tf.tokenization.sentencepiece import BLANK
 from albert_tf.tokenization.wordpiece import MAX_WORD_LENGTH
 
 CHARACTERS_OF_A_TOKEN = 256
@@ -22,8 +24,9 @@ class InGraphTokenizer(tf.Module):
     """Strings to the ids that `tokenizer.encode` gives, in a graph.
 
     It is exported with whatever tracks it, the model or vocabulary included.
-    Exceptions: U+0000, and characters younger than the Unicode tables of Python or
-    of TensorFlow, whichever are older.
+    Exceptions: U+0000; characters younger than the Unicode tables of Python or of
+    TensorFlow, whichever are older; and, with SentencePiece, texts with several best
+    sequences of pieces, such as "eeeee", of which either library takes another.
 
     With `max_tokens`, what a text costs is bounded. Of the text without its accents
     and surplus white space, the first `max_tokens * CHARACTERS_OF_A_TOKEN` characters
@@ -49,8 +52,22 @@ class InGraphTokenizer(tf.Module):
         )
 
     def __call__(self, strings):
-        text = tf.strings.unicode_transcode(strings, _UTF8, _UTF8, errors="replace")
-        return self._encode(text)
+        return self._encode(_valid(strings))
+
+    def with_offsets(self, strings):
+        """Ids, and where they stem from, as `tokenizer.encode_with_offsets`.
+
+        It knows no `max_tokens`: the whole text is tokenized.
+
+        Returns:
+            ids, starts, ends: ragged int32 `[batch, (tokens)]`, the latter two in
+            characters of the text: the first one, and the one after the last.
+        """
+        return self._encode.with_offsets(_valid(strings))
+
+
+def _valid(strings):
+    return tf.strings.unicode_transcode(strings, _UTF8, _UTF8, errors="replace")
 
 
 class _SentencePiece(tf.Module):
@@ -63,6 +80,7 @@ class _SentencePiece(tf.Module):
         )
         self._counts = tokenizer.replacement_counts
         self._replacements = tokenizer.replacements
+        self._part_lengths = tokenizer.replacement_lengths
 
     def __call__(self, text):
         text = _single_spaces(text)
@@ -82,6 +100,65 @@ class _SentencePiece(tf.Module):
             replaced, tf.gather(ends, ids.row_splits), validate=False
         )
 
+    def with_offsets(self, text):
+        characters = tf.strings.unicode_split(text, _UTF8)
+        flat = characters.flat_values  # [C]
+        is_space = tf.strings.regex_full_match(flat, character_class(str.isspace))
+        kept = tf.strings.regex_replace(
+            tf_text.normalize_utf8(flat, "NFKD"), f"{character_class(is_mark)}+", ""
+        )
+        kept = tf.where(is_space, "", kept)
+        counts = tf.strings.length(kept, unit="UTF8_CHAR")
+        space_before, first, last = in_graph_origins.spaced_origins(
+            characters, is_space, tf.cast(counts, tf.int64)
+        )
+        kept = tf.where(space_before, " " + kept, kept)
+        rows = in_graph_origins.whole_rows(
+            characters.row_splits, counts + tf.cast(space_before, tf.int32)
+        )
+        text = tf.strings.reduce_join(characters.with_flat_values(kept), axis=1)
+        if self._do_lower_case:
+            text = tf.strings.lower(text, encoding="utf-8")
+        ids, starts, ends = self._tokenizer.tokenize_with_offsets(text)
+        bytes_ = in_graph_origins.starts_of(tf.strings.length(text))
+        bytes_ = tf.cast(bytes_, tf.int64)
+        starts, ends = (
+            in_graph_origins.character_places(text, tf.cast(places, tf.int64), bytes_)
+            for places in (starts, ends)
+        )
+        prepared = tf.strings.unicode_split(text, _UTF8).flat_values  # [P]
+        is_blank = tf.reduce_any(prepared[:, None] == sorted(BLANK), axis=1)
+        starts, ends = in_graph_origins.without(is_blank, starts, ends)
+        return self._originals(ids, starts, ends, first, last, rows)
+
+    def _originals(self, ids, starts, ends, first, last, rows):
+        """Replaces what is several pieces, and takes places to the original text."""
+        flat = ids.flat_values
+        counts = tf.gather(self._counts, flat)
+        lengths = tf.cast(tf.gather(self._part_lengths, flat), tf.int64)  # [T, parts]
+        is_shared = (counts > 1) & (tf.reduce_sum(lengths, axis=1) == ends - starts)
+        inner_ends = starts[:, None] + tf.cumsum(lengths, axis=1)
+        inner_starts = inner_ends - lengths
+        is_shared = is_shared[:, None]
+        kept = tf.sequence_mask(counts, self._replacements.shape[1])
+        starts = tf.boolean_mask(
+            tf.where(is_shared, inner_starts, starts[:, None]), kept
+        )
+        ends = tf.boolean_mask(tf.where(is_shared, inner_ends, ends[:, None]), kept)
+        ends_of_ids = in_graph_origins.starts_of(tf.cast(counts, tf.int64))
+        splits = tf.gather(ends_of_ids, ids.row_splits)
+        # An empty stretch is where the next character is, or after the text's last.
+        lengths = splits[1:] - splits[:-1]
+        row_end = tf.repeat(rows[1:], lengths)
+        size = tf.size(first, tf.int64)
+        at = tf.gather(first, tf.clip_by_value(starts, 0, size - 1))
+        behind = tf.gather(last, tf.clip_by_value(row_end - 1, 0, size - 1))
+        at = tf.where(starts < row_end, at, behind)
+        until = tf.gather(last, tf.clip_by_value(ends - 1, 0, size - 1))
+        until = tf.where(starts < ends, until, at)
+        replaced = tf.boolean_mask(tf.gather(self._replacements, flat), kept)
+        return _ragged(splits, replaced, at, until)
+
 
 class _WordPiece(tf.Module):
     def __init__(self, tokenizer, max_characters):
@@ -98,12 +175,18 @@ class _WordPiece(tf.Module):
         )
 
     def __call__(self, text):
+        return self._tokenizer.tokenize(self._words(text)[0]).merge_dims(1, 2)
+
+    def _words(self, text, bounded=True):
+        """Ragged string `[batch, (words)]`, and the number of characters of each."""
         text = tf.strings.regex_replace(text, f"{character_class(is_removed)}+", "")
         text = tf.strings.regex_replace(text, CHINESE, r" \0 ")
         if self._do_lower_case:
             moved = f"{character_class(is_moved_accent)}+"
             text = tf.strings.regex_replace(text, moved, "")
-        text = _first_characters(_single_spaces(text), self._max_characters)
+        text = _single_spaces(text)
+        if bounded:
+            text = _first_characters(text, self._max_characters)
         words = _split(text)
         if self._do_lower_case:
             # A word at a time, because the lower case of a sigma depends on its end.
@@ -115,9 +198,55 @@ class _WordPiece(tf.Module):
         punctuation = character_class(is_punctuation)
         words = _split(tf.strings.regex_replace(text, punctuation, r" \0 "))
         flat = words.flat_values
-        too_long = tf.strings.length(flat, unit="UTF8_CHAR") > MAX_WORD_LENGTH
-        words = words.with_flat_values(tf.where(too_long, self._unknown, flat))
-        return self._tokenizer.tokenize(words).merge_dims(1, 2)
+        lengths = tf.strings.length(flat, unit="UTF8_CHAR")
+        flat = tf.where(lengths > MAX_WORD_LENGTH, self._unknown, flat)
+        return words.with_flat_values(flat), tf.cast(lengths, tf.int64)
+
+    def with_offsets(self, text):
+        words, lengths = self._words(text, bounded=False)
+        flat = words.flat_values
+        ids, starts, ends = self._tokenizer.tokenize_with_offsets(flat)
+        bytes_ = tf.cast(in_graph_origins.starts_of(tf.strings.length(flat)), tf.int64)
+        within = in_graph_origins.starts_of(
+            tf.cast(tf.strings.length(flat, unit="UTF8_CHAR"), tf.int64)
+        )
+        word = ids.value_rowids()
+        starts, ends = (
+            in_graph_origins.character_places(flat, tf.cast(places, tf.int64), bytes_)
+            - tf.gather(within, word)
+            for places in (starts, ends)
+        )
+        # What stands for a word that is too long has another length.
+        is_long = lengths > MAX_WORD_LENGTH
+        ends = tf.where(tf.gather(is_long, word), tf.gather(lengths, word), ends)
+        first = tf.gather(in_graph_origins.starts_of(lengths), word)
+        origins = self._origins(text)
+        splits = tf.gather(ids.row_splits, words.row_splits)
+        starts = tf.gather(origins, first + starts)
+        ends = tf.gather(origins, first + ends - 1) + 1
+        return _ragged(splits, ids.flat_values, starts, ends)
+
+    def _origins(self, text):
+        """Where each character of all words stands in its text, int64 `[P]`."""
+        characters = tf.strings.unicode_split(text, _UTF8)
+        kept = characters.flat_values
+        is_dropped = tf.strings.regex_full_match(kept, character_class(is_removed))
+        kept = tf.where(is_dropped, "", kept)
+        if self._do_lower_case:
+            kept = tf.strings.lower(kept, encoding="utf-8")
+            kept = tf_text.normalize_utf8(kept, "NFD")
+            kept = tf.strings.regex_replace(kept, f"{character_class(is_accent)}+", "")
+        kept = tf.strings.regex_replace(kept, f"{character_class(str.isspace)}+", "")
+        counts = tf.strings.length(kept, unit="UTF8_CHAR")
+        return tf.repeat(tf.ragged.range(characters.row_lengths()).values, counts)
+
+
+def _ragged(splits, *values):
+    """Values int32 of all tokens, each as ragged `[batch, (tokens)]`."""
+    return tuple(
+        tf.RaggedTensor.from_row_splits(tf.cast(v, tf.int32), splits, validate=False)
+        for v in values
+    )
 
 
 def _split(text):

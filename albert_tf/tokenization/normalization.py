@@ -118,6 +118,10 @@ def _decompose(text):
     return _strip_marks(unicodedata.normalize("NFKD", text))
 
 
+def _has_surplus_spaces(text):
+    return "  " in text or text.startswith(" ") or text.endswith(" ")
+
+
 def sentencepiece_text(text, do_lower_case):
     """Returns `text` as SentencePiece gets it in official ALBERT.
 
@@ -125,8 +129,7 @@ def sentencepiece_text(text, do_lower_case):
     are dropped and letters lowered if asked.
     """
     # Cheaper than splitting: white space other than the space is not printable.
-    spaced = "  " in text or text.startswith(" ") or text.endswith(" ")
-    if spaced or not text.isprintable():
+    if _has_surplus_spaces(text) or not text.isprintable():
         text = " ".join(text.split())
     if not text.isascii():
         text = _decompose(text)
@@ -140,6 +143,10 @@ def sentencepiece_text_with_spans(text, do_lower_case):
         The prepared text and, for each of its characters, the (start, end) in
         `text` of the character it stems from, combining marks after it included.
     """
+    if text.isascii() and text.isprintable() and not _has_surplus_spaces(text):
+        # Every character stands for itself; most English text is like that.
+        spans = list(zip(range(len(text)), range(1, len(text) + 1), strict=True))
+        return text.lower() if do_lower_case else text, spans
     characters = []
     spans = []
     after_space = False
@@ -150,7 +157,7 @@ def sentencepiece_text_with_spans(text, do_lower_case):
         if after_space and characters:
             characters.append(" ")
             spans.append((index - 1, index))
-        kept = _decompose(original)
+        kept = original if original.isascii() else _decompose(original)
         if not kept and spans and not after_space:
             spans[-1] = (spans[-1][0], index + 1)
         characters.extend(kept)

@@ -13,7 +13,7 @@ _MARK = "\u2581"
 _ENGLISH = frozenset("abcdefghijklmnopqrstuvwxyz" + '!"#$%&()*+,-./:;?@[\\]^_`{|}~')
 _PUNCTUATION = frozenset('!"#$%&()*+,-./:;?@[\\]^_`{|}~')
 # The space, and what SentencePiece turns into one although Unicode does not.
-_BLANK = frozenset(" \u200b\u200c\u200d\u200e\u200f\ufeff")
+BLANK = frozenset(" \u200b\u200c\u200d\u200e\u200f\ufeff")
 # Texts encoded at a time: few enough that their arrays stay in the cache.
 _SLICE = 256
 _NONE = np.zeros(0, np.int32)
@@ -73,6 +73,7 @@ class SentencePieceTokenizer(Tokenizer):
             replaced[index] = [self.pieces[self.unk_id]]
         width = max(len(parts) for parts in replaced.values())
         self._replaced = replaced
+        self.replacement_lengths = np.zeros((self.vocab_size, width), np.int32)
         self.replacement_counts = np.ones(self.vocab_size, np.int32)
         self.replacements = np.zeros((self.vocab_size, width), np.int32)
         self.replacements[:, 0] = np.arange(self.vocab_size)
@@ -82,6 +83,7 @@ class SentencePieceTokenizer(Tokenizer):
             ids = [self._processor.PieceToId(part) for part in parts]
             self.replacement_counts[index] = len(ids)
             self.replacements[index, : len(ids)] = ids
+            self.replacement_lengths[index, : len(ids)] = _visible_lengths(parts)
 
     def _split_comma(self, piece):
         parts = self._processor.EncodeAsPieces(piece[:-1].replace(_MARK, ""))
@@ -143,11 +145,15 @@ class SentencePieceTokenizer(Tokenizer):
         for index, (start, end) in zip(
             encoding["ids"], encoding["offsets"], strict=True
         ):
-            while start < end and prepared[start] in _BLANK:
+            while start < end and prepared[start] in BLANK:
                 start += 1
-            while start < end and prepared[end - 1] in _BLANK:
+            while start < end and prepared[end - 1] in BLANK:
                 end -= 1
-            parts = self._replaced.get(index, [self.pieces[index]])
+            parts = self._replaced.get(index)
+            if parts is None:
+                ids.append(index)
+                spans.append(_original_span(origins, start, end))
+                continue
             count = self.replacement_counts[index]
             ids.extend(self.replacements[index, :count].tolist())
             for part_start, part_end in _part_spans(parts, start, end):
@@ -164,9 +170,13 @@ def _starts_word(piece):
     return not all(character.lower() in _ENGLISH for character in piece)
 
 
+def _visible_lengths(parts):
+    return [len(part.lstrip(_MARK)) for part in parts]
+
+
 def _part_spans(parts, start, end):
     """Shares a piece's span among its parts, which have its characters in order."""
-    lengths = [len(part.lstrip(_MARK)) for part in parts]
+    lengths = _visible_lengths(parts)
     if len(parts) == 1 or sum(lengths) != end - start:
         return [(start, end)] * len(parts)
     ends = np.cumsum([start, *lengths]).tolist()

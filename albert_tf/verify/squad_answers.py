@@ -58,9 +58,8 @@ def compare(directory, inputs):
             f"but {len(windows)} windows were recorded."
         )
     predictions = answers.predict(windows, span_scores, size, longest)
-    files = _files(predictions, facts)
     found, expected = {}, {}
-    for name, ours in files.items():
+    for name, ours in _files(predictions, facts).items():
         path = os.path.join(directory, name)
         if storage.exists(path):
             theirs = read_json_object(path)

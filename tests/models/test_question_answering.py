@@ -117,6 +117,16 @@ def test_the_default_mask_is_used(tiny_config, tiny_features):
     assert_same(model(tiny_features), model({**tiny_features, "p_mask": p_mask}))
 
 
+def test_segments_are_needed_for_the_mask(tiny_config, tiny_features):
+    model = AlbertForAnswerableQuestions(tiny_config())
+    ids = {"input_ids": tiny_features["input_ids"]}
+    with pytest.raises(UserError, match="needs p_mask or segment_ids"):
+        model(ids)
+    segments = {**ids, "segment_ids": tiny_features["segment_ids"]}
+    mask = np.ones_like(ids["input_ids"])
+    assert_same(model(segments), model({**segments, "input_mask": mask}))
+
+
 def test_fewer_tokens_than_beams(tiny_config, tiny_features):
     model = AlbertForAnswerableQuestions(tiny_config(), start_n_top=9, end_n_top=8)
     outputs = model(tiny_features)

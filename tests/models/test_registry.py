@@ -15,6 +15,8 @@ from albert_tf.models import registry
 from albert_tf.models.albert import AlbertModel
 from albert_tf.models.base import PretrainedModel
 from albert_tf.models.pretraining import AlbertForPreTraining
+from albert_tf.models.question_answering import AlbertForAnswerableQuestions
+from albert_tf.models.question_answering import AlbertForQuestionAnswering
 from albert_tf.models.sequence_classification import AlbertForSequenceClassification
 
 _PRETRAINING = list(AlbertForPreTraining.head_names())
@@ -103,7 +105,9 @@ def test_unknown_names():
     ("tensors", "expected"),
     [
         (_ENCODER, AlbertModel),
-        ([*_ENCODER, "cls/other/output_bias"], AlbertModel),
+        ([*_ENCODER, "cls/unknown/output_bias"], AlbertModel),
+        ([*_ENCODER, "cls/squad/output_bias"], AlbertForQuestionAnswering),
+        ([*_ENCODER, "start_logits/dense/bias"], AlbertForAnswerableQuestions),
         ([*_ENCODER, *_PRETRAINING], AlbertForPreTraining),
         ([*_ENCODER, _PRETRAINING[-1]], AlbertForPreTraining),
         ([*_ENCODER, "output_weights", "output_bias"], AlbertForSequenceClassification),

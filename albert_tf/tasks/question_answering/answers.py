@@ -15,6 +15,7 @@ from albert_tf.tasks.question_answering.answer_tokens import characters
 
 NO_NULL_SCORE = 1000000.0
 """The null odds of a question without a window."""
+_PADDING = -1e30
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,11 +38,22 @@ class SpanScores:
     null_scores: np.ndarray | None = None
 
     @classmethod
-    def of_logits(cls, start_logits, end_logits, n_best_size):
-        """Of a model that scores starts and ends apart: logits float32 `[W, T]`.
+    def of_logits(cls, start_logits, end_logits, n_best_size, lengths=None):
+        """Of a model that scores starts and ends apart.
 
         Of equal logits, that of the earlier token is better.
+
+        Args:
+            start_logits, end_logits: float32 `[W, T]`.
+            n_best_size: how many of each are combined.
+            lengths: int `[W]`, tokens of each window; those behind take no rank, so
+                that it does not matter to what length windows are padded. None to rank
+                padding, too, as the official code does.
         """
+        if lengths is not None:
+            padding = np.arange(start_logits.shape[1]) >= lengths[:, None]
+            start_logits = np.where(padding, np.float32(_PADDING), start_logits)
+            end_logits = np.where(padding, np.float32(_PADDING), end_logits)
         starts, ends = (
             np.argsort(-logits, axis=1, kind="stable")[:, :n_best_size]
             for logits in (start_logits, end_logits)

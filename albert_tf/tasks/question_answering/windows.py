@@ -207,20 +207,17 @@ def _make(paragraphs, tokenizer, sizes, notices, is_training):
     here, token = _of_paragraphs(layout, rows, positions)
     place = (np.cumsum(tokens) - tokens)[paragraph[layout.question[rows[here]]]] + token
     ids[here] = np.array([i for found, _ in encoded for i in found], np.int32)[place]
-    token_spans = np.zeros((len(ids), 2), np.int32)
-    token_spans[here] = np.concatenate(spans)[place]
-    is_max_context = np.zeros(len(ids), np.bool_)
-    is_max_context[here] = layout.max_context(rows[here], token)
     labels = None
     if is_training:
-        spans = [spans[index] for index in paragraph]
-        labels = _labels(questions, contexts, spans, layout, notices)
+        by_question = [spans[index] for index in paragraph]
+        labels = _labels(questions, contexts, by_question, layout, notices)
+    is_max_context = layout.max_context(rows[here], token)
     return Windows(
         questions=questions,
         contexts=contexts,
         ids=ids,
-        spans=token_spans,
-        is_max_context=is_max_context,
+        spans=_scattered(np.concatenate(spans)[place], here, len(ids)),
+        is_max_context=_scattered(is_max_context, here, len(ids)),
         starts=layout.starts,
         lengths=layout.lengths.astype(np.int32),
         first_lengths=layout.first_lengths.astype(np.int32),
@@ -228,6 +225,13 @@ def _make(paragraphs, tokenizer, sizes, notices, is_training):
         window_index=layout.index.astype(np.int32),
         labels=labels,
     )
+
+
+def _scattered(values, places, count):
+    """Zeros `[count, …]` with the values at their places."""
+    found = np.zeros((count, *values.shape[1:]), values.dtype)
+    found[places] = values
+    return found
 
 
 def _of_questions(layout, rows, positions):

@@ -61,7 +61,7 @@ def test_spans_are_coloured(tmp_path):
     text = "".join(page.text)
     assert "1 of 2 answers are not exactly right" in text
     assert "who & <what>?" in text
-    assert "Expected: cat & the dog | dogAnswered: <b> catF1: 66.7" in text
+    assert "Expected: cat & the dog | dogAnswered: <b> catF1: 50.0" in text
     assert not page.open
 
 

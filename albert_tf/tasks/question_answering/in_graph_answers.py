@@ -1,0 +1,158 @@
+"""From scores of tokens to answers inside a TensorFlow graph; the twin of `answers.py`.
+
+B questions, W windows, T tokens of a window, C candidates, K answers.
+"""
+
+import math
+
+import tensorflow as tf
+
+from albert_tf.tokenization.in_graph_origins import without
+from albert_tf.tokenization.normalization import character_class
+
+_MASKED = -1e30
+
+
+def beams_of_logits(start_logits, end_logits, input_mask, n_best_size):
+    """The best starts and ends of each window: `[W, n, 1]` and `[W, 1, n]`.
+
+    Padding takes no rank: answers do not depend on the lengths of other texts.
+
+    Returns:
+        starts, start scores, ends, end scores.
+    """
+    found = []
+    for logits in (start_logits, end_logits):
+        logits = tf.where(input_mask > 0, logits, _MASKED)
+        scores, index = tf.math.top_k(
+            logits, tf.minimum(n_best_size, tf.shape(logits)[1])
+        )
+        found.append((index, scores))
+    (starts, start_scores), (ends, end_scores) = found
+    return (
+        starts[:, :, None],
+        start_scores[:, :, None],
+        ends[:, None, :],
+        end_scores[:, None, :],
+    )
+
+
+def answers(windows, beams, context, n_best_size, max_answer_length, top_k):
+    """The best answers to each question, as `answers.predict` ranks them.
+
+    Args:
+        windows: `InGraphWindows`.
+        beams: starts, their scores, ends, their scores; see `SpanScores`.
+        context: string `[B]`.
+        n_best_size: candidates of different text among which probabilities are shared.
+        max_answer_length: tokens of an answer at most.
+        top_k: answers to return, at most `n_best_size`.
+
+    Returns:
+        A dict: `answers` string, `scores` float32 (probabilities), `start` and `end`
+        int32, all `[B, top_k]`, "" and 0 where there are fewer; and `best`, float64
+        `[B]`, the score of the first, -1e30 without one.
+    """
+    question, first, last, score, text = _ranked(
+        windows, beams, context, max_answer_length
+    )
+    batch = tf.size(context, tf.int64)
+
+    def table(values, filling, width):
+        ragged = tf.RaggedTensor.from_value_rowids(values, question, batch)
+        return ragged[:, :width].to_tensor(filling, shape=[None, width])
+
+    scores = table(score, -math.inf, n_best_size)
+    best = tf.maximum(scores[:, 0], _MASKED)
+    weights = tf.exp(scores - best[:, None])  # [B, n]
+    shares = tf.math.divide_no_nan(weights, tf.reduce_sum(weights, 1, keepdims=True))
+    return {
+        "answers": table(text, "", top_k),
+        "scores": tf.cast(shares[:, :top_k], tf.float32),
+        "start": table(first, 0, top_k),
+        "end": table(last, 0, top_k),
+        "best": best,
+    }
+
+
+def _ranked(windows, beams, context, max_answer_length):
+    """Candidates of different text, by question, best first: `[C]` each.
+
+    Returns:
+        question int64; first and last character and score; text.
+    """
+    window, start, end, score = _stretches(windows, beams, max_answer_length)
+    question = tf.gather(windows.question, window)
+    first, last = _trimmed(
+        context,
+        question,
+        tf.gather_nd(windows.starts, tf.stack([window, start], axis=1)),
+        tf.gather_nd(windows.ends, tf.stack([window, end], axis=1)),
+    )
+    # By question, then score, then the order in which the official code lists them.
+    order = tf.argsort(score, direction="DESCENDING", stable=True)
+    order = tf.gather(order, tf.argsort(tf.gather(question, order), stable=True))
+    question, first, last, score = (
+        tf.gather(values, order) for values in (question, first, last, score)
+    )
+    text = tf.strings.substr(
+        tf.gather(context, question), first, last - first, unit="UTF8_CHAR"
+    )
+    kinds = tf.strings.join([tf.strings.as_string(question), text], "\n")
+    is_new = _is_first_of_its_kind(kinds)
+    return [
+        tf.boolean_mask(values, is_new)
+        for values in (question, first, last, score, text)
+    ]
+
+
+def least_by_question(values, question, batch):
+    """The least value of each question's windows: `[W]` to `[batch]`."""
+    return tf.math.unsorted_segment_min(values, question, batch)
+
+
+def _stretches(windows, beams, max_answer_length):
+    """Pairs that may be answers: window, start, end, int64; score, float64; `[C]`."""
+    starts, start_scores, ends, end_scores = beams
+    starts, ends = tf.cast(starts, tf.int64), tf.cast(ends, tf.int64)
+    count = tf.shape(starts, tf.int64)[0]
+    row = tf.range(count)[:, None, None]  # [W, 1, 1]
+
+    def look_up(table, places):
+        row_of = tf.broadcast_to(row, tf.shape(places))
+        return tf.gather_nd(table, tf.stack([row_of, places], axis=-1))
+
+    possible = look_up(windows.is_max_context, starts)
+    possible &= look_up(windows.is_paragraph, ends)
+    possible &= (ends >= starts) & (ends - starts < max_answer_length)
+    places = tf.where(possible)
+    shape = tf.shape(possible)
+
+    def pick(values):
+        return tf.gather_nd(tf.broadcast_to(values, shape), places)
+
+    score = tf.cast(pick(start_scores), tf.float64)
+    score += tf.cast(pick(end_scores), tf.float64)
+    return places[:, 0], pick(starts), pick(ends), score
+
+
+def _trimmed(context, question, first, last):
+    """Moves the ends of stretches of the contexts past white space; int32 `[C]`."""
+    characters = tf.strings.unicode_split(context, "UTF-8")
+    is_space = tf.strings.regex_full_match(
+        characters.flat_values, character_class(str.isspace)
+    )
+    begin = tf.gather(characters.row_starts(), question)
+    first, last = without(
+        is_space, tf.cast(first, tf.int64) + begin, tf.cast(last, tf.int64) + begin
+    )
+    return tf.cast(first - begin, tf.int32), tf.cast(last - begin, tf.int32)
+
+
+def _is_first_of_its_kind(keys):
+    """Bool `[C]`: whether no key before is the same."""
+    _, kind = tf.unique(keys)
+    place = tf.range(tf.size(keys))
+    kinds = tf.reduce_max(tf.concat([kind, [-1]], axis=0)) + 1
+    earliest = tf.math.unsorted_segment_min(place, kind, kinds)
+    return tf.gather(earliest, kind) == place

@@ -1,0 +1,97 @@
+"""From the characters of prepared texts back to those of the original, in a graph.
+
+The graph twins of `sentencepiece_text_with_spans` and of the bookkeeping in
+`WordPieceTokenizer`. All rows of a batch lie one after the other: C characters of the
+original texts, P of the prepared ones.
+"""
+
+import tensorflow as tf
+
+
+def whole_rows(rows, numbers):
+    """Where each row's numbers begin: int64 `[B + 1]`, of a number for each item.
+
+    Args:
+        rows: int64 `[B + 1]`, where each row's items begin.
+        numbers: int32 or int64 `[items]`.
+    """
+    return tf.gather(starts_of(tf.cast(numbers, tf.int64)), rows)
+
+
+def starts_of(lengths):
+    """Where each stretch of these lengths begins, and where the last ends."""
+    return tf.concat([[tf.zeros([], lengths.dtype)], tf.cumsum(lengths)], axis=0)
+
+
+def spaced_origins(characters, is_space, kept_counts):
+    """The origin of each prepared character, where spaces are collapsed.
+
+    Args:
+        characters: ragged string `[B, (characters)]`, the original ones.
+        is_space: bool `[C]`.
+        kept_counts: int64 `[C]`, what becomes of each; 0 for spaces.
+
+    Returns:
+        space_before: bool `[C]`, where a space stands before what is kept.
+        starts, ends: int64 `[P]`, in the row's original text; combining marks behind a
+            character, which are not kept, count to it.
+    """
+    rows = characters.row_splits
+    place = tf.ragged.range(characters.row_lengths()).values  # in its row
+    after_space = tf.concat([[False], is_space[:-1]], axis=0) & (place > 0)
+    is_kept = kept_counts > 0
+    kept_before = starts_of(tf.cast(is_kept, tf.int64))  # [C + 1]
+    in_row = kept_before[:-1] - tf.repeat(
+        tf.gather(kept_before, rows[:-1]), characters.row_lengths()
+    )
+    space_before = after_space & ~is_space & (in_row > 0)
+    counts = kept_counts + tf.cast(space_before, tf.int64)
+    first = starts_of(counts)[:-1]  # of what each becomes
+    origin = tf.repeat(place, counts)  # [P]
+    is_first = tf.range(tf.size(origin, tf.int64)) == tf.repeat(first, counts)
+    is_space_itself = is_first & tf.repeat(space_before, counts)
+    starts = tf.where(is_space_itself, origin - 1, origin)
+    ends = starts + 1
+    extends = ~is_space & ~is_kept & ~after_space & (in_row > 0)
+    marks = tf.where(extends)[:, 0]
+    target = tf.gather(first, marks) - 1
+    ends = tf.tensor_scatter_nd_max(ends, target[:, None], tf.gather(place, marks) + 1)
+    return space_before, starts, ends
+
+
+def character_places(texts, begins, byte_rows):
+    """Numbers of characters for places in bytes, over all texts.
+
+    Args:
+        texts: string `[N]`.
+        begins: ragged int64 `[N, (places)]`, in bytes, at borders of characters.
+        byte_rows: `starts_of` the lengths of the texts in bytes.
+
+    Returns:
+        int64, as `begins.flat_values`, among the characters of all texts in a row.
+    """
+    _, offsets = tf.strings.unicode_split_with_offsets(texts, "UTF-8")
+    known = offsets.flat_values + tf.repeat(byte_rows[:-1], offsets.row_lengths())
+    asked = begins.flat_values + tf.repeat(byte_rows[:-1], begins.row_lengths())
+    return tf.searchsorted(known, asked, side="left", out_type=tf.int64)
+
+
+def without(blank, starts, ends):
+    """Moves the ends of stretches inwards, past blank characters.
+
+    Args:
+        blank: bool `[P]`.
+        starts, ends: int64 of one shape; empty where all is blank.
+    """
+    visible = tf.where(~blank)[:, 0]
+    size = tf.size(blank, tf.int64)
+    following = tf.concat([visible, [size]], axis=0)
+    preceding = tf.concat([[tf.constant(-1, tf.int64)], visible], axis=0)
+
+    def place(values):
+        found = tf.searchsorted(visible, tf.reshape(values, [-1]), out_type=tf.int64)
+        return tf.reshape(found, tf.shape(values))
+
+    starts = tf.minimum(tf.gather(following, place(starts)), ends)
+    ends = tf.maximum(tf.gather(preceding, place(ends)) + 1, starts)
+    return starts, ends
