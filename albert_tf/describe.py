@@ -104,5 +104,10 @@ def _print_table(header, rows):
     print()
 
 
+def main(argv=None):
+    """The command line."""
+    run(DescribeOptions, describe, argv=argv)
+
+
 if __name__ == "__main__":
-    run(DescribeOptions, describe)
+    main()

@@ -216,8 +216,9 @@ def _stop(number, frame):
     sys.exit(128 + number)
 
 
-def main():
-    command_line.run(Options, _command, ignored=_IGNORED)
+def main(argv=None):
+    """The command line."""
+    command_line.run(Options, _command, _IGNORED, argv)
 
 
 if __name__ == "__main__":

@@ -174,5 +174,10 @@ def _report(model, lines, options):
     }
 
 
+def main(argv=None):
+    """The command line."""
+    command_line.run(Options, train_tokenizer, argv=argv)
+
+
 if __name__ == "__main__":
-    command_line.run(Options, train_tokenizer)
+    main()

@@ -236,5 +236,10 @@ def _example_requests(module, head):
     }
 
 
+def main(argv=None):
+    """The command line."""
+    command_line.run(ExportOptions, export, argv=argv)
+
+
 if __name__ == "__main__":
-    command_line.run(ExportOptions, export)
+    main()

@@ -2,7 +2,6 @@
 
 import dataclasses
 import json
-import runpy
 
 import numpy as np
 import pytest
@@ -11,6 +10,7 @@ import albert_tf
 from albert_tf.command_line import parse
 from albert_tf.config import AlbertConfig
 from albert_tf.errors import UserError
+from albert_tf.pretraining import command
 from albert_tf.pretraining.data import PretrainingData
 from albert_tf.pretraining.flags import PretrainingOptions
 from albert_tf.pretraining.objective import OBJECTIVES
@@ -236,7 +236,7 @@ def test_official_command_line_runs_unchanged(project, material, tmp_path):
         **sizes,
     }
     argv = ["run_pretraining.py", *(f"--{k}={v}" for k, v in values.items())]
-    ignored = runpy.run_path(str(project / "run_pretraining.py"))["_IGNORED"]
+    ignored = command._IGNORED
     results = pretrain(parse(PretrainingOptions, argv, ignored))
     assert results["global_step"] == 2
     assert not list((tmp_path / "official").glob("*.model"))

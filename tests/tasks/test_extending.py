@@ -30,9 +30,9 @@ def test_a_task_of_ones_own_is_trained_scored_predicted_and_served(
     served = tmp_path / "served"
     out = flags(
         label_kind="text_length",
-        train_step=150,
-        learning_rate=2e-2,
-        save_checkpoints_steps=50,
+        train_step=300,
+        learning_rate=2e-3,
+        save_checkpoints_steps=100,
         export_dir=served,
         **asked,
     )

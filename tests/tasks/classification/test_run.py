@@ -233,7 +233,6 @@ def test_evaluation_without_a_model_is_an_error(flags):
     [
         ({"depth": 1}, "depth"),
         ({"kind": "ranking"}, "ranking"),
-        (3, "mapping"),
     ],
 )
 def test_a_task_of_another_version_is_an_error(flags, tmp_path, task, problem):
@@ -243,4 +242,11 @@ def test_a_task_of_another_version_is_an_error(flags, tmp_path, task, problem):
     (tmp_path / "tuned/training_info.json").write_text(json.dumps({"task": task}))
     message = f"does not know the task .* training info of .*tuned .*{problem}"
     with pytest.raises(UserError, match=message):
+        flags(init_checkpoint=tmp_path / "tuned", do_predict=True)
+
+
+def test_a_task_that_is_none_is_an_error(flags, tmp_path):
+    (tmp_path / "tuned").mkdir()
+    (tmp_path / "tuned/training_info.json").write_text('{"task": 3}')
+    with pytest.raises(UserError, match="training_info.json sets task to 3, expected"):
         flags(init_checkpoint=tmp_path / "tuned", do_predict=True)

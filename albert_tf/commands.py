@@ -1,0 +1,91 @@
+"""The program `albert-tf`: its commands, each imported only when it is asked for."""
+
+import dataclasses
+import difflib
+import pkgutil
+import sys
+
+_USAGE = """ALBERT for TensorFlow 2 and Keras 3: from raw text to a served model.
+
+  albert-tf COMMAND --flag=value …
+  albert-tf COMMAND --help
+
+Commands:
+"""
+
+
+@dataclasses.dataclass(frozen=True)
+class Command:
+    """A command: what runs it, and a line on it.
+
+    Attributes:
+        main: "module:function"; the function takes a command line, whose first item
+            names the program.
+        about: what it does.
+    """
+
+    main: str
+    about: str
+
+
+COMMANDS = {
+    "corpus": Command(
+        "data_pipeline.sample_corpus:main",
+        "Write a sample corpus from the docstrings of this Python installation.",
+    ),
+    "vocab": Command(
+        "data_pipeline.train_tokenizer:main", "Train a SentencePiece vocabulary."
+    ),
+    "data": Command(
+        "data_pipeline.create_pretraining_data:main",
+        "Turn text into TFRecords for pretraining.",
+    ),
+    "pretrain": Command(
+        "albert_tf.pretraining.command:main", "Pretrain a model on TFRecords."
+    ),
+    "classify": Command(
+        "albert_tf.tasks.classification.command:main",
+        "Fine-tune, score and apply a text classifier or regressor.",
+    ),
+    "squad-scores": Command(
+        "albert_tf.tasks.question_answering.evaluate:main",
+        "Score predictions for SQuAD 1.1 or 2.0.",
+    ),
+    "export": Command(
+        "albert_tf.serving.export:main", "Export a model for TensorFlow Serving."
+    ),
+    "convert": Command(
+        "albert_tf.convert:main",
+        "Convert between official, Hugging Face and our own checkpoints.",
+    ),
+    "describe": Command(
+        "albert_tf.describe:main", "Count parameters, memory and operations."
+    ),
+    "verify": Command(
+        "albert_tf.verify.command:main",
+        "Compare a checkpoint with what another program computed with it.",
+    ),
+}
+
+
+def main(argv=None):
+    """Runs the command that `argv` names; `sys.argv` by default."""
+    argv = sys.argv if argv is None else argv
+    name = argv[1] if len(argv) > 1 else "--help"
+    if name in ("--help", "-h", "help"):
+        print(_USAGE + "\n".join(map(_line, COMMANDS)))
+        return
+    if name not in COMMANDS:
+        close = difflib.get_close_matches(name, COMMANDS, n=1)
+        meant = f"did you mean {close[0]}?" if close else "see albert-tf --help."
+        sys.exit(f"error: {name!r} is no command of albert-tf; {meant}")
+    run = pkgutil.resolve_name(COMMANDS[name].main)
+    run([f"albert-tf {name}", *argv[2:]])
+
+
+def _line(name):
+    return f"  {name:14}{COMMANDS[name].about}"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,24 @@
+"""The command line of classification."""
+
+from albert_tf import command_line
+from albert_tf.tasks.classification.flags import ClassifierOptions
+
+# Official flags that only TPUEstimator needed, or that this program makes needless.
+_IGNORED = ("master", "num_tpu_cores", "threshold_to_export")
+# Official flags that are not accepted, and what to do instead.
+_REPLACED = {
+    "albert_hub_module_handle": "name the module's folder, its archive or the "
+    "archive's URL with --init_checkpoint"
+}
+
+
+def main(argv=None):
+    """Fine-tunes, evaluates, predicts and exports as the flags say."""
+    command_line.run(ClassifierOptions, _classify, _IGNORED, argv, _REPLACED)
+
+
+def _classify(options):
+    # Imported here, so that --help does not wait for TensorFlow.
+    from albert_tf.tasks.classification.run import classify
+
+    classify(options)
