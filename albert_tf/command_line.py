@@ -20,6 +20,7 @@ from absl import logging
 
 from albert_tf.errors import UserError
 from albert_tf.files import read_json_object
+from albert_tf.recipes import find_recipe
 
 _INTERRUPTED = 128 + signal.SIGINT
 _OTHER_LIBRARY = re.compile(r"/(site|dist)-packages/(?!albert_tf/|data_pipeline/)")
@@ -153,7 +154,10 @@ def _check_range(field, value):
 def _define(options_class, ignored):
     flag_values = flags.FlagValues()
     flags.DEFINE_string(
-        "config", None, "JSON file of flag values.", flag_values=flag_values
+        "config",
+        None,
+        "JSON file of flag values, or the name of a recipe such as pretraining/base.",
+        flag_values=flag_values,
     )
     for field, kind in _typed_fields(options_class):
         required = field.default is dataclasses.MISSING
@@ -201,7 +205,7 @@ def config_file_values(path, *options_classes):
         UserError: the file cannot be read, or sets an unknown flag or to a value of
             the wrong type.
     """
-    values = read_json_object(path)
+    values = read_json_object(find_recipe(path))
     values = {k: v for k, v in values.items() if not k.startswith("//")}
     fields = itertools.chain.from_iterable(map(_typed_fields, options_classes))
     kinds = {field.name: kind for field, kind in fields}

@@ -7,6 +7,7 @@ import sys
 from albert_tf.errors import UserError
 from albert_tf.files import read_json_object
 from albert_tf.files import write_json
+from albert_tf.recipes import find_recipe
 
 ACTIVATIONS = ("gelu", "relu", "linear", "tanh", "gelu_erf")
 PARAMETER_SHARING = ("all", "attention", "ffn", "none")
@@ -157,6 +158,7 @@ class AlbertConfig:
         Raises:
             UserError: the file is missing, is not a JSON object, or see `from_dict`.
         """
+        path = find_recipe(path)
         return cls.from_dict(read_json_object(path), source=os.fspath(path))
 
     def to_dict(self):

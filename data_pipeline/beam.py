@@ -14,11 +14,9 @@ import dataclasses
 import functools
 import shlex
 
-import apache_beam as beam
-from apache_beam.options.pipeline_options import PipelineOptions
-
 from albert_tf import command_line
 from albert_tf.command_line import option
+from albert_tf.errors import UserError
 from data_pipeline.create_pretraining_data import create_pretraining_data
 from data_pipeline.options import Options
 from data_pipeline.shards.writing import write_shard
@@ -35,7 +33,8 @@ def write_shards(options, files, paths, shards, finished):
     The arguments are those of `workers.write_shards`; `finished` is called on the
     machine that wrote the shard.
     """
-    runner_options = PipelineOptions(shlex.split(options.beam_options))
+    beam, runner_options_class = _beam()
+    runner_options = runner_options_class(shlex.split(options.beam_options))
     write = functools.partial(_write, options, files, paths, finished)
     with beam.Pipeline(options=runner_options) as pipeline:
         _ = (
@@ -44,6 +43,18 @@ def write_shards(options, files, paths, shards, finished):
             | "Spread" >> beam.Reshuffle()
             | "Write" >> beam.Map(write)
         )
+
+
+def _beam():
+    # Imported here, so that --help answers where it is missing.
+    try:
+        import apache_beam
+        from apache_beam.options.pipeline_options import PipelineOptions
+    except ImportError as error:
+        raise UserError(
+            "Apache Beam is not installed: pip install 'albert-tf[beam]'."
+        ) from error
+    return apache_beam, PipelineOptions
 
 
 def _write(options, files, paths, finished, shard):

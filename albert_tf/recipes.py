@@ -1,0 +1,30 @@
+"""The recipes that come with the package: the files of `configs/`."""
+
+import os
+import pathlib
+
+_PACKAGE = pathlib.Path(__file__).resolve().parent
+# A wheel holds them inside the package, a checkout beside it.
+_PLACES = (_PACKAGE / "configs", _PACKAGE.parent / "configs")
+
+
+def find_recipe(name):
+    """The path of a JSON file, or of a recipe.
+
+    Args:
+        name: a path, or the name of a recipe such as "pretraining/base",
+            "glue/rte.json" or "configs/albert/base_v2.json".
+
+    Returns:
+        The path as it is if there is such a file, else that of the recipe; as it is,
+        too, if there is neither.
+    """
+    path = os.fspath(name)
+    if os.path.exists(path):
+        return path
+    recipe = path.removeprefix("configs/").removesuffix(".json")
+    for place in _PLACES:
+        found = (place / f"{recipe}.json").resolve()
+        if found.is_relative_to(place) and found.is_file():
+            return str(found)
+    return path

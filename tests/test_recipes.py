@@ -1,0 +1,35 @@
+"""Recipes are found by their names, wherever the command is started."""
+
+import pytest
+
+from albert_tf.command_line import parse
+from albert_tf.config import AlbertConfig
+from albert_tf.pretraining.flags import PretrainingOptions
+from albert_tf.recipes import find_recipe
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["pretraining/base", "pretraining/base.json", "configs/pretraining/base.json"],
+)
+def test_a_recipe_is_found_by_its_name(name, project, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert find_recipe(name) == str(project / "configs" / "pretraining" / "base.json")
+    argv = ["run", f"--config={name}", "--input_file=a", "--output_dir=b"]
+    options = parse(PretrainingOptions, argv)
+    assert options.train_batch_size == 4096
+    config = AlbertConfig.from_json_file(options.albert_config_file)
+    assert config.hidden_size == 768
+
+
+def test_a_file_of_ones_own_comes_first(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "glue").mkdir()
+    (tmp_path / "glue" / "rte.json").write_text("{}")
+    assert find_recipe("glue/rte.json") == "glue/rte.json"
+
+
+@pytest.mark.parametrize("name", ["glue/none", "../setup", "", "gs://a/b.json"])
+def test_what_is_no_recipe_stays_as_it_is(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert find_recipe(name) == name
