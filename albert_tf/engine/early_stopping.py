@@ -5,14 +5,33 @@ import math
 from absl import logging
 
 
-def evaluations_since_best(values):
+def is_best(metrics, losses):
+    """Whether the last evaluation is better than all before it.
+
+    Args:
+        metrics: of all evaluations so far, higher is better; NaN is worst.
+        losses: theirs; of equal metrics, the lower loss is better.
+    """
+    *earlier, last = map(_rank, metrics, losses)
+    return all(last > rank for rank in earlier)
+
+
+def _rank(metric, loss):
+    return _or_worst(metric), _or_worst(-loss)
+
+
+def _or_worst(value):
+    return -math.inf if math.isnan(value) else value
+
+
+def evaluations_since_best(metrics):
     """How many evaluations came after the best; 0 if the last is the best so far.
 
     Args:
-        values: a metric of all evaluations so far, higher is better; NaN is worst.
+        metrics: of all evaluations so far, higher is better; NaN is worst.
     """
-    values = [-math.inf if math.isnan(value) else value for value in values]
-    return len(values) - 1 - values.index(max(values))
+    metrics = [_or_worst(metric) for metric in metrics]
+    return len(metrics) - 1 - metrics.index(max(metrics))
 
 
 def out_of_patience(values, patience):

@@ -13,7 +13,7 @@ from albert_tf import storage
 from albert_tf.engine.checkpointing import Checkpointing
 from albert_tf.engine.checkpointing import RunRecord
 from albert_tf.engine.device_loop import DeviceLoop
-from albert_tf.engine.early_stopping import evaluations_since_best
+from albert_tf.engine.early_stopping import is_best
 from albert_tf.engine.early_stopping import out_of_patience
 from albert_tf.engine.evaluation import Evaluator
 from albert_tf.engine.evaluation import average
@@ -273,8 +273,9 @@ class Trainer:
         results = self.evaluate(dataset)
         metric = self.options.best_metric
         if metric and save_best and self.writes_outputs:
-            values = [*self._best_values(), results[metric]]
-            if evaluations_since_best(values) == 0:
+            entries = [*self.history, results]
+            metrics = [entry[metric] for entry in entries]
+            if is_best(metrics, [entry.get("loss", 0.0) for entry in entries]):
                 save_best(self.step, results)
         # After the best model: a run that is killed in between evaluates again.
         seconds = float(self._train_seconds.numpy())

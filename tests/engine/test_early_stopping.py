@@ -6,6 +6,7 @@ import pathlib
 import pytest
 
 from albert_tf.engine.early_stopping import evaluations_since_best
+from albert_tf.engine.early_stopping import is_best
 from albert_tf.engine.early_stopping import out_of_patience
 
 NAN = float("nan")
@@ -17,6 +18,22 @@ NAN = float("nan")
 )
 def test_evaluations_since_best(values, expected):
     assert evaluations_since_best(values) == expected
+
+
+@pytest.mark.parametrize(
+    ("metrics", "losses", "expected"),
+    [
+        ([NAN], [NAN], True),
+        ([0.5, 0.5], [0.3, 0.2], True),
+        ([0.5, 0.5], [0.3, 0.3], False),
+        ([0.5, 0.5], [NAN, 0.3], True),
+        ([0.5, 0.4], [0.3, 0.1], False),
+        ([0.5, NAN], [0.3, 0.1], False),
+        ([0.4, 0.5], [0.1, 0.3], True),
+    ],
+)
+def test_of_equals_the_one_with_the_lower_loss_is_the_best(metrics, losses, expected):
+    assert is_best(metrics, losses) == expected
 
 
 def test_patience():

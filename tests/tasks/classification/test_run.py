@@ -68,7 +68,7 @@ def test_best_checkpoint_is_kept_not_the_last(flags):
     out = flags(do_train=True, train_step=40, save_checkpoints_steps=10)
     history = json.loads((out / "history.json").read_text())
     assert [entry["step"] for entry in history] == [10, 20, 30, 40]
-    best = max(history, key=lambda entry: entry["accuracy"])  # the first of equals
+    best = max(history, key=lambda entry: (entry["accuracy"], -entry["loss"]))
     info = json.loads((out / "model" / "training_info.json").read_text())
     assert (info["step"], info["dev"]["accuracy"]) == (best["step"], best["accuracy"])
 
