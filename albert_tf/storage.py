@@ -187,7 +187,7 @@ def written_locally(path, ending=""):
         _to_disk(temporary)
         os.replace(temporary, path)
     except OSError as error:
-        if error.filename is None:  # as of a full disk
+        if error.errno and error.filename is None:  # as of a full disk
             raise OSError(error.errno, error.strerror, str(path)) from error
         raise
     finally:

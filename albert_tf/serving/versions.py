@@ -37,7 +37,7 @@ def exporting_folder(export_dir):
         with _locked(folder):
             yield folder
     except OSError as error:
-        if error.filename is None:  # as of a full disk
+        if error.errno and error.filename is None:  # as of a full disk
             raise OSError(error.errno, error.strerror, str(export_dir)) from error
         raise
     finally:

@@ -65,7 +65,7 @@ def test_models_that_do_not_belong_together(
         together(model_dirs[0], encoder.model_dir)
     with pytest.raises(UserError, match="Two of --model_dir are called 'mood'"):
         together(model_dirs[0], model_dirs[0])
-    info = {"task": {**_TASKS["stars"].to_dict(), "pair": True}}
+    info = {"task": {**_TASKS["mood"].to_dict(), "pair": True}}
     other = tmp_path / "pairs"
     classifier.model.save_pretrained(other, classifier.tokenizer, info)
     with pytest.raises(UserError, match="take different inputs"):
