@@ -1,0 +1,55 @@
+"""What every recipe means, flag by flag: an unintended change of a default is seen.
+
+`python tests/test_resolved_recipes.py` writes the file anew; look at its difference.
+"""
+
+import dataclasses
+import json
+import pathlib
+
+from albert_tf.command_line import parse
+from albert_tf.pretraining.flags import PretrainingOptions
+from albert_tf.tasks.classification.flags import ClassifierOptions
+
+_GOLDEN = pathlib.Path(__file__).parent / "golden" / "recipes.json"
+_CONFIGS = pathlib.Path(__file__).parent.parent / "configs"
+_FOLDERS = {"pretraining": PretrainingOptions, "glue": ClassifierOptions}
+
+
+def resolved():
+    """The defaults of each command, and how each recipe differs from them."""
+    found = {}
+    for folder, options_class in _FOLDERS.items():
+        defaults = _values(options_class)
+        found[folder] = defaults
+        for path in sorted((_CONFIGS / folder).glob("*.json")):
+            if path.stem.endswith("_config"):
+                continue
+            values = _values(options_class, f"--config={path}")
+            found[f"{folder}/{path.stem}"] = {
+                name: value
+                for name, value in values.items()
+                if value != defaults.get(name)
+            }
+    return found
+
+
+def _values(options_class, *argv):
+    required = {
+        field.name
+        for field in dataclasses.fields(options_class)
+        if field.default is dataclasses.MISSING
+    }
+    given = [f"--{name}=-" for name in sorted(required)] if not argv else []
+    missing = [f"--{name}=-" for name in ("input_file", "output_dir")]
+    options = parse(options_class, ["run", *(given or missing), *argv])
+    values = dataclasses.asdict(options)
+    return {name: value for name, value in values.items() if value != "-"}
+
+
+def test_every_recipe_means_what_it_meant():
+    assert resolved() == json.loads(_GOLDEN.read_text())
+
+
+if __name__ == "__main__":
+    _GOLDEN.write_text(json.dumps(resolved(), indent=1, sort_keys=True) + "\n")
