@@ -6,6 +6,7 @@ python -m tools.api_page
 import dataclasses
 import importlib
 import inspect
+import json
 import pathlib
 import re
 import textwrap
@@ -112,11 +113,18 @@ def _signature(name, value):
             arguments.append("*")
         starred |= argument.kind in (kinds.KEYWORD_ONLY, kinds.VAR_POSITIONAL)
         if argument.name != "self":
-            arguments.append(str(argument))
+            arguments.append(_quoted(str(argument), argument.default))
     line = f"{name}({', '.join(arguments)})"
     if len(line) <= _WIDTH:
         return line
     return "\n".join([f"{name}(", *(f"    {a}," for a in arguments), ")"])
+
+
+def _quoted(argument, default):
+    """An argument as ruff formats it, a str in double quotes."""
+    if isinstance(default, str):
+        return argument.replace(repr(default), json.dumps(default, ensure_ascii=False))
+    return argument
 
 
 def _markdown(docstring):

@@ -15,7 +15,7 @@ def test_every_public_name_has_its_place():
         assert f"### `albert_tf.{name}`\n" in page
 
 
-def documented(rows, *, seed=1):
+def documented(rows, kind="a", *, seed=1):
     """Sums rows.
 
     Args:
@@ -41,7 +41,8 @@ def documented(rows, *, seed=1):
 def test_a_docstring_becomes_a_page(monkeypatch):
     monkeypatch.setattr(albert_tf, "documented", documented, raising=False)
     assert api_page._entry("albert_tf", "documented") == (
-        "### `albert_tf.documented`\n\n```py\ndocumented(rows, *, seed=1)\n```\n\n"
+        "### `albert_tf.documented`\n\n"
+        '```py\ndocumented(rows, kind="a", *, seed=1)\n```\n\n'
         "Sums rows.\n\n"
         "**Args:**\n\n"
         "- `rows`: float32 `[batch, tokens]`: each of them\n  as it is.\n"
