@@ -1,8 +1,7 @@
-"""The whole way on real text, from nothing: `make demo`.
+"""The whole path on real text, from nothing: `make demo`.
 
-Runs, one after the other, the commands that a user would run, and prints one table of
-what came out. Finished steps are kept; an interrupted one continues when this is
-started again.
+Runs the commands that a user would run, one after the other, and prints one table of
+the results. Re-running keeps the finished steps and resumes an interrupted one.
 """
 
 import dataclasses

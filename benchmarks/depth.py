@@ -7,9 +7,9 @@ deep model in float32, compiled by XLA for the CPU, dropout as configured:
 
 * first step: tracing, compiling and running it once;
 * step: the median of some steps, the forms taking turns;
-* temporaries: what XLA allots beside weights and inputs, read from the buffer
-  assignment that it writes down. That is the memory of the program itself; the peak of
-  the process would also count what the compiler takes and the allocator keeps.
+* temporaries: the memory that XLA allots beside weights and inputs, read from the
+  buffer assignment that it writes down. That is the memory of the program itself; the
+  peak of the process would also count what the compiler takes and the allocator keeps.
 
 Takes about five minutes on two idle cores.
 """

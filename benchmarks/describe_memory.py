@@ -3,11 +3,11 @@
     PYTHONPATH=. python benchmarks/describe_memory.py
 
 Each point is a process of its own that compiles a training step of a base-sized
-model for the CPU, and the memory is the peak that XLA allots to it. What is compared
-is the growth from few layers to many: the activations of the blocks, and what each
-block contributes to the gradients. Found on 2 CPU cores, TensorFlow 2.21, in MiB for
-ten more layers: plain 751 estimated, 726 measured; rematerialised 300 and 271;
-rematerialised in the loop 300 and 300.
+model for the CPU, and the memory is the peak that XLA allots to it. The benchmark
+compares the growth from few layers to many: the activations of the blocks, and the
+contribution of each block to the gradients. Measured on 2 CPU cores, TensorFlow 2.21,
+in MiB for ten more layers: plain 751 estimated, 726 measured; rematerialised 300 and
+271; rematerialised in the loop 300 and 300.
 """
 
 import json

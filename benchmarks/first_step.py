@@ -5,9 +5,9 @@
 Each command is `run_classifier.py --do_train --train_step=1` in a process of its own,
 on a checkpoint of random weights in the shape of --albert_config_file. It is timed
 until it logs that training starts, and until the first step is done: traced, compiled
-where XLA is used, and run. "cold" begins without, "warm" with a cache of tokenized
-tables; files are in the memory of the operating system both times. The processor time
-that the process has used until then is shown, too: it says more on a busy machine.
+if XLA is on, and run. "cold" begins without a cache of tokenized tables, "warm" with
+one; both times the operating system has the files in memory. The table also shows the
+processor time that the process has used until then, which says more on a busy machine.
 """
 
 import dataclasses

@@ -6,7 +6,7 @@
 Each model directory is fine-tuned on each task with `--num_runs` seeds, and so is a
 model of the same shape and vocabulary with random weights: same steps, same flags.
 `results.md` in --output_dir, printed at the end, has the median, least and greatest
-score of the best checkpoint and the median of the last. Finished runs are not repeated.
+score of the best checkpoint and the median of the last. Re-running keeps finished runs.
 """
 
 import dataclasses

@@ -2,10 +2,10 @@
 
   python -m benchmarks.kill_and_resume --kills=50 --output_dir=killed
 
-Data, vocabulary and recipe are those of `make demo`, with small batches and many
-checkpoints. Every kill comes a random moment after a start has begun to write a
-checkpoint, so that many fall into the writing of one. Prints the steps of the kills
-and the weights that differ: none, on a CPU with --deterministic.
+It takes data, vocabulary and recipe of `make demo`, with small batches and many
+checkpoints. Every kill comes a random moment after a run has begun to write a
+checkpoint, so many kills interrupt the writing. The benchmark prints the steps of the
+kills and the weights that differ: none, on a CPU with --deterministic.
 """
 
 import dataclasses

@@ -6,7 +6,7 @@
       --beam_options='--runner=DataflowRunner --project=… --region=…'
 
 takes the flags of create_pretraining_data and writes the same files, byte for byte;
-each shard is a piece of work of its own. Input and output must lie where every
+each shard is one work item. Input and output must lie where every
 machine can reach them. Needs `pip install albert-tf[beam]`.
 """
 

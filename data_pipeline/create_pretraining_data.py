@@ -4,10 +4,9 @@
       --output_file=data/train.tfrecord --num_shards=16 \\
       --spm_model_file=vocab/my_corpus.model
 
-The output depends on the input, the flags and the seed only, not on --workers. A
-run that was interrupted goes on where it stopped, a shard at a time, when it is
-started again with the same flags. `dataset_info.json` beside the shards says what
-they hold.
+The output depends only on the input, the flags and the seed, not on --workers.
+Re-running the same command resumes an interrupted run at its first unfinished shard.
+`dataset_info.json` beside the shards describes them. docs/data.md says more.
 """
 
 import collections

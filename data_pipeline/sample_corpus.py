@@ -7,10 +7,10 @@ documents. This command writes
   corpus.txt                one sentence a line, a blank line between documents
   {train,dev,test}.tsv      `label<TAB>sentence`: which package is this text from?
 
-Package and module names are masked out of the labelled texts, so that the label
-has to be told from what is said. Texts are de-duplicated before they are split,
-and none of dev.tsv or test.tsv is in the corpus. The same installed packages give
-the same bytes.
+The command masks package and module names in the labelled texts, so the content
+alone tells the label. It removes duplicates before it splits the texts, and puts no
+text of dev.tsv or test.tsv into the corpus. The same installed packages give the
+same bytes.
 """
 
 import collections

@@ -3,10 +3,10 @@
   python -m tools.mutate
   python -m tools.mutate --only=masking --jobs=2
 
-Each entry of tools/mutations.json names a file, a line in it, what it is to become and
-the tests that should fail then. Printed is what became of each; the exit status is 1 if
-a mutation survived or no longer fits the code. The checkout itself is left as it is:
-the tests run in copies of it.
+Each entry of tools/mutations.json names a file, a line in it, its replacement and the
+tests that should fail then. The command prints the mutations that no test noticed or
+that no longer fit the code, and exits with status 1 if there are any. It does not touch
+the checkout itself: the tests run in copies of it.
 """
 
 import concurrent.futures

@@ -4,15 +4,15 @@
       --eval_file='data/held_out/*.tfrecord' --spm_model_file=vocab/my_corpus.model \\
       --albert_config_file=configs/albert/base_v2.json --output_dir=my_model
 
-The flags are those of the official run_pretraining, with the same meaning and
-defaults; new ones stand beside them. Started again, a run continues exactly where it
-stopped.
+The flags of the official run_pretraining keep their meaning and defaults; new ones
+stand beside them. Re-running a command resumes its run exactly where it stopped.
 
-Written to --output_dir: the model directory (albert_config.json, model.weights.h5, the
-tokenizer, training_info.json), eval_results.txt, history.json (every held-out
-evaluation), curves.png (with matplotlib), train/ and eval/ (for TensorBoard) and
-checkpoints/: what to continue from, and best-<step>, the model directory of the best
-held-out masked LM accuracy.
+The command writes to --output_dir: the model directory (albert_config.json,
+model.weights.h5, the tokenizer, training_info.json), eval_results.txt, history.json
+(every held-out evaluation), curves.png (with matplotlib), train/ and eval/ (for
+TensorBoard), and checkpoints/. The latter holds what a run resumes from, and
+best-<step>, the model directory with the best held-out masked LM accuracy.
+docs/pretraining.md says more.
 """
 
 import dataclasses

@@ -3,7 +3,7 @@
     python -m albert_tf.verify DIRECTORY
 
 DIRECTORY holds a checkpoint with its config (official TF1, Hugging Face or our
-own), `inputs.npz` and `expected.npz`. What `expected.npz` may hold:
+own), `inputs.npz` and `expected.npz`. `expected.npz` may hold:
 
     embedding_output, layer_<i>, sequence_output, pooled_output
     mlm_log_probs [batch * predictions, vocabulary], sop_log_probs [batch, 2]
@@ -14,8 +14,9 @@ own), `inputs.npz` and `expected.npz`. What `expected.npz` may hold:
 
 The last two need `train.json`: optimizer, learning_rate, num_train_steps,
 num_warmup_steps and steps, taken on the constant batch with gradients clipped to
-the global norm 1. Recordings of reading comprehension are known by what lies in them,
-see `albert_tf.verify.squad`. Exits with status 1 if a deviation is past the tolerance.
+the global norm 1. The command recognises recordings of reading comprehension by their
+files (`albert_tf.verify.squad` lists them). It exits with status 1 if a deviation is
+greater than the tolerance.
 """
 
 import dataclasses

@@ -41,7 +41,7 @@ def _config():
     )
 
 
-def test_documented_example_runs(project, tmp_path, monkeypatch):
+def test_documented_examples_run(project, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     pathlib.Path("vocab.txt").write_text("\n".join(_PIECES) + "\n")
     AlbertModel(_config()).save_pretrained("albert_base", load_tokenizer("vocab.txt"))
@@ -52,10 +52,13 @@ def test_documented_example_runs(project, tmp_path, monkeypatch):
         table = "\n".join(["sentence\tlabel", *rows]) + "\n"
         pathlib.Path("tables", f"{name}.tsv").write_text(table)
     text = (project / "docs" / "finetuning.md").read_text()
-    (example,) = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
-    names = {}
-    exec(compile(example, "finetuning.md", "exec"), names)
-    assert names["logits"].shape == (48, 2)
+    examples = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
+    logits = []
+    for example in examples:
+        names = {}
+        exec(compile(example, "finetuning.md", "exec"), names)
+        logits.append(names["logits"].shape)
+    assert logits == [(1, 2), (48, 2)]  # from strings, from tables
     predictor = Predictor.from_module(build_module("fine_tuned")[0])
     answers = predictor(["good film"])
     row = names["source"].read(names["source"].dev["dev"]).texts.index("good film")

@@ -3,12 +3,13 @@
   python -m albert_tf.tpu_check --config=configs/pretraining/base.json \\
       --topology=v5e:2x2 --batch_size=16
 
---config takes a recipe of run_pretraining.py, of which the model, the lengths (those of
-the last phase), the optimizer and how it computes count; --remat is --rematerialize.
-The step is the one that training runs: forward, backward, clipping and update. Printed
-is whether the compiler of the TPU accepts it for one device of the topology, the memory
-it takes there, its operations, and the time that compiling takes here. What this does
-not show: docs/tpu.md. It takes the extra packages `pip install 'albert-tf[tpu_check]'`.
+--config takes a recipe of run_pretraining.py and reads the model, the lengths (those of
+the last phase), the optimizer, the precision and the execution from it; --remat is
+--rematerialize. The step is the one that training runs: forward, backward, clipping and
+update. The command prints whether the compiler of the TPU accepts it for one device of
+the topology, the memory it takes there, its operations, and the time that compiling
+takes here. docs/tpu.md says what this does not show. The command needs
+`pip install 'albert-tf[tpu_check]'`.
 """
 
 import dataclasses

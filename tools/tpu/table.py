@@ -2,11 +2,11 @@
 
     python -m tools.tpu.table
 
-A program is compiled for all chips in a process of its own; each of these cells takes
-a minute to several, with --quick some ten seconds. They are kept in
-tools/tpu/table.json, so that the command can be stopped at any time and started
-again; then the table of the cells that there are is written into the document.
-`--compile=false` only does the latter.
+A process of its own compiles a program for all chips; each of these cells takes one
+minute to several, with --quick some ten seconds. tools/tpu/table.json keeps the cells,
+so you can stop the command at any time; re-running resumes it. At the end the command
+writes the table of all compiled cells into the document; `--compile=false` does only
+that.
 """
 
 import dataclasses

@@ -3,17 +3,18 @@
   python run_classifier.py --task_name=sst-2 --data_dir=glue --output_dir=out
       --init_checkpoint=albert_base --max_seq_length=128 --do_train --do_eval
 
-The flags are those of the official run_classifier, with the same meaning and defaults;
-new ones stand beside them. --init_checkpoint may be a model directory of this project,
+The flags of the official run_classifier keep their meaning and defaults; new ones stand
+beside them. --init_checkpoint may be a model directory of this project,
 an official archive (unpacked or not), a Hugging Face directory, the prefix of a TF1
 checkpoint or a model to download: hf://albert/albert-base-v2 or the URL of an archive.
 
-A table of one's own: --task_name=custom, with train.*, dev.* and perhaps test.* (.tsv,
-.csv or .jsonl) in --data_dir. Raw text: --do_predict --input_text="…" or --input_file.
+For a table of your own, pass --task_name=custom and put train.*, dev.* and, if you
+like, test.* (.tsv, .csv or .jsonl) into --data_dir. For raw text, pass --do_predict
+with --input_text="…" or --input_file.
 
-Written to --output_dir: model/ (the best checkpoint by the first metric on dev; the
-official scripts choose so, too), checkpoints/, eval_results.txt, test_results.tsv, and
-the file for the GLUE server.
+The command writes to --output_dir: model/ (the best checkpoint by the first metric on
+dev, which the official scripts choose, too), checkpoints/, eval_results.txt,
+test_results.tsv, and the file for the GLUE server. docs/finetuning.md says more.
 """
 
 import dataclasses

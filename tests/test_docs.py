@@ -1,0 +1,171 @@
+"""The pages: what they name exists, and the README's Python runs."""
+
+import importlib.util
+import pathlib
+import re
+
+import keras
+import pytest
+
+from albert_tf.config import AlbertConfig
+from albert_tf.models.albert import AlbertModel
+from albert_tf.tokenization import load_tokenizer
+
+_LONGEST_COMMAND = 100
+
+# What commands and examples write, what other projects have, and placeholders.
+_ELSEWHERE = {
+    "albert_config.json",
+    "config.json",
+    "dataset_info.json",
+    "dev_class_scores.json",
+    "export_checkpoints.py",
+    "export_to_tfhub.py",
+    "flags.json",
+    "head.json",
+    "history.json",
+    "my_recipe.json",
+    "run_race.py",
+    "run_squad_v1.py",
+    "run_squad_v2.py",
+    "run_x.py",
+    "signature.json",
+    "text_length.py",
+    "text_length_model.py",
+    "text_length_serving.py",
+    "tokenizer_config.json",
+    "training_info.json",
+}
+_EXAMPLES = {"albert_tf.tasks.classification.text_length.TextLength"}
+_WRITTEN = re.compile(r"[\w./<>*-]+\.(?:py|json)\b")
+_MODULE = re.compile(r"\b(?:albert_tf|benchmarks|data_pipeline|tools)(?:\.\w+)+")
+
+
+def _pages(project):
+    pages = sorted([*project.glob("*.md"), *project.glob("docs/*.md")])
+    return {page: page.read_text(encoding="utf-8") for page in pages}
+
+
+def _files(project):
+    """The paths of all files of the tree that are no build output."""
+    folders = [f for f in project.iterdir() if f.is_dir() and f.name[0] != "."]
+    files = [*project.iterdir(), *(f for d in folders for f in d.rglob("*"))]
+    return [path.relative_to(project) for path in files]
+
+
+def test_files_that_pages_name_exist(project):
+    files = _files(project)
+    missing = [
+        f"{page.name}: {name}"
+        for page, text in _pages(project).items()
+        for quoted in re.findall(r"`([^`\n]+)`", text)
+        for name in _WRITTEN.findall(quoted)
+        if pathlib.PurePath(name).name not in _ELSEWHERE
+        and not any(path.match(name.replace("<family>", "*")) for path in files)
+    ]
+    assert not missing
+
+
+def test_modules_that_pages_name_exist(project):
+    missing = [
+        f"{page.name}: {name}"
+        for page, text in _pages(project).items()
+        for name in sorted(set(_MODULE.findall(text)) - _EXAMPLES)
+        if not _resolves(name)
+    ]
+    assert not missing
+
+
+def _resolves(name):
+    """Whether a dotted name is a module, or something within one."""
+    if _is_module(name):
+        return True
+    parts = name.split(".")
+    for length in range(len(parts) - 1, 0, -1):
+        if _is_module(".".join(parts[:length])):
+            module = importlib.import_module(".".join(parts[:length]))
+            return _has(module, parts[length:])
+    return False
+
+
+def _is_module(name):
+    try:
+        return importlib.util.find_spec(name) is not None
+    except ModuleNotFoundError:
+        return False
+
+
+def _has(value, names):
+    for name in names:
+        if not hasattr(value, name):
+            return False
+        value = getattr(value, name)
+    return True
+
+
+def test_links_between_pages_resolve(project):
+    broken = []
+    for page, text in _pages(project).items():
+        for link in re.findall(r"\]\(([^)\s]+)\)", text):
+            if "://" in link:
+                continue
+            name, _, heading = link.partition("#")
+            target = (page.parent / name).resolve() if name else page
+            if not target.exists() or (heading and heading not in _anchors(target)):
+                broken.append(f"{page.name}: {link}")
+    assert not broken
+
+
+def _anchors(page):
+    """The names by which links find the headings of a page."""
+    headings = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return [re.sub(r"[^\w\- ]", "", h.lower()).replace(" ", "-") for h in headings]
+
+
+def test_the_index_names_every_page(project):
+    index = (project / "docs" / "README.md").read_text()
+    for page in project.glob("docs/*.md"):
+        if page.name != "README.md":
+            assert f"({page.name})" in index
+
+
+def test_commands_fit_a_screen(project):
+    too_long = [
+        f"{page.name}: {line}"
+        for page, text in _pages(project).items()
+        for block in re.findall(r"```(?:bash|sh|shell)\n(.*?)```", text, re.DOTALL)
+        for line in block.splitlines()
+        if len(line) > _LONGEST_COMMAND
+    ]
+    assert not too_long
+
+
+@pytest.fixture
+def demo_model(tmp_path, monkeypatch):
+    """What the README's Python starts from, in the current folder."""
+    monkeypatch.chdir(tmp_path)
+    pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "fine", "film", "dull"]
+    pathlib.Path("vocab.txt").write_text("\n".join(pieces) + "\n")
+    config = AlbertConfig(
+        vocab_size=len(pieces),
+        embedding_size=4,
+        hidden_size=8,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        intermediate_size=8,
+        max_position_embeddings=64,
+    )
+    tokenizer = load_tokenizer("vocab.txt")
+    AlbertModel(config).save_pretrained("demo_output/pretrained", tokenizer)
+
+
+def test_the_python_of_the_readme_runs(project, demo_model):
+    text = (project / "README.md").read_text()
+    examples = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    assert len(examples) == 2
+    names = {}
+    for example in examples:
+        exec(compile(example, "README.md", "exec"), names)
+    assert names["vectors"].shape == (2, 8)
+    assert isinstance(names["classifier"], keras.Model)
+    assert pathlib.Path("tuned", "model.weights.h5").exists()
