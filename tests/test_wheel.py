@@ -64,20 +64,17 @@ def run(wheel, tmp_path_factory):
     return python
 
 
-@pytest.mark.slow
 def test_every_module_is_there(run):
     done = run(_IMPORT_ALL)
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.slow
 def test_recipes_travel_along(run):
     done = run(_RUN)
     assert done.returncode == 0, done.stderr
     assert "11,683,584" in done.stdout
 
 
-@pytest.mark.slow
 def test_what_goes_to_the_top_level(wheel):
     names = {name.split("/")[0] for name in zipfile.ZipFile(wheel).namelist()}
     assert {name for name in names if not name.endswith(".dist-info")} == {
