@@ -1,4 +1,7 @@
-"""The pages: what they name exists, and the README's Python runs."""
+"""The pages: what they name exists, and their Python runs.
+
+Other tests run the Python of docs/extending.md and docs/finetuning.md.
+"""
 
 import importlib.util
 import pathlib
@@ -7,9 +10,14 @@ import re
 import keras
 import pytest
 
+import albert_tf
 from albert_tf.config import AlbertConfig
 from albert_tf.models.albert import AlbertModel
+from albert_tf.serving.export import ExportOptions
+from albert_tf.serving.export import export
 from albert_tf.tokenization import load_tokenizer
+from data_pipeline.create_pretraining_data import create_pretraining_data
+from data_pipeline.options import Options
 
 _LONGEST_COMMAND = 100
 
@@ -142,7 +150,7 @@ def test_commands_fit_a_screen(project):
 
 @pytest.fixture
 def demo_model(tmp_path, monkeypatch):
-    """What the README's Python starts from, in the current folder."""
+    """What the examples start from, in the current folder."""
     monkeypatch.chdir(tmp_path)
     pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "fine", "film", "dull"]
     pathlib.Path("vocab.txt").write_text("\n".join(pieces) + "\n")
@@ -159,13 +167,66 @@ def demo_model(tmp_path, monkeypatch):
     AlbertModel(config).save_pretrained("demo_output/pretrained", tokenizer)
 
 
+def _run_python(page, names=None, **replaced):
+    """Runs the examples of a page, one after the other; returns their names."""
+    text = page.read_text(encoding="utf-8")
+    names = {} if names is None else names
+    for example in re.findall(r"```(?:py|python)\n(.*?)```", text, re.DOTALL):
+        if "import grpc" in example:
+            continue  # needs a server
+        for there, here in replaced.items():
+            assert there in text
+            example = example.replace(there, here)
+        exec(compile(example, page.name, "exec"), names)
+    return names
+
+
+@pytest.mark.slow
 def test_the_python_of_the_readme_runs(project, demo_model):
-    text = (project / "README.md").read_text()
-    examples = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
-    assert len(examples) == 2
-    names = {}
-    for example in examples:
-        exec(compile(example, "README.md", "exec"), names)
+    names = _run_python(project / "README.md")
     assert names["vectors"].shape == (2, 8)
     assert isinstance(names["classifier"], keras.Model)
     assert pathlib.Path("tuned", "model.weights.h5").exists()
+
+
+def test_the_python_on_checkpoints_runs(project, demo_model, capsys):
+    here = {"albert_base": "demo_output/pretrained"}
+    here |= {"hf://albert/albert-base-v2": "demo_output/pretrained"}  # no download
+    names = _run_python(project / "docs" / "checkpoints.md", **here)
+    assert names["model"].num_labels == 3
+    assert "new in the model: output_weights" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_the_python_on_data_runs(project, demo_model):
+    document = "a fine film\na dull film\nfine\nfilm a film\n\n"
+    pathlib.Path("corpus.txt").write_text(document * 200)
+    create_pretraining_data(
+        Options(
+            input_file="corpus.txt",
+            output_file="data/train-0.tfrecord",
+            vocab_file="vocab.txt",
+            masking="dynamic",
+            max_seq_length=512,
+            workers=1,
+        )
+    )
+    names = {"albert_tf": albert_tf, "questions": ["a film"], "answers": ["fine"]}
+    here = {"vocab/mine.model": "vocab.txt"}
+    _run_python(project / "docs" / "data.md", names, **here)
+    assert names["features"]["input_ids"].shape == (2, 5)
+    assert names["pairs"]["input_ids"].shape == (1, 128)
+    (batch,) = names["dataset"].take(1)
+    assert batch["input_ids"].shape == (32, 512)
+    assert batch["masked_lm_ids"].shape == (32, 77)
+
+
+@pytest.mark.slow
+def test_the_python_on_serving_runs(project, demo_model):
+    model = albert_tf.AlbertForSequenceClassification.from_pretrained(
+        "demo_output/pretrained", labels=["bad", "good"]
+    )
+    model.save_pretrained("tuned", load_tokenizer("vocab.txt"))
+    export(ExportOptions("tuned", "served"))
+    names = _run_python(project / "docs" / "serving.md", **{"/models/sst-2": "served"})
+    assert len(names["answers"]["label"]) == 2

@@ -39,8 +39,8 @@ class AlbertModel(PretrainedModel):
         embedding_output: `[batch, tokens, embedding]`
         hidden_states: list of `[batch, tokens, hidden]`, one a block (with
             `depth_loop`, one a loop)
-    With `heads_only` the dict holds what heads read, and the last block does not
-    compute more than that: the same numbers, sooner.
+    With `heads_only` the dict holds only what heads read, and the last block computes
+    no more than that, which is faster and gives the same numbers.
         pooled_output: as above
         masked_output: `[batch, predictions, hidden]`, the sequence output at the
             feature `masked_lm_positions`; absent where that is

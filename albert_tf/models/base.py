@@ -9,11 +9,12 @@ from albert_tf.checkpoints.saving import save_pretrained
 
 
 class PretrainedModel(keras.Model):
-    """An encoder with a head, built as soon as it is constructed.
+    """An encoder with a head; its constructor builds it.
 
     A subclass takes a config first, keeps its encoder in the attribute that its
-    family names, ends its constructor with `self.build()` and declares what is below:
-    `albert_tf.models.registry` reads it for loading, conversion and export.
+    family names, ends its constructor with `self.build()`, and sets the class
+    attributes that `albert_tf.models.registry` reads for loading, conversion and
+    export.
     """
 
     # The `ModelFamily`: config class, and names of the encoder's variables.
@@ -129,7 +130,7 @@ class PretrainedModel(keras.Model):
             format: "model_directory", "tf1" (the official code) or "huggingface".
 
         Raises:
-            UserError: the format is none of these, or needs a package that is missing.
+            UserError: there is no such format, or it needs a package that is missing.
         """
         save_pretrained(self, directory, tokenizer, training_info, format)
 
@@ -146,8 +147,8 @@ class PretrainedModel(keras.Model):
             allow_missing: official names, or beginnings of names, that may be
                 absent from the checkpoint and then keep their initial values. The
                 head of a fine-tuning model may always be absent.
-            verify_checksum: whether the weights are compared with the checksum that
-                `save_pretrained` wrote; it takes a second for a gigabyte.
+            verify_checksum: whether to compare the weights with the checksum that
+                `save_pretrained` wrote, which takes a second for a gigabyte.
             revision: of an "hf://" model: a branch, a tag or a commit.
             **kwargs: constructor arguments, such as `num_labels`, and fields of the
                 config to change, such as `hidden_dropout_prob`.
@@ -173,9 +174,9 @@ class PretrainedModel(keras.Model):
                 pretraining, `masked_lm_positions`.
             **kwargs: as of `keras.Model.export`.
 
-        The outputs are those of the call, without `hidden_states`. A model for
-        TensorFlow Serving, which takes raw text, is written by
-        `python -m albert_tf.serving.export`.
+        The outputs are those of the call, without `hidden_states`.
+        `python -m albert_tf.serving.export` writes a model for TensorFlow Serving,
+        which takes raw text.
         """
         names = input_signature[0] if input_signature else self.exported_features
         inputs = {name: keras.Input([None], dtype="int32", name=name) for name in names}

@@ -39,8 +39,8 @@ class AlbertForPreTraining(PretrainedModel):
             `masked_lm_positions` is
         sentence_order_logits: float32 `[batch, 2]`, or `[batch, pairs, 2]`; 0 is
             in order, 1 is swapped; likewise of other sentence heads
-    With `heads_only` the dict holds the logits only, and the last block computes no
-    more than they need: the same numbers, sooner.
+    With `heads_only` the dict holds only the logits, and the last block computes no
+    more than they need, which is faster and gives the same numbers.
 
     After `compile(optimizer=…)` alone, `fit` and `evaluate` take the batches of
     `pretraining_dataset`; the loss is that of `PretrainingObjective`, with the sentence

@@ -25,10 +25,10 @@ _REGISTERED = {}  # classes outside the package, by name
 
 
 def register_model(model_class):
-    """Makes a `PretrainedModel` outside the package known by its name; a decorator.
+    """Registers a `PretrainedModel` of your own by its class name; a decorator.
 
-    Its checkpoints can then be read, converted and exported as those of the package's
-    models. A class of the same name replaces the one registered before.
+    Loading, conversion and export then treat its checkpoints like those of the
+    package's models. A class of the same name replaces the one registered before.
 
     Raises:
         UserError: the package has a model of that name.

@@ -25,10 +25,10 @@ class AlbertForSequenceClassification(PretrainedModel):
 
     Args:
         config: an `AlbertConfig`.
-        num_labels: number of classes; 1 for regression. With `labels` it is needless.
+        num_labels: number of classes; 1 for regression. `labels` makes it optional.
         classifier_dropout_prob: dropout on the pooled output, in training.
-        labels: names of the classes of which each text has one, in the order of their
-            ids; `save_pretrained` keeps them, for prediction and export.
+        labels: names of the classes, one of which each text has, in the order of
+            their ids; `save_pretrained` keeps them for prediction and export.
         **kwargs: `depth_loop` and `rematerialize`, see `AlbertModel`.
 
     Call: as `AlbertModel`. Returns logits, float32 `[batch, num_labels]`.

@@ -22,7 +22,7 @@ def load_tokenizer(path, do_lower_case=True, revision=None):
         path: a SentencePiece `.model` file, a WordPiece `vocab.txt`, or a directory
             with one of them (ours, an unpacked official archive or a Hugging Face
             model); or the name of a model, as `from_pretrained` takes it.
-        do_lower_case: whether letters are lowered; the casing that a directory
+        do_lower_case: whether to lower letters; the casing that a directory
             records in `tokenizer_config.json` wins.
         revision: of an "hf://" model: a branch, a tag or a commit.
 
@@ -30,8 +30,8 @@ def load_tokenizer(path, do_lower_case=True, revision=None):
         A `SentencePieceTokenizer` or a `WordPieceTokenizer`.
 
     Raises:
-        UserError: nothing there, no tokenizer, more than one, or a vocabulary
-            without ALBERT's special pieces.
+        UserError: `path` does not exist, holds no tokenizer or more than one, or
+            its vocabulary lacks ALBERT's special pieces.
     """
     path = local_directory(path, revision, weights=False)
     if storage.is_folder(path):

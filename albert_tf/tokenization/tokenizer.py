@@ -75,7 +75,7 @@ class Tokenizer(abc.ABC):
         Args:
             texts: a str, or a list of str.
             text_pairs: the second texts of pairs, like `texts`.
-            max_length: tokens of a row at most, the special ones counted; the longer
+            max_length: the most tokens of a row, special ones included; the longer
                 text of a pair loses its end first. None: rows of any length.
             padding: "longest" or True, to the longest row; "max_length"; or False, for
                 rows of their own lengths.
@@ -91,7 +91,7 @@ class Tokenizer(abc.ABC):
                 segment_ids: 1 for B and the `[SEP]` after it, else 0
 
         Raises:
-            UserError: texts that are no str, pairs of another number, a `max_length`
+            UserError: texts that are not str, another number of pairs, a `max_length`
                 without room for text, or an unknown `padding`.
 
         Example:
@@ -118,7 +118,7 @@ class Tokenizer(abc.ABC):
             A str, or a list of str for a batch.
 
         Raises:
-            UserError: an id that is none of the vocabulary.
+            UserError: an id outside the vocabulary.
         """
         return decoding.decode(self, ids, skip_special_tokens)
 
@@ -126,7 +126,7 @@ class Tokenizer(abc.ABC):
         """Returns the piece of an int, or a list of those of ints `[tokens]`.
 
         Raises:
-            UserError: an id that is none of the vocabulary.
+            UserError: an id outside the vocabulary.
         """
         return decoding.ids_to_tokens(self, ids)
 
@@ -134,7 +134,7 @@ class Tokenizer(abc.ABC):
         """Returns the id of a piece, or of each of a list; unknown ones have `unk_id`.
 
         Raises:
-            UserError: a token that is no str.
+            UserError: a token that is not a str.
         """
         return decoding.tokens_to_ids(self, tokens, self._ids)
 
