@@ -210,6 +210,11 @@ def _eval_task(options, head, facts):
             "--eval_file needs one fine-tuned model; what is served here is "
             f"{head.name}."
         )
+    if not {"text", "text_pair"}.issuperset(task.text_inputs):
+        raise UserError(
+            f"--eval_file compares models of tables of texts; {options.model_dir} is "
+            f"one for {head.name}."
+        )
     if (len(task.text_inputs) > 1) != (options.text_pair_column is not None):
         raise UserError(
             "--text_pair_column is needed for models that take pairs, and only "

@@ -7,6 +7,7 @@ import tensorflow as tf
 
 from albert_tf.errors import UserError
 from albert_tf.serving.versions import numbered_versions
+from albert_tf.tasks.prediction import joined
 
 
 class Predictor:
@@ -71,7 +72,7 @@ class Predictor:
             answers.append({k: v.numpy() for k, v in self._answer(**batch).items()})
         back = np.argsort(order)
         return {
-            name: _concatenate([answer[name] for answer in answers])[back]
+            name: joined([answer[name] for answer in answers])[back]
             for name in answers[0]
         }
 
@@ -103,16 +104,3 @@ def _version(export_dir):
 
 def _to_bytes(texts):
     return [t.encode("utf-8", "replace") if isinstance(t, str) else t for t in texts]
-
-
-def _concatenate(arrays):
-    """Joins `[batch, …]` arrays whose later sizes may differ."""
-    shape = np.max([array.shape for array in arrays], axis=0)
-    padded = []
-    for array in arrays:
-        width = [(0, 0)] + [
-            (0, to - size) for to, size in zip(shape[1:], array.shape[1:], strict=True)
-        ]
-        filling = b"" if array.dtype == object else 0
-        padded.append(np.pad(array, width, constant_values=filling))
-    return np.concatenate(padded)

@@ -1,0 +1,24 @@
+"""Fine-tunes a model that answers questions; --help says how."""
+
+from albert_tf import command_line
+from albert_tf.tasks.question_answering.flags import SquadOptions
+from albert_tf.tasks.question_answering.run import answer_questions
+
+# Official flags that only TPUEstimator needed, or that this program makes needless:
+# windows are cached in --cached_dir, under a hash of what they are made from.
+_IGNORED = (
+    "master",
+    "num_tpu_cores",
+    "use_einsum",
+    "train_feature_file",
+    "predict_feature_file",
+    "predict_feature_left_file",
+)
+# Official flags that are not accepted, and what to do instead.
+_REPLACED = {
+    "albert_hub_module_handle": "name the module's folder, its archive or the "
+    "archive's URL with --init_checkpoint"
+}
+
+if __name__ == "__main__":
+    command_line.run(SquadOptions, answer_questions, _IGNORED, replaced=_REPLACED)
