@@ -225,8 +225,10 @@ def _eval_task(options, head, facts):
 
 def _example_requests(module, head):
     """One request for each signature, with the same content."""
-    text = module.text_features.example.encode()
-    texts = {name: [text] for name in head.text_inputs}
+    example = module.text_features.example
+    if isinstance(example, str):
+        example = dict.fromkeys(head.text_inputs, example)
+    texts = {name: [example[name].encode()] for name in head.text_inputs}
     features = module.text_features(
         **{name: tf.constant(values) for name, values in texts.items()}
     )

@@ -9,6 +9,8 @@ from albert_tf.errors import UserError
 from albert_tf.serving.versions import numbered_versions
 from albert_tf.tasks.prediction import joined
 
+_TEXT, _QUESTION = ("text", "text_pair"), ("question", "context")
+
 
 class Predictor:
     """Answers for raw texts, batched by length.
@@ -44,8 +46,8 @@ class Predictor:
         """Answers for any number of texts.
 
         Args:
-            texts: list of str or bytes.
-            text_pairs: the second texts of a pair task.
+            texts: list of str or bytes; of question answering, the questions.
+            text_pairs: the second texts of a pair task, or the contexts of questions.
             batch_size: texts answered at a time; those of similar length meet.
 
         Returns:
@@ -60,7 +62,8 @@ class Predictor:
             raise UserError(f"batch_size={batch_size}: expected at least 1.")
         if isinstance(texts, (str, bytes)) or isinstance(text_pairs, (str, bytes)):
             raise UserError("Expected a list of texts, not one text; put it in a list.")
-        columns = {"text": texts, "text_pair": text_pairs}
+        names = _QUESTION if "question" in self._expected() else _TEXT
+        columns = dict(zip(names, (texts, text_pairs), strict=True))
         columns = {k: _to_bytes(v) for k, v in columns.items() if v is not None}
         self._check(columns)
         lengths = np.sum([[len(text) for text in c] for c in columns.values()], axis=0)
@@ -76,9 +79,12 @@ class Predictor:
             for name in answers[0]
         }
 
-    def _check(self, columns):
+    def _expected(self):
         signature = tf.nest.flatten(self._answer.structured_input_signature)
-        expected = {spec.name for spec in signature}
+        return {spec.name for spec in signature}
+
+    def _check(self, columns):
+        expected = self._expected()
         if set(columns) != expected:
             raise UserError(
                 f"The model takes {' and '.join(sorted(expected))}, but "
