@@ -47,6 +47,10 @@ COMMANDS = {
         "albert_tf.tasks.classification.command:main",
         "Fine-tune, score and apply a text classifier or regressor.",
     ),
+    "squad": Command(
+        "albert_tf.tasks.question_answering.command:main",
+        "Fine-tune, score and apply a model that answers questions.",
+    ),
     "squad-scores": Command(
         "albert_tf.tasks.question_answering.evaluate:main",
         "Score predictions for SQuAD 1.1 or 2.0.",

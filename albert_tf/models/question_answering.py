@@ -14,6 +14,10 @@ from albert_tf.models.features import named_features
 
 # The official head ignores the config's initializer_range.
 _HEAD_INITIALIZER_RANGE = 0.02
+_SERVED_FORM = "question_answering"
+_SERVED_FORMS = {
+    _SERVED_FORM: "albert_tf.serving.question_answering:question_answering_head"
+}
 
 
 @keras.saving.register_keras_serializable(package="albert_tf")
@@ -44,6 +48,8 @@ class AlbertForQuestionAnswering(PretrainedModel):
     """
 
     family = ALBERT
+    served_forms = _SERVED_FORMS
+    default_served_form = _SERVED_FORM
     head_table = head_variables.classification("span_head", "qa_outputs", "cls/squad/")
     # Hugging Face's model has no pooler.
     unused_variables = ("bert/pooler",)
@@ -97,6 +103,8 @@ class AlbertForAnswerableQuestions(PretrainedModel):
     """
 
     family = ALBERT
+    served_forms = _SERVED_FORMS
+    default_served_form = _SERVED_FORM
     head_table = head_variables.answer_beams("answer_beams_head")
     unused_variables = ("bert/pooler",)
 

@@ -20,7 +20,7 @@ def read_examples(path, columns, task, tokenizer, max_seq_length):
     """
     examples = task.read(Split(path, columns))
     tokens = task.tokenize(examples, tokenizer, max_seq_length)
-    tokens = dataclasses.replace(tokens, labels=task.targets(examples))
+    tokens = dataclasses.replace(tokens, labels=task.targets(examples, tokens))
     order = np.argsort(tokens.lengths, kind="stable")
     return Prepared(examples, tokens.take(order))
 

@@ -211,6 +211,11 @@ def _eval_task(options, head, facts):
             "--eval_file needs one fine-tuned model; what is served here is "
             f"{head.name}."
         )
+    if not {"text", "text_pair"}.issuperset(task.text_inputs):
+        raise UserError(
+            f"--eval_file compares models of tables of texts; {options.model_dir} is "
+            f"one for {head.name}."
+        )
     if (len(task.text_inputs) > 1) != (options.text_pair_column is not None):
         raise UserError(
             "--text_pair_column is needed for models that take pairs, and only "
@@ -221,8 +226,10 @@ def _eval_task(options, head, facts):
 
 def _example_requests(module, head):
     """One request for each signature, with the same content."""
-    text = module.text_features.example.encode()
-    texts = {name: [text] for name in head.text_inputs}
+    example = module.text_features.example
+    if isinstance(example, str):
+        example = dict.fromkeys(head.text_inputs, example)
+    texts = {name: [example[name].encode()] for name in head.text_inputs}
     features = module.text_features(
         **{name: tf.constant(values) for name, values in texts.items()}
     )

@@ -30,7 +30,11 @@ class Head:
         features: names of the features, int32 `[batch, …]` each.
         along: for each of the numbers whose second axis is that of a feature, the
             name of the feature.
-        text_features: the class of the module that makes features of strings.
+        text_features: makes features of strings: its `of(tokenizer, max_seq_length)`
+            returns a module, and an `example` is one string, or a dict of them by name.
+        string_answers: where an answer to strings is not that to their features: maps
+            the module of `text_features` and a function like `compute` to what maps
+            strings to the served outputs.
     """
 
     name: str
@@ -42,7 +46,8 @@ class Head:
     text_inputs: tuple = ("text",)
     features: tuple = FEATURES
     along: dict = dataclasses.field(default_factory=dict)
-    text_features: type = TextFeatures
+    text_features: typing.Any = TextFeatures
+    string_answers: typing.Callable | None = None
 
 
 def task_head(model_dir, task, tokenizer, **execution):

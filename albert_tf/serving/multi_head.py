@@ -3,6 +3,7 @@
 import numpy as np
 
 from albert_tf.errors import UserError
+from albert_tf.models.sequence_classification import AlbertForSequenceClassification
 from albert_tf.serving.heads import Head
 from albert_tf.tokenization import load_tokenizer
 
@@ -64,6 +65,12 @@ def _models(model_dirs, tasks, execution):
         task.model_class.from_pretrained(directory, **execution)
         for directory, task in zip(model_dirs, tasks.values(), strict=True)
     ]
+    for directory, model in zip(model_dirs, models, strict=True):
+        if not isinstance(model, AlbertForSequenceClassification):
+            raise UserError(
+                f"{directory} is no model for texts as a whole, and cannot share its "
+                "encoder; export it by itself."
+            )
     for directory, model in zip(model_dirs[1:], models[1:], strict=True):
         _check_same_encoder(model_dirs[0], models[0], directory, model)
     inputs = {task.text_inputs for task in tasks.values()}

@@ -90,7 +90,8 @@ def in_groups(head, compute):
             numbers = compute(own)
             for name, feature in head.along.items():
                 width = tf.shape(rows[feature])[1] - tf.shape(numbers[name])[1]
-                numbers[name] = tf.pad(numbers[name], [[0, 0], [0, width], [0, 0]])
+                further = [[0, 0]] * (numbers[name].shape.rank - 2)
+                numbers[name] = tf.pad(numbers[name], [[0, 0], [0, width], *further])
             written = {name: a.write(i, numbers[name]) for name, a in arrays.items()}
             return i + 1, written
 

@@ -7,6 +7,9 @@ import tensorflow as tf
 
 from albert_tf.errors import UserError
 from albert_tf.serving.versions import numbered_versions
+from albert_tf.tasks.prediction import joined
+
+_TEXT, _QUESTION = ("text", "text_pair"), ("question", "context")
 
 
 class Predictor:
@@ -43,8 +46,8 @@ class Predictor:
         """Answers for any number of texts.
 
         Args:
-            texts: list of str or bytes.
-            text_pairs: the second texts of a pair task.
+            texts: list of str or bytes; of question answering, the questions.
+            text_pairs: the second texts of a pair task, or the contexts of questions.
             batch_size: texts answered at a time; those of similar length meet.
 
         Returns:
@@ -59,7 +62,8 @@ class Predictor:
             raise UserError(f"batch_size={batch_size}: expected at least 1.")
         if isinstance(texts, (str, bytes)) or isinstance(text_pairs, (str, bytes)):
             raise UserError("Expected a list of texts, not one text; put it in a list.")
-        columns = {"text": texts, "text_pair": text_pairs}
+        names = _QUESTION if "question" in self._expected() else _TEXT
+        columns = dict(zip(names, (texts, text_pairs), strict=True))
         columns = {k: _to_bytes(v) for k, v in columns.items() if v is not None}
         self._check(columns)
         lengths = np.sum([[len(text) for text in c] for c in columns.values()], axis=0)
@@ -71,13 +75,16 @@ class Predictor:
             answers.append({k: v.numpy() for k, v in self._answer(**batch).items()})
         back = np.argsort(order)
         return {
-            name: _concatenate([answer[name] for answer in answers])[back]
+            name: joined([answer[name] for answer in answers])[back]
             for name in answers[0]
         }
 
-    def _check(self, columns):
+    def _expected(self):
         signature = tf.nest.flatten(self._answer.structured_input_signature)
-        expected = {spec.name for spec in signature}
+        return {spec.name for spec in signature}
+
+    def _check(self, columns):
+        expected = self._expected()
         if set(columns) != expected:
             raise UserError(
                 f"The model takes {' and '.join(sorted(expected))}, but "
@@ -103,16 +110,3 @@ def _version(export_dir):
 
 def _to_bytes(texts):
     return [t.encode("utf-8", "replace") if isinstance(t, str) else t for t in texts]
-
-
-def _concatenate(arrays):
-    """Joins `[batch, …]` arrays whose later sizes may differ."""
-    shape = np.max([array.shape for array in arrays], axis=0)
-    padded = []
-    for array in arrays:
-        width = [(0, 0)] + [
-            (0, to - size) for to, size in zip(shape[1:], array.shape[1:], strict=True)
-        ]
-        filling = b"" if array.dtype == object else 0
-        padded.append(np.pad(array, width, constant_values=filling))
-    return np.concatenate(padded)

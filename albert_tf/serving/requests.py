@@ -8,8 +8,8 @@ with every optimization. Servers pass the sentence on.
 import tensorflow as tf
 
 
-def string_features(strings, text_features):
-    """The features of strings `[batch]` by name.
+def string_answers(strings, answer):
+    """What `answer` says to strings `[batch]`, which it takes by name.
 
     Refuses as many texts as not pairs.
     """
@@ -20,7 +20,7 @@ def string_features(strings, text_features):
     ]
     with tf.control_dependencies(same):
         strings = {name: tf.identity(values) for name, values in strings.items()}
-    return text_features(**strings)
+    return answer(**strings)
 
 
 def token_features(features, config):

@@ -6,7 +6,7 @@ import tensorflow as tf
 from albert_tf.serving.padding import compiled_for_one
 from albert_tf.serving.padding import in_groups
 from albert_tf.serving.requests import example_features
-from albert_tf.serving.requests import string_features
+from albert_tf.serving.requests import string_answers
 from albert_tf.serving.requests import token_features
 
 OPTIMIZATIONS = {"latency": compiled_for_one, "throughput": in_groups}
@@ -16,7 +16,8 @@ class ServingModule(tf.Module):
     """A head behind three signatures.
 
     `serving_default` takes strings, `tokens` takes ids, `examples` takes serialized
-    `tf.Example`s; all three give the same outputs. Batch and length are dynamic.
+    `tf.Example`s; all three give the same outputs, unless the head has
+    `string_answers`. Batch and length are dynamic.
 
     Args:
         head: a `Head`.
@@ -41,6 +42,9 @@ class ServingModule(tf.Module):
             self._compute = self._compute_from_stored
         if optimize_for is not None:
             self._compute = OPTIMIZATIONS[optimize_for](head, self._compute)
+        self._answer_strings = self._answer_features
+        if head.string_answers is not None:
+            self._answer_strings = head.string_answers(text_features, self._compute)
 
     def compute(self, features):
         """The numbers among the outputs; see `Head.compute`."""
@@ -83,7 +87,10 @@ class ServingModule(tf.Module):
         return self._head.answers(self._compute(features), features)
 
     def _from_strings(self, **strings):
-        return self._outputs(string_features(strings, self.text_features))
+        return string_answers(strings, self._answer_strings)
+
+    def _answer_features(self, **strings):
+        return self._outputs(self.text_features(**strings))
 
     def _from_tokens(self, **features):
         return self._outputs(token_features(features, self._head.config))

@@ -10,8 +10,6 @@ import zipfile
 import numpy as np
 from absl import logging
 
-from albert_tf.tasks.tokenized_examples import TokenizedExamples
-
 _VERSION = 2  # raise it when rows are built differently
 # What NumPy raises for files that were cut or are something else.
 _DAMAGED = (EOFError, KeyError, OSError, TypeError, ValueError, zipfile.BadZipFile)
@@ -25,15 +23,15 @@ def cached_tokens(task, examples, tokenizer, max_seq_length, cache_dir):
     cached: they come with the examples. A damaged file is made again.
 
     Returns:
-        `TokenizedExamples`.
+        What `Task.tokenize` does.
     """
     key = _key(task.tokens_key(examples), tokenizer, max_seq_length)
     path = pathlib.Path(cache_dir) / f"{key}.npz"
-    tokens = _read(path)
+    tokens = _read(path, task.tokens_class)
     if tokens is None:
         tokens = task.tokenize(examples, tokenizer, max_seq_length)
         _write(path, tokens)
-    return dataclasses.replace(tokens, labels=task.targets(examples))
+    return dataclasses.replace(tokens, labels=task.targets(examples, tokens))
 
 
 def _key(tokens_key, tokenizer, max_seq_length):
@@ -41,14 +39,14 @@ def _key(tokens_key, tokenizer, max_seq_length):
     return hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:32]
 
 
-def _read(path):
-    """The `TokenizedExamples` of a file; None if there is none that can be read."""
+def _read(path, tokens_class):
+    """The tokenized examples of a file; None if there is none that can be read."""
     if not path.exists():
         return None
     try:
         # NumPy leaves a file that is no archive open.
         with open(path, "rb") as file, np.load(file) as arrays:
-            return TokenizedExamples(**arrays)
+            return tokens_class(**arrays)
     except _DAMAGED as error:
         logging.warning("%s is damaged (%s) and is made again.", path, error)
         return None

@@ -68,6 +68,9 @@ class TaskOptions(DeviceFlags, ExecutionFlags):
         "Epochs, in place of train_step.", None, minimum=0
     )
     warmup_step: int = option("Steps of linear warm-up.", 0, minimum=0)
+    warmup_proportion: float | None = option(
+        "Share of all steps, in place of warmup_step.", None, minimum=0, maximum=1
+    )
     optimizer: str = option("Optimizer.", "adamw", ("adamw", "lamb"))
     layer_decay: float = option(
         "Factor of the learning rate from one set of layers to the one below, down to "

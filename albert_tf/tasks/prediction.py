@@ -9,19 +9,23 @@ from albert_tf.tasks.batching import evaluation_dataset
 
 
 class OutputsPredictor:
-    """Outputs of a model, an array `[rows, ...]` in the order of the examples.
+    """Outputs of a model in the order of the examples.
 
     Args:
         model: a Keras model of `FEATURES`.
         batch_size: rows of a batch; rows of similar length meet.
         max_seq_length: the longest length.
+        min_tokens: the shortest length to which a batch is padded.
 
-    Call: `TokenizedExamples`, labelled or not.
+    Call: `TokenizedExamples`, labelled or not. Returns an array `[rows, ...]`, or a
+    dict of such for a model that returns a dict; where an output is as long as its
+    batch, the shorter ones are padded with zeros.
     """
 
-    def __init__(self, model, batch_size, max_seq_length):
+    def __init__(self, model, batch_size, max_seq_length, min_tokens=1):
         self.batch_size = batch_size
         self.max_seq_length = max_seq_length
+        self.buckets = tuple(size for size in FINE_BUCKETS if size >= min_tokens)
         # Shapes are left open: one graph serves every bucket and the last short batch.
         features = {name: tf.TensorSpec([None, None], tf.int32) for name in FEATURES}
         self._outputs = tf.function(
@@ -34,13 +38,27 @@ class OutputsPredictor:
             examples.take(order),
             self.batch_size,
             self.max_seq_length,
-            buckets=FINE_BUCKETS,
+            buckets=self.buckets,
         )
-        parts = [
-            self._outputs({name: batch[name] for name in FEATURES}).numpy()
-            for batch in by_length
+        parts = []
+        for batch in by_length:
+            outputs = self._outputs({name: batch[name] for name in FEATURES})
+            parts.append(tf.nest.map_structure(lambda value: value.numpy(), outputs))
+        back = np.argsort(order)
+        return tf.nest.map_structure(lambda *arrays: joined(arrays)[back], *parts)
+
+
+def joined(arrays):
+    """Joins `[batch, …]` arrays; where later sizes differ, pads with 0 (or b"")."""
+    shape = np.max([array.shape for array in arrays], axis=0)
+    padded = []
+    for array in arrays:
+        width = [(0, 0)] + [
+            (0, to - size) for to, size in zip(shape[1:], array.shape[1:], strict=True)
         ]
-        return np.concatenate(parts)[np.argsort(order)]
+        filling = b"" if array.dtype == object else 0
+        padded.append(np.pad(array, width, constant_values=filling))
+    return np.concatenate(padded)
 
 
 class DevEvaluator:

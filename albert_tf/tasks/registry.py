@@ -13,6 +13,10 @@ TASKS = {
         "multi_label": "albert_tf.tasks.classification.multi_label.MultiLabel",
         "regression": "albert_tf.tasks.classification.regression.Regression",
     },
+    "question_answering": {
+        "squad_v1": "albert_tf.tasks.question_answering.task.SquadV1",
+        "squad_v2": "albert_tf.tasks.question_answering.task.SquadV2",
+    },
 }
 """By family and kind, the class of the `Task`; it is imported when it is needed."""
 

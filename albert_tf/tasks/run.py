@@ -139,6 +139,7 @@ def _training(options):
         num_train_steps=options.train_step,
         num_train_epochs=options.num_train_epochs,
         num_warmup_steps=options.warmup_step,
+        warmup_proportion=options.warmup_proportion,
         save_checkpoints_steps=options.save_checkpoints_steps,
         keep_checkpoint_max=options.keep_checkpoint_max,
         steps_per_loop=options.iterations_per_loop,
@@ -208,8 +209,8 @@ def _applier(applying, source, examples):
         prepared = prepare(
             task, name, examples[name], tokenizer, length, applying.cache_dir
         )
-        outputs = OutputsPredictor(model, batch_size, length)(prepared.tokens)
-        return prepared, outputs
+        predict = OutputsPredictor(model, batch_size, length, task.min_tokens)
+        return prepared, predict(prepared.tokens)
 
     return apply
 

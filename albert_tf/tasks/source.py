@@ -13,12 +13,14 @@ class Split:
         path: the file.
         columns: what lies where in it, for a task on tables.
         is_labelled: whether it can be scored.
+        is_training: whether it is learned from.
         submission: name of a benchmark's file of predictions, or None.
     """
 
     path: str
     columns: object = None
     is_labelled: bool = True
+    is_training: bool = False
     submission: str | None = None
 
 

@@ -5,6 +5,7 @@ import dataclasses
 import typing
 
 from albert_tf.errors import UserError
+from albert_tf.tasks.tokenized_examples import TokenizedExamples
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,6 +43,10 @@ class Task(abc.ABC):
     """What a SavedModel of it is said to serve; `--task` of the export."""
     text_inputs: typing.ClassVar[tuple] = ("text",)
     """Names of the strings that a served model takes."""
+    tokens_class: typing.ClassVar[type] = TokenizedExamples
+    """What `tokenize` returns; its fields are arrays, so that they can be cached."""
+    min_tokens: typing.ClassVar[int] = 1
+    """Tokens to which the model's input is padded at least."""
 
     # From files to features.
 
@@ -59,14 +64,14 @@ class Task(abc.ABC):
 
     @abc.abstractmethod
     def tokenize(self, examples, tokenizer, max_seq_length):
-        """The `TokenizedExamples` of the examples, without labels; they are cached."""
+        """The `tokens_class` of the examples, without labels; they are cached."""
 
     @abc.abstractmethod
     def tokens_key(self, examples):
         """JSON value of what decides `tokenize` beside tokenizer and length."""
 
-    def targets(self, examples):
-        """What the objective compares with, a row for each of the tokenized ones."""
+    def targets(self, examples, tokens):
+        """What the objective compares with, a row for each row of `tokens`."""
         return examples.labels
 
     # The model.
@@ -84,11 +89,12 @@ class Task(abc.ABC):
     def objective(self):
         """The engine's `Objective`."""
 
-    # What comes out. `outputs` is an array `[rows, ...]` of what the model returns.
+    # What comes out. `outputs` is what the model returns for all rows: an array
+    # `[rows, ...]`, or a dict of such.
 
     @abc.abstractmethod
     def score(self, prepared, outputs):
-        """`{metric: float}` with at least `metrics` and `loss`."""
+        """`{metric: float}` with at least `metrics`."""
 
     @abc.abstractmethod
     def write_scored(self, output_dir, name, prepared, outputs):

@@ -44,6 +44,7 @@ class FineTuning:
     num_train_steps: int
     num_train_epochs: float | None  # in place of num_train_steps
     num_warmup_steps: int
+    warmup_proportion: float | None  # of all steps, in place of num_warmup_steps
     save_checkpoints_steps: int
     keep_checkpoint_max: int
     steps_per_loop: int
@@ -83,7 +84,9 @@ def fine_tune(source, examples, start, training, strategy, facts):
         for name in ("train", *source.dev)
     )
     facts = (*facts, *model_facts(tokenizer, model.config))
-    trainer = _trainer(training, task, model, strategy, len(train.tokens), start, facts)
+    # Examples, as the official code counts epochs: one may have several rows.
+    count = len(train.examples)
+    trainer = _trainer(training, task, model, strategy, count, start, facts)
     dataset = training_dataset(
         train.tokens,
         training.train_batch_size,
@@ -114,17 +117,14 @@ def prepare(task, name, examples, tokenizer, max_seq_length, cache_dir):
     return Prepared(examples, tokens)
 
 
-def _trainer(training, task, model, strategy, rows, start, facts):
-    steps = training.num_train_steps
-    if training.num_train_epochs is not None:
-        epochs = training.num_train_epochs
-        steps = math.ceil(rows * epochs / training.train_batch_size)
+def _trainer(training, task, model, strategy, count, start, facts):
+    steps, warmup = _steps(training, count)
     with strategy.scope():
         optimizer = create_optimizer(
             training.optimizer,
             training.learning_rate,
             steps,
-            training.num_warmup_steps,
+            warmup,
             learning_rate_factors=layer_factors(model.config, training.layer_decay),
         )
     use_xla = training.use_xla
@@ -143,9 +143,22 @@ def _trainer(training, task, model, strategy, rows, start, facts):
         facts=facts,
         step=StepOptions(use_xla=use_xla, seed=start.random_seed),
     )
-    outputs = OutputsPredictor(model, training.eval_batch_size, start.max_seq_length)
+    outputs = OutputsPredictor(
+        model, training.eval_batch_size, start.max_seq_length, task.min_tokens
+    )
     evaluator = DevEvaluator(task, outputs)
     return Trainer(model, task.objective(), optimizer, strategy, options, evaluator)
+
+
+def _steps(training, count):
+    """Steps of the run and of its warm-up, on `count` examples."""
+    steps, warmup = training.num_train_steps, training.num_warmup_steps
+    if training.num_train_epochs is not None:
+        epochs = training.num_train_epochs
+        steps = math.ceil(count * epochs / training.train_batch_size)
+    if training.warmup_proportion is not None:
+        warmup = int(steps * training.warmup_proportion)
+    return steps, warmup
 
 
 def _best_model_saver(output_dir, task, start, tokenizer, model):

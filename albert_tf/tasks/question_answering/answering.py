@@ -4,8 +4,6 @@ import tensorflow as tf
 
 from albert_tf.errors import UserError
 from albert_tf.tasks.question_answering import in_graph_answers
-from albert_tf.tasks.question_answering.in_graph_windows import WindowFeatures
-from albert_tf.tokenization.in_graph import InGraphTokenizer
 
 _BEAMS = (
     "start_top_index",
@@ -19,12 +17,9 @@ class Answering(tf.Module):
     """Strings to answers; windows, model and post-processing are in the graph.
 
     Args:
-        tokenizer: as returned by `albert_tf.load_tokenizer`.
+        windows: a `WindowFeatures`.
         compute: maps int32 features `[windows, tokens]` to the outputs of an
             `AlbertForQuestionAnswering` or an `AlbertForAnswerableQuestions`.
-        sizes: a `WindowSizes`.
-        min_tokens: length to which windows are padded at least; as many as the beams
-            of the model need.
         n_best_size: candidates among which probabilities are shared.
         max_answer_length: tokens of an answer at most.
         top_k: answers to a question.
@@ -46,10 +41,8 @@ class Answering(tf.Module):
 
     def __init__(
         self,
-        tokenizer,
+        windows,
         compute,
-        sizes,
-        min_tokens=1,
         n_best_size=20,
         max_answer_length=30,
         top_k=3,
@@ -59,13 +52,7 @@ class Answering(tf.Module):
             raise UserError(
                 f"top_k={top_k}: expected 1 to n_best_size={n_best_size} answers."
             )
-        self._windows = WindowFeatures(
-            InGraphTokenizer(tokenizer),
-            tokenizer.cls_id,
-            tokenizer.sep_id,
-            sizes,
-            min_tokens,
-        )
+        self._windows = windows
         self._compute = compute
         self.n_best_size = n_best_size
         self.max_answer_length = max_answer_length

@@ -9,6 +9,7 @@ import dataclasses
 import tensorflow as tf
 
 from albert_tf.tasks.question_answering.layout import SPECIAL
+from albert_tf.tokenization.in_graph import InGraphTokenizer
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,6 +45,12 @@ class WindowFeatures(tf.Module):
 
     Call: question and context, string `[batch]`, to `InGraphWindows`.
     """
+
+    @classmethod
+    def of(cls, tokenizer, sizes, min_tokens=1):
+        """The windows that a tokenizer, of `albert_tf.load_tokenizer`, makes."""
+        ids = tokenizer.cls_id, tokenizer.sep_id
+        return cls(InGraphTokenizer(tokenizer), *ids, sizes, min_tokens)
 
     def __init__(self, tokenizer, cls_id, sep_id, sizes, min_tokens=1):
         super().__init__()

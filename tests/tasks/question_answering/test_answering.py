@@ -16,7 +16,6 @@ from albert_tf.tasks.question_answering.questions import read_paragraphs
 from albert_tf.tasks.question_answering.windows import Windows
 from albert_tf.tasks.question_answering.windows import WindowSizes
 from albert_tf.tasks.question_answering.windows import windows_of
-from albert_tf.tokenization.in_graph import InGraphTokenizer
 
 PAIRS = [
     ("who is it", "a b\u0301 c  d efg\n the end of it. " * 3),
@@ -44,9 +43,7 @@ def strings(pairs):
 def test_windows(stride, letters):
     sizes = WindowSizes(12, stride, 4)
     expected = windows_of_pairs(PAIRS, letters, sizes)
-    module = WindowFeatures(
-        InGraphTokenizer(letters), letters.cls_id, letters.sep_id, sizes, 14
-    )
+    module = WindowFeatures.of(letters, sizes, 14)
     found = module(*strings(PAIRS))
     for name, array in found.features.items():
         np.testing.assert_array_equal(array, expected.features(14)[name], name)
@@ -125,7 +122,12 @@ def check(found, expected, pairs, top_k):
 @pytest.mark.parametrize("stride", [2, 5])
 def test_answers(stride, compute, letters):
     sizes = WindowSizes(11, stride, 3)
-    module = Answering(letters, compute, sizes, 5, n_best_size=6, max_answer_length=4)
+    module = Answering(
+        WindowFeatures.of(letters, sizes, 5),
+        compute,
+        n_best_size=6,
+        max_answer_length=4,
+    )
     expected = predictions(PAIRS, letters, sizes, compute, 6, 4)
     call = tf.function(module, input_signature=[tf.TensorSpec([None], tf.string)] * 2)
     found = call(*strings(PAIRS))
@@ -146,7 +148,7 @@ def test_no_answer_score_of_version_1(letters):
         logits = tf.tile([[1.0, 0, 0, 2.5, 4.0, 0, 0]], [shape[0], 1])
         return {"start_logits": logits, "end_logits": logits[:, : shape[1]]}
 
-    module = Answering(letters, compute, WindowSizes(7, 9, 1), min_tokens=7)
+    module = Answering(WindowFeatures.of(letters, WindowSizes(7, 9, 1), 7), compute)
     found = module(*strings([("x", "a b c")]))
     assert found["answers"][0, 0] == b"b"
     # [CLS] begins and ends with 1, "b" with 4.
@@ -155,7 +157,7 @@ def test_no_answer_score_of_version_1(letters):
 
 def test_saved(letters, tmp_path):
     sizes = WindowSizes(11, 2, 3)
-    module = Answering(letters, version_1, sizes, 5, top_k=2)
+    module = Answering(WindowFeatures.of(letters, sizes, 5), version_1, top_k=2)
     module.serve = tf.function(
         lambda question, context: module(question, context),
         input_signature=[
@@ -173,7 +175,7 @@ def test_saved(letters, tmp_path):
 @pytest.mark.parametrize("top_k", [0, 21])
 def test_top_k(top_k, letters):
     with pytest.raises(UserError, match=f"top_k={top_k}: expected 1 to n_best_size=20"):
-        Answering(letters, version_1, WindowSizes(), top_k=top_k)
+        Answering(WindowFeatures.of(letters, WindowSizes()), version_1, top_k=top_k)
 
 
 @pytest.mark.parametrize("compute", [version_1, version_2])
@@ -183,5 +185,5 @@ def test_real_questions(compute, english, shared):
     pairs = [(q.text, p.context) for p in paragraphs for q in p.questions[:3]]
     sizes = WindowSizes(96, 32, 16)
     expected = predictions(pairs, english, sizes, compute, 20, 30)
-    module = Answering(english, compute, sizes, 20, top_k=20)
+    module = Answering(WindowFeatures.of(english, sizes, 20), compute, top_k=20)
     check(module(*strings(pairs)), expected, pairs, 20)

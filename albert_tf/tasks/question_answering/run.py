@@ -1,0 +1,144 @@
+"""What run_squad.py does."""
+
+import dataclasses
+
+from albert_tf.errors import UserError
+from albert_tf.tasks.question_answering.survey import survey
+from albert_tf.tasks.registry import create_task
+from albert_tf.tasks.repeated_runs import run_repeatedly
+from albert_tf.tasks.run import check_places
+from albert_tf.tasks.run import export_model
+from albert_tf.tasks.run import run_task
+from albert_tf.tasks.setup import fine_tuned
+from albert_tf.tasks.source import Source
+from albert_tf.tasks.source import Split
+
+_OF_BOTH = ("doc_stride", "max_query_length", "n_best_size", "max_answer_length")
+_THRESHOLD = "null_score_diff_threshold"
+
+
+def answer_questions(options):
+    """Does what the flags ask for, once or several times; see `SquadOptions`.
+
+    Raises:
+        UserError: flags, files or checkpoints that do not fit.
+    """
+    run_repeatedly(options, run_squad, check_flags)
+
+
+def run_squad(options):
+    """Does once what the flags ask for.
+
+    Returns:
+        The values of eval_results.txt; empty if nothing is scored, and in a worker
+        that leaves evaluation and files to another.
+
+    Raises:
+        UserError: flags, files or checkpoints that do not fit.
+    """
+    values = {}
+    if options.do_train or options.do_eval or options.do_predict:
+        source = source_from(options)
+        # The official --do_predict scores, too.
+        scores = bool(source.dev) and (options.do_eval or options.do_predict)
+        steps = _counted(dataclasses.replace(options, do_eval=scores))
+        values = run_task(steps, source, predict_splits=bool(source.test))
+        if values is None:
+            return {}
+    if options.export_dir:
+        export_model(options)
+    return values
+
+
+def check_flags(options):
+    """Refuses flags that cannot be followed or would have no effect.
+
+    Raises:
+        UserError: it names them.
+    """
+    check_places(options)
+    if not (
+        options.do_train or options.do_eval or options.do_predict or options.export_dir
+    ):
+        raise UserError(
+            "Nothing to do: give --do_train, --do_eval, --do_predict or --export_dir."
+        )
+    if options.do_train and not options.train_file:
+        raise UserError("--do_train needs --train_file.")
+    applies = options.do_train or options.do_eval or options.do_predict
+    if applies and not options.predict_file:
+        raise UserError(
+            "--predict_file is needed to predict and to score, and in training to "
+            "choose the best checkpoint."
+        )
+    if options.version == 1 and options.null_score_diff_threshold is not None:
+        raise UserError(f"--{_THRESHOLD} is for --version=2.")
+
+
+def source_from(options):
+    """The `Source` that the flags name.
+
+    Raises:
+        UserError: the files do not fit what is to be done with them.
+    """
+    found = survey(options.predict_file)
+    is_labelled = bool(found.answers or found.impossible)
+    if not is_labelled and (options.do_train or options.do_eval):
+        raise UserError(
+            f"{options.predict_file} has no answers, and cannot be scored; name a file "
+            "with answers, or predict it with --do_predict alone."
+        )
+    if options.do_train:
+        version = options.version or survey(options.train_file).version
+        task = _task(options, version, options.null_score_diff_threshold)
+        train = Split(options.train_file, is_training=True)
+    else:
+        task, train = _task_to_apply(options, found, is_labelled), None
+    split = Split(options.predict_file, is_labelled=is_labelled)
+    return Source(
+        task=task,
+        train=train,
+        dev={"dev": split} if is_labelled else {},
+        test={} if is_labelled else {"test": split},
+        skip_bad_rows=options.skip_bad_rows,
+    )
+
+
+def _task_to_apply(options, found, is_labelled):
+    """The task of a model that was fine-tuned, with the flags' way to answer."""
+    directory, tuned, info = fine_tuned(options.output_dir, options.init_checkpoint)
+    version = options.version or getattr(tuned, "version", found.version)
+    threshold = options.null_score_diff_threshold
+    if version == 2 and threshold is None and not is_labelled:
+        threshold = info.get("dev", {}).get(_THRESHOLD)
+        if threshold is None:
+            raise UserError(
+                f"{options.predict_file} has no answers and {directory} knows no "
+                f"threshold for questions without one; give --{_THRESHOLD}."
+            )
+    task = _task(options, version, threshold)
+    tuned.check_fits(directory, task)
+    return task
+
+
+def _task(options, version, threshold):
+    fields = {name: getattr(options, name) for name in _OF_BOTH}
+    if version == 2:
+        fields |= {
+            "start_n_top": options.start_n_top,
+            "end_n_top": options.end_n_top,
+            "head_dropout_prob": options.dropout_prob,
+            _THRESHOLD: threshold,
+        }
+    elif threshold is not None:
+        raise UserError(f"--{_THRESHOLD} is for SQuAD 2.0; leave it out.")
+    return create_task(f"squad_v{version}", "squad", **fields)
+
+
+def _counted(options):
+    """The options with one way each to count steps and those of the warm-up."""
+    if options.train_step is not None:
+        options = dataclasses.replace(options, num_train_epochs=None)
+    if options.warmup_step is not None:
+        options = dataclasses.replace(options, warmup_proportion=None)
+    return options

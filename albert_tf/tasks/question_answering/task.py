@@ -1,0 +1,251 @@
+"""SQuAD 1.1 and 2.0 as tasks: from a file of questions to answers and figures."""
+
+import abc
+import dataclasses
+import typing
+
+import numpy as np
+from absl import logging
+
+from albert_tf.errors import UserError
+from albert_tf.tasks.question_answering import answers
+from albert_tf.tasks.question_answering.answers import SpanScores
+from albert_tf.tasks.question_answering.error_page import write_error_page
+from albert_tf.tasks.question_answering.evaluation import GIVEN
+from albert_tf.tasks.question_answering.evaluation import evaluate_version_1
+from albert_tf.tasks.question_answering.evaluation import evaluate_version_2
+from albert_tf.tasks.question_answering.notices import Notices
+from albert_tf.tasks.question_answering.objective import QuestionAnsweringObjective
+from albert_tf.tasks.question_answering.question_file import read_question_file
+from albert_tf.tasks.question_answering.tokens import WindowTokens
+from albert_tf.tasks.question_answering.windows import Windows
+from albert_tf.tasks.question_answering.windows import WindowSizes
+from albert_tf.tasks.question_answering.windows import windows_of
+from albert_tf.tasks.task import Task
+
+PREDICTIONS, NBEST = "predictions.json", "nbest_predictions.json"
+NULL_ODDS = "null_odds.json"
+_WAS_GIVEN = "null_score_diff_threshold_was_given"
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class SquadTask(Task):
+    """Questions whose answer is a stretch of a paragraph.
+
+    Attributes:
+        doc_stride, max_query_length: see `WindowSizes`.
+        n_best_size: candidates of a question.
+        max_answer_length: tokens of an answer at most.
+    """
+
+    doc_stride: int = 128
+    max_query_length: int = 64
+    n_best_size: int = 20
+    max_answer_length: int = 30
+
+    version: typing.ClassVar[int]
+    default_metrics: typing.ClassVar[tuple]
+    serves: typing.ClassVar[str] = "question_answering"
+    text_inputs: typing.ClassVar[tuple] = ("question", "context")
+    tokens_class: typing.ClassVar[type] = WindowTokens
+
+    def __post_init__(self):
+        for field in dataclasses.fields(self):
+            value = getattr(self, field.name)
+            if field.type is int and type(value) is not int:
+                raise ValueError(f"{field.name} is {value!r}, expected an integer")
+        object.__setattr__(self, "metrics", self.default_metrics)
+
+    @abc.abstractmethod
+    def span_scores(self, windows, outputs):
+        """The `SpanScores` of the model's outputs."""
+
+    @abc.abstractmethod
+    def figures(self, questions, predictions):
+        """What predictions score, `{metric: number}`."""
+
+    def threshold(self, figures=None):
+        """Null odds from which on there is no answer; None if there always is one."""
+        return
+
+    # From files to features.
+
+    def read(self, split, skip_bad_rows=False):
+        return read_question_file(split, self.version, skip_bad_rows)
+
+    def window_sizes(self, max_seq_length):
+        """The `WindowSizes` for windows of a length.
+
+        Raises:
+            UserError: nothing of a paragraph would fit.
+        """
+        return WindowSizes(max_seq_length, self.doc_stride, self.max_query_length)
+
+    def tokenize(self, examples, tokenizer, max_seq_length):
+        notices = Notices()
+        sizes = self.window_sizes(max_seq_length)
+        parts = windows_of(
+            examples.paragraphs, tokenizer, sizes, notices, examples.is_training
+        )
+        windows = Windows.joined(list(parts))
+        for line in notices.lines():
+            logging.warning("%s: %s", examples.path, line)
+        return WindowTokens.of(windows)
+
+    def tokens_key(self, examples):
+        sizes = [self.doc_stride, self.max_query_length]
+        return ["windows", examples.digest(), examples.is_training, *sizes]
+
+    def targets(self, examples, tokens):
+        return tokens.answers if examples.is_training else None
+
+    # The model.
+
+    def objective(self):
+        return QuestionAnsweringObjective(self.version)
+
+    # What comes out.
+
+    def predictions(self, prepared, outputs):
+        """A `Prediction` for each question."""
+        windows = prepared.tokens.windows(prepared.examples)
+        return answers.predict(
+            windows,
+            self.span_scores(windows, outputs),
+            self.n_best_size,
+            self.max_answer_length,
+        )
+
+    def score(self, prepared, outputs):
+        predictions = self.predictions(prepared, outputs)
+        return self.figures(prepared.examples.questions, predictions)
+
+    def write_scored(self, output_dir, name, prepared, outputs):
+        examples, predictions = prepared.examples, self.predictions(prepared, outputs)
+        threshold = self.threshold(self.figures(examples.questions, predictions))
+        _write(output_dir, predictions, threshold)
+        write_error_page(
+            output_dir / f"{name}_errors.html",
+            f"{self.name}: {examples.path}",
+            examples.questions,
+            examples.contexts,
+            predictions,
+            self.version,
+            threshold,
+        )
+
+    def write_predicted(self, output_dir, prefix, prepared, outputs, submission=None):
+        predictions = self.predictions(prepared, outputs)
+        _write(output_dir, predictions, self.threshold())
+
+    # What a model that takes token ids answers.
+
+    def served_numbers(self, outputs):
+        return dict(outputs)
+
+    def served_answers(self, numbers):
+        return dict(numbers)
+
+    def outputs_from_served(self, numbers):
+        return {name: np.asarray(value) for name, value in numbers.items()}
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class SquadV1(SquadTask):
+    """Every question has an answer; official `run_squad_v1.py`."""
+
+    kind: typing.ClassVar[str] = "squad_v1"
+    version: typing.ClassVar[int] = 1
+    default_metrics: typing.ClassVar[tuple] = ("f1", "exact_match")
+
+    @property
+    def model_class(self):
+        from albert_tf.models.question_answering import AlbertForQuestionAnswering
+
+        return AlbertForQuestionAnswering
+
+    def span_scores(self, windows, outputs):
+        logits = outputs["start_logits"], outputs["end_logits"]
+        return SpanScores.of_logits(*logits, self.n_best_size, windows.lengths)
+
+    def figures(self, questions, predictions):
+        return evaluate_version_1(questions, predictions)
+
+    def served_meaning(self):
+        return {
+            "start_logits": "for each token, how much speaks for it as the first one",
+            "end_logits": "for each token, how much speaks for it as the last one",
+        }
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class SquadV2(SquadTask):
+    """Some questions have no answer; official `run_squad_v2.py`.
+
+    Attributes:
+        start_n_top, end_n_top, head_dropout_prob: see `AlbertForAnswerableQuestions`.
+        null_score_diff_threshold: null odds from which on the answer is none; None to
+            choose it on the questions that are scored, as the official code does.
+    """
+
+    start_n_top: int = 5
+    end_n_top: int = 5
+    head_dropout_prob: float = 0.1
+    null_score_diff_threshold: float | None = None
+
+    kind: typing.ClassVar[str] = "squad_v2"
+    version: typing.ClassVar[int] = 2
+    default_metrics: typing.ClassVar[tuple] = ("f1", "exact")
+
+    @property
+    def min_tokens(self):
+        """As many tokens as the model's beams are wide."""
+        return max(self.start_n_top, self.end_n_top)
+
+    @property
+    def model_class(self):
+        from albert_tf.models.question_answering import AlbertForAnswerableQuestions
+
+        return AlbertForAnswerableQuestions
+
+    def model_arguments(self):
+        names = ("start_n_top", "end_n_top", "head_dropout_prob")
+        return {name: getattr(self, name) for name in names}
+
+    def window_sizes(self, max_seq_length):
+        if max_seq_length < self.min_tokens:
+            raise UserError(
+                f"--max_seq_length={max_seq_length} is less than --start_n_top="
+                f"{self.start_n_top} or --end_n_top={self.end_n_top}; make it longer."
+            )
+        return super().window_sizes(max_seq_length)
+
+    def span_scores(self, windows, outputs):
+        return SpanScores.of_beams(outputs)
+
+    def figures(self, questions, predictions):
+        given = self.null_score_diff_threshold
+        figures = evaluate_version_2(questions, predictions, given)
+        # A number, as all that is kept of an evaluation.
+        was_given = int(figures.pop("threshold_is") == GIVEN)
+        return {**figures, _WAS_GIVEN: was_given}
+
+    def threshold(self, figures=None):
+        given = self.null_score_diff_threshold
+        return given if figures is None else figures["null_score_diff_threshold"]
+
+    def served_meaning(self):
+        return {
+            "start_top_log_probs": "log probabilities of the best starts, best first",
+            "start_top_index": "the tokens of these starts",
+            "end_top_log_probs": "of the best ends given each start, start by start",
+            "end_top_index": "the tokens of these ends",
+            "cls_logits": "how much speaks for no answer",
+        }
+
+
+def _write(output_dir, predictions, threshold):
+    answers.write_predictions(output_dir / PREDICTIONS, predictions, threshold)
+    answers.write_n_best(output_dir / NBEST, predictions)
+    if predictions[0].null_odds is not None:
+        answers.write_null_odds(output_dir / NULL_ODDS, predictions)

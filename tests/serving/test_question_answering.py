@@ -1,0 +1,199 @@
+"""Strings to answers in a SavedModel: those of run_squad.py, whatever the lengths."""
+
+import json
+import pathlib
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from albert_tf.config import AlbertConfig
+from albert_tf.errors import UserError
+from albert_tf.serving.building import build_module
+from albert_tf.serving.export import ExportOptions
+from albert_tf.serving.export import export
+from albert_tf.serving.predictor import Predictor
+from albert_tf.serving.token_files import TokenFile
+from albert_tf.serving.warmup import WARMUP_FILE
+from albert_tf.tasks.prediction import OutputsPredictor
+from albert_tf.tasks.question_answering.question_file import QuestionFile
+from albert_tf.tasks.question_answering.questions import Paragraph
+from albert_tf.tasks.question_answering.questions import Question
+from albert_tf.tasks.registry import create_task
+from albert_tf.tasks.task import Prepared
+
+_LENGTH = 20
+_QUESTIONS = ["is it good ?", "", "what film was it and was the plot good ?", "not ?"]
+_CONTEXTS = [
+    "the film was very good .",
+    "",
+    "a film , not good . it is a bad one . " * 20,  # more windows than a group has
+    "a very   BAD plot\u2028 and the film",
+]
+_SETTINGS = {
+    "squad_v1": {"n_best_size": 6, "max_answer_length": 4},
+    "squad_v2": {"start_n_top": 4, "end_n_top": 6, "n_best_size": 8},
+}
+
+
+def saved(tmp_path, tokenizer, kind, with_info=True):
+    """A random model of a kind: (its directory, the model, its task)."""
+    task = create_task(
+        kind, "squad", doc_stride=5, max_query_length=6, **_SETTINGS[kind]
+    )
+    config = AlbertConfig(
+        vocab_size=tokenizer.vocab_size,
+        embedding_size=8,
+        hidden_size=32,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        intermediate_size=64,
+        max_position_embeddings=32,
+        initializer_range=0.5,
+    )
+    keras.utils.set_random_seed(5)
+    model = task.model_class(config, **task.model_arguments())
+    info = {"max_seq_length": _LENGTH, "task": task.to_dict()}
+    info["dev"] = {"null_score_diff_threshold": -1.25}
+    model.save_pretrained(tmp_path / "model", tokenizer, info if with_info else None)
+    return tmp_path / "model", model, task
+
+
+def predictions(model, task, tokenizer):
+    """What the command predicts."""
+    paragraphs = tuple(
+        Paragraph(context, (Question(str(i), question),))
+        for i, (question, context) in enumerate(zip(_QUESTIONS, _CONTEXTS, strict=True))
+    )
+    examples = QuestionFile("questions", paragraphs)
+    tokens = task.tokenize(examples, tokenizer, _LENGTH)
+    outputs = OutputsPredictor(model, 4, _LENGTH, task.min_tokens)(tokens)
+    return task.predictions(Prepared(examples, tokens), outputs)
+
+
+def check(found, expected):
+    for row, prediction in enumerate(expected):
+        candidates = [c for c in prediction.candidates if c.start_score > -1e5]
+        if [c.text for c in candidates] == ["empty"]:
+            candidates = []
+        candidates = candidates[:3]
+        filling = [""] * (3 - len(candidates))
+        answers = [answer.decode() for answer in found["answers"][row]]
+        assert answers == [c.text for c in candidates] + filling
+        shares = prediction.probabilities()[: len(candidates)]
+        own = found["scores"][row][: len(candidates)]
+        np.testing.assert_allclose(own, shares, rtol=1e-3)
+        for answer, start, end in zip(
+            answers, found["start"][row], found["end"][row], strict=True
+        ):
+            assert _CONTEXTS[row][start:end] == answer
+
+
+@pytest.mark.parametrize(
+    ("kind", "optimize_for"),
+    [
+        ("squad_v1", None),
+        ("squad_v2", "throughput"),
+        ("squad_v2", "latency"),
+    ],
+)
+def test_answers_are_those_of_the_command(kind, optimize_for, tiny_tokenizer, tmp_path):
+    directory, model, task = saved(tmp_path, tiny_tokenizer, kind)
+    expected = predictions(model, task, tiny_tokenizer)
+    version = export(
+        ExportOptions(
+            str(directory), str(tmp_path / "served"), optimize_for=optimize_for
+        )
+    )
+    predictor = Predictor(tmp_path / "served")
+    for batch_size in (1, 4):
+        found = predictor(_QUESTIONS, _CONTEXTS, batch_size)
+        check(found, expected)
+        if kind == "squad_v2":
+            odds = [prediction.null_odds for prediction in expected]
+            np.testing.assert_allclose(found["no_answer_score"], odds, rtol=1e-3)
+    assert sum(bool(answer) for answer in found["answers"][:, 0]) >= 2
+
+    # Token ids give what the model returns, and few of them are enough.
+    loaded = tf.saved_model.load(str(version))
+    ids = tf.constant([[2, 9, 3, 3]])
+    segments = tf.constant([[0, 0, 0, 1]])
+    tokens = {"input_ids": ids, "input_mask": ids * 0 + 1, "segment_ids": segments}
+    outputs = loaded.signatures["tokens"](**tokens)
+    width = 4 if kind == "squad_v1" else 6
+    padded = {n: tf.pad(v, [[0, 0], [0, width - 4]]) for n, v in tokens.items()}
+    for name, value in model(padded).items():
+        np.testing.assert_allclose(outputs[name], value, atol=1e-4)
+
+    description = json.loads((version / "signature.json").read_text())
+    assert description["serves"] == "question_answering"
+    default = description["signatures"]["serving_default"]
+    assert set(default["inputs"]) == {"question", "context"}
+    meaning = default["outputs"]["no_answer_score"]["meaning"]
+    assert ("-1.25" in meaning) == (kind == "squad_v2")
+    requests = tf.data.TFRecordDataset(str(pathlib.Path(version) / WARMUP_FILE))
+    first = next(iter(requests)).numpy()
+    assert b"question" in first
+    assert b"context" in first
+
+
+def test_a_model_without_a_task_answers_with_the_official_defaults(
+    tiny_tokenizer, tmp_path
+):
+    for kind in ("squad_v1", "squad_v2"):
+        place = tmp_path / kind
+        directory, _, _ = saved(place, tiny_tokenizer, kind, with_info=False)
+        with pytest.raises(UserError, match="no room for a paragraph beside"):
+            build_module(directory)  # 32 positions, but questions of 64 tokens
+
+
+def test_wrong_requests(tiny_tokenizer, tmp_path):
+    directory, _, _ = saved(tmp_path, tiny_tokenizer, "squad_v1")
+    module, _, _ = build_module(directory)
+    predictor = Predictor.from_module(module)
+    with pytest.raises(UserError, match="takes context and question, but question was"):
+        predictor(_QUESTIONS)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="differ in number"):
+        module.text_signature()(
+            question=tf.constant(["a"]), context=tf.constant(["a", "b"])
+        )
+    empty = tf.constant([], tf.string)
+    assert module.text_signature()(question=empty, context=empty)["answers"].shape == (
+        0,
+        3,
+    )
+
+
+def test_a_head_shared_with_classifiers_is_refused(tiny_tokenizer, tmp_path):
+    one, _, _ = saved(tmp_path / "a", tiny_tokenizer, "squad_v1")
+    other = tmp_path / "b" / "model2"
+    other.parent.mkdir()
+    one.rename(tmp_path / "one")
+    two, _, _ = saved(tmp_path / "b", tiny_tokenizer, "squad_v1")
+    two.rename(other)
+    with pytest.raises(UserError, match="cannot share its encoder"):
+        build_module(f"{tmp_path / 'one'},{other}")
+    options = ExportOptions(
+        str(other), str(tmp_path / "m"), format="tflite", eval_file="dev.json"
+    )
+    with pytest.raises(UserError, match="--eval_file compares models of tables"):
+        export(options)
+
+
+@pytest.mark.parametrize("kind", ["squad_v1", "squad_v2"])
+def test_tensorflow_lite_takes_ids(kind, tiny_tokenizer, tmp_path):
+    directory, model, _ = saved(tmp_path, tiny_tokenizer, kind)
+    options = ExportOptions(str(directory), str(tmp_path / "lite"), format="tflite")
+    features = {
+        "input_ids": np.array([[2, 9, 3, 5, 6, 7, 8, 3]], np.int32),
+        "input_mask": np.ones((1, 8), np.int32),
+        "segment_ids": np.array([[0, 0, 0, 1, 1, 1, 1, 1]], np.int32),
+    }
+    found = TokenFile(export(options) / "model.tflite")(features)
+    expected = {name: value.numpy() for name, value in model(features).items()}
+    assert found.keys() == expected.keys()
+    for name, value in expected.items():
+        assert found[name].shape == value.shape
+        if name.endswith("_logits"):  # the weights have eight bits
+            np.testing.assert_allclose(found[name], value, atol=0.5)
