@@ -10,10 +10,15 @@ import pathlib
 from albert_tf.command_line import parse
 from albert_tf.pretraining.flags import PretrainingOptions
 from albert_tf.tasks.classification.flags import ClassifierOptions
+from albert_tf.tasks.question_answering.flags import SquadOptions
 
 _GOLDEN = pathlib.Path(__file__).parent / "golden" / "recipes.json"
 _CONFIGS = pathlib.Path(__file__).parent.parent / "configs"
-_FOLDERS = {"pretraining": PretrainingOptions, "glue": ClassifierOptions}
+_FOLDERS = {
+    "pretraining": PretrainingOptions,
+    "glue": ClassifierOptions,
+    "squad": SquadOptions,
+}
 
 
 def resolved():
@@ -25,7 +30,7 @@ def resolved():
         for path in sorted((_CONFIGS / folder).glob("*.json")):
             if path.stem.endswith("_config"):
                 continue
-            values = _values(options_class, f"--config={path}")
+            values = _values(options_class, path)
             found[f"{folder}/{path.stem}"] = {
                 name: value
                 for name, value in values.items()
@@ -34,15 +39,16 @@ def resolved():
     return found
 
 
-def _values(options_class, *argv):
-    required = {
-        field.name
+def _values(options_class, recipe=None):
+    chosen = json.loads(recipe.read_text()) if recipe else {}
+    # What has no default and no value in the recipe.
+    placeholders = [
+        f"--{field.name}=-"
         for field in dataclasses.fields(options_class)
-        if field.default is dataclasses.MISSING
-    }
-    given = [f"--{name}=-" for name in sorted(required)] if not argv else []
-    missing = [f"--{name}=-" for name in ("input_file", "output_dir")]
-    options = parse(options_class, ["run", *(given or missing), *argv])
+        if field.default is dataclasses.MISSING and field.name not in chosen
+    ]
+    argv = [f"--config={recipe}"] if recipe else []
+    options = parse(options_class, ["run", *placeholders, *argv])
     values = dataclasses.asdict(options)
     return {name: value for name, value in values.items() if value != "-"}
 

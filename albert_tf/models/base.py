@@ -32,9 +32,6 @@ class PretrainedModel(keras.Model):
     served_forms = {}
     # What it makes of a model that was not fine-tuned for a task.
     default_served_form = "encoder"
-    # Beginnings of official names of weights that no output of the model depends on; a
-    # checkpoint may lack them.
-    unused_variables = ()
     # What `export` takes, int32 of two axes each.
     exported_features = ("input_ids", "input_mask", "segment_ids")
 

@@ -9,10 +9,10 @@ from albert_tf import storage
 from albert_tf.errors import UserError
 from albert_tf.files import read_json_object
 from albert_tf.tasks.question_answering import answers
-from albert_tf.tasks.question_answering import scores
 from albert_tf.tasks.question_answering.answers import SpanScores
-from albert_tf.tasks.question_answering.evaluation import evaluate_version_1
-from albert_tf.tasks.question_answering.evaluation import evaluate_version_2
+from albert_tf.tasks.question_answering.scoring import scores
+from albert_tf.tasks.question_answering.scoring.evaluation import evaluate_version_1
+from albert_tf.tasks.question_answering.scoring.evaluation import evaluate_version_2
 from albert_tf.verify.squad_recordings import read_windows
 
 _LOGITS = ("start_log_prob", "end_log_prob")

@@ -19,11 +19,11 @@ from albert_tf.command_line import option
 from albert_tf.command_line import run
 from albert_tf.errors import UserError
 from albert_tf.files import read_json_object
-from albert_tf.tasks.question_answering import scores
-from albert_tf.tasks.question_answering.notices import counted
-from albert_tf.tasks.question_answering.notices import listed
-from albert_tf.tasks.question_answering.questions import declared_version
-from albert_tf.tasks.question_answering.questions import read_paragraphs
+from albert_tf.tasks.question_answering.reading.notices import counted
+from albert_tf.tasks.question_answering.reading.notices import listed
+from albert_tf.tasks.question_answering.reading.questions import declared_version
+from albert_tf.tasks.question_answering.reading.questions import read_paragraphs
+from albert_tf.tasks.question_answering.scoring import scores
 
 _POSITIONAL = ("data", "predictions")
 

@@ -3,7 +3,7 @@
 import dataclasses
 
 from albert_tf.errors import UserError
-from albert_tf.tasks.question_answering.survey import survey
+from albert_tf.tasks.question_answering.reading.survey import survey
 from albert_tf.tasks.registry import create_task
 from albert_tf.tasks.repeated_runs import run_repeatedly
 from albert_tf.tasks.run import check_places

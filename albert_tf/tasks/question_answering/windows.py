@@ -17,7 +17,7 @@ from albert_tf.errors import UserError
 from albert_tf.tasks.question_answering import answer_tokens
 from albert_tf.tasks.question_answering.layout import SPECIAL
 from albert_tf.tasks.question_answering.layout import Layout
-from albert_tf.tasks.question_answering.survey import can_be_learned
+from albert_tf.tasks.question_answering.reading.survey import can_be_learned
 
 _PARAGRAPHS = 64  # of a chunk; its arrays stay within some megabytes
 LONG_QUESTION = "the question is longer than max_query_length and loses its end"

@@ -9,10 +9,10 @@ from albert_tf.tasks.question_answering.answering import Answering
 from albert_tf.tasks.question_answering.answers import SpanScores
 from albert_tf.tasks.question_answering.answers import predict
 from albert_tf.tasks.question_answering.in_graph_windows import WindowFeatures
-from albert_tf.tasks.question_answering.notices import Notices
-from albert_tf.tasks.question_answering.questions import Paragraph
-from albert_tf.tasks.question_answering.questions import Question
-from albert_tf.tasks.question_answering.questions import read_paragraphs
+from albert_tf.tasks.question_answering.reading.notices import Notices
+from albert_tf.tasks.question_answering.reading.questions import Paragraph
+from albert_tf.tasks.question_answering.reading.questions import Question
+from albert_tf.tasks.question_answering.reading.questions import read_paragraphs
 from albert_tf.tasks.question_answering.windows import Windows
 from albert_tf.tasks.question_answering.windows import WindowSizes
 from albert_tf.tasks.question_answering.windows import windows_of

@@ -5,11 +5,11 @@ import json
 import pytest
 
 from albert_tf.errors import UserError
-from albert_tf.tasks.question_answering import json_stream
-from albert_tf.tasks.question_answering.questions import Answer
-from albert_tf.tasks.question_answering.questions import Question
-from albert_tf.tasks.question_answering.questions import read_paragraphs
-from albert_tf.tasks.question_answering.survey import survey
+from albert_tf.tasks.question_answering.reading import json_stream
+from albert_tf.tasks.question_answering.reading.questions import Answer
+from albert_tf.tasks.question_answering.reading.questions import Question
+from albert_tf.tasks.question_answering.reading.questions import read_paragraphs
+from albert_tf.tasks.question_answering.reading.survey import survey
 
 
 def test_a_file(squad):

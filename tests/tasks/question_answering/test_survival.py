@@ -2,7 +2,7 @@
 
 import pytest
 
-from albert_tf.tasks.question_answering.questions import read_paragraphs
+from albert_tf.tasks.question_answering.reading.questions import read_paragraphs
 from albert_tf.tasks.question_answering.survival import LostAnswer
 from albert_tf.tasks.question_answering.survival import lost_answers
 

@@ -9,8 +9,8 @@ import pytest
 from albert_tf.errors import UserError
 from albert_tf.tasks.question_answering import windows as windows_module
 from albert_tf.tasks.question_answering.layout import Layout
-from albert_tf.tasks.question_answering.notices import Notices
-from albert_tf.tasks.question_answering.questions import read_paragraphs
+from albert_tf.tasks.question_answering.reading.notices import Notices
+from albert_tf.tasks.question_answering.reading.questions import read_paragraphs
 from albert_tf.tasks.question_answering.windows import Windows
 from albert_tf.tasks.question_answering.windows import WindowSizes
 from albert_tf.tasks.question_answering.windows import windows_of

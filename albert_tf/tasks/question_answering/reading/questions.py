@@ -11,7 +11,7 @@ CMRC 2018 and many others have this layout.
 import dataclasses
 
 from albert_tf.errors import UserError
-from albert_tf.tasks.question_answering.json_stream import members
+from albert_tf.tasks.question_answering.reading.json_stream import members
 
 
 @dataclasses.dataclass(frozen=True)

@@ -6,12 +6,12 @@ import hashlib
 from absl import logging
 
 from albert_tf.errors import UserError
-from albert_tf.tasks.question_answering.notices import counted
-from albert_tf.tasks.question_answering.notices import listed
-from albert_tf.tasks.question_answering.questions import read_paragraphs
-from albert_tf.tasks.question_answering.survey import UNANSWERED
-from albert_tf.tasks.question_answering.survey import can_be_learned
-from albert_tf.tasks.question_answering.survey import survey
+from albert_tf.tasks.question_answering.reading.notices import counted
+from albert_tf.tasks.question_answering.reading.notices import listed
+from albert_tf.tasks.question_answering.reading.questions import read_paragraphs
+from albert_tf.tasks.question_answering.reading.survey import UNANSWERED
+from albert_tf.tasks.question_answering.reading.survey import can_be_learned
+from albert_tf.tasks.question_answering.reading.survey import survey
 
 
 @dataclasses.dataclass(frozen=True)

@@ -3,7 +3,7 @@
 Source: `evaluate_v1` and `evaluate_v2` in squad_utils.py of google-research/albert.
 """
 
-from albert_tf.tasks.question_answering import scores
+from albert_tf.tasks.question_answering.scoring import scores
 
 CHOSEN_HERE = "chosen on the questions that are scored"
 GIVEN = "given"

@@ -3,10 +3,10 @@
 import dataclasses
 
 from albert_tf.errors import UserError
-from albert_tf.tasks.question_answering.notices import Notices
-from albert_tf.tasks.question_answering.notices import counted
-from albert_tf.tasks.question_answering.notices import listed
-from albert_tf.tasks.question_answering.questions import read_paragraphs
+from albert_tf.tasks.question_answering.reading.notices import Notices
+from albert_tf.tasks.question_answering.reading.notices import counted
+from albert_tf.tasks.question_answering.reading.notices import listed
+from albert_tf.tasks.question_answering.reading.questions import read_paragraphs
 
 MISPLACED = "an answer is not where its answer_start says"
 UNANSWERED = "there is no answer, and is_impossible is not set"

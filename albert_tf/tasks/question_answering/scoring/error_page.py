@@ -3,7 +3,7 @@
 import html
 
 from albert_tf.files import write_atomically
-from albert_tf.tasks.question_answering.scores import raw_scores
+from albert_tf.tasks.question_answering.scoring.scores import raw_scores
 
 _PAGE = """<!DOCTYPE html>
 <html lang="en">

@@ -1,0 +1,1 @@
+"""Predictions against right answers: the figures and mistakes of SQuAD's scripts."""
