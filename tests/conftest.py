@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import random
+import signal
 import socket
 import subprocess
 import sys
@@ -54,6 +55,11 @@ def two_replicas():
 
 
 def pytest_configure(config):
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        # As a shell leaves it for a command in the background. Programs that tests
+        # start would inherit that, and Ctrl-C would not stop them.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
     import tensorflow as tf
 
     cpu = tf.config.list_physical_devices("CPU")[0]

@@ -153,10 +153,13 @@ def test_a_vocabulary_larger_than_the_model_is_an_error(flags, material, tmp_pat
 def test_damaged_data_is_an_error(flags, material, tmp_path):
     whole = (material / "data" / "train.tfrecord").read_bytes()
     data = tmp_path / "damaged.tfrecord"
-    for size, found in ((40, "start"), (len(whole) - 10, "end")):
+    for size, found, message in (
+        (40, "start", "is no TFRecord file of examples"),
+        (len(whole) - 10, "end", "cannot be read"),
+    ):
         data.write_bytes(whole[:size])
         output = tmp_path / found
-        with pytest.raises(UserError, match="damaged.tfrecord cannot be read"):
+        with pytest.raises(UserError, match=f"damaged.tfrecord {message}"):
             run(flags(input_file=data, output_dir=output, num_train_steps=1000))
     assert not (tmp_path / "start").exists()
 
