@@ -32,6 +32,7 @@ def interrupted(tmp_path, project):
     [
         ["run_pretraining.py"],
         ["run_classifier.py"],
+        ["run_squad.py"],
         ["-m", "albert_tf.serving.export"],
         ["-m", "albert_tf.convert"],
         ["-m", "data_pipeline.create_pretraining_data"],
