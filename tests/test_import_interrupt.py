@@ -34,6 +34,7 @@ def interrupted(tmp_path, project):
     [
         ["run_pretraining.py", "--input_file=a", "--albert_config_file=b", _OUTPUT],
         ["run_classifier.py", "--do_eval", "--task_name=rte", "--data_dir=a", _OUTPUT],
+        ["run_squad.py", "--do_predict", "--predict_file=a", _OUTPUT],
         ["-m", "albert_tf.serving.export"],
         ["-m", "albert_tf.convert"],
         ["-m", "data_pipeline.create_pretraining_data"],

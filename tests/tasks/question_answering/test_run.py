@@ -1,9 +1,7 @@
 """run_squad from flags to files, on questions that a tiny model learns by heart."""
 
-import dataclasses
 import json
 import random
-import runpy
 
 import numpy as np
 import pytest
@@ -145,15 +143,14 @@ def test_learned_by_heart_and_found_again(flags, squad, tmp_path):
     flags(do_predict=True, predict_file=test, output_dir=other, doc_stride=1, **model)
     assert read(other / "predictions.json") == answers
     assert not (other / "eval_results.txt").exists()
-    for short in ({"max_answer_length": 1}, {"n_best_size": 1}):
-        flags(do_predict=True, predict_file=test, output_dir=other, **short, **model)
-        lengths = {len(found) for found in read(other / NBEST).values()}
-        one_word = {
-            f["text"].count(" ") for v in read(other / NBEST).values() for f in v
-        }
-        assert one_word == {0} if "max_answer_length" in short else lengths == {1}
+    test = {"do_predict": True, "predict_file": test, "output_dir": other, **model}
+    flags(max_answer_length=1, **test)
+    found = [c["text"] for n_best in read(other / NBEST).values() for c in n_best]
+    assert not any(" " in text for text in found)
+    flags(n_best_size=1, **test)
+    assert {len(n_best) for n_best in read(other / NBEST).values()} == {1}
     with pytest.raises(UserError, match="test.json has no answers, and cannot be"):
-        flags(do_eval=True, predict_file=test)
+        flags(do_eval=True, predict_file=test["predict_file"])
     version_2 = squad(*paragraphs(2, impossible=True), name="v2.json")
     with pytest.raises(UserError, match="v2.json is in the manner of SQuAD 2.0: 2 of"):
         flags(do_eval=True, predict_file=version_2)
@@ -170,8 +167,7 @@ def test_questions_without_answers(flags, squad, tmp_path):
     assert scores["exact"] >= 90
     assert (scores["HasAns_total"], scores["NoAns_total"]) == (8, 8)
     assert scores["null_score_diff_threshold_was_given"] == 0
-    answers = read(out / "predictions.json")
-    odds = read(out / "null_odds.json")
+    answers, odds = read(out / "predictions.json"), read(out / "null_odds.json")
     chosen = scores["null_score_diff_threshold"]
     assert all((odds[i] >= chosen) == (answers[i] == "") for i in answers)
     head = read_head(out / "model")[1]
@@ -302,47 +298,3 @@ def test_several_runs(flags, monkeypatch):
     assert results(out)["f1_median"] == 60
     with pytest.raises(UserError, match="--num_runs needs --do_train and --do_eval"):
         flags(do_train=True, num_runs=2)
-
-
-def test_official_command_lines(project):
-    """Those of the official README, but for the names of scripts and files."""
-    argv = [
-        "run_squad.py",
-        "--albert_config_file=albert_config.json",
-        "--output_dir=out",
-        "--train_file=train.json",
-        "--predict_file=dev.json",
-        "--train_feature_file=train.tf",
-        "--predict_feature_file=dev.tf",
-        "--predict_feature_left_file=dev.pkl",
-        "--init_checkpoint=model.ckpt",
-        "--spm_model_file=30k-clean.model",
-        "--do_lower_case",
-        "--max_seq_length=384",
-        "--doc_stride=128",
-        "--max_query_length=64",
-        "--do_train=true",
-        "--do_predict=true",
-        "--train_batch_size=48",
-        "--predict_batch_size=8",
-        "--learning_rate=5e-5",
-        "--num_train_epochs=2.0",
-        "--warmup_proportion=.1",
-        "--save_checkpoints_steps=5000",
-        "--n_best_size=20",
-        "--max_answer_length=30",
-    ]
-    script = runpy.run_path(project / "run_squad.py")
-    version_2 = ["--start_n_top=5", "--end_n_top=5", "--dropout_prob=0.1"]
-    for more in (["--use_einsum=true"], version_2):
-        options = parse(SquadOptions, [*argv, *more], script["_IGNORED"])
-        given = {"learning_rate", "train_batch_size", "num_train_epochs"}
-        defaults = parse(SquadOptions, ["run_squad.py", "--output_dir=out"])
-        changed = {
-            field.name
-            for field in dataclasses.fields(SquadOptions)
-            if getattr(options, field.name) != getattr(defaults, field.name)
-        }
-        # The others name files or say what to do, or are the official defaults.
-        files = {n for n in changed if n.endswith(("_file", "_checkpoint", "_steps"))}
-        assert changed - files - {"do_train", "do_predict"} <= given
