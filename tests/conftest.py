@@ -40,6 +40,22 @@ def shared():
 
 
 @pytest.fixture(scope="session")
+def english(shared):
+    """The official English tokenizer."""
+    from albert_tf.tokenization import load_tokenizer
+
+    return load_tokenizer(shared("data/vocab/albert_en_30k"))
+
+
+@pytest.fixture(scope="session")
+def chinese(shared):
+    """The official Chinese tokenizer."""
+    from albert_tf.tokenization import load_tokenizer
+
+    return load_tokenizer(shared("data/vocab/bert_chinese"))
+
+
+@pytest.fixture(scope="session")
 def two_replicas():
     """The one MirroredStrategy of the test process, on two virtual CPU devices.
 

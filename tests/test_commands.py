@@ -45,7 +45,9 @@ def test_a_command_takes_its_flags_and_errors_are_one_sentence(capsys):
     assert capsys.readouterr().err.startswith("error: nowhere holds no checkpoint")
 
 
-@pytest.mark.parametrize("script", ["run_pretraining.py", "run_classifier.py"])
+@pytest.mark.parametrize(
+    "script", ["run_pretraining.py", "run_classifier.py", "run_squad.py"]
+)
 def test_help_does_not_wait_for_tensorflow(script, project):
     code = (
         "import runpy, sys; sys.argv = ['run', '--help']\n"

@@ -11,8 +11,7 @@ from albert_tf.serving.padding import in_groups
 from albert_tf.tasks.question_answering.answering import Answering
 from albert_tf.tasks.question_answering.in_graph_windows import WindowFeatures
 from albert_tf.tasks.question_answering.task import SquadTask
-from albert_tf.tasks.question_answering.task import SquadV1
-from albert_tf.tasks.question_answering.task import SquadV2
+from albert_tf.tasks.registry import task_told_by
 
 _MEANING = {
     "answers": "the best answers, best first, of different text; empty: there is none",
@@ -65,8 +64,7 @@ def question_answering_head(model_dir, task, tokenizer, **execution):
     """
     model = find_model_class(model_dir).from_pretrained(model_dir, **execution)
     if task is None:
-        tasks = {kind(name="squad").model_class: kind for kind in (SquadV1, SquadV2)}
-        task = tasks[type(model)](name="squad")
+        task = task_told_by(model_dir)
     is_first = task.version == 1
 
     def compute(features):

@@ -6,6 +6,12 @@ from albert_tf.command_line import option
 from albert_tf.engine.flags import DeviceFlags
 from albert_tf.engine.flags import ExecutionFlags
 
+REPLACED = {
+    "albert_hub_module_handle": "name the module's folder, its archive or the "
+    "archive's URL with --init_checkpoint"
+}
+"""Official flags that are not accepted, and what to do instead."""
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TaskOptions(DeviceFlags, ExecutionFlags):

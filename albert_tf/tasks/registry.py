@@ -37,6 +37,26 @@ def create_task(kind, name, **fields):
     return task_class(kind)(name=name, **fields)
 
 
+def task_told_by(directory):
+    """The task that the model in `directory` can only be of; None if it tells none.
+
+    A head of questions says enough, a head of classes not. Models that other programs
+    fine-tuned come without training info.
+
+    Raises:
+        UserError: `directory` holds no checkpoint.
+    """
+    # Imported here, so that commands that name tasks do not wait for TensorFlow.
+    from albert_tf.checkpoints.loading import find_model_class
+
+    found = find_model_class(directory)
+    for kind in (kind for kinds in TASKS.values() for kind in kinds):
+        task_type = task_class(kind)
+        if task_type.is_told_by_model and task_type(name=kind).model_class is found:
+            return task_type(name=kind)
+    return None
+
+
 def task_from_info(info, directory):
     """The task of a model directory's training info, None if it holds no task.
 

@@ -22,10 +22,11 @@ from albert_tf.tasks.facts import run_facts
 from albert_tf.tasks.prediction import OutputsPredictor
 from albert_tf.tasks.setup import Start
 from albert_tf.tasks.setup import fine_tuned
+from albert_tf.tasks.setup import tokenizer_of
 from albert_tf.tasks.training import FineTuning
 from albert_tf.tasks.training import fine_tune
 from albert_tf.tasks.training import prepare
-from albert_tf.tokenization import load_tokenizer
+from albert_tf.tokenization.loading import check_fits_model
 
 # Names under which the official scripts report the first dev set.
 _OFFICIAL_NAMES = {"accuracy": "eval_accuracy", "loss": "eval_loss"}
@@ -38,6 +39,8 @@ class Applying:
 
     output_dir: str
     init_checkpoint: str | None
+    vocabulary: str | None  # of --spm_model_file or --vocab_file
+    do_lower_case: bool
     cache_dir: str
     max_seq_length: int
     eval_batch_size: int
@@ -153,6 +156,8 @@ def _applying(options):
     return Applying(
         output_dir=options.output_dir,
         init_checkpoint=options.init_checkpoint,
+        vocabulary=options.spm_model_file or options.vocab_file,
+        do_lower_case=options.do_lower_case,
         cache_dir=_cache_dir(options),
         max_seq_length=options.max_seq_length,
         eval_batch_size=options.eval_batch_size,
@@ -196,8 +201,12 @@ def _applier(applying, source, examples):
     """From the name of a split to its `Prepared` form and the model's outputs."""
     directory, task, info = fine_tuned(applying.output_dir, applying.init_checkpoint)
     task.check_fits(directory, source.task)
-    model = task.model_class.from_pretrained(directory)
-    tokenizer = load_tokenizer(directory)
+    # Without training info, the flags say what the model does not.
+    task = task if info else source.task
+    arguments = {} if info else task.model_arguments()
+    model = task.model_class.from_pretrained(directory, **arguments)
+    tokenizer = tokenizer_of(directory, applying.vocabulary, applying.do_lower_case)
+    check_fits_model(tokenizer, model.config, directory)
     # A model that was saved by hand need not say at which length it was trained.
     longest = min(applying.max_seq_length, model.config.max_position_embeddings)
     length = info.get("max_seq_length", longest)

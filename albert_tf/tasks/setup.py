@@ -15,6 +15,7 @@ from albert_tf.config import AlbertConfig
 from albert_tf.errors import UserError
 from albert_tf.hub.names import local_directory
 from albert_tf.tasks.registry import task_from_info
+from albert_tf.tasks.registry import task_told_by
 from albert_tf.tokenization import load_tokenizer
 from albert_tf.tokenization import load_tokenizer_for
 from albert_tf.tokenization import saved_tokenizer
@@ -46,17 +47,27 @@ def initial_tokenizer(start):
             checkpoint was named and --from_scratch was not given.
     """
     named = start.vocabulary
-    if not start.from_scratch:
-        _check_exists(start.init_checkpoint)
-    elif named is None:
-        raise UserError("Name the vocabulary with --spm_model_file or --vocab_file.")
-    if named is None:
-        path = pathlib.Path(start.init_checkpoint)
-        # A TF1 checkpoint is named by a prefix of its files.
-        return load_tokenizer(
-            path if path.is_dir() else path.parent, start.do_lower_case
-        )
-    return load_tokenizer_for(start.init_checkpoint, named, start.do_lower_case)
+    if start.from_scratch:
+        if named is None:
+            raise UserError(
+                "Name the vocabulary with --spm_model_file or --vocab_file."
+            )
+        return load_tokenizer(named, start.do_lower_case)
+    _check_exists(start.init_checkpoint)
+    return tokenizer_of(start.init_checkpoint, named, start.do_lower_case)
+
+
+def tokenizer_of(checkpoint, named=None, do_lower_case=True):
+    """The tokenizer that a flag named, else the one beside a checkpoint.
+
+    Raises:
+        UserError: there is none, or the checkpoint comes with another one.
+    """
+    if named is not None:
+        return load_tokenizer_for(checkpoint, named, do_lower_case)
+    path = pathlib.Path(checkpoint)
+    # A TF1 checkpoint is named by a prefix of its files.
+    return load_tokenizer(path if path.is_dir() else path.parent, do_lower_case)
 
 
 def initial_model(start, task, tokenizer):
@@ -92,7 +103,8 @@ def initial_model(start, task, tokenizer):
 def fine_tuned(output_dir, init_checkpoint=None):
     """The fine-tuned model to apply: (its directory, its `Task`, training info).
 
-    It is `model/` in the output directory, else --init_checkpoint.
+    It is `model/` in the output directory, else --init_checkpoint; that may also be of
+    another program, without training info, if its head tells the task.
 
     Raises:
         UserError: neither was fine-tuned for a task.
@@ -104,6 +116,8 @@ def fine_tuned(output_dir, init_checkpoint=None):
         info = read_training_info(directory)
         if "task" in info:
             return directory, task_from_info(info, directory), info
+    if len(candidates) > 1 and (task := task_told_by(candidates[-1])):
+        return candidates[-1], task, {}
     raise UserError(
         f"{' and '.join(map(str, candidates))} hold no fine-tuned model; train one "
         "with --do_train, or name one with --init_checkpoint."

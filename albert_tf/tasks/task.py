@@ -45,6 +45,8 @@ class Task(abc.ABC):
     """Names of the strings that a served model takes."""
     tokens_class: typing.ClassVar[type] = TokenizedExamples
     """What `tokenize` returns; its fields are arrays, so that they can be cached."""
+    is_told_by_model: typing.ClassVar[bool] = False
+    """Whether a model of `model_class` can be of no other task, labels and all."""
     min_tokens: typing.ClassVar[int] = 1
     """Tokens to which the model's input is padded at least."""
 

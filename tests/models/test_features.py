@@ -8,18 +8,6 @@ import albert_tf
 from albert_tf.errors import UserError
 from albert_tf.models.features import named_features
 
-MODELS = {
-    "AlbertModel": {},
-    "AlbertForPreTraining": {},
-    "AlbertForSequenceClassification": {"num_labels": 3},
-}
-
-
-@pytest.fixture(params=MODELS)
-def model(request, tiny_config):
-    model_class = getattr(albert_tf, request.param)
-    return model_class(tiny_config(), **MODELS[request.param])
-
 
 @pytest.fixture
 def features(tiny_features):

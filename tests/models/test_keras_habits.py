@@ -12,18 +12,6 @@ from albert_tf.errors import UserError
 from albert_tf.pretraining.objective import PretrainingObjective
 from data_pipeline.input_pipeline import pretraining_dataset
 
-MODELS = {
-    "AlbertModel": {},
-    "AlbertForPreTraining": {},
-    "AlbertForSequenceClassification": {"num_labels": 3},
-}
-
-
-@pytest.fixture(params=MODELS)
-def model(request, tiny_config):
-    model_class = getattr(albert_tf, request.param)
-    return model_class(tiny_config(), **MODELS[request.param])
-
 
 @pytest.fixture
 def pretraining_model(material):

@@ -5,7 +5,6 @@ import io
 import pytest
 import sentencepiece
 
-from albert_tf.tokenization import load_tokenizer
 from albert_tf.tokenization.sentencepiece import SentencePieceTokenizer
 
 TEXT = [
@@ -13,18 +12,6 @@ TEXT = [
     "a quick brown fox jumps over the lazy dog; numbers such as 3.14 are fun!",
     "cafe naive resume: she said (in 1984, no less) that it was fine.",
 ]
-
-
-@pytest.fixture(scope="session")
-def english(shared):
-    """The official English tokenizer."""
-    return load_tokenizer(shared("data/vocab/albert_en_30k"))
-
-
-@pytest.fixture(scope="session")
-def chinese(shared):
-    """The official Chinese tokenizer."""
-    return load_tokenizer(shared("data/vocab/bert_chinese"))
 
 
 @pytest.fixture(scope="session")

@@ -2,19 +2,15 @@
 
 from albert_tf import command_line
 from albert_tf.tasks.classification.flags import ClassifierOptions
+from albert_tf.tasks.flags import REPLACED
 
 # Official flags that only TPUEstimator needed, or that this program makes needless.
 _IGNORED = ("master", "num_tpu_cores", "threshold_to_export")
-# Official flags that are not accepted, and what to do instead.
-_REPLACED = {
-    "albert_hub_module_handle": "name the module's folder, its archive or the "
-    "archive's URL with --init_checkpoint"
-}
 
 
 def main(argv=None):
     """Fine-tunes, evaluates, predicts and exports as the flags say."""
-    command_line.run(ClassifierOptions, _classify, _IGNORED, argv, _REPLACED)
+    command_line.run(ClassifierOptions, _classify, _IGNORED, argv, REPLACED)
 
 
 def _classify(options):

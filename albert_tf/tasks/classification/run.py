@@ -6,6 +6,7 @@ from albert_tf.errors import UserError
 from albert_tf.tasks.classification import raw_text
 from albert_tf.tasks.classification.custom import custom_source
 from albert_tf.tasks.classification.glue import glue_source
+from albert_tf.tasks.classification.text_task import TextTask
 from albert_tf.tasks.repeated_runs import one_model_only
 from albert_tf.tasks.repeated_runs import run_repeatedly
 from albert_tf.tasks.run import check_places
@@ -89,7 +90,7 @@ def source_from(options):
     if not options.do_train:
         required = ("dev",) if options.do_eval else ()
         # The model to apply knows what the training table would tell.
-        task = fine_tuned(options.output_dir, options.init_checkpoint)[1]
+        task = _fine_tuned(options)[1]
         kind, labels = task.kind, labels or task.labels
     columns = Columns(
         options.text_column, options.text_pair_column, options.label_column
@@ -97,6 +98,17 @@ def source_from(options):
     return custom_source(
         options.data_dir, columns, kind, labels, options.skip_bad_rows, required
     )
+
+
+def _fine_tuned(options):
+    """The model to apply: (its directory, its `TextTask`)."""
+    directory, task, _ = fine_tuned(options.output_dir, options.init_checkpoint)
+    if not isinstance(task, TextTask):
+        raise UserError(
+            f"{directory} was fine-tuned for {task.kind}, and classifies no texts; "
+            "apply it with the command that trained it."
+        )
+    return directory, task
 
 
 def _raw_texts(options, task):
@@ -110,7 +122,7 @@ def _predict_raw_text(options, texts):
     from albert_tf.serving.building import build_module
     from albert_tf.serving.predictor import Predictor
 
-    directory, task, _ = fine_tuned(options.output_dir, options.init_checkpoint)
+    directory, task = _fine_tuned(options)
     texts, pairs = texts or _raw_texts(options, task)
     predictor = Predictor.from_module(build_module(directory)[0])
     path = pathlib.Path(options.output_dir) / "predictions.tsv"

@@ -1,6 +1,7 @@
 """The command line of reading comprehension."""
 
 from albert_tf import command_line
+from albert_tf.tasks.flags import REPLACED
 from albert_tf.tasks.question_answering.flags import SquadOptions
 
 # Official flags that only TPUEstimator needed, or that this program makes needless:
@@ -13,16 +14,11 @@ _IGNORED = (
     "predict_feature_file",
     "predict_feature_left_file",
 )
-# Official flags that are not accepted, and what to do instead.
-_REPLACED = {
-    "albert_hub_module_handle": "name the module's folder, its archive or the "
-    "archive's URL with --init_checkpoint"
-}
 
 
 def main(argv=None):
     """Fine-tunes, scores, answers and exports as the flags say."""
-    command_line.run(SquadOptions, _answer_questions, _IGNORED, argv, _REPLACED)
+    command_line.run(SquadOptions, _answer_questions, _IGNORED, argv, REPLACED)
 
 
 def _answer_questions(options):

@@ -48,6 +48,7 @@ class SquadTask(Task):
     serves: typing.ClassVar[str] = "question_answering"
     text_inputs: typing.ClassVar[tuple] = ("question", "context")
     tokens_class: typing.ClassVar[type] = WindowTokens
+    is_told_by_model: typing.ClassVar[bool] = True
 
     def __post_init__(self):
         for field in dataclasses.fields(self):

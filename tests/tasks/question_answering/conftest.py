@@ -4,21 +4,8 @@ import json
 
 import pytest
 
-from albert_tf.tokenization import load_tokenizer
 from albert_tf.tokenization.wordpiece import WordPieceTokenizer
 from albert_tf.verify.squad_recordings import read_windows
-
-
-@pytest.fixture(scope="session")
-def english(shared):
-    """The official English tokenizer."""
-    return load_tokenizer(shared("data/vocab/albert_en_30k"))
-
-
-@pytest.fixture(scope="session")
-def chinese(shared):
-    """The official Chinese tokenizer."""
-    return load_tokenizer(shared("data/vocab/bert_chinese"))
 
 
 @pytest.fixture(scope="session")

@@ -1,13 +1,13 @@
 """The flags of run_squad.py are the official ones."""
 
 import dataclasses
-import runpy
 
 from albert_tf.command_line import parse
+from albert_tf.tasks.question_answering import command
 from albert_tf.tasks.question_answering.flags import SquadOptions
 
 
-def test_official_command_lines(project):
+def test_official_command_lines():
     """Those of the official README, but for the names of scripts and files."""
     argv = [
         "run_squad.py",
@@ -35,10 +35,9 @@ def test_official_command_lines(project):
         "--n_best_size=20",
         "--max_answer_length=30",
     ]
-    script = runpy.run_path(project / "run_squad.py")
     version_2 = ["--start_n_top=5", "--end_n_top=5", "--dropout_prob=0.1"]
     for more in (["--use_einsum=true"], version_2):
-        options = parse(SquadOptions, [*argv, *more], script["_IGNORED"])
+        options = parse(SquadOptions, [*argv, *more], command._IGNORED)
         given = {"learning_rate", "train_batch_size", "num_train_epochs"}
         defaults = parse(SquadOptions, ["run_squad.py", "--output_dir=out"])
         changed = {

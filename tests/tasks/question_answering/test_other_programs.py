@@ -1,0 +1,131 @@
+"""Models that other programs fine-tuned answer without training info of ours."""
+
+import json
+
+import pytest
+
+from albert_tf import command_line
+from albert_tf.config import AlbertConfig
+from albert_tf.errors import UserError
+from albert_tf.models.question_answering import AlbertForAnswerableQuestions
+from albert_tf.models.question_answering import AlbertForQuestionAnswering
+from albert_tf.tasks.classification import command as classification
+from albert_tf.tasks.question_answering.flags import SquadOptions
+from albert_tf.tasks.question_answering.run import answer_questions
+from albert_tf.tokenization import load_tokenizer
+
+_PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "after", "?", *"abcdefgh"]
+_PARAGRAPH = ("a b c d e f g h", [("1", "after a ?", [("b", 2)])])
+
+
+@pytest.fixture
+def vocab(tmp_path):
+    path = tmp_path / "vocab.txt"
+    path.write_text("\n".join(_PIECES) + "\n")
+    return path
+
+
+@pytest.fixture
+def config():
+    return AlbertConfig(
+        vocab_size=len(_PIECES),
+        embedding_size=8,
+        hidden_size=8,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        intermediate_size=16,
+        max_position_embeddings=24,
+        initializer_range=0.5,
+    )
+
+
+@pytest.fixture
+def answer(tmp_path, squad):
+    """Answers one question with a model; returns predictions.json."""
+    data = squad(_PARAGRAPH)
+
+    def run(model, name, **changes):
+        out = tmp_path / name
+        flags = {
+            "init_checkpoint": model,
+            "predict_file": data,
+            "output_dir": out,
+            "do_predict": True,
+            "max_seq_length": 16,
+            "doc_stride": 4,
+            "max_query_length": 4,
+            **changes,
+        }
+        argv = [f"--{flag}={value}" for flag, value in flags.items()]
+        answer_questions(command_line.parse(SquadOptions, ["run_squad.py", *argv]))
+        return json.loads((out / "nbest_predictions.json").read_text())
+
+    return run
+
+
+@pytest.mark.parametrize("form", ["huggingface", "tf1"])
+def test_a_head_of_questions_says_enough(form, config, vocab, answer, tmp_path):
+    model, tokenizer = AlbertForQuestionAnswering(config), load_tokenizer(vocab)
+    task = {"kind": "squad_v1", "name": "squad", "doc_stride": 4, "max_query_length": 4}
+    info = {"task": task, "max_seq_length": 16}
+    model.save_pretrained(tmp_path / "ours", tokenizer, info)
+    model.save_pretrained(tmp_path / "theirs", tokenizer, format=form)
+    expected = answer(tmp_path / "ours", "expected")
+    found = answer(tmp_path / "theirs", "found")
+    assert [c["text"] for c in found["1"]] == [c["text"] for c in expected["1"]]
+    assert len(found["1"]) > 1
+    # Other windows, which only the flags could tell.
+    other = answer(tmp_path / "theirs", "other", doc_stride=1, max_seq_length=9)
+    assert other != found
+
+
+def test_the_beams_are_those_of_the_flags(config, vocab, answer, tmp_path):
+    model, tokenizer = AlbertForAnswerableQuestions(config), load_tokenizer(vocab)
+    model.save_pretrained(tmp_path / "theirs", tokenizer, format="tf1")
+    beams = {"null_score_diff_threshold": 0.0, "n_best_size": 100}
+    counts = {
+        width: len(
+            answer(
+                tmp_path / "theirs",
+                f"beams{width}",
+                start_n_top=width,
+                end_n_top=width,
+                **beams,
+            )["1"]
+        )
+        for width in (2, 5)
+    }
+    assert counts[2] < counts[5]
+
+
+def test_the_vocabulary_of_a_flag_is_used(config, vocab, answer, tmp_path):
+    model, tokenizer = AlbertForQuestionAnswering(config), load_tokenizer(vocab)
+    model.save_pretrained(tmp_path / "theirs", format="tf1")
+    with pytest.raises(UserError, match="theirs"):
+        answer(tmp_path / "theirs", "without")
+    assert answer(tmp_path / "theirs", "with", vocab_file=vocab)["1"]
+    model.save_pretrained(tmp_path / "ours", tokenizer)
+    other = tmp_path / "other.txt"
+    other.write_text("\n".join([*_PIECES[:-1], "z"]) + "\n")
+    with pytest.raises(UserError, match="other.txt is not the vocabulary"):
+        answer(tmp_path / "ours", "other", vocab_file=other)
+    longer = tmp_path / "longer.txt"
+    longer.write_text("\n".join([*_PIECES, "z"]) + "\n")
+    with pytest.raises(UserError, match="has 16 pieces, but the model's vocab_size"):
+        answer(tmp_path / "theirs", "longer", vocab_file=longer)
+
+
+def test_a_model_of_questions_classifies_nothing(config, vocab, tmp_path, capfd):
+    model = AlbertForQuestionAnswering(config)
+    model.save_pretrained(tmp_path / "questions", load_tokenizer(vocab))
+    flags = {
+        "init_checkpoint": tmp_path / "questions",
+        "output_dir": tmp_path / "out",
+        "input_text": "a b",
+        "do_predict": True,
+    }
+    argv = [f"--{flag}={value}" for flag, value in flags.items()]
+    with pytest.raises(SystemExit):
+        classification.main(["run_classifier.py", *argv])
+    error = capfd.readouterr().err
+    assert "was fine-tuned for squad_v1, and classifies no texts" in error
