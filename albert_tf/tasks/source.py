@@ -19,6 +19,7 @@ class Split:
 
     path: str
     columns: object = None
+    _: dataclasses.KW_ONLY
     is_labelled: bool = True
     is_training: bool = False
     submission: str | None = None

@@ -167,7 +167,12 @@ def glue_source(task_name, data_dir, skip_bad_rows=False):
             f"GLUE files of {name} there; download them from {GLUE_PAGE}."
         )
     test = {
-        split: Split(folder / file, glue.test_columns, False, submission)
+        split: Split(
+            folder / file,
+            glue.test_columns,
+            is_labelled=False,
+            submission=submission,
+        )
         for split, (file, submission) in glue.test.items()
     }
     if name == "ax" and (folder / _LABELLED_AX[0]).exists():
