@@ -1,14 +1,7 @@
 """training_info.json of a pretraining run: what made these weights."""
 
-import importlib.metadata
-import platform
-
-import tensorflow as tf
-
-import albert_tf
+from albert_tf.engine.reporting.versions import versions
 from data_pipeline.input_pipeline import describe_data
-
-_PACKAGES = ("keras", "tensorflow-text", "sentencepiece", "numpy")
 
 
 def training_info(flags, input_files, step, evaluations):
@@ -27,15 +20,4 @@ def training_info(flags, input_files, step, evaluations):
         "evaluations": evaluations,
         "options": flags,
         "versions": versions(),
-    }
-
-
-def versions():
-    """The versions of Python, of this package and of those that it computes with."""
-    return {
-        "python": platform.python_version(),
-        "albert-tf": albert_tf.__version__,
-        # Not by its name: the package may be tensorflow-tpu or tensorflow-cpu.
-        "tensorflow": tf.__version__,
-        **{name: importlib.metadata.version(name) for name in _PACKAGES},
     }

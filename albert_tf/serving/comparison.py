@@ -44,7 +44,7 @@ def compare(prepared, task, max_seq_length, models):
         for name, model in models.items():
             found[name].append(task.outputs_from_served(model(features)))
     scores = {
-        name: task.score(prepared, np.concatenate(parts))
+        name: task.score(prepared, task.interpret(prepared, np.concatenate(parts)))
         for name, parts in found.items()
     }
     return {

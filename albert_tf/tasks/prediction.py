@@ -85,6 +85,8 @@ class DevEvaluator:
         scores = {}
         for place, (name, prepared) in enumerate(dev_sets.items()):
             prefix = f"{name}_" if place else ""
-            found = self.task.score(prepared, self.outputs(prepared.tokens))
+            outputs = self.outputs(prepared.tokens)
+            interpreted = self.task.interpret(prepared, outputs)
+            found = self.task.score(prepared, interpreted)
             scores |= {prefix + metric: value for metric, value in found.items()}
         return scores

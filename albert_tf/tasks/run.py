@@ -91,11 +91,12 @@ def run_task(options, source, predict_splits):
     values = {}
     if options.do_eval or predict_splits:
         applying = _applying(options)
-        apply = _applier(applying, source, examples)
+        apply, info = _applier(applying, source, examples)
+        output_dir = pathlib.Path(options.output_dir)
         if options.do_eval:
-            values = _evaluate(applying, source, apply)
+            values = _evaluate(output_dir, source, apply, info)
         if predict_splits:
-            _predict(applying, source, apply)
+            _predict(output_dir, source, apply)
     return values
 
 
@@ -198,7 +199,12 @@ def _read(source, train, evaluate, predict):
 
 
 def _applier(applying, source, examples):
-    """From the name of a split to its `Prepared` form and the model's outputs."""
+    """A function from the name of a split to what the model makes of it.
+
+    Returns:
+        The function, which returns a `Prepared` split and what `Task.interpret` makes
+        of the outputs; and the training info of the model, `{}` if there is none.
+    """
     directory, task, info = fine_tuned(applying.output_dir, applying.init_checkpoint)
     task.check_fits(directory, source.task)
     # Without training info, the flags say what the model does not.
@@ -219,28 +225,29 @@ def _applier(applying, source, examples):
             task, name, examples[name], tokenizer, length, applying.cache_dir
         )
         predict = OutputsPredictor(model, batch_size, length, task.min_tokens)
-        return prepared, predict(prepared.tokens)
+        # The task of the files: its flags say how to answer.
+        outputs = predict(prepared.tokens)
+        return prepared, source.task.interpret(prepared, outputs)
 
-    return apply
+    return apply, info
 
 
-def _evaluate(applying, source, apply):
+def _evaluate(output_dir, source, apply, info):
     """Scores the dev sets and the labelled test sets; writes what was found."""
-    output_dir, task = pathlib.Path(applying.output_dir), source.task
+    task = source.task
     values = _last_scores(output_dir, task)
-    info = fine_tuned(applying.output_dir, applying.init_checkpoint)[2]
     if "step" in info:
         values["global_step"] = info["step"]
     official = next(iter(source.dev or source.test))
     for name in source.labelled():
         first = name == official
-        prepared, outputs = apply(name)
-        for metric, value in task.score(prepared, outputs).items():
+        prepared, interpreted = apply(name)
+        for metric, value in task.score(prepared, interpreted).items():
             named = _OFFICIAL_NAMES.get(metric, metric)
             values[named if first else f"{name}_{metric}"] = value
         # At once, so that no later failure loses these scores.
         write_eval_results(str(output_dir / "eval_results.txt"), values)
-        task.write_scored(output_dir, name, prepared, outputs)
+        task.write_scored(output_dir, name, prepared, interpreted)
     for name, value in sorted(values.items()):
         logging.info("%s = %s", name, value)
     return values
@@ -254,9 +261,8 @@ def _last_scores(output_dir, task):
     return {f"last_{name}": last[name] for name in names}
 
 
-def _predict(applying, source, apply):
+def _predict(output_dir, source, apply):
     """Predicts the test sets."""
-    output_dir = pathlib.Path(applying.output_dir)
     for place, (name, split) in enumerate(source.test.items()):
         prefix = f"{name}_" if place else ""
         source.task.write_predicted(output_dir, prefix, *apply(name), split.submission)

@@ -94,23 +94,29 @@ class Task(abc.ABC):
     # What comes out. `outputs` is what the model returns for all rows: an array
     # `[rows, ...]`, or a dict of such.
 
+    def interpret(self, prepared, outputs):
+        """What scores and files are made of, computed once from `outputs`."""
+        return outputs
+
     @abc.abstractmethod
-    def score(self, prepared, outputs):
+    def score(self, prepared, interpreted):
         """`{metric: float}` with at least `metrics`."""
 
     @abc.abstractmethod
-    def write_scored(self, output_dir, name, prepared, outputs):
+    def write_scored(self, output_dir, name, prepared, interpreted):
         """Writes what helps to understand the scores of the labelled split `name`."""
 
     @abc.abstractmethod
-    def write_predicted(self, output_dir, prefix, prepared, outputs, submission=None):
+    def write_predicted(
+        self, output_dir, prefix, prepared, interpreted, submission=None
+    ):
         """Writes the predictions of a test split.
 
         Args:
             output_dir: a `pathlib.Path`.
             prefix: what the names of files begin with.
             prepared: the `Prepared` split.
-            outputs: the model's.
+            interpreted: what `interpret` made of the outputs.
             submission: name of a benchmark's own file, or None.
         """
 

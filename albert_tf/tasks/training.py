@@ -8,13 +8,13 @@ from absl import logging
 
 from albert_tf.engine.options import Stage
 from albert_tf.engine.options import TrainerOptions
+from albert_tf.engine.reporting.versions import versions
 from albert_tf.engine.strategies import is_cpu
 from albert_tf.engine.strategies import is_tpu
 from albert_tf.engine.train_step import StepOptions
 from albert_tf.engine.trainer import Trainer
 from albert_tf.optimizers import create_optimizer
 from albert_tf.optimizers.layer_decay import layer_factors
-from albert_tf.pretraining.training_info import versions
 from albert_tf.tasks.batching import BUCKETS
 from albert_tf.tasks.batching import FINE_BUCKETS
 from albert_tf.tasks.batching import training_dataset

@@ -11,8 +11,8 @@ import albert_tf
 from albert_tf import plots
 from albert_tf.command_line import parse
 from albert_tf.engine.reporting.curves import training_scalars
+from albert_tf.engine.reporting.versions import versions
 from albert_tf.errors import UserError
-from albert_tf.pretraining import training_info
 from albert_tf.pretraining.flags import PretrainingOptions
 from albert_tf.pretraining.run import pretrain
 
@@ -91,7 +91,7 @@ def test_any_tensorflow_package_will_do(monkeypatch):
         return version(name)
 
     monkeypatch.setattr(importlib.metadata, "version", other)
-    assert training_info.versions()["tensorflow"] == tf.__version__
+    assert versions()["tensorflow"] == tf.__version__
 
 
 def test_without_matplotlib_a_line_says_how_to_get_it(run, lines, monkeypatch):

@@ -69,7 +69,7 @@ def predictions(model, task, tokenizer):
     examples = QuestionFile("questions", paragraphs)
     tokens = task.tokenize(examples, tokenizer, _LENGTH)
     outputs = OutputsPredictor(model, 4, _LENGTH, task.min_tokens)(tokens)
-    return task.predictions(Prepared(examples, tokens), outputs)
+    return task.interpret(Prepared(examples, tokens), outputs)
 
 
 def check(found, expected):

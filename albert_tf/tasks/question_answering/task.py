@@ -107,7 +107,7 @@ class SquadTask(Task):
 
     # What comes out.
 
-    def predictions(self, prepared, outputs):
+    def interpret(self, prepared, outputs):
         """A `Prediction` for each question."""
         windows = prepared.tokens.windows(prepared.examples)
         return answers.predict(
@@ -117,12 +117,11 @@ class SquadTask(Task):
             self.max_answer_length,
         )
 
-    def score(self, prepared, outputs):
-        predictions = self.predictions(prepared, outputs)
-        return self.figures(prepared.examples.questions, predictions)
+    def score(self, prepared, interpreted):
+        return self.figures(prepared.examples.questions, interpreted)
 
-    def write_scored(self, output_dir, name, prepared, outputs):
-        examples, predictions = prepared.examples, self.predictions(prepared, outputs)
+    def write_scored(self, output_dir, name, prepared, interpreted):
+        examples, predictions = prepared.examples, interpreted
         threshold = self.threshold(self.figures(examples.questions, predictions))
         _write(output_dir, predictions, threshold)
         write_error_page(
@@ -135,9 +134,10 @@ class SquadTask(Task):
             threshold,
         )
 
-    def write_predicted(self, output_dir, prefix, prepared, outputs, submission=None):
-        predictions = self.predictions(prepared, outputs)
-        _write(output_dir, predictions, self.threshold())
+    def write_predicted(
+        self, output_dir, prefix, prepared, interpreted, submission=None
+    ):
+        _write(output_dir, interpreted, self.threshold())
 
     # What a model that takes token ids answers.
 

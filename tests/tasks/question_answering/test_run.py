@@ -2,6 +2,7 @@
 
 import json
 import random
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from albert_tf.errors import UserError
 from albert_tf.files import write_json
 from albert_tf.models.question_answering import AlbertForQuestionAnswering
 from albert_tf.tasks import training
+from albert_tf.tasks.question_answering import answers as answering
 from albert_tf.tasks.question_answering import run
 from albert_tf.tasks.question_answering.flags import SquadOptions
 from albert_tf.tasks.question_answering.run import answer_questions
@@ -110,7 +112,7 @@ def expected(count, impossible=False):
     }
 
 
-def test_learned_by_heart_and_found_again(flags, squad, tmp_path):
+def test_learned_by_heart_and_found_again(flags, squad, tmp_path, monkeypatch):
     out = flags(do_train=True, do_predict=True)
     scores = results(out)
     assert scores["exact_match"] >= 95
@@ -130,7 +132,10 @@ def test_learned_by_heart_and_found_again(flags, squad, tmp_path):
     assert (info["task"]["doc_stride"], info["max_seq_length"]) == (3, 12)
 
     before = {path: path.stat().st_mtime_ns for path in out.glob("model/*")}
+    ranked = mock.Mock(wraps=answering.predict)
+    monkeypatch.setattr(answering, "predict", ranked)
     flags(do_train=True, do_predict=True)  # finished: nothing to train
+    ranked.assert_called_once()  # for the figures and for all files
     assert {path: path.stat().st_mtime_ns for path in out.glob("model/*")} == before
     assert results(out) == scores
     with pytest.raises(UserError, match="doc_stride"):
