@@ -19,6 +19,7 @@ from albert_tf.command_line import option
 from albert_tf.errors import UserError
 from albert_tf.files import write_atomically
 from albert_tf.files import write_json
+from tools.demo.picture import draw_accuracy
 from tools.demo.steps import demo_steps
 from tools.demo.table import demo_table
 
@@ -40,6 +41,7 @@ def run_demo(options):
         _run_step(output_dir, f"[{number}/{len(steps)}] {name}", name, command)
     table = output_dir / "table.md"
     if not table.exists():
+        draw_accuracy(output_dir)
         write_atomically(table, demo_table(output_dir, [name for name, _ in steps]))
     print(f"\n{table.read_text(encoding='utf-8')}")
 

@@ -10,6 +10,7 @@ import tensorflow as tf
 import run_demo
 from albert_tf.errors import UserError
 from data_pipeline.records import examples
+from tools.demo import picture
 from tools.demo import table
 from tools.demo.steps import demo_steps
 
@@ -65,6 +66,7 @@ def fake_demo(tmp_path, monkeypatch):
     monkeypatch.setattr(
         run_demo, "demo_table", lambda output_dir, names: f"| {log.read_text()}|\n"
     )
+    monkeypatch.setattr(run_demo, "draw_accuracy", lambda output_dir: None)
     return log, ready
 
 
@@ -102,3 +104,26 @@ def test_unigram_entropy_is_that_of_the_text_before_masking(tmp_path):
         writer.write(examples.serialize(features)[0])
     entropy = table.unigram_entropy([path], 8, 3)
     assert entropy == pytest.approx(0.5 * math.log(2) + 0.5 * math.log(4))
+
+
+def test_the_picture_compares_with_the_majority_and_with_no_pretraining(
+    tmp_path, monkeypatch
+):
+    figures = pytest.importorskip("matplotlib.figure")
+    for folder, accuracy in (("classifier", 0.9), ("scratch", 0.6)):
+        scores = {"accuracy": accuracy, "majority_accuracy": 0.3}
+        history = [{"step": step, "train_seconds": 0.0, **scores} for step in (5, 9)]
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "history.json").write_text(json.dumps(history))
+    picture.draw_accuracy(tmp_path)
+    assert (tmp_path / "accuracy.png").stat().st_size > 5000
+    figure = figures.Figure()
+    monkeypatch.setattr(picture, "write_plot", lambda path, draw: draw(figure, []))
+    picture.draw_accuracy(tmp_path)
+    (axes,) = figure.axes
+    drawn = {line.get_label(): list(line.get_ydata()) for line in axes.lines}
+    assert drawn == {
+        "pretrained": [0.9, 0.9],
+        "from scratch": [0.6, 0.6],
+        "majority": [0.3, 0.3],
+    }

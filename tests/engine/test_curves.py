@@ -2,10 +2,12 @@
 
 import pytest
 
+from albert_tf.engine.reporting import curves
 from albert_tf.engine.reporting.curves import training_scalars
 from albert_tf.engine.reporting.curves import write_curves
 from albert_tf.engine.reporting.summaries import RunHistory
 from albert_tf.engine.reporting.summaries import read_history
+from albert_tf.plots import COLOURS
 
 
 def write_try(directory, start, steps, loss):
@@ -77,3 +79,47 @@ def test_held_out_values_alone_give_a_picture(tmp_path):
     evaluations = [{"step": 0, "train_seconds": 0.0, "f1": 0.5}]
     write_curves(str(tmp_path), evaluations)
     assert (tmp_path / "curves.png").stat().st_size > 1000
+
+
+@pytest.fixture
+def panels(tmp_path, monkeypatch):
+    """The panels of the picture of a run: `{title: {label: line}}`."""
+    figure_module = pytest.importorskip("matplotlib.figure")
+
+    def draw(evaluations):
+        figure = figure_module.Figure()
+
+        def keep(path, draw, size, labels):
+            draw(figure, labels)
+
+        monkeypatch.setattr(curves, "write_plot", keep)
+        write_curves(str(tmp_path), evaluations)
+        return {
+            axes.get_title(): {line.get_label(): line for line in axes.lines}
+            for axes in figure.axes
+        }
+
+    return draw
+
+
+def test_the_majority_is_a_dashed_line_in_the_panel_of_its_score(panels, tmp_path):
+    write_try(tmp_path, 0, (10, 20), loss=3.0)
+    scores = {"accuracy": 0.5, "majority_accuracy": 0.4, "loss": 2.0}
+    other = {"other_accuracy": 0.7, "other_majority_accuracy": 0.3}
+    found = panels([{"step": 10, "train_seconds": 0.0, **scores, **other}])
+    assert set(found) == {"accuracy", "loss", "other_accuracy"}
+    for name, height in (("accuracy", 0.4), ("other_accuracy", 0.3)):
+        majority = found[name]["majority"]
+        assert majority.get_linestyle() == "--"
+        assert set(majority.get_ydata()) == {height}
+        assert found[name]["held out"].get_linestyle() == "-"
+
+
+def test_colours_are_those_of_every_picture(panels, tmp_path):
+    write_try(tmp_path, 0, (10, 20), loss=3.0)
+    scores = {"loss": 2.0, "accuracy": 0.5, "majority_accuracy": 0.4}
+    found = panels([{"step": 10, "train_seconds": 0.0, **scores}])
+    for lines in found.values():
+        for name, line in lines.items():
+            assert line.get_color() == COLOURS[name]
+    assert list(found["loss"]) == ["training", "held out"]

@@ -8,9 +8,11 @@ import tensorflow as tf
 from tensorflow.core.util.event_pb2 import Event
 
 from albert_tf import storage
+from albert_tf.plots import COLOURS
 from albert_tf.plots import write_plot
 
 _COLUMNS = 3
+_MAJORITY = "majority_"
 # What TensorBoard shows of the training, and a picture of few panels does not.
 _LEFT_OUT = {
     "model_flop_utilisation",
@@ -23,6 +25,9 @@ _LEFT_OUT = {
 def write_curves(directory, evaluations):
     """Writes `curves.png`: training and held-out values in a panel each.
 
+    What a model that has learned nothing reaches is a dashed line in the panel of the
+    score: `majority_accuracy` in that of `accuracy`.
+
     Args:
         directory: the run's directory, with the TensorBoard files in `train/`.
         evaluations: the entries of `history.json`.
@@ -33,25 +38,45 @@ def write_curves(directory, evaluations):
         for name, value in entry.items():
             if name not in ("step", "train_seconds"):
                 held_out.setdefault(name, {})[entry["step"]] = value
-    names = [name for name in {**held_out, **train} if name not in _LEFT_OUT]
-    if not names:
+    majority = {
+        name.replace(_MAJORITY, ""): held_out.pop(name)
+        for name in list(held_out)
+        if _MAJORITY in name
+    }
+    titles = [name for name in {**held_out, **train} if name not in _LEFT_OUT]
+    if not titles:
         return
-    rows = math.ceil(len(names) / _COLUMNS)
+    sources = {"training": train, "held out": held_out, "majority": majority}
+    rows = math.ceil(len(titles) / _COLUMNS)
 
-    def draw(figure):
-        for place, name in enumerate(names, start=1):
-            axes = figure.add_subplot(rows, _COLUMNS, place)
-            axes.set_title(name, fontsize="medium")
-            axes.set_xlabel("step")
-            for label, curves in (("training", train), ("held out", held_out)):
-                steps = sorted(curves.get(name, {}))
-                if steps:
-                    values = [curves[name][step] for step in steps]
-                    axes.plot(steps, values, label=label, marker=".", markersize=3)
-            axes.legend(fontsize="small")
+    def draw(figure, names):
+        for place, title in enumerate(titles):
+            axes = figure.add_subplot(rows, _COLUMNS, place + 1)
+            axes.set_title(names[place], fontsize="medium", parse_math=False)
+            draw_curves(axes, {key: found.get(title) for key, found in sources.items()})
 
     size = (4 * _COLUMNS, 3 * rows)
-    write_plot(os.path.join(directory, "curves.png"), draw, size)
+    write_plot(os.path.join(directory, "curves.png"), draw, size, titles)
+
+
+def draw_curves(axes, curves):
+    """Draws values against steps, each in the colour of its name in `COLOURS`.
+
+    Args:
+        axes: `matplotlib.axes.Axes`.
+        curves: `{name: {step: value}}`; nothing is drawn of None. Those of "majority"
+            are all the same.
+    """
+    axes.set_xlabel("step")
+    for name, values in curves.items():
+        style = {"label": name, "color": COLOURS[name]}
+        if values and name == "majority":
+            axes.axhline(next(iter(values.values())), linestyle="dashed", **style)
+        elif values:
+            steps = sorted(values)
+            heights = [values[step] for step in steps]
+            axes.plot(steps, heights, marker=".", markersize=3, **style)
+    axes.legend(fontsize="small")
 
 
 def training_scalars(directory):

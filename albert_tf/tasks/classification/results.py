@@ -2,6 +2,7 @@
 
 from albert_tf.files import write_atomically
 from albert_tf.files import write_json
+from albert_tf.plots import HELD_OUT_SHARES
 from albert_tf.plots import write_plot
 
 _INCHES_A_LABEL = 0.6
@@ -78,13 +79,13 @@ def write_confusion_plot(path, labels, confusion):
     """
     shares = confusion / confusion.sum(axis=1, keepdims=True).clip(min=1)
 
-    def draw(figure):
+    def draw(figure, names):
         axes = figure.add_subplot()
-        image = axes.imshow(shares, cmap="Blues", vmin=0.0, vmax=1.0)
+        image = axes.imshow(shares, cmap=HELD_OUT_SHARES, vmin=0.0, vmax=1.0)
         figure.colorbar(image, label="share of the label")
         places, plain = range(len(labels)), {"parse_math": False}  # "$" is a letter
-        axes.set_xticks(places, labels, rotation=45, ha="right", **plain)
-        axes.set_yticks(places, labels, **plain)
+        axes.set_xticks(places, names, rotation=45, ha="right", **plain)
+        axes.set_yticks(places, names, **plain)
         axes.set_xlabel("prediction")
         axes.set_ylabel("label")
         if len(labels) > _MOST_NUMBERS:
@@ -95,4 +96,4 @@ def write_confusion_plot(path, labels, confusion):
             axes.text(column, row, count, color=colour, ha="center", va="center")
 
     side = min(3 + _INCHES_A_LABEL * len(labels), _LARGEST_INCHES)
-    write_plot(path, draw, (side + 1, side))
+    write_plot(path, draw, (side + 1, side), labels)
