@@ -274,3 +274,26 @@ def lines(monkeypatch):
         logging, "info", lambda form, *args: logged.extend((form % args).split("\n"))
     )
     return logged
+
+
+@pytest.fixture
+def squad(tmp_path):
+    """Writes a file in SQuAD's layout from (context, [(id, question, answers)]).
+
+    Answers are (text, start); None marks a question as impossible.
+    """
+
+    def question(identity, text, answers):
+        found = [{"text": text, "answer_start": at} for text, at in answers or []]
+        impossible = {"is_impossible": True} if answers is None else {}
+        return {"id": identity, "question": text, "answers": found, **impossible}
+
+    def write(*paragraphs, name="squad.json", **members):
+        written = [
+            {"context": c, "qas": [question(*q) for q in a]} for c, a in paragraphs
+        ]
+        data = [{"title": "A title", "paragraphs": written}]
+        (tmp_path / name).write_text(json.dumps({**members, "data": data}), "utf-8")
+        return tmp_path / name
+
+    return write

@@ -1,12 +1,32 @@
-"""Which answers come back from their tokens as they are written in the file."""
+"""Which answers come back from their tokens as they are written in the file.
+
+  python -m benchmarks.squad.survival --predict_file=dev-v1.1.json \\
+      --spm_model_file=30k-clean.model
+
+Prints the share of the answers of a file in SQuAD's layout that survive a vocabulary,
+and each of the others with the reason. A model cannot give these exactly.
+"""
 
 import dataclasses
 
 import numpy as np
 
+from albert_tf import command_line
+from albert_tf.command_line import option
+from albert_tf.errors import UserError
 from albert_tf.tasks.question_answering.answer_tokens import NONE
 from albert_tf.tasks.question_answering.answer_tokens import characters
 from albert_tf.tasks.question_answering.answer_tokens import first_and_last
+from albert_tf.tasks.question_answering.reading.questions import read_paragraphs
+from albert_tf.tokenization import load_tokenizer
+
+
+@dataclasses.dataclass(frozen=True)
+class Options:
+    predict_file: str = option("Questions with answers, JSON as SQuAD's.")
+    spm_model_file: str | None = option("SentencePiece model.", None)
+    vocab_file: str | None = option("WordPiece vocabulary.", None)
+    do_lower_case: bool = option("Lower the case of letters.", True)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -24,6 +44,30 @@ class LostAnswer:
     text: str
     recovered: str
     reason: str
+
+
+def report(options):
+    """Prints the share of the answers that come back, and the others.
+
+    Raises:
+        UserError: the file or the vocabulary cannot be read, or no answer is there.
+    """
+    vocabulary = options.spm_model_file or options.vocab_file
+    if vocabulary is None:
+        raise UserError("Name the vocabulary with --spm_model_file or --vocab_file.")
+    tokenizer = load_tokenizer(vocabulary, options.do_lower_case)
+    count, lost = lost_answers(read_paragraphs(options.predict_file), tokenizer)
+    if not count:
+        raise UserError(f"{options.predict_file} has no answer; name a file with some.")
+    print(
+        f"{count - len(lost)} of {count} answers come back from their tokens "
+        f"({1 - len(lost) / count:.3%})"
+    )
+    for answer in lost:
+        print(
+            f"{answer.question_id}: {answer.text!r} becomes {answer.recovered!r}, "
+            f"since {answer.reason}"
+        )
 
 
 def lost_answers(paragraphs, tokenizer):
@@ -68,3 +112,7 @@ def _recovered(answer, context, spans):
         sides.append("has characters at an end that the tokenizer drops")
     reason = " and ".join(sides) or "has white space at its ends"
     return context[start:end], f"it {reason}"
+
+
+if __name__ == "__main__":
+    command_line.run(Options, report)

@@ -1,0 +1,99 @@
+"""Answers come back from their tokens as they are written."""
+
+import subprocess
+import sys
+
+import pytest
+
+from albert_tf.errors import UserError
+from albert_tf.tasks.question_answering.reading.questions import read_paragraphs
+from albert_tf.tokenization import load_tokenizer
+from benchmarks.squad.survival import LostAnswer
+from benchmarks.squad.survival import Options
+from benchmarks.squad.survival import lost_answers
+from benchmarks.squad.survival import report
+
+_PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdxyz", "##s", "##ish"]
+
+
+@pytest.fixture
+def vocab_file(tmp_path):
+    path = tmp_path / "vocab.txt"
+    path.write_text("\n".join(_PIECES))
+    return path
+
+
+def test_reasons(vocab_file, squad):
+    context = "a  b cs d\u200b #xyz ish"
+    answers = [
+        ("b", 3),
+        (" b ", 2),
+        ("c", 5),
+        ("s d", 6),
+        ("yz", 12),
+        ("\u200b", 9),
+        ("d", 4),
+        ("d\u200b", 8),
+        ("x", 12),
+    ]
+    path = squad((context, [("1", "x", answers)]))
+    count, lost = lost_answers(read_paragraphs(path), load_tokenizer(vocab_file))
+    assert count == 9
+    assert lost == [
+        LostAnswer("1", " b ", "b", "it has white space at its ends"),
+        LostAnswer("1", "yz", "", "it is not where its answer_start says"),
+        LostAnswer("1", "\u200b", "", "the tokenizer leaves nothing of it"),
+        LostAnswer("1", "d", "", "it is not where its answer_start says"),
+        LostAnswer(
+            "1", "d\u200b", "d", "it has characters at an end that the tokenizer drops"
+        ),
+        LostAnswer("1", "x", "xyz", "it ends inside a token"),
+    ]
+
+
+@pytest.mark.parametrize("name", ["dev-v1.1", "cs224n-dev-v2.0"])
+def test_real_answers(name, shared, english):
+    path = shared(f"data/squad/{name}.json")
+    count, lost = lost_answers(read_paragraphs(path), english)
+    assert len(lost) <= 0.005 * count
+    assert all("inside a token" in answer.reason for answer in lost)
+
+
+def test_real_answers_in_chinese(shared, chinese, squad):
+    text = shared("data/text_zh/classics/西游记.txt").read_text(encoding="utf-8")
+    line = next(line.strip() for line in text.splitlines() if len(line) > 120)
+    answers = [(line[i : i + 1 + i % 7], i) for i in range(0, 100, 3)]
+    path = squad((line, [("1", "谁", answers)]))
+    _, lost = lost_answers(read_paragraphs(path), chinese)
+    assert lost == []
+
+
+def test_the_command_prints_the_share_and_the_rest(vocab_file, squad, project):
+    path = squad(("a B cs xyz", [("1", "x", [("a", 0), ("c", 4), ("xy", 7)])]))
+    run = subprocess.run(
+        [sys.executable, "-m", "benchmarks.squad.survival"]
+        + [f"--predict_file={path}", f"--vocab_file={vocab_file}"],
+        cwd=project,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert run.stdout.splitlines() == [
+        "2 of 3 answers come back from their tokens (66.667%)",
+        "1: 'xy' becomes 'xyz', since it ends inside a token",
+    ]
+
+
+def test_letters_are_lowered_if_wished(vocab_file, squad, capsys):
+    path = squad(("a dS", [("1", "x", [("d", 2)])]))
+    for lower, kept in ((True, 1), (False, 0)):
+        report(Options(str(path), vocab_file=str(vocab_file), do_lower_case=lower))
+        assert capsys.readouterr().out.startswith(f"{kept} of 1 answers")
+
+
+def test_refuses(vocab_file, squad):
+    path = squad(("a b", [("1", "x", [])]))
+    with pytest.raises(UserError, match="--spm_model_file or --vocab_file"):
+        report(Options(str(path)))
+    with pytest.raises(UserError, match="squad.json has no answer; name"):
+        report(Options(str(path), vocab_file=str(vocab_file)))
