@@ -216,6 +216,11 @@ def _applier(applying, source, examples):
     # A model that was saved by hand need not say at which length it was trained.
     longest = min(applying.max_seq_length, model.config.max_position_embeddings)
     length = info.get("max_seq_length", longest)
+    _tell_differences(
+        directory,
+        {"max_seq_length": length, **_row_settings(task)},
+        {"max_seq_length": applying.max_seq_length, **_row_settings(source.task)},
+    )
 
     def apply(name):
         batch_size = applying.eval_batch_size
@@ -230,6 +235,22 @@ def _applier(applying, source, examples):
         return prepared, source.task.interpret(prepared, outputs)
 
     return apply, info
+
+
+def _row_settings(task):
+    return {name: getattr(task, name) for name in task.row_settings}
+
+
+def _tell_differences(directory, applied, asked):
+    """Logs which flags do not count, since the model decides what they say."""
+    different = [
+        f"{name}={value} (not {asked[name]})"
+        for name, value in applied.items()
+        if value != asked[name]
+    ]
+    if different:
+        what = ", ".join(different)
+        logging.info("%s is applied with its own %s.", directory, what)
 
 
 def _evaluate(output_dir, source, apply, info):

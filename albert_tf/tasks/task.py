@@ -47,6 +47,9 @@ class Task(abc.ABC):
     """What `tokenize` returns; its fields are arrays, so that they can be cached."""
     is_told_by_model: typing.ClassVar[bool] = False
     """Whether a model of `model_class` can be of no other task, labels and all."""
+    row_settings: typing.ClassVar[tuple] = ()
+    """Names of fields that decide, beside the length, how examples become rows; a model
+    is applied with those of its training."""
     min_tokens: typing.ClassVar[int] = 1
     """Tokens to which the model's input is padded at least."""
 

@@ -3,6 +3,8 @@
 import dataclasses
 
 from albert_tf.errors import UserError
+from albert_tf.tasks.question_answering.reading.question_file import QuestionSplit
+from albert_tf.tasks.question_answering.reading.questions import read_paragraphs
 from albert_tf.tasks.question_answering.reading.survey import survey
 from albert_tf.tasks.registry import create_task
 from albert_tf.tasks.repeated_runs import run_repeatedly
@@ -11,7 +13,6 @@ from albert_tf.tasks.run import export_model
 from albert_tf.tasks.run import run_task
 from albert_tf.tasks.setup import fine_tuned
 from albert_tf.tasks.source import Source
-from albert_tf.tasks.source import Split
 
 _OF_BOTH = ("doc_stride", "max_query_length", "n_best_size", "max_answer_length")
 _THRESHOLD = "null_score_diff_threshold"
@@ -81,7 +82,8 @@ def source_from(options):
     Raises:
         UserError: the files do not fit what is to be done with them.
     """
-    found = survey(options.predict_file)
+    read = tuple(read_paragraphs(options.predict_file))
+    found = survey(options.predict_file, read)
     is_labelled = bool(found.answers or found.impossible)
     if not is_labelled and (options.do_train or options.do_eval):
         raise UserError(
@@ -89,12 +91,15 @@ def source_from(options):
             "with answers, or predict it with --do_predict alone."
         )
     if options.do_train:
-        version = options.version or survey(options.train_file).version
+        learned = tuple(read_paragraphs(options.train_file))
+        version = options.version or survey(options.train_file, learned).version
         task = _task(options, version, options.null_score_diff_threshold)
-        train = Split(options.train_file, is_training=True)
+        train = QuestionSplit(options.train_file, is_training=True, paragraphs=learned)
     else:
         task, train = _task_to_apply(options, found, is_labelled), None
-    split = Split(options.predict_file, is_labelled=is_labelled)
+    split = QuestionSplit(
+        options.predict_file, is_labelled=is_labelled, paragraphs=read
+    )
     return Source(
         task=task,
         train=train,

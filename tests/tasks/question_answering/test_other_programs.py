@@ -79,6 +79,28 @@ def test_a_head_of_questions_says_enough(form, config, vocab, answer, tmp_path):
     assert other != found
 
 
+def test_a_line_says_which_flags_the_model_overrules(
+    config, vocab, answer, tmp_path, caplog
+):
+    caplog.set_level("INFO")
+    model, tokenizer = AlbertForQuestionAnswering(config), load_tokenizer(vocab)
+    task = {"kind": "squad_v1", "name": "squad", "doc_stride": 4, "max_query_length": 4}
+    info = {"task": task, "max_seq_length": 16}
+    model.save_pretrained(tmp_path / "ours", tokenizer, info)
+    model.save_pretrained(tmp_path / "theirs", tokenizer, format="tf1")
+    ours = answer(tmp_path / "ours", "ours")
+    answer(tmp_path / "theirs", "theirs", doc_stride=3, max_seq_length=15)
+    assert "with its own" not in caplog.text
+    sizes = {"doc_stride": 1, "max_query_length": 3, "max_seq_length": 12}
+    assert answer(tmp_path / "ours", "again", **sizes) == ours
+    assert (
+        f"{tmp_path / 'ours'} is applied with its own max_seq_length=16 (not 12), "
+        "doc_stride=4 (not 1), max_query_length=4 (not 3)."
+    ) in caplog.text
+    answer(tmp_path / "theirs", "longer", max_seq_length=30)
+    assert "max_seq_length=24 (not 30)" in caplog.text
+
+
 def test_the_beams_are_those_of_the_flags(config, vocab, answer, tmp_path):
     model, tokenizer = AlbertForAnswerableQuestions(config), load_tokenizer(vocab)
     model.save_pretrained(tmp_path / "theirs", tokenizer, format="tf1")

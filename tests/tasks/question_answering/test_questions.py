@@ -5,11 +5,15 @@ import json
 import pytest
 
 from albert_tf.errors import UserError
+from albert_tf.tasks.question_answering.flags import SquadOptions
 from albert_tf.tasks.question_answering.reading import json_stream
+from albert_tf.tasks.question_answering.reading.question_file import read_question_file
 from albert_tf.tasks.question_answering.reading.questions import Answer
 from albert_tf.tasks.question_answering.reading.questions import Question
 from albert_tf.tasks.question_answering.reading.questions import read_paragraphs
 from albert_tf.tasks.question_answering.reading.survey import survey
+from albert_tf.tasks.question_answering.run import source_from
+from albert_tf.tasks.source import Split
 
 
 def test_a_file(squad):
@@ -146,6 +150,29 @@ def test_survey(squad):
     found.check_version(2)
     with pytest.raises(UserError, match="2 of its 3 questions have no answer; pass"):
         found.check_version(1)
+
+
+def test_each_file_is_read_once(squad, monkeypatch):
+    opened, read_locally = [], json_stream.storage.read_locally
+
+    def counted(path):
+        opened.append(path)
+        return read_locally(path)
+
+    monkeypatch.setattr(json_stream.storage, "read_locally", counted)
+    train, dev = (
+        str(squad(("a b", [(name, "who?", [("b", 2)])]), name=name))
+        for name in ("train.json", "dev.json")
+    )
+    options = SquadOptions(
+        train_file=train, predict_file=dev, output_dir="out", do_train=True
+    )
+    source = source_from(options)
+    assert [q.id for q in source.read(source.train).questions] == ["train.json"]
+    assert [q.id for q in source.read(source.dev["dev"]).questions] == ["dev.json"]
+    assert sorted(opened) == [dev, train]
+    assert len(read_question_file(Split(train), version=1)) == 1
+    assert opened.count(train) == 2
 
 
 def test_version_1(squad):

@@ -12,6 +12,18 @@ from albert_tf.tasks.question_answering.reading.questions import read_paragraphs
 from albert_tf.tasks.question_answering.reading.survey import UNANSWERED
 from albert_tf.tasks.question_answering.reading.survey import can_be_learned
 from albert_tf.tasks.question_answering.reading.survey import survey
+from albert_tf.tasks.source import Split
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class QuestionSplit(Split):
+    """A file that was read already, to see what it is.
+
+    Attributes:
+        paragraphs: its `Paragraph`s, a tuple.
+    """
+
+    paragraphs: tuple
 
 
 @dataclasses.dataclass(frozen=True)
@@ -55,15 +67,19 @@ def read_question_file(split, version, skip_bad_rows=False):
     """Reads a file for a model of SQuAD 1.1 or 2.0.
 
     Args:
-        split: a `Split`; one that is neither for training nor labelled need not have
-            answers.
+        split: a `Split`, read here, or a `QuestionSplit`; one that is neither for
+            training nor labelled need not have answers.
         version: 1 or 2.
         skip_bad_rows: leave out what cannot be learned or scored.
 
     Raises:
         UserError: the file is no SQuAD, or does not fit the version or what it is for.
     """
-    found = survey(split.path)
+    if isinstance(split, QuestionSplit):
+        paragraphs = split.paragraphs
+    else:
+        paragraphs = tuple(read_paragraphs(split.path))
+    found = survey(split.path, paragraphs)
     found.check_version(version)
     if split.is_training and not skip_bad_rows:
         found.check_answers()
@@ -71,7 +87,6 @@ def read_question_file(split, version, skip_bad_rows=False):
         _check_answered(found)
     for line in found.notices.lines() if split.is_labelled else ():
         logging.warning("%s: %s", split.path, line)
-    paragraphs = tuple(read_paragraphs(split.path))
     if skip_bad_rows and split.is_labelled:
         paragraphs = _without_bad_rows(paragraphs, split.is_training, version)
     kept = QuestionFile(str(split.path), paragraphs, split.is_training)

@@ -70,8 +70,13 @@ class Survey:
                 )
 
 
-def survey(path):
-    """Reads a file once, a paragraph at a time.
+def survey(path, paragraphs=None):
+    """Counts what a file holds.
+
+    Args:
+        path: the file.
+        paragraphs: iterable of its `Paragraph`s where it was read already; None to read
+            it, a paragraph at a time.
 
     Returns:
         A `Survey`.
@@ -79,10 +84,10 @@ def survey(path):
     Raises:
         UserError: the file cannot be read, is no SQuAD, or has no question.
     """
-    paragraphs = questions = answers = impossible = 0
+    count = questions = answers = impossible = 0
     notices = Notices()
-    for paragraph in read_paragraphs(path):
-        paragraphs += 1
+    for paragraph in read_paragraphs(path) if paragraphs is None else paragraphs:
+        count += 1
         for question in paragraph.questions:
             questions += 1
             answers += len(question.answers)
@@ -91,7 +96,7 @@ def survey(path):
                 notices.add(what, question.id)
     if not questions:
         raise UserError(f"{path} holds no question.")
-    return Survey(str(path), paragraphs, questions, answers, impossible, notices)
+    return Survey(str(path), count, questions, answers, impossible, notices)
 
 
 def oddities(question, context):
