@@ -35,6 +35,7 @@ _SIZES = (
     "vocab_size",
 )
 _LARGEST = sys.float_info.max
+_MOST_BLOCKS = 10_000  # the deepest network published has 1,000
 _PROBABILITIES = ("hidden_dropout_prob", "attention_probs_dropout_prob")
 
 
@@ -99,6 +100,11 @@ class AlbertConfig:
             raise UserError(
                 f"hidden_size ({self.hidden_size}) must be a multiple of "
                 f"num_attention_heads ({self.num_attention_heads})."
+            )
+        if self.num_hidden_layers * self.inner_group_num > _MOST_BLOCKS:
+            raise UserError(
+                f"num_hidden_layers ({self.num_hidden_layers}) times inner_group_num "
+                f"({self.inner_group_num}) must be at most {_MOST_BLOCKS:,}."
             )
         if self.num_hidden_groups > self.num_hidden_layers:
             raise UserError(

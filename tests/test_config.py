@@ -86,6 +86,11 @@ def test_released_takes_changes():
         ({"hiden_size": 768}, "unknown key 'hiden_size'"),
         ({"vocab_size": None}, "vocab_size must be a positive integer"),
         ({"num_attention_heads": 7}, "multiple of num_attention_heads"),
+        ({"num_hidden_layers": 2**31 - 1}, "times inner_group_num .1. must be at most"),
+        (
+            {"inner_group_num": 1000},
+            "times inner_group_num .1000. must be at",
+        ),
         ({"num_hidden_groups": 13}, "num_hidden_groups .13. must be at most"),
         ({"hidden_act": "swish"}, "hidden_act must be one of gelu"),
         ({"hidden_dropout_prob": 1.0}, "hidden_dropout_prob must be in"),

@@ -10,6 +10,7 @@ from albert_tf.checkpoints.family import ModelFamily
 from albert_tf.checkpoints.family import as_float32
 from albert_tf.checkpoints.layer_sharing import unshare
 from albert_tf.config import AlbertConfig
+from albert_tf.costs.parameters import encoder_parameters
 from albert_tf.errors import UserError
 
 # Their "gelu" is the exact function; that of the official code is "gelu_new".
@@ -61,6 +62,9 @@ class AlbertFamily(ModelFamily):
     encoder = "albert"
     known_heads = ("cls/",)
 
+    def encoder_parameters(self, config):
+        return sum(encoder_parameters(config).values())
+
     def to_official(self, config, tensors):
         """With as many groups as layers where layers share only some sublayers."""
         return unshare(config, tensors)
@@ -72,7 +76,7 @@ class AlbertFamily(ModelFamily):
                     f"{path} sets {key} to {entries[key]!r}, expected {value!r}."
                 )
         activation = entries.get("hidden_act", "gelu_new")
-        if activation not in _OUR_ACTIVATIONS:
+        if activation not in list(_OUR_ACTIVATIONS):  # it may be no string
             raise UserError(
                 f"{path} sets hidden_act to {activation!r}, expected one of "
                 f"{', '.join(_OUR_ACTIVATIONS)}."

@@ -30,6 +30,10 @@ class ModelFamily(abc.ABC):
     encoder: str
     known_heads: tuple
 
+    def encoder_parameters(self, config):
+        """How many parameters an encoder has at least, without building it."""
+        return 0
+
     @abc.abstractmethod
     def to_official(self, config, tensors):
         """The same function in the terms of the official code.

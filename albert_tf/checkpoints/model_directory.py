@@ -126,18 +126,13 @@ def load_model_directory(directory, verify_checksum=True, **arguments):
     family = model_class.family
     config_file = os.path.join(directory, family.config_file)
     config = family.config_class.from_json_file(config_file)
-    try:
-        model = model_class(config, **{**head, **arguments})
-    except (TypeError, ValueError) as error:
-        raise UserError(
-            f"{os.path.join(directory, HEAD_FILE)} does not describe an "
-            f"{model_class.__name__} of this version of albert_tf: {error}"
-        ) from error
     weights = os.path.join(directory, WEIGHTS_FILE)
     try:
         with storage.read_locally(weights) as path:
             if verify_checksum:
                 checksum.check(weights, path)
+            _check_size(config_file, family.encoder_parameters(config), path)
+            model = _build(model_class, config, {**head, **arguments}, directory)
             model.load_weights(path)
     except UserError:
         raise
@@ -148,3 +143,24 @@ def load_model_directory(directory, verify_checksum=True, **arguments):
         ) from error
     model.load_report = LoadReport(str(directory), tuple(model.official_variables()))
     return model
+
+
+def _check_size(config_file, parameters, weights):
+    """Refuses a configuration of more than the weights, before memory is full of it."""
+    held = os.path.getsize(weights)
+    if parameters > held:  # each has a byte at least
+        raise UserError(
+            f"{config_file} describes an encoder of {parameters:,} parameters, but "
+            f"{WEIGHTS_FILE} beside it has {held:,} bytes; put the file there that "
+            "was saved with the weights."
+        )
+
+
+def _build(model_class, config, arguments, directory):
+    try:
+        return model_class(config, **arguments)
+    except (TypeError, ValueError) as error:
+        raise UserError(
+            f"{os.path.join(directory, HEAD_FILE)} does not describe an "
+            f"{model_class.__name__} of this version of albert_tf: {error}"
+        ) from error

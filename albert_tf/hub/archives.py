@@ -26,6 +26,7 @@ LARGEST_ARCHIVE = 20 * 10**9
 _BLOCK = 1 << 20
 _TIMEOUT_SECONDS = 30
 _OFFLINE_VALUES = ("1", "ON", "YES", "TRUE")
+_SHA256 = re.compile("[0-9a-f]{64}")
 
 
 def cache_folder():
@@ -54,11 +55,10 @@ def download_archive(url):
     record = os.path.join(
         cache_folder(), "urls", f"{hashlib.sha256(address.encode()).hexdigest()}.json"
     )
-    if os.path.isfile(record):
-        known = read_json_object(record)["sha256"]
-        folder = _unpacked_folder(known)
-        if os.path.isdir(folder) and expected in ("", known):
-            return _root(folder)
+    known = _recorded_hash(record)
+    folder = known and _unpacked_folder(known)
+    if folder and os.path.isdir(folder) and expected in ("", known):
+        return _root(folder)
     if os.environ.get("HF_HUB_OFFLINE", "").upper() in _OFFLINE_VALUES:
         raise UserError(
             f"{address} is not in {cache_folder()}, and HF_HUB_OFFLINE forbids to "
@@ -217,6 +217,15 @@ def _in_the_cache(title):
 
 def _plain(error):
     return getattr(error, "strerror", None) or str(error)
+
+
+def _recorded_hash(record):
+    """What the cache noted of an address; None if nothing, or if that is damaged."""
+    try:
+        known = read_json_object(record)["sha256"] if os.path.isfile(record) else None
+    except (KeyError, UserError):
+        return None
+    return known if isinstance(known, str) and _SHA256.fullmatch(known) else None
 
 
 def _unpacked_folder(digest):

@@ -51,13 +51,14 @@ def model_class(name):
     Raises:
         UserError: no model has that name.
     """
-    if name in _REGISTERED:
-        return _REGISTERED[name]
-    if name not in _MODULES:
+    # A list, in which one may look for a value of JSON that is no string, too.
+    if name not in model_names():
         raise UserError(
             f"There is no model {name!r}; known are {', '.join(model_names())}. "
             "Register a model of your own with albert_tf.register_model."
         )
+    if name in _REGISTERED:
+        return _REGISTERED[name]
     return getattr(importlib.import_module(_MODULES[name]), name)
 
 

@@ -20,9 +20,6 @@ _REQUIRED = {
     "never_split": None,
 }
 
-# What makes a path of a name, or ends it.
-_LEADS_AWAY = re.compile(r"[/\\\0]").search
-
 
 def read_saved_config(directory):
     """Reads what a directory records of its tokenizer.
@@ -49,7 +46,7 @@ def read_saved_config(directory):
     if "do_lower_case" not in config:
         path = os.path.join(directory, HUGGINGFACE_FILE)
         if storage.exists(path):
-            config["do_lower_case"] = _lowers(read_json_object(path).get("normalizer"))
+            config["do_lower_case"] = _lowers(path)
     if config.get("strip_accents") not in (None, config.get("do_lower_case")):
         raise UserError(
             f"{path} sets strip_accents to {config['strip_accents']!r} against "
@@ -72,12 +69,25 @@ def _check(path, config):
         )
 
 
-def _lowers(normalizer):
-    """Whether a normalizer of `tokenizer.json` lowers letters."""
-    normalizer = normalizer or {}
-    parts = normalizer.get("normalizers", ())
-    return (
-        normalizer.get("type") == "Lowercase"
-        or bool(normalizer.get("lowercase"))
-        or any(map(_lowers, parts))
-    )
+def _lowers(path):
+    """Whether the normalizer of a `tokenizer.json` lowers letters."""
+    pending = [read_json_object(path).get("normalizer") or {}]
+    lowers = False
+    while pending:
+        normalizer = pending.pop()
+        if not isinstance(normalizer, dict):
+            raise UserError(
+                f"{path} has the normalizer {normalizer!r}, expected an object."
+            )
+        parts, lowercase = (
+            normalizer.get("normalizers", []),
+            normalizer.get("lowercase"),
+        )
+        if not isinstance(parts, list) or type(lowercase) not in (bool, type(None)):
+            raise UserError(
+                f"{path} has the normalizer {normalizer!r}, expected a list of "
+                "normalizers, and true or false for lowercase."
+            )
+        lowers |= lowercase or normalizer.get("type") == "Lowercase"
+        pending.extend(parts)
+    return lowers

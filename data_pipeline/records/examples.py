@@ -232,17 +232,22 @@ def parse_dynamic(serialized, max_seq_length, pad_id, vocab_size):
     positions = tf.range(max_seq_length)
     real = positions < lengths[:, None]  # [B, S]
     in_b = positions >= b_starts[:, None]
+    starts = _unpack_bits(parsed["word_starts"], lengths, max_seq_length)
     return {
         "input_ids": ids.to_tensor(pad_id, shape=[None, max_seq_length]),
         "input_mask": tf.cast(real, tf.int32),
         "segment_ids": tf.cast(real & in_b, tf.int32),
-        "word_starts": _unpack_bits(parsed["word_starts"], lengths, max_seq_length),
+        "word_starts": real & starts,
         "sentence_order_labels": labels,
     }
 
 
 def _unpack_bits(packed, lengths, max_seq_length):
-    """The first `lengths[i]` bits of each string, as bool [B, S]."""
+    """The bits of strings of `lengths[i]` bits and what fills up the last byte.
+
+    Returns:
+        bool `[B, S]`, anything behind the first `lengths[i]`.
+    """
     spare = tf.cast(8 * tf.strings.length(packed) - lengths, tf.int64)
     num_bytes = -(-max_seq_length // 8)
     with tf.control_dependencies([within("spare bits of word_starts", spare, 0, 7)]):

@@ -156,3 +156,11 @@ def test_head_of_another_version(pretrained, tmp_path):
 def test_no_checkpoint(tmp_path):
     with pytest.raises(UserError, match="holds no checkpoint"):
         AlbertModel.from_pretrained(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["vocab_size", "intermediate_size"])
+def test_a_configuration_of_far_more_than_the_weights(pretrained, tmp_path, name):
+    path = tmp_path / "albert_config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), name: 2**31 - 1}))
+    with pytest.raises(UserError, match=r"config\.json describes an encoder of \d+,"):
+        AlbertForPreTraining.from_pretrained(tmp_path)

@@ -104,6 +104,19 @@ def test_a_url_is_asked_once(hub, official, monkeypatch):
         local_directory(f"{hub.url}/models/other.tar.gz")
 
 
+@pytest.mark.parametrize("damage", [b"", b"{}", b'{"sha256": 5}', b'{"sha256": ".."}'])
+def test_a_damaged_note_on_a_url_is_made_again(hub, official, cache, damage):
+    url = f"{hub.url}/models/albert.tar.gz"
+    hub.files["/models/albert.tar.gz"] = (official[0].read_bytes(), {})
+    folder = local_directory(url)
+    (note,) = (cache / "urls").iterdir()
+    whole = note.read_bytes()
+    note.write_bytes(damage)
+    assert local_directory(url) == folder
+    assert note.read_bytes() == whole
+    assert len(hub.requests) == 2
+
+
 def test_the_hash_of_a_url(hub, archive, cache):
     data = archive({"a": b"1"}).read_bytes()
     hub.files["/a.tar.gz"] = (data, {})

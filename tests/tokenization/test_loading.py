@@ -130,3 +130,25 @@ def test_broken_config(tmp_path):
     (tmp_path / "tokenizer_config.json").write_text("{")
     with pytest.raises(UserError, match="not valid JSON"):
         load_tokenizer(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("normalizer", "lowers"),
+    [
+        (None, False),
+        ({"type": "Lowercase"}, True),
+        ({"type": "BertNormalizer", "lowercase": False}, False),
+        ({"type": "Sequence", "normalizers": [{}, {"lowercase": True}]}, True),
+        ("Lowercase", None),
+        ({"lowercase": "false"}, None),
+        ({"normalizers": {"type": "Lowercase"}}, None),
+    ],
+)
+def test_the_casing_of_a_normalizer(tmp_path, normalizer, lowers):
+    (tmp_path / "vocab.txt").write_text("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n")
+    (tmp_path / "tokenizer.json").write_text(json.dumps({"normalizer": normalizer}))
+    if lowers is None:
+        with pytest.raises(UserError, match=r"tokenizer\.json has the normalizer"):
+            load_tokenizer(tmp_path)
+    else:
+        assert load_tokenizer(tmp_path).do_lower_case is lowers

@@ -42,6 +42,8 @@ class TextTask(Task):
             if not strings:
                 raise ValueError(f"{name} is {values!r}, expected a list of strings")
             object.__setattr__(self, name, tuple(values))
+        if len(set(self.labels)) < len(self.labels):
+            raise ValueError(f"labels repeats a name: {', '.join(self.labels)}")
         if type(self.pair) is not bool:
             raise ValueError(f"pair is {self.pair!r}, expected true or false")
         metrics = self.metrics or self.default_metrics

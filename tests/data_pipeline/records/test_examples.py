@@ -90,3 +90,16 @@ def test_dynamic_round_trip():
     assert values["segment_ids"] == [[0] * 4 + [1] * 6 + [0], [0] * 11]
     assert values["word_starts"] == [[*starts, False], [True] * 3 + [False] * 8]
     assert values["sentence_order_labels"] == [1, 0]
+
+
+def test_spare_bits_start_no_word():
+    (serialized,) = examples.serialize(
+        {
+            "input_ids": np.array([[2, 3]]),
+            "word_starts": [b"\xff"],
+            "segment_b_start": np.array([[2]]),
+            "sentence_order_label": np.array([[0]]),
+        }
+    )
+    parsed = examples.parse_dynamic(tf.constant([serialized]), 4, 0, vocab_size=9)
+    assert parsed["word_starts"].numpy().tolist() == [[True, True, False, False]]
