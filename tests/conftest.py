@@ -13,7 +13,19 @@ import sys
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
 
+import hypothesis  # noqa: E402
 import pytest  # noqa: E402
+
+# `python -m tools.fuzz` draws more; TensorFlow traces its graphs in the first example.
+hypothesis.settings.register_profile(
+    "suite",
+    max_examples=60,
+    derandomize=True,
+    database=None,
+    deadline=None,
+    suppress_health_check=list(hypothesis.HealthCheck),
+)
+hypothesis.settings.load_profile("suite")
 
 _WORKER_SECONDS = 180
 

@@ -1,15 +1,17 @@
-"""The in-graph twins stem from the same characters of the original text."""
+"""The in-graph twins give the same ids, from the same places of the original text."""
 
 import pytest
 import tensorflow as tf
 from hypothesis import given
-from hypothesis import settings
 from hypothesis import strategies as st
 
 from albert_tf.tokenization.in_graph import InGraphTokenizer
 from albert_tf.tokenization.sentencepiece import SentencePieceTokenizer
 from albert_tf.tokenization.wordpiece import WordPieceTokenizer
+from tools.fuzz.inputs import CHARACTERS
+from tools.fuzz.inputs import TEXTS
 
+SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 SPEC = [tf.TensorSpec([None], tf.string)]
 TRICKY = [
     "",
@@ -25,14 +27,23 @@ TRICKY = [
     "[SEP] [CLS] <pad> ▁ \ufffd",
     "👨\u200d👩\u200d👧 서울은 \u0e01\u0e33",
 ]
-CHARACTERS = st.sampled_from(
-    [*"aeEΣσİé½ﬁ日本 ,20\t\u0301\u200b\u3000\ufeff", "e\u0301", "2000,", "  "]
-)
-TEXTS = st.lists(CHARACTERS, max_size=9).map("".join)
+
+
+BATCHES = st.lists(TEXTS, min_size=1, max_size=6)
+# Pieces that may match what is drawn as texts, and some that never can.
+STEMS = st.text(st.sampled_from([*"aeσi20日本,e\u0301"]), max_size=3)
+PIECES = STEMS | STEMS.map("##{}".format) | CHARACTERS
+
+
+def twin(tokenizer):
+    """A function from strings to ids and, once more, to ids and their places."""
+    in_graph = InGraphTokenizer(tokenizer)
+    return lambda texts: (in_graph(texts), *in_graph.with_offsets(texts))
 
 
 def check(tokenizer, in_graph, texts):
-    ids, starts, ends = (part.to_list() for part in in_graph(tf.constant(texts)))
+    flat, ids, starts, ends = (part.to_list() for part in in_graph(tf.constant(texts)))
+    assert flat == tokenizer.encode_batch(texts)
     for row, text in enumerate(texts):
         expected_ids, spans = tokenizer.encode_with_offsets(text)
         assert ids[row] == expected_ids, text
@@ -40,21 +51,31 @@ def check(tokenizer, in_graph, texts):
         assert found == [tuple(span) for span in spans], text
 
 
-@pytest.fixture(scope="module", params=["sentencepiece", "cased", "wordpiece"])
+@pytest.fixture(scope="module", params=["char", "char cased", "bpe", "wordpiece"])
 def both(request, train_model):
     """A tokenizer and its twin."""
     if request.param == "wordpiece":
         letters = "abcdefghijklmnopqrstuvwxyzσςı0123456789,日本三藏"
-        pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *letters, "##fe"]
-        pieces += [f"##{letter}" for letter in letters]
+        pieces = [*SPECIAL, *letters, "##fe", *map("##{}".format, letters)]
         tokenizer = WordPieceTokenizer("\n".join(pieces).encode())
     else:
-        # Of pieces that are characters there is but one sequence.
-        tokenizer = SentencePieceTokenizer(
-            train_model(), request.param == "sentencepiece"
-        )
-    function = InGraphTokenizer(tokenizer).with_offsets
-    return tokenizer, tf.function(function, input_signature=SPEC)
+        # Of several best sequences of a unigram model, either may be taken.
+        kind, _, cased = request.param.partition(" ")
+        model = train_model(model_type=kind, vocab_size=60 if kind == "char" else 80)
+        tokenizer = SentencePieceTokenizer(model, do_lower_case=not cased)
+    return tokenizer, tf.function(twin(tokenizer), input_signature=SPEC)
+
+
+@given(texts=BATCHES)
+def test_any_text(both, texts):
+    check(*both, texts)
+
+
+@given(texts=BATCHES, pieces=st.lists(PIECES, max_size=12), do_lower_case=st.booleans())
+def test_any_text_and_vocabulary(texts, pieces, do_lower_case):
+    vocabulary = "\n".join([*SPECIAL, *pieces]).encode()
+    tokenizer = WordPieceTokenizer(vocabulary, do_lower_case)
+    check(tokenizer, twin(tokenizer), texts)
 
 
 def test_tricky_texts(both):
@@ -66,22 +87,16 @@ def test_tricky_texts(both):
 
 def test_no_text(both):
     _, in_graph = both
-    ids, starts, ends = in_graph(tf.constant([], tf.string))
-    assert ids.shape[0] == starts.shape[0] == ends.shape[0] == 0
-    assert {part.dtype for part in (ids, starts, ends)} == {tf.int32}
-
-
-@settings(max_examples=60, deadline=None)
-@given(texts=st.lists(TEXTS, min_size=1, max_size=4))
-def test_any_text(both, texts):
-    check(*both, texts)
+    parts = in_graph(tf.constant([], tf.string))
+    assert [part.shape[0] for part in parts] == [0] * 4
+    assert {part.dtype for part in parts} == {tf.int32}
 
 
 def test_a_piece_that_becomes_two(english):
     text = "In 1974, or 92000,é"
-    in_graph = InGraphTokenizer(english).with_offsets
+    in_graph = twin(english)
     check(english, in_graph, [text])
-    ids, starts, ends = (part.to_list()[0] for part in in_graph(tf.constant([text])))
+    _, ids, starts, ends = (part.to_list()[0] for part in in_graph(tf.constant([text])))
     pairs = [
         (english.pieces[i], text[start:end])
         for i, start, end in zip(ids, starts, ends, strict=True)
@@ -93,7 +108,7 @@ def test_a_piece_that_becomes_two(english):
 @pytest.mark.parametrize("name", ["english", "chinese"])
 def test_real_texts(name, request, shared):
     tokenizer = request.getfixturevalue(name)
-    in_graph = tf.function(InGraphTokenizer(tokenizer).with_offsets)
+    in_graph = tf.function(twin(tokenizer))
     english = shared("data/text_en/wikipedia_squad/dev-v1.1.txt")
     chinese = shared("data/text_zh/classics/红楼梦.txt")
     lines = english.read_text("utf-8").splitlines()[:60]

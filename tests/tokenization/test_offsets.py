@@ -2,16 +2,10 @@
 
 import pytest
 from hypothesis import given
-from hypothesis import settings
-from hypothesis import strategies as st
 
 from albert_tf.tokenization import normalization
 from albert_tf.tokenization.wordpiece import WordPieceTokenizer
-
-TRICKY = st.sampled_from(
-    ["é", "e\u0301", "  ", "ﬁ", "½", "Ĳ", "Σ", "İ", "日本", "2000,", "\t", "\u3000"]
-)
-TEXTS = st.lists(TRICKY | st.text(max_size=3), max_size=12).map("".join)
+from tools.fuzz.inputs import TEXTS
 
 
 def words(tokenizer, text):
@@ -54,7 +48,6 @@ def test_wordpiece_examples(chinese):
     ]
 
 
-@settings(max_examples=300, deadline=None)
 @given(TEXTS)
 def test_prepared_text_is_the_official_one(text):
     for lower in (True, False):
@@ -65,13 +58,11 @@ def test_prepared_text_is_the_official_one(text):
         assert len(prepared) == len(spans)
 
 
-@settings(max_examples=300, deadline=None)
 @given(TEXTS)
 def test_sentencepiece_spans(small, text):
     check_spans(small, text)
 
 
-@settings(max_examples=300, deadline=None)
 @given(TEXTS)
 def test_wordpiece_spans(wordpiece, text):
     check_spans(wordpiece, text)

@@ -1,0 +1,100 @@
+"""Any file of questions is read as it stands, in pieces of any size, or refused."""
+
+import json
+from unittest import mock
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from albert_tf.errors import UserError
+from albert_tf.tasks.question_answering.reading import json_stream
+from albert_tf.tasks.question_answering.reading.question_file import read_question_file
+from albert_tf.tasks.question_answering.reading.questions import read_paragraphs
+from albert_tf.tasks.source import Split
+from tools.fuzz.inputs import JSON
+from tools.fuzz.inputs import TEXTS
+from tools.fuzz.inputs import json_files
+
+_ANSWER = {"text": "b c", "answer_start": 2}
+_QUESTIONS = [
+    {"id": "1", "question": "a ?", "answers": [_ANSWER]},
+    {"id": "2", "question": "b ?", "is_impossible": True, "answers": []},
+]
+_FILE = {
+    "version": "v2.0",
+    "data": [{"title": "t", "paragraphs": [{"context": "a b c", "qas": _QUESTIONS}]}],
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("questions")
+
+
+@given(value=st.dictionaries(st.text(max_size=4), JSON | TEXTS), size=st.integers(1, 9))
+def test_pieces_of_any_size_give_the_same_value(folder, value, size):
+    path = folder / "any.json"
+    path.write_text(json.dumps({**value, "data": [value, 1.5e300, -0.25, value]}))
+    with mock.patch.object(json_stream, "_CHARACTERS", size):
+        found = list(json_stream.members(path, "data"))
+    streamed = [item for name, item in found if name == "data"]
+    others = {name: item for name, item in found if name != "data"}
+    expected = json.loads(path.read_text())
+    assert repr(streamed) == repr(expected.pop("data"))
+    assert repr(others) == repr(expected)
+
+
+@given(data=json_files(_FILE), size=st.integers(1, 99))
+def test_paragraphs_are_those_of_the_file_or_refused(folder, data, size):
+    path = folder / "squad.json"
+    path.write_bytes(data)
+    try:
+        with mock.patch.object(json_stream, "_CHARACTERS", size):
+            paragraphs = list(read_paragraphs(path))
+    except UserError as error:
+        assert str(path) in str(error)
+        assert len(str(error).splitlines()) == 1
+        return
+    expected = [
+        p for article in json.loads(data)["data"] for p in article["paragraphs"]
+    ]
+    assert [p.context for p in paragraphs] == [p["context"] for p in expected]
+    for paragraph, one in zip(paragraphs, expected, strict=True):
+        for question, qa in zip(paragraph.questions, one["qas"], strict=True):
+            answers = [] if qa.get("is_impossible") else qa.get("answers", [])
+            assert (question.id, question.text) == (qa["id"], qa["question"])
+            assert [(a.text, a.start) for a in question.answers] == [
+                (a["text"], a["answer_start"]) for a in answers
+            ]
+
+
+@given(
+    data=json_files(_FILE),
+    version=st.sampled_from([1, 2]),
+    role=st.sampled_from(["train", "dev", "test"]),
+)
+def test_questions_that_are_kept_can_be_used(folder, data, version, role):
+    path = folder / "split.json"
+    path.write_bytes(data)
+    split = Split(path, is_labelled=role != "test", is_training=role == "train")
+    try:
+        found = read_question_file(split, version, skip_bad_rows=True)
+    except UserError as error:
+        assert str(path) in str(error)
+        with pytest.raises(UserError):
+            read_question_file(split, version)
+        return
+    assert len(found) == len(found.questions) == len(found.contexts) > 0
+    for question, context in zip(found.questions, found.contexts, strict=True):
+        if split.is_training:
+            assert question.answers or question.is_impossible
+            assert all(a.is_in(context) and a.text.strip() for a in question.answers)
+        if version == 1 and split.is_labelled:
+            assert question.answers
+    try:
+        strict = read_question_file(split, version)
+    except UserError:
+        assert found.num_skipped
+    else:
+        assert strict.digest() == found.digest()

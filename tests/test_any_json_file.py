@@ -1,0 +1,209 @@
+"""Readers of JSON files give what the file says, or name the file in a `UserError`."""
+
+import dataclasses
+import json
+
+import pytest
+from hypothesis import example
+from hypothesis import given
+from hypothesis import strategies as st
+
+from albert_tf.checkpoints.huggingface import read_huggingface_config
+from albert_tf.checkpoints.model_directory import read_head
+from albert_tf.checkpoints.model_directory import read_training_info
+from albert_tf.command_line import config_file_values
+from albert_tf.config import AlbertConfig
+from albert_tf.engine.reporting.summaries import read_history
+from albert_tf.errors import UserError
+from albert_tf.tasks.classification.flags import ClassifierOptions
+from albert_tf.tasks.classification.single_label import SingleLabel
+from albert_tf.tasks.registry import task_from_info
+from albert_tf.tokenization import load_tokenizer
+from data_pipeline.records import dataset_info
+from tools.fuzz.inputs import json_files
+
+_CONFIG = {
+    "vocab_size": 5,
+    "embedding_size": 8,
+    "hidden_size": 12,
+    "num_attention_heads": 3,
+    "hidden_act": "gelu",
+    "initializer_range": 0.02,
+    "parameter_sharing": "ffn",
+    "net_structure_type": 0,
+}
+_THEIR_CONFIG = {
+    **{name: _CONFIG[name] for name in list(_CONFIG)[:4]},
+    "model_type": "albert",
+    "hidden_act": "gelu_new",
+    "layer_norm_eps": 1e-12,
+    "architectures": ["AlbertForMaskedLM"],
+    "classifier_dropout_prob": 0.1,
+}
+_VOCABULARY = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nA\n"
+_FILE = {"bytes": 10, "records": 2, "sha256": "0" * 64}
+_DATASET = {
+    "schema_version": 1,
+    "kind": "static",
+    "max_seq_length": 16,
+    "max_predictions_per_seq": 3,
+    "sentence_objective": "sop",
+    "masking": {
+        "masked_lm_prob": 0.15,
+        "ngram": 3,
+        "favor_shorter_ngram": True,
+        "do_whole_word_mask": True,
+        "do_permutation": False,
+    },
+    "tokenizer": {
+        "kind": "wordpiece",
+        "fingerprint": "abc",
+        "vocab_size": 7,
+        "do_lower_case": True,
+    },
+    "files": {"a.tfrecord": _FILE},
+}
+_TASK = {"kind": "single_label", "name": "sst-2", "labels": ["0", "1"], "pair": False}
+
+
+def _nested(depth):
+    return b'{"normalizer": ' + b'{"normalizers": [' * depth + b"]}" * depth + b"}"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("any")
+
+
+def given_files(document):
+    """A decorator: the test is given the bytes of a file, near to a JSON document."""
+    return given(data=json_files(document))
+
+
+def read_or_refused(folder, name, data, read):
+    """What a reader makes of a file: (its JSON object, the result), or None."""
+    path = folder / name
+    path.write_bytes(data)
+    try:
+        found = read()
+    except UserError as error:
+        assert name in str(error)
+        assert len(str(error).splitlines()) == 1
+        return None
+    return json.loads(data), found
+
+
+@given_files(_CONFIG)
+def test_a_configuration(folder, data):
+    path = folder / "albert_config.json"
+    result = read_or_refused(
+        folder, path.name, data, lambda: AlbertConfig.from_json_file(path)
+    )
+    if result is None:
+        return
+    values, config = result
+    fields = {field.name for field in dataclasses.fields(config)}
+    assert values.keys() & fields
+    assert all(getattr(config, name) == values[name] for name in values.keys() & fields)
+    config.to_json_file(path)
+    assert AlbertConfig.from_json_file(path) == config
+
+
+@given_files(_THEIR_CONFIG)
+@example(data=b'{"hidden_act": []}')
+def test_a_configuration_of_hugging_face(folder, data):
+    result = read_or_refused(
+        folder, "config.json", data, lambda: read_huggingface_config(folder)
+    )
+    if result is not None:
+        values, (_, config, entries) = result
+        assert entries == values or "NaN" in data.decode()
+        assert config.vocab_size == values["vocab_size"]
+
+
+@given(
+    ours=st.none() | json_files({"file": "vocab.txt", "do_lower_case": False}),
+    theirs=st.none() | json_files({"normalizer": {"type": "x", "lowercase": False}}),
+)
+@example(ours=None, theirs=b'{"normalizer": "Lowercase"}')
+@example(ours=None, theirs=b'{"normalizer": {"normalizers": {}}}')
+@example(ours=None, theirs=b'{"normalizer": {"lowercase": "false"}}')
+@example(ours=None, theirs=_nested(400))
+def test_the_casing_of_a_tokenizer(folder, ours, theirs):
+    (folder / "vocab.txt").write_text(_VOCABULARY)
+    names = {"tokenizer_config.json": ours, "tokenizer.json": theirs}
+    for name, data in names.items():
+        (folder / name).unlink(missing_ok=True)
+        if data is not None:
+            (folder / name).write_bytes(data)
+    try:
+        tokenizer = load_tokenizer(folder)
+    except UserError as error:
+        assert str(folder) in str(error)
+        return
+    saved = json.loads(ours) if ours is not None else {}
+    assert type(tokenizer.do_lower_case) is bool
+    if "do_lower_case" in saved:
+        assert tokenizer.do_lower_case is saved["do_lower_case"]
+    assert tokenizer.encode("A") == [5 if tokenizer.do_lower_case else 6]
+
+
+@example(data=b'{"task": {"kind": "single_label", "name": "", "labels": ["", ""]}}')
+@given_files({"step": 3, "max_seq_length": 16, "task": _TASK, "dev": {}})
+def test_training_info_and_its_task(folder, data):
+    def read():
+        info = read_training_info(folder)
+        try:
+            return task_from_info(info, folder)
+        except UserError as error:
+            assert "training info of" in str(error)
+
+    result = read_or_refused(folder, "training_info.json", data, read)
+    if result is not None and isinstance(result[1], SingleLabel):
+        values, task = result
+        assert list(task.labels) == values["task"].get("labels", [])
+        assert len(set(task.labels)) == len(task.labels)
+
+
+@given_files({"model": "AlbertModel"})
+@example(data=b'{"model": []}')
+def test_a_head(folder, data):
+    result = read_or_refused(folder, "head.json", data, lambda: read_head(folder))
+    if result is not None:
+        values, (model_class, _) = result
+        assert model_class.__name__ == values["model"]
+
+
+@given_files(_DATASET)
+def test_a_description_of_data(folder, data):
+    result = read_or_refused(
+        folder, dataset_info.NAME, data, lambda: dataset_info.read(folder)
+    )
+    if result is not None:
+        values, info = result
+        assert info == values or "NaN" in data.decode()
+        assert info["max_seq_length"] > 0
+        assert 0 <= info["masking"]["masked_lm_prob"] <= 1
+        assert all(isinstance(name, str) and name for name in info["files"])
+
+
+@given_files({"//": "a comment", "learning_rate": 1e-3, "train_step": 5, "do_eval": 1})
+def test_a_recipe(folder, data):
+    path = folder / "recipe.json"
+    result = read_or_refused(
+        folder, path.name, data, lambda: config_file_values(path, ClassifierOptions)
+    )
+    if result is not None:
+        kinds = {f.name: f.type for f in dataclasses.fields(ClassifierOptions)}
+        assert result[1].keys() <= kinds.keys()
+        for name, value in result[1].items():
+            assert type(value) is not bool or "bool" in str(kinds[name])
+
+
+@given_files([{"step": 1, "loss": 0.5}])
+def test_a_history_is_read_or_begun_anew(folder, data):
+    path = folder / "history.json"
+    path.write_bytes(data)
+    for entry in read_history(path):
+        assert type(entry["step"]) is int
+        assert all(type(value) in (int, float) for value in entry.values())
