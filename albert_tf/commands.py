@@ -55,6 +55,13 @@ COMMANDS = {
         "albert_tf.tasks.question_answering.evaluate:main",
         "Score predictions for SQuAD 1.1 or 2.0.",
     ),
+    "fill-mask": Command(
+        "albert_tf.fill_mask:main", "Guess the tokens in the place of [MASK]."
+    ),
+    "embed": Command("albert_tf.embed:main", "Turn texts into vectors."),
+    "inspect-layers": Command(
+        "albert_tf.inspect_layers:main", "Draw what the layers do to texts."
+    ),
     "export": Command(
         "albert_tf.serving.export:main", "Export a model for TensorFlow Serving."
     ),

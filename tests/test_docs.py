@@ -200,6 +200,15 @@ def test_the_python_on_checkpoints_runs(project, demo_model, capsys):
     assert "new in the model: output_weights" in capsys.readouterr().out
 
 
+def test_the_python_on_inference_runs(project, demo_model):
+    albert_tf.AlbertForPreTraining(
+        AlbertModel.from_pretrained("demo_output/pretrained").config
+    ).save_pretrained("demo_output/pretrained", load_tokenizer("vocab.txt"))
+    names = _run_python(project / "docs" / "inference.md")
+    assert names["logits"].shape == (1, 5, 9)
+    assert names["outputs"]["attentions"][0].shape == (2, 2, 5, 5)
+
+
 @pytest.mark.slow
 def test_the_python_on_data_runs(project, demo_model):
     document = "a fine film\na dull film\nfine\nfilm a film\n\n"

@@ -61,9 +61,7 @@ class SelfAttention(ConfiguredLayer):
             if attention_bias.shape[2] != 1:
                 rows = tokens_for_heads(attention_bias[:, 0])  # [B, K, T]
                 attention_bias = ops.expand_dims(rows, 1)  # [B, 1, K, T]
-        # Scaling the query costs less than scaling the scores, and keeps float16
-        # scores in range.
-        query = self._split_heads(self.query(asking) * config.head_size**-0.5, asking)
+        query = self._scaled_query(asking)
         key = self._split_heads(self.key(hidden), hidden)
         value = self._split_heads(self.value(hidden), hidden)
         attend = functools.partial(
@@ -81,14 +79,37 @@ class SelfAttention(ConfiguredLayer):
         )
         return self.layer_norm(asking + output)
 
-    def _attend(self, query, key, value, attention_bias, seed):
-        """The context `[B, T, N, D]` of queries, keys and values `[B, T, N, D]`."""
+    def probabilities(self, hidden, attention_bias):
+        """How much each token attends to each, before dropout.
+
+        Args:
+            hidden: `[batch, tokens, hidden]`, the input of the block.
+            attention_bias: as of the call.
+
+        Returns:
+            float32 `[batch, heads, tokens, tokens]`; rows sum to 1.
+        """
+        key = self._split_heads(self.key(hidden), hidden)
+        return self._softmax(self._scaled_query(hidden), key, attention_bias)
+
+    def _scaled_query(self, hidden):
+        # Scaling the query costs less than scaling the scores, and keeps float16
+        # scores in range.
+        return self._split_heads(
+            self.query(hidden) * self.config.head_size**-0.5, hidden
+        )
+
+    def _softmax(self, query, key, attention_bias):
         scores = ops.einsum("bqnd,bknd->bnqk", query, key)  # [B, N, T, T]
         # Keras casts the arguments of a layer, the bias too, to the compute dtype.
         scores = ops.cast(scores, "float32") + ops.cast(attention_bias, "float32")
-        probabilities = ops.cast(ops.softmax(scores), self.compute_dtype)
+        return ops.softmax(scores)
+
+    def _attend(self, query, key, value, attention_bias, seed):
+        """The context `[B, T, N, D]` of queries, keys and values `[B, T, N, D]`."""
+        probabilities = self._softmax(query, key, attention_bias)
         probabilities = dropout(
-            probabilities,
+            ops.cast(probabilities, self.compute_dtype),
             self.config.attention_probs_dropout_prob,
             seed,
             _PROBABILITIES_SITE,

@@ -104,6 +104,22 @@ class TransformerStack(ConfiguredLayer):
             hidden_states += last
         return hidden_states
 
+    def attentions(self, block_inputs, attention_bias):
+        """How much tokens attend to each other, before dropout.
+
+        Args:
+            block_inputs: for each block its input, `[batch, tokens, hidden]`.
+            attention_bias: as of the call.
+
+        Returns:
+            For each block float32 `[batch, heads, tokens, tokens]`; rows sum to 1.
+        """
+        blocks = itertools.chain.from_iterable(self.layer_schedule)
+        return [
+            self.attention[key].probabilities(hidden, attention_bias)
+            for (key, _), hidden in zip(blocks, block_inputs, strict=True)
+        ]
+
     def _run_loop(self, layer, blocks, hidden, attention_bias, seed, index):
         """Runs `blocks`, repetitions of `layer`, the first being block `index`."""
 

@@ -24,6 +24,7 @@ class AlbertModel(PretrainedModel):
         config: an `AlbertConfig`.
         depth_loop: compile the shared layers once, as a loop; same numbers.
         rematerialize: trade a second forward pass for memory; same numbers.
+        return_attentions: return `attentions`, too; not with `depth_loop`.
 
     Call: int32 `[batch, tokens]`, the `input_ids` alone or a dict of them and
     optionally `input_mask` (ones if absent), `segment_ids` (zeros if absent; Hugging
@@ -39,6 +40,8 @@ class AlbertModel(PretrainedModel):
         embedding_output: `[batch, tokens, embedding]`
         hidden_states: list of `[batch, tokens, hidden]`, one a block (with
             `depth_loop`, one a loop)
+        attentions: with `return_attentions`, list of float32 `[batch, heads, tokens,
+            tokens]`, one a block: how much each token attends to each, before dropout
     With `heads_only` the dict holds only what heads read, and the last block computes
     no more than that, which is faster and gives the same numbers.
         pooled_output: as above
@@ -46,8 +49,8 @@ class AlbertModel(PretrainedModel):
             feature `masked_lm_positions`; absent where that is
 
     Raises:
-        UserError: more tokens than `config.max_position_embeddings`, or a feature of
-            another name.
+        UserError: more tokens than `config.max_position_embeddings`, a feature of
+            another name, or options that exclude each other.
 
     Example:
         model = AlbertModel(AlbertConfig.released("base_v2"))
@@ -55,10 +58,19 @@ class AlbertModel(PretrainedModel):
     """
 
     family = ALBERT
-    served_forms = {"encoder": "albert_tf.serving.heads:encoder_head"}
+    served_forms = {
+        "encoder": "albert_tf.serving.heads:encoder_head",
+        "embedding": "albert_tf.serving.heads:embedding_head",
+    }
 
-    def __init__(self, config, **kwargs):
+    def __init__(self, config, return_attentions=False, **kwargs):
         super().__init__(config, **kwargs)
+        if return_attentions and self.execution["depth_loop"]:
+            raise UserError(
+                "return_attentions and depth_loop exclude each other: a loop keeps no "
+                "block's attention; choose one."
+            )
+        self.return_attentions = return_attentions
         policy = self.dtype_policy
         self.embeddings = Embeddings(config, dtype=policy, name="embeddings")
         self.embedding_mapping = None
@@ -110,9 +122,7 @@ class AlbertModel(PretrainedModel):
             attention_bias = attention_bias + pair_bias(pair_ids)  # [B, 1, T, T]
         # [B, T, E]
         embedding_output = self.embeddings(input_ids, segment_ids, seed, pair_ids)
-        hidden = embedding_output
-        if self.embedding_mapping is not None:
-            hidden = self.embedding_mapping(hidden)  # [B, T, H]
+        hidden = self.first_block_input(embedding_output)
         cls_positions = features.get("cls_positions")
         if heads_only:
             masked_positions = features.get("masked_lm_positions")
@@ -125,12 +135,23 @@ class AlbertModel(PretrainedModel):
             first = sequence_output[:, 0]  # [B, H]
         else:
             first = gather_positions(sequence_output, cls_positions)  # [B, pairs, H]
-        return {
+        outputs = {
             "sequence_output": sequence_output,
             "pooled_output": self._pool(first),
             "embedding_output": embedding_output,
             "hidden_states": hidden_states,
         }
+        if self.return_attentions:
+            outputs["attentions"] = self.transformer.attentions(
+                [hidden, *hidden_states[:-1]], attention_bias
+            )
+        return outputs
+
+    def first_block_input(self, embedding_output):
+        """Maps `embedding_output` to `[batch, tokens, hidden]`."""
+        if self.embedding_mapping is None:
+            return embedding_output
+        return self.embedding_mapping(embedding_output)
 
     def _run_for_heads(
         self, hidden, attention_bias, seed, cls_positions, masked_positions
@@ -165,6 +186,9 @@ class AlbertModel(PretrainedModel):
 
     def _pool(self, first):
         return ops.tanh(self.pooler(first))
+
+    def get_config(self):
+        return {**super().get_config(), "return_attentions": self.return_attentions}
 
     def official_variables(self):
         return encoder_variables(self)

@@ -14,6 +14,7 @@ from albert_tf.errors import UserError
 _MODULES = {
     "AlbertModel": "albert_tf.models.albert",
     "AlbertForPreTraining": "albert_tf.models.pretraining",
+    "AlbertForMaskedLM": "albert_tf.models.masked_lm",
     "AlbertForSequenceClassification": "albert_tf.models.sequence_classification",
     "AlbertForQuestionAnswering": "albert_tf.models.question_answering",
     "AlbertForAnswerableQuestions": "albert_tf.models.question_answering",

@@ -6,8 +6,9 @@ import typing
 import tensorflow as tf
 
 from albert_tf.config import AlbertConfig
+from albert_tf.layers.text_vectors import text_vectors
 from albert_tf.models.albert import AlbertModel
-from albert_tf.models.pretraining import AlbertForPreTraining
+from albert_tf.models.masked_lm import AlbertForMaskedLM
 from albert_tf.serving.masked_text_features import MaskedTextFeatures
 from albert_tf.serving.text_features import TextFeatures
 from albert_tf.tasks.batching import FEATURES
@@ -97,19 +98,36 @@ def encoder_head(model_dir, task, tokenizer, **execution):
     )
 
 
+def embedding_head(model_dir, task, tokenizer, **execution):
+    """A vector for each text: the mean over its tokens, of length 1."""
+    model = AlbertModel.from_pretrained(model_dir, **execution)
+
+    def compute(features):
+        encoded = model(features, training=False)
+        vectors = text_vectors(encoded, features["input_mask"], "mean", normalize=True)
+        return {"embedding": vectors}
+
+    return Head(
+        "embedding",
+        model.config,
+        model.variables,
+        compute,
+        lambda numbers, features: numbers,
+        {"embedding": "a vector of length 1 for the text: the mean over its tokens"},
+    )
+
+
 def masked_lm_head(model_dir, task, tokenizer, **execution):
     """The most probable tokens in the place of each `[MASK]`."""
-    model = AlbertForPreTraining.from_pretrained(model_dir, **execution)
+    model = AlbertForMaskedLM.from_pretrained(model_dir, **execution)
     pieces = tf.constant(tokenizer.pieces)
 
     def compute(features):
-        outputs = model(features, training=False, heads_only=True)
-        # The model's vocabulary may be larger than the tokenizer's.
-        logits = outputs["masked_lm_logits"][..., : tokenizer.vocab_size]  # [B, P, V]
-        probabilities, ids = tf.math.top_k(tf.nn.softmax(logits), _GUESSES)
+        # [B, P, guesses]
+        probabilities, ids = model.best_tokens(features, _GUESSES, tokenizer.vocab_size)
         asked = tf.expand_dims(features["masked_lm_positions"], 2) > 0  # 0: no [MASK]
         return {
-            "token_ids": tf.where(asked, ids, 0),  # [B, P, guesses]
+            "token_ids": tf.where(asked, ids, 0),
             "probabilities": tf.where(asked, probabilities, 0.0),
         }
 

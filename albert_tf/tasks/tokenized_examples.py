@@ -82,6 +82,19 @@ def tokenize_texts(texts, text_pairs, tokenizer, max_seq_length, labels=None):
     )
 
 
+def from_features(features):
+    """The `TokenizedExamples` of what `tokenizer(texts, padding=False)` returns."""
+    rows = features["input_ids"]
+    lengths = np.array([len(row) for row in rows], np.int32)
+    second = np.array([sum(row) for row in features["segment_ids"]], np.int32)
+    return TokenizedExamples(
+        ids=np.concatenate(rows).astype(np.int32),
+        starts=np.cumsum(lengths, dtype=np.int64) - lengths,
+        lengths=lengths,
+        first_lengths=lengths - second,
+    )
+
+
 def _place(tokens, lengths, kept, starts, ids):
     """Copies the first `kept[i]` tokens of text i to `ids[starts[i]:]`."""
     ends = np.cumsum(lengths, dtype=np.int64)

@@ -17,6 +17,7 @@ import sys
 
 from albert_tf.command_line import option
 from albert_tf.command_line import run
+from albert_tf.command_line import split_positional
 from albert_tf.errors import UserError
 from albert_tf.files import read_json_object
 from albert_tf.tasks.question_answering.reading.notices import counted
@@ -130,26 +131,23 @@ def _mind(message):
 def main(argv=None):
     """The command line."""
     name, *arguments = sys.argv if argv is None else argv
-    given = iter(_POSITIONAL)
-    flags = []
-    for argument in arguments:
-        flag, sign, value = argument.partition("=")
-        if flag.startswith("-"):
-            # evaluate-v2.0.py has hyphens within the names of its flags.
-            dashes = flag[: len(flag) - len(flag.lstrip("-"))]
-            flag = dashes + flag.lstrip("-").replace("-", "_")
-            flags.append(f"{flag}{sign}{value}")
-        elif flags and _takes_value(flags[-1]):
-            flags.append(argument)
-        else:
-            position = next(given, None)
-            flags.append(argument if position is None else f"--{position}={argument}")
+    given, positional = split_positional(arguments)
+    named = zip(_POSITIONAL, positional, strict=False)
+    flags = [
+        *map(_with_underscores, given),
+        *(f"--{position}={argument}" for position, argument in named),
+        *positional[len(_POSITIONAL) :],
+    ]
     run(EvaluateOptions, evaluate, argv=[name, *flags])
 
 
-def _takes_value(previous):
-    """Whether an argument is the value of the flag before it: `--flag value`."""
-    return previous.startswith("-") and "=" not in previous
+def _with_underscores(argument):
+    """evaluate-v2.0.py has hyphens within the names of its flags."""
+    flag, sign, value = argument.partition("=")
+    if not flag.startswith("-"):
+        return argument
+    dashes = flag[: len(flag) - len(flag.lstrip("-"))]
+    return dashes + flag.lstrip("-").replace("-", "_") + sign + value
 
 
 if __name__ == "__main__":

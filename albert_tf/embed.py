@@ -1,0 +1,138 @@
+"""Turns texts into vectors.
+
+  python -m albert_tf.embed --model_dir=out --input_file=texts.txt \\
+      --output_file=vectors.npy
+
+writes a vector for each text, as float32 rows (.npy) or JSON lines (.jsonl). With
+--similarity_file=STS-B/dev.tsv it prints how well the cosines of two vectors rank pairs
+of sentences. docs/inference.md says more.
+"""
+
+import dataclasses
+import io
+import json
+import math
+
+from albert_tf.command_line import option
+from albert_tf.command_line import run
+from albert_tf.errors import UserError
+from albert_tf.files import write_atomically
+
+_BINARY, _LINES = ".npy", ".jsonl"
+
+
+@dataclasses.dataclass(frozen=True)
+class EmbedOptions:
+    """The flags of `python -m albert_tf.embed`."""
+
+    model_dir: str = option(
+        "Model directory, Hugging Face directory, or hf://owner/name."
+    )
+    input_file: str | None = option(
+        "File of texts: one on each line, with a tab before the second text of a "
+        "pair; or a .tsv, .csv or .jsonl table with a column text, and text_pair.",
+        None,
+    )
+    output_file: str | None = option(
+        "File for the vectors, in the order of the texts: .npy or .jsonl.", None
+    )
+    similarity_file: str | None = option(
+        "Table with the columns sentence1, sentence2 and score, such as STS-B's "
+        "dev.tsv: print Spearman and Pearson of the cosines and the scores.",
+        None,
+    )
+    pooling: str = option(
+        "How tokens become one vector: mean of all, cls (the first token's), or "
+        "pooler (the pooled output of the last layer).",
+        "mean",
+        choices=("mean", "cls", "pooler"),
+    )
+    layer: int = option(
+        "Layer to read, from 1; negative numbers count from the last, -1.", -1
+    )
+    normalize: bool = option("Make each vector's length 1.", False)
+    max_seq_length: int | None = option(
+        "Tokens of a text at most; a longer one loses its end. By default as many as "
+        "the model has positions.",
+        None,
+        minimum=5,
+    )
+    batch_size: int = option("Texts to compute at a time.", 32, minimum=1)
+
+
+def embed(options):
+    """Writes vectors, or prints scores.
+
+    Raises:
+        UserError: flags that do not fit each other, or files that cannot be read.
+    """
+    _check(options)
+    # Imported here, so that --help does not wait for TensorFlow.
+    from albert_tf.inference.texts import read_texts
+    from albert_tf.inference.vectors import similarity_scores
+    from albert_tf.tasks.tables import Columns
+    from albert_tf.tasks.tables import read_table
+
+    if options.similarity_file:
+        columns = Columns("sentence1", "sentence2", "score")
+        table = read_table(options.similarity_file, columns, _score)
+        scores = similarity_scores(_embedder(options), table)
+        for name, value in scores.items():
+            print(f"{name} = {value}")
+        return
+    texts, pairs = read_texts(options.input_file)
+    vectors = _embedder(options).with_progress(texts, pairs)
+    write_atomically(options.output_file, _content(options.output_file, vectors))
+
+
+def _score(value):
+    score = float(value)
+    if not math.isfinite(score):
+        raise ValueError(f"a number was expected, not {value!r}")
+    return score
+
+
+def _check(options):
+    if bool(options.input_file) == bool(options.similarity_file):
+        raise UserError("Give --input_file, or --similarity_file, and not both.")
+    if bool(options.input_file) != bool(options.output_file):
+        raise UserError("--input_file and --output_file need each other; give both.")
+    if options.output_file and not options.output_file.endswith((_BINARY, _LINES)):
+        raise UserError(
+            f"--output_file={options.output_file}: expected a name that ends in "
+            f"{_BINARY} or {_LINES}."
+        )
+
+
+def _embedder(options):
+    from albert_tf.inference.loading import load
+    from albert_tf.inference.vectors import TextEmbedder
+    from albert_tf.models.albert import AlbertModel
+
+    return TextEmbedder(
+        *load(AlbertModel, options.model_dir),
+        options.pooling,
+        options.layer,
+        options.normalize,
+        options.max_seq_length,
+        options.batch_size,
+    )
+
+
+def _content(path, vectors):
+    if path.endswith(_LINES):
+        return "".join(f"{json.dumps(row)}\n" for row in vectors.tolist())
+    import numpy as np
+
+    content = io.BytesIO()
+    np.save(content, vectors)
+    return content.getvalue()
+
+
+def main(argv=None):
+    """The command line."""
+    run(EmbedOptions, embed, argv=argv)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,100 @@
+"""Guesses the tokens in the place of each [MASK].
+
+  python -m albert_tf.fill_mask --model_dir=out "Paris is the [MASK] of France."
+
+prints the best tokens of each mask with their probabilities. --input_file takes many
+texts, --output_file writes JSON lines. docs/inference.md says more.
+"""
+
+import dataclasses
+import json
+import sys
+
+from albert_tf import command_line
+from albert_tf.command_line import option
+from albert_tf.errors import UserError
+from albert_tf.files import write_atomically
+
+
+@dataclasses.dataclass(frozen=True)
+class FillMaskOptions:
+    """The flags of `python -m albert_tf.fill_mask`; texts stand beside them."""
+
+    model_dir: str = option(
+        "Model directory with a masked LM head: of pretraining, of Hugging Face's "
+        "AlbertForMaskedLM or AlbertForPreTraining, or hf://owner/name."
+    )
+    input_file: str | None = option(
+        "File of texts: one on each line, with a tab before the second text of a "
+        "pair; or a .tsv, .csv or .jsonl table with a column text, and text_pair.",
+        None,
+    )
+    output_file: str | None = option(
+        "File for the answers, one JSON object for each text; printed otherwise.", None
+    )
+    top_k: int = option("Tokens to show for each mask, best first.", 5, minimum=1)
+    batch_size: int = option("Texts to compute at a time.", 32, minimum=1)
+
+
+def fill_mask(options, texts=()):
+    """Guesses the masks of `texts`, or of the file that the options name.
+
+    Raises:
+        UserError: texts both given and in a file, or neither; a text without a mask; a
+            model without the head.
+    """
+    if bool(texts) == bool(options.input_file):
+        raise UserError(
+            'Give texts, such as "Paris is the [MASK] of France.", or --input_file, '
+            "and not both."
+        )
+    # Imported here, so that --help does not wait for TensorFlow.
+    from albert_tf.inference.loading import load
+    from albert_tf.inference.masked_words import fill_masks
+    from albert_tf.inference.texts import read_texts
+    from albert_tf.models.masked_lm import AlbertForMaskedLM
+
+    pairs = None
+    if options.input_file:
+        texts, pairs = read_texts(options.input_file)
+    model, tokenizer = load(AlbertForMaskedLM, options.model_dir)
+    found = fill_masks(
+        model, tokenizer, list(texts), pairs, options.top_k, options.batch_size
+    )
+    pairs = pairs or [None] * len(texts)
+    answers = list(zip(texts, pairs, found, strict=True))
+    if options.output_file:
+        rows = [json.dumps(_as_json(*row), ensure_ascii=False) for row in answers]
+        write_atomically(options.output_file, "".join(f"{row}\n" for row in rows))
+    else:
+        print("\n\n".join("\n".join(_lines(*answer)) for answer in answers))
+
+
+def _as_json(text, pair, masks):
+    texts = {"text": text} if pair is None else {"text": text, "text_pair": pair}
+    guesses = [[dataclasses.asdict(guess) for guess in mask] for mask in masks]
+    return {**texts, "masks": guesses}
+
+
+def _lines(text, pair, masks):
+    yield text if pair is None else f"{text}\t{pair}"
+    for number, mask in enumerate(masks, 1):
+        if len(masks) > 1:
+            yield f"mask {number}:"
+        for guess in mask:
+            yield f"  {guess.probability:.4f}  {guess.token}"
+
+
+def main(argv=None):
+    """The command line."""
+    program, *arguments = sys.argv if argv is None else argv
+    flags, texts = command_line.split_positional(arguments)
+    command_line.run(
+        FillMaskOptions,
+        lambda options: fill_mask(options, texts),
+        argv=[program, *flags],
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""What a model says of texts, without training: guesses, vectors, attention."""

@@ -1,0 +1,85 @@
+"""Guesses for the `[MASK]`s in texts."""
+
+import dataclasses
+
+import tensorflow as tf
+
+from albert_tf.errors import UserError
+from albert_tf.tasks.prediction import OutputsPredictor
+from albert_tf.tasks.tokenized_examples import from_features
+
+
+@dataclasses.dataclass(frozen=True)
+class Guess:
+    """A token in the place of a `[MASK]`."""
+
+    token: str
+    token_id: int
+    probability: float
+
+
+def fill_masks(model, tokenizer, texts, text_pairs=None, top_k=5, batch_size=32):
+    """Guesses each `[MASK]` of each text.
+
+    Args:
+        model: an `AlbertForMaskedLM`.
+        tokenizer: the model's.
+        texts: list of str.
+        text_pairs: list of second texts, which may hold masks too, or None.
+        top_k: guesses for each mask, best first.
+        batch_size: texts computed at a time; those of similar length meet.
+
+    Returns:
+        For each text a list of its masks, each a list of `top_k` `Guess`es.
+
+    Raises:
+        UserError: a text without a mask or with more tokens than the model has
+            positions, or a `top_k` outside 1 to the size of the vocabulary.
+    """
+    if not 1 <= top_k <= tokenizer.vocab_size:
+        raise UserError(
+            f"top_k={top_k}: expected 1 to {tokenizer.vocab_size}, the size of the "
+            "vocabulary."
+        )
+    features = tokenizer(texts, text_pairs, padding=False, special_tokens_in_text=True)
+    longest = model.config.max_position_embeddings
+    for number, ids in enumerate(features["input_ids"], 1):
+        if tokenizer.mask_id not in ids:
+            mask = tokenizer.special_pieces["mask_id"]
+            raise UserError(f"Text {number} has no {mask}; put one where to guess.")
+        if len(ids) > longest:
+            raise UserError(
+                f"Text {number} has {len(ids)} tokens with the special ones, but the "
+                f"model has only {longest} positions; shorten it."
+            )
+    compute = _best_tokens(model, tokenizer, top_k)
+    predict = OutputsPredictor(compute, batch_size, longest)
+    probabilities, tokens = predict(from_features(features))  # [N, masks, top_k] each
+    return [
+        [
+            _guesses(tokenizer, probabilities[row, mask], tokens[row, mask])
+            for mask in range(ids.count(tokenizer.mask_id))
+        ]
+        for row, ids in enumerate(features["input_ids"])
+    ]
+
+
+def _best_tokens(model, tokenizer, top_k):
+    """From features to the best tokens of the masks, `[batch, masks, top_k]`."""
+
+    def compute(features, training):
+        is_mask = features["input_ids"] == tokenizer.mask_id  # [B, T]
+        columns = tf.range(tf.shape(is_mask)[1])[None, :]
+        columns = tf.broadcast_to(columns, tf.shape(is_mask))
+        positions = tf.ragged.boolean_mask(columns, is_mask).to_tensor(0)  # [B, P]
+        features = {**features, "masked_lm_positions": positions}
+        return model.best_tokens(features, top_k, tokenizer.vocab_size)
+
+    return compute
+
+
+def _guesses(tokenizer, probabilities, ids):
+    return [
+        Guess(tokenizer.pieces[index], int(index), float(probability))
+        for probability, index in zip(probabilities, ids, strict=True)
+    ]

@@ -1,0 +1,58 @@
+"""Texts to apply a model to, from a file."""
+
+from albert_tf.errors import UserError
+from albert_tf.storage import read_bytes
+from albert_tf.tasks.tables import SUFFIXES
+from albert_tf.tasks.tables import Columns
+from albert_tf.tasks.tables import has_column
+from albert_tf.tasks.tables import read_table
+
+_TAB = "\t"
+_TEXT, _PAIR = "text", "text_pair"
+
+
+def read_texts(path):
+    """Reads a table (.tsv, .csv, .jsonl), or a text a line from any other file.
+
+    Args:
+        path: the file. A table has a column `text` and, for pairs, `text_pair`; in
+            other files a tab stands between the two texts of a line.
+
+    Returns:
+        A list of texts, and a list of second texts or None.
+
+    Raises:
+        UserError: the file cannot be read or is empty, the table lacks a column, or
+            only some lines hold two texts.
+    """
+    if path.endswith(SUFFIXES):
+        pair = _PAIR if has_column(path, _PAIR) else None
+        table = read_table(path, Columns(_TEXT, pair))
+        return table.texts, table.text_pairs
+    rows = [line.split(_TAB) for line in _lines(path)]
+    for number, row in enumerate(rows, 1):
+        if len(row) > 2 or len(row) != len(rows[0]):
+            raise UserError(
+                f"{path}, line {number}: expected "
+                f"{_counted(min(len(rows[0]), 2))} as on the first line, found "
+                f"{_counted(len(row))}; a tab stands between the two texts of a pair."
+            )
+    texts, *pairs = map(list, zip(*rows, strict=True))
+    return texts, pairs[0] if pairs else None
+
+
+def _lines(path):
+    try:
+        text = read_bytes(path).decode()
+    except OSError as error:
+        raise UserError(f"{path} cannot be read: {error.strerror}.") from error
+    except UnicodeDecodeError as error:
+        raise UserError(f"{path} is not UTF-8 ({error}); convert it.") from error
+    if not text:
+        raise UserError(f"{path} is empty; expected a text on each line.")
+    # Other line ends of Unicode are part of a text.
+    return [line.removesuffix("\r") for line in text.removesuffix("\n").split("\n")]
+
+
+def _counted(texts):
+    return f"{texts} text{'s' if texts > 1 else ''}"

@@ -1,0 +1,77 @@
+"""Draws what the layers of a model do to texts.
+
+  python -m albert_tf.inspect_layers --model_dir=out --output_dir=looked_at \\
+      "Paris is the capital of France."
+
+writes layers.png and layers.tsv, how far each layer moves a token on average (figure 1
+of the ALBERT paper), and attention_1.png, which tokens look at which in each layer.
+docs/inference.md says more.
+"""
+
+import dataclasses
+import sys
+
+from albert_tf import command_line
+from albert_tf.command_line import option
+from albert_tf.errors import UserError
+
+
+@dataclasses.dataclass(frozen=True)
+class InspectOptions:
+    """The flags of `python -m albert_tf.inspect_layers`; texts stand beside them."""
+
+    model_dir: str = option(
+        "Model directory, Hugging Face directory, or hf://owner/name."
+    )
+    output_dir: str = option("Folder for the pictures and the table.")
+    input_file: str | None = option(
+        "File of texts for layers.png, as for albert_tf.embed; no attention is drawn.",
+        None,
+    )
+    max_seq_length: int = option(
+        "Tokens of a text at most; a longer one loses its end.", 128, minimum=5
+    )
+
+
+def inspect_layers(options, texts=()):
+    """Writes pictures for `texts`, or for the file that the options name.
+
+    Raises:
+        UserError: texts both given and in a file, or neither; one too long to draw.
+    """
+    if bool(texts) == bool(options.input_file):
+        raise UserError("Give texts, or --input_file, and not both.")
+    # Imported here, so that --help does not wait for TensorFlow.
+    from albert_tf.inference.layers import layer_changes
+    from albert_tf.inference.layers import write_attention
+    from albert_tf.inference.layers import write_layer_changes
+    from albert_tf.inference.loading import load
+    from albert_tf.inference.texts import read_texts
+    from albert_tf.models.albert import AlbertModel
+
+    pairs = None
+    drawn = list(texts)
+    if options.input_file:
+        texts, pairs = read_texts(options.input_file)
+    model, tokenizer = load(AlbertModel, options.model_dir, return_attentions=True)
+    length = min(options.max_seq_length, model.config.max_position_embeddings)
+    features = tokenizer(list(texts), pairs, max_length=length)
+    write_layer_changes(options.output_dir, *layer_changes(model, features))
+    for number, text in enumerate(drawn, 1):
+        features = tokenizer(text, max_length=length)
+        write_attention(options.output_dir, number, model, tokenizer, features)
+
+
+def main(argv=None):
+    """The command line."""
+    program, *arguments = sys.argv if argv is None else argv
+    flags, texts = command_line.split_positional(arguments)
+    command_line.run(
+        InspectOptions,
+        lambda options: inspect_layers(options, texts),
+        argv=[program, *flags],
+    )
+
+
+if __name__ == "__main__":
+    main()

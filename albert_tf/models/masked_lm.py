@@ -1,0 +1,80 @@
+"""The masked language model alone: the encoder with one of the pretraining heads."""
+
+import keras
+from keras import ops
+
+from albert_tf.checkpoints.albert import ALBERT
+from albert_tf.layers.masked_lm_head import MaskedLMHead
+from albert_tf.models import head_variables
+from albert_tf.models.albert import AlbertModel
+from albert_tf.models.base import PretrainedModel
+from albert_tf.models.features import named_features
+
+
+@keras.saving.register_keras_serializable(package="albert_tf")
+class AlbertForMaskedLM(PretrainedModel):
+    """The encoder with a score for each token of the vocabulary.
+
+    Checkpoints of `AlbertForPreTraining` fit; their other head is left out.
+
+    Args:
+        config: an `AlbertConfig`.
+        **kwargs: `depth_loop` and `rematerialize`, see `AlbertModel`.
+
+    Call: as `AlbertModel`. Returns logits, float32 `[batch, tokens, vocabulary]`; with
+    the feature `masked_lm_positions`, int32 `[batch, predictions]`, those of these
+    tokens only, `[batch, predictions, vocabulary]`, which is faster.
+
+    Raises:
+        UserError: more tokens than `config.max_position_embeddings`.
+
+    Example:
+        model = AlbertForMaskedLM.from_pretrained(path)
+        features = tokenizer("Paris is the [MASK].", special_tokens_in_text=True)
+        logits = model(features)
+    """
+
+    family = ALBERT
+    head_table = head_variables.masked_lm("masked_lm_head")
+    head_may_be_new = False
+    # Hugging Face's model has no pooler.
+    unused_variables = ("bert/pooler",)
+    served_forms = {"masked_lm": "albert_tf.serving.heads:masked_lm_head"}
+    default_served_form = "masked_lm"
+
+    def __init__(self, config, **kwargs):
+        super().__init__(config, **kwargs)
+        policy = self.dtype_policy
+        self.albert = AlbertModel(config, dtype=policy, name="albert", **self.execution)
+        self.albert.pooler.trainable = False
+        self.masked_lm_head = MaskedLMHead(config, dtype=policy, name="masked_lm_head")
+        self.build()
+
+    def build(self, input_shape=None):
+        self.masked_lm_head.build((None, None, self.config.hidden_size))
+
+    def call(self, features, training=False, dropout_seed=None):
+        features = named_features(features)
+        seed = self._dropout_seed(training, dropout_seed)
+        at_positions = "masked_lm_positions" in features
+        encoded = self.albert(
+            features, training=training, dropout_seed=seed, heads_only=at_positions
+        )
+        hidden = encoded["masked_output" if at_positions else "sequence_output"]
+        table = ops.convert_to_tensor(self.albert.embeddings.word_embeddings)
+        return self.masked_lm_head(hidden, table)
+
+    def best_tokens(self, features, top_k, vocab_size=None):
+        """The most probable tokens.
+
+        Args:
+            features: as of the call.
+            top_k: how many tokens, best first.
+            vocab_size: tokens to choose from, where the tokenizer has fewer than the
+                model; by default the model's.
+
+        Returns:
+            float32 probabilities and int32 ids, `[batch, predictions, top_k]`.
+        """
+        logits = self(features, training=False)[..., :vocab_size]
+        return ops.top_k(ops.softmax(logits), top_k)

@@ -1,0 +1,104 @@
+"""python -m albert_tf.embed, through its entry."""
+
+import json
+
+import numpy as np
+import pytest
+
+from albert_tf import embed
+from albert_tf.models.albert import AlbertModel
+from albert_tf.serving.building import build_module
+from albert_tf.tasks import metrics
+from albert_tf.tokenization import load_tokenizer
+
+_TEXTS = ["the film is good .", "bad", "the long film is bad and long ."]
+
+
+@pytest.fixture
+def run(model_dir):
+    def run_command(**flags):
+        given = [f"--{name}={value}" for name, value in flags.items()]
+        embed.main(["embed", f"--model_dir={model_dir}", *given])
+
+    return run_command
+
+
+def hidden(model_dir, text, layer=-1, max_length=None):
+    model, tokenizer = AlbertModel.from_pretrained(model_dir), load_tokenizer(model_dir)
+    features = tokenizer(text, max_length=max_length)
+    return model(features)["hidden_states"][layer][0].numpy()
+
+
+def test_files(run, model_dir, tmp_path):
+    texts = tmp_path / "texts.txt"
+    texts.write_text("\n".join(_TEXTS) + "\n")
+    expected = [hidden(model_dir, text).mean(axis=0) for text in _TEXTS]
+    run(input_file=texts, output_file=tmp_path / "v.npy", batch_size=2)
+    found = np.load(tmp_path / "v.npy")
+    assert (found.dtype, found.shape) == (np.float32, (3, 12))
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+    changes = {"pooling": "cls", "layer": 2, "normalize": True, "max_seq_length": 5}
+    run(input_file=texts, output_file=tmp_path / "v.jsonl", **changes)
+    rows = [
+        json.loads(line) for line in (tmp_path / "v.jsonl").read_text().splitlines()
+    ]
+    first = [hidden(model_dir, text, layer=1, max_length=5)[0] for text in _TEXTS]
+    first /= np.linalg.norm(first, axis=1, keepdims=True)
+    np.testing.assert_allclose(rows, first, atol=1e-6)
+
+
+def test_similarity(run, model_dir, tmp_path, capsys):
+    rows = [("film", "good", 1.5), ("bad", "bad", 5.0), ("is", "the film .", 0.5)]
+    table = tmp_path / "dev.tsv"
+    lines = ["index\tsentence1\tsentence2\tscore"]
+    lines += [f"{i}\t{a}\t{b}\t{score}" for i, (a, b, score) in enumerate(rows)]
+    table.write_text("\n".join(lines) + "\n")
+    run(similarity_file=table)
+    cosines = []
+    for a, b, _ in rows:
+        x, y = (hidden(model_dir, text).mean(axis=0) for text in (a, b))
+        cosines.append(x @ y / np.linalg.norm(x) / np.linalg.norm(y))
+    scores = [score for *_, score in rows]
+    printed = dict(line.split(" = ") for line in capsys.readouterr().out.splitlines())
+    assert float(printed["spearman"]) == metrics.spearman(scores, cosines)
+    assert float(printed["pearson"]) == pytest.approx(metrics.pearson(scores, cosines))
+
+
+def test_served(model_dir):
+    module = build_module(str(model_dir), task="embedding")[0]
+    found = module.text_signature()(text=np.array(_TEXTS))["embedding"]
+    expected = np.array([hidden(model_dir, text).mean(axis=0) for text in _TEXTS])
+    expected /= np.linalg.norm(expected, axis=1, keepdims=True)
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        ({}, "Give --input_file, or --similarity_file, and not both"),
+        ({"input_file": "a.txt"}, "--input_file and --output_file need each other"),
+        (
+            {"input_file": "a.txt", "output_file": "v.csv"},
+            "v.csv: expected a name that",
+        ),
+        ({"input_file": "a.txt", "output_file": "v.npy"}, "a.txt cannot be read"),
+        ({"similarity_file": "a.tsv"}, "a.tsv"),
+    ],
+)
+def test_refused(run, flags, message, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit) as stop:
+        run(**flags)
+    assert stop.value.code == 1
+    assert message in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
+def test_scores_that_are_none(run, tmp_path, capsys):
+    table = tmp_path / "dev.tsv"
+    table.write_text("sentence1\tsentence2\tscore\nfilm\tgood\tnan\n")
+    with pytest.raises(SystemExit):
+        run(similarity_file=table)
+    assert (
+        "dev.tsv, line 2: a number was expected, not 'nan'" in capsys.readouterr().err
+    )

@@ -1,0 +1,90 @@
+"""python -m albert_tf.fill_mask, through its entry."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from albert_tf import fill_mask
+from albert_tf.models.pretraining import AlbertForPreTraining
+from albert_tf.tokenization import load_tokenizer
+
+
+@pytest.fixture
+def run(model_dir, capsys):
+    """Runs the command; returns what it prints."""
+
+    def run_command(*arguments):
+        fill_mask.main(["fill_mask", f"--model_dir={model_dir}", *map(str, arguments)])
+        return capsys.readouterr().out
+
+    return run_command
+
+
+def shares(model_dir, ids, segments=None):
+    """Probabilities `[tokens, vocabulary]` of the pretraining model."""
+    model, tokenizer = (
+        AlbertForPreTraining.from_pretrained(model_dir),
+        load_tokenizer(model_dir),
+    )
+    ids = tokenizer.convert_tokens_to_ids(ids)
+    features = {
+        "input_ids": np.array([ids]),
+        "segment_ids": np.array([segments or [0] * len(ids)]),
+        "masked_lm_positions": np.arange(len(ids))[None],
+    }
+    logits = model(features)["masked_lm_logits"][0, :, : tokenizer.vocab_size]
+    return tf.nn.softmax(logits).numpy(), tokenizer.pieces
+
+
+def test_the_best_tokens_of_each_mask(run, model_dir):
+    printed = run("--top_k=2", "the [MASK] is [MASK] .", "[MASK] film")
+    first, second = printed.rstrip("\n").split("\n\n")
+    tokens = ["[CLS]", "the", "[MASK]", "is", "[MASK]", ".", "[SEP]"]
+    expected, pieces = shares(model_dir, tokens)
+    lines = ["the [MASK] is [MASK] ."]
+    for number, place in ((1, 2), (2, 4)):
+        lines.append(f"mask {number}:")
+        for index in np.argsort(-expected[place])[:2]:
+            lines.append(f"  {expected[place, index]:.4f}  {pieces[index]}")
+    assert first.split("\n") == lines
+    assert second.startswith("[MASK] film\n  0.")
+    assert "mask 1" not in second
+
+
+def test_a_file_of_pairs(run, model_dir, tmp_path):
+    texts, answers = tmp_path / "texts.txt", tmp_path / "answers.jsonl"
+    texts.write_text("the film\tis [MASK] .\nfilm\t[MASK] [MASK]\n")
+    flags = (f"--input_file={texts}", "--output_file", answers, "--batch_size=1")
+    assert run(*flags) == ""
+    first, second = map(json.loads, answers.read_text().splitlines())
+    tokens = ["[CLS]", "the", "film", "[SEP]", "is", "[MASK]", ".", "[SEP]"]
+    expected, pieces = shares(model_dir, tokens, [0, 0, 0, 0, 1, 1, 1, 1])
+    assert (first["text"], first["text_pair"]) == ("the film", "is [MASK] .")
+    best = first["masks"][0][0]
+    assert best["token_id"] == np.argmax(expected[5])
+    assert best["token"] == pieces[best["token_id"]]
+    assert best["probability"] == pytest.approx(expected[5].max(), abs=1e-6)
+    assert [len(mask) for mask in second["masks"]] == [5, 5]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "Give texts, such as"),
+        (["a [MASK]", "--input_file=x.txt"], "and not both"),
+        (["the film"], r"Text 1 has no \[MASK\]; put one"),
+        (["[MASK]", "the " * 15 + "[MASK]"], "Text 2 has 18 tokens .* only 16 pos"),
+        (["[MASK]", "--top_k=14"], "top_k=14: expected 1 to 13"),
+        (["--input_file=missing.txt"], "missing.txt cannot be read"),
+    ],
+)
+def test_refused(model_dir, arguments, message, capsys):
+    with pytest.raises(SystemExit) as stop:
+        fill_mask.main(["fill_mask", f"--model_dir={model_dir}", *arguments])
+    assert stop.value.code == 1
+    error = capsys.readouterr().err.splitlines()[-1]
+    assert error.startswith("error: ")
+    assert re.search(message, error)

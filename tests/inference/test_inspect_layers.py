@@ -1,0 +1,90 @@
+"""python -m albert_tf.inspect_layers, through its entry."""
+
+import numpy as np
+import pytest
+
+from albert_tf import inspect_layers
+from albert_tf.inference import layers
+from albert_tf.models.albert import AlbertModel
+from albert_tf.tokenization import load_tokenizer
+
+_PNG = b"\x89PNG"
+
+
+def run(model_dir, output_dir, *arguments):
+    flags = [f"--model_dir={model_dir}", f"--output_dir={output_dir}"]
+    inspect_layers.main(["inspect_layers", *flags, *arguments])
+
+
+def test_changes_of_tokens(model_dir, tmp_path):
+    run(model_dir, tmp_path, "the film is good .", "bad")
+    rows = np.loadtxt(tmp_path / "layers.tsv", skiprows=1)
+    model, tokenizer = AlbertModel.from_pretrained(model_dir), load_tokenizer(model_dir)
+    steps = []
+    for text in ("the film is good .", "bad"):  # one by one: no padding
+        outputs = model(tokenizer(text))
+        first = model.embedding_mapping(outputs["embedding_output"])
+        states = np.stack([first, *outputs["hidden_states"]])[:, 0]  # [L + 1, T, H]
+        steps += [(states[:-1, t], states[1:, t]) for t in range(states.shape[1])]
+    before, after = np.array(steps, np.float64).swapaxes(0, 1)  # [tokens, L, H]
+    distances = np.sqrt(np.sum((before - after) ** 2, axis=-1)).mean(axis=0)
+    lengths = np.sqrt((before**2).sum(-1) * (after**2).sum(-1))
+    angles = np.degrees(np.arccos((before * after).sum(-1) / lengths)).mean(axis=0)
+    np.testing.assert_array_equal(rows[:, 0], [1, 2, 3, 4])
+    np.testing.assert_allclose(rows[:, 1], distances, atol=1e-5)
+    np.testing.assert_allclose(rows[:, 2], angles, atol=1e-3)
+
+
+def test_pictures(model_dir, tmp_path):
+    pytest.importorskip("matplotlib")
+    run(model_dir, tmp_path, "the film is good .", "bad")
+    names = ["attention_1.png", "attention_2.png", "layers.png"]
+    assert sorted(path.name for path in tmp_path.glob("*.png")) == names
+    assert all((tmp_path / name).read_bytes().startswith(_PNG) for name in names)
+    texts = tmp_path / "texts.txt"
+    texts.write_text("bad\n")
+    run(model_dir, tmp_path / "file", f"--input_file={texts}")
+    assert [path.name for path in (tmp_path / "file").glob("*.png")] == ["layers.png"]
+
+
+def test_what_is_drawn(model_dir, tmp_path, monkeypatch):
+    figure = pytest.importorskip("matplotlib.figure").Figure()
+
+    def write_plot(path, draw, size, labels):
+        draw(figure, labels)
+
+    monkeypatch.setattr(layers, "write_plot", write_plot)
+    model = AlbertModel.from_pretrained(model_dir, return_attentions=True)
+    tokenizer = load_tokenizer(model_dir)
+    features = tokenizer("the film")
+    layers.write_attention(tmp_path, 1, model, tokenizer, features)
+    maps = [axis.images[0].get_array() for axis in figure.axes]
+    expected = np.mean(model(features)["attentions"], axis=(1, 2))  # [L, T, T]
+    np.testing.assert_allclose(maps, expected, atol=1e-6)
+    pieces = [label.get_text() for label in figure.axes[0].get_yticklabels()]
+    assert pieces == ["[CLS]", "the", "film", "[SEP]"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "Give texts, or --input_file, and not both"),
+        (["a", "--input_file=b"], "and not both"),
+    ],
+)
+def test_refused(model_dir, tmp_path, arguments, message, capsys):
+    with pytest.raises(SystemExit) as stop:
+        run(model_dir, tmp_path / "new", *arguments)
+    assert stop.value.code == 1
+    assert message in capsys.readouterr().err
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_text_too_long_to_draw(model_dir, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(layers, "_MOST_TOKENS", 3)
+    with pytest.raises(SystemExit):
+        run(model_dir, tmp_path, "the film")
+    assert (
+        "Text 1 has 4 tokens, more than the 3 whose attention"
+        in capsys.readouterr().err
+    )
