@@ -20,6 +20,7 @@ from albert_tf.files import parse_json
 from albert_tf.tasks.table import Table
 
 SUFFIXES = (".tsv", ".csv", ".jsonl")
+_HIDDEN = ("", "-1")  # stand in a column of labels where nobody is to know them
 _MAX_FIELD = 2**31 - 1  # characters; Python's own limit for CSV is 131,072
 
 
@@ -31,11 +32,13 @@ class Columns:
         text: column of the text, or of the first text of a pair.
         text_pair: column of the second text; None for single-text tasks.
         label: column of the label; None for unlabelled files.
+        may_be_empty: whether a labelled text may be empty.
     """
 
     text: str | int
     text_pair: str | int | None = None
     label: str | int | None = None
+    may_be_empty: bool = False
 
 
 def read_table(path, columns, parse_label=None, skip_bad_rows=False):
@@ -97,10 +100,15 @@ def discover_labels(path, columns, label_names, skip_bad_rows=False):
     return tuple(sorted(found))
 
 
-def has_column(path, column):
-    """Whether the header (or the first object) of a table has a column."""
+def has_labels(path, column):
+    """Whether a table has a column, and in it more than "" and -1 for hidden labels."""
     _, fields = next(_rows(path), (0, []))
-    return not isinstance(fields, ValueError) and column in fields
+    if isinstance(fields, ValueError) or column not in fields:
+        return False
+    found = (label for _, label in _records(path, Columns(column)))
+    return any(
+        not isinstance(label, ValueError) and label[0] not in _HIDDEN for label in found
+    )
 
 
 def _examples(path, columns, parse_label, skip_bad_rows):
@@ -131,7 +139,8 @@ def _check(fields, columns, parse_label):
         _check_characters("label", name)
     if columns.label is None:
         return text, pair, 0
-    if not text.strip() or (pair is not None and not pair.strip()):
+    empty = not text.strip() or (pair is not None and not pair.strip())
+    if empty and not columns.may_be_empty:
         raise ValueError("a text is empty")
     return text, pair, parse_label(label)
 

@@ -242,27 +242,6 @@ def test_rows_left_out_bring_no_label(tmp_path):
     assert source.task.labels == ("a", "b")
 
 
-def test_custom_source_discovers_sorted_labels(tmp_path):
-    _write(tmp_path / "train.tsv", "label\tsentence\nb\tx\na\ty\nb\tz\n")
-    _write(tmp_path / "dev.csv", "sentence,label\nx,b\n")
-    _write(tmp_path / "test.tsv", "sentence\nx\n")
-    source = custom_source(tmp_path, _COLUMNS, "single_label")
-    assert source.task.labels == ("a", "b")
-    assert source.task.num_outputs == 2
-    assert source.read(source.train).labels.tolist() == [1, 0, 1]
-    assert source.read(source.dev["dev"]).labels.tolist() == [1]
-    assert source.read(source.test["test"]).labels is None
-    given = custom_source(tmp_path, _COLUMNS, "single_label", labels=("b", "a"))
-    assert given.read(given.train).labels.tolist() == [0, 1, 0]
-
-
-def test_custom_test_table_may_be_labelled(tmp_path):
-    for role in ("train", "dev", "test"):
-        _write(tmp_path / f"{role}.tsv", "label\tsentence\nb\tx\na\ty\n")
-    source = custom_source(tmp_path, _COLUMNS, "single_label")
-    assert source.read(source.test["test"]).labels.tolist() == [1, 0]
-
-
 def test_multi_label_vectors(tmp_path):
     _write(tmp_path / "train.tsv", "label\tsentence\nb|a\tx\n\ty\nc\tz\n")
     _write(tmp_path / "dev.jsonl", '{"sentence": "x", "label": ["c", "a"]}\n')

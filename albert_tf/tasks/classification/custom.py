@@ -10,7 +10,7 @@ from albert_tf.tasks.source import Split
 from albert_tf.tasks.tables import SUFFIXES
 from albert_tf.tasks.tables import Columns
 from albert_tf.tasks.tables import discover_labels
-from albert_tf.tasks.tables import has_column
+from albert_tf.tasks.tables import has_labels
 
 
 def custom_source(
@@ -81,6 +81,6 @@ def _labels(train, columns, asked, given, skip_bad_rows):
 
 def _test_split(path, columns):
     """A test table may be labelled; then it is scored, too."""
-    if has_column(path, columns.label):
+    if has_labels(path, columns.label):
         return Split(path, columns)
     return Split(path, Columns(columns.text, columns.text_pair), is_labelled=False)

@@ -31,7 +31,8 @@ class _GlueTask:
     dev: dict  # split name: file name
     test: dict  # split name: (file name, name of the submission file)
     kind: str = "single_label"
-    skip_bad_rows: bool = False  # as the official code does for QQP
+    # For QQP, the official code leaves out short rows and keeps empty questions.
+    skip_bad_rows: bool = False
 
 
 def _task(directories, text, text_pair, label, labels, metrics, submission, **changes):
@@ -94,6 +95,7 @@ TASKS = {
         ("accuracy", "f1"),
         "QQP",
         skip_bad_rows=True,
+        columns=Columns("question1", "question2", "is_duplicate", may_be_empty=True),
     ),
     "sts-b": _task(
         "STS-B",

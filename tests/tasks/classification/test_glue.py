@@ -101,10 +101,13 @@ def test_short_rows_of_qqp_are_left_out(tmp_path):
     (tmp_path / "QQP").mkdir()
     (tmp_path / "QQP" / "dev.tsv").write_text(
         "id\tqid1\tqid2\tquestion1\tquestion2\tis_duplicate\n1\t1\t2\ta\n2\t3\t4\tb\tc\t1\n"
+        "3\t5\t6\t\td\t0\n4\t7\t8\te\t \t1\n"
     )
     source = glue_source("qqp", tmp_path)
     table = source.read(source.dev["dev"])
-    assert (table.texts, table.num_skipped) == (["b"], 1)
+    # Empty questions stay, as in the official code.
+    assert (table.texts, table.num_skipped) == (["b", "", "e"], 1)
+    assert table.rows.tolist() == [1, 2, 3]
 
 
 def test_wrong_header_unknown_task_and_absent_folder_are_errors(tmp_path):

@@ -1,0 +1,57 @@
+"""Tables of one's own as a task: which files there are, and what has labels."""
+
+import pytest
+
+from albert_tf.tasks.classification.custom import custom_source
+from albert_tf.tasks.tables import Columns
+
+_COLUMNS = Columns("sentence", None, "label")
+
+
+def _write(path, text):
+    path.write_bytes(text.encode())
+    return path
+
+
+def test_custom_source_discovers_sorted_labels(tmp_path):
+    _write(tmp_path / "train.tsv", "label\tsentence\nb\tx\na\ty\nb\tz\n")
+    _write(tmp_path / "dev.csv", "sentence,label\nx,b\n")
+    _write(tmp_path / "test.tsv", "sentence\nx\n")
+    source = custom_source(tmp_path, _COLUMNS, "single_label")
+    assert source.task.labels == ("a", "b")
+    assert source.task.num_outputs == 2
+    assert source.read(source.train).labels.tolist() == [1, 0, 1]
+    assert source.read(source.dev["dev"]).labels.tolist() == [1]
+    assert source.read(source.test["test"]).labels is None
+    given = custom_source(tmp_path, _COLUMNS, "single_label", labels=("b", "a"))
+    assert given.read(given.train).labels.tolist() == [0, 1, 0]
+
+
+def test_custom_test_table_may_be_labelled(tmp_path):
+    for role in ("train", "dev", "test"):
+        _write(tmp_path / f"{role}.tsv", "label\tsentence\nb\tx\na\ty\n")
+    source = custom_source(tmp_path, _COLUMNS, "single_label")
+    assert source.read(source.test["test"]).labels.tolist() == [1, 0]
+
+
+@pytest.mark.parametrize("kind", ["single_label", "multi_label", "regression"])
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("test.tsv", "label\tsentence\n-1\tx\n\ty\n-1\t\n"),
+        ("test.csv", "label,sentence\n-1,x\n,y\n-1,\n"),
+        (
+            "test.jsonl",
+            '{"label": -1, "sentence": "x"}\n{"label": "", "sentence": "y"}\n'
+            '{"label": null, "sentence": ""}\n',
+        ),
+    ],
+)
+def test_hidden_labels_of_a_test_table_are_none(tmp_path, kind, name, text):
+    for role in ("train", "dev"):
+        _write(tmp_path / f"{role}.tsv", "label\tsentence\n1\tx\n2\ty\n")
+    _write(tmp_path / name, text)
+    split = (source := custom_source(tmp_path, _COLUMNS, kind)).test["test"]
+    table = source.read(split)
+    assert (split.is_labelled, table.labels) == (False, None)
+    assert table.texts == ["x", "y", ""]
