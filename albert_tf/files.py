@@ -4,6 +4,7 @@ import io
 import json
 import zipfile
 
+from albert_tf import checksums
 from albert_tf import storage
 from albert_tf.errors import UserError
 
@@ -27,8 +28,12 @@ def write_atomically(path, data):
 
 def write_json(path, values):
     """Writes JSON as `write_atomically` does."""
-    text = json.dumps(values, indent=2, ensure_ascii=False)
-    write_atomically(path, f"{text}\n")
+    write_atomically(path, json_text(values))
+
+
+def json_text(values):
+    """What is written of JSON: indented, in UTF-8."""
+    return json.dumps(values, indent=2, ensure_ascii=False) + "\n"
 
 
 def parse_json(text):
@@ -47,16 +52,18 @@ def read_json_object(path):
     """Reads a JSON object.
 
     Raises:
-        UserError: the file is missing, unreadable or holds something else.
+        UserError: the file is missing, unreadable, damaged or holds something else.
     """
     try:
-        values = parse_json(storage.read_bytes(path))
+        data = storage.read_bytes(path)
+        values = parse_json(data)
     except OSError as error:
         raise UserError(f"{path} cannot be read: {error.strerror}.") from error
     except ValueError as error:
         raise UserError(f"{path} is not valid JSON: {error}.") from error
     if not isinstance(values, dict):
         raise UserError(f"{path} must hold one JSON object.")
+    checksums.check_bytes(path, data)
     return values
 
 

@@ -51,6 +51,17 @@ def os_errors():
 
 
 @contextlib.contextmanager
+def naming(path):
+    """Names a path in an `OSError` that names none, as that of a full disk."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno and error.filename is None:
+            raise OSError(error.errno, error.strerror, str(path)) from error
+        raise
+
+
+@contextlib.contextmanager
 def remote_files():
     """Gives TensorFlow's file functions, whose errors become those of a disk."""
     import tensorflow as tf
@@ -183,13 +194,10 @@ def written_locally(path, ending=""):
         return
     temporary = f"{path}.tmp{ending}"
     try:
-        yield temporary
-        _to_disk(temporary)
-        os.replace(temporary, path)
-    except OSError as error:
-        if error.errno and error.filename is None:  # as of a full disk
-            raise OSError(error.errno, error.strerror, str(path)) from error
-        raise
+        with naming(path):
+            yield temporary
+            _to_disk(temporary)
+            os.replace(temporary, path)
     finally:
         if os.path.exists(temporary):
             os.remove(temporary)

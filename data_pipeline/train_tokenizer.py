@@ -20,9 +20,9 @@ import sentencepiece
 from absl import logging
 
 from albert_tf import command_line
+from albert_tf.checksummed_folder import ChecksummedFolder
 from albert_tf.command_line import option
 from albert_tf.errors import UserError
-from albert_tf.files import write_atomically
 from albert_tf.tokenization.normalization import sentencepiece_text
 from albert_tf.tokenization.sentencepiece import SentencePieceTokenizer
 from data_pipeline.text import corpus
@@ -150,16 +150,16 @@ def _train(lines, options):
         f"{piece}\t{processor.GetScore(index):g}\n"
         for index, piece in enumerate(tokenizer.pieces)
     )
-    _write(f"{options.output_prefix}.vocab", listing.encode())
-    _write(f"{options.output_prefix}.model", model)
-    return model
-
-
-def _write(path, data):
+    directory, name = os.path.split(options.output_prefix)
     try:
-        write_atomically(path, data)
+        with ChecksummedFolder(directory) as folder:
+            folder.write(f"{name}.vocab", listing)
+            folder.write(f"{name}.model", model)
     except OSError as error:
-        raise UserError(f"{path} cannot be written: {error.strerror}.") from error
+        raise UserError(
+            f"{error.filename or directory} cannot be written: {error.strerror}."
+        ) from error
+    return model
 
 
 def _report(model, lines, options):

@@ -4,11 +4,11 @@ import os
 
 import numpy as np
 
-from albert_tf.checkpoints import checksum
+from albert_tf import checksums
 from albert_tf.checkpoints.assignment import assign_tensors
+from albert_tf.checksummed_folder import ChecksummedFolder
 from albert_tf.errors import UserError
 from albert_tf.files import read_json_object
-from albert_tf.files import write_json
 from albert_tf.models import registry
 
 CONFIG_FILE = "config.json"
@@ -91,7 +91,7 @@ def read_huggingface_tensors(path, family, architectures, verify_checksum=True):
     if not os.path.isfile(path):
         raise UserError(f"There is no file {path}.")
     if verify_checksum:
-        checksum.check(path, path)
+        checksums.check_file(path, path)
     safetensors = _safetensors()
     try:
         theirs = safetensors.numpy.load_file(path)
@@ -138,15 +138,15 @@ def save_huggingface(model, directory):
         for name, array in theirs.items()
     }
     data = safetensors.numpy.save(tensors, metadata={"format": "pt"})
-    os.makedirs(directory, exist_ok=True)
-    checksum.write_with_checksum(os.path.join(directory, WEIGHTS_FILE), data)
     entries = {
         "architectures": [model.huggingface_architecture()],
         "model_type": family.huggingface_type,
         **entries,
         **model.head_config_to_huggingface(),
     }
-    write_json(os.path.join(directory, CONFIG_FILE), entries)
+    with ChecksummedFolder(directory) as folder:
+        folder.write(WEIGHTS_FILE, data)
+        folder.write_json(CONFIG_FILE, entries)
 
 
 def _safetensors():

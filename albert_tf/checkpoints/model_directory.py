@@ -3,20 +3,20 @@
 albert_config.json      the encoder (the name is that of the family's `config_file`)
 head.json               the model class and the arguments of its head
 model.weights.h5        the weights, as Keras writes them
-model.weights.h5.sha256 their checksum
 training_info.json      steps, data, metrics (optional)
 tokenizer_config.json   and the tokenizer's own files (optional)
+SHA256SUMS              the checksums of all of them
 """
 
 import io
 import os
 
+from albert_tf import checksums
 from albert_tf import storage
-from albert_tf.checkpoints import checksum
 from albert_tf.checkpoints.assignment import LoadReport
+from albert_tf.checksummed_folder import ChecksummedFolder
 from albert_tf.errors import UserError
 from albert_tf.files import read_json_object
-from albert_tf.files import write_json
 from albert_tf.models import registry
 
 HEAD_FILE = "head.json"
@@ -42,16 +42,17 @@ def save_model_directory(model, directory, tokenizer=None, training_info=None):
     # HDF5 ends the process where a file cannot be written, as on a full disk.
     weights = _InMemory()
     model.save_weights(weights)
-    checksum.write_with_checksum(
-        os.path.join(directory, WEIGHTS_FILE), weights.getbuffer()
-    )
-    if tokenizer is not None:
-        tokenizer.save(directory)
-    if training_info is not None:
-        write_json(os.path.join(directory, TRAINING_INFO_FILE), training_info)
     head = {"model": type(model).__name__, **model.head_config()}
-    write_json(os.path.join(directory, HEAD_FILE), head)
-    model.config.to_json_file(os.path.join(directory, model.family.config_file))
+    config_file = model.family.config_file
+    with ChecksummedFolder(directory) as folder:
+        folder.write(WEIGHTS_FILE, weights.getbuffer())
+        if tokenizer is not None:
+            tokenizer.save(directory)
+        if training_info is not None:
+            folder.write_json(TRAINING_INFO_FILE, training_info)
+        folder.write_json(HEAD_FILE, head)
+        model.config.to_json_file(os.path.join(directory, config_file))
+        folder.add(config_file)
 
 
 class _InMemory(io.BytesIO):
@@ -130,7 +131,7 @@ def load_model_directory(directory, verify_checksum=True, **arguments):
     try:
         with storage.read_locally(weights) as path:
             if verify_checksum:
-                checksum.check(weights, path)
+                checksums.check_file(weights, path)
             _check_size(config_file, family.encoder_parameters(config), path)
             model = _build(model_class, config, {**head, **arguments}, directory)
             model.load_weights(path)

@@ -7,7 +7,9 @@ import re
 import numpy as np
 import tensorflow as tf
 
+from albert_tf import storage
 from albert_tf.checkpoints.assignment import assign_tensors
+from albert_tf.checksummed_folder import ChecksummedFolder
 from albert_tf.errors import UserError
 from albert_tf.models import registry
 
@@ -66,17 +68,24 @@ def save_tf1_checkpoint(model, prefix):
     arrays = {name: np.array(v) for name, v in model.official_variables().items()}
     config, arrays = model.family.to_official(model.config, arrays)
     arrays["global_step"] = np.int64(0)
+    folder, config_file = os.path.dirname(prefix), model.family.config_file
     temporary = f"{prefix}.tmp"
-    tf.raw_ops.SaveV2(
-        prefix=temporary,
-        tensor_names=list(arrays),
-        shape_and_slices=[""] * len(arrays),
-        tensors=list(arrays.values()),
-    )
-    for ending in ("data-00000-of-00001", "index"):
-        os.replace(f"{temporary}.{ending}", f"{prefix}.{ending}")
-    folder = os.path.dirname(prefix)
-    config.to_json_file(os.path.join(folder, model.family.config_file))
+    try:
+        with storage.os_errors():
+            tf.raw_ops.SaveV2(
+                prefix=temporary,
+                tensor_names=list(arrays),
+                shape_and_slices=[""] * len(arrays),
+                tensors=list(arrays.values()),
+            )
+        for ending in ("data-00000-of-00001", "index"):
+            os.replace(f"{temporary}.{ending}", f"{prefix}.{ending}")
+    finally:
+        for left in storage.matching(folder, f"{os.path.basename(temporary)}.*"):
+            storage.remove_file(left)
+    with ChecksummedFolder(folder) as checksummed:
+        config.to_json_file(os.path.join(folder, config_file))
+        checksummed.add(config_file)
 
 
 def read_tf1_config(prefix):

@@ -17,6 +17,7 @@ import tensorflow as tf
 from absl import logging
 
 from albert_tf import command_line
+from albert_tf.checksummed_folder import ChecksummedFolder
 from albert_tf.command_line import option
 from albert_tf.errors import UserError
 from albert_tf.serving.building import build_module
@@ -115,10 +116,17 @@ def export(options):
             _describe(temporary, module, head, facts, compiled)
         else:
             _write_token_file(options, module, head, facts, temporary)
+        _write_checksums(temporary)
         target = export_dir / str(max(numbered_versions(export_dir), default=0) + 1)
         temporary.rename(target)
     logging.info("Exported %s to %s", options.model_dir, target)
     return target
+
+
+def _write_checksums(directory):
+    with ChecksummedFolder(directory) as folder:
+        for path in filter(pathlib.Path.is_file, directory.rglob("*")):
+            folder.add(path.relative_to(directory).as_posix())
 
 
 def _save(module, directory):
@@ -240,7 +248,7 @@ def _example_requests(module, head):
     return {
         "serving_default": texts,
         "tokens": tokens,
-        "examples": {"examples": [example.SerializeToString()]},
+        "examples": {"examples": [example.SerializeToString(deterministic=True)]},
     }
 
 

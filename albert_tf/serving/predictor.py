@@ -5,6 +5,7 @@ import pathlib
 import numpy as np
 import tensorflow as tf
 
+from albert_tf import checksums
 from albert_tf.errors import UserError
 from albert_tf.serving.versions import numbered_versions
 from albert_tf.tasks.prediction import joined
@@ -20,7 +21,7 @@ class Predictor:
             (the highest one is taken) or one version.
 
     Raises:
-        UserError: there is no SavedModel.
+        UserError: there is no SavedModel, or it is damaged.
 
     Example:
         predictor = Predictor("/models/sst-2")
@@ -31,8 +32,17 @@ class Predictor:
         # Registers the tokenizer's operations, without which loading fails.
         import tensorflow_text  # noqa: F401
 
-        self._loaded = tf.saved_model.load(str(_version(export_dir)))
-        self._answer = self._loaded.signatures["serving_default"]
+        path = _version(export_dir)
+        checksums.check_folder(path)
+        try:
+            self._loaded = tf.saved_model.load(str(path))
+            self._answer = self._loaded.signatures["serving_default"]
+        # There are many: of the protocol buffer, of the variables, of the assets.
+        except Exception as error:
+            raise UserError(
+                f"{path} holds no SavedModel that can be loaded; export the model "
+                "again."
+            ) from error
 
     @classmethod
     def from_module(cls, module):

@@ -8,6 +8,8 @@ import uuid
 
 from absl import logging
 
+from albert_tf.storage import naming
+
 try:
     import fcntl
 except ImportError:  # not on Windows
@@ -34,12 +36,8 @@ def exporting_folder(export_dir):
     folder = export_dir / f"{_PREFIX}{uuid.uuid4().hex}"
     folder.mkdir(parents=True)
     try:
-        with _locked(folder):
+        with naming(export_dir), _locked(folder):
             yield folder
-    except OSError as error:
-        if error.errno and error.filename is None:  # as of a full disk
-            raise OSError(error.errno, error.strerror, str(export_dir)) from error
-        raise
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 

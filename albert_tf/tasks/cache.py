@@ -10,6 +10,8 @@ import zipfile
 import numpy as np
 from absl import logging
 
+from albert_tf.storage import naming
+
 _VERSION = 2  # raise it when rows are built differently
 # What NumPy raises for files that were cut or are something else.
 _DAMAGED = (EOFError, KeyError, OSError, TypeError, ValueError, zipfile.BadZipFile)
@@ -62,8 +64,9 @@ def _write(path, tokens):
     # Workers that share the folder may have the same process id, in their containers.
     temporary = path.with_suffix(f".{uuid.uuid4().hex}.tmp")
     try:
-        with open(temporary, "wb") as file:
-            np.savez(file, **arrays)
-        temporary.replace(path)
+        with naming(path):
+            with open(temporary, "wb") as file:
+                np.savez(file, **arrays)
+            temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)

@@ -2,6 +2,7 @@
 
 import os
 
+from albert_tf import checksums
 from albert_tf import storage
 from albert_tf.errors import UserError
 from albert_tf.hub.names import local_directory
@@ -95,11 +96,13 @@ def check_fits_model(tokenizer, config, directory):
 
 def _read(path):
     try:
-        return storage.read_bytes(path)
+        file_bytes = storage.read_bytes(path)
     except OSError as error:
         raise UserError(
             f"The tokenizer {path} cannot be read: {error.strerror}."
         ) from error
+    checksums.check_bytes(path, file_bytes)
+    return file_bytes
 
 
 def _vocabulary_in(directory, config):

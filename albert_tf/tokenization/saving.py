@@ -1,9 +1,6 @@
 """Tokenizers beside checkpoints of other forms."""
 
-import os
-
-from albert_tf.files import write_atomically
-from albert_tf.files import write_json
+from albert_tf.checksummed_folder import ChecksummedFolder
 from albert_tf.tokenization.tokenizer import CONFIG_NAME
 
 # Where the others look for a SentencePiece model.
@@ -21,7 +18,8 @@ def save_for_others(tokenizer, directory, form):
     name = tokenizer.file_name
     if tokenizer.kind == "sentencepiece":
         name = _SENTENCEPIECE_NAMES[form]
-    write_atomically(os.path.join(directory, name), tokenizer.file_bytes)
     # In Hugging Face's words, which both loaders of this project read, too.
     casing = {"do_lower_case": tokenizer.do_lower_case}
-    write_json(os.path.join(directory, CONFIG_NAME), casing)
+    with ChecksummedFolder(directory) as folder:
+        folder.write(name, tokenizer.file_bytes)
+        folder.write_json(CONFIG_NAME, casing)

@@ -2,13 +2,11 @@
 
 import abc
 import hashlib
-import json
-import os
 
 import numpy as np
 
+from albert_tf.checksummed_folder import ChecksummedFolder
 from albert_tf.errors import UserError
-from albert_tf.files import write_atomically
 from albert_tf.tokenization import decoding
 from albert_tf.tokenization.features import LONGEST
 from albert_tf.tokenization.features import features_of
@@ -187,9 +185,9 @@ class Tokenizer(abc.ABC):
             "file": self.file_name,
             "do_lower_case": self.do_lower_case,
         }
-        text = json.dumps(config, indent=2) + "\n"
-        write_atomically(os.path.join(directory, self.file_name), self.file_bytes)
-        write_atomically(os.path.join(directory, CONFIG_NAME), text.encode())
+        with ChecksummedFolder(directory) as folder:
+            folder.write(self.file_name, self.file_bytes)
+            folder.write_json(CONFIG_NAME, config)
 
     def fingerprint(self):
         """Returns a hexadecimal SHA-256 of the kind, the casing and the file."""

@@ -1,16 +1,13 @@
 """dataset_info.json: what a directory of shards holds."""
 
-import json
 import os
 
-import tensorflow as tf
-
 from albert_tf import storage
+from albert_tf.checksummed_folder import ChecksummedFolder
 from albert_tf.errors import UserError
 from albert_tf.files import read_json_object
 from data_pipeline.records.description import MASKING
 from data_pipeline.records.description import check_description
-from data_pipeline.shards.finished_files import publish
 from data_pipeline.text import quality
 
 NAME = "dataset_info.json"
@@ -36,11 +33,8 @@ def write(directory, options, counts, files):
         **_results(options, counts),
         "files": files,
     }
-    path = os.path.join(directory, NAME)
-    temporary = f"{path}{UNFINISHED}"
-    with tf.io.gfile.GFile(temporary, "w") as file:
-        file.write(json.dumps(info, indent=2, ensure_ascii=False) + "\n")
-    publish(temporary, path)
+    with ChecksummedFolder(directory) as folder:
+        folder.write_json(NAME, info)
 
 
 def _description(options):

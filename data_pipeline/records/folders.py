@@ -8,6 +8,7 @@ import tensorflow as tf
 from absl import logging
 from google.protobuf.message import DecodeError
 
+from albert_tf import checksums
 from albert_tf.errors import UserError
 from albert_tf.storage import remote_files
 from data_pipeline.records import dataset_info
@@ -90,7 +91,8 @@ def _check_present(folder, names, there):
 
 def _may_hold_records(path):
     name = os.path.basename(path)
-    if name == dataset_info.NAME or name.endswith(dataset_info.UNFINISHED):
+    others = (dataset_info.NAME, checksums.NAME)
+    if name in others or name.endswith(dataset_info.UNFINISHED):
         return False
     if name.startswith("."):  # such as the lock of a run
         return False

@@ -7,6 +7,7 @@ import uuid
 
 import tensorflow as tf
 
+from albert_tf import checksums
 from albert_tf.errors import UserError
 from data_pipeline.records import dataset_info
 from data_pipeline.records.dataset_info import UNFINISHED
@@ -37,6 +38,12 @@ def remove_leftovers(paths):
         if name.startswith(names) and name.endswith(UNFINISHED):
             with contextlib.suppress(tf.errors.NotFoundError):
                 tf.io.gfile.remove(os.path.join(folder, name))
+
+
+def _digest_of(mark):
+    """A checksum of what a mark says."""
+    said = json.dumps([mark["of"], mark["parts"]], sort_keys=True)
+    return checksums.of_bytes(said.encode())
 
 
 class FinishedShards:
@@ -89,9 +96,10 @@ class FinishedShards:
                 mark["parts"][split]["counts"].items()
                 _ = mark["parts"][split]["file"]["bytes"]
             _ = mark["of"]
+            whole = mark["sha256"] == _digest_of(mark)
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             return None
-        return mark
+        return mark if whole else None
 
     def parts(self, shard):
         """What a finished shard holds, as `write_shard` returned it.
@@ -115,8 +123,10 @@ class FinishedShards:
         """Remembers that a shard is finished, and what `write_shard` returned."""
         name = os.path.join(os.path.dirname(self._directory), f"{_MARK}{shard}")
         temporary = temporary_name(name)
+        mark = {"of": self._digest, "parts": parts}
+        mark["sha256"] = _digest_of(mark)
         with tf.io.gfile.GFile(temporary, "w") as file:
-            file.write(json.dumps({"of": self._digest, "parts": parts}))
+            file.write(json.dumps(mark))
         publish(temporary, self._path(shard))
 
     def forget(self):

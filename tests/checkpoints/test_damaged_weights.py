@@ -2,14 +2,13 @@
 
 import hashlib
 import json
-import os
 import subprocess
 import sys
 
 import numpy as np
 import pytest
 
-from albert_tf.checkpoints import checksum
+from albert_tf.checkpoints import model_directory
 from albert_tf.checkpoints.huggingface import save_huggingface
 from albert_tf.errors import UserError
 from albert_tf.models.albert import AlbertModel
@@ -17,17 +16,18 @@ from albert_tf.models.pretraining import AlbertForPreTraining
 
 WEIGHTS = "model.weights.h5"
 
-# Files of this process may have 9,000 bytes: it goes on as on a full disk, with EFBIG
-# in the place of ENOSPC.
+# Files of this process may have so many bytes: it goes on as on a full disk, with
+# EFBIG in the place of ENOSPC.
 _FULL_DISK = """
 import resource, sys
 from albert_tf.errors import UserError
 from albert_tf.models.albert import AlbertModel
 model = AlbertModel.from_pretrained(sys.argv[1])
 model.embeddings.word_embeddings.assign(model.embeddings.word_embeddings + 1)
-resource.setrlimit(resource.RLIMIT_FSIZE, (9000, 9000))
+size = int(sys.argv[4])
+resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
 try:
-    model.save_pretrained(sys.argv[2])
+    model.save_pretrained(sys.argv[2], format=sys.argv[3])
 except OSError as error:
     print(f"{error.filename}: {error.strerror}")
 """
@@ -44,30 +44,44 @@ def contents(folder):
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
-@pytest.mark.parametrize("target", ["model", "other"])
-def test_a_full_disk_is_named_and_nothing_is_lost(target, saved, tmp_path):
-    before = contents(tmp_path / "model")
-    folder = tmp_path / target
+def save_on_a_full_disk(model_dir, folder, form, size):
+    """What is said where files can have `size` bytes only."""
+    arguments = [model_dir, folder, form, size]
     done = subprocess.run(
-        [sys.executable, "-c", _FULL_DISK, str(tmp_path / "model"), str(folder)],
+        [sys.executable, "-c", _FULL_DISK, *map(str, arguments)],
         capture_output=True,
         text=True,
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert done.stdout == f"{folder / WEIGHTS}: File too large\n"
-    # The weights are as they were; they have lost their checksum at most.
-    after = contents(folder)
-    assert not any(name.endswith((".tmp", ".tmp.weights.h5")) for name in after)
-    if target == "model":
-        assert after == {n: d for n, d in before.items() if not n.endswith(".sha256")}
-        AlbertModel.from_pretrained(folder)
+    return done.stdout
 
 
-def test_the_checksum_is_that_of_sha256sum(saved, tmp_path):
-    data = (tmp_path / "model" / WEIGHTS).read_bytes()
-    line = (tmp_path / "model" / f"{WEIGHTS}.sha256").read_text()
-    assert line == f"{hashlib.sha256(data).hexdigest()}  {WEIGHTS}\n"
+@pytest.mark.parametrize("target", ["model", "other"])
+def test_a_full_disk_is_named_and_nothing_is_lost(target, saved, tmp_path):
+    before = contents(tmp_path / "model")
+    folder = tmp_path / target
+    said = save_on_a_full_disk(tmp_path / "model", folder, "model_directory", 9000)
+    assert said == f"{folder / WEIGHTS}: File too large\n"
+    assert contents(folder) == (before if target == "model" else {})
+
+
+def test_a_full_disk_gets_no_tf1_checkpoint(saved, tmp_path):
+    folder = tmp_path / "tf1"
+    said = save_on_a_full_disk(tmp_path / "model", folder, "tf1", 2000)
+    assert f"{folder}/model.ckpt-best.tmp" in said
+    assert "File too large" in said
+    assert contents(folder) == {}
+
+
+def test_the_checksums_are_those_of_sha256sum(saved, tmp_path):
+    folder = tmp_path / "model"
+    names = ["albert_config.json", "head.json", WEIGHTS]
+    lines = [
+        f"{hashlib.sha256((folder / name).read_bytes()).hexdigest()}  {name}\n"
+        for name in names
+    ]
+    assert (folder / "SHA256SUMS").read_text() == "".join(lines)
 
 
 def flip(path, place):
@@ -96,26 +110,32 @@ def test_one_flipped_bit_is_found(saved, tmp_path):
 
 
 def test_directories_without_a_checksum_load(saved, tmp_path):
-    (tmp_path / "model" / f"{WEIGHTS}.sha256").unlink()
+    (tmp_path / "model" / "SHA256SUMS").unlink()
     AlbertModel.from_pretrained(tmp_path / "model")
 
 
-@pytest.mark.parametrize("text", [b"", b"\xff\0", b"0" * 64, b"deadbeef\n"])
-def test_a_damaged_checksum_is_no_checksum(text, saved, tmp_path):
-    (tmp_path / "model" / f"{WEIGHTS}.sha256").write_bytes(text)
-    with pytest.raises(UserError, match="its SHA-256 is not that in"):
+@pytest.mark.parametrize("name", ["albert_config.json", "head.json"])
+def test_one_changed_letter_is_found(name, saved, tmp_path):
+    path = tmp_path / "model" / name
+    path.write_text(path.read_text() + " ")
+    with pytest.raises(UserError, match=f"{name} is damaged: its SHA-256 is not that"):
         AlbertModel.from_pretrained(tmp_path / "model")
 
 
-def test_a_kill_between_the_two_files_leaves_what_loads(saved, tmp_path, monkeypatch):
-    def killed(path, data):
-        if path.endswith(".sha256"):
-            raise KeyboardInterrupt
-        write(path, data)
+def test_a_wrong_checksum_is_no_checksum(saved, tmp_path):
+    (tmp_path / "model" / "SHA256SUMS").write_text(f"{'0' * 64}  {WEIGHTS}\n")
+    with pytest.raises(UserError, match="its SHA-256 is not that in .*/SHA256SUMS"):
+        AlbertModel.from_pretrained(tmp_path / "model")
 
-    write = checksum.write_atomically
-    monkeypatch.setattr(checksum, "write_atomically", killed)
+
+def test_a_kill_between_two_files_leaves_what_loads(saved, tmp_path, monkeypatch):
+    def killed(folder, name, values):
+        raise KeyboardInterrupt
+
     saved.pooler.kernel.assign(saved.pooler.kernel + 1)
+    folder = model_directory.ChecksummedFolder
+    monkeypatch.setattr(folder, "write_json", killed)
+    monkeypatch.setattr(folder, "__exit__", lambda *_: None)
     with pytest.raises(KeyboardInterrupt):
         saved.save_pretrained(tmp_path / "model")
     loaded = AlbertModel.from_pretrained(tmp_path / "model")
@@ -132,7 +152,7 @@ def test_hugging_face_weights(saved, tmp_path):
     with pytest.raises(UserError, match=r"model\.safetensors is damaged: its SHA"):
         AlbertModel.from_pretrained(folder)
     AlbertModel.from_pretrained(folder, verify_checksum=False)
-    (folder / "model.safetensors.sha256").unlink()
+    (folder / "SHA256SUMS").unlink()
     AlbertModel.from_pretrained(folder)
 
 
@@ -149,7 +169,7 @@ def damaged(data):
 
 def test_damaged_weights_without_a_checksum(saved, tmp_path):
     path = tmp_path / "model" / WEIGHTS
-    path.with_name(f"{WEIGHTS}.sha256").unlink()
+    path.with_name("SHA256SUMS").unlink()
     for data in damaged(path.read_bytes()):
         path.write_bytes(data)
         try:
@@ -169,7 +189,7 @@ def test_damaged_safetensors(saved, tmp_path):
     save_huggingface(saved, folder)
     path = folder / "model.safetensors"
     whole = path.read_bytes()
-    os.remove(f"{path}.sha256")
+    (folder / "SHA256SUMS").unlink()
     for data in damaged(whole):
         path.write_bytes(data)
         try:

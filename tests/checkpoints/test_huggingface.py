@@ -27,12 +27,13 @@ def rewrite(directory, change):
     tensors = safetensors.load_file(path)
     change(tensors)
     safetensors.save_file(tensors, path)
-    path.with_name(f"{path.name}.sha256").unlink(missing_ok=True)
+    (directory / "SHA256SUMS").unlink(missing_ok=True)
 
 
 def reconfigure(directory, **changes):
     path = directory / "config.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
+    (directory / "SHA256SUMS").unlink(missing_ok=True)
 
 
 @pytest.fixture

@@ -63,7 +63,7 @@ def test_files(tiny_config, tmp_path):
         "albert_config.json",
         "head.json",
         "model.weights.h5",
-        "model.weights.h5.sha256",
+        "SHA256SUMS",
         "tokenizer_config.json",
         "training_info.json",
     }
@@ -127,6 +127,7 @@ def test_changed_config_is_refused(pretrained, tmp_path):
     config = json.loads((tmp_path / "albert_config.json").read_text())
     config["intermediate_size"] += 1
     (tmp_path / "albert_config.json").write_text(json.dumps(config))
+    (tmp_path / "SHA256SUMS").unlink()
     with pytest.raises(UserError, match="damaged or does not fit albert_config.json"):
         AlbertForPreTraining.from_pretrained(tmp_path)
 
@@ -140,6 +141,7 @@ def test_damaged_weights_are_refused(pretrained, tmp_path):
 
 def test_unknown_model_class(pretrained, tmp_path):
     (tmp_path / "head.json").write_text('{"model": "AlbertConfig"}')
+    (tmp_path / "SHA256SUMS").unlink()
     with pytest.raises(UserError, match="names the model 'AlbertConfig'"):
         AlbertForPreTraining.from_pretrained(tmp_path)
 
@@ -147,6 +149,7 @@ def test_unknown_model_class(pretrained, tmp_path):
 def test_head_of_another_version(pretrained, tmp_path):
     path = tmp_path / "head.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), "depth": 3}))
+    (tmp_path / "SHA256SUMS").unlink()
     with pytest.raises(
         UserError, match=r"head\.json does not describe an Albert.*depth"
     ):
@@ -162,5 +165,6 @@ def test_no_checkpoint(tmp_path):
 def test_a_configuration_of_far_more_than_the_weights(pretrained, tmp_path, name):
     path = tmp_path / "albert_config.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), name: 2**31 - 1}))
+    (tmp_path / "SHA256SUMS").unlink()
     with pytest.raises(UserError, match=r"config\.json describes an encoder of \d+,"):
         AlbertForPreTraining.from_pretrained(tmp_path)

@@ -59,6 +59,7 @@ def test_official_file_round_trips_bit_for_bit(shared, tmp_path):
         np.testing.assert_array_equal(a, b)
     assert AlbertForPreTraining.from_pretrained(tmp_path / "out").config == config
     assert {path.name for path in (tmp_path / "out").iterdir()} == {
+        "SHA256SUMS",
         "albert_config.json",
         "model.ckpt-best.data-00000-of-00001",
         "model.ckpt-best.index",

@@ -90,7 +90,8 @@ def test_description(make_options, out, tokenizer, examples):
             "sha256": hashlib.sha256(data).hexdigest(),
         }
     }
-    assert sorted(p.name for p in out.iterdir()) == ["dataset_info.json", "x.tfrecord"]
+    names = ["SHA256SUMS", "dataset_info.json", "x.tfrecord"]
+    assert sorted(p.name for p in out.iterdir()) == names
 
 
 @pytest.mark.parametrize("kind", ["static", "dynamic"])
@@ -192,6 +193,7 @@ def test_held_out_documents_are_apart(make_options, out, tmp_path):
     assert counts["held_out"]["sequences"] == counts["held_out"]["documents"]
     assert counts["train"]["sequences"] == 2 * counts["train"]["documents"]
     assert sorted(p.name for p in (out / "held_out").iterdir()) == [
+        "SHA256SUMS",
         "dataset_info.json",
         "x-00000-of-00002.tfrecord",
         "x-00001-of-00002.tfrecord",

@@ -58,6 +58,7 @@ def test_readable_list_has_pieces_and_scores(train, tmp_path):
     assert [row.split("\t")[0] for row in rows] == tokenizer.pieces
     assert float(rows[-1].split("\t")[1]) < 0
     assert sorted(p.name for p in (tmp_path / "out").iterdir()) == [
+        "SHA256SUMS",
         "v.model",
         "v.vocab",
     ]

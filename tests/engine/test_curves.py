@@ -49,6 +49,15 @@ def test_a_damaged_history_begins_anew(content, tmp_path):
     assert read_history(tmp_path / "history.json") == history.evaluations != []
 
 
+def test_a_history_with_another_number_is_damaged(tmp_path):
+    history = RunHistory(tmp_path, 0)
+    history.add_evaluation(5, 1.0, {"loss": 2.0})
+    path = tmp_path / "history.json"
+    assert read_history(path) == history.evaluations
+    path.write_text(path.read_text().replace("2.0", "3.0"))
+    assert read_history(path) == []
+
+
 def test_tries_are_counted_as_numbers(tmp_path):
     folder = tmp_path / "train"
     write_try(tmp_path, 0, (10,), loss=3.0)

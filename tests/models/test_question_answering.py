@@ -197,7 +197,7 @@ def test_kept_as_huggingface(tiny_config, tiny_features, tmp_path):
     for name in ("albert.pooler.weight", "albert.pooler.bias"):
         tensors.pop(name)
     safetensors.save_file(tensors, path)
-    (tmp_path / "model.safetensors.sha256").unlink()
+    (tmp_path / "SHA256SUMS").unlink()
     loaded = AlbertForQuestionAnswering.from_pretrained(tmp_path)
     assert set(loaded.load_report.missing) == {
         "bert/pooler/dense/kernel",

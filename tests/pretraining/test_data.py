@@ -36,6 +36,7 @@ def held_out_for(material, tmp_path):
         path = folder / "dataset_info.json"
         info = json.loads(path.read_text())
         path.write_text(json.dumps({**info, "sentence_objective": objective}))
+        (path.parent / "SHA256SUMS").unlink()
         if objective is None:
             path.unlink()
         return folder / "*.tfrecord"
@@ -147,6 +148,7 @@ def test_checksums_are_compared_on_request(evaluate, material, tmp_path, changed
     info = json.loads(path.read_text())
     info["files"]["train.tfrecord"]["sha256"] = "0" * 64
     path.write_text(json.dumps(info))
+    (path.parent / "SHA256SUMS").unlink()
     files = {
         "input_file": folder / "train.tfrecord",
         "eval_file": folder / "held_out" / "*.tfrecord",
@@ -163,6 +165,7 @@ def test_data_that_lost_a_file_is_not_trained_on(evaluate, material, tmp_path):
     info = json.loads(path.read_text())
     info["files"]["train-2.tfrecord"] = info["files"]["train.tfrecord"]
     path.write_text(json.dumps(info))
+    (path.parent / "SHA256SUMS").unlink()
     with pytest.raises(UserError, match="lists train-2.tfrecord, which is missing"):
         evaluate(input_file=folder / "train*.tfrecord")
     assert not (tmp_path / "model").exists()

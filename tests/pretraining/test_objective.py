@@ -43,6 +43,7 @@ def data(material, tmp_path):
         info = json.loads(path.read_text())
         info = {**info, "sentence_objective": "length", "files": list(info["files"])}
         path.write_text(json.dumps(info))
+        (path.parent / "SHA256SUMS").unlink()
     return tmp_path / "data"
 
 

@@ -1,7 +1,11 @@
 """The in-process client."""
 
+import json
+import shutil
+
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from albert_tf.errors import UserError
 from albert_tf.serving.building import build_module
@@ -28,6 +32,28 @@ def test_highest_version_or_the_one_named(classifier, tmp_path):
     (tmp_path / "10").symlink_to(classifier.version)
     for path in (tmp_path, classifier.version):
         assert Predictor(path)(["good"])["label"].shape == (1,)
+
+
+def test_the_example_request_has_the_same_bytes_in_every_export(classifier):
+    signatures = json.loads((classifier.version / "signature.json").read_text())
+    request = signatures["signatures"]["examples"]["rest"]["request"]["inputs"]
+    data = request["examples"][0].encode()
+    example = tf.train.Example.FromString(data)
+    assert len(example.features.feature) == 3
+    assert example.SerializeToString(deterministic=True) == data
+
+
+@pytest.mark.parametrize("listed", [True, False])
+def test_a_damaged_export_is_one_sentence(classifier, tmp_path, listed):
+    folder = shutil.copytree(classifier.version, tmp_path / "1")
+    path = folder / "saved_model.pb"
+    path.write_bytes(path.read_bytes()[:-100])
+    message = "saved_model.pb is damaged"
+    if not listed:
+        (folder / "SHA256SUMS").unlink()
+        message = f"{folder} holds no SavedModel that can be loaded"
+    with pytest.raises(UserError, match=message):
+        Predictor(tmp_path)
 
 
 def test_module_in_memory_answers_like_the_export(pair_classifier):

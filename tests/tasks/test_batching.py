@@ -1,6 +1,7 @@
 """Batches: truncation, segments, full shuffle, buckets, exact resume."""
 
 import collections
+import errno
 
 import numpy as np
 import pytest
@@ -236,9 +237,9 @@ def test_two_processes_with_one_id_fill_the_cache_at_once(tmp_path, monkeypatch)
 def test_a_failed_write_leaves_nothing_in_the_cache(tmp_path, monkeypatch):
     def fail(file, **arrays):
         file.write(b"half")
-        raise OSError("No space left on device")
+        raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(np, "savez", fail)
-    with pytest.raises(OSError, match="No space left"):
+    with pytest.raises(OSError, match=f"No space left on device: '{tmp_path}/.*npz'"):
         cached_tokens(_TASK, _table("ab", "c"), _Letters(), 8, tmp_path)
     assert not list(tmp_path.iterdir())

@@ -7,11 +7,13 @@ import numpy as np
 import tensorflow as tf
 from absl import logging
 
+from albert_tf import checksums
 from albert_tf import storage
+from albert_tf.checksummed_folder import ChecksummedFolder
 from albert_tf.files import parse_json
 from albert_tf.files import write_atomically
-from albert_tf.files import write_json
 
+_HISTORY = "history.json"
 _BUCKETS = 30
 
 
@@ -41,8 +43,8 @@ class RunHistory:
     """
 
     def __init__(self, directory, step, writes=True):
-        self._path = os.path.join(directory, "history.json")
-        earlier = read_history(self._path)
+        self._directory = directory
+        earlier = read_history(os.path.join(directory, _HISTORY))
         self.evaluations = [entry for entry in earlier if entry["step"] <= step]
         self._writes = writes
         with storage.os_errors():
@@ -84,24 +86,26 @@ class RunHistory:
         self.evaluations.append({"step": step, "train_seconds": seconds, **values})
         self.write_scalars("eval", step, values)
         if self._writes:
-            write_json(self._path, self.evaluations)
+            with ChecksummedFolder(self._directory) as folder:
+                folder.write_json(_HISTORY, self.evaluations)
 
 
 def read_history(path):
     """The entries of a `history.json`: dicts of numbers, `step` among them.
 
-    None if the file is missing or, with a warning, if it is damaged: the numbers are
-    for those who look, and no run depends on them.
+    None if the file is missing or, with a warning, if it is damaged.
     """
     if not storage.exists(path):
         return []
+    data = storage.read_bytes(path)
     try:
-        entries = parse_json(storage.read_bytes(path))
+        entries = parse_json(data)
+        checksums.check_bytes(path, data)
         if all(type(entry["step"]) is int for entry in entries) and all(
             type(value) in (int, float) for entry in entries for value in entry.values()
         ):
             return entries
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError):  # UserError is one
         pass
     logging.warning(
         "%s is damaged: it will lack the evaluations before this start.", path

@@ -107,6 +107,7 @@ def describe(folder, change):
     info = json.loads(path.read_text())
     change(info)
     path.write_text(json.dumps(info))
+    (folder / "SHA256SUMS").unlink()
 
 
 def test_descriptions_of_earlier_versions_list_names(data, read, caplog):
@@ -192,6 +193,7 @@ def test_descriptions_that_are_damaged(data, read, keys, value, message):
 )
 def test_descriptions_that_are_none(data, read, contents, message):
     (data / "dataset_info.json").write_bytes(contents)
+    (data / "SHA256SUMS").unlink()
     with pytest.raises(UserError, match=f"dataset_info.json {message}"):
         read(data)
 

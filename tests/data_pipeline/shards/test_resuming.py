@@ -88,11 +88,15 @@ def test_a_finished_shard_that_was_cut_is_made_again(unfinished, digests):
 
 
 @pytest.mark.parametrize(
-    "damage", [b"", b"{", b"\xff\xfe", b"[1]", b"{}", b'{"of": 1, "parts": {}}']
+    "damage", [b"", b"{", b"\xff\xfe", b"[1]", b"{}", b'{"of": 1, "parts": {}}', None]
 )
 def test_a_damaged_memory_of_a_shard_is_made_again(unfinished, digests, damage):
     whole, parts, options = unfinished
-    (parts / ".unfinished" / "1.json").write_bytes(damage)
+    path = parts / ".unfinished" / "1.json"
+    if damage is None:  # a count is another
+        damage = path.read_bytes().replace(b'"tokens": 1', b'"tokens": 2')
+        assert damage != path.read_bytes()
+    path.write_bytes(damage)
     create_pretraining_data(options)
     assert digests(parts) == digests(whole)
 
@@ -131,21 +135,26 @@ def test_files_are_on_the_disk_before_they_have_their_names(
 ):
     """Or a power failure could leave the name, and half of what it names."""
     order = []
-    fsync, rename = os.fsync, tf.io.gfile.rename
+    fsync, rename, replace = os.fsync, tf.io.gfile.rename, os.replace
 
     def synced(descriptor):
         order.append(os.readlink(f"/proc/self/fd/{descriptor}"))
         fsync(descriptor)
 
-    def renamed(source, target, overwrite):
-        assert order[-1] == os.path.realpath(source)
-        order.append(os.path.basename(target))
-        rename(source, target, overwrite)
+    def noted(rename):
+        def renamed(source, target, **options):
+            assert order[-1] == os.path.realpath(source)
+            order.append(os.path.basename(target))
+            rename(source, target, **options)
+
+        return renamed
 
     monkeypatch.setattr(os, "fsync", synced)
-    monkeypatch.setattr(tf.io.gfile, "rename", renamed)
+    monkeypatch.setattr(tf.io.gfile, "rename", noted(rename))
+    monkeypatch.setattr(os, "replace", noted(replace))
     create_pretraining_data(make_options())
-    assert order[1::2] == ["x.tfrecord", "0.json", "dataset_info.json"]
+    names = ["x.tfrecord", "0.json", "dataset_info.json", "SHA256SUMS"]
+    assert order[1::2] == names
 
 
 def test_machines_mark_their_shards_at_the_same_time(tmp_path, monkeypatch):
