@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import shutil
 import signal
 import subprocess
 import sys
@@ -162,6 +163,18 @@ def test_damaged_data_is_an_error(flags, material, tmp_path):
         with pytest.raises(UserError, match=f"damaged.tfrecord {message}"):
             run(flags(input_file=data, output_dir=output, num_train_steps=1000))
     assert not (tmp_path / "start").exists()
+
+
+def test_the_damaged_file_of_several_is_named(flags, material, tmp_path):
+    for name in ("data", "more"):
+        shutil.copytree(material / "data", tmp_path / name)
+    path = tmp_path / "more" / "train.tfrecord"
+    data = bytearray(path.read_bytes())
+    data[-20] ^= 1
+    path.write_bytes(data)
+    files = f"{tmp_path}/data/train.tfrecord,{tmp_path}/more/train.tfrecord"
+    with pytest.raises(UserError, match=f"^{path} has another SHA-256 than"):
+        run(flags(input_file=files, num_train_steps=1000))
 
 
 def test_a_damaged_eval_file_is_named(flags, material, tmp_path):

@@ -271,6 +271,9 @@ def naming_unreadable(input_file):
     try:
         yield
     except _UNREADABLE as error:
+        if isinstance(error, tf.errors.DataLossError):
+            logging.warning("%s is damaged; looking for the file.", input_file)
+            verify_data(input_file)
         raise UserError(
             sentence_on(input_file, error)
             or f"{input_file} cannot be read as TFRecords of --max_seq_length and "
