@@ -19,7 +19,7 @@ import pytest  # noqa: E402
 # `python -m tools.fuzz` draws more; TensorFlow traces its graphs in the first example.
 hypothesis.settings.register_profile(
     "suite",
-    max_examples=60,
+    max_examples=40,
     derandomize=True,
     database=None,
     deadline=None,

@@ -127,6 +127,14 @@ def test_version_2_by_hand(windows):
     assert second.candidates[0].score == -2e6
 
 
+def test_padding_takes_no_rank():
+    """However high its scores are: what is padded to decides nothing."""
+    scores = np.array([[1.0, 2.0, 3.0, 9.0, 9.0], [5.0, 4.0, 3.0, 2.0, 9.0]], "f")
+    found = SpanScores.of_logits(scores, scores, 2, lengths=np.array([3, 4]))
+    assert found.starts[:, :, 0].tolist() == [[2, 1], [0, 1]]
+    assert found.ends[:, 0].tolist() == [[2, 1], [0, 1]]
+
+
 def test_padding_is_never_an_answer(windows):
     wide = np.full((4, 12), 50, np.float32)
     wide[:, 3:5] = 1
