@@ -1,19 +1,28 @@
 """Progress of long work: a bar on a terminal, log lines elsewhere."""
 
-import math
+import contextlib
+import os
 import shutil
 import sys
+import threading
 import time
 
 from absl import logging
 
-_BAR_WIDTH = 24
+_NARROWEST_BAR, _WIDEST_BAR = 10, 40
+_SPINNER = "|/-\\"
 _REDRAW_SECONDS = 0.2
 _LOG_SECONDS = 10.0
+# How long the bar makes way for a line that is logged.
+_AWAY_SECONDS = 0.5
 
 
 class Progress:
     """Shows how far a piece of work is, how fast it goes and when it will end.
+
+    A bar on a terminal is as wide as fits, whatever the user does to the window, and
+    something in it moves while the work does not: before the first step, say, which
+    the compiler keeps waiting. Log lines push it down.
 
     Args:
         total: how many units there are; None where that is not known.
@@ -21,6 +30,9 @@ class Progress:
         label: what is being done.
         start: units that an earlier run has already done.
         stream: where to write; standard error by default.
+
+    Attributes:
+        waiting: what is done until the first unit is.
     """
 
     def __init__(self, total, unit, label, start=0, stream=None):
@@ -31,55 +43,119 @@ class Progress:
         self._stream = stream or sys.stderr
         self._terminal = self._stream.isatty()
         self._every = _REDRAW_SECONDS if self._terminal else _LOG_SECONDS
-        self._started = self._shown = time.monotonic()
+        self._started = self._shown = self._updated = time.monotonic()
+        self._notes = None  # nothing is done yet
+        self.waiting = "getting ready"
+        self._lock = threading.RLock()  # a signal may log while the bar is drawn
+        self._ended = threading.Event()
+        self._ticker = threading.Thread(target=self._tick, daemon=True)
 
     def __enter__(self):
+        if self._terminal:
+            logging.get_absl_handler().addFilter(self._make_way)
+            self._draw()
+            self._ticker.start()
         return self
 
     def __exit__(self, exc_type, exc_value, traceback):
         if self._terminal:
-            self._stream.write("\n")
-            self._stream.flush()
+            self._ended.set()
+            self._ticker.join()
+            logging.get_absl_handler().removeFilter(self._make_way)
+            self._draw()
+            self._write("\n")
 
-    def update(self, done, note="", force=False):
-        """Sets the units done; shows them if the last showing is long enough ago."""
-        self.done = done
-        now = time.monotonic()
-        finished = self.total is not None and done >= self.total
-        if not (force or finished or now - self._shown >= self._every):
-            return
-        self._shown = now
-        line = self._line(now - self._started, note)
-        if self._terminal:
-            # A longer line would wrap, and could not be drawn over.
-            line = line[: shutil.get_terminal_size().columns - 1]
-            self._stream.write(f"\r\033[K{line}")
-            self._stream.flush()
-        else:
-            logging.info("%s", line)
+    def update(self, done, notes=()):
+        """Sets the units done; shows them if the last showing is long enough ago.
 
-    def clear(self):
-        """Takes the bar away, so that a line can be logged; `update` draws it again."""
-        if self._terminal:
-            self._stream.write("\r\033[K")
-            self._stream.flush()
-            self._shown = -math.inf
-
-    def _line(self, seconds, note):
-        rate = (self.done - self.start) / max(seconds, 1e-9)
-        parts = [f"{rate:,.1f} {self.unit}/s"]
-        if self.total is None:
-            head = f"{self.label}: {self.done:,} {self.unit}"
-        else:
-            fraction = self.done / max(self.total, 1)
-            head = f"{self.label}: {self.done:,}/{self.total:,} {fraction:4.0%}"
+        Args:
+            done: units, those of earlier runs included.
+            notes: what else to say, the most important first.
+        """
+        with self._lock:
+            now = time.monotonic()
+            self.done, self._notes, self._updated = done, notes, now
+            finished = self.total is not None and done >= self.total
+            if not finished and now - self._shown < self._every:
+                return
             if self._terminal:
-                filled = int(_BAR_WIDTH * min(fraction, 1.0))
-                bar = "#" * filled + "." * (_BAR_WIDTH - filled)
-                head = f"{self.label} [{bar}] {self.done:,}/{self.total:,}"
-            remaining = (self.total - self.done) / max(rate, 1e-9)
-            parts.append(f"ETA {format_seconds(remaining)}")
-        return ", ".join([head, *parts, *([note] if note else [])])
+                self._draw()
+            else:
+                self._shown = now
+                logging.info("%s", self._log_line())
+
+    def _tick(self):
+        """Draws again and again: time goes by, and the window may be another."""
+        # The terminal may have gone away with its window.
+        with contextlib.suppress(OSError, ValueError):
+            while not self._ended.wait(_REDRAW_SECONDS):
+                with self._lock:
+                    if time.monotonic() >= self._shown:
+                        self._draw()
+
+    def _make_way(self, record):
+        """Takes the bar away, so that a line can be logged; a filter of the handler."""
+        with self._lock:
+            self._write("\r\033[K")
+            self._shown = time.monotonic() + _AWAY_SECONDS
+        return True
+
+    def _draw(self):
+        self._shown = time.monotonic()
+        # A longer line would wrap, and could not be drawn over.
+        room = _columns(self._stream) - 1
+        self._write(f"\r\033[K{self._line(room)[:room]}")
+
+    def _write(self, text):
+        self._stream.write(text)
+        self._stream.flush()
+
+    def _line(self, room):
+        """The line of a terminal, in `room` columns if that is possible."""
+        seconds = self._shown - self._started
+        label = f"{_SPINNER[int(seconds / _REDRAW_SECONDS) % 4]} {self.label}"
+        if self._notes is None:
+            return f"{label}: {self.waiting}, {format_seconds(seconds)}"
+        parts = [self._count(), *self._speed(), *self._notes]
+        least = 0 if self.total is None else _NARROWEST_BAR
+        while len(f"{label} [] {', '.join(parts)}") + least > room and parts[1:]:
+            parts.pop()
+        rest = ", ".join(parts)
+        width = min(room - len(f"{label} [] {rest}"), _WIDEST_BAR)
+        if self.total is None or width < least:
+            return f"{label}: {rest}"
+        filled = int(width * min(self.done / max(self.total, 1), 1.0))
+        return f"{label} [{'#' * filled}{'.' * (width - filled)}] {rest}"
+
+    def _log_line(self):
+        share = ""
+        if self.total is not None:
+            share = f" {self.done / max(self.total, 1):4.0%}"
+        head = f"{self.label}: {self._count()}{share}"
+        return ", ".join([head, *self._speed(), *self._notes])
+
+    def _count(self):
+        if self.total is None:
+            return f"{self.done:,} {self.unit}"
+        return f"{self.done:,}/{self.total:,}"
+
+    def _speed(self):
+        rate = (self.done - self.start) / max(self._updated - self._started, 1e-9)
+        parts = [f"{rate:,.1f} {self.unit}/s"]
+        if self.total is not None and rate:
+            remaining = (self.total - self.done) / rate
+            passed = time.monotonic() - self._updated
+            parts.append(f"ETA {format_seconds(max(remaining - passed, 0))}")
+        return parts
+
+
+def _columns(stream):
+    """How wide a terminal is at this moment."""
+    # `shutil` would ask standard output, which may be a file.
+    with contextlib.suppress(OSError):
+        if columns := os.get_terminal_size(stream.fileno()).columns:
+            return columns
+    return shutil.get_terminal_size().columns
 
 
 def format_seconds(seconds):

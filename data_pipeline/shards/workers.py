@@ -57,7 +57,7 @@ class _Report:
         self._tokens += new_tokens
         rate = self._tokens / max(time.monotonic() - self._started, 1e-9)
         done = min(self._bytes, self._progress.total)
-        self._progress.update(done, note=f"{rate:,.0f} tokens/s")
+        self._progress.update(done, [f"{rate:,.0f} tokens/s"])
 
 
 def _write_in_processes(options, files, paths, shards, finished, report):

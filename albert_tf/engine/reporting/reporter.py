@@ -92,6 +92,8 @@ class RunReporter:
     def before_loop(self, step):
         """Is told that steps begin after `step`."""
         self._profiler.before_loop(step)
+        if self._is_shown:
+            self._progress.waiting = "compiling the first step"
 
     def after_loop(self, step, count, seconds, results, sizes):
         """Takes what some training steps brought.
@@ -121,7 +123,7 @@ class RunReporter:
         results = {**results, "learning_rate": rate, **rates}
         self._history.write_scalars("train", step, results)
         if self._is_shown:
-            self._progress.update(step, _note(results))
+            self._progress.update(step, _notes(results))
 
     def after_statistics(self, step, statistics):
         """Takes `VARIABLE_STATISTICS`, `[statistics, variables]`, of one step."""
@@ -147,8 +149,6 @@ class RunReporter:
         if not self._is_shown:
             return
         shown = ", ".join(f"{name} {value:.4f}" for name, value in results.items())
-        if self._progress is not None:
-            self._progress.clear()
         logging.info("Held out at step %d: %s", step, shown)
 
     def finish(self):
@@ -157,8 +157,8 @@ class RunReporter:
             write_curves(self._output_dir, self._history.evaluations)
 
 
-def _note(results):
-    """The results of some steps in one line."""
+def _notes(results):
+    """The results of some steps, each in a few words."""
     parts = [f"loss {results['loss']:.4g}"]
     for name, value in results.items():
         term = name.removesuffix("_loss")
@@ -177,4 +177,4 @@ def _note(results):
     ]
     if "model_flop_utilisation" in results:
         parts.append(f"MFU {results['model_flop_utilisation']:.1%}")
-    return ", ".join(parts)
+    return parts
