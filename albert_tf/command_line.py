@@ -18,6 +18,7 @@ import typing
 from absl import flags
 from absl import logging
 
+from albert_tf import interrupts
 from albert_tf.errors import UserError
 from albert_tf.files import read_json_object
 from albert_tf.recipes import find_recipe
@@ -74,7 +75,8 @@ def run(options_class, command, ignored=(), argv=None, replaced=None, read_confi
             flags; `config_file_values` by default.
 
     A `UserError`, or a file that cannot be read or written, is printed as one
-    sentence and exits with status 1, an interrupt with status 130.
+    sentence and exits with status 1, an interrupt with status 130. Whoever stops a
+    command reads the command line that goes on.
     """
     argv = sys.argv if argv is None else argv
     _prepare_logging()
@@ -89,8 +91,12 @@ def run(options_class, command, ignored=(), argv=None, replaced=None, read_confi
         where = f"{error.filename}: " if error.filename else ""
         _fail(f"{where}{error.strerror}.")
     except KeyboardInterrupt:
-        print("\ninterrupted", file=sys.stderr)
+        interrupts.say_interrupted()
         sys.exit(_INTERRUPTED)
+    except SystemExit as end:
+        if end.code in interrupts.STOPPED:
+            interrupts.say_how_to_go_on()
+        raise
 
 
 def _fail(message):

@@ -203,11 +203,8 @@ def _command(options):
     try:
         create_pretraining_data(options)
     except (KeyboardInterrupt, SystemExit):
-        print(
-            "\nstopped: start the same command again to go on with the files that are "
-            "missing.",
-            file=sys.stderr,
-        )
+        folder = _directory(shard_paths(options)["train"])
+        print(f"\nstopped: finished files are kept in {folder}", file=sys.stderr)
         raise
 
 

@@ -11,6 +11,8 @@ from albert_tf import command_line
 from albert_tf.command_line import option
 from albert_tf.errors import UserError
 
+GO_ON = "To go on, run: python run_x.py '--input_file=a b*'\n"
+
 
 @dataclasses.dataclass(frozen=True)
 class Options:
@@ -92,10 +94,15 @@ def test_ignored_official_flags_are_accepted():
         (UserError("The file x is empty."), 1, "error: The file x is empty.\n"),
         (FileExistsError(17, "File exists", "out"), 1, "error: out: File exists.\n"),
         (OSError(28, "No space left"), 1, "error: No space left.\n"),
-        (KeyboardInterrupt(), 130, "\ninterrupted\n"),
+        (KeyboardInterrupt(), 130, f"\ninterrupted\n{GO_ON}"),
+        (SystemExit(130), 130, GO_ON),
+        (SystemExit(143), 143, GO_ON),
+        (SystemExit(3), 3, ""),
     ],
 )
-def test_run_turns_errors_into_a_status(capsys, error, status, printed):
+def test_run_turns_errors_into_a_status(capsys, monkeypatch, error, status, printed):
+    monkeypatch.setattr(sys, "orig_argv", ["python", "run_x.py", "--input_file=a b*"])
+
     def command(options):
         raise error
 

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import shlex
 import shutil
 import signal
 import subprocess
@@ -100,7 +101,10 @@ def test_the_script_stops_on_a_signal_and_goes_on(project, flags, tmp_path):
     checkpoints = list((tmp_path / "long" / "checkpoints").glob("*.index"))
     steps = int(checkpoints[0].stem.removeprefix("training-"))
 
-    command = [*command, f"--num_train_steps={steps + 4}"]
+    assert f"Saved: step {steps}, in {tmp_path}/long/checkpoints\n" in logged
+    last = logged.splitlines()[-1]
+    command = shlex.split(last.removeprefix("To go on, run: "))
+    command.append(f"--num_train_steps={steps + 4}")
     done = subprocess.run(command, check=True, **run_options)
     assert f"Continuing at step {steps} from" in done.stderr
 

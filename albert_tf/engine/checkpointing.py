@@ -82,6 +82,18 @@ class Checkpointing:
                 self._manager.save(checkpoint_number=step)
             self._step = step
 
+    @contextlib.contextmanager
+    def told_of_when_stopped(self):
+        """Logs what is saved if somebody stops the run inside the `with` block."""
+        try:
+            yield
+        except (KeyboardInterrupt, SystemExit):
+            if self._manager and self._step is None:
+                logging.info("Nothing is saved yet: a run begins again at step 0")
+            elif self._manager:
+                logging.info("Saved: step %d, in %s", self._step, self.directory)
+            raise
+
     def restore(self, restart_data=False):
         """Restores the newest checkpoint that can be read.
 

@@ -118,7 +118,11 @@ class Trainer:
     def _train_stages(self, stages, eval_dataset, save_best):
         iterators = [iter(stage.dataset) for stage in stages]
         checkpointing = self._checkpointing(iterators)
-        with Interruption() as interruption, self.reporter.reporting(self.step):
+        with (
+            checkpointing.told_of_when_stopped(),
+            Interruption() as interruption,
+            self.reporter.reporting(self.step),
+        ):
             self._check_same_step()
             if self.options.eval_at_start and self.step == 0:
                 self._evaluate(eval_dataset, save_best)

@@ -38,6 +38,9 @@ def exporting_folder(export_dir):
     try:
         with naming(export_dir), _locked(folder):
             yield folder
+    except KeyboardInterrupt:
+        logging.info("Nothing was exported: %s has no new version", export_dir)
+        raise
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 

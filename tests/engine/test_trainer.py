@@ -26,7 +26,7 @@ def test_an_interrupted_run_continues_bit_for_bit(make_trainer, batches, weights
         np.testing.assert_array_equal(weights(rest)[path], value)
 
 
-def test_a_signal_saves_and_leaves(make_trainer, batches, monkeypatch):
+def test_a_signal_saves_and_leaves(make_trainer, batches, monkeypatch, lines):
     trainer = make_trainer(STEPS)
     loop = trainer._loop
 
@@ -38,9 +38,28 @@ def test_a_signal_saves_and_leaves(make_trainer, batches, monkeypatch):
     with pytest.raises(SystemExit) as stop:
         trainer.train(batches())
     assert stop.value.code == 128 + signal.SIGTERM
+    assert lines[-1] == f"Saved: step 2, in {trainer.options.output_dir}/checkpoints"
     again = make_trainer(STEPS)
     again.train(batches())
     assert (trainer.step, again.step) == (2, STEPS)
+
+
+@pytest.mark.parametrize(("every", "saved"), [(2, "Saved: step 2,"), (9, "Nothing")])
+def test_stopped_at_once_it_says_what_is_saved(
+    make_trainer, batches, monkeypatch, lines, every, saved
+):
+    trainer = make_trainer(STEPS, options={"save_checkpoints_steps": every})
+    loop = trainer._loop
+
+    def loop_twice(*arguments):
+        if trainer.step == 2:
+            raise KeyboardInterrupt
+        loop(*arguments)
+
+    monkeypatch.setattr(trainer, "_loop", loop_twice)
+    with pytest.raises(KeyboardInterrupt):
+        trainer.train(batches())
+    assert lines[-1].startswith(saved)
 
 
 def test_a_damaged_checkpoint_falls_back_to_the_one_before(

@@ -35,6 +35,13 @@ def test_a_folder_that_is_not_renamed_is_removed(export_dir):
     assert names(export_dir) == ["1"]
 
 
+def test_an_interrupted_export_says_that_it_left_nothing(export_dir, lines):
+    with pytest.raises(KeyboardInterrupt), exporting_folder(export_dir):
+        raise KeyboardInterrupt
+    assert names(export_dir) == []
+    assert lines == [f"Nothing was exported: {export_dir} has no new version"]
+
+
 def test_what_killed_exports_have_left_is_removed(export_dir):
     left = export_dir / ".exporting-1"
     new = export_dir / ".exporting-2"  # perhaps about to be locked

@@ -3,6 +3,7 @@
 import contextlib
 import os
 import pathlib
+import shlex
 import signal
 import subprocess
 import sys
@@ -100,7 +101,8 @@ def test_workers_end_with_their_run(
     assert "Traceback" not in printed
     assert not (out / "dataset_info.json").exists()
     if stop is not _kill:
-        assert "stopped: start the same command again to go on with" in printed
+        assert f"stopped: finished files are kept in {out}\n" in printed
+        assert f"\nTo go on, run: {shlex.join(process.args)}\n" in printed
         assert not list(out.rglob("*.incomplete"))
 
     whole = str(tmp_path / "whole" / "x.tfrecord")

@@ -1,10 +1,13 @@
-"""Ctrl-C while libraries are imported, which takes seconds."""
+"""Ctrl-C, while libraries are imported (which takes seconds) and later."""
 
 import os
+import shlex
 import subprocess
 import sys
 
 import pytest
+
+from albert_tf import interrupts
 
 _OUTPUT = "--output_dir=nowhere"
 
@@ -43,7 +46,8 @@ def interrupted(tmp_path, project):
 def test_a_command_says_a_word(interrupted, command):
     done = interrupted(*command)
     assert "Traceback" not in done.stderr
-    assert done.stderr == "\ninterrupted\n"
+    line = f"To go on, run: {shlex.join([sys.executable, *command])}"
+    assert done.stderr == f"\ninterrupted\n{line}\n"
     assert done.returncode in (-2, 130)
 
 
@@ -52,3 +56,12 @@ def test_programs_of_others_keep_their_traceback(interrupted):
     assert "Traceback" in done.stderr and "KeyboardInterrupt" in done.stderr
     done = interrupted("-c", "import albert_tf.command_line, tensorflow")
     assert "Traceback" in done.stderr
+
+
+def test_the_installed_program_goes_by_its_name(monkeypatch, capsys):
+    command = ["/somewhere/bin/albert-tf", "pretrain", "--input_file=a b"]
+    monkeypatch.setattr(sys, "argv", command)
+    monkeypatch.setattr(sys, "orig_argv", ["/somewhere/bin/python3", *command])
+    interrupts.say_how_to_go_on()
+    printed = capsys.readouterr().err
+    assert printed == "To go on, run: albert-tf pretrain '--input_file=a b'\n"
