@@ -66,42 +66,27 @@ def pretraining_dataset(
     """
     if vocab_size is None and tokenizer is not None:
         vocab_size = tokenizer.vocab_size
+    lengths = max_seq_length, max_predictions_per_seq
     paths = folders.find(input_file)
     descriptions = folders.describe(paths)
     check_sizes(descriptions, paths)
+    for folder, info in descriptions.items():
+        if info is not None:
+            _check(info, folder, tokenizer, *lengths, masked_lm_prob)
+            if training:
+                _warn_of_padding(info, folder, max_seq_length)
     info = folders.in_common(descriptions, paths)
-    lengths = max_seq_length, max_predictions_per_seq
-    for folder, each in descriptions.items():
-        if each is not None:
-            _check(each, folder, tokenizer, *lengths, masked_lm_prob)
-            if training and max_seq_length > each["max_seq_length"]:
-                logging.warning(
-                    "The data set in %s has max_seq_length=%d, training asks for %d: "
-                    "the rest of each sequence is padding",
-                    folder or ".",
-                    each["max_seq_length"],
-                    max_seq_length,
-                )
-    dataset = _records(paths, seed, training)
-    dataset = dataset.shard(num_input_pipelines, input_pipeline_id)
-    if training:
-        dataset = dataset.shuffle(_SHUFFLE_BUFFER, seed=seed).repeat()
-    dataset = dataset.batch(batch_size, drop_remainder=training)
+    share = num_input_pipelines, input_pipeline_id
+    dataset = _batches(paths, batch_size, seed, training, share)
     if info is not None and info["kind"] == "dynamic":
-        options = _masking_options(
+        masking = _masking_options(
             info, tokenizer, max_predictions_per_seq, masked_lm_prob
         )
         mask_seed = derive_seed(seed, "mask", input_pipeline_id)
-        dataset = _mask(dataset, options, max_seq_length, vocab_size, mask_seed)
+        dataset = _mask(dataset, masking, max_seq_length, vocab_size, mask_seed)
     else:
-        if masked_lm_prob is not None:
-            raise UserError(
-                f"{input_file} was masked when it was made: --masked_lm_prob needs "
-                "data of create_pretraining_data --masking=dynamic."
-            )
-        pairs = info["max_pairs_per_row"] if info and info["kind"] == "packed" else None
-        objective = info and info["sentence_objective"]
-        dataset = _parse(dataset, *lengths, vocab_size, pairs, objective)
+        _refuse_masking_again(input_file, masked_lm_prob)
+        dataset = _parse(dataset, *lengths, vocab_size, info)
     return dataset.prefetch(_PREFETCHED)
 
 
@@ -149,6 +134,25 @@ def _check(
             )
 
 
+def _warn_of_padding(info, folder, max_seq_length):
+    if max_seq_length > info["max_seq_length"]:
+        logging.warning(
+            "The data set in %s has max_seq_length=%d, training asks for %d: the rest "
+            "of each sequence is padding",
+            folder or ".",
+            info["max_seq_length"],
+            max_seq_length,
+        )
+
+
+def _refuse_masking_again(input_file, masked_lm_prob):
+    if masked_lm_prob is not None:
+        raise UserError(
+            f"{input_file} was masked when it was made: --masked_lm_prob needs data of "
+            "create_pretraining_data --masking=dynamic."
+        )
+
+
 def predictions_needed(info, masked_lm_prob=None):
     """Predictions a sequence that the data of a description takes.
 
@@ -183,6 +187,14 @@ def _passes(masking):
     return 2 if masking["do_permutation"] else 1
 
 
+def _batches(paths, batch_size, seed, training, share):
+    """Batches of the serialized records of a `share`: (of how many, which)."""
+    dataset = _records(paths, seed, training).shard(*share)
+    if training:
+        dataset = dataset.shuffle(_SHUFFLE_BUFFER, seed=seed).repeat()
+    return dataset.batch(batch_size, drop_remainder=training)
+
+
 def _records(paths, seed, training):
     """Serialized records; in training the files come in a new order each epoch."""
     files = tf.data.Dataset.from_tensor_slices(paths)
@@ -196,16 +208,16 @@ def _records(paths, seed, training):
     )
 
 
-def _parse(
-    dataset, max_seq_length, num_predictions, vocab_size, max_pairs_per_row, objective
-):
+def _parse(dataset, max_seq_length, num_predictions, vocab_size, info):
+    """Parses batches that are masked already; `info` describes them, if anybody has."""
+    info = info or {"kind": "static", "sentence_objective": None}
+    lengths, objective = (max_seq_length, num_predictions), info["sentence_objective"]
+
     def parse(batch):
-        lengths = max_seq_length, num_predictions
-        if max_pairs_per_row is None:
+        if info["kind"] != "packed":
             return examples.parse_static(batch, *lengths, vocab_size, objective)
-        return examples.parse_packed(
-            batch, *lengths, max_pairs_per_row, vocab_size, objective
-        )
+        pairs = info["max_pairs_per_row"]
+        return examples.parse_packed(batch, *lengths, pairs, vocab_size, objective)
 
     return dataset.map(parse, num_parallel_calls=tf.data.AUTOTUNE)
 

@@ -8,6 +8,8 @@ import pytest
 import tensorflow as tf
 
 from albert_tf.tokenization import load_tokenizer
+from data_pipeline.create_pretraining_data import create_pretraining_data
+from data_pipeline.input_pipeline import pretraining_dataset
 from data_pipeline.options import Options
 from data_pipeline.train_tokenizer import Options as TrainingOptions
 from data_pipeline.train_tokenizer import train_tokenizer
@@ -75,6 +77,43 @@ def make_options(corpus_file, model_file, tmp_path):
         return Options(**{**values, **changes})
 
     return make
+
+
+@pytest.fixture
+def make_dataset(make_options, tokenizer, tmp_path):
+    """Creates data of a kind, once, and reads it."""
+    made = set()
+
+    def make(kind="static", **changes):
+        folder = tmp_path / kind
+        if kind not in made:
+            made.add(kind)
+            create_pretraining_data(
+                make_options(
+                    output_file=str(folder / "x"),
+                    masking=kind,
+                    num_shards=2,
+                    dupe_factor=1,
+                )
+            )
+        arguments = {
+            "input_file": f"{folder}/x-*",
+            "tokenizer": tokenizer,
+            "batch_size": 8,
+            "max_seq_length": 32,
+            "max_predictions_per_seq": 5,
+            "seed": 1,
+            "training": True,
+        }
+        return pretraining_dataset(**{**arguments, **changes})
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def count():
+    """Counts the sequences of a dataset."""
+    return lambda dataset: sum(len(batch["input_ids"]) for batch in dataset)
 
 
 @pytest.fixture
