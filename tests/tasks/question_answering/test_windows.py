@@ -1,7 +1,6 @@
 """Windows: ids, segments, masks, spans, the best context, and labels."""
 
 import dataclasses
-import json
 
 import numpy as np
 import pytest
@@ -215,102 +214,6 @@ def test_sizes_that_do_not_fit(sizes, message):
     with pytest.raises(UserError, match=message):
         WindowSizes(**sizes)
     WindowSizes(68, 1, 64)
-
-
-def official(shared, name):
-    """What the official code made of a set of questions, and our windows of it."""
-    folder = shared("fixtures/official_squad")
-    facts = json.loads((folder / f"features_{name}.json").read_text())
-    expected = dict(np.load(folder / f"features_{name}.npz"))
-    sizes = WindowSizes(
-        facts["max_seq_length"], facts["doc_stride"], facts["max_query_length"]
-    )
-    keys = [
-        (facts["qids"][question], window)
-        for question, window in zip(
-            expected["example_index"], expected["doc_span_index"], strict=True
-        )
-    ]
-    return folder, facts, expected, sizes, keys
-
-
-def numbered(windows):
-    return {
-        (windows.questions[question].id, window): row
-        for row, (question, window) in enumerate(
-            zip(windows.question_index, windows.window_index.tolist(), strict=True)
-        )
-    }
-
-
-@pytest.mark.parametrize("part", ["train", "dev"])
-@pytest.mark.parametrize("name", ["v1", "v2", "edge"])
-def test_official_windows(name, part, shared, english):
-    folder, facts, expected, sizes, keys = official(shared, name)
-    found = made(folder / f"{name}_{part}.json", english, sizes, part == "train")
-    rows = numbered(found)
-    # What the official code drops has windows, too.
-    assert {key[0] for key in rows} - {key[0] for key in keys} == set(facts["dropped"])
-    places = [rows[key] for key in keys]
-    width = sizes.max_seq_length
-    for feature, array in found.features(width).items():
-        np.testing.assert_array_equal(array[places], expected[feature], feature)
-    best = found.padded(found.is_max_context, width)[places]
-    np.testing.assert_array_equal(best, expected["token_is_max_context"] == 1)
-    if part == "train":
-        theirs = [expected[n] for n in ("start_position", "end_position")]
-        theirs = np.column_stack([*theirs, expected["is_impossible"]])
-        differ = (found.labels[places] != theirs).any(axis=1)
-        # The official alignment lets "tab" begin with the "a" before its tab.
-        tab = [("edge-011", 0)] if name == "edge" else []
-        assert [keys[i] for i in np.flatnonzero(differ)] == tab
-
-
-# Where the official alignment gives a piece other characters than those it is made of:
-# an accent of its own that is lost, a tab that shifts the pieces around it, a lone
-# space before a first piece, and invisible characters.
-_BETTER = {
-    "edge-001": [("▁cafe", "cafe", "cafe\u0301")],
-    "edge-011": [
-        ("▁a", "", "a"),
-        ("▁tab", "a\ttab", "tab"),
-        ("▁zero", "\u200bzero", "zero"),
-    ],
-    "edge-028": [("▁", "Ο", "")],
-    "edge-040": [("▁", "“", "")],
-    "edge-047": [("▁", "\u200d", "")] * 2,
-}
-
-
-@pytest.mark.parametrize("name", ["v1", "v2", "edge"])
-def test_official_spans(name, shared, english):
-    folder, _, expected, sizes, keys = official(shared, name)
-    found = made(folder / f"{name}_dev.json", english, sizes)
-    rows = numbered(found)
-    better = {}
-    for index, key in enumerate(keys):
-        row = rows[key]
-        begin = expected["paragraph_start"][index]
-        context = found.contexts[found.question_index[row]]
-        for k in range(expected["paragraph_tokens"][index]):
-            start = expected["tok_start_to_orig_index"][index, k]
-            end = expected["tok_end_to_orig_index"][index, k] + 1
-            place = found.starts[row] + begin + k
-            ours = context[slice(*found.spans[place])]
-            theirs = context[start:end].strip()
-            if theirs != ours:
-                piece = english.pieces[found.ids[place]]
-                noted = better.setdefault(key[0], [])
-                noted.append((piece, theirs, ours))
-            elif ours:
-                assert start <= found.spans[place, 0] < found.spans[place, 1] <= end
-    for question, expected_pieces in _BETTER.items():
-        assert better.pop(question, []) == (expected_pieces if name == "edge" else [])
-    # The other questions of these paragraphs.
-    assert all(
-        any(set(noted) <= set(known) for known in _BETTER.values())
-        for noted in better.values()
-    )
 
 
 def test_windows_can_be_trained_without_spans(letters, squad):
