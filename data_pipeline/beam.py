@@ -7,7 +7,7 @@
 
 takes the flags of create_pretraining_data and writes the same files, byte for byte;
 each shard is one work item. Input and output must lie where every
-machine can reach them. Needs `pip install albert-tf[beam]`.
+machine can reach them. Needs `pip install 'albert-tf[beam]'`.
 """
 
 import dataclasses
@@ -65,10 +65,12 @@ def _say_nothing(new_bytes, new_tokens):
     """Runners show the progress."""
 
 
-def main():
+def main(argv=None):
+    """The command line."""
     command_line.run(
         BeamOptions,
         functools.partial(create_pretraining_data, write_shards=write_shards),
+        argv=argv,
     )
 
 

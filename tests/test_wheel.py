@@ -4,25 +4,23 @@ import os
 import shutil
 import subprocess
 import sys
-import textwrap
+import sysconfig
 import zipfile
 
 import pytest
 
+from albert_tf.commands import COMMANDS
+
 pytest.importorskip("build")
 
 _IMPORT_ALL = """
-import importlib, pkgutil
+import importlib, pkgutil, sys
 import albert_tf, data_pipeline
-assert albert_tf.__file__.startswith({place!r}), albert_tf.__file__
+assert albert_tf.__file__.startswith(sys.prefix), albert_tf.__file__
 for package in (albert_tf, data_pipeline):
     for module in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
         if not module.name.endswith("__main__"):
             importlib.import_module(module.name)
-"""
-_RUN = """
-from albert_tf.commands import main
-main(["albert-tf", "describe", "--albert_config_file=albert/base_v2"])
 """
 
 
@@ -46,33 +44,71 @@ def wheel(project, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def run(wheel, tmp_path_factory):
-    """Runs Python with what the wheel holds, far from the checkout."""
-    place = tmp_path_factory.mktemp("site")
-    with zipfile.ZipFile(wheel) as archive:
-        archive.extractall(place)
+def environment(wheel, tmp_path_factory):
+    """A fresh environment with the wheel, and with the packages that it needs."""
+    place = tmp_path_factory.mktemp("environment")
+    python = place / "bin" / "python"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", place], check=True)
+    pip = [sys.executable, "-m", "pip", "--python", python, "install", "--quiet"]
+    subprocess.run([*pip, "--no-deps", "--no-index", wheel], check=True)
+    packages = {sysconfig.get_path("purelib"), sysconfig.get_path("platlib")}
+    (own,) = place.glob("lib/python*/site-packages")
+    (own / "others.pth").write_text("\n".join(packages))
+    return place / "bin"
 
-    def python(code):
-        return subprocess.run(
-            [sys.executable, "-c", textwrap.dedent(code).format(place=str(place))],
-            cwd=tmp_path_factory.mktemp("elsewhere"),
-            env={**os.environ, "PYTHONPATH": str(place)},
-            capture_output=True,
-            text=True,
+
+@pytest.fixture
+def run(environment, tmp_path):
+    """Runs one of the environment's programs far from the checkout."""
+    variables = {name: v for name, v in os.environ.items() if name != "PYTHONPATH"}
+
+    def call(program, *arguments):
+        command = [environment / program, *map(str, arguments)]
+        done = subprocess.run(
+            command, cwd=tmp_path, env=variables, capture_output=True, text=True
         )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
 
-    return python
+    return call
 
 
 def test_every_module_is_there(run):
-    done = run(_IMPORT_ALL)
-    assert done.returncode == 0, done.stderr
+    run("python", "-c", _IMPORT_ALL)
+
+
+@pytest.mark.parametrize("name", list(COMMANDS))
+def test_every_command_explains_itself(run, name):
+    assert "--config" in run("albert-tf", name, "--help")
 
 
 def test_recipes_travel_along(run):
-    done = run(_RUN)
-    assert done.returncode == 0, done.stderr
-    assert "11,683,584" in done.stdout
+    printed = run("albert-tf", "describe", "--albert_config_file=albert/base_v2")
+    assert "11,683,584" in printed
+
+
+def test_from_pretraining_to_a_served_model(run, flags, tmp_path):
+    run("albert-tf", "pretrain", *flags(num_train_steps=2, eval_file=None))
+    for name in ("train", "dev"):
+        rows = "sentence\tlabel\nthe cat sat\tcat\nthe dog ran\tdog\n"
+        (tmp_path / f"{name}.tsv").write_text(rows)
+    run(
+        "albert-tf",
+        "classify",
+        "--do_train",
+        "--task_name=custom",
+        f"--data_dir={tmp_path}",
+        f"--init_checkpoint={tmp_path / 'model'}",
+        f"--output_dir={tmp_path / 'classifier'}",
+        "--max_seq_length=16",
+        "--train_batch_size=2",
+        "--train_step=2",
+        "--use_xla=false",
+    )
+    model = tmp_path / "classifier" / "model"
+    served = tmp_path / "served"
+    run("albert-tf", "export", f"--model_dir={model}", f"--export_dir={served}")
+    assert (served / "1" / "saved_model.pb").exists()
 
 
 def test_what_goes_to_the_top_level(wheel):

@@ -155,6 +155,6 @@ def _safetensors():
     except ImportError as error:
         raise UserError(
             "Hugging Face files need the package safetensors: "
-            "pip install albert-tf[convert]."
+            "pip install 'albert-tf[convert]'."
         ) from error
     return safetensors

@@ -1,0 +1,45 @@
+"""What is not installed by default is asked for by the name of its extra."""
+
+import importlib.metadata
+import re
+import sys
+
+import pytest
+
+from albert_tf.checkpoints.loading import read_checkpoint
+from albert_tf.errors import UserError
+from data_pipeline import beam
+
+_FOLDERS = ("albert_tf", "data_pipeline", "benchmarks", "tools", "docs")
+# Those who test this project install them with make.
+_UNNAMED = {"test"}
+
+
+def test_pages_and_messages_name_extras_that_there_are(project):
+    known = set(importlib.metadata.metadata("albert-tf").get_all("Provides-Extra"))
+    named = set()
+    paths = [p for folder in _FOLDERS for p in (project / folder).rglob("*.*")]
+    for path in [*paths, project / "README.md"]:
+        if path.suffix in (".py", ".md"):
+            text = path.read_text(encoding="utf-8")
+            # Without quotes some shells take the brackets for a pattern.
+            assert not re.search(r"install (-e )?(albert-tf|\.)\[", text), path
+            named |= set(re.findall(r"(?:albert-tf|'\.)\[(\w+)\]", text))
+    assert named | _UNNAMED == {name.replace("-", "_") for name in known}
+
+
+def test_hugging_face_files_without_safetensors(tmp_path, monkeypatch):
+    (tmp_path / "config.json").write_text("{}")
+    (tmp_path / "model.safetensors").write_bytes(b"")
+    monkeypatch.setitem(sys.modules, "safetensors", None)
+    monkeypatch.setitem(sys.modules, "safetensors.numpy", None)
+    with pytest.raises(UserError, match=r"pip install 'albert-tf\[convert\]'"):
+        read_checkpoint(str(tmp_path))
+
+
+def test_beam_explains_itself_without_beam(monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "apache_beam", None)
+    with pytest.raises(SystemExit) as ended:
+        beam.main(["beam", "--help"])
+    assert ended.value.code == 0
+    assert "--beam_options" in capsys.readouterr().out
