@@ -6,8 +6,9 @@ import sys
 
 import pytest
 
-from albert_tf.checkpoints.loading import read_checkpoint
+from albert_tf.checkpoints.huggingface import read_huggingface_tensors
 from albert_tf.errors import UserError
+from albert_tf.models import registry
 from data_pipeline import beam
 
 _FOLDERS = ("albert_tf", "data_pipeline", "benchmarks", "tools", "docs")
@@ -29,12 +30,12 @@ def test_pages_and_messages_name_extras_that_there_are(project):
 
 
 def test_hugging_face_files_without_safetensors(tmp_path, monkeypatch):
-    (tmp_path / "config.json").write_text("{}")
-    (tmp_path / "model.safetensors").write_bytes(b"")
+    path = tmp_path / "model.safetensors"
+    path.write_bytes(b"")
     monkeypatch.setitem(sys.modules, "safetensors", None)
     monkeypatch.setitem(sys.modules, "safetensors.numpy", None)
     with pytest.raises(UserError, match=r"pip install 'albert-tf\[convert\]'"):
-        read_checkpoint(str(tmp_path))
+        read_huggingface_tensors(str(path), registry.families()[0], [])
 
 
 def test_beam_explains_itself_without_beam(monkeypatch, capsys):

@@ -44,21 +44,22 @@ def test_patience():
 
 
 class Scripted:
-    """An evaluator whose scores are known before."""
+    """An evaluator whose results are known before."""
 
-    def __init__(self, scores):
-        self.scores = iter(scores)
+    def __init__(self, scores, losses):
+        self.results = zip(scores, losses, strict=True)
 
     def evaluate(self, dataset):
-        return {"score": next(self.scores)}
+        score, loss = next(self.results)
+        return {"score": score, "loss": loss}
 
 
-def train(make_trainer, batches, scores, steps=6, **options):
+def train(make_trainer, batches, scores, steps=6, losses=None, **options):
     saved = []
     trainer = make_trainer(
         steps,
         options={"eval_steps": 1, "eval_at_start": False, **options},
-        evaluator=Scripted(scores),
+        evaluator=Scripted(scores, losses or [1.0] * len(scores)),
     )
 
     def save_best(step, results):
@@ -72,6 +73,14 @@ def test_every_better_model_is_saved(make_trainer, batches):
     scores = [0.1, 0.3, 0.2, 0.4]
     trainer, saved = train(make_trainer, batches, scores, 4, best_metric="score")
     assert saved == [(1, 0.1), (2, 0.3), (4, 0.4)]
+
+
+def test_of_equal_scores_the_one_with_the_lower_loss_is_saved(make_trainer, batches):
+    scores, losses = [0.5, 0.5, 0.5, 0.4], [0.3, 0.2, 0.25, 0.1]
+    _, saved = train(
+        make_trainer, batches, scores, 4, losses=losses, best_metric="score"
+    )
+    assert [step for step, _ in saved] == [1, 2]
 
 
 def test_the_evaluation_that_ends_training_is_in_the_history(make_trainer, batches):
