@@ -125,6 +125,13 @@ def tiny_config():
     return make
 
 
+@pytest.fixture(scope="session")
+def vocabulary():
+    """Makes the text of a WordPiece vocabulary: the special pieces, and these."""
+    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    return lambda pieces: "\n".join([*special, *pieces]) + "\n"
+
+
 @pytest.fixture
 def tiny_features():
     """Features of two texts of 7 tokens for `tiny_config`; the second is padded."""

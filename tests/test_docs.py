@@ -11,7 +11,6 @@ import keras
 import pytest
 
 import albert_tf
-from albert_tf.config import AlbertConfig
 from albert_tf.models.albert import AlbertModel
 from albert_tf.serving.export import ExportOptions
 from albert_tf.serving.export import export
@@ -152,18 +151,16 @@ def test_commands_fit_a_screen(project):
 
 
 @pytest.fixture
-def demo_model(tmp_path, monkeypatch):
+def demo_model(tmp_path, monkeypatch, vocabulary, tiny_config):
     """What the examples start from, in the current folder."""
     monkeypatch.chdir(tmp_path)
-    pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "fine", "film", "dull"]
-    pathlib.Path("vocab.txt").write_text("\n".join(pieces) + "\n")
-    config = AlbertConfig(
-        vocab_size=len(pieces),
-        embedding_size=4,
+    words = ["a", "fine", "film", "dull"]
+    pathlib.Path("vocab.txt").write_text(vocabulary(words))
+    config = tiny_config(
+        vocab_size=5 + len(words),
         hidden_size=8,
         num_hidden_layers=1,
         num_attention_heads=2,
-        intermediate_size=8,
         max_position_embeddings=64,
     )
     tokenizer = load_tokenizer("vocab.txt")

@@ -212,9 +212,11 @@ def test_named_files(make_options, out, examples):
         create_pretraining_data(make_options(output_file=f"{out}/a, {out}/a"))
 
 
-def test_chinese_words_of_a_spaced_file(make_options, out, tmp_path, examples):
-    vocabulary = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"我们在这里。"]
-    (tmp_path / "vocab.txt").write_text("\n".join(vocabulary))
+def test_chinese_words_of_a_spaced_file(
+    make_options, out, tmp_path, examples, vocabulary
+):
+    pieces = vocabulary("我们在这里。")
+    (tmp_path / "vocab.txt").write_text(pieces)
     (tmp_path / "zh.txt").write_text("我们 在 这里 。\n我们 这里 。\n")
     create_pretraining_data(
         make_options(
@@ -227,7 +229,7 @@ def test_chinese_words_of_a_spaced_file(make_options, out, tmp_path, examples):
     )
     for example in examples(out / "x.tfrecord"):
         starts = np.unpackbits(np.frombuffer(example["word_starts"][0], np.uint8))
-        inside = [vocabulary.index("们"), vocabulary.index("里")]
+        inside = [pieces.split().index(character) for character in "们里"]
         expected = ~np.isin(example["input_ids"], inside)
         np.testing.assert_array_equal(starts[: len(expected)], expected)
 

@@ -3,6 +3,7 @@
 import importlib
 import json
 import re
+import string
 import sys
 
 import numpy as np
@@ -50,14 +51,13 @@ def text_length(project, tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def saved(text_length, tiny_config, tmp_path):
+def saved(text_length, tiny_config, vocabulary, tmp_path):
     """A model in the directory `model`, with a vocabulary."""
-    vocabulary = tmp_path / "vocab.txt"
-    pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *map(chr, range(97, 123))]
-    vocabulary.write_text("\n".join(pieces) + "\n")
+    vocab = tmp_path / "vocab.txt"
+    vocab.write_text(vocabulary(string.ascii_lowercase))
     model = text_length(tiny_config(), num_bins=5, scale=2.5)
     model.length_head.bias.assign(np.arange(5.0))
-    model.save_pretrained(tmp_path / "model", load_tokenizer(vocabulary))
+    model.save_pretrained(tmp_path / "model", load_tokenizer(vocab))
     return model
 
 
@@ -128,10 +128,9 @@ def test_it_is_served(saved, tmp_path):
     assert json.loads(description)["serves"] == "length"
 
 
-def test_the_documented_use(project, tiny_config, tmp_path, monkeypatch):
+def test_the_documented_use(project, vocabulary, tiny_config, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    vocabulary = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\n"
-    (tmp_path / "vocab.txt").write_text(vocabulary)
+    (tmp_path / "vocab.txt").write_text(vocabulary("a"))
     AlbertModel(tiny_config()).save_pretrained("mine", load_tokenizer("vocab.txt"))
     exec(documented(project, "use of the model"), {})
     assert (tmp_path / "theirs" / "model.safetensors").exists()

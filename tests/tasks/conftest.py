@@ -5,12 +5,11 @@ import random
 import pytest
 
 from albert_tf.command_line import parse
-from albert_tf.config import AlbertConfig
 from albert_tf.tasks.classification.flags import ClassifierOptions
 from albert_tf.tasks.classification.run import classify
 
 _OTHER_WORDS = ["the", "a", "film", "plot", "was", "is", "and", "very", "not", "it"]
-_PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "good", "bad", *_OTHER_WORDS]
+_PIECES = ["good", "bad", *_OTHER_WORDS]
 
 
 @pytest.fixture
@@ -26,19 +25,18 @@ def flags(command_line, tmp_path):
 
 
 @pytest.fixture
-def command_line(tmp_path):
+def command_line(tmp_path, vocabulary, tiny_config):
     """Makes the command line of a complete tiny task."""
     vocab = tmp_path / "vocab.txt"
-    vocab.write_text("\n".join(_PIECES) + "\n")
+    vocab.write_text(vocabulary(_PIECES))
     config = tmp_path / "tiny.json"
-    AlbertConfig(
-        vocab_size=len(_PIECES),
-        embedding_size=8,
+    tiny_config(
+        vocab_size=5 + len(_PIECES),
         hidden_size=16,
         num_hidden_layers=1,
         num_attention_heads=2,
-        intermediate_size=32,
         max_position_embeddings=32,
+        initializer_range=0.02,
     ).to_json_file(config)
     data = tmp_path / "data"
     data.mkdir()

@@ -69,11 +69,10 @@ def test_wordpiece_spans(wordpiece, text):
 
 
 @pytest.fixture(scope="module")
-def wordpiece():
+def wordpiece(vocabulary):
     letters = "abcdefghijklmnopqrstuvwxyzσςıĳ0123456789,日本"
-    pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *letters]
-    pieces += [f"##{letter}" for letter in letters]
-    return WordPieceTokenizer("\n".join(pieces).encode())
+    pieces = [*letters, *(f"##{letter}" for letter in letters)]
+    return WordPieceTokenizer(vocabulary(pieces).encode())
 
 
 def check_spans(tokenizer, text):

@@ -29,12 +29,10 @@ def create(make_options, out, tmp_path):
 
 
 @pytest.fixture
-def wordpiece(tmp_path):
+def wordpiece(tmp_path, vocabulary):
     """Flags of a vocabulary with the letters of a few English and Chinese words."""
-    pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"我们在这里看见一条河。"]
-    pieces += [*ENGLISH.split(), "##s"]
     path = tmp_path / "vocab.txt"
-    path.write_text("\n".join(pieces))
+    path.write_text(vocabulary([*"我们在这里看见一条河。", *ENGLISH.split(), "##s"]))
     return {"spm_model_file": None, "vocab_file": str(path)}
 
 

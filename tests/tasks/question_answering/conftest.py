@@ -7,11 +7,10 @@ from albert_tf.verify.squad_recordings import read_windows
 
 
 @pytest.fixture(scope="session")
-def letters():
+def letters(vocabulary):
     """A WordPiece tokenizer whose pieces are words of one letter, or beginnings."""
     alphabet = "abcdefghijklmnopqrstuvwxyz0123456789.?唐僧师父悟空的是谁"
-    pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *alphabet, "##s", "##ish"]
-    return WordPieceTokenizer("\n".join(pieces).encode())
+    return WordPieceTokenizer(vocabulary([*alphabet, "##s", "##ish"]).encode())
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ import json
 import pytest
 
 from albert_tf import command_line
-from albert_tf.config import AlbertConfig
 from albert_tf.errors import UserError
 from albert_tf.models.question_answering import AlbertForAnswerableQuestions
 from albert_tf.models.question_answering import AlbertForQuestionAnswering
@@ -14,29 +13,20 @@ from albert_tf.tasks.question_answering.flags import SquadOptions
 from albert_tf.tasks.question_answering.run import answer_questions
 from albert_tf.tokenization import load_tokenizer
 
-_PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "after", "?", *"abcdefgh"]
+_PIECES = ["after", "?", *"abcdefgh"]
 _PARAGRAPH = ("a b c d e f g h", [("1", "after a ?", [("b", 2)])])
 
 
 @pytest.fixture
-def vocab(tmp_path):
+def vocab(tmp_path, vocabulary):
     path = tmp_path / "vocab.txt"
-    path.write_text("\n".join(_PIECES) + "\n")
+    path.write_text(vocabulary(_PIECES))
     return path
 
 
 @pytest.fixture
-def config():
-    return AlbertConfig(
-        vocab_size=len(_PIECES),
-        embedding_size=8,
-        hidden_size=8,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        intermediate_size=16,
-        max_position_embeddings=24,
-        initializer_range=0.5,
-    )
+def config(tiny_config):
+    return tiny_config(vocab_size=5 + len(_PIECES), initializer_range=0.5)
 
 
 @pytest.fixture
@@ -120,7 +110,7 @@ def test_the_beams_are_those_of_the_flags(config, vocab, answer, tmp_path):
     assert counts[2] < counts[5]
 
 
-def test_the_vocabulary_of_a_flag_is_used(config, vocab, answer, tmp_path):
+def test_the_vocabulary_of_a_flag_is_used(config, vocab, vocabulary, answer, tmp_path):
     model, tokenizer = AlbertForQuestionAnswering(config), load_tokenizer(vocab)
     model.save_pretrained(tmp_path / "theirs", format="tf1")
     with pytest.raises(UserError, match="theirs"):
@@ -128,11 +118,11 @@ def test_the_vocabulary_of_a_flag_is_used(config, vocab, answer, tmp_path):
     assert answer(tmp_path / "theirs", "with", vocab_file=vocab)["1"]
     model.save_pretrained(tmp_path / "ours", tokenizer)
     other = tmp_path / "other.txt"
-    other.write_text("\n".join([*_PIECES[:-1], "z"]) + "\n")
+    other.write_text(vocabulary([*_PIECES[:-1], "z"]))
     with pytest.raises(UserError, match="other.txt is not the vocabulary"):
         answer(tmp_path / "ours", "other", vocab_file=other)
     longer = tmp_path / "longer.txt"
-    longer.write_text("\n".join([*_PIECES, "z"]) + "\n")
+    longer.write_text(vocabulary([*_PIECES, "z"]))
     with pytest.raises(UserError, match="has 16 pieces, but the model's vocab_size"):
         answer(tmp_path / "theirs", "longer", vocab_file=longer)
 
