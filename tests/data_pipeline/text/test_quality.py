@@ -20,9 +20,10 @@ def create(make_options, out, tmp_path):
 
     def run(text, **changes):
         data = text.encode() if isinstance(text, str) else text
-        (tmp_path / "text.txt").write_bytes(data)
-        path = str(tmp_path / "text.txt")
-        create_pretraining_data(make_options(input_file=path, **changes))
+        path = tmp_path / "text.txt"
+        if not path.exists():  # of another second, it would be another corpus
+            path.write_bytes(data)
+        create_pretraining_data(make_options(input_file=str(path), **changes))
         return json.loads((out / "dataset_info.json").read_text())
 
     return run
