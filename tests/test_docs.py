@@ -158,10 +158,13 @@ def demo_model(tmp_path, monkeypatch, vocabulary, tiny_config):
     pathlib.Path("vocab.txt").write_text(vocabulary(words))
     config = tiny_config(
         vocab_size=5 + len(words),
+        embedding_size=4,
         hidden_size=8,
         num_hidden_layers=1,
         num_attention_heads=2,
+        intermediate_size=8,
         max_position_embeddings=64,
+        initializer_range=0.02,
     )
     tokenizer = load_tokenizer("vocab.txt")
     AlbertModel(config).save_pretrained("demo_output/pretrained", tokenizer)

@@ -32,9 +32,11 @@ def command_line(tmp_path, vocabulary, tiny_config):
     config = tmp_path / "tiny.json"
     tiny_config(
         vocab_size=5 + len(_PIECES),
+        embedding_size=8,
         hidden_size=16,
         num_hidden_layers=1,
         num_attention_heads=2,
+        intermediate_size=32,
         max_position_embeddings=32,
         initializer_range=0.02,
     ).to_json_file(config)

@@ -30,7 +30,11 @@ _PIECES = ["good", "bad", "film", "plot"]
 def config(tiny_config):
     return tiny_config(
         vocab_size=5 + len(_PIECES),
+        embedding_size=8,
+        hidden_size=16,
         num_hidden_layers=1,
+        num_attention_heads=2,
+        intermediate_size=16,
         max_position_embeddings=64,
         hidden_dropout_prob=0.1,
     )

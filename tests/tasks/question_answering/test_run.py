@@ -55,6 +55,7 @@ def flags(tmp_path, squad, vocabulary, tiny_config):
         num_hidden_layers=2,
         num_attention_heads=2,
         intermediate_size=64,
+        max_position_embeddings=32,
         initializer_range=0.1,
     ).to_json_file(config)
     data = squad(*paragraphs(32))
@@ -274,10 +275,9 @@ def test_files_that_do_not_fit(flags, squad, vocabulary, tmp_path):
         (other, "other.json is no file in SQuAD's layout"),
         (version_2, "v2.json is in the manner of SQuAD 2.0: 1 of its 2"),
     ):
-        with pytest.raises(UserError, match=message):
-            flags(do_train=True, train_file=name, version=1)
-        with pytest.raises(UserError, match=message):
-            flags(do_train=True, predict_file=name, version=1)
+        for flag in ("train_file", "predict_file"):
+            with pytest.raises(UserError, match=message):
+                flags(do_train=True, version=1, **{flag: name})
     vocab = tmp_path / "other_vocab.txt"
     vocab.write_text(vocabulary([*_PIECES, "more"]))
     with pytest.raises(UserError, match="vocabulary has 48 pieces, but the model 47"):
