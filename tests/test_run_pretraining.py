@@ -102,8 +102,8 @@ def test_the_script_stops_on_a_signal_and_goes_on(project, flags, tmp_path):
     steps = int(checkpoints[0].stem.removeprefix("training-"))
 
     assert f"Saved: step {steps}, in {tmp_path}/long/checkpoints\n" in logged
-    last = logged.splitlines()[-1]
-    command = shlex.split(last.removeprefix("To go on, run: "))
+    (_, to_go_on) = logged.split("To go on, run: ")
+    command = shlex.split(to_go_on.splitlines()[0])
     command.append(f"--num_train_steps={steps + 4}")
     done = subprocess.run(command, check=True, **run_options)
     assert f"Continuing at step {steps} from" in done.stderr
