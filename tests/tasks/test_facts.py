@@ -37,6 +37,23 @@ def test_a_table_that_has_changed_is_refused(flags, tmp_path, name, kind):
     flags(**_RUN)
 
 
+def test_what_flags_name_has_changed(flags, tmp_path):
+    """The files are others, and their names are not."""
+    run = {"do_train": True, "train_step": 1, "save_checkpoints_steps": 1}
+    flags(**run)
+    config = tmp_path / "tiny.json"
+    values = config.read_text()
+    config.write_text(json.dumps({**json.loads(values), "hidden_act": "relu"}))
+    message = "hidden_act of the model's configuration is relu, but the run in .* has g"
+    with pytest.raises(UserError, match=message):
+        flags(**run)
+    config.write_text(values)
+    vocab = tmp_path / "vocab.txt"
+    vocab.write_text(vocab.read_text().replace("good\nbad", "bad\ngood"))
+    with pytest.raises(UserError, match="The vocabulary's fingerprint is .*, but"):
+        flags(**run)
+
+
 def test_a_flag_that_has_changed_is_refused(flags):
     flags(**_RUN)
     with pytest.raises(

@@ -43,3 +43,19 @@ def test_what_becomes_of_mutations(tmp_path, monkeypatch, capsys):
     assert error.value.code == 1
     printed = capsys.readouterr().out.splitlines()
     assert printed == ["survived: unseen (a: c)", "1 of 2 mutations noticed"]
+
+
+@pytest.mark.parametrize(
+    ("test", "outcome"),
+    [
+        ("assert False", "noticed"),
+        ("pass", "survived"),
+        ("import time; time.sleep(60)", "no test failed in 2 s"),
+        (None, "no test ran"),
+    ],
+)
+def test_what_tests_say(tmp_path, monkeypatch, test, outcome):
+    monkeypatch.setattr(mutate, "_SECONDS", 2 if "no test failed" in outcome else 60)
+    text = "" if test is None else f"def test_it():\n    {test}\n"
+    (tmp_path / "test_it.py").write_text(text)
+    assert mutate._outcome(tmp_path, "test_it.py") == outcome
