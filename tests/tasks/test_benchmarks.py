@@ -16,6 +16,7 @@ from albert_tf.tokenization import load_tokenizer
 from benchmarks import finetune_epoch
 from benchmarks import first_step
 from benchmarks import glue_results
+from benchmarks import pretraining_gain
 
 
 @pytest.fixture
@@ -42,7 +43,7 @@ def test_scores_of_pretrained_models_and_from_scratch(
         classify(command_line.parse(ClassifierOptions, command[1:]))
         return subprocess.CompletedProcess(command, 0)
 
-    monkeypatch.setattr(glue_results.subprocess, "run", in_this_process)
+    monkeypatch.setattr(pretraining_gain.subprocess, "run", in_this_process)
     config = AlbertConfig.from_json_file(tmp_path / "tiny.json")
     tokenizer = load_tokenizer(tmp_path / "vocab.txt")
     AlbertModel(config).save_pretrained(tmp_path / "mine", tokenizer)

@@ -1,0 +1,113 @@
+"""Fine-tuned with several seeds, pretrained and from scratch: what each run scores."""
+
+import json
+import pathlib
+import statistics
+import subprocess
+import sys
+
+from albert_tf.errors import UserError
+from albert_tf.files import write_atomically
+from albert_tf.tokenization import load_tokenizer
+
+_ROOT = pathlib.Path(__file__).resolve().parent.parent
+_STARTS = ("pretrained", "from scratch")
+_HEADER = (
+    "| task, metric | model | start | median | least–greatest | last checkpoint |\n"
+    "|---|---|---|---|---|---|\n"
+)
+
+
+def compare(script, task_name, model_dirs, output_dir, flags):
+    """Fine-tunes each model from its weights and from random ones; keeps finished runs.
+
+    Args:
+        script: the command, such as "run_classifier.py".
+        task_name: what the folders of the runs begin with.
+        model_dirs: pretrained model directories, joined by commas.
+        output_dir: a folder, which gets one for each start of each model.
+        flags: dict of the flags that all share; `train_step` and `num_runs` among them.
+
+    Yields:
+        (name of the model, start, results of each seed), the results a list of dicts.
+
+    Raises:
+        UserError: fine-tuning fails.
+    """
+    output_dir = pathlib.Path(output_dir)
+    flags = {
+        **flags,
+        "cached_dir": output_dir / "cache",
+        "warmup_step": flags["train_step"] // 10,
+        "save_checkpoints_steps": max(flags["train_step"] // 3, 1),
+        "do_train": True,
+        "do_eval": True,
+    }
+    for model_dir in map(pathlib.Path, model_dirs.split(",")):
+        for start in _STARTS:
+            folder = output_dir / _folder(task_name, model_dir, start)
+            own = _start_flags(model_dir, start)
+            runs = _runs(script, {**flags, **own, "output_dir": folder})
+            yield model_dir.name, start, runs
+
+
+def row(cells):
+    """A line of the table."""
+    return "| " + " | ".join(cells) + " |\n"
+
+
+def score_cells(runs, metric, digits, reported=None):
+    """Median, range and the last checkpoint's median of a metric.
+
+    Args:
+        runs: list of dicts.
+        metric: its name.
+        digits: decimals.
+        reported: its name in eval_results.txt, where that is another one.
+    """
+    best = sorted(run[reported or metric] for run in runs)
+    last = sorted(run[f"last_{metric}"] for run in runs)
+    return [
+        f"{statistics.median(best):.{digits}f}",
+        f"{best[0]:.{digits}f}–{best[-1]:.{digits}f}",
+        f"{statistics.median(last):.{digits}f}",
+    ]
+
+
+def write_table(output_dir, rows):
+    """Writes results.md and prints it."""
+    table = _HEADER + "".join(rows)
+    write_atomically(pathlib.Path(output_dir) / "results.md", table)
+    print(table, end="")
+
+
+def _folder(task_name, model_dir, start):
+    return f"{task_name}_{model_dir.name}_{start.replace(' ', '_')}"
+
+
+def _start_flags(model_dir, start):
+    if start == "pretrained":
+        return {"init_checkpoint": model_dir}
+    tokenizer = load_tokenizer(model_dir)
+    kinds = {"sentencepiece": "spm_model_file", "wordpiece": "vocab_file"}
+    return {
+        "from_scratch": True,
+        "albert_config_file": model_dir / "albert_config.json",
+        kinds[tokenizer.kind]: model_dir / tokenizer.file_name,
+        "do_lower_case": tokenizer.do_lower_case,
+    }
+
+
+def _runs(script, flags):
+    """The results of each seed, which the script leaves in its folder."""
+    several = flags["num_runs"] > 1
+    path = flags["output_dir"] / ("runs.json" if several else "eval_results.txt")
+    if not path.exists():
+        command = [sys.executable, str(_ROOT / script)]
+        command += [f"--{name}={value}" for name, value in flags.items()]
+        if subprocess.run(command).returncode:
+            raise UserError(f"Fine-tuning failed: {' '.join(command)}.")
+    if several:
+        return json.loads(path.read_text(encoding="utf-8"))
+    pairs = [line.split(" = ") for line in path.read_text().splitlines()]
+    return [{name: float(value) for name, value in pairs}]

@@ -1,0 +1,110 @@
+"""What pretraining brings on SQuAD 1.1: pretrained models, from scratch, and constants.
+
+  python -m benchmarks.squad.results --data_file=dev-v1.1.json \\
+      --model_dirs=wikipedia/pretrained_small --output_dir=squad_results
+
+Cuts a file into articles to learn from and articles to score, fine-tunes each model
+directory with `--num_runs` seeds, and a model of the same shape and vocabulary with
+random weights likewise: same steps, same flags. `results.md` in --output_dir, printed
+at the end, has exact match and F1 (per cent): of the best checkpoint the median, least
+and greatest, of the last one the median; and of the best constant answer. Re-running
+keeps finished runs.
+"""
+
+import dataclasses
+import json
+import pathlib
+
+from albert_tf import command_line
+from albert_tf.command_line import option
+from albert_tf.errors import UserError
+from albert_tf.files import write_atomically
+from albert_tf.optimizers import OPTIMIZERS
+from albert_tf.tasks.question_answering.reading.json_stream import members
+from albert_tf.tasks.question_answering.reading.questions import read_paragraphs
+from albert_tf.tasks.question_answering.reading.survey import survey
+from benchmarks import pretraining_gain
+from benchmarks.squad.constant_answers import best_constants
+
+_METRICS = ("exact_match", "f1")
+_PASSED_ON = (
+    "num_runs",
+    "train_step",
+    "train_batch_size",
+    "optimizer",
+    "learning_rate",
+    "max_seq_length",
+    "doc_stride",
+    "max_query_length",
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Options:
+    data_file: str = option("Questions with answers, JSON as SQuAD 1.1's.")
+    model_dirs: str = option("Pretrained model directories, joined by commas.")
+    output_dir: str = option("Folder for the runs and the table.")
+    scored_articles: int = option("Articles to score, spread evenly.", 8, minimum=1)
+    num_runs: int = option("Seeds of each.", 3, minimum=1)
+    train_step: int = option("Steps of each run.", 2000, minimum=1)
+    train_batch_size: int = option("Windows of a batch.", 32, minimum=1)
+    optimizer: str = option("Optimizer.", "lamb", tuple(sorted(OPTIMIZERS)))
+    learning_rate: float = option("Peak learning rate.", 2e-3, minimum=0)
+    max_seq_length: int = option("Tokens of a window at most.", 128, minimum=5)
+    doc_stride: int = option("Tokens from a window to the next.", 64, minimum=1)
+    max_query_length: int = option("Tokens of a question.", 24, minimum=1)
+
+
+def run(options):
+    """Runs what is not there yet, then writes and prints the table.
+
+    Raises:
+        UserError: the file is no SQuAD 1.1 or has too few articles, or a run fails.
+    """
+    learned, scored = _split(options)
+    constants = best_constants(read_paragraphs(learned), read_paragraphs(scored))
+    rows = {
+        metric: [_row(metric, "none", f"always {name}", [f"{score:.2f}", "", ""])]
+        for metric, (name, score) in constants.items()
+    }
+    files = {"train_file": learned, "predict_file": scored, "version": 1}
+    flags = {**files, **{name: getattr(options, name) for name in _PASSED_ON}}
+    flags["eval_batch_size"] = 64
+    for model, start, runs in pretraining_gain.compare(
+        "run_squad.py", "squad", options.model_dirs, options.output_dir, flags
+    ):
+        for metric in _METRICS:
+            cells = pretraining_gain.score_cells(runs, metric, 2)
+            rows[metric].append(_row(metric, model, start, cells))
+    pretraining_gain.write_table(options.output_dir, sum(rows.values(), []))
+
+
+def _row(metric, model, start, cells):
+    return pretraining_gain.row([f"SQuAD, {metric}", model, start, *cells])
+
+
+def _split(options):
+    """Writes the articles to learn from and those to score; returns both paths."""
+    if survey(options.data_file).impossible:
+        raise UserError(
+            f"{options.data_file} is SQuAD 2.0, whose best constant is no answer; name "
+            "a file of SQuAD 1.1."
+        )
+    articles = [a for name, a in members(options.data_file, "data") if name == "data"]
+    if len(articles) <= options.scored_articles:
+        raise UserError(
+            f"{options.data_file} has {len(articles)} articles, of which "
+            f"--scored_articles={options.scored_articles} leaves none to learn from."
+        )
+    step = len(articles) // options.scored_articles
+    scored = set(range(0, len(articles), step)[: options.scored_articles])
+    paths = []
+    for name, is_scored in (("learned", False), ("scored", True)):
+        chosen = [a for i, a in enumerate(articles) if (i in scored) is is_scored]
+        paths.append(pathlib.Path(options.output_dir) / f"{name}.json")
+        write_atomically(paths[-1], json.dumps({"data": chosen}))
+    return paths
+
+
+if __name__ == "__main__":
+    command_line.run(Options, run)

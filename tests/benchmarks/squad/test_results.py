@@ -1,0 +1,113 @@
+"""Pretrained, from scratch and constant answers, compared on tiny files."""
+
+import json
+import subprocess
+
+import pytest
+
+from albert_tf import command_line
+from albert_tf.errors import UserError
+from albert_tf.models.albert import AlbertModel
+from albert_tf.tasks.question_answering.flags import SquadOptions
+from albert_tf.tasks.question_answering.reading.questions import read_paragraphs
+from albert_tf.tasks.question_answering.run import answer_questions
+from albert_tf.tokenization import load_tokenizer
+from benchmarks import pretraining_gain
+from benchmarks.squad import results
+from benchmarks.squad.constant_answers import best_constants
+
+_PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefgh"]
+
+
+@pytest.fixture
+def data_file(squad):
+    """Four articles of a paragraph each, with a question."""
+    articles = []
+    for name in "abcd":
+        path = squad((f"{name} b c", [(name, "h ?", [("b", 2), ("c", 4)])]))
+        articles += json.loads(path.read_text())["data"]
+    path.write_text(json.dumps({"data": articles}))
+    return path
+
+
+@pytest.fixture
+def options(data_file, tmp_path, tiny_config):
+    """The options of a tiny comparison."""
+    vocab = tmp_path / "vocab.txt"
+    vocab.write_text("\n".join(_PIECES))
+    config = tiny_config(vocab_size=len(_PIECES))
+    AlbertModel(config).save_pretrained(tmp_path / "mine", load_tokenizer(vocab))
+    return results.Options(
+        data_file=str(data_file),
+        model_dirs=str(tmp_path / "mine"),
+        output_dir=str(tmp_path / "results"),
+        scored_articles=2,
+        num_runs=2,
+        train_step=3,
+        train_batch_size=2,
+        optimizer="adamw",
+        max_seq_length=12,
+        doc_stride=2,
+        max_query_length=4,
+    )
+
+
+def test_a_table_of_all_starts(options, tmp_path, monkeypatch, capsys):
+    commands = []
+
+    def in_this_process(command):
+        commands.append(command)
+        answer_questions(command_line.parse(SquadOptions, command[1:]))
+        return subprocess.CompletedProcess(command, 0)
+
+    monkeypatch.setattr(pretraining_gain.subprocess, "run", in_this_process)
+    results.run(options)
+    folder = tmp_path / "results"
+    table = (folder / "results.md").read_text()
+    assert capsys.readouterr().out == table
+    assert "| SQuAD, exact_match | none | always 'b' | 100.00 |  |  |" in table
+    for start in ("pretrained", "from scratch"):
+        runs = json.loads(
+            (folder / f"squad_mine_{start.replace(' ', '_')}" / "runs.json").read_text()
+        )
+        low, high = sorted(run["f1"] for run in runs)
+        row = f"| SQuAD, f1 | mine | {start} | {(low + high) / 2:.2f} | {low:.2f}–"
+        assert f"{row}{high:.2f} |" in table
+    found = [list(read_paragraphs(folder / f"{n}.json")) for n in ("learned", "scored")]
+    assert [[p.context[0] for p in paragraphs] for paragraphs in found] == [
+        ["b", "d"],
+        ["a", "c"],
+    ]
+    for flag in ("--optimizer=adamw", "--doc_stride=2", "--max_query_length=4"):
+        assert all(flag in command for command in commands)
+    assert len(commands) == 2
+    results.run(options)  # nothing is repeated
+    assert len(commands) == 2
+
+
+def test_the_best_constants(squad):
+    learned = read_paragraphs(squad(("a b", [("1", "x", [("b", 2)])])))
+    context = "p q r s t"
+    asked = [("2", "x", [("s", 6)]), ("3", "x", [("s", 6)]), ("4", "x", [("q r", 2)])]
+    scored = read_paragraphs(squad((context, asked), name="scored.json"))
+    found = best_constants(learned, scored)
+    assert found["exact_match"] == ("words 4 to 4", pytest.approx(200 / 3))
+    # "q r s" has half an F1 of each "s" and 0.8 of "q r"; "s" alone has 1, 1 and 0.
+    assert found["f1"] == ("words 4 to 4", pytest.approx(200 / 3))
+    common = read_paragraphs(squad(("q r", [("1", "x", [("q r", 0)])])))
+    two = read_paragraphs(squad((context, asked[2:]), name="two.json"))
+    assert best_constants(common, two)["f1"] == ("'q r'", 100.0)
+
+
+@pytest.mark.parametrize(
+    ("answers", "scored", "message"),
+    [
+        ([("b", 2)], 1, "has 1 articles, of which --scored_articles=1 leaves none"),
+        (None, 1, "squad.json is SQuAD 2.0"),
+    ],
+)
+def test_refuses(answers, scored, message, squad, tmp_path):
+    path = squad(("a b", [("1", "x", answers)]))
+    options = results.Options(str(path), "x", str(tmp_path), scored_articles=scored)
+    with pytest.raises(UserError, match=message):
+        results.run(options)
