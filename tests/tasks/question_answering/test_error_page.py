@@ -65,6 +65,26 @@ def test_spans_are_coloured(tmp_path):
     assert not page.open
 
 
+def test_a_page_without_errors_explains_no_colours(tmp_path):
+    asked = [Question("1", "q", (Answer("cat", 6),))]
+    page = page_of(tmp_path, asked, [predicted("1", 7, 9)], version=1)
+    assert "In each paragraph" in "".join(page.text)
+    page = page_of(tmp_path, asked, [predicted("1", 6, 9)], version=1)
+    assert "0 of 1 answers are not exactly right." in "".join(page.text)
+    assert "In each paragraph" not in "".join(page.text)
+
+
+def test_scripts_of_the_other_direction_stand_apart(tmp_path):
+    question = Question("1", "من كتب?", (Answer("محمد", 0), Answer("dog", 16)))
+    write_error_page(
+        tmp_path / "page.html", "t", [question], [CONTEXT], [predicted("1", 6, 9)], 1
+    )
+    page = (tmp_path / "page.html").read_text("utf-8")
+    assert '<h2><bdi>من كتب?</bdi> <span class="id">1</span>' in page
+    assert "Expected: <bdi>محمد</bdi> | <bdi>dog</bdi><br>" in page
+    assert "Answered: <bdi>cat</bdi><br>" in page
+
+
 def test_no_answer(tmp_path):
     questions = [
         Question("1", "q", (Answer("cat", 6),)),

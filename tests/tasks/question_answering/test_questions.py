@@ -175,6 +175,14 @@ def test_each_file_is_read_once(squad, monkeypatch):
     assert opened.count(train) == 2
 
 
+def test_what_is_odd_is_said_of_files_without_answers_too(squad, caplog):
+    path = squad((" ", [("1", "who?", [])]), ("a", [("2", "who?", [])]))
+    read_question_file(Split(path, is_labelled=False), version=2)
+    assert caplog.messages == [
+        f"{path}: the paragraph has no visible text: 1 question (1)"
+    ]
+
+
 def test_version_1(squad):
     found = survey(squad(("a b", [("1", "who?", [("b", 2)])])))
     assert found.version == 1

@@ -20,10 +20,16 @@ class Notices:
     def __bool__(self):
         return bool(self._ids)
 
-    def lines(self):
-        """One line for each kind, such as "there is no answer: 2 questions (a, b)"."""
+    def lines(self, expected=()):
+        """One line for each kind, such as "there is no answer: 2 questions (a, b)".
+
+        Args:
+            expected: kinds that are not odd here, and left out.
+        """
         return [
-            f"{what}: {counted(ids)} ({listed(ids)})" for what, ids in self._ids.items()
+            f"{what}: {counted(ids)} ({listed(ids)})"
+            for what, ids in self._ids.items()
+            if what not in expected
         ]
 
 

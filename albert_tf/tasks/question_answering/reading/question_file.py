@@ -85,7 +85,8 @@ def read_question_file(split, version, skip_bad_rows=False):
         found.check_answers()
     if split.is_labelled and version == 1 and not skip_bad_rows:
         _check_answered(found)
-    for line in found.notices.lines() if split.is_labelled else ():
+    expected = () if split.is_labelled else (UNANSWERED,)
+    for line in found.notices.lines(expected):
         logging.warning("%s: %s", split.path, line)
     if skip_bad_rows and split.is_labelled:
         paragraphs = _without_bad_rows(paragraphs, split.is_training, version)

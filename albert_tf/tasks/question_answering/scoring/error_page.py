@@ -12,33 +12,41 @@ _PAGE = """<!DOCTYPE html>
 <meta name="viewport" content="width=device-width">
 <title>{title}</title>
 <style>
+:root {{ color-scheme: light dark; --line: #bbb; --faint: #666; --gold: #b7e4c0;
+        --predicted: #f6c1bd; --both: #f5e39a; }}
+@media (prefers-color-scheme: dark) {{
+  :root {{ --line: #555; --faint: #aaa; --gold: #1f5a30; --predicted: #7a2e2a;
+          --both: #6b5a10; }}
+}}
 body {{ font: 16px/1.5 sans-serif; max-width: 50em; margin: 2em auto; padding: 0 1em;
-       color: #222; background: #fff; }}
-article {{ border-top: 1px solid #bbb; padding: 0.5em 0; }}
+       overflow-wrap: anywhere; }}
+article {{ border-top: 1px solid var(--line); padding: 0.5em 0; }}
+h1 {{ font-size: 1.5em; }}
 h2 {{ font-size: 1em; margin: 0.5em 0; }}
-.id {{ color: #666; font-weight: normal; }}
+.id {{ color: var(--faint); font-weight: normal; }}
 .context {{ white-space: pre-wrap; }}
 mark {{ color: inherit; padding: 0.1em 0; }}
-.gold {{ background: #b7e4c0; }}
-.predicted {{ background: #f6c1bd; }}
-.gold.predicted {{ background: #f5e39a; }}
+.gold {{ background: var(--gold); }}
+.predicted {{ background: var(--predicted); text-decoration: underline dotted; }}
+.gold.predicted {{ background: var(--both); }}
 </style>
 </head>
 <body>
 <h1>{title}</h1>
-<p>{wrong} of {total} answers are not exactly right. In each paragraph:
-<mark class="gold">expected</mark>, <mark class="predicted">answered</mark>,
-<mark class="gold predicted">both</mark>.</p>
+<p>{wrong} of {total} answers are not exactly right.{legend}</p>
 {articles}
 </body>
 </html>
 """
+_LEGEND = """ In each paragraph:
+<mark class="gold">expected</mark>, <mark class="predicted">answered</mark>,
+<mark class="gold predicted">both</mark>."""
 _ARTICLE = """<article>
-<h2>{question} <span class="id">{identity}</span></h2>
+<h2><bdi>{question}</bdi> <span class="id">{identity}</span></h2>
 <p>Expected: {gold}<br>Answered: {answer}<br>F1: {f1:.1f}</p>
 <p class="context" dir="auto">{context}</p>
 </article>"""
-_NO_ANSWER = "<i>no answer</i>"
+_TEXT, _NO_ANSWER = "<bdi>{}</bdi>", "<i>no answer</i>"
 
 
 def write_error_page(
@@ -68,6 +76,7 @@ def write_error_page(
         title=html.escape(title),
         wrong=len(articles),
         total=len(questions),
+        legend=_LEGEND if articles else "",
         articles="\n".join(articles),
     )
     write_atomically(path, page)
@@ -82,15 +91,20 @@ def _article(question, context, prediction, threshold, f1):
     # A text such as "empty" stands nowhere.
     shown = answer and context[best.start : best.end] == answer
     answer_spans = [(best.start, best.end)] if shown else []
-    golds = dict.fromkeys(html.escape(answer.text) for answer in question.answers)
+    golds = dict.fromkeys(answer.text for answer in question.answers)
     return _ARTICLE.format(
         question=html.escape(question.text),
         identity=html.escape(question.id),
-        gold=" | ".join(golds) or _NO_ANSWER,
-        answer=html.escape(answer) or _NO_ANSWER,
+        gold=" | ".join(map(_isolated, golds)) or _NO_ANSWER,
+        answer=_isolated(answer) if answer else _NO_ANSWER,
         f1=100 * f1,
         context=_coloured(context, {"gold": gold_spans, "predicted": answer_spans}),
     )
+
+
+def _isolated(text):
+    """The text as HTML; its direction does not turn what stands beside it."""
+    return _TEXT.format(html.escape(text))
 
 
 def _coloured(context, spans):
