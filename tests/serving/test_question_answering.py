@@ -182,18 +182,25 @@ def test_a_head_shared_with_classifiers_is_refused(tiny_tokenizer, tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["squad_v1", "squad_v2"])
-def test_tensorflow_lite_takes_ids(kind, tiny_tokenizer, tmp_path):
+@pytest.mark.parametrize(
+    ("file_format", "tolerance"),
+    [("tflite", 0.5), ("onnx", 1e-4)],  # the weights of the one have eight bits
+)
+def test_files_take_ids(kind, file_format, tolerance, tiny_tokenizer, tmp_path):
+    if file_format == "onnx":
+        pytest.importorskip("tf2onnx")
+        pytest.importorskip("onnxruntime")
     directory, model, _ = saved(tmp_path, tiny_tokenizer, kind)
-    options = ExportOptions(str(directory), str(tmp_path / "lite"), format="tflite")
+    options = ExportOptions(str(directory), str(tmp_path / "file"), format=file_format)
     features = {
         "input_ids": np.array([[2, 9, 3, 5, 6, 7, 8, 3]], np.int32),
         "input_mask": np.ones((1, 8), np.int32),
         "segment_ids": np.array([[0, 0, 0, 1, 1, 1, 1, 1]], np.int32),
     }
-    found = TokenFile(export(options) / "model.tflite")(features)
+    found = TokenFile(export(options) / f"model.{file_format}")(features)
     expected = {name: value.numpy() for name, value in model(features).items()}
     assert found.keys() == expected.keys()
     for name, value in expected.items():
         assert found[name].shape == value.shape
-        if name.endswith("_logits"):  # the weights have eight bits
-            np.testing.assert_allclose(found[name], value, atol=0.5)
+        if name.endswith("_logits") or file_format == "onnx":
+            np.testing.assert_allclose(found[name], value, atol=tolerance)

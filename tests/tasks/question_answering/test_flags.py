@@ -2,8 +2,12 @@
 
 import dataclasses
 
+import pytest
+
 from albert_tf.command_line import parse
+from albert_tf.errors import UserError
 from albert_tf.tasks.question_answering import command
+from albert_tf.tasks.question_answering import run
 from albert_tf.tasks.question_answering.flags import SquadOptions
 
 
@@ -48,3 +52,16 @@ def test_official_command_lines():
         # The others name files or say what to do, or are the official defaults.
         files = {n for n in changed if n.endswith(("_file", "_checkpoint", "_steps"))}
         assert changed - files - {"do_train", "do_predict"} <= given
+
+
+def test_several_runs(tmp_path, monkeypatch):
+    scores = iter([50.0, 70.0])
+    monkeypatch.setattr(
+        run, "run_squad", lambda options: {"f1": next(scores), "seed": 1}
+    )
+    values = {"train_file": "train.json", "predict_file": "dev.json", "num_runs": 2}
+    options = SquadOptions(output_dir=str(tmp_path), do_train=True, **values)
+    run.answer_questions(dataclasses.replace(options, do_eval=True))
+    assert "f1_median = 60.0" in (tmp_path / "eval_results.txt").read_text()
+    with pytest.raises(UserError, match="--num_runs needs --do_train and --do_eval"):
+        run.answer_questions(options)

@@ -14,7 +14,6 @@ from albert_tf.files import write_json
 from albert_tf.models.question_answering import AlbertForQuestionAnswering
 from albert_tf.tasks import training
 from albert_tf.tasks.question_answering import answers as answering
-from albert_tf.tasks.question_answering import run
 from albert_tf.tasks.question_answering.flags import SquadOptions
 from albert_tf.tasks.question_answering.run import answer_questions
 from albert_tf.tasks.question_answering.task import NBEST
@@ -286,14 +285,3 @@ def test_files_that_do_not_fit(flags, squad, vocabulary, tmp_path):
     partly = squad(("ba be", asked), name="partly.json")
     with pytest.raises(UserError, match="partly.json has no answer to 1 question of"):
         flags(do_train=True, predict_file=partly)
-
-
-def test_several_runs(flags, monkeypatch):
-    scores = iter([50.0, 70.0])
-    monkeypatch.setattr(
-        run, "run_squad", lambda options: {"f1": next(scores), "seed": 1}
-    )
-    out = flags(do_train=True, do_eval=True, num_runs=2)
-    assert results(out)["f1_median"] == 60
-    with pytest.raises(UserError, match="--num_runs needs --do_train and --do_eval"):
-        flags(do_train=True, num_runs=2)
