@@ -15,9 +15,7 @@ import cProfile
 import dataclasses
 import multiprocessing
 import os
-import pathlib
 import pstats
-import re
 import shutil
 import tempfile
 import time
@@ -27,6 +25,7 @@ import sentencepiece
 from albert_tf import command_line
 from albert_tf.command_line import option
 from albert_tf.tokenization.normalization import sentencepiece_text
+from benchmarks.turns import peak_megabytes
 from data_pipeline.create_pretraining_data import create_pretraining_data
 from data_pipeline.input_pipeline import pretraining_dataset
 from data_pipeline.options import Options as DataOptions
@@ -164,13 +163,7 @@ def _worker(data_options, number, count, pipe):
     while pipe.recv() is not None:
         parts = writing.write_shard(data_options, files, number, paths, lambda *_: None)
         pipe.send(parts["train"]["counts"].get("tokens", 0))
-    pipe.send(_peak_megabytes())
-
-
-def _peak_megabytes():
-    """This process's own peak; `getrusage` counts that of its parent at the start."""
-    status = pathlib.Path("/proc/self/status").read_text(encoding="ascii")
-    return int(re.search(r"VmHWM:\s*(\d+) kB", status)[1]) / 1024
+    pipe.send(peak_megabytes())
 
 
 def _warm_up(data_options, files, path):

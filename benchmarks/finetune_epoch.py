@@ -2,20 +2,22 @@
 
   python -m benchmarks.finetune_epoch --data_dir=glue_data \\
       --spm_model_file=30k-clean.model --peer_python=/venv_peer/bin/python
+  python -m benchmarks.finetune_epoch --squad_file=dev-v1.1.json --max_seq_length=384 …
 
-All train the same rows of SST-2, tokenized once, from random weights in the shape of
---albert_config_file, in batches of the same size with AdamW, each in a process of its
-own; they take turns, epoch by epoch. The first epoch includes tracing; the rates are
-those of the fastest later one, and of the first. The defaults take some 17 minutes on
-two cores. --peer_python is the interpreter of an environment with torch and
-transformers (extra `bench`); without it, only this project's two ways are compared.
+All train the same rows, tokenized once, of SST-2, or windows of SQuAD, from random
+weights in the shape of --albert_config_file, in batches of the same size with AdamW,
+each in a process of its own; they take turns, epoch by epoch. The first epoch includes
+tracing; the rates are those of the fastest later one, and of the first. The defaults
+take some 17 minutes on two cores. --peer_python is the interpreter of an environment
+with torch and transformers (extra `bench`); without it, only this project's two ways
+are compared. With --squad_file the peer takes its question-answering example's fixed
+length, too.
 """
 
 import contextlib
 import dataclasses
 import json
 import os
-import subprocess
 import sys
 import tempfile
 
@@ -26,17 +28,25 @@ from albert_tf import command_line
 from albert_tf.command_line import option
 from albert_tf.errors import UserError
 from albert_tf.tasks.classification.glue import glue_source
+from albert_tf.tasks.registry import create_task
+from albert_tf.tasks.source import Split
+from albert_tf.tasks.tokenized_examples import TokenizedExamples
 from albert_tf.tasks.tokenized_examples import tokenize_texts
 from albert_tf.tokenization import load_tokenizer
 from benchmarks.turns import Player
+from benchmarks.turns import check_peer
 
-_OURS, _FIXED, _PEER = "this project", "this project, fixed length", "Hugging Face"
+_OURS, _FIXED = "this project", "this project, fixed length"
+_PEER, _PEER_FIXED = "Hugging Face", "Hugging Face, fixed length"
 
 
 @dataclasses.dataclass(frozen=True)
 class Options:
-    data_dir: str = option("GLUE folder.")
     spm_model_file: str = option("SentencePiece model.")
+    data_dir: str | None = option("GLUE folder, for rows of SST-2.", None)
+    squad_file: str | None = option(
+        "Questions to learn from, JSON as SQuAD 1.1's, for their windows instead.", None
+    )
     peer_python: str | None = option("Python with torch and transformers.", None)
     albert_config_file: str = option(
         "Shape of the model.", "configs/albert/base_v2.json"
@@ -54,11 +64,13 @@ def benchmark(options):
     Raises:
         UserError: a file is missing, or the peer's packages are.
     """
-    _check_peer(options.peer_python)
+    if options.peer_python:
+        check_peer(options.peer_python)
+    task, examples = _examples(options)
     with tempfile.TemporaryDirectory() as folder:
-        many = _write_rows(options, folder, options.rows)
-        few = _write_rows(options, folder, options.fixed_rows)
-        rates = _rates(options, _sides(options, many, few))
+        many = _write_rows(examples, folder, options.rows)
+        few = _write_rows(examples, folder, options.fixed_rows)
+        rates = _rates(options, _sides(options, task, many, few))
     for name, found in rates.items():
         print(
             f"{name}: {max(found[1:]):.1f} examples/s (first epoch {found[0]:.1f}; "
@@ -72,35 +84,43 @@ def benchmark(options):
         )
 
 
-def _check_peer(python):
-    command = [python, "-c", "import torch, transformers"]
-    if python and subprocess.run(command, capture_output=True, check=False).returncode:
-        raise UserError(
-            f"--peer_python={python} cannot import torch and transformers; install "
-            "them there, or leave the flag out."
+def _examples(options):
+    """The task, and all of its training rows with labels."""
+    tokenizer = load_tokenizer(options.spm_model_file)
+    if (options.data_dir is None) is (options.squad_file is None):
+        raise UserError("Give --data_dir for SST-2, or --squad_file for windows.")
+    if options.data_dir:
+        source = glue_source("sst-2", options.data_dir)
+        table = source.read(source.train)
+        length = options.max_seq_length
+        return source.task, tokenize_texts(
+            table.texts, None, tokenizer, length, table.labels
         )
-
-
-def _write_rows(options, folder, count):
-    """Writes `count` random training rows of SST-2, tokenized; returns the path."""
-    source = glue_source("sst-2", options.data_dir)
-    table = source.read(source.train)
-    chosen = np.random.default_rng(0).permutation(len(table))[:count]
-    examples = tokenize_texts(
-        [table.texts[i] for i in chosen],
-        None,
-        load_tokenizer(options.spm_model_file),
-        options.max_seq_length,
-        table.labels[chosen],
+    task = create_task("squad_v1", "squad")
+    questions = task.read(Split(options.squad_file, is_training=True))
+    tokens = task.tokenize(questions, tokenizer, options.max_seq_length)
+    return task, TokenizedExamples(
+        tokens.ids, tokens.starts, tokens.lengths, tokens.first_lengths, tokens.answers
     )
+
+
+def _write_rows(examples, folder, count):
+    """Writes `count` random rows; returns the path."""
+    if count > len(examples):
+        raise UserError(
+            f"There are only {len(examples)} rows to train; lower --rows={count} and "
+            "--fixed_rows."
+        )
+    chosen = np.random.default_rng(0).permutation(len(examples))[:count]
     path = os.path.join(folder, f"rows_{count}.npz")
-    np.savez(path, **dataclasses.asdict(examples))
+    np.savez(path, **dataclasses.asdict(examples.take(chosen)))
     return path
 
 
-def _sides(options, many, few):
+def _sides(options, task, many, few):
     """The command of each way, and the rows of its epoch; we train full batches."""
     setting = {
+        "task": task.to_dict(),
         "config": os.path.abspath(options.albert_config_file),
         "batch_size": options.train_batch_size,
         "max_seq_length": options.max_seq_length,
@@ -114,10 +134,12 @@ def _sides(options, many, few):
     }
     if options.peer_python:
         ways[_PEER] = (peer, many, options.rows, "longest")
+        if options.squad_file:
+            ways[_PEER_FIXED] = (peer, few, options.fixed_rows, "fixed")
     sides = {}
     for name, (command, path, rows, padding) in ways.items():
         argument = json.dumps({**setting, "rows": path, "padding": padding})
-        rows -= 0 if name == _PEER else rows % options.train_batch_size
+        rows -= 0 if command is peer else rows % options.train_batch_size
         sides[name] = ([*command, argument], rows)
     return sides
 

@@ -5,6 +5,8 @@ Needs only the standard library and NumPy: the peers run in environments of thei
 
 import json
 import os
+import pathlib
+import re
 import subprocess
 import sys
 import time
@@ -69,6 +71,37 @@ def serve(take_turn, details):
     print(json.dumps(details), file=answers, flush=True)
     for line in sys.stdin:
         print(json.dumps(take_turn(line.strip())), file=answers, flush=True)
+
+
+def check_peer(python):
+    """Refuses an interpreter of --peer_python without its packages.
+
+    Raises:
+        UserError: it cannot import them.
+    """
+    # Imported here: the peers have no albert_tf.
+    from albert_tf.errors import UserError
+
+    command = [python, "-c", "import torch, transformers"]
+    if subprocess.run(command, capture_output=True, check=False).returncode:
+        raise UserError(
+            f"--peer_python={python} cannot import torch and transformers; install "
+            "them there, or leave the flag out."
+        )
+
+
+def seconds_of(make_windows):
+    """Wall and CPU seconds of a call, all threads together, and how many it returns."""
+    wall, cpu = time.perf_counter(), time.process_time()
+    count = make_windows()
+    wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+    return {"wall": wall, "cpu": cpu, "windows": count}
+
+
+def peak_megabytes():
+    """This process's own peak; `getrusage` counts that of its parent at the start."""
+    status = pathlib.Path("/proc/self/status").read_text(encoding="ascii")
+    return int(re.search(r"VmHWM:\s*(\d+) kB", status)[1]) / 1024
 
 
 def seconds_per_step(run_step, count, wait=lambda: None):

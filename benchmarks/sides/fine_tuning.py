@@ -1,7 +1,7 @@
 """Epochs of fine-tuning with this project, in turns: its engine and its data path.
 
-The argument is JSON: rows (npz), config, batch_size, max_seq_length, padding ("buckets"
-or "fixed").
+The argument is JSON: task, rows (npz), config, batch_size, max_seq_length, padding
+("buckets" or "fixed").
 """
 
 import json
@@ -15,7 +15,6 @@ from albert_tf.engine.device_loop import DeviceLoop
 from albert_tf.engine.strategies import create_strategy
 from albert_tf.engine.train_step import StepOptions
 from albert_tf.engine.train_step import TrainStep
-from albert_tf.models.sequence_classification import AlbertForSequenceClassification
 from albert_tf.optimizers import create_optimizer
 from albert_tf.tasks.batching import FINE_BUCKETS
 from albert_tf.tasks.batching import training_dataset
@@ -31,12 +30,12 @@ def main(setting):
     strategy = create_strategy("cpu")
     with strategy.scope():
         config = AlbertConfig.from_json_file(setting["config"])
-        model = AlbertForSequenceClassification(config, 2)
+        task = create_task(**setting["task"])
+        model = task.model_class(config, **task.model_arguments())
         optimizer = create_optimizer("adamw", 1e-5, num_train_steps=1_000_000)
         optimizer.build(model.trainable_variables)
-        objective = create_task("single_label", "sst-2", labels=("0", "1")).objective()
         options = StepOptions(use_xla=False)
-        step = TrainStep(model, objective, optimizer, options)
+        step = TrainStep(model, task.objective(), optimizer, options)
     dataset = training_dataset(
         examples,
         setting["batch_size"],

@@ -2,8 +2,9 @@
 
 Batches are made as the Trainer makes them with `group_by_length`: by its
 `LengthGroupedSampler`, padded to their longest row. AdamW, linear decay and clipping
-are the Trainer's; the loop is bare, without its bookkeeping. The argument is JSON: rows
-(npz), config, batch_size, threads.
+are the Trainer's; the loop is bare, without its bookkeeping. The argument is JSON:
+task, rows (npz), config, batch_size, max_seq_length, threads, and padding ("longest",
+or "fixed" as in the question-answering example).
 """
 
 import json
@@ -26,16 +27,21 @@ def main(setting):
     config = transformers.AlbertConfig.from_json_file(setting["config"])
     if config.hidden_act == "gelu":
         config.hidden_act = "gelu_new"  # the approximation that ALBERT means by gelu
-    model = transformers.AlbertForSequenceClassification(config).train()
+    answers = setting["task"]["kind"] == "squad_v1"
+    name = "QuestionAnswering" if answers else "SequenceClassification"
+    model = getattr(transformers, f"AlbertFor{name}")(config).train()
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-5, weight_decay=0.01)
     scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: 0.999**step)
     size = setting["batch_size"]
+    fixed = setting["max_seq_length"] if setting["padding"] == "fixed" else None
     sampler = LengthGroupedSampler(size, lengths=rows["lengths"].tolist())
 
     def epoch():
         order = list(sampler)
         for i in range(0, len(order), size):
-            model(**_batch(rows, order[i : i + size])).loss.backward()
+            chosen = order[i : i + size]
+            width = fixed or int(rows["lengths"][chosen].max())
+            model(**_batch(rows, chosen, width)).loss.backward()
             torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
             optimizer.step()
             scheduler.step()
@@ -45,16 +51,21 @@ def main(setting):
     turns.serve(lambda request: turns.seconds_per_step(epoch, 1), details)
 
 
-def _batch(rows, chosen):
-    width = int(rows["lengths"][chosen].max())
+def _batch(rows, chosen, width):
     ids = np.zeros((len(chosen), width), np.int64)
     mask = np.zeros((len(chosen), width), np.int64)
+    segments = np.zeros((len(chosen), width), np.int64)
     for place, row in enumerate(chosen):
         start, length = rows["starts"][row], rows["lengths"][row]
         ids[place, :length] = rows["ids"][start : start + length]
         mask[place, :length] = 1
+        segments[place, rows["first_lengths"][row] : length] = 1
     labels = rows["labels"][chosen].astype(np.int64)
-    arrays = {"input_ids": ids, "attention_mask": mask, "labels": labels}
+    arrays = {"input_ids": ids, "attention_mask": mask, "token_type_ids": segments}
+    if labels.ndim == 1:
+        arrays["labels"] = labels
+    else:
+        arrays |= {"start_positions": labels[:, 0], "end_positions": labels[:, 1]}
     return {name: torch.from_numpy(array) for name, array in arrays.items()}
 
 

@@ -73,7 +73,9 @@ def test_scores_of_pretrained_models_and_from_scratch(
 
 
 def test_a_peer_without_its_packages_is_one_sentence(sst2, tmp_path):
-    options = finetune_epoch.Options(sst2, str(tmp_path / "vocab.txt"), "false")
+    options = finetune_epoch.Options(
+        str(tmp_path / "vocab.txt"), sst2, peer_python="false"
+    )
     with pytest.raises(UserError, match="--peer_python=false cannot import torch"):
         finetune_epoch.benchmark(options)
 

@@ -1,0 +1,56 @@
+"""Questions to windows with Hugging Face's fast tokenizer, in turns.
+
+As in its question-answering example, for 1,000 questions at a time, but not padded. The
+argument is JSON: data_file, vocabulary (a SentencePiece `.vocab`), max_seq_length,
+doc_stride.
+"""
+
+import json
+import os
+import sys
+
+os.environ["HF_HUB_OFFLINE"] = "1"
+
+import transformers  # noqa: E402
+
+from benchmarks import turns  # noqa: E402
+
+_QUESTIONS = 1000  # of a batch
+
+
+def main(setting):
+    """Answers each request with seconds and windows."""
+    with open(setting["vocabulary"], encoding="utf-8") as file:
+        rows = [line.rstrip("\n").split("\t") for line in file]
+    pieces = [(piece, float(score)) for piece, score in rows]
+    tokenizer = transformers.AlbertTokenizer(vocab=pieces)
+    with open(setting["data_file"], encoding="utf-8") as file:
+        data = json.load(file)["data"]
+    pairs = [
+        (question["question"], paragraph["context"])
+        for article in data
+        for paragraph in article["paragraphs"]
+        for question in paragraph["qas"]
+    ]
+
+    def make():
+        windows = 0
+        for i in range(0, len(pairs), _QUESTIONS):
+            questions, contexts = zip(*pairs[i : i + _QUESTIONS], strict=True)
+            found = tokenizer(
+                list(questions),
+                list(contexts),
+                truncation="only_second",
+                max_length=setting["max_seq_length"],
+                stride=setting["doc_stride"],
+                return_overflowing_tokens=True,
+                return_offsets_mapping=True,
+            )
+            windows += len(found["input_ids"])
+        return windows
+
+    turns.serve(lambda request: turns.seconds_of(make), transformers.__version__)
+
+
+if __name__ == "__main__":
+    main(json.loads(sys.argv[1]))

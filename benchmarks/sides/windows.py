@@ -1,0 +1,40 @@
+"""Questions to windows with this project, in turns.
+
+The argument is JSON: data_file, vocabulary, max_seq_length, doc_stride. Requests are
+"time", for the windows of all questions from memory, and "memory", for those of the
+file as it is read.
+"""
+
+import json
+import sys
+
+from albert_tf.tasks.question_answering.reading.notices import Notices
+from albert_tf.tasks.question_answering.reading.questions import read_paragraphs
+from albert_tf.tasks.question_answering.windows import WindowSizes
+from albert_tf.tasks.question_answering.windows import windows_of
+from albert_tf.tokenization import load_tokenizer
+from benchmarks import turns
+
+
+def main(setting):
+    """Answers requests with seconds and windows, or with the peak in MB."""
+    tokenizer = load_tokenizer(setting["vocabulary"])
+    sizes = WindowSizes(setting["max_seq_length"], setting["doc_stride"])
+    paragraphs = []
+
+    def make(some):
+        return sum(map(len, windows_of(some, tokenizer, sizes, Notices())))
+
+    def take_turn(request):
+        if request == "memory":
+            make(read_paragraphs(setting["data_file"]))
+            return {"peak": turns.peak_megabytes()}
+        if not paragraphs:
+            paragraphs.extend(read_paragraphs(setting["data_file"]))
+        return turns.seconds_of(lambda: make(paragraphs))
+
+    turns.serve(take_turn, "")
+
+
+if __name__ == "__main__":
+    main(json.loads(sys.argv[1]))

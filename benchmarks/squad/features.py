@@ -1,0 +1,143 @@
+"""How fast questions become windows, against Hugging Face's fast tokenizer.
+
+  python -m benchmarks.squad.features --data_file=dev-v1.1.json \\
+      --spm_model_file=30k-clean.model --peer_python=/venv_peer/bin/python
+
+Both make token ids, offsets and overlapping windows of the questions of a file that is
+in memory, one process each, in turns; the peer as its question-answering example does
+for 1,000 questions at a time, but without padding. Rates are questions a second of wall
+time and of CPU time (its threads count together), and ratios the median of the rounds.
+Then the peak memory of a process that makes the windows of the file, and of
+--memory_factor copies of it in one file, one part after the other.
+"""
+
+import contextlib
+import dataclasses
+import json
+import os
+import pathlib
+import sys
+import tempfile
+
+import numpy as np
+
+from albert_tf import command_line
+from albert_tf.command_line import option
+from albert_tf.errors import UserError
+from albert_tf.tasks.question_answering.reading.json_stream import members
+from albert_tf.tasks.question_answering.reading.survey import survey
+from benchmarks.turns import Player
+from benchmarks.turns import check_peer
+
+_OURS, _PEER = "this project", "Hugging Face"
+
+
+@dataclasses.dataclass(frozen=True)
+class Options:
+    data_file: str = option("Questions, JSON as SQuAD's.")
+    spm_model_file: str = option("SentencePiece model; its .vocab lies beside it.")
+    peer_python: str | None = option(
+        "Python with torch and transformers; without it, ours only.", None
+    )
+    max_seq_length: int = option("Tokens of a window at most.", 384, minimum=5)
+    doc_stride: int = option(
+        "Tokens from a window to the next; of the peer, those that both have.",
+        128,
+        minimum=1,
+    )
+    rounds: int = option("Times that each makes all windows.", 5, minimum=1)
+    memory_factor: int = option("Copies of the file in the long one.", 3, minimum=2)
+
+
+def benchmark(options):
+    """Prints rates, ratios and peak memory.
+
+    Raises:
+        UserError: a file is missing, or the peer's packages are.
+    """
+    questions = survey(options.data_file).questions
+    commands = _commands(options)
+    found = {name: [] for name in commands}
+    with contextlib.ExitStack() as stack:
+        players = {n: stack.enter_context(Player(c)) for n, c in commands.items()}
+        for _ in range(options.rounds):
+            for name, player in players.items():
+                found[name].append(player.turn("time"))
+    for name, turns in found.items():
+        best = {kind: min(turn[kind] for turn in turns) for kind in ("wall", "cpu")}
+        print(
+            f"{name}: {questions / best['wall']:,.0f} questions/s of wall time, "
+            f"{questions / best['cpu']:,.0f} of CPU time; {turns[0]['windows']} windows"
+        )
+    if _PEER in found:
+        ratios = {
+            kind: np.median(
+                [b[kind] / a[kind] for a, b in zip(*found.values(), strict=True)]
+            )
+            for kind in ("wall", "cpu")
+        }
+        print(
+            f"{_OURS} / {_PEER}: {ratios['wall']:.2f} in wall time, "
+            f"{ratios['cpu']:.2f} in CPU time"
+        )
+    _print_memory(options)
+
+
+def _commands(options):
+    setting = {
+        "data_file": os.path.abspath(options.data_file),
+        "max_seq_length": options.max_seq_length,
+        "doc_stride": options.doc_stride,
+    }
+    commands = {_OURS: _ours({**setting, "vocabulary": options.spm_model_file})}
+    if options.peer_python:
+        check_peer(options.peer_python)
+        pieces = pathlib.Path(options.spm_model_file).with_suffix(".vocab")
+        if not pieces.exists():
+            raise UserError(f"{pieces} is missing, which the peer reads; write it.")
+        argument = json.dumps({**setting, "vocabulary": str(pieces)})
+        module = "benchmarks.sides.hugging_face_windows"
+        commands[_PEER] = [options.peer_python, "-m", module, argument]
+    return commands
+
+
+def _ours(setting):
+    module = "benchmarks.sides.windows"
+    return [sys.executable, "-m", module, json.dumps(setting)]
+
+
+def _print_memory(options):
+    setting = json.loads(_commands(options)[_OURS][-1])
+    with tempfile.TemporaryDirectory() as folder:
+        longer = os.path.join(folder, "long.json")
+        _write_copies(options.data_file, options.memory_factor, longer)
+        peaks = []
+        for path in (options.data_file, longer):
+            command = _ours({**setting, "data_file": os.path.abspath(path)})
+            with Player(command) as player:
+                peaks.append(player.turn("memory")["peak"])
+    print(
+        f"peak memory of making windows: {peaks[0]:.0f} MB, {peaks[1]:.0f} MB on "
+        f"{options.memory_factor} times the file"
+    )
+
+
+def _write_copies(data_file, count, path):
+    """Writes a file with the articles several times, the questions' ids differing."""
+    with open(path, "w", encoding="utf-8") as file:
+        file.write('{"data": [')
+        separator = ""
+        for copy in range(count):
+            for name, article in members(data_file, "data"):
+                if name != "data":
+                    continue
+                for paragraph in article["paragraphs"]:
+                    for question in paragraph["qas"]:
+                        question["id"] = f"{question['id']}-{copy}"
+                file.write(separator + json.dumps(article))
+                separator = ", "
+        file.write("]}")
+
+
+if __name__ == "__main__":
+    command_line.run(Options, benchmark)

@@ -1,0 +1,79 @@
+"""Rates and memory of making windows are printed, with a peer where there is one."""
+
+import json
+import re
+import sys
+
+import pytest
+
+from albert_tf.errors import UserError
+from benchmarks.squad import features
+
+
+@pytest.fixture
+def options(material, squad):
+    """Options for a file of two questions, with a vocabulary of 36 pieces."""
+    text = "the cat sat on a mat. " * 20
+    path = squad((text, [("1", "who sat?", []), ("2", "on what?", [])]))
+
+    def make(**changes):
+        values = {"max_seq_length": 80, "doc_stride": 16, "rounds": 2, **changes}
+        vocabulary = str(material / "vocab.model")
+        return features.Options(str(path), vocabulary, **values)
+
+    return make
+
+
+def test_own_rates_and_memory(options, capsys):
+    counts = []
+    for changes in ({}, {"doc_stride": 4}, {"max_seq_length": 100}):
+        features.benchmark(options(**changes))
+        rate, memory = capsys.readouterr().out.splitlines()
+        pattern = r"this project: [\d,]+ questions/s of wall time, [\d,]+ of CPU time; "
+        counts.append(int(re.fullmatch(pattern + r"(\d+) windows", rate)[1]))
+        assert re.fullmatch(
+            r"peak memory.*: \d+ MB, \d+ MB on 3 times the file", memory
+        )
+    assert counts[1] > counts[0] > counts[2] > 2
+
+
+def test_copies_are_one_file_of_different_questions(options, tmp_path):
+    path = tmp_path / "long.json"
+    features._write_copies(options().data_file, 3, path)
+    ids = [
+        question["id"]
+        for article in json.loads(path.read_text())["data"]
+        for paragraph in article["paragraphs"]
+        for question in paragraph["qas"]
+    ]
+    assert ids == ["1-0", "2-0", "1-1", "2-1", "1-2", "2-2"]
+
+
+def test_a_peer_makes_windows_of_the_same_length(options, capsys):
+    pytest.importorskip("torch")
+    pytest.importorskip("transformers")
+    features.benchmark(options(peer_python=sys.executable))
+    printed = capsys.readouterr().out
+    assert re.search(r"^Hugging Face: .* \d+ windows$", printed, re.M)
+    ratios = r"^this project / Hugging Face: [\d.]+ in wall time, [\d.]+ in CPU time$"
+    assert re.search(ratios, printed, re.M)
+
+
+def test_refuses(options, material, tmp_path):
+    with pytest.raises(UserError, match="--peer_python=false cannot import torch"):
+        features.benchmark(options(peer_python="false"))
+    model = tmp_path / "vocab.model"
+    model.write_bytes((material / "vocab.model").read_bytes())
+    changed = features.Options(
+        options().data_file, str(model), peer_python=_python_with_peers(tmp_path)
+    )
+    with pytest.raises(UserError, match="vocab.vocab is missing"):
+        features.benchmark(changed)
+
+
+def _python_with_peers(folder):
+    """A program that imports whatever it is asked to."""
+    path = folder / "python"
+    path.write_text("#!/bin/sh\nexit 0\n")
+    path.chmod(0o755)
+    return str(path)

@@ -1,0 +1,54 @@
+"""Epochs on windows of questions; tests/tasks has those on tables."""
+
+import re
+import sys
+
+import pytest
+
+from albert_tf.errors import UserError
+from benchmarks import finetune_epoch
+
+
+@pytest.fixture
+def options(material, squad, tiny_config, tmp_path):
+    """Options for four of some windows."""
+    text = "the cat sat on a mat. " * 20
+    asked = [("1", "who sat?", [("cat", 4)]), ("2", "on what?", [("mat", 17)])]
+    path = squad((text, asked))
+    config = tmp_path / "config.json"
+    tiny_config(vocab_size=36, max_position_embeddings=96).to_json_file(config)
+
+    def make(**changes):
+        values = {"rows": 4, "fixed_rows": 2, "train_batch_size": 2, **changes}
+        return finetune_epoch.Options(
+            spm_model_file=str(material / "vocab.model"),
+            squad_file=str(path),
+            albert_config_file=str(config),
+            max_seq_length=80,
+            epochs=2,
+            **values,
+        )
+
+    return make
+
+
+def test_windows_are_trained(options, capsys):
+    finetune_epoch.benchmark(options())
+    printed = capsys.readouterr().out
+    assert re.search(r"^this project / this project, fixed length: ", printed, re.M)
+
+
+def test_a_peer_trains_the_same_windows(options, capsys):
+    pytest.importorskip("torch")
+    pytest.importorskip("transformers")
+    finetune_epoch.benchmark(options(peer_python=sys.executable))
+    printed = capsys.readouterr().out
+    assert re.search(r"^this project / Hugging Face: ", printed, re.M)
+    assert re.search(r"^this project / Hugging Face, fixed length: ", printed, re.M)
+
+
+def test_refuses(options, tmp_path):
+    with pytest.raises(UserError, match=r"only [0-9]+ rows .*; lower --rows=400"):
+        finetune_epoch.benchmark(options(rows=400))
+    with pytest.raises(UserError, match="Give --data_dir for SST-2, or --squad_file"):
+        finetune_epoch.benchmark(options(data_dir=str(tmp_path)))
