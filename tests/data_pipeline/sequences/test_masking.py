@@ -59,6 +59,11 @@ def test_budget_is_the_official_one(length, expected):
     assert out["masked_lm_positions"].shape == (4, 9)
 
 
+def test_a_sequence_has_a_prediction_at_any_rate():
+    out = mask(*batch(4, 6, 4), masked_lm_prob=0.01)  # 13 * 0.01 rounds to 0
+    assert out["masked_lm_weights"].sum(axis=1).tolist() == [1] * 4
+
+
 def test_targets_are_ordered_and_labelled_with_the_original():
     ids, starts = batch(50, 20, 20)
     out = mask(ids, starts)
