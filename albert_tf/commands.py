@@ -51,6 +51,10 @@ COMMANDS = {
         "albert_tf.tasks.question_answering.command:main",
         "Fine-tune, score and apply a model that answers questions.",
     ),
+    "race": Command(
+        "albert_tf.tasks.multiple_choice.command:main",
+        "Fine-tune, score and apply a model that chooses among options.",
+    ),
     "squad-scores": Command(
         "albert_tf.tasks.question_answering.evaluate:main",
         "Score predictions for SQuAD 1.1 or 2.0.",

@@ -46,7 +46,7 @@ def test_a_command_takes_its_flags_and_errors_are_one_sentence(capsys):
 
 
 @pytest.mark.parametrize(
-    "script", ["run_pretraining.py", "run_classifier.py", "run_squad.py"]
+    "script", ["run_pretraining.py", "run_classifier.py", "run_race.py", "run_squad.py"]
 )
 def test_help_does_not_wait_for_tensorflow(script, project):
     code = (

@@ -23,6 +23,8 @@ _LONGEST_COMMAND = 100
 # What commands and examples write, what other projects have, and placeholders.
 _ELSEWHERE = {
     "albert_config.json",
+    "c3-d-train.json",
+    "c3-m-train.json",
     "config.json",
     "dataset_info.json",
     "dev_class_scores.json",
@@ -35,7 +37,6 @@ _ELSEWHERE = {
     "nbest_predictions.json",
     "null_odds.json",
     "predictions.json",
-    "run_race.py",
     "run_squad_v1.py",
     "run_squad_v2.py",
     "run_x.py",

@@ -10,6 +10,7 @@ import pathlib
 from albert_tf.command_line import parse
 from albert_tf.pretraining.flags import PretrainingOptions
 from albert_tf.tasks.classification.flags import ClassifierOptions
+from albert_tf.tasks.multiple_choice.flags import RaceOptions
 from albert_tf.tasks.question_answering.flags import SquadOptions
 
 _GOLDEN = pathlib.Path(__file__).parent / "golden" / "recipes.json"
@@ -17,6 +18,7 @@ _CONFIGS = pathlib.Path(__file__).parent.parent / "configs"
 _FOLDERS = {
     "pretraining": PretrainingOptions,
     "glue": ClassifierOptions,
+    "race": RaceOptions,
     "squad": SquadOptions,
 }
 

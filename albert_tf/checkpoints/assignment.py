@@ -18,6 +18,11 @@ class LoadReport:
     unexpected: tuple = ()  # in the checkpoint only
     wrong_shape: tuple = ()  # in both; they keep their initial values
 
+    @property
+    def new(self):
+        """The names of what the checkpoint did not give, and is random."""
+        return (*self.missing, *self.wrong_shape)
+
     def __str__(self):
         lines = [f"{self.source}: {len(self.loaded)} tensors loaded"]
         for label, names in (

@@ -37,9 +37,13 @@ class Checkpoint:
     # The entries of Hugging Face's config.json.
     huggingface: dict = dataclasses.field(default_factory=dict)
 
-    def model_class(self):
-        """The registered class that the tensors are of; see `registry.recognise`."""
-        names = architectures(self.huggingface)
+    def model_class(self, otherwise=()):
+        """The registered class that the tensors are of; see `registry.recognise`.
+
+        Args:
+            otherwise: the architectures of a checkpoint that names none.
+        """
+        names = architectures(self.huggingface) or otherwise
         return registry.recognise(self.tensors, self.family, names)
 
     def head_arguments(self, model_class):
@@ -89,15 +93,20 @@ def _read_huggingface(path, verify_checksum):
     return Checkpoint(path, config, tensors, family, entries)
 
 
-def find_model_class(path):
+def find_model_class(path, otherwise=()):
     """The class of the model at `path`: the one that it names, else by its tensors.
+
+    Args:
+        path: as of `read_checkpoint`.
+        otherwise: Hugging Face's names of models, to decide between classes whose
+            tensors have the same names where the checkpoint says nothing.
 
     Raises:
         UserError: as `read_checkpoint`.
     """
     if is_model_directory(path):
         return read_head(path)[0]
-    return read_checkpoint(path).model_class()
+    return read_checkpoint(path).model_class(otherwise)
 
 
 def load_pretrained(

@@ -71,5 +71,5 @@ class DeviceLoop:
 
 
 def _sizes(batch):
-    rows, tokens = tf.unstack(tf.shape(batch["input_ids"], tf.int64))
-    return tf.stack([rows, rows * tokens])
+    ids = batch["input_ids"]
+    return tf.stack([tf.shape(ids, tf.int64)[0], tf.size(ids, tf.int64)])

@@ -32,7 +32,9 @@ class PretrainedModel(keras.Model):
     served_forms = {}
     # What it makes of a model that was not fine-tuned for a task.
     default_served_form = "encoder"
-    # What `export` takes, int32 of two axes each.
+    # Axes of `input_ids` and of what goes with it: [batch, tokens], or more.
+    feature_axes = 2
+    # What `export` takes, int32 of `feature_axes` each.
     exported_features = ("input_ids", "input_mask", "segment_ids")
 
     def __init__(self, config, depth_loop=False, rematerialize=False, **kwargs):
@@ -176,7 +178,8 @@ class PretrainedModel(keras.Model):
         which takes raw text.
         """
         names = input_signature[0] if input_signature else self.exported_features
-        inputs = {name: keras.Input([None], dtype="int32", name=name) for name in names}
+        shape = [None] * (self.feature_axes - 1)
+        inputs = {name: keras.Input(shape, dtype="int32", name=name) for name in names}
         outputs = self(inputs)
         if isinstance(outputs, dict):
             # A signature has no place for the list of hidden states.

@@ -16,6 +16,7 @@ _MODULES = {
     "AlbertForPreTraining": "albert_tf.models.pretraining",
     "AlbertForMaskedLM": "albert_tf.models.masked_lm",
     "AlbertForSequenceClassification": "albert_tf.models.sequence_classification",
+    "AlbertForMultipleChoice": "albert_tf.models.multiple_choice",
     "AlbertForQuestionAnswering": "albert_tf.models.question_answering",
     "AlbertForAnswerableQuestions": "albert_tf.models.question_answering",
 }
@@ -116,7 +117,8 @@ def head_names(family, architectures=()):
 
     names = {}
     for model in sorted(models(family), key=is_named):
-        names |= model.head_names()
+        own = model.head_names()
+        names = {name: names[name] for name in names if name not in own} | own
     return names
 
 

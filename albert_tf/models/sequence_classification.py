@@ -2,23 +2,14 @@
 
 import keras
 
-from albert_tf.checkpoints.albert import ALBERT
 from albert_tf.errors import UserError
-from albert_tf.layers.classification_head import ClassificationHead
-from albert_tf.layers.dropout import CLASSIFIER_SITE
-from albert_tf.layers.dropout import dropout
-from albert_tf.models import head_variables
-from albert_tf.models.albert import AlbertModel
-from albert_tf.models.base import PretrainedModel
 from albert_tf.models.features import named_features
+from albert_tf.models.pooled_classifier import PooledClassifier
 from albert_tf.models.registry import TASK_FORM
-
-# The official classifiers ignore the config's initializer_range.
-_HEAD_INITIALIZER_RANGE = 0.02
 
 
 @keras.saving.register_keras_serializable(package="albert_tf")
-class AlbertForSequenceClassification(PretrainedModel):
+class AlbertForSequenceClassification(PooledClassifier):
     """The encoder with a linear classifier on its pooled output.
 
     Official `classifier_utils.create_model`.
@@ -45,8 +36,6 @@ class AlbertForSequenceClassification(PretrainedModel):
         )
     """
 
-    family = ALBERT
-    head_table = head_variables.classification("classifier", "classifier")
     served_forms = {TASK_FORM: "albert_tf.serving.heads:task_head"}
     labels = None
 
@@ -58,9 +47,8 @@ class AlbertForSequenceClassification(PretrainedModel):
         labels=None,
         **kwargs,
     ):
-        super().__init__(config, **kwargs)
         if labels is not None:
-            self.labels = labels = tuple(labels)
+            labels = tuple(labels)
             num_labels = len(labels) if num_labels is None else num_labels
             if len(set(labels)) != num_labels:
                 raise UserError(
@@ -69,42 +57,18 @@ class AlbertForSequenceClassification(PretrainedModel):
                 )
         if num_labels is None or num_labels < 1:
             raise UserError(f"num_labels must be at least 1, got {num_labels}.")
+        super().__init__(config, num_labels, classifier_dropout_prob, **kwargs)
         self.num_labels = num_labels
-        self.classifier_dropout_prob = classifier_dropout_prob
-        self.albert = AlbertModel(
-            config, dtype=self.dtype_policy, name="albert", **self.execution
-        )
-        self.classifier = ClassificationHead(
-            config,
-            num_labels=num_labels,
-            initializer_range=_HEAD_INITIALIZER_RANGE,
-            dtype=self.dtype_policy,
-            name="classifier",
-        )
-        self.build()
-
-    def build(self, input_shape=None):
-        self.classifier.build((None, self.config.hidden_size))
+        self.labels = labels
 
     def call(self, features, training=False, dropout_seed=None):
-        features = named_features(features)
-        seed = self._dropout_seed(training, dropout_seed)
-        encoded = self.albert(
-            features, training=training, dropout_seed=seed, heads_only=True
-        )
-        pooled = dropout(
-            encoded["pooled_output"],
-            self.classifier_dropout_prob,
-            seed,
-            CLASSIFIER_SITE,
-        )
-        return self.classifier(pooled)
+        return self.pooled_logits(named_features(features), training, dropout_seed)
 
     def head_config(self):
         labels = {"labels": list(self.labels)} if self.labels else {}
         return {
             "num_labels": self.num_labels,
-            "classifier_dropout_prob": self.classifier_dropout_prob,
+            **super().head_config(),
             **labels,
         }
 
@@ -115,13 +79,8 @@ class AlbertForSequenceClassification(PretrainedModel):
         return {
             "label2id": labels,
             "id2label": {str(i): label for label, i in labels.items()},
-            "classifier_dropout_prob": self.classifier_dropout_prob,
+            **super().head_config_to_huggingface(),
         }
-
-    @classmethod
-    def head_config_from_huggingface(cls, entries):
-        probability = entries.get("classifier_dropout_prob")
-        return {} if probability is None else {"classifier_dropout_prob": probability}
 
     def task_info(self):
         if not self.labels:

@@ -176,7 +176,9 @@ def _describe(saved_model_dir, module, head, facts, compiled):
 def _of_length(examples, length):
     """The example of token ids, repeated up to a length."""
     return {
-        name: np.resize(values, (1, length)) if name in FEATURES else values
+        name: np.resize(values, (*values.shape[:-1], length))
+        if name in FEATURES
+        else values
         for name, values in examples["tokens"].items()
     }
 
@@ -237,19 +239,27 @@ def _example_requests(module, head):
     example = module.text_features.example
     if isinstance(example, str):
         example = dict.fromkeys(head.text_inputs, example)
-    texts = {name: [example[name].encode()] for name in head.text_inputs}
+    texts = {name: [_encoded(example[name])] for name in head.text_inputs}
     features = module.text_features(
         **{name: tf.constant(values) for name, values in texts.items()}
     )
     tokens = {name: values.numpy() for name, values in features.items()}
+    requests = {"serving_default": texts, "tokens": tokens}
+    if head.feature_axes == 2:
+        requests["examples"] = {"examples": [_serialized(tokens)]}
+    return requests
+
+
+def _encoded(text):
+    return list(map(_encoded, text)) if isinstance(text, list) else text.encode()
+
+
+def _serialized(tokens):
+    """The first row of features as a `tf.Example`."""
     example = tf.train.Example()
     for name, values in tokens.items():
         example.features.feature[name].int64_list.value.extend(values[0].tolist())
-    return {
-        "serving_default": texts,
-        "tokens": tokens,
-        "examples": {"examples": [example.SerializeToString(deterministic=True)]},
-    }
+    return example.SerializeToString(deterministic=True)
 
 
 def main(argv=None):

@@ -28,7 +28,10 @@ class Head:
         answers: maps those numbers and the features to the served outputs.
         meaning: one line for each output, for the generated documentation.
         text_inputs: names of the strings that the model takes.
+        text_lists: those of them of which a row is a list: string `[batch, any]`,
+            where an empty string is none.
         features: names of the features, int32 `[batch, …]` each.
+        feature_axes: how many axes each of them has; see `PretrainedModel`.
         along: for each of the numbers whose second axis is that of a feature, the
             name of the feature.
         text_features: makes features of strings: its `of(tokenizer, max_seq_length)`
@@ -45,10 +48,28 @@ class Head:
     answers: typing.Callable
     meaning: dict
     text_inputs: tuple = ("text",)
+    text_lists: tuple = ()
     features: tuple = FEATURES
+    feature_axes: int = 2
     along: dict = dataclasses.field(default_factory=dict)
     text_features: typing.Any = TextFeatures
     string_answers: typing.Callable | None = None
+
+    def feature_specs(self):
+        """A `tf.TensorSpec` of any size for each of the features, by name."""
+        shape = [None] * self.feature_axes
+        return {n: tf.TensorSpec(shape, tf.int32, name=n) for n in self.features}
+
+    def text_specs(self):
+        """A `tf.TensorSpec` of any size for each of the text inputs, by name."""
+        return {
+            name: tf.TensorSpec(
+                [None, None] if name in self.text_lists else [None],
+                tf.string,
+                name=name,
+            )
+            for name in self.text_inputs
+        }
 
 
 def task_head(model_dir, task, tokenizer, **execution):

@@ -30,11 +30,12 @@ def compiled_for_one(head, compute):
     lengths = tf.constant(compiled_lengths(head.config))
 
     def compute_one(features):
-        sizes = {name: tf.shape(values)[1] for name, values in features.items()}
+        sizes = {name: tf.shape(values)[-1] for name, values in features.items()}
         padded = {}
         for name, values in features.items():
             least = lengths[tf.reduce_sum(tf.cast(sizes[name] > lengths, tf.int32))]
-            padded[name] = tf.pad(values, [[0, 0], [0, least - sizes[name]]])
+            before = [[0, 0]] * (head.feature_axes - 1)
+            padded[name] = tf.pad(values, [*before, [0, least - sizes[name]]])
         numbers = compiled(padded)
         for name, feature in head.along.items():
             numbers[name] = numbers[name][:, : sizes[feature]]
@@ -84,7 +85,7 @@ def in_groups(head, compute):
             group = slice(i * _GROUP, (i + 1) * _GROUP)
             tokens = tf.maximum(tf.reduce_max(ends[group]), 1)
             own = {
-                name: values[group, :tokens] if name in FEATURES else values[group]
+                name: values[group][..., :tokens] if name in FEATURES else values[group]
                 for name, values in rows.items()
             }
             numbers = compute(own)
@@ -111,14 +112,17 @@ def in_groups(head, compute):
 
 
 def _ends(input_mask):
-    """How many columns of each row of a mask `[B, T]` reach up to its last token."""
-    positions = tf.range(1, tf.shape(input_mask)[1] + 1)  # [T]
-    return tf.reduce_max(tf.where(input_mask > 0, positions, 0), axis=1)
+    """How many columns of each row of a mask `[B, T]` reach up to its last token.
+
+    Of a mask `[B, choices, T]`, that of its longest choice.
+    """
+    positions = tf.range(1, tf.shape(input_mask)[-1] + 1)  # [T]
+    ends = tf.where(input_mask > 0, positions, 0)
+    return tf.reduce_max(ends, axis=list(range(1, input_mask.shape.rank)))
 
 
 def _traced(head, compute, jit_compile=None):
     """One concrete function for all signatures: it is saved and compiled once."""
-    specs = {
-        name: tf.TensorSpec([None, None], tf.int32, name=name) for name in head.features
-    }
-    return tf.function(compute, jit_compile=jit_compile).get_concrete_function(specs)
+    return tf.function(compute, jit_compile=jit_compile).get_concrete_function(
+        head.feature_specs()
+    )

@@ -9,13 +9,13 @@ import tensorflow as tf
 
 
 def string_answers(strings, answer):
-    """What `answer` says to strings `[batch]`, which it takes by name.
+    """What `answer` says to strings `[batch, …]`, which it takes by name.
 
     Refuses as many texts as not pairs.
     """
-    sizes = [tf.size(values) for values in strings.values()]
+    sizes = [tf.shape(values)[0] for values in strings.values()]
     same = [
-        _require(tf.equal(size, sizes[0]), f"{' and '.join(strings)} differ in number.")
+        require(tf.equal(size, sizes[0]), f"{' and '.join(strings)} differ in number.")
         for size in sizes[1:]
     ]
     with tf.control_dependencies(same):
@@ -24,7 +24,7 @@ def string_answers(strings, answer):
 
 
 def token_features(features, config):
-    """The features, int32, of integers `[batch, tokens]` by name.
+    """The features, int32, of integers `[batch, …, tokens]` by name.
 
     Refuses ids, masks, segments and positions out of range, features of different
     shapes, rows without tokens and more tokens than the model has positions. A batch
@@ -36,11 +36,11 @@ def token_features(features, config):
         config: the `AlbertConfig`.
     """
     shape = tf.shape(features["input_ids"])
-    rows, tokens = shape[0], shape[1]
+    rows, tokens = tf.reduce_prod(shape[:-1]), shape[-1]
     most = config.max_position_embeddings
     checks = [
-        _require((tokens > 0) | (rows == 0), "input_ids has rows without tokens."),
-        _require(tokens <= most, f"input_ids has more than {most} tokens in a row."),
+        require((tokens > 0) | (rows == 0), "input_ids has rows without tokens."),
+        require(tokens <= most, f"input_ids has more than {most} tokens in a row."),
     ]
     limits = {
         "input_ids": config.vocab_size,
@@ -50,21 +50,25 @@ def token_features(features, config):
     for name, values in features.items():
         limit = limits.get(name)
         own = tf.shape(values)
-        same = tf.reduce_all(own == shape) if limit else own[0] == rows
-        checks.append(_require(same, f"{name} has another shape than input_ids."))
+        same = tf.reduce_all(own == shape) if limit else own[0] == shape[0]
+        checks.append(require(same, f"{name} has another shape than input_ids."))
         top = tf.maximum(tokens, 1) if limit is None else limit
         allowed = f"from 0 to {limit - 1}" if limit else "less than the tokens of a row"
         inside = (values >= 0) & (values < tf.cast(top, values.dtype))
         checks.append(
-            _require(
+            require(
                 tf.reduce_all(inside), f"{name} must be {allowed}, the padding too."
             )
         )
     with tf.control_dependencies(checks):
         features = {n: tf.cast(tf.identity(v), tf.int32) for n, v in features.items()}
     missing = tf.maximum(1 - tokens, 0)
+
+    def with_a_column(values):
+        return tf.pad(values, [*[[0, 0]] * (values.shape.rank - 1), [0, missing]])
+
     return {
-        name: tf.pad(values, [[0, 0], [0, missing]]) if name in limits else values
+        name: with_a_column(values) if name in limits else values
         for name, values in features.items()
     }
 
@@ -83,11 +87,11 @@ def example_features(examples, names, config):
     parsed = tf.io.parse_example(examples, spec)
     ids = parsed["input_ids"]
     lengths = ids.row_lengths()
-    checks = [_require(tf.reduce_all(lengths > 0), "An Example has no input_ids.")]
+    checks = [require(tf.reduce_all(lengths > 0), "An Example has no input_ids.")]
     for name in ("input_mask", "segment_ids"):
         own = parsed[name].row_lengths()
         message = f"{name} of an Example has another length than its input_ids."
-        checks.append(_require(tf.reduce_all((own == 0) | (own == lengths)), message))
+        checks.append(require(tf.reduce_all((own == 0) | (own == lengths)), message))
     with tf.control_dependencies(checks):
         lengths = tf.identity(lengths)
     width = tf.reduce_max(tf.concat([lengths, [1]], axis=0))
@@ -102,5 +106,6 @@ def example_features(examples, names, config):
     return token_features(features, config)
 
 
-def _require(condition, message):
+def require(condition, message):
+    """An operation that fails with `message` where a bool `[]` is false."""
     return tf.debugging.Assert(condition, [message])

@@ -17,7 +17,8 @@ class ServingModule(tf.Module):
 
     `serving_default` takes strings, `tokens` takes ids, `examples` takes serialized
     `tf.Example`s; all three give the same outputs, unless the head has
-    `string_answers`. Batch and length are dynamic.
+    `string_answers`. Batch and length are dynamic. A head whose features have more
+    axes than batch and tokens has no `examples`.
 
     Args:
         head: a `Head`.
@@ -62,26 +63,22 @@ class ServingModule(tf.Module):
 
     def text_signature(self):
         """The concrete function that takes strings."""
-        strings = {
-            name: tf.TensorSpec([None], tf.string, name=name)
-            for name in self._head.text_inputs
-        }
+        strings = self._head.text_specs()
         return tf.function(self._from_strings).get_concrete_function(**strings)
 
     def signatures(self):
         """Concrete functions by signature name."""
-        serialized = tf.TensorSpec([None], tf.string, name="examples")
-        tokens = {
-            name: tf.TensorSpec([None, None], tf.int32, name=name)
-            for name in self._head.features
-        }
-        return {
+        tokens = self._head.feature_specs()
+        signatures = {
             "serving_default": self.text_signature(),
             "tokens": tf.function(self._from_tokens).get_concrete_function(**tokens),
-            "examples": tf.function(self._from_examples).get_concrete_function(
-                serialized
-            ),
         }
+        # The features of an Example have one axis: a row of tokens.
+        if self._head.feature_axes == 2:
+            serialized = tf.TensorSpec([None], tf.string, name="examples")
+            from_examples = tf.function(self._from_examples)
+            signatures["examples"] = from_examples.get_concrete_function(serialized)
+        return signatures
 
     def _outputs(self, features):
         return self._head.answers(self._compute(features), features)

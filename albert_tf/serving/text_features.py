@@ -39,7 +39,7 @@ class TextFeatures(tf.Module):
         special = tf.ones_like(first.row_lengths(), tf.int32)[:, None]  # [B, 1]
         cls, sep = special * self.cls_id, special * self.sep_id
         if text_pair is None:
-            first = _head(first, tf.minimum(first.row_lengths(), self._room(2)))
+            first = first_tokens(first, tf.minimum(first.row_lengths(), self._room(2)))
             rows = tf.concat([cls, first, sep], axis=1)
             return dense_features(rows, rows.row_lengths())
         second = self.tokenizer(text_pair)
@@ -73,9 +73,9 @@ def _truncate_pair(first, second, room):
     half = (room + 1) // 2
     first_left = tf.minimum(first_length, tf.maximum(room - second_length, half))
     second_left = tf.minimum(second_length, room - first_left)
-    return _head(first, first_left), _head(second, second_left)
+    return first_tokens(first, first_left), first_tokens(second, second_left)
 
 
-def _head(rows, lengths):
-    """The first `lengths` items of each ragged row."""
+def first_tokens(rows, lengths):
+    """The first `lengths` items, int64 `[batch]`, of each ragged row."""
     return tf.gather(rows, tf.ragged.range(lengths), batch_dims=1)

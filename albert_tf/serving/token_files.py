@@ -62,7 +62,7 @@ def write_onnx(module, head, directory):
 
 
 def _token_function(module, head):
-    specs = [tf.TensorSpec([None, None], tf.int32, name=name) for name in head.features]
+    specs = list(head.feature_specs().values())
 
     def compute(*values):
         return module.compute(dict(zip(head.features, values, strict=True)))

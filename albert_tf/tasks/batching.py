@@ -33,7 +33,8 @@ def training_dataset(
     Rows of similar length meet in a batch, which is padded to the smallest of
     `buckets` that holds it: the shuffled rows of some 64 batches are sorted by length
     and dealt out again, batch by batch in random order. Rows that the last such window
-    of an epoch has no room for begin the next.
+    of an epoch has no room for begin the next. Questions with choices are sorted by
+    the number of choices first, and a batch has as many as one of its questions.
 
     Args:
         examples: labelled `TokenizedExamples`.
@@ -48,30 +49,30 @@ def training_dataset(
 
     Returns:
         A checkpointable `tf.data.Dataset` of dicts: int32 `input_ids`, `input_mask`,
-        `segment_ids` `[B, T]` and `labels` (`[B]`, or `[B, L]` for multi-label).
+        `segment_ids` `[B, T]`, or `[B, choices, T]`, and `labels` (`[B]`, or `[B, L]`
+        for multi-label).
     """
     size = len(examples)
     rows = tf.data.Dataset.range(size).shuffle(size, seed=seed)
     if repeat:
         rows = rows.repeat()
     if pad_to_max_length:
-        batches, widths = rows.batch(batch_size, drop_remainder=repeat), ()
+        batches = rows.batch(batch_size, drop_remainder=repeat)
     else:
         batches = _batches_by_length(rows, examples, batch_size, seed, repeat)
-        widths = _widths(buckets, max_seq_length)
     if not repeat:
         count = -(-size // batch_size)
         batches = batches.apply(tf.data.experimental.assert_cardinality(count))
-    return _features(batches, examples, widths or (max_seq_length,))
+    return _features(batches, examples, max_seq_length, pad_to_max_length, buckets)
 
 
 def _batches_by_length(rows, examples, batch_size, seed, repeat):
     """Batches of row numbers, alike in length; see `training_dataset`."""
-    lengths = tf.constant(examples.lengths)
+    sizes = tf.constant(examples.sizes)
     count = min(max(len(examples) // batch_size, 1), _BATCHES_OF_A_WINDOW)
 
     def by_length(number, window):
-        order = tf.argsort(tf.gather(lengths, window), stable=True)
+        order = tf.argsort(tf.gather(sizes, window), stable=True)
         # [batches * B] -> [batches, B]
         batches = tf.reshape(tf.gather(window, order), [-1, batch_size])
         keys = tf.random.stateless_uniform(
@@ -99,10 +100,7 @@ def evaluation_dataset(
     The elements are those of `training_dataset`; `labels` lacks if there are none.
     """
     batches = tf.data.Dataset.range(len(examples)).batch(batch_size)
-    widths = (max_seq_length,)
-    if not pad_to_max_length:
-        widths = _widths(buckets, max_seq_length)
-    return _features(batches, examples, widths)
+    return _features(batches, examples, max_seq_length, pad_to_max_length, buckets)
 
 
 def features_and_labels(batch):
@@ -112,24 +110,32 @@ def features_and_labels(batch):
     return batch, labels
 
 
-def _features(batches, examples, widths):
-    """Batches of row numbers to batches of features, padded to one of `widths`."""
+def _features(batches, examples, max_seq_length, pad_to_max_length, buckets):
+    """Batches of row numbers to batches of features; see `training_dataset`."""
+    widths = _widths(buckets, max_seq_length)
     ids, starts = tf.constant(examples.ids), tf.constant(examples.starts)
     lengths = tf.constant(examples.lengths)
     first_lengths = tf.constant(examples.first_lengths)
     labels = None if examples.labels is None else tf.constant(examples.labels)
 
     def gather(rows):
-        length = tf.gather(lengths, rows)[:, None]  # [B, 1]
-        width = widths[0]
-        if len(widths) > 1:
+        width, kept = max_seq_length, slice(None)
+        length = tf.gather(lengths, rows)
+        if not pad_to_max_length:
             too_narrow = tf.reduce_max(length) > tf.constant(widths)
             width = tf.gather(widths, tf.reduce_sum(tf.cast(too_narrow, tf.int32)))
-        position = tf.range(width)[None, :]  # [1, T]
-        real = position < length  # [B, T]
-        start = tf.gather(starts, rows)[:, None]  # [B, 1]
-        place = tf.where(real, start + tf.cast(position, tf.int64), 0)  # [B, T]
-        second = position >= tf.gather(first_lengths, rows)[:, None]  # [B, T]
+            if length.shape.rank > 1:  # the choices that a question of the batch has
+                choices = tf.reduce_sum(tf.cast(length > 0, tf.int32), axis=1)
+                kept = (slice(None), slice(tf.reduce_max(choices)))
+
+        def of_rows(values):
+            return tf.gather(values, rows)[kept][..., None]  # [B, 1] or [B, C, 1]
+
+        position = tf.range(width)  # [T]
+        real = position < of_rows(lengths)  # [B, T] or [B, C, T]
+        place = of_rows(starts) + tf.cast(position, tf.int64)
+        place = tf.where(real, place, 0)
+        second = position >= of_rows(first_lengths)
         batch = {
             # Padding is id 0, segment 0, as in the official features.
             "input_ids": tf.where(real, tf.gather(ids, place), 0),

@@ -62,6 +62,19 @@ def mean_squared_error(labels, predictions):
     return float(np.mean(difference**2))
 
 
+def cross_entropy(labels, logits):
+    """Mean negative log probability of the labels, int `[N]`, of `[N, L]` logits."""
+    logits = logits.astype(np.float64)
+    chosen = np.take_along_axis(logits, labels[:, None], axis=1)[:, 0]
+    return float(np.mean(np.logaddexp.reduce(logits, axis=1) - chosen))
+
+
+def softmax(logits):
+    """The probabilities of `[N, L]` logits."""
+    exponentials = np.exp(logits - logits.max(axis=-1, keepdims=True))
+    return exponentials / exponentials.sum(axis=-1, keepdims=True)
+
+
 def confusion_matrix(labels, predictions, num_labels):
     """Counts `[num_labels, num_labels]`, rows are labels, columns predictions."""
     pairs = np.asarray(labels) * num_labels + np.asarray(predictions)

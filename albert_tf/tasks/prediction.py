@@ -12,7 +12,7 @@ class OutputsPredictor:
     """Outputs of a model in the order of the examples.
 
     Args:
-        model: a Keras model of `FEATURES`.
+        model: a `PretrainedModel` of `FEATURES`.
         batch_size: rows of a batch; rows of similar length meet.
         max_seq_length: the longest length.
         min_tokens: the shortest length to which a batch is padded.
@@ -27,13 +27,14 @@ class OutputsPredictor:
         self.max_seq_length = max_seq_length
         self.buckets = tuple(size for size in FINE_BUCKETS if size >= min_tokens)
         # Shapes are left open: one graph serves every bucket and the last short batch.
-        features = {name: tf.TensorSpec([None, None], tf.int32) for name in FEATURES}
+        shape = [None] * model.feature_axes
+        features = {name: tf.TensorSpec(shape, tf.int32) for name in FEATURES}
         self._outputs = tf.function(
             lambda features: model(features, training=False), input_signature=[features]
         )
 
     def __call__(self, examples):
-        order = np.argsort(examples.lengths, kind="stable")
+        order = np.argsort(examples.sizes, kind="stable")
         by_length = evaluation_dataset(
             examples.take(order),
             self.batch_size,

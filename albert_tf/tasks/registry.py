@@ -13,6 +13,9 @@ TASKS = {
         "multi_label": "albert_tf.tasks.classification.multi_label.MultiLabel",
         "regression": "albert_tf.tasks.classification.regression.Regression",
     },
+    "multiple_choice": {
+        "multiple_choice": "albert_tf.tasks.multiple_choice.task.MultipleChoice",
+    },
     "question_answering": {
         "squad_v1": "albert_tf.tasks.question_answering.task.SquadV1",
         "squad_v2": "albert_tf.tasks.question_answering.task.SquadV2",
@@ -37,11 +40,16 @@ def create_task(kind, name, **fields):
     return task_class(kind)(name=name, **fields)
 
 
-def task_told_by(directory):
+def task_told_by(directory, asked=None):
     """The task that the model in `directory` can only be of; None if it tells none.
 
     A head of questions says enough, a head of classes not. Models that other programs
     fine-tuned come without training info.
+
+    Args:
+        directory: of the model.
+        asked: the `Task` that it is to be applied to, which decides where two kinds of
+            models have the same tensors and the checkpoint names none; or None.
 
     Raises:
         UserError: `directory` holds no checkpoint.
@@ -49,7 +57,8 @@ def task_told_by(directory):
     # Imported here, so that commands that name tasks do not wait for TensorFlow.
     from albert_tf.checkpoints.loading import find_model_class
 
-    found = find_model_class(directory)
+    asked_class = [asked.model_class.huggingface_architecture()] if asked else []
+    found = find_model_class(directory, asked_class)
     for kind in (kind for kinds in TASKS.values() for kind in kinds):
         task_type = task_class(kind)
         if task_type.is_told_by_model and task_type(name=kind).model_class is found:

@@ -21,6 +21,7 @@ from albert_tf.storage import require_disk
 from albert_tf.tasks.facts import run_facts
 from albert_tf.tasks.prediction import OutputsPredictor
 from albert_tf.tasks.setup import Start
+from albert_tf.tasks.setup import check_head
 from albert_tf.tasks.setup import fine_tuned
 from albert_tf.tasks.setup import tokenizer_of
 from albert_tf.tasks.training import FineTuning
@@ -205,12 +206,15 @@ def _applier(applying, source, examples):
         The function, which returns a `Prepared` split and what `Task.interpret` makes
         of the outputs; and the training info of the model, `{}` if there is none.
     """
-    directory, task, info = fine_tuned(applying.output_dir, applying.init_checkpoint)
+    directory, task, info = fine_tuned(
+        applying.output_dir, applying.init_checkpoint, source.task
+    )
     task.check_fits(directory, source.task)
     # Without training info, the flags say what the model does not.
     task = task if info else source.task
     arguments = {} if info else task.model_arguments()
     model = task.model_class.from_pretrained(directory, **arguments)
+    check_head(model, directory)
     tokenizer = tokenizer_of(directory, applying.vocabulary, applying.do_lower_case)
     check_fits_model(tokenizer, model.config, directory)
     # A model that was saved by hand need not say at which length it was trained.

@@ -100,11 +100,15 @@ def initial_model(start, task, tokenizer):
     return model
 
 
-def fine_tuned(output_dir, init_checkpoint=None):
+def fine_tuned(output_dir, init_checkpoint=None, asked=None):
     """The fine-tuned model to apply: (its directory, its `Task`, training info).
 
     It is `model/` in the output directory, else --init_checkpoint; that may also be of
     another program, without training info, if its head tells the task.
+
+    Args:
+        output_dir, init_checkpoint: the flags.
+        asked: the `Task` of the files; see `registry.task_told_by`.
 
     Raises:
         UserError: neither was fine-tuned for a task.
@@ -116,12 +120,30 @@ def fine_tuned(output_dir, init_checkpoint=None):
         info = read_training_info(directory)
         if "task" in info:
             return directory, task_from_info(info, directory), info
-    if len(candidates) > 1 and (task := task_told_by(candidates[-1])):
+    if len(candidates) > 1 and (task := task_told_by(candidates[-1], asked)):
         return candidates[-1], task, {}
     raise UserError(
         f"{' and '.join(map(str, candidates))} hold no fine-tuned model; train one "
         "with --do_train, or name one with --init_checkpoint."
     )
+
+
+def check_head(model, directory):
+    """Refuses a model whose head is random, since its checkpoint has another one.
+
+    Args:
+        model: a `PretrainedModel` of `from_pretrained`.
+        directory: where it is from.
+
+    Raises:
+        UserError: it names a variable.
+    """
+    new = [name for name in model.load_report.new if name in model.head_variables()]
+    if new:
+        raise UserError(
+            f"{directory} has no head for {type(model).__name__}: {new[0]} is missing "
+            "or of another shape; name a model that was fine-tuned for it."
+        )
 
 
 def _config(start, own):

@@ -102,7 +102,7 @@ def discover_labels(path, columns, label_names, skip_bad_rows=False):
 
 def has_labels(path, column):
     """Whether a table has a column, and in it more than "" and -1 for hidden labels."""
-    _, fields = next(_rows(path), (0, []))
+    _, fields = next(read_rows(path), (0, []))
     if isinstance(fields, ValueError) or column not in fields:
         return False
     found = (label for _, label in _records(path, Columns(column)))
@@ -134,9 +134,9 @@ def _check(fields, columns, parse_label):
     for value in (text, pair):
         if isinstance(value, list):
             raise ValueError(f"a text was expected, not {value!r}")
-        _check_characters("text", value)
+        check_characters("text", value)
     for name in label if isinstance(label, list) else [label]:
-        _check_characters("label", name)
+        check_characters("label", name)
     if columns.label is None:
         return text, pair, 0
     empty = not text.strip() or (pair is not None and not pair.strip())
@@ -145,8 +145,16 @@ def _check(fields, columns, parse_label):
     return text, pair, parse_label(label)
 
 
-def _check_characters(what, value):
-    """Refuses what no JSON, model or result file could hold; other types pass."""
+def check_characters(what, value):
+    """Refuses what no JSON, model or result file could hold; other types pass.
+
+    Args:
+        what: "text" or "label"; the latter may hold no tab or line break either.
+        value: what a table holds.
+
+    Raises:
+        ValueError: the message says what is wrong.
+    """
     if not isinstance(value, str):
         return
     if "\0" in value:
@@ -163,7 +171,7 @@ def _check_characters(what, value):
 def _records(path, columns):
     """Yields (line number, (text, pair, label)), or a ValueError if a column lacks."""
     wanted = (columns.text, columns.text_pair, columns.label)
-    rows = _rows(path)
+    rows = read_rows(path)
     positions = list(wanted)
     if isinstance(columns.text, str) and pathlib.Path(path).suffix != ".jsonl":
         line, header = next(rows, (0, None))
@@ -208,8 +216,15 @@ def _field(fields, position):
     return value if isinstance(value, str | list) else json.dumps(value)
 
 
-def _rows(path):
-    """Yields (line number, list or dict of fields) of each row, the header included."""
+def read_rows(path):
+    """Yields (line number, fields) of each row of a table, the header included.
+
+    Fields are a list, or of JSONL a dict; a ValueError where a line is no JSON object.
+    Bytes that are not UTF-8 become half characters, which `check_characters` refuses.
+
+    Raises:
+        UserError: the file cannot be read, or has another suffix than `SUFFIXES`.
+    """
     suffix = pathlib.Path(path).suffix
     if suffix not in SUFFIXES:
         raise UserError(f"{path} must end in one of {', '.join(SUFFIXES)}.")

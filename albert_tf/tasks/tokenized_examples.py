@@ -8,10 +8,16 @@ from albert_tf.errors import UserError
 from albert_tf.tokenization.parallel import encode_flat_in_parallel
 from albert_tf.tokenization.truncation import truncated_lengths
 
+_PLACED = 8192  # rows
+
 
 @dataclasses.dataclass(frozen=True)
 class TokenizedExamples:
     """Rows `[CLS] A [SEP]` or `[CLS] A [SEP] B [SEP]` of different lengths.
+
+    An example is a row, or of multiple choice several: a row for each choice. Arrays
+    are then `[N, choices]`, and an example with fewer choices than another ends with
+    rows of length 0.
 
     Attributes:
         ids: int32, the ids of all rows, one row after the other.
@@ -29,6 +35,17 @@ class TokenizedExamples:
 
     def __len__(self):
         return len(self.starts)
+
+    @property
+    def sizes(self):
+        """int `[N]`: examples of similar size share a batch with little padding.
+
+        That is the length of a row; of several, first their number, then the longest.
+        """
+        if self.lengths.ndim == 1:
+            return self.lengths
+        longest = self.lengths.max(axis=1).astype(np.int64)
+        return (self.lengths > 0).sum(axis=1) * (longest.max(initial=0) + 1) + longest
 
     def take(self, rows):
         """The examples at `rows`, an int array, in that order."""
@@ -70,9 +87,10 @@ def tokenize_texts(texts, text_pairs, tokenizer, max_seq_length, labels=None):
     starts = ends - lengths
     ids = np.full(lengths.sum(), tokenizer.sep_id, np.int32)
     ids[starts] = tokenizer.cls_id
-    _place(first, first_lengths, left, starts + 1, ids)
+    place(first, begins_of(first_lengths), left, starts + 1, ids)
     if second_left is not None:
-        _place(second, second_lengths, second_left, starts + left + 2, ids)
+        begins = begins_of(second_lengths)
+        place(second, begins, second_left, starts + left + 2, ids)
     return TokenizedExamples(
         ids=ids,
         starts=starts,
@@ -89,16 +107,23 @@ def from_features(features):
     second = np.array([sum(row) for row in features["segment_ids"]], np.int32)
     return TokenizedExamples(
         ids=np.concatenate(rows).astype(np.int32),
-        starts=np.cumsum(lengths, dtype=np.int64) - lengths,
+        starts=begins_of(lengths),
         lengths=lengths,
         first_lengths=lengths - second,
     )
 
 
-def _place(tokens, lengths, kept, starts, ids):
-    """Copies the first `kept[i]` tokens of text i to `ids[starts[i]:]`."""
-    ends = np.cumsum(lengths, dtype=np.int64)
-    within = np.arange(len(tokens)) - np.repeat(ends - lengths, lengths)
-    chosen = within < np.repeat(kept, lengths)
-    places = within + np.repeat(starts, lengths)
-    ids[places[chosen]] = tokens[chosen]
+def begins_of(lengths):
+    """int64 `[N]`: where each of some texts begins, one after the other in a row."""
+    return np.cumsum(lengths, dtype=np.int64) - lengths
+
+
+def place(tokens, begins, kept, starts, ids):
+    """Copies `kept[i]` tokens, from `tokens[begins[i]]` on, to `ids[starts[i]:]`."""
+    # A few rows at a time: the indices take several times the memory of the tokens.
+    for first in range(0, len(kept), _PLACED):
+        rows = slice(first, first + _PLACED)
+        counts = kept[rows]
+        within = np.arange(counts.sum()) - np.repeat(begins_of(counts), counts)
+        chosen = tokens[within + np.repeat(begins[rows], counts)]
+        ids[within + np.repeat(starts[rows], counts)] = chosen

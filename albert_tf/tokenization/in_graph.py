@@ -54,6 +54,10 @@ class InGraphTokenizer(tf.Module):
     def __call__(self, strings):
         return self._encode(_valid(strings))
 
+    def prepare(self, strings):
+        """String `[batch]` as `tokenizer.prepare` returns it, whatever its length."""
+        return self._encode.prepare(_valid(strings))
+
     def with_offsets(self, strings):
         """Ids, and where they stem from, as `tokenizer.encode_with_offsets`.
 
@@ -82,15 +86,19 @@ class _SentencePiece(tf.Module):
         self._replacements = tokenizer.replacements
         self._part_lengths = tokenizer.replacement_lengths
 
-    def __call__(self, text):
+    def prepare(self, text, max_characters=None):
         text = _single_spaces(text)
         marks = f"{character_class(is_mark)}+"
         text = tf.strings.regex_replace(text, marks, "")
         text = tf_text.normalize_utf8(text, "NFKD")
         text = tf.strings.regex_replace(text, marks, "")
-        text = _first_characters(text, self._max_characters)
+        text = _first_characters(text, max_characters)
         if self._do_lower_case:
             text = tf.strings.lower(text, encoding="utf-8")
+        return text
+
+    def __call__(self, text):
+        text = self.prepare(text, self._max_characters)
         ids = self._tokenizer.tokenize(text)
         counts = tf.gather(self._counts, ids.flat_values)  # [all tokens]
         kept = tf.sequence_mask(counts, self._replacements.shape[1])
@@ -173,6 +181,9 @@ class _WordPiece(tf.Module):
             max_bytes_per_word=4 * MAX_WORD_LENGTH,
             no_pretokenization=True,
         )
+
+    def prepare(self, text):
+        return text
 
     def __call__(self, text):
         return self._tokenizer.tokenize(self._words(text)[0]).merge_dims(1, 2)

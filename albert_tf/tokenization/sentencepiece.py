@@ -91,14 +91,14 @@ class SentencePieceTokenizer(Tokenizer):
             parts = [part for part in [parts[0][1:], *parts[1:]] if part]
         return [*parts, ","]
 
-    def _prepare(self, text):
+    def prepare(self, text):
         return normalization.sentencepiece_text(text, self.do_lower_case)
 
     def join(self, pieces):
         return self._processor.DecodePieces(pieces).strip()
 
     def tokenize(self, text):
-        prepared = self._prepare(text)
+        prepared = self.prepare(text)
         pieces = self._processor.Encode(prepared, return_type=str)
         ids = self._processor.Encode(prepared, return_type=int)
         found = []
@@ -114,7 +114,7 @@ class SentencePieceTokenizer(Tokenizer):
         return ids, lengths
 
     def _encode_slice(self, texts):
-        prepared = [self._prepare(text) for text in texts]
+        prepared = [self.prepare(text) for text in texts]
         rows = self._processor.Encode(prepared, num_threads=1, return_type="numpy")
         lengths = np.fromiter(map(len, rows), np.int32, len(rows))
         ids = np.concatenate(rows)

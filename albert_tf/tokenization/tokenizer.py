@@ -140,6 +140,14 @@ class Tokenizer(abc.ABC):
     def join(self, pieces):
         """Returns the text of pieces, none of them special."""
 
+    def prepare(self, text):
+        """Returns `text` as it is before it is split; the official `process_text`.
+
+        For SentencePiece that is `normalization.sentencepiece_text`; WordPiece
+        normalizes words only.
+        """
+        return text
+
     @abc.abstractmethod
     def tokenize(self, text):
         """Returns the pieces of `text`, a list of str."""

@@ -15,7 +15,8 @@ own), `inputs.npz` and `expected.npz`. `expected.npz` may hold:
 The last two need `train.json`: optimizer, learning_rate, num_train_steps,
 num_warmup_steps and steps, taken on the constant batch with gradients clipped to
 the global norm 1. The command recognises recordings of reading comprehension by their
-files (`albert_tf.verify.squad` lists them). It exits with status 1 if a deviation is
+files (`albert_tf.verify.squad` lists them), and those of multiple choice
+(`albert_tf.verify.race`). It exits with status 1 if a deviation is
 greater than the tolerance.
 """
 
@@ -36,6 +37,7 @@ from albert_tf.files import read_json_object
 from albert_tf.models.pretraining import AlbertForPreTraining
 from albert_tf.optimizers import create_optimizer
 from albert_tf.verify import official_steps
+from albert_tf.verify import race
 from albert_tf.verify import squad
 
 _FEATURES = ("input_ids", "input_mask", "segment_ids", "masked_lm_positions")
@@ -49,7 +51,7 @@ class VerifyOptions:
 
     directory: str = option("What to verify; may be given without the flag's name.")
     spm_model_file: str | None = option(
-        "Vocabulary that recorded windows were made with.", None
+        "Vocabulary that recorded features were made with.", None
     )
 
 
@@ -74,8 +76,8 @@ def verify(directory, vocabulary=None):
 
     Args:
         directory: see the module's description.
-        vocabulary: the tokenizer that recorded windows were made with; see
-            `squad.compare`.
+        vocabulary: the tokenizer that recorded features were made with; see
+            `recordings.tokenizer_of`.
 
     Returns:
         (list of `Deviation`, list of names in `expected.npz` that are not known)
@@ -84,7 +86,8 @@ def verify(directory, vocabulary=None):
         UserError: a file is missing or does not fit the others.
     """
     deviations, unknown = [], []
-    for part in squad.compare(directory, vocabulary):
+    kind = race if race.knows(directory) else squad
+    for part in kind.compare(directory, vocabulary):
         deviations += _deviations(part.found, part.expected, part.prefix, part.notes)
         unknown += [part.prefix + n for n in part.expected if n not in part.found]
     if deviations:

@@ -12,37 +12,18 @@ positions are compared one by one: 1 where two differ, otherwise 0. Where the re
 spans are not those of their pieces, ours may be better; they are counted.
 """
 
-import dataclasses
 import os
 
-from albert_tf.errors import UserError
 from albert_tf.files import read_arrays
-from albert_tf.tokenization.loading import is_tokenizer
-from albert_tf.tokenization.loading import load_tokenizer
 from albert_tf.verify import squad_answers
 from albert_tf.verify import squad_head
 from albert_tf.verify import squad_windows
-from albert_tf.verify.squad_recordings import names_in
+from albert_tf.verify.recordings import Compared
+from albert_tf.verify.recordings import names_in
+from albert_tf.verify.recordings import tokenizer_of
 from albert_tf.verify.squad_recordings import read_windows
 
 _INPUTS = "inputs.npz"
-_VOCABULARY = os.path.join("data", "vocab", "albert_en_30k")
-
-
-@dataclasses.dataclass(frozen=True)
-class Compared:
-    """What was found and what was expected.
-
-    Attributes:
-        prefix: of the names, ending in "/"; "" for the folder itself.
-        found, expected: dicts of arrays by name.
-        notes: dict of remarks by name.
-    """
-
-    prefix: str
-    found: dict
-    expected: dict
-    notes: dict
 
 
 def compare(directory, vocabulary=None):
@@ -50,8 +31,7 @@ def compare(directory, vocabulary=None):
 
     Args:
         directory: the folder.
-        vocabulary: the tokenizer's file or folder, or None: that beside the windows, or
-            `data/vocab/albert_en_30k` in one of the folders above.
+        vocabulary: see `recordings.tokenizer_of`.
 
     Raises:
         UserError: a file is missing or does not fit the others.
@@ -59,7 +39,7 @@ def compare(directory, vocabulary=None):
     names = names_in(directory)
     for name in names:
         recorded = read_windows(directory, name)
-        tokenizer = _tokenizer(directory, vocabulary, recorded.do_lower_case)
+        tokenizer = tokenizer_of(directory, vocabulary, recorded.do_lower_case)
         compared = squad_windows.compare(recorded, tokenizer)
         yield Compared(f"features_{name}/", *compared)
     if not names:
@@ -75,22 +55,6 @@ def _compare_folder(directory, prefix):
         return
     inputs = read_arrays(path)
     if squad_answers.knows(inputs):
-        yield Compared(prefix, *squad_answers.compare(directory, inputs), {})
+        yield Compared(prefix, *squad_answers.compare(directory, inputs))
     elif squad_head.knows(inputs):
-        yield Compared(prefix, *squad_head.compare(directory, inputs), {})
-
-
-def _tokenizer(directory, vocabulary, do_lower_case):
-    if vocabulary is not None:
-        return load_tokenizer(vocabulary, do_lower_case)
-    if any(map(is_tokenizer, os.listdir(directory))):
-        return load_tokenizer(directory, do_lower_case)
-    above = os.path.abspath(directory)
-    while above != os.path.dirname(above):
-        above = os.path.dirname(above)
-        if os.path.isdir(os.path.join(above, _VOCABULARY)):
-            return load_tokenizer(os.path.join(above, _VOCABULARY), do_lower_case)
-    raise UserError(
-        f"{directory} has no vocabulary beside its windows; name it with "
-        "--spm_model_file."
-    )
+        yield Compared(prefix, *squad_head.compare(directory, inputs))

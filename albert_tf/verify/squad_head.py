@@ -6,14 +6,13 @@ import numpy as np
 import tensorflow as tf
 
 from albert_tf import storage
-from albert_tf.checkpoints.loading import build_model
-from albert_tf.checkpoints.loading import read_checkpoint
-from albert_tf.errors import UserError
 from albert_tf.files import read_arrays
 from albert_tf.files import read_json_object
 from albert_tf.models.question_answering import AlbertForAnswerableQuestions
 from albert_tf.models.question_answering import AlbertForQuestionAnswering
 from albert_tf.tasks.question_answering.objective import QuestionAnsweringObjective
+from albert_tf.verify.heads import loss_and_gradients
+from albert_tf.verify.heads import model_with_head
 
 _FEATURES = ("input_ids", "input_mask", "segment_ids", "p_mask")
 _LABELS = ("start_positions", "end_positions", "is_impossible")
@@ -48,7 +47,7 @@ def compare(directory, inputs):
     if version == 2:
         found |= model({**batch, "start_positions": inputs["start_positions"]})
     batch["labels"] = tf.stack(labels, axis=1)
-    found |= _loss_and_gradients(model, version, batch)
+    found |= loss_and_gradients(model, QuestionAnsweringObjective(version), batch)
     for name, theirs in expected.items():
         ours = found.get(name)
         if ours is not None and "log_probs" in name and ours.shape == theirs.shape:
@@ -68,29 +67,4 @@ def _model(directory, version):
     model_class = (AlbertForQuestionAnswering, AlbertForAnswerableQuestions)[
         version - 1
     ]
-    model = build_model(model_class, read_checkpoint(directory), (), arguments)
-    missing = set(model.load_report.missing) & set(model.head_variables())
-    if missing:
-        raise UserError(
-            f"{directory} has no head to be compared: its checkpoint lacks "
-            f"{sorted(missing)[0]}."
-        )
-    return model
-
-
-def _loss_and_gradients(model, version, batch):
-    objective = QuestionAnsweringObjective(version)
-    variables = model.trainable_variables
-    with tf.GradientTape() as tape:
-        losses, _ = objective(model, batch, training=False, dropout_seed=None)
-        weights = objective.denominators(batch)
-        loss = sum(losses[term] / weights[term] for term in losses)
-    gradients = tape.gradient(loss, [variable.value for variable in variables])
-    names = model.official_names()
-    return {
-        "loss": loss,
-        **{
-            f"grad/{names[variable.path]}": tf.convert_to_tensor(gradient)
-            for variable, gradient in zip(variables, gradients, strict=True)
-        },
-    }
+    return model_with_head(directory, model_class, arguments)

@@ -99,13 +99,6 @@ class RecordedWindows:
         )
 
 
-def names_in(folder):
-    """The sets of questions whose windows were recorded there, sorted."""
-    files = os.listdir(folder) if os.path.isdir(folder) else []
-    found = [n.removeprefix("features_") for n in files if n.startswith("features_")]
-    return sorted(n.removesuffix(".npz") for n in found if n.endswith(".npz"))
-
-
 def read_windows(folder, name):
     """Reads `RecordedWindows`.
 

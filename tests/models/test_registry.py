@@ -15,6 +15,7 @@ from albert_tf.models import registry
 from albert_tf.models.albert import AlbertModel
 from albert_tf.models.base import PretrainedModel
 from albert_tf.models.masked_lm import AlbertForMaskedLM
+from albert_tf.models.multiple_choice import AlbertForMultipleChoice
 from albert_tf.models.pretraining import AlbertForPreTraining
 from albert_tf.models.question_answering import AlbertForAnswerableQuestions
 from albert_tf.models.question_answering import AlbertForQuestionAnswering
@@ -36,17 +37,6 @@ class AlbertForTokens(PretrainedModel):
 
     family = ALBERT
     head_table = head_variables.classification("classifier", "classifier", "tokens/")
-
-
-class AlbertForChoice(PretrainedModel):
-    """All names are those of sequence classification."""
-
-    family = ALBERT
-    head_table = AlbertForSequenceClassification.head_table
-
-    @classmethod
-    def huggingface_architecture(cls):
-        return "AlbertForMultipleChoice"
 
 
 @pytest.fixture
@@ -128,12 +118,11 @@ def test_the_head_that_lacks_less_is_preferred():
     assert registry.recognise([*_ENCODER, *_PRETRAINING]) is AlbertForPreTraining
 
 
-def test_of_equal_heads_the_checkpoint_names_one(register):
-    register(AlbertForChoice)
+def test_of_equal_heads_the_checkpoint_names_one():
     tensors = [*_ENCODER, "output_weights", "output_bias"]
     assert registry.recognise(tensors) is AlbertForSequenceClassification
     named = registry.recognise(tensors, architectures=["AlbertForMultipleChoice"])
-    assert named is AlbertForChoice
+    assert named is AlbertForMultipleChoice
 
 
 def test_a_head_that_hugging_face_does_not_have(register, tiny_config):

@@ -14,7 +14,7 @@ from albert_tf.tasks.question_answering.reading.questions import read_paragraphs
 from albert_tf.tasks.question_answering.windows import WindowSizes
 from albert_tf.tasks.question_answering.windows import windows_of
 from albert_tf.verify import command
-from albert_tf.verify import squad
+from albert_tf.verify.recordings import tokenizer_of
 
 QUESTIONS = [
     ("the cat sat on the mat.", [("q1", "cat", [("mat", 19)]), ("q2", "dog", None)]),
@@ -41,7 +41,7 @@ def made(material, tmp_path):
         data["data"][0]["paragraphs"].append({"context": context, "qas": qas})
     for part in ("dev", "train"):
         (tmp_path / f"set_{part}.json").write_text(json.dumps(data))
-    tokenizer = squad._tokenizer(tmp_path, None, True)
+    tokenizer = tokenizer_of(tmp_path, None, True)
     [windows] = windows_of(
         read_paragraphs(tmp_path / "set_dev.json"),
         tokenizer,

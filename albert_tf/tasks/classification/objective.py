@@ -8,12 +8,28 @@ from albert_tf.engine.objective import example_weights
 from albert_tf.tasks.batching import FEATURES
 
 
+def label_losses(logits, labels):
+    """Cross-entropy of each row, float32 `[B]`.
+
+    Args:
+        logits: float32 `[B, L]`.
+        labels: int32 `[B]`.
+    """
+    return tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits)
+
+
+def label_hits(logits, labels):
+    """Float32 `[B]`: 1 where the greatest logit is that of the label."""
+    best = tf.argmax(logits, axis=-1, output_type=tf.int32)
+    return tf.cast(tf.equal(best, labels), tf.float32)
+
+
 class TextTerm(LossTerm):
     """The loss of a text task, a mean over the rows of the global batch.
 
     Args:
-        task: a `TextTask`; its `losses` and `right` say what is minimised and what
-            counts as accurate.
+        task: a `TextTask`, or a task with its `losses`, `right` and `has_accuracy`,
+            which say what is minimised and what counts as accurate.
     """
 
     name = "classification"
@@ -40,7 +56,7 @@ class TextObjective(Objective):
     """One `TextTerm` on the logits of a model of `FEATURES`.
 
     Args:
-        task: the `TextTask`.
+        task: the task; see `TextTerm`.
     """
 
     def __init__(self, task):

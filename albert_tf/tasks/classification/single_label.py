@@ -8,6 +8,8 @@ import tensorflow as tf
 
 from albert_tf.tasks import metrics
 from albert_tf.tasks.classification import results
+from albert_tf.tasks.classification.objective import label_hits
+from albert_tf.tasks.classification.objective import label_losses
 from albert_tf.tasks.classification.text_task import TextTask
 
 
@@ -31,25 +33,19 @@ class SingleLabel(TextTask):
         return [value]
 
     def losses(self, logits, labels):
-        return tf.nn.sparse_softmax_cross_entropy_with_logits(
-            labels=labels, logits=logits
-        )
+        return label_losses(logits, labels)
 
     def right(self, logits, labels):
-        best = tf.argmax(logits, axis=-1, output_type=tf.int32)
-        return tf.cast(tf.equal(best, labels), tf.float32)
+        return label_hits(logits, labels)
 
     def predictions(self, logits):
         return logits.argmax(axis=-1).astype(np.int32)
 
     def probabilities(self, logits):
-        exponentials = np.exp(logits - logits.max(axis=-1, keepdims=True))
-        return exponentials / exponentials.sum(axis=-1, keepdims=True)
+        return metrics.softmax(logits)
 
     def mean_loss(self, labels, logits):
-        logits = logits.astype(np.float64)
-        chosen = np.take_along_axis(logits, labels[:, None], axis=1)[:, 0]
-        return float(np.mean(np.logaddexp.reduce(logits, axis=1) - chosen))
+        return metrics.cross_entropy(labels, logits)
 
     def score(self, prepared, outputs):
         """As `Task.score`; and the accuracy of a model that has learned nothing."""

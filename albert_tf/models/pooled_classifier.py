@@ -1,0 +1,70 @@
+"""What models with a linear layer on the pooled output have in common."""
+
+from albert_tf.checkpoints.albert import ALBERT
+from albert_tf.layers.classification_head import ClassificationHead
+from albert_tf.layers.dropout import CLASSIFIER_SITE
+from albert_tf.layers.dropout import dropout
+from albert_tf.models import head_variables
+from albert_tf.models.albert import AlbertModel
+from albert_tf.models.base import PretrainedModel
+
+# The official classifiers ignore the config's initializer_range.
+_HEAD_INITIALIZER_RANGE = 0.02
+_HUGGINGFACE_DROPOUT = "classifier_dropout_prob"
+
+
+class PooledClassifier(PretrainedModel):
+    """The encoder, dropout on its pooled output, and a linear layer.
+
+    Args:
+        config: an `AlbertConfig`.
+        num_outputs: width of the linear layer.
+        classifier_dropout_prob: dropout on the pooled output, in training.
+        **kwargs: `depth_loop` and `rematerialize`, see `AlbertModel`.
+    """
+
+    family = ALBERT
+    head_table = head_variables.classification("classifier", "classifier")
+
+    def __init__(self, config, num_outputs, classifier_dropout_prob, **kwargs):
+        super().__init__(config, **kwargs)
+        self.classifier_dropout_prob = classifier_dropout_prob
+        self.albert = AlbertModel(
+            config, dtype=self.dtype_policy, name="albert", **self.execution
+        )
+        self.classifier = ClassificationHead(
+            config,
+            num_labels=num_outputs,
+            initializer_range=_HEAD_INITIALIZER_RANGE,
+            dtype=self.dtype_policy,
+            name="classifier",
+        )
+        self.build()
+
+    def build(self, input_shape=None):
+        self.classifier.build((None, self.config.hidden_size))
+
+    def pooled_logits(self, features, training, dropout_seed):
+        """Logits, float32 `[rows, num_outputs]`, of features `[rows, tokens]`."""
+        seed = self._dropout_seed(training, dropout_seed)
+        encoded = self.albert(
+            features, training=training, dropout_seed=seed, heads_only=True
+        )
+        pooled = dropout(
+            encoded["pooled_output"],
+            self.classifier_dropout_prob,
+            seed,
+            CLASSIFIER_SITE,
+        )
+        return self.classifier(pooled)
+
+    def head_config(self):
+        return {"classifier_dropout_prob": self.classifier_dropout_prob}
+
+    def head_config_to_huggingface(self):
+        return {_HUGGINGFACE_DROPOUT: self.classifier_dropout_prob}
+
+    @classmethod
+    def head_config_from_huggingface(cls, entries):
+        probability = entries.get(_HUGGINGFACE_DROPOUT)
+        return {} if probability is None else {"classifier_dropout_prob": probability}

@@ -1,0 +1,1 @@
+"""Multiple choice: which of several options answers a question on a text."""

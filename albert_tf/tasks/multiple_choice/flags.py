@@ -1,0 +1,53 @@
+"""Fine-tunes and applies a model that chooses the option that answers a question.
+
+  python run_race.py --data_dir=data --init_checkpoint=albert_base --output_dir=out
+      --max_seq_length=512 --do_train --do_eval --do_predict
+
+The flags are those of the official run_race, with the same meaning; new ones stand
+beside them. --init_checkpoint is as in run_classifier.
+
+--data_dir holds RACE as it is published (RACE/train/middle/*.txt …, or all.txt as the
+official code reads it); with --task_name=c3, c3-d-train.json and its siblings; with
+--task_name=custom, train.jsonl, dev.jsonl and test.jsonl, a question a line:
+{"context": …, "question": …, "options": ["…", "…"], "label": 1}.
+
+Written to --output_dir: model/ (the best checkpoint by accuracy on dev), checkpoints/,
+eval_results.txt, predictions.jsonl, and <split>_errors.html, a page of the wrong
+answers.
+"""
+
+import dataclasses
+
+from albert_tf.command_line import option
+from albert_tf.tasks.flags import TaskOptions
+
+TASK_NAMES = ("race", "c3", "custom")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class RaceOptions(TaskOptions):
+    """The flags of run_race.py."""
+
+    do_eval: bool = option("Score the dev set.", False, may_change=True)
+    do_predict: bool = option(
+        "Predict the test set, and score it if it has labels.", False, may_change=True
+    )
+    task_name: str = option("What --data_dir holds.", "race", TASK_NAMES)
+    data_dir: str | None = option("Folder of the questions.", None)
+    high_only: bool = option("race: the questions of high schools only.", False)
+    middle_only: bool = option("race: the questions of middle schools only.", False)
+    max_qa_length: int = option(
+        "Tokens of a question with an option at most, of which the last are kept; "
+        "without --do_train that of the model.",
+        128,
+        minimum=1,
+    )
+    dropout_prob: float = option(
+        "Dropout on the pooled output, in training.", 0.1, minimum=0
+    )
+    learning_rate: float = option("Peak learning rate.", 1e-5, minimum=0)
+    train_step: int = option("Training steps.", 12000, minimum=1)
+    warmup_step: int = option("Steps of linear warm-up.", 1000, minimum=0)
+    save_checkpoints_steps: int = option(
+        "Steps between checkpoints; the dev set is scored at each.", 100, minimum=1
+    )

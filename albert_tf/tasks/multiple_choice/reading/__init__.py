@@ -1,0 +1,1 @@
+"""Files of questions with options: RACE, C3 and JSONL of your own."""

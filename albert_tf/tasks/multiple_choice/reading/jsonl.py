@@ -1,0 +1,52 @@
+"""JSONL of your own: a question a line, each with as many options as it has.
+
+{"id": …, "context": …, "question": …, "options": ["…", "…"], "label": 1}
+
+`id` may be absent, and so may `question` (where the context is a prompt that an option
+ends) and, in files to predict, `label`: the place of the right option from 0, or its
+text. -1 and "" stand for a label that nobody is to know.
+"""
+
+import pathlib
+
+from albert_tf.tasks.multiple_choice.reading.questions import Part
+from albert_tf.tasks.multiple_choice.reading.questions import checked_question
+from albert_tf.tasks.tables import has_labels
+from albert_tf.tasks.tables import read_rows
+
+LABEL = "label"
+_HIDDEN = (-1, "")
+
+
+def jsonl_parts(data_dir, role):
+    """The one `Part` of a split, `<role>.jsonl`; None if there is no such file."""
+    path = pathlib.Path(data_dir, f"{role}.jsonl")
+    return (Part(str(path), read_jsonl),) if path.exists() else None
+
+
+def is_labelled(part):
+    """Whether the questions of a `Part` have labels, and not only hidden ones."""
+    return has_labels(part.path, LABEL)
+
+
+def read_jsonl(path):
+    """Yields (where, `Question` or ValueError) of the questions of a file.
+
+    Raises:
+        UserError: the file cannot be read.
+    """
+    for number, (line, fields) in enumerate(read_rows(path)):
+        question = fields
+        if not isinstance(fields, ValueError):
+            label = fields.get(LABEL)
+            try:
+                question = checked_question(
+                    fields.get("id", number),
+                    fields.get("context"),
+                    fields.get("question", ""),
+                    fields.get("options"),
+                    None if label in _HIDDEN else label,
+                )
+            except ValueError as error:
+                question = error
+        yield f"{path}, line {line}", question

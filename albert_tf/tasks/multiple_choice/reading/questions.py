@@ -1,0 +1,196 @@
+"""Questions with options, in memory, whatever file they are from."""
+
+import dataclasses
+import hashlib
+import typing
+
+import numpy as np
+
+from albert_tf.errors import UserError
+from albert_tf.tasks.source import Split
+from albert_tf.tasks.tables import check_characters
+
+_FEWEST = 2  # options
+
+
+@dataclasses.dataclass(frozen=True)
+class Question:
+    """A question on a text, with the options of which one answers it.
+
+    Attributes:
+        id: what result files call it.
+        context: the text.
+        text: the question itself; may be empty, as where the context is a prompt.
+        options: str, two or more.
+        label: place of the right option, from 0; None where it is unknown.
+        group: the part of the data set that is also scored by itself, or "".
+    """
+
+    id: str
+    context: str
+    text: str
+    options: tuple
+    label: int | None = None
+    group: str = ""
+
+
+@dataclasses.dataclass(frozen=True)
+class Part:
+    """A file (or folder) of questions.
+
+    Attributes:
+        path: where it is.
+        read: from the path to (where in it, `Question` or the ValueError that says
+            what is wrong with it), one by one.
+        group: `Question.group` of what is in it.
+    """
+
+    path: str
+    read: typing.Callable
+    group: str = ""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ChoiceSplit(Split):
+    """A split in one or several parts.
+
+    Attributes:
+        parts: the `Part`s, a tuple.
+    """
+
+    parts: tuple
+
+
+@dataclasses.dataclass(frozen=True)
+class ChoiceFile:
+    """The examples of a split.
+
+    Attributes:
+        path: the file or folder.
+        questions: the `Question`s, a tuple.
+        num_skipped: questions that were left out.
+    """
+
+    path: str
+    questions: tuple
+    num_skipped: int = 0
+
+    def __len__(self):
+        return len(self.questions)
+
+    @property
+    def labels(self):
+        """int32 `[N]`; None where a question has none."""
+        labels = [question.label for question in self.questions]
+        return None if None in labels else np.array(labels, np.int32)
+
+    def groups(self):
+        """The parts that are scored by themselves, in order; none if there is one."""
+        found = list(dict.fromkeys(question.group for question in self.questions))
+        return found if len(found) > 1 else []
+
+    def texts_digest(self):
+        """SHA-256 of the texts, hexadecimal."""
+        return _digest((q.context, q.text, q.options) for q in self.questions)
+
+    def digest(self):
+        """SHA-256 of everything, hexadecimal."""
+        return _digest(self.questions)
+
+
+def read_questions(split, skip_bad_rows=False):
+    """Reads a split.
+
+    Args:
+        split: a `ChoiceSplit`; a question of one that is labelled must have a label.
+        skip_bad_rows: leave bad questions out and count them, instead of stopping.
+
+    Returns:
+        A `ChoiceFile`.
+
+    Raises:
+        UserError: a file is missing, holds something else or no question, or a
+            question in it is bad.
+    """
+    questions, skipped = [], 0
+    for part in split.parts:
+        for where, question in part.read(part.path):
+            if not isinstance(question, ValueError):
+                question = _with_group(question, part.group, split.is_labelled)
+            if not isinstance(question, ValueError):
+                questions.append(question)
+            elif skip_bad_rows:
+                skipped += 1
+            else:
+                raise UserError(
+                    f"{where}: {question}; correct it, or leave bad rows out with "
+                    "--skip_bad_rows."
+                ) from question
+    if not questions:
+        raise UserError(f"{split.path} holds no question that can be used.")
+    return ChoiceFile(str(split.path), tuple(questions), skipped)
+
+
+def _with_group(question, group, is_labelled):
+    if is_labelled and question.label is None:
+        return ValueError("the question has no label")
+    label = question.label if is_labelled else None
+    return dataclasses.replace(question, group=group, label=label)
+
+
+def checked_question(identity, context, text, options, label, may_be_empty=False):
+    """A `Question` from the values of a file.
+
+    Args:
+        identity: what result files call it.
+        context, text: should be str.
+        options: should be a list of two str or more.
+        label: should be the place of the right option from 0, or its text; None where
+            it is unknown.
+        may_be_empty: whether an option may have no visible text.
+
+    Raises:
+        ValueError: the values are something else; the message says what.
+    """
+    for name, value in (("context", context), ("question", text)):
+        if not isinstance(value, str):
+            raise ValueError(f"the {name} is {value!r}, not a text")
+    if not isinstance(options, list) or not all(isinstance(o, str) for o in options):
+        raise ValueError(f"the options are {options!r}, not a list of texts")
+    if len(options) < _FEWEST:
+        raise ValueError(
+            f"the question has {len(options)} option(s), expected {_FEWEST} or more"
+        )
+    if not may_be_empty and not all(option.strip() for option in options):
+        raise ValueError("an option is empty")
+    for value in (context, text, *options):
+        check_characters("text", value)
+    return Question(
+        str(identity), context, text, tuple(options), _place(label, options)
+    )
+
+
+def _place(label, options):
+    if label is None:
+        return None
+    if isinstance(label, str):
+        if label not in options:
+            raise ValueError(f"the answer {label!r} is none of the options")
+        return options.index(label)
+    if type(label) is not int:
+        raise ValueError(
+            f"the label is {label!r}, expected the place of an option or its text"
+        )
+    if not 0 <= label < len(options):
+        raise ValueError(
+            f"the label {label} is none of the {len(options)} options, which count "
+            "from 0"
+        )
+    return label
+
+
+def _digest(values):
+    found = hashlib.sha256()
+    for value in values:
+        found.update(repr(value).encode())
+    return found.hexdigest()

@@ -1,0 +1,97 @@
+"""Questions with options as rows of token ids: a row an option.
+
+Source: `RaceProcessor` and `convert_single_example` in race_utils.py of
+google-research/albert.
+"""
+
+import numpy as np
+
+from albert_tf.errors import UserError
+from albert_tf.tasks.tokenized_examples import TokenizedExamples
+from albert_tf.tasks.tokenized_examples import begins_of
+from albert_tf.tasks.tokenized_examples import place
+from albert_tf.tokenization.parallel import encode_flat_in_parallel
+
+SPECIAL = 3
+"""[CLS] and two [SEP]."""
+BLANK = "_"
+"""Stands in a question where the option belongs."""
+
+
+def check_lengths(max_seq_length, max_qa_length):
+    """Refuses lengths that leave no room for the text.
+
+    Raises:
+        UserError: it names both.
+    """
+    if max_seq_length <= max_qa_length + SPECIAL:
+        raise UserError(
+            f"--max_seq_length={max_seq_length} leaves no room for a text beside "
+            f"--max_qa_length={max_qa_length} and {SPECIAL} special tokens; make the "
+            "one longer or the other shorter."
+        )
+
+
+def ending(question, option, tokenizer):
+    """The second text of a row: the question with the option in it, or after it.
+
+    The option takes the place of each blank, "_"; see `Tokenizer.prepare`.
+
+    Args:
+        question, option: str.
+        tokenizer: as returned by `albert_tf.load_tokenizer`.
+    """
+    question, option = tokenizer.prepare(question), tokenizer.prepare(option)
+    if BLANK in question:
+        return question.replace(BLANK, option)
+    return f"{question} {option}"
+
+
+def tokenize_questions(questions, tokenizer, max_seq_length, max_qa_length):
+    """`TokenizedExamples` `[N, choices]` of rows `[CLS] text [SEP] ending [SEP]`.
+
+    Of an ending, the last tokens are kept; then the text loses its end.
+
+    Args:
+        questions: list of `Question`.
+        tokenizer: as returned by `albert_tf.load_tokenizer`.
+        max_seq_length: tokens of a row at most, the special ones counted.
+        max_qa_length: tokens of an ending at most.
+
+    Raises:
+        UserError: no text would fit.
+    """
+    check_lengths(max_seq_length, max_qa_length)
+    # A text is tokenized once for all its questions and their options.
+    contexts = {q.context: None for q in questions}
+    contexts = {context: index for index, context in enumerate(contexts)}
+    counts = np.array([len(q.options) for q in questions])
+    context = np.repeat([contexts[q.context] for q in questions], counts)  # [rows]
+    first, first_tokens = encode_flat_in_parallel(tokenizer, list(contexts))
+    second, second_tokens = encode_flat_in_parallel(
+        tokenizer, [ending(q.text, o, tokenizer) for q in questions for o in q.options]
+    )
+    second_left = np.minimum(second_tokens, max_qa_length)
+    room = max_seq_length - SPECIAL - second_left
+    left = np.minimum(first_tokens[context], room)
+    lengths = left + second_left + SPECIAL
+    starts = begins_of(lengths)
+    ids = np.full(lengths.sum(), tokenizer.sep_id, np.int32)
+    ids[starts] = tokenizer.cls_id
+    place(first, begins_of(first_tokens)[context], left, starts + 1, ids)
+    # The last ones.
+    begins = begins_of(second_tokens) + second_tokens - second_left
+    place(second, begins, second_left, starts + left + 2, ids)
+    return TokenizedExamples(
+        ids=ids,
+        starts=_by_question(starts, counts),
+        lengths=_by_question(lengths.astype(np.int32), counts),
+        first_lengths=_by_question((left + 2).astype(np.int32), counts),
+    )
+
+
+def _by_question(values, counts):
+    """Values of rows, one question after the other, as `[N, choices]`; 0 for none."""
+    found = np.zeros((len(counts), counts.max()), values.dtype)
+    found[np.arange(counts.max()) < counts[:, None]] = values
+    return found

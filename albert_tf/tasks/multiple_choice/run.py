@@ -1,0 +1,95 @@
+"""What run_race.py does."""
+
+import dataclasses
+
+from albert_tf.errors import UserError
+from albert_tf.tasks.multiple_choice.reading.race import LEVELS
+from albert_tf.tasks.multiple_choice.rows import check_lengths
+from albert_tf.tasks.multiple_choice.sources import choice_source
+from albert_tf.tasks.registry import create_task
+from albert_tf.tasks.repeated_runs import run_repeatedly
+from albert_tf.tasks.run import check_places
+from albert_tf.tasks.run import export_model
+from albert_tf.tasks.run import run_task
+
+
+def choose(options):
+    """Does what the flags ask for, once or several times; see `RaceOptions`.
+
+    Raises:
+        UserError: flags, files or checkpoints that do not fit.
+    """
+    run_repeatedly(options, run_race, check_flags)
+
+
+def run_race(options):
+    """Does once what the flags ask for.
+
+    Returns:
+        The values of eval_results.txt; empty if nothing is scored, and in a worker
+        that leaves evaluation and files to another.
+
+    Raises:
+        UserError: flags, files or checkpoints that do not fit.
+    """
+    values = {}
+    if options.do_train or options.do_eval or options.do_predict:
+        source = source_from(options)
+        # The official --do_predict scores, too.
+        scores = options.do_eval or any(s.is_labelled for s in source.test.values())
+        steps = dataclasses.replace(options, do_eval=scores)
+        values = run_task(steps, source, options.do_predict)
+        if values is None:
+            return {}
+    if options.export_dir:
+        export_model(options)
+    return values
+
+
+def check_flags(options):
+    """Refuses flags that cannot be followed or would have no effect.
+
+    Raises:
+        UserError: it names them.
+    """
+    check_places(options)
+    applies = options.do_train or options.do_eval or options.do_predict
+    if not (applies or options.export_dir):
+        raise UserError(
+            "Nothing to do: give --do_train, --do_eval, --do_predict or --export_dir."
+        )
+    if applies and not options.data_dir:
+        raise UserError("--data_dir is needed to train, evaluate or predict.")
+    only = [name for name in ("high_only", "middle_only") if getattr(options, name)]
+    if len(only) > 1:
+        raise UserError("--high_only and --middle_only exclude each other; give one.")
+    if only and options.task_name != "race":
+        raise UserError(f"--{only[0]} is for --task_name=race.")
+    check_lengths(options.max_seq_length, options.max_qa_length)
+
+
+def source_from(options):
+    """The `Source` that the flags name.
+
+    Raises:
+        UserError: --data_dir lacks what they need.
+    """
+    task = create_task(
+        "multiple_choice",
+        options.task_name,
+        max_qa_length=options.max_qa_length,
+        dropout_prob=options.dropout_prob,
+    )
+    needed = {
+        "train": options.do_train,
+        "dev": options.do_train or options.do_eval,
+        "test": options.do_predict,
+    }
+    excluded = {"middle": options.high_only, "high": options.middle_only}
+    return choice_source(
+        task,
+        options.data_dir,
+        [role for role, is_needed in needed.items() if is_needed],
+        [level for level in LEVELS if not excluded[level]],
+        options.skip_bad_rows,
+    )

@@ -1,0 +1,145 @@
+"""Multiple choice as a task: from files of questions to the options chosen."""
+
+import dataclasses
+import typing
+
+import numpy as np
+import tensorflow as tf
+
+from albert_tf.models.multiple_choice import NO_CHOICE
+from albert_tf.tasks import metrics
+from albert_tf.tasks.classification.objective import TextObjective
+from albert_tf.tasks.classification.objective import label_hits
+from albert_tf.tasks.classification.objective import label_losses
+from albert_tf.tasks.multiple_choice import results
+from albert_tf.tasks.multiple_choice.baselines import baseline_scores
+from albert_tf.tasks.multiple_choice.reading.questions import read_questions
+from albert_tf.tasks.multiple_choice.rows import tokenize_questions
+from albert_tf.tasks.task import Task
+
+PREDICTIONS = "predictions.jsonl"
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class MultipleChoice(Task):
+    """Questions on texts, each with options of which one is right; official RACE.
+
+    Attributes:
+        max_qa_length: tokens of a question with an option at most; the last are kept.
+        dropout_prob: dropout on the pooled output, in training.
+    """
+
+    max_qa_length: int = 128
+    dropout_prob: float = 0.1
+
+    kind: typing.ClassVar[str] = "multiple_choice"
+    serves: typing.ClassVar[str] = "multiple_choice"
+    text_inputs: typing.ClassVar[tuple] = ("question", "context", "options")
+    is_told_by_model: typing.ClassVar[bool] = True
+    row_settings: typing.ClassVar[tuple] = ("max_qa_length",)
+    has_accuracy: typing.ClassVar[bool] = True
+
+    def __post_init__(self):
+        if type(self.max_qa_length) is not int:
+            raise ValueError(
+                f"max_qa_length is {self.max_qa_length!r}, expected an integer"
+            )
+        if type(self.dropout_prob) not in (int, float):
+            raise ValueError(
+                f"dropout_prob is {self.dropout_prob!r}, expected a number"
+            )
+        object.__setattr__(self, "metrics", ("accuracy",))
+
+    # From files to features.
+
+    def read(self, split, skip_bad_rows=False):
+        return read_questions(split, skip_bad_rows)
+
+    def tokenize(self, examples, tokenizer, max_seq_length):
+        return tokenize_questions(
+            examples.questions, tokenizer, max_seq_length, self.max_qa_length
+        )
+
+    def tokens_key(self, examples):
+        return ["choices", examples.texts_digest(), self.max_qa_length]
+
+    # The model.
+
+    @property
+    def model_class(self):
+        from albert_tf.models.multiple_choice import AlbertForMultipleChoice
+
+        return AlbertForMultipleChoice
+
+    def model_arguments(self):
+        return {"classifier_dropout_prob": self.dropout_prob}
+
+    def objective(self):
+        return TextObjective(self)
+
+    def losses(self, logits, labels):
+        return label_losses(logits, labels)
+
+    def right(self, logits, labels):
+        return label_hits(logits, labels)
+
+    # What comes out: logits `[N, choices]`.
+
+    def interpret(self, prepared, outputs):
+        """The logits, with `NO_CHOICE` where a question has no such option."""
+        return np.where(prepared.tokens.lengths > 0, outputs, NO_CHOICE)
+
+    def score(self, prepared, interpreted):
+        """Accuracy and loss, the accuracy of each group, and of simple guesses."""
+        labels, predictions = prepared.tokens.labels, interpreted.argmax(axis=1)
+        questions = prepared.examples.questions
+        of = np.array([question.group for question in questions])
+        by_group = {
+            f"{group}_accuracy": metrics.accuracy(
+                labels[of == group], predictions[of == group]
+            )
+            for group in prepared.examples.groups()
+        }
+        return {
+            "accuracy": metrics.accuracy(labels, predictions),
+            **by_group,
+            "loss": metrics.cross_entropy(labels, interpreted),
+            **baseline_scores(questions),
+        }
+
+    def write_scored(self, output_dir, name, prepared, interpreted):
+        results.write_error_page(
+            output_dir / f"{name}_errors.html",
+            f"{self.name}: {prepared.examples.path}",
+            prepared.examples.questions,
+            metrics.softmax(interpreted),
+        )
+
+    def write_predicted(
+        self, output_dir, prefix, prepared, interpreted, submission=None
+    ):
+        results.write_predictions(
+            output_dir / f"{prefix}{PREDICTIONS}",
+            prepared.examples.questions,
+            metrics.softmax(interpreted),
+        )
+
+    # What a served model answers.
+
+    def served_numbers(self, outputs):
+        return {"probabilities": tf.nn.softmax(outputs)}
+
+    def served_answers(self, numbers):
+        best = tf.argmax(numbers["probabilities"], axis=-1, output_type=tf.int32)
+        return {**numbers, "choice": best}
+
+    def served_meaning(self):
+        return {
+            "probabilities": "probability of each option; 0 for those left out",
+            "choice": "the place of the most probable option, from 0",
+        }
+
+    def outputs_from_served(self, numbers):
+        # Logits up to a constant; the options left out have 0.
+        tiny = np.finfo(np.float32).tiny
+        return np.log(np.maximum(np.asarray(numbers["probabilities"]), tiny))

@@ -1,0 +1,107 @@
+"""The head of multiple choice."""
+
+import json
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from albert_tf.checkpoints.huggingface import save_huggingface
+from albert_tf.checkpoints.loading import find_model_class
+from albert_tf.checkpoints.tf1 import save_tf1_checkpoint
+from albert_tf.errors import UserError
+from albert_tf.models.multiple_choice import NO_CHOICE
+from albert_tf.models.multiple_choice import AlbertForMultipleChoice
+
+_NAMES = ("input_ids", "input_mask", "segment_ids")
+
+
+@pytest.fixture
+def features(tiny_features):
+    """Two questions with three choices of seven tokens."""
+    random = np.random.default_rng(5)
+    return {
+        "input_ids": random.integers(0, 37, (2, 3, 7), dtype="int32"),
+        "input_mask": np.stack([tiny_features["input_mask"]] * 3, axis=1),
+        "segment_ids": np.stack([tiny_features["segment_ids"]] * 3, axis=1),
+    }
+
+
+def test_each_choice_has_the_logit_of_its_row(tiny_config, features):
+    model = AlbertForMultipleChoice(tiny_config())
+    logits = model(features)
+    assert logits.shape == (2, 3)
+    assert logits.dtype == "float32"
+    weights = model.classifier.output_weights.numpy()
+    for question in range(2):
+        rows = {name: values[question] for name, values in features.items()}
+        pooled = model.albert(rows)["pooled_output"].numpy()
+        expected = (pooled @ weights.T)[:, 0]
+        np.testing.assert_allclose(logits[question], expected, atol=1e-6)
+    theirs = {"attention_mask": "input_mask", "token_type_ids": "segment_ids"}
+    named = {name: features[own] for name, own in theirs.items()}
+    named["input_ids"] = features["input_ids"]
+    np.testing.assert_array_equal(model(named), logits)
+    ids = {"input_ids": features["input_ids"]}
+    ones = {**ids, "input_mask": np.ones_like(features["input_mask"])}
+    np.testing.assert_array_equal(model(ids), model(ones))
+
+
+def test_a_choice_that_is_padding_has_no_chance(tiny_config, features):
+    model = AlbertForMultipleChoice(tiny_config())
+    logits = model(features).numpy()
+    features["input_mask"][0, 2] = 0
+    features["input_ids"][1, :] = 0
+    features["input_mask"][1, :] = 0
+    found = model(features).numpy()
+    assert found[0, 2] == NO_CHOICE
+    np.testing.assert_allclose(found[0, :2], logits[0, :2], atol=1e-6)
+    # The official padding of a batch is a question without any choice.
+    assert np.all(found[1] > NO_CHOICE)
+
+
+def test_rows_that_belong_to_no_question(tiny_config, tiny_features):
+    tiny_features.pop("masked_lm_positions")
+    model = AlbertForMultipleChoice(tiny_config())
+    with pytest.raises(UserError, match=r"2 axes, but .* \[batch, choices, tokens\]"):
+        model(tiny_features)
+
+
+def test_it_equals_the_official_head(shared):
+    folder = shared("fixtures/official_race/head")
+    model = AlbertForMultipleChoice.from_pretrained(folder)
+    inputs = dict(np.load(folder / "inputs.npz"))
+    features = {name: inputs[name].reshape(4, 4, 24) for name in _NAMES}
+    expected = np.load(folder / "expected.npz")["logits"]
+    np.testing.assert_allclose(model(features), expected, rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("save", [save_huggingface, save_tf1_checkpoint])
+def test_it_is_written_and_loaded_again(save, tiny_config, features, tmp_path):
+    model = AlbertForMultipleChoice(tiny_config(), classifier_dropout_prob=0.3)
+    prefix = tmp_path / "model.ckpt-0" if save is save_tf1_checkpoint else tmp_path
+    save(model, prefix)
+    loaded = AlbertForMultipleChoice.from_pretrained(tmp_path)
+    assert not loaded.load_report.missing
+    np.testing.assert_array_equal(loaded(features), model(features))
+
+
+def test_their_directory_names_the_model(tiny_config, tmp_path):
+    safetensors = pytest.importorskip("safetensors.numpy")
+    save_huggingface(AlbertForMultipleChoice(tiny_config(), 0.3), tmp_path)
+    entries = json.loads((tmp_path / "config.json").read_text())
+    assert entries["architectures"] == ["AlbertForMultipleChoice"]
+    assert entries["classifier_dropout_prob"] == 0.3
+    tensors = safetensors.load_file(tmp_path / "model.safetensors")
+    assert tensors["classifier.weight"].shape == (1, 12)
+    assert tensors["classifier.bias"].shape == (1,)
+    assert find_model_class(tmp_path) is AlbertForMultipleChoice
+    loaded = AlbertForMultipleChoice.from_pretrained(tmp_path)
+    assert loaded.classifier_dropout_prob == 0.3
+
+
+def test_it_is_exported_by_itself(tiny_config, features, tmp_path):
+    model = AlbertForMultipleChoice(tiny_config())
+    model.export(tmp_path / "exported", verbose=False)
+    loaded = tf.saved_model.load(str(tmp_path / "exported"))
+    np.testing.assert_allclose(loaded.serve(features), model(features), atol=1e-6)

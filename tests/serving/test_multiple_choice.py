@@ -1,0 +1,193 @@
+"""Strings to choices in a SavedModel: those of run_race.py, whatever the options."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from albert_tf.config import AlbertConfig
+from albert_tf.errors import UserError
+from albert_tf.serving.building import build_module
+from albert_tf.serving.export import ExportOptions
+from albert_tf.serving.export import export
+from albert_tf.serving.token_files import TokenFile
+from albert_tf.serving.warmup import WARMUP_FILE
+from albert_tf.tasks import metrics
+from albert_tf.tasks.multiple_choice.reading.questions import ChoiceFile
+from albert_tf.tasks.multiple_choice.reading.questions import Question
+from albert_tf.tasks.prediction import OutputsPredictor
+from albert_tf.tasks.registry import create_task
+from albert_tf.tasks.task import Prepared
+
+_LENGTH = 20
+_QUESTIONS = [
+    Question("1", "the film was very good .", "was it _ ?", ("good", "bad", "it")),
+    Question("2", "", "", ("good", "bad . very bad . not very good . a bad one .")),
+    Question("3", "a film , not good . " * 20, "_ is __ _", (" good ", "a plot")),
+    Question("4", "a very   BAD plot\u2028", "and the ＿", ("plot", "film", "it", "_")),
+]
+
+
+@pytest.fixture
+def saved(tmp_path):
+    """Makes a random model: (its directory, its task, the model)."""
+
+    def save(tokenizer, with_info=True):
+        task = create_task("multiple_choice", "race", max_qa_length=7)
+        config = AlbertConfig(
+            vocab_size=tokenizer.vocab_size,
+            embedding_size=8,
+            hidden_size=32,
+            num_hidden_layers=1,
+            num_attention_heads=2,
+            intermediate_size=64,
+            max_position_embeddings=32,
+            initializer_range=0.2,
+        )
+        keras.utils.set_random_seed(5)
+        model = task.model_class(config)
+        weights = model.classifier.output_weights
+        weights.assign(weights * 100)  # so that different inputs differ visibly
+        info = {"max_seq_length": _LENGTH, "task": task.to_dict()}
+        model.save_pretrained(
+            tmp_path / "model", tokenizer, info if with_info else None
+        )
+        return tmp_path / "model", task, model
+
+    return save
+
+
+def expected(tokenizer, task, model):
+    """The probabilities that the command finds."""
+    examples = ChoiceFile("questions", tuple(_QUESTIONS))
+    tokens = task.tokenize(examples, tokenizer, _LENGTH)
+    outputs = OutputsPredictor(model, 3, _LENGTH)(tokens)
+    return metrics.softmax(task.interpret(Prepared(examples, tokens), outputs))
+
+
+def request(questions=_QUESTIONS):
+    most = max(len(question.options) for question in questions)
+    options = [[*q.options, *[""] * (most - len(q.options))] for q in questions]
+    return {
+        "question": tf.constant([q.text for q in questions]),
+        "context": tf.constant([q.context for q in questions]),
+        "options": tf.constant(options),
+    }
+
+
+@pytest.mark.parametrize(
+    ("vocabulary", "optimize_for"),
+    [
+        ("tiny", None),
+        ("tiny", "throughput"),
+        ("tiny", "latency"),
+        ("english", None),
+    ],
+)
+def test_answers_are_those_of_the_command(
+    vocabulary, optimize_for, tiny_tokenizer, saved, tmp_path, request_fixture
+):
+    tokenizer = tiny_tokenizer
+    if vocabulary == "english":
+        tokenizer = request_fixture("english")
+    directory, task, model = saved(tokenizer)
+    probabilities = expected(tokenizer, task, model)
+    export_dir = tmp_path / "served"
+    version = export(
+        ExportOptions(str(directory), str(export_dir), optimize_for=optimize_for)
+    )
+    loaded = tf.saved_model.load(str(version))
+    serve = loaded.signatures["serving_default"]
+    found = serve(**request())
+    np.testing.assert_allclose(found["probabilities"], probabilities, atol=1e-5)
+    assert found["choice"].numpy().tolist() == probabilities.argmax(axis=1).tolist()
+    assert len(set(found["choice"].numpy().tolist())) > 1
+    for row, question in enumerate(_QUESTIONS):
+        alone = serve(**request([question]))["probabilities"][0]
+        own = probabilities[row, : len(question.options)]
+        np.testing.assert_allclose(alone, own, atol=1e-5)
+    assert (version / WARMUP_FILE).exists()
+    card = (version / "model_card.md").read_text()
+    assert "the place of the most probable option" in card
+    assert set(loaded.signatures) == {"serving_default", "tokens"}
+
+
+@pytest.fixture
+def request_fixture(request):
+    return request.getfixturevalue
+
+
+@pytest.fixture
+def module(saved, tiny_tokenizer):
+    directory, task, model = saved(tiny_tokenizer)
+    return build_module(directory)[0]
+
+
+def test_options_are_left_out_anywhere(module):
+    answer = module.text_signature()
+    asked = request(_QUESTIONS[:1])
+    whole = answer(**asked)["probabilities"].numpy()[0]
+    options = tf.constant([["", "good", "", "bad", "it"]])
+    found = answer(**{**asked, "options": options})
+    places = found["probabilities"].numpy()[0]
+    np.testing.assert_allclose(places, [0, whole[0], 0, *whole[1:]], atol=1e-6)
+    assert found["choice"].numpy()[0] == places.argmax()
+
+
+def test_requests_that_cannot_be_answered(module):
+    answer = module.text_signature()
+    asked = request(_QUESTIONS[:2])
+    for options in ([["good"], [""]], tf.zeros([2, 0], tf.string)):
+        with pytest.raises(
+            tf.errors.InvalidArgumentError, match="A question has no options"
+        ):
+            answer(**{**asked, "options": tf.constant(options)})
+    with pytest.raises(tf.errors.InvalidArgumentError, match="differ in number"):
+        answer(**{**asked, "options": tf.constant([["good"]])})
+    for size in (0, 2):
+        empty = answer(
+            question=tf.zeros([0], tf.string),
+            context=tf.zeros([0], tf.string),
+            options=tf.zeros([0, size], tf.string),
+        )
+        assert empty["choice"].shape == (0,)
+
+
+def test_token_ids(module):
+    answer = module.signatures()["tokens"]
+    features = module.text_features(**request())
+    strings = module.text_signature()(**request())
+    found = answer(**features)
+    np.testing.assert_allclose(
+        found["probabilities"], strings["probabilities"], atol=1e-6
+    )
+    ids = features["input_ids"] + 1000
+    with pytest.raises(tf.errors.InvalidArgumentError, match="input_ids must be from"):
+        answer(**{**features, "input_ids": ids})
+    nothing = {name: values[:, :0] for name, values in features.items()}
+    with pytest.raises(tf.errors.InvalidArgumentError, match="has no options"):
+        answer(**nothing)
+
+
+def test_a_model_without_a_task(saved, tiny_tokenizer):
+    directory, _, _ = saved(tiny_tokenizer, with_info=False)
+    module, head, facts = build_module(directory)
+    assert (head.name, facts["max_seq_length"]) == ("multiple_choice", 32)
+    # Of 32 tokens, 28 may be a question's.
+    long = Question("5", "good", "the film " * 40, ("bad", "it"))
+    features = module.text_features(**request([long]))
+    assert features["segment_ids"].numpy().sum(axis=2).tolist() == [[29, 29]]
+    with pytest.raises(UserError, match="does not fit"):
+        build_module(directory, task="classification")
+
+
+def test_a_file_for_other_runtimes(saved, tiny_tokenizer, tmp_path):
+    directory, task, model = saved(tiny_tokenizer)
+    module = build_module(directory)[0]
+    options = ExportOptions(str(directory), str(tmp_path / "lite"), format="tflite")
+    file = TokenFile(export(options) / "model.tflite")
+    features = module.text_features(**request())
+    found = file(features)["probabilities"]
+    np.testing.assert_allclose(
+        found, module.compute(features)["probabilities"], atol=0.2
+    )

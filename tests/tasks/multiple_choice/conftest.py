@@ -1,0 +1,101 @@
+"""A complete tiny task with two to four options, run by flags."""
+
+import json
+import random
+
+import pytest
+
+from albert_tf.command_line import parse
+from albert_tf.config import AlbertConfig
+from albert_tf.tasks.multiple_choice.flags import RaceOptions
+from albert_tf.tasks.multiple_choice.run import choose
+from albert_tf.tokenization.wordpiece import WordPieceTokenizer
+
+_RIGHT = ["sun", "moon", "star"]
+_WRONG = ["mud", "dust", "sand", "clay", "rock"]
+_PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefgh_?.", "what"]
+_PIECES += ["shines", *_RIGHT, *_WRONG]
+
+
+@pytest.fixture(scope="session")
+def words():
+    """A WordPiece tokenizer of some words and letters."""
+    return WordPieceTokenizer("\n".join(_PIECES).encode())
+
+
+@pytest.fixture
+def make_questions():
+    """Makes questions, as dicts of JSONL; the right option is one that shines."""
+
+    def make(count, seed):
+        chance = random.Random(seed)
+        questions = []
+        for number in range(count):
+            options = chance.sample(_WRONG, chance.randint(1, 3))
+            label = chance.randint(0, len(options))
+            options.insert(label, chance.choice(_RIGHT))
+            context = " ".join(chance.choices("abcdefgh", k=chance.randint(1, 9)))
+            question = chance.choice(["what shines ?", "_ shines ."])
+            questions.append({"id": f"q{number}", "context": context})
+            questions[-1] |= {"question": question, "options": options, "label": label}
+        return questions
+
+    return make
+
+
+@pytest.fixture
+def write_jsonl(tmp_path):
+    """Writes questions to a file of the folder `data`."""
+
+    def write(name, questions):
+        path = tmp_path / "data" / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("".join(json.dumps(one) + "\n" for one in questions))
+        return path
+
+    return write
+
+
+@pytest.fixture
+def flags(tmp_path, make_questions, write_jsonl):
+    """Runs the command with flags; the defaults are a complete tiny task."""
+    vocab = tmp_path / "vocab.txt"
+    vocab.write_text("\n".join(_PIECES) + "\n")
+    config = tmp_path / "tiny.json"
+    AlbertConfig(
+        vocab_size=len(_PIECES),
+        embedding_size=8,
+        hidden_size=16,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        intermediate_size=32,
+        max_position_embeddings=32,
+        initializer_range=0.1,
+    ).to_json_file(config)
+    for seed, (role, count) in enumerate((("train", 64), ("dev", 20), ("test", 12))):
+        write_jsonl(f"{role}.jsonl", make_questions(count, seed))
+    defaults = {
+        "task_name": "custom",
+        "data_dir": tmp_path / "data",
+        "output_dir": tmp_path / "out",
+        "from_scratch": True,
+        "albert_config_file": config,
+        "vocab_file": vocab,
+        "max_seq_length": 16,
+        "max_qa_length": 6,
+        "train_batch_size": 16,
+        "train_step": 40,
+        "warmup_step": 4,
+        "save_checkpoints_steps": 20,
+        "learning_rate": 1e-2,
+        "dropout_prob": 0,
+        "use_xla": False,
+    }
+
+    def run(**changes):
+        values = {**defaults, **changes}
+        argv = [f"--{k}={v}" for k, v in values.items() if v is not None]
+        choose(parse(RaceOptions, ["run_race.py", *argv]))
+        return tmp_path / "out"
+
+    return run

@@ -1,0 +1,70 @@
+"""The flags of run_race.py are the official ones, with their defaults."""
+
+import pytest
+
+from albert_tf.command_line import parse
+from albert_tf.errors import UserError
+from albert_tf.tasks.flags import REPLACED
+from albert_tf.tasks.multiple_choice import command
+from albert_tf.tasks.multiple_choice.flags import RaceOptions
+
+_OFFICIAL_DEFAULTS = {
+    "task_name": "race",
+    "do_lower_case": True,
+    "dropout_prob": 0.1,
+    "max_seq_length": 512,
+    "max_qa_length": 128,
+    "high_only": False,
+    "middle_only": False,
+    "do_predict": False,
+    "train_batch_size": 32,
+    "eval_batch_size": 8,
+    "predict_batch_size": 8,
+    "learning_rate": 1e-5,
+    "train_step": 12000,
+    "warmup_step": 1000,
+    "save_checkpoints_steps": 100,
+}
+
+
+def test_official_defaults():
+    options = parse(RaceOptions, ["run_race.py", "--output_dir=out"])
+    found = {name: getattr(options, name) for name in _OFFICIAL_DEFAULTS}
+    assert found == _OFFICIAL_DEFAULTS
+
+
+def test_official_command_line():
+    """That of the official README, but for the names of scripts and files."""
+    argv = [
+        "run_race.py",
+        "--albert_config_file=albert_config.json",
+        "--output_dir=out",
+        "--train_file=train.tf_record",
+        "--eval_file=eval.tf_record",
+        "--predict_file=test.tf_record",
+        "--data_dir=data",
+        "--init_checkpoint=model.ckpt",
+        "--spm_model_file=30k-clean.model",
+        "--max_seq_length=512",
+        "--max_qa_length=128",
+        "--do_train",
+        "--do_eval",
+        "--train_batch_size=32",
+        "--eval_batch_size=8",
+        "--learning_rate=1e-5",
+        "--train_step=12000",
+        "--warmup_step=1000",
+        "--save_checkpoints_steps=100",
+        "--num_keep_checkpoint=5",
+        "--use_tpu=false",
+    ]
+    options = parse(RaceOptions, argv, command._IGNORED)
+    assert (options.do_train, options.do_eval) == (True, True)
+    module = "--albert_hub_module_handle=https://tfhub.dev/google/albert_base/2"
+    with pytest.raises(UserError, match="--init_checkpoint"):
+        parse(RaceOptions, [*argv, module], command._IGNORED, REPLACED)
+
+
+def test_a_task_of_another_name():
+    with pytest.raises(UserError, match="task_name"):
+        parse(RaceOptions, ["run_race.py", "--output_dir=out", "--task_name=swag"])

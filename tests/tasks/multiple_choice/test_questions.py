@@ -1,0 +1,246 @@
+"""Files of questions: RACE in both layouts, C3, JSONL, and what is wrong in them."""
+
+import json
+
+import pytest
+
+from albert_tf.errors import UserError
+from albert_tf.tasks.multiple_choice.reading.c3 import c3_parts
+from albert_tf.tasks.multiple_choice.reading.jsonl import jsonl_parts
+from albert_tf.tasks.multiple_choice.reading.questions import ChoiceSplit
+from albert_tf.tasks.multiple_choice.reading.questions import read_questions
+from albert_tf.tasks.multiple_choice.reading.race import race_parts
+
+_ARTICLE = {
+    "id": "high7.txt",
+    "article": "a text",
+    "questions": ["what ?", "_ ."],
+    "options": [["a", "b", "c", "d"], ["e", "", "g", "h"]],
+    "answers": ["B", "D"],
+}
+_QUESTION = {"context": "a text", "question": "what ?", "options": ["a", "b"]}
+
+
+def read(parts, is_labelled=True, skip_bad_rows=False):
+    split = ChoiceSplit("split", is_labelled=is_labelled, parts=parts)
+    return read_questions(split, skip_bad_rows)
+
+
+@pytest.fixture
+def race(tmp_path):
+    """Writes an article of each level; returns the folder."""
+
+    def write(high=None, middle=_ARTICLE, layout="files"):
+        for level, article in (("high", high or _ARTICLE), ("middle", middle)):
+            folder = tmp_path / "RACE" / "train" / level
+            folder.mkdir(parents=True, exist_ok=True)
+            text = article if isinstance(article, str) else json.dumps(article)
+            (folder / ("7.txt" if layout == "files" else "all.txt")).write_text(text)
+        return tmp_path
+
+    return write
+
+
+def test_race(race):
+    folder = race(middle={**_ARTICLE, "id": "middle1.txt"})
+    for data_dir in (folder, folder / "RACE"):
+        found = read(race_parts(data_dir, "train"))
+        assert [q.id for q in found.questions] == [
+            "middle1.txt-0",
+            "middle1.txt-1",
+            "high7.txt-0",
+            "high7.txt-1",
+        ]
+        assert found.labels.tolist() == [1, 3] * 2
+        assert found.groups() == ["middle", "high"]
+    question = found.questions[1]
+    assert (question.context, question.text) == ("a text", "_ .")
+    assert question.options == ("e", "", "g", "h")
+    assert race_parts(folder, "dev") is None
+    high = read(race_parts(folder, "train", ["high"]))
+    assert (len(high), high.groups()) == (2, [])
+
+
+def test_race_in_both_layouts(shared):
+    folder = shared("fixtures/official_race")
+    for role in ("train", "dev", "test"):
+        whole, apart = (
+            read(race_parts(folder / layout, role))
+            for layout in ("all_txt", "one_file_an_article")
+        )
+        assert whole.questions == apart.questions
+        assert whole.digest() == apart.digest()
+
+
+def test_all_txt_is_what_the_official_code_reads(race):
+    race(layout="files")
+    folder = race({**_ARTICLE, "id": "all"}, layout="all")
+    assert "all-0" in [q.id for q in read(race_parts(folder, "train")).questions]
+    assert len(read(race_parts(folder, "train"))) == 4
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"answers": ["B", "E"]}, "high/7.txt, question 2: the label 4 is none of the"),
+        ({"answers": ["B", "2"]}, "question 2: the answer is '2', expected a letter"),
+        ({"answers": ["B"]}, "7.txt is an article with 2 questions, 2 options, 1 ans"),
+        ({"options": None}, "7.txt is without a list of options; expected an article"),
+        ({"options": [["a"], ["b", "c"]]}, "the question has 1 option.s., expected 2"),
+        ({"options": ["ab", ["b", "c"]]}, "question 1: the options are 'ab', not a l"),
+        ({"article": None}, "question 1: the context is None, not a text"),
+    ],
+)
+def test_bad_articles(race, changes, message):
+    folder = race(high={**_ARTICLE, **changes})
+    with pytest.raises(UserError, match=message) as error:
+        read(race_parts(folder, "train"))
+    assert "\n" not in str(error.value)
+
+
+def test_files_that_are_no_articles(race, tmp_path):
+    with pytest.raises(
+        UserError, match="7.txt is not valid JSON .*; expected an artic"
+    ):
+        read(race_parts(race(high="no"), "train"))
+    with pytest.raises(UserError, match="7.txt is not a JSON object; expected"):
+        read(race_parts(race(high="[]"), "train"))
+    path = tmp_path / "RACE" / "train" / "high" / "7.txt"
+    path.write_bytes(b"\xff")
+    with pytest.raises(UserError, match="7.txt is not UTF-8"):
+        read(race_parts(tmp_path, "train"))
+    path.unlink()
+    with pytest.raises(UserError, match="high has no article; expected all.txt, or"):
+        read(race_parts(tmp_path, "train"))
+    path.parent.rmdir()
+    with pytest.raises(UserError, match="train has no folder 'high'; expected RACE's"):
+        race_parts(tmp_path, "train")
+
+
+def write_c3(folder, *documents, part="d"):
+    path = folder / f"c3-{part}-train.json"
+    path.write_text(json.dumps(documents), encoding="utf-8")
+
+
+_C3 = {"question": "什么?", "choice": ["旅行", "工作"], "answer": "工作"}
+
+
+def test_c3(tmp_path):
+    assert c3_parts(tmp_path, "train") is None
+    write_c3(tmp_path, [["男：你", "女：我"], [_C3, _C3], "47-1"])
+    found = read(c3_parts(tmp_path, "train"))
+    assert [q.id for q in found.questions] == ["47-1-0", "47-1-1"]
+    assert found.questions[0].context == "男：你\n女：我"
+    assert (found.labels.tolist(), found.groups()) == ([1, 1], [])
+    write_c3(tmp_path, [["文"], [_C3], "1"], part="m")
+    found = read(c3_parts(tmp_path, "train"))
+    assert [q.group for q in found.questions] == ["dialogue", "dialogue", "mixed"]
+    assert found.groups() == ["dialogue", "mixed"]
+
+
+def test_all_of_c3(shared):
+    folder = shared("data/multiple_choice/c3/data")
+    sizes = {role: len(read(c3_parts(folder, role))) for role in ("train", "dev")}
+    assert sizes == {"train": 11869, "dev": 3816}
+
+
+@pytest.mark.parametrize(
+    ("document", "message"),
+    [
+        (
+            [["a"], [{**_C3, "answer": "家庭"}], "1"],
+            "document '1', question 1: the ans",
+        ),
+        ([["a"], [{**_C3, "choice": ["工作", " "]}], "1"], "an option is empty"),
+        ([["a"], [{**_C3, "choice": None}], "1"], "the options are None, not a list"),
+        ([["a"], [{**_C3, "question": 1}], "1"], "the question is 1, not a text"),
+        ([["a"], [_C3]], "document 1 is no document of C3; expected a list of texts"),
+        ([[1], [_C3], "1"], "document 1 is no document of C3"),
+        ([["a"], ["b"], "1"], "document 1 is no document of C3"),
+        ([["a"], [], "1"], "holds no question that can be used"),
+    ],
+)
+def test_bad_documents(tmp_path, document, message):
+    write_c3(tmp_path, document)
+    with pytest.raises(UserError, match=message):
+        read(c3_parts(tmp_path, "train"))
+    good = [["a"], [_C3], "2"]
+    if "question 1" in message or "option" in message:
+        write_c3(tmp_path, document, good)
+        found = read(c3_parts(tmp_path, "train"), skip_bad_rows=True)
+        assert (len(found), found.num_skipped) == (1, 1)
+
+
+def test_files_that_are_no_c3(tmp_path):
+    path = tmp_path / "c3-m-train.json"
+    path.write_text("{}")
+    with pytest.raises(UserError, match="c3-m-train.json must hold one JSON list"):
+        read(c3_parts(tmp_path, "train"))
+    path.write_bytes(b"[\xff]")
+    with pytest.raises(UserError, match="c3-m-train.json is not valid JSON"):
+        read(c3_parts(tmp_path, "train"))
+
+
+def test_jsonl(write_jsonl):
+    more = {"context": "b", "options": ["x", "y", "z"], "label": "z", "id": 12}
+    path = write_jsonl("train.jsonl", [{**_QUESTION, "label": 1}, more])
+    assert jsonl_parts(path.parent, "dev") is None
+    first, second = read(jsonl_parts(path.parent, "train")).questions
+    assert (first.id, first.label, first.options) == ("0", 1, ("a", "b"))
+    # Without a question, an option ends the context.
+    assert (second.id, second.text, second.label) == ("12", "", 2)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"label": 2}, "train.jsonl, line 2: the label 2 is none of the 2 options"),
+        ({"label": -2}, "the label -2 is none of the 2 options"),
+        ({"label": -1}, "line 2: the question has no label; correct it, or leave"),
+        ({"label": True}, "the label is True, expected the place of an option or its"),
+        ({"label": 1.0}, "the label is 1.0, expected"),
+        ({"label": "c"}, "the answer 'c' is none of the options"),
+        ({}, "line 2: the question has no label; correct it, or leave bad rows out"),
+        ({"options": []}, "the question has 0 option.s., expected 2 or more"),
+        ({"options": ["a", ""]}, "an option is empty"),
+        ({"options": ["a", 1]}, "the options are .'a', 1., not a list of texts"),
+        ({"context": None}, "the context is None, not a text"),
+        ({"context": "a\0b"}, "a text holds a NUL byte"),
+        ({"context": "\ud800"}, "a text is not UTF-8"),
+    ],
+)
+def test_bad_lines(write_jsonl, changes, message):
+    good = {**_QUESTION, "label": 0}
+    bad = {**_QUESTION, **({"label": 0} if changes else {}), **changes}
+    path = write_jsonl("train.jsonl", [good, bad])
+    with pytest.raises(UserError, match=message):
+        read(jsonl_parts(path.parent, "train"))
+    found = read(jsonl_parts(path.parent, "train"), skip_bad_rows=True)
+    assert (len(found), found.num_skipped) == (1, 1)
+
+
+def test_a_line_that_is_no_object(write_jsonl):
+    path = write_jsonl("train.jsonl", [{**_QUESTION, "label": 0}])
+    path.write_text(path.read_text() + "[1]\n")
+    with pytest.raises(UserError, match="line 2: the line is not a JSON object"):
+        read(jsonl_parts(path.parent, "train"))
+
+
+def test_labels_of_a_file_to_predict_are_not_kept(write_jsonl):
+    path = write_jsonl("test.jsonl", [{**_QUESTION, "label": 0}, _QUESTION])
+    found = read(jsonl_parts(path.parent, "test"), is_labelled=False)
+    assert (len(found), found.labels) == (2, None)
+
+
+def test_digests(write_jsonl):
+    def digests(**changes):
+        path = write_jsonl("dev.jsonl", [{**_QUESTION, "label": 0, **changes}])
+        found = read(jsonl_parts(path.parent, "dev"))
+        return found.digest(), found.texts_digest()
+
+    whole, texts = digests()
+    assert digests() == (whole, texts)
+    other, same = digests(label=1)
+    assert other != whole and same == texts
+    for name, value in (("options", ["a", "c"]), ("question", ""), ("context", "c")):
+        assert not {*digests(**{name: value})} & {whole, texts}

@@ -1,0 +1,185 @@
+"""run_race from flags to files, on questions that a tiny model learns."""
+
+import json
+
+import pytest
+
+from albert_tf.errors import UserError
+from albert_tf.files import write_json
+from albert_tf.models.multiple_choice import AlbertForMultipleChoice
+from albert_tf.models.sequence_classification import AlbertForSequenceClassification
+from albert_tf.tasks.multiple_choice import run
+
+
+def results(out):
+    lines = (out / "eval_results.txt").read_text().splitlines()
+    return {key: float(value) for key, value in (line.split(" = ") for line in lines)}
+
+
+def predictions(out):
+    lines = (out / "predictions.jsonl").read_text().splitlines()
+    return [json.loads(line) for line in lines]
+
+
+def test_learned_applied_and_found_again(flags, write_jsonl, make_questions, tmp_path):
+    out = flags(do_train=True, do_eval=True, do_predict=True)
+    scores = results(out)
+    assert scores["eval_accuracy"] >= 0.9
+    assert scores["eval_accuracy"] > scores["longest_accuracy"]
+    test = make_questions(12, 2)
+    found = predictions(out)
+    right = sum(p["choice"] == q["label"] for p, q in zip(found, test, strict=True))
+    assert scores["test_accuracy"] == pytest.approx(right / 12)
+    for line, question in zip(found, test, strict=True):
+        assert line["id"] == question["id"]
+        assert line["answer"] == question["options"][line["choice"]]
+        assert len(line["probabilities"]) == len(question["options"])
+        assert sum(line["probabilities"]) == pytest.approx(1, abs=1e-5)
+    page = (out / "test_errors.html").read_text()
+    assert f"{12 - right} of 12 answers are wrong" in page
+    info = json.loads((out / "model" / "training_info.json").read_text())
+    assert info["task"] == {
+        "kind": "multiple_choice",
+        "name": "custom",
+        "metrics": ["accuracy"],
+        "max_qa_length": 6,
+        "dropout_prob": 0.0,
+    }
+
+    before = {path: path.stat().st_mtime_ns for path in out.glob("model/*")}
+    flags(do_train=True, do_eval=True, do_predict=True)  # finished: nothing to train
+    assert {path: path.stat().st_mtime_ns for path in out.glob("model/*")} == before
+    assert results(out) == scores
+
+    # A test set without labels is predicted, and not scored.
+    write_jsonl("test.jsonl", [{**question, "label": -1} for question in test])
+    model = {"init_checkpoint": out / "model", "from_scratch": None}
+    other = tmp_path / "other"
+    # Rows are those of training, whatever the flags say.
+    flags(do_predict=True, output_dir=other, max_qa_length=1, **model)
+    assert predictions(other) == found
+    assert not (other / "eval_results.txt").exists()
+
+
+def test_interrupted_training_goes_on(flags):
+    changes = {"do_train": True, "save_checkpoints_steps": 2, "train_step": 4}
+    out = flags(**changes)
+    whole = json.loads((out / "history.json").read_text())
+    assert [entry["step"] for entry in whole] == [2, 4]
+    for path in (out / "checkpoints").glob("training-4.*"):
+        path.unlink()
+    state = out / "checkpoints" / "checkpoint"
+    state.write_text(state.read_text().replace("training-4", "training-2"))
+    write_json(out / "history.json", whole[:1])
+    flags(**changes)
+    again = json.loads((out / "history.json").read_text())
+    assert [entry["step"] for entry in again] == [2, 4]
+    assert again[1]["loss"] == whole[1]["loss"]
+    with pytest.raises(UserError, match="max_qa_length"):
+        flags(**changes, max_qa_length=5)
+
+
+def test_dropout_is_that_of_the_flag(flags):
+    out = flags(do_train=True, train_step=1, dropout_prob=0.25)
+    model = AlbertForMultipleChoice.from_pretrained(out / "model")
+    assert model.classifier_dropout_prob == 0.25
+
+
+def test_of_training_alone_nothing_is_scored(flags):
+    out = flags(do_train=True, train_step=1)
+    assert not (out / "eval_results.txt").exists()
+
+
+def test_bad_questions_are_named_or_left_out(flags, write_jsonl, make_questions):
+    questions = make_questions(8, 3)
+    questions[2]["label"] = 7
+    path = write_jsonl("train.jsonl", questions)
+    changes = {"do_train": True, "train_step": 1, "train_batch_size": 7}
+    message = f"{path}, line 3: the label 7 is none of the . options, which count from"
+    with pytest.raises(UserError, match=message):
+        flags(**changes)
+    flags(**changes, skip_bad_rows=True)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"do_train": False}, "Nothing to do"),
+        ({"data_dir": None}, "--data_dir is needed"),
+        ({"data_dir": "missing"}, "--data_dir=missing has no train.jsonl; name the"),
+        ({"task_name": "c3"}, "has no c3-d-train.json or c3-m-train.json; name"),
+        ({"task_name": "race"}, "has no RACE/train/middle and RACE/train/high; name"),
+        ({"high_only": True, "middle_only": True}, "exclude each other"),
+        ({"middle_only": True}, "--middle_only is for --task_name=race"),
+        (
+            {"max_qa_length": 13},
+            "max_seq_length=16 leaves no room .*--max_qa_length=13",
+        ),
+        ({"output_dir": "gs://bucket/out"}, "output_dir"),
+    ],
+)
+def test_flags_that_do_not_fit(flags, changes, message):
+    with pytest.raises(UserError, match=message) as error:
+        flags(**{"do_train": True, **changes})
+    assert "\n" not in str(error.value)
+
+
+def test_several_runs(flags, monkeypatch):
+    scores = iter([0.5, 0.7])
+    monkeypatch.setattr(run, "run_race", lambda o: {"eval_accuracy": next(scores)})
+    out = flags(do_train=True, do_eval=True, num_runs=2)
+    assert results(out)["eval_accuracy_median"] == pytest.approx(0.6)
+
+
+def test_only_what_is_needed_is_read(flags, tmp_path):
+    (tmp_path / "data" / "test.jsonl").unlink()
+    out = flags(do_train=True, do_eval=True, train_step=1)
+    (tmp_path / "data" / "train.jsonl").unlink()
+    before = results(out)["eval_accuracy"]
+    flags(do_eval=True)
+    assert results(out)["eval_accuracy"] == before
+    with pytest.raises(UserError, match="has no test.jsonl"):
+        flags(do_predict=True)
+
+
+@pytest.mark.parametrize(("only", "scored"), [(None, 30), ("high", 15), ("middle", 15)])
+def test_levels(only, scored, flags, shared, caplog):
+    """Of the recorded articles, the levels that flags choose are trained on."""
+    caplog.set_level("INFO")
+    changes = {f"{only}_only": True} if only else {}
+    out = flags(
+        task_name="race",
+        data_dir=shared("fixtures/official_race/one_file_an_article"),
+        do_train=True,
+        do_eval=True,
+        train_step=1,
+        train_batch_size=4,
+        **changes,
+    )
+    scores = results(out)
+    groups = {name for name in scores if name in ("high_accuracy", "middle_accuracy")}
+    assert len(groups) == (0 if only else 2)
+    assert f"dev: {scored} rows of" in caplog.text
+    if not only:
+        mean = (scores["high_accuracy"] + scores["middle_accuracy"]) / 2
+        assert scores["eval_accuracy"] == pytest.approx(mean)
+
+
+@pytest.mark.parametrize("form", ["huggingface", "tf1"])
+def test_a_model_of_another_program_is_applied(form, flags, words, tmp_path):
+    out = flags(do_train=True, do_predict=True)
+    expected = predictions(out)
+    model = AlbertForMultipleChoice.from_pretrained(out / "model")
+    model.save_pretrained(tmp_path / "theirs", words, format=form)
+    theirs = {"init_checkpoint": tmp_path / "theirs", "from_scratch": None}
+    theirs |= {"albert_config_file": None, "vocab_file": None}
+    flags(do_predict=True, output_dir=tmp_path / "other", **theirs)
+    found = predictions(tmp_path / "other")
+    assert [line["choice"] for line in found] == [line["choice"] for line in expected]
+    # A classifier of three labels has variables of the same names.
+    classifier = AlbertForSequenceClassification(model.config, num_labels=3)
+    classifier.save_pretrained(tmp_path / "theirs", words, format=form)
+    with pytest.raises(
+        UserError, match="no fine-tuned model|output_weights is missing"
+    ):
+        flags(do_predict=True, output_dir=tmp_path / "third", **theirs)
