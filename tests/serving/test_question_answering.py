@@ -150,7 +150,10 @@ def test_a_model_without_a_task_answers_with_the_official_defaults(
 
 def test_wrong_requests(tiny_tokenizer, tmp_path):
     directory, _, _ = saved(tmp_path, tiny_tokenizer, "squad_v1")
-    module, _, _ = build_module(directory)
+    module, head, _ = build_module(directory, task="question_answering")
+    assert head.name == "question_answering"
+    with pytest.raises(UserError, match="--task=classification does not fit"):
+        build_module(directory, task="classification")
     predictor = Predictor.from_module(module)
     with pytest.raises(UserError, match="takes context and question, but question was"):
         predictor(_QUESTIONS)
