@@ -1,0 +1,1 @@
+"""Attacks on every command: kills, full and vanished disks, damaged files, rivals."""

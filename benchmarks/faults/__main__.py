@@ -1,0 +1,121 @@
+"""Attacks every command, and compares what is left with what no fault has touched.
+
+  python -m benchmarks.faults --output_dir=faults
+
+Kills come at random moments; disks are full, read-only or gone; files are cut or have
+a flipped byte; a second run starts into the folder of the first. The material is small
+and made here. The command shows its progress, notes each case in
+<output_dir>/results.jsonl, goes on where an earlier run has stopped, and prints a
+table. It exits with status 1 where a promise was broken.
+docs/reliability.md has its last figures.
+"""
+
+import concurrent.futures
+import dataclasses
+import functools
+import sys
+
+from albert_tf import command_line
+from albert_tf.command_line import option
+from albert_tf.errors import UserError
+from albert_tf.progress import Progress
+from benchmarks.faults import damage
+from benchmarks.faults import kills
+from benchmarks.faults import places
+from benchmarks.faults import programs
+from benchmarks.faults import rivals
+from benchmarks.faults.bench import Bench
+
+
+@dataclasses.dataclass(frozen=True)
+class FaultOptions:
+    """The flags of the attacks."""
+
+    output_dir: str = option("Folder for the runs and the results.")
+    only: str = option("Attacks to make, joined by commas.", "kill,place,rival,damage")
+    pretraining_kills: int = option("Kills of pretraining, one process.", 42, minimum=0)
+    worker_kills: int = option("Kills of one of two workers.", 8, minimum=0)
+    data_kills: int = option("Kills of data creation.", 20, minimum=0)
+    task_kills: int = option("Kills of fine-tuning.", 10, minimum=0)
+    export_kills: int = option("Kills of an export.", 10, minimum=0)
+    programs: int = option(
+        "Commands whose folders are attacked, of those in programs.py.", 8, minimum=0
+    )
+    damages: int = option("Files to cut or to change.", 100, minimum=0)
+    seed: int = option("Seed of the moments and places.", 0)
+    jobs: int = option("Attacks at a time.", 2, minimum=1)
+
+
+def attacks(options, bench):
+    """The attacks that the flags ask for: a list of functions without arguments."""
+    makers = {"kill": _kills, "place": _places, "rival": _rivals, "damage": _damages}
+    unknown = set(options.only.split(",")) - makers.keys()
+    if unknown:
+        raise UserError(f"--only={options.only}: expected some of {', '.join(makers)}.")
+    chosen = [maker for name, maker in makers.items() if name in options.only]
+    return [attack for maker in chosen for attack in maker(options, bench)]
+
+
+def _kills(options, bench):
+    variants = programs.PRETRAINING
+    share = len(variants)
+    counts = [
+        *(
+            (program, len(range(place, options.pretraining_kills, share)))
+            for place, program in enumerate(variants)
+        ),
+        (programs.WORKERS, options.worker_kills),
+        (programs.DATA, options.data_kills),
+        (programs.CLASSIFY, options.task_kills),
+        (programs.EXPORT, options.export_kills),
+    ]
+    return [
+        functools.partial(kills.attack, bench, program, count)
+        for program, count in counts
+        if count
+    ]
+
+
+def _places(options, bench):
+    return [
+        functools.partial(places.attack, bench, program, fault)
+        for program in programs.EVERY[: options.programs]
+        for fault in places.FAULTS
+    ]
+
+
+def _rivals(options, bench):
+    return [
+        functools.partial(rivals.attack, bench, program)
+        for program in programs.LOCKING[: options.programs]
+    ]
+
+
+def _damages(options, bench):
+    return [
+        functools.partial(damage.attack, bench, group, count)
+        for group, count in damage.shared_out(options.damages).items()
+    ]
+
+
+def run(options):
+    """Attacks as the flags say, and prints the table."""
+    bench = Bench(options.output_dir, options.seed)
+    todo = attacks(options, bench)
+    with (
+        concurrent.futures.ThreadPoolExecutor(options.jobs) as pool,
+        Progress(len(todo), "attacks", "attacking") as progress,
+    ):
+        started = [pool.submit(attack) for attack in todo]
+        for done, future in enumerate(concurrent.futures.as_completed(started), 1):
+            future.result()
+            progress.update(done, f"{len(bench.results.cases)} cases", force=True)
+    print(bench.results.table())
+    for case in bench.results.broken():
+        print(f"{case['verdict']}: {case['part']} {case['name']}: {case['note']}")
+    if bench.results.broken():
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    command_line.run(FaultOptions, run)

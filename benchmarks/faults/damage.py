@@ -1,0 +1,195 @@
+"""Cuts files and flips bytes, and sees what comes of reading them."""
+
+import collections
+import itertools
+import json
+import pathlib
+import re
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+from benchmarks.faults import programs
+from benchmarks.faults import reading
+from benchmarks.faults.processes import PROJECT
+from benchmarks.faults.results import fresh
+
+_PART = "damage"
+_LONGEST_SECONDS = 300
+_POLL_SECONDS = 0.005
+# Of a hundred cases, those of each group: it has more kinds of files, or fewer.
+_SHARES = {
+    "vocabulary": 4,
+    "data set": 10,
+    "unfinished data set": 8,
+    "pretraining run": 18,
+    "fine-tuning run": 14,
+    "model directory": 14,
+    "fine-tuned model": 8,
+    "SavedModel": 14,
+    "Hugging Face model": 6,
+    "TF1 checkpoint": 4,
+}
+
+
+def shared_out(cases):
+    """How many of so many cases each group of files gets: a dict."""
+    rounds = range(max(_SHARES.values()))
+    turns = [group for turn in rounds for group, n in _SHARES.items() if turn < n]
+    return collections.Counter(itertools.islice(itertools.cycle(turns), cases))
+
+
+def attack(bench, group, cases):
+    """Damages files of a group, one at a time, as often as told.
+
+    Args:
+        bench: the `Bench`.
+        group: of `reading.READERS`.
+        cases: how many; every kind of file takes its turn, cut and with a flipped byte.
+    """
+    if len(bench.results.of(_PART, group)) >= cases:
+        return
+    source = _source(bench, group)
+    kinds = _kinds(source)
+    folder = bench.directory / "damaged" / group
+    with Reader(bench.reference_folder) as reader:
+        expected = reader.read(group, _copy(source, folder))
+        for number in range(cases):
+            kind = list(kinds)[number % len(kinds)]
+            how = ("flipped", "cut")[number // len(kinds) % 2]
+            rng = bench.rng(group, number)
+            name = rng.choice(kinds[kind])
+            case = f"{number}: {name}"
+            if bench.results.of(_PART, group, case):
+                continue
+            place = damaged(_copy(source, folder) / name, how, rng)
+            verdict, note = judge(reader.read(group, folder), expected, name)
+            facts = {"how": how, "place": place}
+            bench.results.add(_PART, group, case, verdict, note, **facts)
+
+
+def judge(answer, expected, name):
+    # Of TensorFlow's checkpoints, the prefix of several files is their name.
+    stem = pathlib.Path(name).name.partition(".")[0]
+    if "traceback" in answer:
+        return "traceback", answer["traceback"][-2000:]
+    if "hangs" in answer:
+        return "hangs", ""
+    if "error" in answer:
+        verdict = "refused" if stem in answer["error"] else "unnamed"
+        return verdict, answer["error"]
+    if answer["digest"] == expected["digest"]:
+        return "harmless", answer["warned"]
+    verdict = "warned" if stem in answer["warned"] else "silent"
+    return verdict, answer["warned"]
+
+
+def damaged(path, how, rng):
+    """Cuts a file or changes one byte of it; returns where."""
+    data = bytearray(path.read_bytes())
+    place = rng.randrange(max(1, len(data)))
+    if how == "cut":
+        del data[place:]
+    elif data:
+        data[place] ^= 1 << rng.randrange(8)
+    path.write_bytes(data)
+    return place
+
+
+def _kinds(folder):
+    """The names of files by their kind: the name without its numbers."""
+    kinds = {}
+    for path in sorted(folder.rglob("*")):
+        name = str(path.relative_to(folder))
+        if path.is_file() and path.name != ".lock" and path.stat().st_size:
+            kinds.setdefault(re.sub(r"[0-9a-f]{32}|\d+", "#", name), []).append(name)
+    return kinds
+
+
+def _copy(source, folder):
+    shutil.rmtree(folder, ignore_errors=True)
+    shutil.copytree(source, folder)
+    return folder
+
+
+def _source(bench, group):
+    """A folder with whole files of a group."""
+    made = {
+        "vocabulary": programs.VOCAB,
+        "data set": programs.DATA,
+        "model directory": programs.PRETRAIN,
+        "fine-tuned model": programs.CLASSIFY,
+        "SavedModel": programs.EXPORT,
+        "Hugging Face model": programs.TO_HUGGING_FACE,
+        "TF1 checkpoint": programs.TO_TF1,
+    }
+    if group in made:
+        source = fresh(bench.directory / "whole" / group)
+        _copy(bench.reference(made[group]).folder, source)
+        if group in ("model directory", "fine-tuned model"):
+            for name in ("checkpoints", "train", "eval"):  # of the runs, below
+                shutil.rmtree(source / name, ignore_errors=True)
+        return source
+    folder = bench.directory / "whole" / group
+    for program in (programs.PRETRAIN, programs.CLASSIFY):
+        bench.reference(program)  # What the commands below need.
+    if group == "pretraining run":
+        if not (folder / "model.weights.h5").exists():
+            bench.finish(reading.short_pretraining(), fresh(folder))
+        return folder
+    program, until = {
+        "unfinished data set": (programs.DATA, ".unfinished/*.json"),
+        "fine-tuning run": (programs.CLASSIFY, "checkpoints/training-12.index"),
+    }[group]
+    if not any(folder.glob(until)):
+        with bench.started(program, fresh(folder)) as (process,):
+            while not any(folder.glob(until)) and not process.has_ended():
+                time.sleep(_POLL_SECONDS)
+            process.send(signal.SIGKILL)
+            process.wait()
+            process.children_are_gone()
+    return folder
+
+
+class Reader:
+    """A process that reads folders; another one takes its place where it crashes."""
+
+    def __init__(self, reference):
+        self._reference = reference
+        self.process = None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self._end()
+
+    def read(self, group, folder):
+        """What `reading.read` returns; `{"hangs": …}` where it takes too long."""
+        if self.process is None:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "benchmarks.faults.reading", self._reference],
+                cwd=PROJECT,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                text=True,
+            )
+        request = json.dumps({"group": group, "folder": str(folder)})
+        self.process.stdin.write(f"{request}\n")
+        self.process.stdin.flush()
+        ready, _, _ = select.select([self.process.stdout], [], [], _LONGEST_SECONDS)
+        line = self.process.stdout.readline() if ready else ""
+        if line:
+            return json.loads(line)
+        self.process.kill()
+        self._end()
+        code, self.process = self.process.returncode, None
+        return {"traceback": f"exit status {code}"} if ready else {"hangs": True}
+
+    def _end(self):
+        if self.process is not None:
+            self.process.communicate()

@@ -1,0 +1,114 @@
+"""What a command has left in its folder, so that two outcomes can be compared."""
+
+import hashlib
+import json
+import pathlib
+
+import h5py
+import numpy as np
+import tensorflow as tf
+
+# Not the result: for people, or when something happened.
+_NO_RESULT = {"curves.png", "checkpoint", ".lock"}
+_NO_RESULT_IN = {"train", "eval", "cache"}
+# Of a killed export, which stays for a minute: docs/serving.md.
+_LEFT_OVER = ".exporting-"
+# Places in the data are there, but cannot be taken out; the seeds of dropout, which a
+# SavedModel keeps and never uses, are new in each export.
+_NO_ARRAYS = (tf.variant, tf.resource)
+_SEEDS = (tf.int64, "variables")
+# The record of a run names its folder.
+_NOT_COMPARED = (
+    "train_seconds",
+    "data_record",
+    "save_counter",
+    "_CHECKPOINTABLE_OBJECT_GRAPH",
+)
+
+
+def outcome(folder):
+    """A dict of what `folder` holds, by name; equal results are equal dicts.
+
+    Times and places are left out, and the order in which HDF5, TensorFlow and Protocol
+    Buffers write things.
+
+    Args:
+        folder: a `pathlib.Path`.
+    """
+    found = {}
+    for path in sorted(pathlib.Path(folder).rglob("*")):
+        name = path.relative_to(folder)
+        skipped = name.name in _NO_RESULT or _NO_RESULT_IN.intersection(name.parts[:-1])
+        skipped = skipped or _LEFT_OVER in str(name)
+        if skipped or not path.is_file() or ".data-" in name.name:
+            continue
+        found[str(name)] = _content(path)
+    return found
+
+
+def differing(folder, reference):
+    """Names of what is not the same in two folders."""
+    first, second = outcome(folder), outcome(reference)
+    return sorted(
+        name
+        for name in first.keys() | second.keys()
+        if first.get(name) != second.get(name)
+    )
+
+
+def digest(values):
+    """A hash of arrays by name, bit for bit."""
+    found = hashlib.sha256()
+    for name in sorted(values):
+        array = np.asarray(values[name])
+        data = array.tobytes() if array.dtype != object else repr(array.tolist())
+        data = data if isinstance(data, bytes) else data.encode()
+        found.update(f"{name} {array.dtype} {array.shape} ".encode() + data)
+    return found.hexdigest()
+
+
+def _content(path):
+    if path.suffix == ".h5":
+        return digest(_h5_arrays(path))
+    if path.suffix == ".index":
+        return digest(_checkpoint_arrays(path.with_suffix("")))
+    if path.suffix == ".json":
+        return json.dumps(_without_times(json.loads(path.read_text())), sort_keys=True)
+    if path.name in ("saved_model.pb", "fingerprint.pb", "SHA256SUMS"):
+        return "there"  # signature.json holds answers, variables/ the weights
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def _h5_arrays(path):
+    arrays = {}
+
+    def take(name, item):
+        if isinstance(item, h5py.Dataset):
+            arrays[name] = item[()]
+
+    with h5py.File(path) as file:
+        file.visititems(take)
+    return arrays
+
+
+def _checkpoint_arrays(prefix):
+    reader = tf.train.load_checkpoint(str(prefix))
+    return {
+        name: reader.get_tensor(name)
+        for name, dtype in reader.get_variable_to_dtype_map().items()
+        if dtype not in _NO_ARRAYS
+        and (dtype, prefix.name) != _SEEDS
+        and not any(part in name for part in _NOT_COMPARED)
+    }
+
+
+def _without_times(values):
+    if isinstance(values, list):
+        return [_without_times(value) for value in values]
+    if not isinstance(values, dict):
+        return values
+    return {
+        name: _without_times(value)
+        for name, value in values.items()
+        if name not in ("train_seconds", "output_dir")
+    }

@@ -1,0 +1,123 @@
+"""Disks that are full, read-only or gone, and the same command once they are mended."""
+
+import functools
+import os
+import shutil
+import stat
+import subprocess
+import time
+
+from benchmarks.faults import outcomes
+from benchmarks.faults.processes import wait_for_change
+from benchmarks.faults.results import fresh
+
+_PART = "place"
+FULL, READ_ONLY, VANISHED = "full disk", "read-only folder", "vanished folder"
+# Of what the command writes, the share that the disk has room for.
+ROOM = (0.1, 0.4, 0.8)
+_BLOCK = 4096
+# A process with mounts of its own: nobody else sees them, and they end with it.
+_OWN_MOUNTS = ("unshare", "--mount", "sh", "-c")
+_SMALL_DISK = """
+room=$1 folder=$2 kept=$3; shift 3
+mount -t tmpfs -o size="$room" tmpfs "$folder" || exit 99
+"$@"; code=$?
+cp -a "$folder/." "$kept"; exit $code
+"""
+_READ_ONLY_MOUNT = """
+folder=$1; shift
+mount --bind "$folder" "$folder" && mount -o remount,bind,ro "$folder" || exit 99
+exec "$@"
+"""
+# No file may be larger: EFBIG in the place of ENOSPC.
+_SMALL_FILES = 'ulimit -f "$1"; shift; exec "$@"'
+
+
+@functools.cache
+def can_mount():
+    """Whether this process may mount a disk; else limits and permissions stand in."""
+    command = [*_OWN_MOUNTS, "mount -t tmpfs -o size=4k tmpfs /mnt"]
+    try:
+        return subprocess.run(command, capture_output=True).returncode == 0
+    except OSError:
+        return False
+
+
+def attack(bench, program, fault):
+    """Runs a program into a bad place, and again when the place is good.
+
+    Args:
+        bench: the `Bench`.
+        program: the `Program`.
+        fault: `FULL`, `READ_ONLY` or `VANISHED`.
+    """
+    rounds = ROOM if fault == FULL else (None,)
+    for room in rounds:
+        case = fault if room is None else f"{fault}, room for {room:.0%}"
+        if bench.results.of(_PART, program.name, f"{case}, afterwards"):
+            continue
+        folder = fresh(bench.directory / "places" / program.name / fault)
+        ended = _FAULTS[fault](bench, program, folder, room)
+        _judge(bench, program, folder, case, ended)
+        reference = bench.reference(program).folder
+        again = bench.finish(program, folder)
+        names = outcomes.differing(folder, reference)
+        verdict = "differs" if names or again.code else "equal"
+        note = ", ".join(names) if again.code == 0 else again.said[-2000:]
+        bench.results.add(_PART, program.name, f"{case}, afterwards", verdict, note)
+
+
+def _judge(bench, program, folder, case, ended):
+    """Notes what a program said of a bad place."""
+    note = ended.said[-2000:]
+    if ended.code == 0:
+        reference = bench.reference(program).folder
+        names = outcomes.differing(folder, reference)
+        verdict, note = ("silent" if names else "harmless"), ", ".join(names)
+    elif ended.sentence is None:
+        verdict = "traceback"
+    else:
+        note = ended.sentence
+        verdict = "refused" if str(folder) in note else "unnamed"
+    bench.results.add(_PART, program.name, case, verdict, note, code=ended.code)
+
+
+def _full_disk(bench, program, folder, room):
+    reference = bench.reference(program).folder
+    sizes = [path.stat().st_size for path in reference.rglob("*") if path.is_file()]
+    if not can_mount():
+        blocks = max(1, int(room * max(sizes)) // 1024)
+        wrapped = ("bash", "-c", _SMALL_FILES, "bash", str(blocks))
+        return bench.finish(program, folder, wrapped)
+    size = sum(_BLOCK * -(-size // _BLOCK) for size in sizes)
+    room = max(_BLOCK, int(room * size))
+    kept = fresh(folder.with_name("kept"))
+    wrapped = (*_OWN_MOUNTS, _SMALL_DISK, "sh", str(room), str(folder), str(kept))
+    ended = bench.finish(program, folder, wrapped)
+    shutil.rmtree(folder)
+    kept.rename(folder)
+    return ended
+
+
+def _read_only(bench, program, folder, _):
+    if can_mount():
+        wrapped = (*_OWN_MOUNTS, _READ_ONLY_MOUNT, "sh", str(folder))
+        return bench.finish(program, folder, wrapped)
+    os.chmod(folder, stat.S_IRUSR | stat.S_IXUSR)
+    ended = bench.finish(program, folder)
+    os.chmod(folder, stat.S_IRWXU)
+    return ended
+
+
+def _vanished(bench, program, folder, _):
+    reference = bench.reference(program)
+    rng = bench.rng(program.name, VANISHED)
+    with bench.started(program, folder) as running:
+        wait_for_change(folder, running)
+        time.sleep(rng.uniform(0, reference.working_seconds / 2))
+        shutil.rmtree(folder, ignore_errors=True)
+        return [process.wait() for process in running][0]
+
+
+_FAULTS = {FULL: _full_disk, READ_ONLY: _read_only, VANISHED: _vanished}
+FAULTS = tuple(_FAULTS)

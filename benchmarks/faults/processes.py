@@ -1,0 +1,143 @@
+"""Commands as processes: started, waited for, killed, and judged by what they said."""
+
+import contextlib
+import dataclasses
+import json
+import os
+import pathlib
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+PROJECT = pathlib.Path(__file__).resolve().parent.parent.parent
+LONGEST_SECONDS = 600
+"""No command of the attacks may take longer; one that does counts as hanging."""
+_POLL_SECONDS = 0.002
+_GONE_SECONDS = 120  # workers that still import see it only then
+_QUIET = {"CUDA_VISIBLE_DEVICES": "-1", "TF_CPP_MIN_LOG_LEVEL": "3"}
+
+
+@dataclasses.dataclass(frozen=True)
+class Ended:
+    """How a process ended."""
+
+    code: int
+    """Its exit status; negative: the signal that killed it."""
+    said: str
+    """Its standard error."""
+    seconds: float
+    """How long it ran."""
+
+    @property
+    def sentence(self):
+        """What it gave as its error; None where it gave none, or a traceback."""
+        lines = self.said.strip().splitlines()
+        last = lines[-1] if lines else ""
+        if self.code != 1 or "Traceback" in self.said or not last.startswith("error: "):
+            return None
+        return last.removeprefix("error: ")
+
+
+class Process:
+    """A command of albert-tf in a process group of its own.
+
+    Args:
+        arguments: the command and its flags.
+        log: file that its output goes to.
+        environment: variables beside those of this process.
+        wrapped: a command line that is to start it, such as `["unshare", "-m"]`.
+    """
+
+    def __init__(self, arguments, log, environment=None, wrapped=()):
+        self._log = pathlib.Path(log)
+        self._began = time.monotonic()
+        with self._log.open("w") as output:
+            self._process = subprocess.Popen(
+                [*wrapped, sys.executable, "-m", "albert_tf.commands", *arguments],
+                cwd=PROJECT,
+                env={**os.environ, **_QUIET, **(environment or {})},
+                stdout=subprocess.DEVNULL,
+                stderr=output,
+                start_new_session=True,
+            )
+        self.id = self._process.pid
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self._process.poll() is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self.id, signal.SIGKILL)
+            self._process.wait()
+
+    def has_ended(self):
+        """Whether it runs no more."""
+        return self._process.poll() is not None
+
+    def seconds(self):
+        """How long it has been running."""
+        return time.monotonic() - self._began
+
+    def send(self, number):
+        """Sends a signal to this process alone, not to those that it has started."""
+        self._process.send_signal(number)
+
+    def wait(self, seconds=LONGEST_SECONDS):
+        """Waits for its end and returns an `Ended`; one that hangs is killed."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(seconds)
+        taken = self.seconds()
+        self.__exit__()
+        said = self._log.read_text(errors="replace")
+        return Ended(self._process.returncode, said, taken)
+
+    def children_are_gone(self):
+        """Whether all that it started ends soon after it."""
+        deadline = time.monotonic() + _GONE_SECONDS
+        while time.monotonic() < deadline:
+            try:
+                os.killpg(self.id, 0)
+            except ProcessLookupError:
+                return True
+            time.sleep(_POLL_SECONDS)
+        return False
+
+
+def wait_for_change(folder, processes, seconds=LONGEST_SECONDS):
+    """Waits until something is written into a folder; whether that happened.
+
+    It does not where one of the processes ends, or after so many seconds.
+    """
+    before, deadline = _state(folder), time.monotonic() + seconds
+    while _state(folder) == before:
+        if time.monotonic() > deadline or any(p.has_ended() for p in processes):
+            return False
+        time.sleep(_POLL_SECONDS)
+    return True
+
+
+def _state(folder):
+    state = set()
+    for path in pathlib.Path(folder).rglob("*"):
+        with contextlib.suppress(OSError):
+            status = path.stat()
+            # Another file of the same name counts, more bytes in it do not.
+            state.add((path, status.st_ino))
+    return state
+
+
+def worker_environments(count):
+    """TF_CONFIG of so many worker processes on this machine."""
+    with contextlib.ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for one in sockets:
+            one.bind(("127.0.0.1", 0))
+        addresses = [f"127.0.0.1:{one.getsockname()[1]}" for one in sockets]
+    configs = [
+        {"cluster": {"worker": addresses}, "task": {"type": "worker", "index": index}}
+        for index in range(count)
+    ]
+    return [{"TF_CONFIG": json.dumps(config)} for config in configs]

@@ -1,0 +1,94 @@
+"""What came out: a line of JSON for each case, so that a run can be gone on with."""
+
+import collections
+import json
+import pathlib
+import shutil
+import threading
+
+# Of each verdict, what it means; the first ones are what is promised.
+KEPT = {
+    "killed": "killed in the course of its work",
+    "equal": "equal to what no fault has touched, bit for bit",
+    "refused": "one sentence that names what is wrong",
+    "harmless": "the result is the same",
+    "warned": "a warning that names the file, which is then not used",
+}
+BROKEN = {
+    "differs": "another result",
+    "silent": "another result, and nobody said so",
+    "unnamed": "an error that does not name the file",
+    "traceback": "no sentence, or a crash",
+    "hangs": "did not end in time",
+    "orphans": "left processes behind",
+}
+
+
+class Results:
+    """Notes each case in `results.jsonl`, from several threads.
+
+    Args:
+        directory: a `pathlib.Path`; it exists.
+    """
+
+    def __init__(self, directory):
+        self._path = directory / "results.jsonl"
+        self._lock = threading.Lock()
+        lines = self._path.read_text().splitlines() if self._path.exists() else []
+        self.cases = [json.loads(line) for line in lines if line.endswith("}")]
+
+    def add(self, part, name, case, verdict, note="", **facts):
+        """Notes a case.
+
+        Args:
+            part: of the attacks.
+            name: the command or kind of file.
+            case: what was done to it.
+            verdict: of `KEPT` or `BROKEN`.
+            note: what it said, or what differs.
+            **facts: others, for JSON.
+        """
+        entry = {"part": part, "name": name, "case": case, "verdict": verdict}
+        entry |= {"note": note, **facts}
+        with self._lock, self._path.open("a") as file:
+            self.cases.append(entry)
+            file.write(json.dumps(entry, ensure_ascii=False) + "\n")
+
+    def of(self, part, name, case=None):
+        """The cases that were noted under these names."""
+        with self._lock:
+            return [
+                entry
+                for entry in self.cases
+                if (entry["part"], entry["name"]) == (part, name)
+                and case in (None, entry["case"])
+            ]
+
+    def broken(self):
+        """The cases in which a promise was broken."""
+        return [entry for entry in self.cases if entry["verdict"] in BROKEN]
+
+    def table(self):
+        """Counts of the verdicts as a table in Markdown, and what they mean."""
+        counts = collections.defaultdict(collections.Counter)
+        for entry in self.cases:
+            counts[entry["part"], entry["name"]][entry["verdict"]] += 1
+        lines = ["| attack | on | outcome |", "|---|---|---|"]
+        for (part, name), verdicts in counts.items():
+            shown = ", ".join(
+                f"{count} {verdict}" for verdict, count in verdicts.items()
+            )
+            lines.append(f"| {part} | {name} | {shown} |")
+        lines.append("")
+        for verdict, meaning in {**KEPT, **BROKEN}.items():
+            if any(verdict in verdicts for verdicts in counts.values()):
+                lines.append(f"* {verdict}: {meaning}")
+        return "\n".join(lines)
+
+
+def fresh(path):
+    """An empty folder of that name, as a `pathlib.Path`."""
+    shutil.rmtree(path, ignore_errors=True)
+    path = pathlib.Path(path)
+    path.mkdir(parents=True)
+    return path

@@ -1,0 +1,42 @@
+"""Two runs that are started into one folder."""
+
+import signal
+import time
+
+from benchmarks.faults import outcomes
+from benchmarks.faults.results import fresh
+
+_PART = "second run"
+_LOCK = ".lock"
+_LOCK_SECONDS = 300
+_POLL_SECONDS = 0.01
+
+
+def attack(bench, program):
+    """Starts a program twice; the second must name the first, which must not notice.
+
+    The first is halted where it has the folder, so that it is there in any case.
+
+    Args:
+        bench: the `Bench`.
+        program: the `Program`, one that locks its folder.
+    """
+    if bench.results.of(_PART, program.name, "outcome of the first"):
+        return
+    folder = fresh(bench.directory / "rivals" / program.name)
+    with bench.started(program, folder) as (first,):
+        deadline = time.monotonic() + _LOCK_SECONDS
+        while not (folder / _LOCK).exists() and time.monotonic() < deadline:
+            time.sleep(_POLL_SECONDS)
+        first.send(signal.SIGSTOP)
+        second = bench.finish(program, folder)
+        first.send(signal.SIGCONT)
+        ended = first.wait()
+    note = second.sentence or second.said[-2000:]
+    named = f"process {first.id} " in note
+    verdict = "refused" if named else "unnamed" if second.sentence else "traceback"
+    bench.results.add(_PART, program.name, "second", verdict, note)
+    names = outcomes.differing(folder, bench.reference(program).folder)
+    verdict = "differs" if names or ended.code else "equal"
+    note = ", ".join(names) or (ended.said[-2000:] if ended.code else "")
+    bench.results.add(_PART, program.name, "outcome of the first", verdict, note)
