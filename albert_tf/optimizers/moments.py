@@ -75,6 +75,9 @@ class MomentsOptimizer(keras.optimizers.Optimizer):
     def update_step(self, gradient, variable, learning_rate):
         index = self._get_variable_index(variable)
         moments = {name: of_all[index] for name, of_all in self.moments.items()}
+        # TensorFlow gives that of an embedding table by the rows that were looked up;
+        # adding makes it dense.
+        gradient = ops.add(ops.zeros_like(variable), gradient)
         weight, values = self.new_values(
             index, gradient, variable, moments, learning_rate, self.iterations
         )

@@ -150,6 +150,19 @@ def test_optimizer_trains_through_compile_and_survives_its_config(optimizer_clas
     assert history[-1] < 0.5 * history[0]
 
 
+@pytest.mark.parametrize("optimizer_class", [LAMB, AdamW])
+def test_compile_trains_embeddings(optimizer_class):
+    """Their gradients hold only the rows that were looked up."""
+    layers = [keras.layers.Embedding(5, 3), keras.layers.Flatten()]
+    model = keras.Sequential([keras.Input((2,), dtype="int32"), *layers])
+    before = model.weights[0].numpy()
+    model.compile(optimizer_class(learning_rate=0.1, weight_decay_rate=0.0), "mse")
+    ids = np.array([[1, 2], [2, 3]])
+    model.fit(ids, np.ones((2, 6)), verbose=0)
+    changed = np.any(model.weights[0].numpy() != before, axis=1)
+    assert changed.tolist() == [False, True, True, True, False]
+
+
 def test_schedule_of_the_official_code():
     schedule = create_optimizer("lamb", 2.0, 100, 10, poly_power=2.0)._learning_rate
     steps = [0, 9, 10, 50, 100, 1000]
