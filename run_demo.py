@@ -1,7 +1,10 @@
-"""The whole path on real text, from nothing: `make demo`.
+"""Takes the whole path on real text, from nothing.
 
-Runs the commands that a user would run, one after the other, and prints one table of
-the results. Re-running keeps the finished steps and resumes an interrupted one.
+  python run_demo.py --output_dir=demo_output
+
+runs the commands that a user would run, one after the other, and prints one table of
+the results; `make demo` is the same. Re-running keeps the finished steps and resumes an
+interrupted one.
 """
 
 import dataclasses
@@ -19,17 +22,19 @@ from albert_tf.command_line import option
 from albert_tf.errors import UserError
 from albert_tf.files import write_atomically
 from albert_tf.files import write_json
-from tools.demo.picture import draw_accuracy
 from tools.demo.steps import demo_steps
-from tools.demo.table import demo_table
 
 
 @dataclasses.dataclass(frozen=True)
 class DemoOptions:
     """The flags of run_demo.py."""
 
-    output_dir: str = option("Folder for everything that is made.", "demo_output")
-    recipe: str = option("JSON file of the steps' flags.", "configs/demo.json")
+    output_dir: str = option(
+        "Folder for everything that the demo makes.", "demo_output"
+    )
+    recipe: str = option(
+        "JSON file that holds the flags of the steps.", "configs/demo.json"
+    )
 
 
 def run_demo(options):
@@ -41,6 +46,10 @@ def run_demo(options):
         _run_step(output_dir, f"[{number}/{len(steps)}] {name}", name, command)
     table = output_dir / "table.md"
     if not table.exists():
+        # Imported here, so that --help does not wait for TensorFlow.
+        from tools.demo.picture import draw_accuracy
+        from tools.demo.table import demo_table
+
         draw_accuracy(output_dir)
         write_atomically(table, demo_table(output_dir, [name for name, _ in steps]))
     print(f"\n{table.read_text(encoding='utf-8')}")

@@ -5,16 +5,13 @@ needs one of them does not import all the others.
 """
 
 import importlib
-import os
 
 from albert_tf import interrupts
+from albert_tf import quiet_import
 from albert_tf.models import registry
 
-# Without a GPU, TensorFlow logs errors about drivers that it looked for. It reads this
-# when it is first imported; some of its first lines come before it looks.
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-
 interrupts.install()
+quiet_import.install()
 
 _HOMES = {
     "AlbertConfig": "albert_tf.config",

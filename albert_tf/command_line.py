@@ -19,11 +19,19 @@ from absl import flags
 from absl import logging
 
 from albert_tf import interrupts
+from albert_tf.command_help import help_text
 from albert_tf.errors import UserError
 from albert_tf.files import read_json_object
+from albert_tf.near_misses import close_name
 from albert_tf.recipes import find_recipe
 
 _INTERRUPTED = 128 + signal.SIGINT
+_EXPECTED = {
+    bool: "true or false",
+    float: "a number",
+    int: "a whole number",
+    str: "a text in quotation marks",
+}
 _OTHER_LIBRARY = re.compile(r"/(site|dist)-packages/(?!albert_tf/|data_pipeline/)")
 
 
@@ -84,7 +92,7 @@ def run(options_class, command, ignored=(), argv=None, replaced=None, read_confi
         options = parse(options_class, argv, ignored, replaced, read_config)
         command(options)
     except UserError as error:
-        _fail(error)
+        _fail(_with_dashes(str(error), options_class))
     except OSError as error:
         if error.strerror is None:
             raise
@@ -97,6 +105,12 @@ def run(options_class, command, ignored=(), argv=None, replaced=None, read_confi
         if end.code in interrupts.STOPPED:
             interrupts.say_how_to_go_on()
         raise
+
+
+def _with_dashes(message, options_class):
+    """A message of the library, which names parameters, in flags: --name=value."""
+    names = "|".join(field.name for field in dataclasses.fields(options_class))
+    return re.sub(rf"(?<![-\w./'\"])({names})=", r"--\1=", message)
 
 
 def _fail(message):
@@ -112,23 +126,23 @@ def parse(options_class, argv, ignored=(), replaced=None, read_config=None):
         UserError: an unknown or missing flag, or a value of the wrong type or out
             of range.
     """
-    flag_values = _define(options_class, ignored)
     if any(argument.lstrip("-") in ("help", "helpfull") for argument in argv[1:]):
-        command_help = (sys.modules[options_class.__module__].__doc__ or "").strip()
-        print(f"{command_help}\n\nflags:{flag_values.get_help()}")
+        about = sys.modules[options_class.__module__].__doc__ or ""
+        fields = _typed_fields(options_class)
+        print(help_text(about, options_class, fields, ignored))
         sys.exit(0)
+    flag_values = _define(options_class, ignored)
     try:
         rest = flag_values(argv)[1:]
     except flags.UnrecognizedFlagError as error:
-        instead = (replaced or {}).get(error.flagname)
-        message = f"{error}; see --help."
-        if instead is not None:
-            message = f"--{error.flagname} is not supported; {instead}."
-        raise UserError(message) from error
+        names = [field.name for field in dataclasses.fields(options_class)]
+        raise UserError(_unknown(error.flagname, names, replaced or {})) from error
     except flags.Error as error:
-        raise UserError(f"{error}; see --help.") from error
+        raise UserError(_unfit(str(error), options_class)) from error
     if rest:
-        raise UserError(f"Unexpected argument {rest[0]!r}: flags are --name=value.")
+        raise UserError(
+            f"Unexpected argument {rest[0]!r}; write flags as --name=value."
+        )
     values = {}
     if flag_values.config is not None:
         read_config = read_config or config_file_values
@@ -144,13 +158,36 @@ def parse(options_class, argv, ignored=(), replaced=None, read_config=None):
     return options_class(**values)
 
 
+def _unknown(name, names, replaced):
+    """The message on a flag that the command does not have."""
+    if name in replaced:
+        return f"--{name} is not supported; {replaced[name]}."
+    close = close_name(name, names)
+    what = f"did you mean --{close}?" if close else "--help lists the flags."
+    return f"There is no flag --{name}; {what}"
+
+
+def _unfit(message, options_class):
+    """The message on a value that absl cannot read, from absl's own."""
+    match = re.match(r"flag --(\w+)=(.*?): ", message, re.DOTALL)
+    fields = {field.name: (field, kind) for field, kind in _typed_fields(options_class)}
+    if not match or match[1] not in fields:
+        return f"{message}; --help explains the flags."
+    field, kind = fields[match[1]]
+    choices = field.metadata["choices"]
+    expected = f"one of {', '.join(choices)}" if choices else _EXPECTED[kind]
+    return f"--{match[1]}={match[2]}: expected {expected}."
+
+
 def _check_range(field, value):
     choices = field.metadata["choices"]
     minimum, maximum = field.metadata["minimum"], field.metadata["maximum"]
     if value is None:
         return
     if choices and value not in choices:
-        raise UserError(f"--{field.name}={value}: expected one of {list(choices)}.")
+        raise UserError(
+            f"--{field.name}={value}: expected one of {', '.join(choices)}."
+        )
     if minimum is not None and not value >= minimum:
         raise UserError(f"--{field.name}={value}: expected at least {minimum}.")
     if maximum is not None and not value <= maximum:
@@ -159,20 +196,15 @@ def _check_range(field, value):
 
 def _define(options_class, ignored):
     flag_values = flags.FlagValues()
-    flags.DEFINE_string(
-        "config",
-        None,
-        "JSON file of flag values, or the name of a recipe such as pretraining/base.",
-        flag_values=flag_values,
-    )
+    # absl's own help is not shown; `help_text` makes a better one.
+    flags.DEFINE_string("config", None, None, flag_values=flag_values)
     for field, kind in _typed_fields(options_class):
         required = field.default is dataclasses.MISSING
         default = None if required else field.default
-        help_text = field.metadata["help"] + (" (required)" if required else "")
         if field.metadata["choices"]:
             choices = list(field.metadata["choices"])
             flags.DEFINE_enum(
-                field.name, default, choices, help_text, flag_values=flag_values
+                field.name, default, choices, None, flag_values=flag_values
             )
             continue
         define = {
@@ -181,10 +213,9 @@ def _define(options_class, ignored):
             float: flags.DEFINE_float,
             str: flags.DEFINE_string,
         }[kind]
-        define(field.name, default, help_text, flag_values=flag_values)
+        define(field.name, default, None, flag_values=flag_values)
     for name in ignored:
-        help_text = "Accepted for the official command lines; has no effect."
-        flags.DEFINE_string(name, None, help_text, flag_values=flag_values)
+        flags.DEFINE_string(name, None, None, flag_values=flag_values)
     return flag_values
 
 
@@ -217,14 +248,16 @@ def config_file_values(path, *options_classes):
     kinds = {field.name: kind for field, kind in fields}
     for name, value in values.items():
         if name not in kinds:
-            raise UserError(f"--config={path} sets the unknown flag {name!r}.")
+            close = close_name(name, kinds)
+            meant = f"; did you mean {close!r}?" if close else "; --help lists them."
+            raise UserError(f"--config={path} sets the unknown flag {name!r}{meant}")
         accepted = (int, float) if kinds[name] is float else kinds[name]
         if type(value) is bool and kinds[name] is not bool:
             accepted = ()
         if not isinstance(value, accepted):
             raise UserError(
-                f"--config={path} sets {name!r} to {value!r}, expected a value of "
-                f"type {kinds[name].__name__}."
+                f"--config={path} sets {name!r} to {value!r}; expected "
+                f"{_EXPECTED[kinds[name]]}."
             )
     return values
 

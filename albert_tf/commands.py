@@ -1,9 +1,10 @@
 """The program `albert-tf`: its commands, each imported only when it is asked for."""
 
 import dataclasses
-import difflib
 import pkgutil
 import sys
+
+from albert_tf.near_misses import close_name
 
 _USAGE = """ALBERT for TensorFlow 2 and Keras 3: from raw text to a served model.
 
@@ -91,15 +92,15 @@ def main(argv=None):
         print(_USAGE + "\n".join(map(_line, COMMANDS)))
         return
     if name not in COMMANDS:
-        close = difflib.get_close_matches(name, COMMANDS, n=1)
-        meant = f"did you mean {close[0]}?" if close else "see albert-tf --help."
-        sys.exit(f"error: {name!r} is no command of albert-tf; {meant}")
+        close = close_name(name, COMMANDS)
+        meant = f"did you mean {close}?" if close else "albert-tf --help lists them."
+        sys.exit(f"error: albert-tf has no command {name!r}; {meant}")
     run = pkgutil.resolve_name(COMMANDS[name].main)
     run([f"albert-tf {name}", *argv[2:]])
 
 
 def _line(name):
-    return f"  {name:14}{COMMANDS[name].about}"
+    return f"  {name:16}{COMMANDS[name].about}"
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@
 
 Memory is an estimate for pretraining in float32 with LAMB or AdamW;
 `benchmarks/describe_memory.py` compares it with a measured peak.
+docs/pretraining.md says more.
 """
 
 import dataclasses
@@ -26,13 +27,17 @@ _MEBIBYTE = 2**20
 class DescribeOptions:
     """The flags of `python -m albert_tf.describe`."""
 
-    albert_config_file: str = option("The configuration.")
-    batch_size: int = option(
-        "Sequences that one device computes at once.", 8, minimum=1
+    albert_config_file: str = option(
+        "Configuration of the model, a JSON file or a name such as albert/base_v2."
     )
-    max_seq_length: int = option("Tokens in a sequence.", 512, minimum=1)
+    batch_size: int = option(
+        "Number of sequences that one device computes at once.", 8, minimum=1
+    )
+    max_seq_length: int = option("Length of a sequence, in tokens.", 512, minimum=1)
     max_predictions_per_seq: int | None = option(
-        "Masked positions in a sequence; 15% of the length by default.", None, minimum=0
+        "Number of masked positions in a sequence; by default 15% of the length.",
+        None,
+        minimum=0,
     )
 
 
@@ -47,7 +52,8 @@ def describe(options):
     if length > config.max_position_embeddings:
         raise UserError(
             f"--max_seq_length={length} exceeds max_position_embeddings "
-            f"({config.max_position_embeddings}) of {options.albert_config_file}."
+            f"({config.max_position_embeddings}) of {options.albert_config_file}; "
+            "shorten the sequences."
         )
     predictions = options.max_predictions_per_seq
     if predictions is None:

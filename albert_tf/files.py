@@ -7,6 +7,7 @@ import zipfile
 from albert_tf import checksums
 from albert_tf import storage
 from albert_tf.errors import UserError
+from albert_tf.near_misses import did_you_mean
 
 
 def write_atomically(path, data):
@@ -36,6 +37,12 @@ def json_text(values):
     return json.dumps(values, indent=2, ensure_ascii=False) + "\n"
 
 
+def unreadable(path, error):
+    """The `UserError` of a file that cannot be read, from its `OSError`."""
+    meant = did_you_mean(path) or "."
+    return UserError(f"{path} cannot be read: {error.strerror}{meant}")
+
+
 def parse_json(text):
     """Parses JSON; `text` is a str or bytes.
 
@@ -58,7 +65,7 @@ def read_json_object(path):
         data = storage.read_bytes(path)
         values = parse_json(data)
     except OSError as error:
-        raise UserError(f"{path} cannot be read: {error.strerror}.") from error
+        raise unreadable(path, error) from error
     except ValueError as error:
         raise UserError(f"{path} is not valid JSON: {error}.") from error
     if not isinstance(values, dict):
@@ -79,6 +86,6 @@ def read_arrays(path):
         with np.lib.npyio.NpzFile(io.BytesIO(storage.read_bytes(path))) as file:
             return dict(file)
     except OSError as error:
-        raise UserError(f"{path} cannot be read: {error.strerror}.") from error
+        raise unreadable(path, error) from error
     except (ValueError, zipfile.BadZipFile) as error:
         raise UserError(f"{path} is not an npz file: {error}.") from error

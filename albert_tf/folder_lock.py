@@ -52,7 +52,10 @@ def folder_lock(directory):
         except OSError as error:
             if error.errno not in _NO_LOCKS:
                 raise
-            logging.warning("%s has no locks: start one run in it only.", directory)
+            logging.warning(
+                "The file system of %s has no locks; start only one run there.",
+                directory,
+            )
         with open(holder, "w", encoding="utf-8") as file:
             json.dump(_own_name(), file)
         try:

@@ -15,8 +15,8 @@ def main():
         if error.name is None or not error.name.startswith("tools"):
             raise
         sys.exit(
-            "error: tpu_check is no part of the installed package; run it in a "
-            "checkout of the project."
+            "error: The installed package lacks tpu_check; run it in a checkout of the "
+            "project."
         )
     check()
 

@@ -27,10 +27,7 @@ from albert_tf.command_line import option
 from albert_tf.tokenization.normalization import sentencepiece_text
 from benchmarks.turns import peak_megabytes
 from data_pipeline.create_pretraining_data import create_pretraining_data
-from data_pipeline.input_pipeline import pretraining_dataset
 from data_pipeline.options import Options as DataOptions
-from data_pipeline.shards import workers
-from data_pipeline.shards import writing
 from data_pipeline.text import corpus
 
 _REPEATS = 3
@@ -49,10 +46,12 @@ _STAGES = {
 
 @dataclasses.dataclass(frozen=True)
 class Options:
-    input_file: str = option("Text: a comma list of names, globs, directories.")
-    spm_model_file: str = option("SentencePiece model.")
-    max_seq_length: int = option("Tokens a sequence.", 512)
-    memory_factor: int = option("Times the corpus is read in the memory test.", 10)
+    input_file: str = option(
+        "Text files to read: names, globs and folders, separated by commas."
+    )
+    spm_model_file: str = option("SentencePiece model that cuts the text into pieces.")
+    max_seq_length: int = option("Length of a sequence, in tokens.", 512)
+    memory_factor: int = option("How many times the memory test reads the corpus.", 10)
 
 
 def benchmark(options):
@@ -153,6 +152,8 @@ def _run_processes(data_options, count, repeats=_REPEATS):
 
 def _worker(data_options, number, count, pipe):
     """Writes its shard whenever told to; answers with its tokens, at last its peak."""
+    from data_pipeline.shards import workers
+
     workers.use_one_cpu()
     files = corpus.find_files(data_options.input_file)
     directory = os.path.dirname(data_options.output_file)
@@ -161,7 +162,7 @@ def _worker(data_options, number, count, pipe):
     _warm_up(data_options, files, paths["train"][number])
     pipe.send("ready")
     while pipe.recv() is not None:
-        parts = writing.write_shard(data_options, files, number, paths, lambda *_: None)
+        parts = _write_shard(data_options, files, number, paths)
         pipe.send(parts["train"]["counts"].get("tokens", 0))
     pipe.send(peak_megabytes())
 
@@ -169,7 +170,14 @@ def _worker(data_options, number, count, pipe):
 def _warm_up(data_options, files, path):
     """Compiles the mask and loads the vocabulary, with a thousandth of the text."""
     paths = {"train": [path] * 1000}
-    writing.write_shard(data_options, files, 0, paths, lambda *_: None)
+    _write_shard(data_options, files, 0, paths)
+
+
+def _write_shard(data_options, files, number, paths):
+    # Imported here, so that --help does not wait for TensorFlow.
+    from data_pipeline.shards.writing import write_shard
+
+    return write_shard(data_options, files, number, paths, lambda *_: None)
 
 
 def _stages(data_options):
@@ -179,7 +187,7 @@ def _stages(data_options):
     files = corpus.find_files(data_options.input_file)
     _warm_up(data_options, files, paths["train"][0])
     profile = cProfile.Profile()
-    profile.runcall(writing.write_shard, data_options, files, 0, paths, lambda *_: None)
+    profile.runcall(_write_shard, data_options, files, 0, paths)
     statistics = pstats.Stats(profile)
     shares = {
         stage: sum(
@@ -195,6 +203,8 @@ def _stages(data_options):
 
 
 def _feeding(options, folder):
+    from data_pipeline.input_pipeline import pretraining_dataset
+
     data_options = _data_options(options, "dynamic", os.path.join(folder, "feeding"))
     counts = create_pretraining_data(data_options)["train"]
     dataset = pretraining_dataset(

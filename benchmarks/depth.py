@@ -35,14 +35,19 @@ _MEBIBYTE = 2**20
 class DepthOptions:
     """The flags of `python -m benchmarks.depth`."""
 
-    layers: int = option("Layers of the model.", 24, minimum=2)
-    hidden_size: int = option("Width; a multiple of 64.", 768, minimum=64)
-    max_seq_length: int = option("Tokens in a sequence.", 512, minimum=_PREDICTIONS)
-    batch_size: int = option("Sequences of the timed steps.", 1, minimum=1)
-    memory_batch_size: int = option(
-        "Sequences of the program whose memory is read, if more.", 4, minimum=1
+    layers: int = option("Number of layers of the model.", 24, minimum=2)
+    hidden_size: int = option("Width of the model, a multiple of 64.", 768, minimum=64)
+    max_seq_length: int = option(
+        "Length of a sequence, in tokens.", 512, minimum=_PREDICTIONS
     )
-    steps: int = option("Timed steps of each form.", 5, minimum=1)
+    batch_size: int = option("Number of sequences in a timed step.", 1, minimum=1)
+    memory_batch_size: int = option(
+        "Number of sequences in the program whose memory is read, if it is larger "
+        "than --batch_size.",
+        4,
+        minimum=1,
+    )
+    steps: int = option("Number of timed steps of each form.", 5, minimum=1)
 
 
 def measure(options):

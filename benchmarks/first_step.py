@@ -18,11 +18,11 @@ import sys
 import tempfile
 import time
 
+import albert_tf
 from albert_tf import command_line
 from albert_tf.command_line import option
 from albert_tf.config import AlbertConfig
 from albert_tf.errors import UserError
-from albert_tf.models.albert import AlbertModel
 from albert_tf.tokenization import load_tokenizer
 
 _ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -32,14 +32,15 @@ _EVENTS = {"Training starts": "training starts", "training: 1/1": "first step do
 
 @dataclasses.dataclass(frozen=True)
 class Options:
-    data_dir: str = option("GLUE folder.")
-    spm_model_file: str = option("SentencePiece model.")
-    task_name: str = option("GLUE task.", "sst-2")
+    data_dir: str = option("Folder of the GLUE data.")
+    spm_model_file: str = option("SentencePiece model that cuts the text into pieces.")
+    task_name: str = option("Name of a GLUE task.", "sst-2")
     albert_config_file: str = option(
-        "Shape of the model.", "configs/albert/base_v2.json"
+        "Configuration of the model, a JSON file or a name such as albert/base_v2.",
+        "configs/albert/base_v2.json",
     )
-    max_seq_length: int = option("Tokens of an input at most.", 128)
-    train_batch_size: int = option("Rows of a batch.", 32)
+    max_seq_length: int = option("Largest length of an input, in tokens.", 128)
+    train_batch_size: int = option("Number of rows in a batch.", 32)
 
 
 def benchmark(options):
@@ -48,7 +49,7 @@ def benchmark(options):
         checkpoint = os.path.join(folder, "checkpoint")
         config = AlbertConfig.from_json_file(options.albert_config_file)
         tokenizer = load_tokenizer(options.spm_model_file)
-        AlbertModel(config).save_pretrained(checkpoint, tokenizer)
+        albert_tf.AlbertModel(config).save_pretrained(checkpoint, tokenizer)
         for state in ("cold", "warm"):
             seconds = _seconds(options, folder, checkpoint, state)
             for event, (passed, used) in seconds.items():

@@ -31,16 +31,22 @@ _PASSED_ON = (
 
 @dataclasses.dataclass(frozen=True)
 class Options:
-    model_dirs: str = option("Pretrained model directories, joined by commas.")
-    data_dir: str = option("GLUE folder.")
-    output_dir: str = option("Folder for the runs and the table.")
-    tasks: str = option("GLUE tasks, joined by commas.", "sst-2,cola")
-    num_runs: int = option("Seeds of each.", 3, minimum=1)
-    train_step: int = option("Steps of each run.", 600, minimum=1)
-    train_batch_size: int = option("Rows of a batch.", 32, minimum=1)
-    optimizer: str = option("Optimizer.", "lamb", tuple(sorted(OPTIMIZERS)))
-    learning_rate: float = option("Peak learning rate.", 2e-3, minimum=0)
-    max_seq_length: int = option("Tokens of an input at most.", 64, minimum=5)
+    model_dirs: str = option("Directories of pretrained models, separated by commas.")
+    data_dir: str = option("Folder of the GLUE data.")
+    output_dir: str = option("Folder to write the runs and the table to.")
+    tasks: str = option("Names of GLUE tasks, separated by commas.", "sst-2,cola")
+    num_runs: int = option("Number of seeds of each model and task.", 3, minimum=1)
+    train_step: int = option("Number of training steps in each run.", 600, minimum=1)
+    train_batch_size: int = option("Number of rows in a batch.", 32, minimum=1)
+    optimizer: str = option(
+        "Optimizer that updates the weights.", "lamb", tuple(sorted(OPTIMIZERS))
+    )
+    learning_rate: float = option(
+        "Learning rate at the end of the warm-up.", 2e-3, minimum=0
+    )
+    max_seq_length: int = option(
+        "Largest length of an input, in tokens.", 64, minimum=5
+    )
 
 
 def run(options):

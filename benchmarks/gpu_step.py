@@ -33,19 +33,22 @@ _WARM_UPS = 2
 @dataclasses.dataclass(frozen=True)
 class Options:
     runs: str = option(
-        "What to measure: a comma list of MODEL:TOKENSxBATCHxPREDICTIONS, where MODEL "
-        "is a released size or a configuration's file.",
+        "Shapes to measure, separated by commas, each written as "
+        "MODEL:TOKENSxBATCHxPREDICTIONS, where MODEL is a released size or a "
+        "configuration file.",
         "base_v2:128x256x20,base_v2:512x32x77,xxlarge_v2:512x8x77",
     )
-    jax_python: str = option("Interpreter with keras and jax.", sys.executable)
+    jax_python: str = option("Python interpreter with keras and jax.", sys.executable)
     torch_python: str | None = option(
-        "Interpreter with torch and transformers; without it our side runs alone.", None
+        "Python interpreter with torch and transformers; without one, only our side "
+        "runs.",
+        None,
     )
-    rounds: int = option("Turns of each side.", 7, minimum=1)
-    steps: int = option("Training steps in a turn.", 10, minimum=1)
+    rounds: int = option("Number of turns of each side.", 7, minimum=1)
+    steps: int = option("Number of training steps in a turn.", 10, minimum=1)
     peak_tflops: float | None = option(
-        "What the device can do in bfloat16, 1e12 operations a second; default: known "
-        "for common cards.",
+        "Speed of the device at its best in bfloat16, in 1e12 operations a second; "
+        "common cards need no number.",
         None,
     )
 

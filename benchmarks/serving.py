@@ -22,16 +22,13 @@ import tempfile
 import time
 
 import numpy as np
-import tensorflow as tf
 
+import albert_tf
 from albert_tf import command_line
 from albert_tf.command_line import option
 from albert_tf.config import AlbertConfig
-from albert_tf.models.sequence_classification import AlbertForSequenceClassification
-from albert_tf.serving.building import build_module
 from albert_tf.serving.export import ExportOptions
 from albert_tf.serving.export import export
-from albert_tf.serving.predictor import Predictor
 from albert_tf.tasks.registry import create_task
 from albert_tf.tokenization import load_tokenizer
 from benchmarks.turns import Player
@@ -52,20 +49,29 @@ print(imported - start, time.perf_counter() - imported)
 
 @dataclasses.dataclass(frozen=True)
 class Options:
-    data_file: str = option("TSV with a column `sentence`, such as SST-2's.")
-    spm_model_file: str = option("SentencePiece model; its .vocab lies beside it.")
-    peer_python: str | None = option(
-        "Python with torch and transformers; without it, ours only.", None
+    data_file: str = option(
+        "Table (.tsv) with a column called sentence, such as SST-2's."
     )
-    albert_config_file: str | None = option("By default that of ALBERT-base.", None)
-    batch_size: int = option("Sentences in a batch.", 32)
-    batches: int = option("Batches in a turn.", 4)
-    requests: int = option("Single sentences in a turn.", 40)
-    rounds: int = option("Turns of each side.", 3)
+    spm_model_file: str = option("SentencePiece model; its .vocab file lies beside it.")
+    peer_python: str | None = option(
+        "Python interpreter with torch and transformers; without one, only our side "
+        "runs.",
+        None,
+    )
+    albert_config_file: str | None = option(
+        "Configuration of the model; by default that of ALBERT-base.", None
+    )
+    batch_size: int = option("Number of sentences in a batch.", 32)
+    batches: int = option("Number of batches in a turn.", 4)
+    requests: int = option("Number of single sentences in a turn.", 40)
+    rounds: int = option("Number of turns of each side.", 3)
 
 
 def benchmark(options):
     """Runs all measurements and prints them."""
+    # Imported here, so that --help does not wait for TensorFlow.
+    from albert_tf.serving.predictor import Predictor
+
     texts = _texts(options)
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
@@ -111,7 +117,7 @@ def _model_dir(options, folder):
         config = AlbertConfig.from_json_file(options.albert_config_file)
     tokenizer = load_tokenizer(options.spm_model_file)
     task = create_task("single_label", "sst-2", labels=("0", "1"))
-    model = AlbertForSequenceClassification(config, task.num_outputs)
+    model = albert_tf.AlbertForSequenceClassification(config, task.num_outputs)
     info = {"task": task.to_dict(), "max_seq_length": _MAX_SEQ_LENGTH}
     model.save_pretrained(folder / "model", tokenizer, info)
     return folder / "model"
@@ -196,11 +202,15 @@ def _print_latency(options, sides):
 
 def _print_parts(options, model_dir, texts):
     """The tokenizer's share of the time, and what the last block saves."""
+    import tensorflow as tf
+
+    from albert_tf.serving.building import build_module
+
     module, _, _ = build_module(model_dir)
     batch = tf.constant([text.encode() for text in texts[: options.batch_size]])
     tokenize = tf.function(module.text_features)
     answer = module.text_signature()
-    model = AlbertForSequenceClassification.from_pretrained(model_dir)
+    model = albert_tf.AlbertForSequenceClassification.from_pretrained(model_dir)
     features = tokenize(batch)
     whole = tf.function(
         lambda: model.classifier(model.albert(features)["pooled_output"]),

@@ -57,21 +57,33 @@ _SIDES = {
 
 @dataclasses.dataclass(frozen=True)
 class Options:
-    albert_config_file: str | None = option("Configuration; default: base_v2.", None)
+    albert_config_file: str | None = option(
+        "Configuration of the model, a JSON file or a name; by default albert/base_v2.",
+        None,
+    )
     shapes: str = option(
-        "What to measure: a comma list of TOKENSxBATCHxPREDICTIONS.",
+        "Shapes to measure, separated by commas, each written as "
+        "TOKENSxBATCHxPREDICTIONS.",
         "128x8x20,512x2x77",
     )
     sides: str = option(
-        f"Who is measured beside us: a comma list out of {', '.join(_SIDES)}.",
+        f"Sides to measure beside ours, separated by commas, of {', '.join(_SIDES)}.",
         "hugging_face,hugging_face_fast_gelu,keras_hub,keras_hub_xla",
     )
-    torch_python: str = option("Interpreter for hugging_face*.", sys.executable)
-    keras_hub_python: str = option("Interpreter for keras_hub*.", sys.executable)
-    rounds: int = option("Turns of each side.", 5, minimum=1)
-    steps: int = option("Training steps in a turn.", 1, minimum=1)
-    threads: int = option("Threads of each side.", len(os.sched_getaffinity(0)))
-    measure_records: bool = option("Also train from records that are made here.", True)
+    torch_python: str = option(
+        "Python interpreter for the hugging_face sides.", sys.executable
+    )
+    keras_hub_python: str = option(
+        "Python interpreter for the keras_hub sides.", sys.executable
+    )
+    rounds: int = option("Number of turns of each side.", 5, minimum=1)
+    steps: int = option("Number of training steps in a turn.", 1, minimum=1)
+    threads: int = option(
+        "Number of threads of each side.", len(os.sched_getaffinity(0))
+    )
+    measure_records: bool = option(
+        "Also train from records that the benchmark makes.", True
+    )
 
 
 def benchmark(options):

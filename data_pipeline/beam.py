@@ -8,6 +8,7 @@
 takes the flags of create_pretraining_data and writes the same files, byte for byte;
 each shard is one work item. Input and output must lie where every
 machine can reach them. Needs `pip install 'albert-tf[beam]'`.
+docs/data.md says more.
 """
 
 import dataclasses
@@ -19,12 +20,13 @@ from albert_tf.command_line import option
 from albert_tf.errors import UserError
 from data_pipeline.create_pretraining_data import create_pretraining_data
 from data_pipeline.options import Options
-from data_pipeline.shards.writing import write_shard
 
 
 @dataclasses.dataclass(frozen=True)
 class BeamOptions(Options):
-    beam_options: str = option("Flags for the Beam runner.", "--runner=DirectRunner")
+    beam_options: str = option(
+        "Flags for the Beam runner, in one string.", "--runner=DirectRunner"
+    )
 
 
 def write_shards(options, files, paths, shards, finished):
@@ -58,6 +60,9 @@ def _beam():
 
 
 def _write(options, files, paths, finished, shard):
+    # Imported on the machine that writes, and not for --help.
+    from data_pipeline.shards.writing import write_shard
+
     finished(shard, write_shard(options, files, shard, paths, _say_nothing))
 
 
@@ -67,11 +72,8 @@ def _say_nothing(new_bytes, new_tokens):
 
 def main(argv=None):
     """The command line."""
-    command_line.run(
-        BeamOptions,
-        functools.partial(create_pretraining_data, write_shards=write_shards),
-        argv=argv,
-    )
+    create = functools.partial(create_pretraining_data, write_shards=write_shards)
+    command_line.run(BeamOptions, create, argv=argv)
 
 
 if __name__ == "__main__":

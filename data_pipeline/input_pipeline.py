@@ -9,9 +9,9 @@ from data_pipeline.records import folders
 from data_pipeline.records.description import MASKING
 from data_pipeline.records.integrity import check_sizes
 from data_pipeline.seeds import derive_seed
-from data_pipeline.sequences.masking import MaskingOptions
-from data_pipeline.sequences.masking import default_max_predictions
 from data_pipeline.sequences.masking import mask_tokens
+from data_pipeline.sequences.masking_options import MaskingOptions
+from data_pipeline.sequences.masking_options import default_max_predictions
 
 _OPEN_FILES = 16
 _SHUFFLE_BUFFER = 8192
@@ -94,9 +94,13 @@ def describe_data(input_file):
     """The dataset_info.json of each folder of the files; None for one without it.
 
     Raises:
-        UserError: no such file, or a description that is none.
+        UserError: no such file, a description that is none, or a file without one
+            that holds no records.
     """
-    return folders.describe(folders.find(input_file))
+    paths = folders.find(input_file)
+    descriptions = folders.describe(paths)
+    folders.require_records(descriptions, paths)
+    return descriptions
 
 
 def _check(
@@ -129,8 +133,8 @@ def _check(
         fits = wanted >= made if info["kind"] == "dynamic" else wanted == made
         if not fits:
             raise UserError(
-                f"The data set in {where} has {name}={made}, training asks for "
-                f"{wanted}; pass --{name}={made} or make the data set again."
+                f"The data set in {where} was made with {name}={made}, but training "
+                f"asks for {wanted}; pass {name}={made} or make the data set again."
             )
 
 
@@ -148,8 +152,9 @@ def _warn_of_padding(info, folder, max_seq_length):
 def _refuse_masking_again(input_file, masked_lm_prob):
     if masked_lm_prob is not None:
         raise UserError(
-            f"{input_file} was masked when it was made: --masked_lm_prob needs data of "
-            "create_pretraining_data --masking=dynamic."
+            f"{input_file} was masked when it was made, so "
+            f"masked_lm_prob={masked_lm_prob:g} comes too late; leave it out, or "
+            "make the data with create_pretraining_data --masking=dynamic."
         )
 
 

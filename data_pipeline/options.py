@@ -1,4 +1,13 @@
-"""What create_pretraining_data can be told; the names are the official ones."""
+"""Turns text into TFRecord files for pretraining.
+
+  python -m data_pipeline.create_pretraining_data --input_file='corpus/*.txt' \\
+      --output_file=data/train.tfrecord --num_shards=16 \\
+      --spm_model_file=vocab/my_corpus.model
+
+The output depends only on the input, the flags and the seed, not on --workers.
+Re-running the same command resumes an interrupted run at its first unfinished shard.
+`dataset_info.json` beside the shards describes them. docs/data.md says more.
+"""
 
 import dataclasses
 import functools
@@ -10,7 +19,8 @@ from albert_tf.command_line import option
 from albert_tf.errors import UserError
 from albert_tf.tokenization import load_tokenizer
 from data_pipeline.sequences import instances
-from data_pipeline.sequences import masking
+from data_pipeline.sequences.masking_options import MaskingOptions
+from data_pipeline.sequences.masking_options import default_max_predictions
 from data_pipeline.text import corpus
 
 OFFICIAL_DUPE_FACTOR = 40
@@ -18,85 +28,123 @@ OFFICIAL_DUPE_FACTOR = 40
 
 @dataclasses.dataclass(frozen=True)
 class Options:
-    input_file: str = option("Text files: a comma list of names, globs, directories.")
+    # Headings of --help.
+    GROUPS = {
+        "Essential flags": (
+            "input_file output_file spm_model_file vocab_file do_lower_case "
+            "max_seq_length num_shards held_out_fraction workers"
+        ),
+        "Text": "input_format text_field max_unknown",
+        "Sequences": (
+            "sentence_objective random_next_sentence official_sop short_seq_prob "
+            "dupe_factor pack max_pairs_per_row"
+        ),
+        "Predictions": (
+            "masking masked_lm_prob max_predictions_per_seq ngram "
+            "favor_shorter_ngram do_whole_word_mask word_boundaries do_permutation"
+        ),
+    }
+
+    input_file: str = option(
+        "Text files to read: names, globs and folders, separated by commas."
+    )
     output_file: str = option(
-        "TFRecord files to write: a comma list of names, one a shard, or one name; "
-        "with --num_shards=N the name x.tfrecord stands for x-00000-of-N.tfrecord …"
+        "TFRecord files to write: one name per shard, separated by commas, or one "
+        "name x.tfrecord, of which --num_shards=N makes x-00000-of-0000N.tfrecord "
+        "and so on."
     )
-    vocab_file: str = option("WordPiece vocabulary.", None)
-    spm_model_file: str = option("SentencePiece model; wins over --vocab_file.", None)
-    input_format: str = option(
-        "lines: a sentence a line; paragraphs: a paragraph a line (both: a blank line "
-        "between documents); jsonl: a document a line; auto: by file name.",
-        "auto",
-        corpus.FORMATS,
+    vocab_file: str = option(
+        "WordPiece vocabulary (vocab.txt), where there is no --spm_model_file.", None
     )
-    text_field: str = option("Field of the JSON lines that holds the text.", "text")
-    do_lower_case: bool = option("Lower letters (uncased vocabulary).", True)
-    do_whole_word_mask: bool = option("Mask whole words, not single pieces.", True)
+    spm_model_file: str = option(
+        "SentencePiece model (.model); it wins over --vocab_file.", None
+    )
+    input_format: str = option(corpus.FORMAT_HELP, "auto", corpus.FORMATS)
+    text_field: str = option("Field that holds the text in JSON lines.", "text")
+    do_lower_case: bool = option(
+        "Lower the case of letters, for an uncased vocabulary.", True
+    )
+    do_whole_word_mask: bool = option(
+        "Mask whole words instead of single pieces.", True
+    )
     word_boundaries: str = option(
-        "pieces: the vocabulary's pieces tell where words start (the official rule); "
-        "spaces: words are what spaces separate in the input, for Chinese text that "
-        "was cut into words.",
+        "What separates words. pieces: the vocabulary's pieces tell where words "
+        "start (the official rule); spaces: the spaces in the input, for Chinese "
+        "text that was cut into words.",
         "pieces",
         ["pieces", "spaces"],
     )
     do_permutation: bool = option(
-        "Let as many tokens again change places and predict them too.", False
+        "Also shuffle as many tokens again among their places, and predict them, too.",
+        False,
     )
-    favor_shorter_ngram: bool = option("p(n) ~ 1/n; false reverses it.", True)
+    favor_shorter_ngram: bool = option(
+        "Mask spans of n words with a probability proportional to 1/n; false favors "
+        "the longest spans.",
+        True,
+    )
     random_next_sentence: bool = option(
-        "The official spelling of --sentence_objective=nsp.", False
+        "Official spelling of --sentence_objective=nsp.", False
     )
     sentence_objective: str = option(
-        "sop: are A and B in order? nsp: does B follow A or come from elsewhere? "
-        "none: full sentences, one segment.",
+        "What the model learns about two segments, A and B. sop: whether they are "
+        "in order; nsp: whether B follows A or comes from elsewhere; none: nothing, "
+        "a sequence is one segment of full sentences.",
         "sop",
         instances.OBJECTIVES,
     )
     official_sop: bool = option(
         "Pair a chunk of one sentence with a random document, as the official code "
-        "does, instead of cutting it in two.",
+        "does, instead of cutting the chunk in two.",
         False,
     )
     masking: str = option(
-        "static: masked here, official records; dynamic: compact records, masked "
-        "anew in each epoch of training.",
+        "When tokens are masked. static: here, which gives the official records; "
+        "dynamic: in training, anew in each epoch, from compact records.",
         "static",
         ["static", "dynamic"],
     )
     pack: bool = option(
-        "Put several short pairs into one row of --max_seq_length; their records are "
-        "not the official ones.",
+        "Put several short pairs into one row of --max_seq_length tokens; the "
+        "official code cannot read these records.",
         False,
     )
-    max_pairs_per_row: int = option("Pairs that --pack puts into a row at most.", 16)
-    max_seq_length: int = option("Tokens a sequence.", 512)
+    max_pairs_per_row: int = option(
+        "Largest number of pairs that --pack puts into a row.", 16
+    )
+    max_seq_length: int = option(
+        "Length of a sequence in tokens, special tokens included.", 512
+    )
     ngram: int = option("Longest masked span, in words.", 3)
     max_predictions_per_seq: int | None = option(
-        "Predictions a sequence; default: what a full sequence needs (77 at 512).", None
+        "Largest number of predictions in a sequence; by default what a full "
+        "sequence needs, which is 77 at 512 tokens.",
+        None,
     )
     random_seed: int = option("Seed of everything random.", 12345)
     dupe_factor: int | None = option(
-        "Times each document is used; default: 40 with static masking, 1 with "
-        "dynamic masking.",
+        "How often each document is used; by default 40 times with static masking, "
+        "once with dynamic masking.",
         None,
     )
     masked_lm_prob: float = option("Share of the tokens to predict.", 0.15)
-    short_seq_prob: float = option("Share of documents cut to shorter sequences.", 0.1)
-    num_shards: int = option("Files to write for a single --output_file.", 1)
+    short_seq_prob: float = option(
+        "Share of the documents that are cut into shorter sequences.", 0.1
+    )
+    num_shards: int = option("Number of files to write for a single --output_file.", 1)
     held_out_fraction: float = option(
-        "Share of the documents that goes to files of the same names in a folder "
-        "held_out beside the others, each used once.",
+        "Share of the documents to hold out for evaluation; they go, once each, to "
+        "files of the same names in a folder held_out beside the others.",
         0.0,
     )
     max_unknown: float = option(
-        "Share of unknown tokens, or of characters that are not UTF-8, above which "
-        "the text is refused; 1 takes any.",
+        "Largest accepted share of unknown tokens, and of characters that are not "
+        "UTF-8; 1 accepts any text.",
         0.3,
     )
     workers: int = option(
-        "Processes, each writing one shard at a time; does not change the output.",
+        "Number of processes, each of which writes one shard at a time; the output "
+        "is the same for any number.",
         len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1,
     )
 
@@ -109,7 +157,9 @@ class Options:
     def tokenizer(self):
         """The tokenizer of --spm_model_file or --vocab_file."""
         if not self.vocabulary:
-            raise UserError("Pass --spm_model_file or --vocab_file.")
+            raise UserError(
+                "There is no vocabulary; pass --spm_model_file or --vocab_file."
+            )
         tokenizer = load_tokenizer(self.vocabulary, self.do_lower_case)
         if self.spm_model_file and tokenizer.kind != "sentencepiece":
             raise UserError(
@@ -143,10 +193,10 @@ class Options:
         tokenizer = self.tokenizer
         predictions = self.max_predictions_per_seq
         if predictions is None:
-            predictions = masking.default_max_predictions(
+            predictions = default_max_predictions(
                 self.max_seq_length, self.masked_lm_prob
             )
-        return masking.MaskingOptions(
+        return MaskingOptions(
             vocab_size=tokenizer.vocab_size,
             mask_id=tokenizer.mask_id,
             cls_id=tokenizer.cls_id,
@@ -192,15 +242,15 @@ def check(options):
             "flag."
         )
     if options.official_sop and options.objective != "sop":
-        raise UserError("--official_sop goes with --sentence_objective=sop alone.")
+        raise UserError(
+            "--official_sop needs --sentence_objective=sop; leave one of the two out."
+        )
     if options.pack and options.masking == "dynamic":
         raise UserError(
             "--pack puts masked pairs together and needs --masking=static; leave out "
             "--pack or --masking=dynamic."
         )
-    wanted = masking.default_max_predictions(
-        options.max_seq_length, options.masked_lm_prob
-    )
+    wanted = default_max_predictions(options.max_seq_length, options.masked_lm_prob)
     given = options.max_predictions_per_seq
     if given is not None and given < wanted:
         logging.warning(

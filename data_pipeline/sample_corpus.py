@@ -2,7 +2,11 @@
 
 A fresh machine has no text, but its Python has: the docstrings of the standard
 library and of the installed packages are tens of thousands of short technical
-documents. This command writes
+documents.
+
+  python -m data_pipeline.sample_corpus --output_dir=sample
+
+writes to that folder
 
   corpus.txt                one sentence a line, a blank line between documents
   {train,dev,test}.tsv      `label<TAB>sentence`: which package is this text from?
@@ -10,7 +14,7 @@ documents. This command writes
 The command masks package and module names in the labelled texts, so the content
 alone tells the label. It removes duplicates before it splits the texts, and puts no
 text of dev.tsv or test.tsv into the corpus. The same installed packages give the
-same bytes.
+same bytes. README.md says what to do with them.
 """
 
 import collections
@@ -45,16 +49,22 @@ _MAX_TEXT_WORDS = 60
 class SampleCorpusOptions:
     """What to write and how much of it."""
 
-    output_dir: str = option("Folder for corpus.txt and the labelled tables.")
-    num_labels: int = option("Packages (the largest ones) to tell apart.", 8, minimum=2)
+    output_dir: str = option("Folder to write corpus.txt and the labelled tables to.")
+    num_labels: int = option(
+        "Number of packages to tell apart; the command takes the largest ones.",
+        8,
+        minimum=2,
+    )
     max_texts_per_label: int = option(
-        "Labelled texts of one package at most.", 700, minimum=1
+        "Largest number of labelled texts from one package.", 700, minimum=1
     )
     max_corpus_mb: float = option(
-        "Size of corpus.txt at most, in megabytes.", 15.0, minimum=0
+        "Largest size of corpus.txt, in megabytes.", 15.0, minimum=0
     )
     workers: int = option(
-        "Processes that parse source files; 0: one a core.", 0, minimum=0
+        "Number of processes that parse source files; 0 starts one per core.",
+        0,
+        minimum=0,
     )
 
 

@@ -7,7 +7,7 @@ writes `vocab/my_corpus.model` (pass this one to the other commands) and the
 readable `vocab/my_corpus.vocab`. Use the same --do_lower_case here and in
 create_pretraining_data. This command does not train WordPiece vocabularies: bring a
 `vocab.txt` (one piece per line, with [PAD], [UNK], [CLS], [SEP] and [MASK]) and pass
-it as --vocab_file.
+it as --vocab_file. docs/data.md says more.
 """
 
 import collections
@@ -15,6 +15,7 @@ import dataclasses
 import io
 import os
 import random
+import re
 
 import sentencepiece
 from absl import logging
@@ -36,27 +37,37 @@ _MAX_REPLACED = 0.3
 
 @dataclasses.dataclass(frozen=True)
 class Options:
-    input_file: str = option("Text files: a comma list of names, globs, directories.")
-    output_prefix: str = option("Writes PREFIX.model and PREFIX.vocab.")
-    vocab_size: int = option("Number of pieces.", 30000, minimum=1)
-    model_type: str = option("Kind of model.", "unigram", ["unigram", "bpe", "char"])
-    do_lower_case: bool = option("Lower letters before training.", True)
+    input_file: str = option(
+        "Text files to read: names, globs and folders, separated by commas."
+    )
+    output_prefix: str = option(
+        "Path of the vocabulary without its ending: the command writes PREFIX.model "
+        "and PREFIX.vocab."
+    )
+    vocab_size: int = option(
+        "Number of pieces, special symbols included.", 30000, minimum=1
+    )
+    model_type: str = option(
+        "Method that chooses the pieces.", "unigram", ["unigram", "bpe", "char"]
+    )
+    do_lower_case: bool = option("Lower the case of letters before training.", True)
     character_coverage: float = option(
-        "Share of the characters' occurrences that get a piece; 0.9995 for Chinese.",
+        "Share of all characters in the text that get a piece of their own; 0.9995 "
+        "suits Chinese.",
         0.99995,
         minimum=0.98,  # SentencePiece's own limits
         maximum=1,
     )
     input_sentence_size: int = option(
-        "Train on at most this many lines, drawn at random; 0 for all.",
+        "Number of lines to train on, drawn at random; 0 takes all.",
         1_000_000,
         minimum=0,
     )
-    input_format: str = option("See create_pretraining_data.", "auto", corpus.FORMATS)
-    text_field: str = option("Field of the JSON lines that holds the text.", "text")
-    random_seed: int = option("Seed of the sample.", 12345)
+    input_format: str = option(corpus.FORMAT_HELP, "auto", corpus.FORMATS)
+    text_field: str = option("Field that holds the text in JSON lines.", "text")
+    random_seed: int = option("Seed of the drawn lines.", 12345)
     num_threads: int = option(
-        "Threads that train.", os.cpu_count() or 1, minimum=1, maximum=1024
+        "Number of threads that train.", os.cpu_count() or 1, minimum=1, maximum=1024
     )
 
 
@@ -138,11 +149,7 @@ def _train(lines, options):
             minloglevel=1,
         )
     except (RuntimeError, ValueError) as error:
-        reason = " ".join(str(error).split()).split("] ")[-1]
-        raise UserError(
-            f"No vocabulary of {options.vocab_size} pieces can be trained on this text "
-            f"({len(lines)} lines): {reason}"
-        ) from error
+        raise UserError(_why_not(str(error), len(lines), options)) from error
     model = writer.getvalue()
     tokenizer = SentencePieceTokenizer(model, options.do_lower_case)
     processor = sentencepiece.SentencePieceProcessor(model_proto=model)
@@ -160,6 +167,25 @@ def _train(lines, options):
             f"{error.filename or directory} cannot be written: {error.strerror}."
         ) from error
     return model
+
+
+def _why_not(message, lines, options):
+    """What SentencePiece means, in the flags of this command."""
+    text = f"{options.input_file} ({lines} lines)"
+    most = re.search(r"set it to a value <= (\d+)", message)
+    if most:
+        return (
+            f"--vocab_size={options.vocab_size} is more than {text} gives; pass "
+            f"{most[1]} or less, or more text."
+        )
+    least = re.search(r"smaller than required_chars. \d+ vs (\d+)", message)
+    if least:
+        return (
+            f"--vocab_size={options.vocab_size} is less than the {least[1]} characters "
+            f"of {text}; pass more, or lower --character_coverage."
+        )
+    reason = " ".join(message.split()).split("] ")[-1]
+    return f"SentencePiece cannot train on {text}: {reason}"
 
 
 def _report(model, lines, options):

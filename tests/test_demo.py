@@ -64,9 +64,10 @@ def fake_demo(tmp_path, monkeypatch):
     ]
     monkeypatch.setattr(run_demo, "demo_steps", lambda output_dir, recipe: steps)
     monkeypatch.setattr(
-        run_demo, "demo_table", lambda output_dir, names: f"| {log.read_text()}|\n"
+        "tools.demo.table.demo_table",
+        lambda output_dir, names: f"| {log.read_text()}|\n",
     )
-    monkeypatch.setattr(run_demo, "draw_accuracy", lambda output_dir: None)
+    monkeypatch.setattr("tools.demo.picture.draw_accuracy", lambda output_dir: None)
     return log, ready
 
 

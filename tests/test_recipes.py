@@ -4,6 +4,7 @@ import pytest
 
 from albert_tf.command_line import parse
 from albert_tf.config import AlbertConfig
+from albert_tf.errors import UserError
 from albert_tf.pretraining.flags import PretrainingOptions
 from albert_tf.recipes import find_recipe
 
@@ -29,7 +30,16 @@ def test_a_file_of_ones_own_comes_first(tmp_path, monkeypatch):
     assert find_recipe("glue/rte.json") == "glue/rte.json"
 
 
-@pytest.mark.parametrize("name", ["glue/none", "../setup", "", "gs://a/b.json"])
+def test_a_recipe_with_a_typing_error(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UserError, match="did you mean the recipe pretraining/base.$"):
+        find_recipe("pretraining/bse")
+    (tmp_path / "pretraining").mkdir()
+    (tmp_path / "pretraining" / "bso").touch()
+    assert find_recipe("pretraining/bse") == "pretraining/bse"
+
+
+@pytest.mark.parametrize("name", ["elsewhere/none", "../setup", "", "gs://a/b.json"])
 def test_what_is_no_recipe_stays_as_it_is(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert find_recipe(name) == name

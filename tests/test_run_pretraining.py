@@ -135,7 +135,7 @@ def test_a_warm_start_takes_the_weights(flags, material, tmp_path):
         ({"albert_config_file": "/nowhere.json"}, "/nowhere.json"),
         ({"do_train": False, "do_eval": True}, "model"),
         ({"max_predictions_per_seq": 5}, "max_predictions_per_seq=3"),
-        ({"do_train": False}, "neither --do_train nor --do_eval"),
+        ({"do_train": False}, "pass --do_train or --do_eval"),
         ({"init_from_group0": True}, "--init_from_group0 needs --init_checkpoint"),
         ({"random_seed": -1}, "--random_seed=-1: expected at least 0"),
         ({"tpu_name": "a", "distribution_strategy": "cpu"}, "--tpu_name=a contradicts"),
@@ -159,7 +159,7 @@ def test_damaged_data_is_an_error(flags, material, tmp_path):
     whole = (material / "data" / "train.tfrecord").read_bytes()
     data = tmp_path / "damaged.tfrecord"
     for size, found, message in (
-        (40, "start", "is no TFRecord file of examples"),
+        (40, "start", "is not a TFRecord file of examples"),
         (len(whole) - 10, "end", "cannot be read"),
     ):
         data.write_bytes(whole[:size])

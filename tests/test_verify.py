@@ -107,7 +107,7 @@ def test_a_deviation_fails(made, change, capsys):
     assert exit_info.value.code == 1
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[0] for line in lines if "FAILED" in line] == ["layer_1"]
-    assert "not known, not compared: novelty" in lines
+    assert "unknown arrays, not compared: novelty" in lines
     assert lines[-1] == f"{len(expected) - 1} of {len(expected)} arrays agree"
 
 
@@ -172,7 +172,7 @@ def test_missing_files_and_arrays(made):
     with pytest.raises(UserError, match=r"lacks masked_lm_ids for the losses"):
         verify.verify(folder)
     np.savez(folder / "expected.npz", novelty=np.zeros(2))
-    with pytest.raises(UserError, match="holds no array that is known"):
+    with pytest.raises(UserError, match="holds none of the arrays"):
         verify.verify(folder)
     (folder / "expected.npz").write_bytes(b"no")
     with pytest.raises(UserError, match="is not an npz file"):

@@ -1,6 +1,8 @@
 """Writes docs/api.md, the page of all public names, from their docstrings.
 
-python -m tools.api_page
+  python -m tools.api_page
+
+A test fails where the page is older than the docstrings.
 """
 
 import dataclasses
@@ -49,7 +51,7 @@ _WIDTH = 88
 class ApiPageOptions:
     """The flags of `python -m tools.api_page`."""
 
-    page: str = option("The page to write.", "docs/api.md")
+    page: str = option("Page to write, a Markdown file.", "docs/api.md")
 
 
 def write_page(options):

@@ -35,9 +35,13 @@ _NO_TESTS = 5  # pytest's exit status
 class MutateOptions:
     """The flags of `python -m tools.mutate`."""
 
-    mutations: str = option("JSON file of mutations.", "tools/mutations.json")
-    only: str = option("Run those whose file or name holds this.", "")
-    jobs: int = option("Mutations that are tried at a time.", 2, minimum=1)
+    mutations: str = option(
+        "JSON file that lists the mutations.", "tools/mutations.json"
+    )
+    only: str = option(
+        "Run only those mutations whose file or name contains this text.", ""
+    )
+    jobs: int = option("Number of mutations to try at a time.", 2, minimum=1)
 
 
 @dataclasses.dataclass(frozen=True)

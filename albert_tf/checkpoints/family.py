@@ -91,7 +91,7 @@ def as_float32(tensor, name, path):
     Args:
         tensor: the array.
         name: its name, for the message.
-        path: the file it comes from, likewise.
+        path: the file it comes from, for messages.
 
     Raises:
         UserError: it holds no floating-point numbers.

@@ -4,7 +4,7 @@ import dataclasses
 import re
 
 from albert_tf.checkpoints.albert_names import block_scope
-from albert_tf.layers.transformer_stack import layer_schedule
+from albert_tf.layers.layer_schedule import layer_schedule
 
 _BLOCK = re.compile(r"(bert/encoder/transformer/group_\d+/inner_group_\d+)/")
 _FEED_FORWARD = ("/ffn_1/", "/LayerNorm_1/")

@@ -6,6 +6,7 @@ import os
 import numpy as np
 from absl import logging
 
+from albert_tf import storage
 from albert_tf.checkpoints.assignment import assign_tensors
 from albert_tf.checkpoints.assignment import beginnings
 from albert_tf.checkpoints.family import ModelFamily
@@ -24,6 +25,7 @@ from albert_tf.checkpoints.tf1 import read_tf1_tensors
 from albert_tf.errors import UserError
 from albert_tf.hub.names import local_directory
 from albert_tf.models import registry
+from albert_tf.near_misses import did_you_mean
 
 
 @dataclasses.dataclass(frozen=True)
@@ -79,9 +81,14 @@ def read_checkpoint(path, verify_checksum=True):
     if prefix:
         family, config = read_tf1_config(prefix)
         return Checkpoint(prefix, config, read_tf1_tensors(prefix), family)
+    if not storage.exists(path):
+        meant = did_you_mean(path) or "; name a model directory or another checkpoint."
+        raise UserError(f"There is no checkpoint {path}{meant}")
+    inside = os.path.join(path, "model")
+    hint = f" Did you mean {inside}?" if is_model_directory(inside) else ""
     raise UserError(
         f"{path} holds no checkpoint: expected a model directory, model.ckpt-*.index "
-        "of the official code, or config.json and model.safetensors."
+        f"of the official code, or config.json and model.safetensors.{hint}"
     )
 
 

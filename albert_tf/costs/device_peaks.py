@@ -7,8 +7,6 @@ float32. Figures are in units of 1e12 a second.
 import os
 import re
 
-import tensorflow as tf
-
 _TERA = 1e12
 
 # (pattern of TensorFlow's device name, bfloat16 or float16, float32). TensorFlow
@@ -64,6 +62,9 @@ def strategy_peak(strategy, compute_dtype):
     A GPU is known by its name, a TPU slice by the environment variable
     `TPU_ACCELERATOR_TYPE`, which Google Kubernetes Engine sets.
     """
+    # Imported here: gpu_peak is asked on machines without TensorFlow, too.
+    import tensorflow as tf
+
     device = tf.DeviceSpec.from_string(strategy.extended.worker_devices[0])
     if device.device_type == "TPU":
         return tpu_peak(os.environ.get("TPU_ACCELERATOR_TYPE", ""))

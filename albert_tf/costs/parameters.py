@@ -1,6 +1,6 @@
 """How many parameters a configuration has, without building the model."""
 
-from albert_tf.layers.transformer_stack import layer_schedule
+from albert_tf.layers.layer_schedule import layer_schedule
 
 
 def encoder_parameters(config):

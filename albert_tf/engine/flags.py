@@ -13,13 +13,14 @@ class DeviceFlags:
     """Which devices train."""
 
     distribution_strategy: str = option(
-        "Devices to train on: auto takes all GPUs or the CPU; multi_worker all "
-        "processes in TF_CONFIG.",
+        "Devices to train on. auto: all GPUs, or the CPU without any; mirrored: all "
+        "GPUs of this machine; multi_worker: the processes in TF_CONFIG.",
         "auto",
         STRATEGIES,
     )
     use_tpu: bool | None = option(
-        "The same as --distribution_strategy=tpu; if false, --tpu_name has no effect.",
+        "Official spelling of --distribution_strategy=tpu; if false, --tpu_name has "
+        "no effect.",
         None,
     )
     tpu_name: str | None = option(
@@ -28,10 +29,12 @@ class DeviceFlags:
         may_change=True,
     )
     tpu_zone: str | None = option(
-        "Zone of the TPU, if not this machine's.", None, may_change=True
+        "Zone of the TPU; by default the zone of this machine.", None, may_change=True
     )
     gcp_project: str | None = option(
-        "Project of the TPU, if not this machine's.", None, may_change=True
+        "Google Cloud project of the TPU; by default the project of this machine.",
+        None,
+        may_change=True,
     )
 
 
@@ -40,16 +43,17 @@ class ExecutionFlags:
     """How a model is computed."""
 
     mixed_precision: str = option(
-        "What layers compute in; weights, losses and optimizer are float32 always.",
+        "Type in which the layers compute; weights, losses and the optimizer stay "
+        "in float32.",
         "float32",
         _PRECISIONS,
     )
     depth_loop: bool = option(
-        "Compile layers with the same weights once, as a loop.", False
+        "Compile layers that share their weights once, as a loop.", False
     )
     rematerialize: bool = option(
-        "Keep the inputs of the layers only and compute the rest again for the "
-        "gradients: less memory, more time.",
+        "Keep only the inputs of the layers and compute the rest again for the "
+        "gradients, which takes less memory and more time.",
         False,
     )
 

@@ -39,7 +39,7 @@ class TrainerOptions:
     num_train_steps: int
     """Optimizer steps in all."""
     steps_per_loop: int = 100
-    """Steps between two looks at the run, at most: progress, summaries, signals."""
+    """Largest number of steps between two reports: progress, summaries, signals."""
     save_checkpoints_steps: int = 5000
     """Steps between two checkpoints."""
     keep_checkpoint_max: int = 5

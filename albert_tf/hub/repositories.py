@@ -54,7 +54,7 @@ def download_repository(name, revision=None, weights=True):
     title = f"hf://{name}" + (f"@{revision}" if revision else "")
     if not _NAME.fullmatch(name):
         raise UserError(
-            f"{title} is no repository: expected hf://owner/name or "
+            f"{title} is not a repository: expected hf://owner/name or "
             "hf://owner/name@revision."
         )
     library = _library(title)
@@ -71,7 +71,7 @@ def download_repository(name, revision=None, weights=True):
     if weights and not any(file in names for file in _WEIGHTS):
         raise UserError(
             f"{title} holds no {_WEIGHTS[0]}, the only Hugging Face weights that "
-            "are read here; write them with save_pretrained of transformers first."
+            "albert_tf reads; write them with save_pretrained of transformers first."
         )
     for file in names:
         _check_hash(os.path.join(folder, file), title)

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from albert_tf.errors import UserError
 from albert_tf.layers.text_vectors import text_vectors
 from albert_tf.progress import Progress
 from albert_tf.tasks import metrics
@@ -26,7 +27,8 @@ class TextEmbedder:
     `[texts, hidden]`.
 
     Raises:
-        UserError: as `text_vectors`, from the call; `max_seq_length` leaves no room.
+        UserError: as `text_vectors`, from the call; `max_seq_length` leaves no room, or
+            exceeds the model's positions.
     """
 
     def __init__(
@@ -40,7 +42,13 @@ class TextEmbedder:
         batch_size=32,
     ):
         self.tokenizer = tokenizer
-        self.max_seq_length = max_seq_length or model.config.max_position_embeddings
+        positions = model.config.max_position_embeddings
+        self.max_seq_length = max_seq_length or positions
+        if self.max_seq_length > positions:
+            raise UserError(
+                f"max_seq_length={max_seq_length} is more than the model's {positions} "
+                "positions; lower it."
+            )
 
         def compute(features, training):
             encoded = model(features, training=training)

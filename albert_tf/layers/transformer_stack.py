@@ -10,6 +10,7 @@ from albert_tf.layers.configured_layer import ConfiguredLayer
 from albert_tf.layers.dropout import SITES_PER_BLOCK
 from albert_tf.layers.dropout import fold_seed
 from albert_tf.layers.feed_forward import FeedForward
+from albert_tf.layers.layer_schedule import layer_schedule
 from albert_tf.layers.rematerialization import depth_loop
 from albert_tf.layers.rematerialization import rematerialize
 from albert_tf.layers.rematerialization import rematerialized_loop
@@ -192,24 +193,3 @@ class TransformerStack(ConfiguredLayer):
             "depth_loop": self.depth_loop,
             "rematerialize": self.rematerialize,
         }
-
-
-def layer_schedule(config):
-    """For each layer, its blocks as (attention key, feed-forward key).
-
-    A key "g_j" names the parameters of inner block j of group g; where layers
-    share nothing, g counts layers.
-    """
-    share_attention = config.parameter_sharing in ("all", "attention")
-    share_feed_forward = config.parameter_sharing in ("all", "ffn")
-
-    def layer_blocks(layer):
-        group = config.group_of_layer(layer)
-        attention_group = group if share_attention else layer
-        feed_forward_group = group if share_feed_forward else layer
-        return tuple(
-            (f"{attention_group}_{inner}", f"{feed_forward_group}_{inner}")
-            for inner in range(config.inner_group_num)
-        )
-
-    return tuple(layer_blocks(layer) for layer in range(config.num_hidden_layers))

@@ -38,7 +38,7 @@ class AlbertForPreTraining(PretrainedModel):
         masked_lm_logits: float32 `[batch, predictions, vocabulary]`; absent where
             `masked_lm_positions` is
         sentence_order_logits: float32 `[batch, 2]`, or `[batch, pairs, 2]`; 0 is
-            in order, 1 is swapped; likewise of other sentence heads
+            in order, 1 is swapped; or the two classes of another sentence head
     With `heads_only` the dict holds only the logits, and the last block computes no
     more than they need, which is faster and gives the same numbers.
 

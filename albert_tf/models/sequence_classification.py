@@ -93,5 +93,8 @@ class AlbertForSequenceClassification(PooledClassifier):
         if "num_labels" in arguments or "labels" in arguments:
             return arguments
         if "output_weights" not in tensors:
-            raise UserError("The checkpoint has no classifier: give num_labels.")
+            raise UserError(
+                "The checkpoint has no classifier, so nothing tells how many labels "
+                "the model has; give num_labels."
+            )
         return {**arguments, "num_labels": len(tensors["output_weights"])}

@@ -1,6 +1,6 @@
 """Layer-wise decay of the learning rate for fine-tuning, with shared parameters."""
 
-from albert_tf.layers.transformer_stack import layer_schedule
+from albert_tf.layers.layer_schedule import layer_schedule
 
 
 def layer_factors(config, decay):

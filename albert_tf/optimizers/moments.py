@@ -128,7 +128,7 @@ class MomentsOptimizer(keras.optimizers.Optimizer):
 
         Args:
             gradient: of the weight's shape and dtype.
-            moments: `{name: value before the step}`, likewise.
+            moments: `{name: value before the step}`, of the same shape.
             step: number of steps before this one.
 
         Returns:

@@ -42,8 +42,8 @@ def rule_of(path):
     if len(claiming) > 1:
         names = " and ".join(rule.name for rule in claiming)
         raise UserError(
-            f"The variable {path!r} counts among {names}, so that nothing says whether "
-            "it is decayed; rename it."
+            f"The variable {path!r} matches the rules for {names}, which differ on "
+            "weight decay; rename it."
         )
     return claiming[0] if claiming else OTHER
 

@@ -24,207 +24,254 @@ from albert_tf.engine.flags import ExecutionFlags
 from albert_tf.engine.resumption import RESTART_DATA
 from albert_tf.errors import UserError
 from albert_tf.optimizers import SCHEDULES
+from albert_tf.pretraining.phase_flags import PhaseFlags
 
 
 @dataclasses.dataclass(frozen=True)
-class PretrainingOptions(DeviceFlags, ExecutionFlags):
+class PretrainingOptions(PhaseFlags, DeviceFlags, ExecutionFlags):
     """The flags of run_pretraining.py."""
 
+    GROUPS = {
+        "Essential flags": (
+            "input_file output_dir albert_config_file spm_model_file vocab_file "
+            "init_checkpoint train_batch_size learning_rate num_train_steps "
+            "num_warmup_steps"
+        ),
+        "What to do": "do_train do_eval dry_run restart_data",
+        "Data": (
+            "eval_file do_lower_case max_seq_length max_predictions_per_seq "
+            "masked_lm_prob sentence_objective verify_data random_seed"
+        ),
+        "Optimization": (
+            "optimizer lr_schedule poly_power start_warmup_step scale_learning_rate "
+            "gradient_accumulation_steps batch_ramp_steps init_from_group0"
+        ),
+        "A second phase": (
+            "first_phase_steps second_phase_input_file second_phase_max_seq_length "
+            "second_phase_max_predictions_per_seq second_phase_train_batch_size "
+            "second_phase_gradient_accumulation_steps"
+        ),
+        "Checkpoints, evaluation and reports": (
+            "save_checkpoints_steps keep_checkpoint_max eval_steps eval_batch_size "
+            "max_eval_steps iterations_per_loop histogram_steps profile_steps "
+            "peak_teraflops"
+        ),
+        "Devices": (
+            "distribution_strategy mixed_precision use_xla depth_loop rematerialize "
+            "deterministic use_tpu tpu_name tpu_zone gcp_project"
+        ),
+    }
+
     input_file: str = option(
-        "TFRecord files: a comma list of names, globs, folders.",
+        "TFRecord files to train on: names, globs and folders, separated by commas.",
         may_change=RESTART_DATA,
     )
-    output_dir: str = option("Folder for everything that is written.", may_change=True)
+    output_dir: str = option(
+        "Folder to write the model, its checkpoints and its reports to.",
+        may_change=True,
+    )
     albert_config_file: str = option(
-        "The model's configuration (JSON).", may_change=True
+        "Configuration of the model, a JSON file or a name such as albert/base_v2.",
+        may_change=True,
     )
     eval_file: str | None = option(
-        "Held-out TFRecord files, likewise.", None, may_change=True
+        "Held-out TFRecord files to evaluate on: names, globs and folders, "
+        "separated by commas.",
+        None,
+        may_change=True,
     )
     spm_model_file: str | None = option(
-        "SentencePiece model of the data.", None, may_change=True
+        "SentencePiece model that the data was made with.", None, may_change=True
     )
     vocab_file: str | None = option(
-        "WordPiece vocabulary of the data.", None, may_change=True
+        "WordPiece vocabulary that the data was made with.", None, may_change=True
     )
     do_lower_case: bool = option(
         "Whether the vocabulary is uncased.", True, may_change=True
     )
     init_checkpoint: str | None = option(
-        "Model directory, official archive or Hugging Face directory to start from, "
-        "or one to download: hf://owner/name or the URL of an archive.",
+        "Model to start from: a model directory, an official archive, a Hugging "
+        "Face directory, or one to download, hf://owner/name or the URL of an "
+        "archive.",
         None,
         may_change=True,
     )
     init_from_group0: bool = option(
-        "Give groups of layers that init_checkpoint lacks the weights of its group 0; "
-        "by default, those of the layer at the same share of the depth.",
+        "Give groups of layers that --init_checkpoint lacks the weights of its "
+        "group 0; by default they get those of the layer at the same share of the "
+        "depth.",
         False,
         may_change=True,
     )
     max_seq_length: int | None = option(
-        "Tokens a sequence, as the data; by default what its description says, or 512.",
+        "Length of a sequence in tokens; by default that of the data, or 512 where "
+        "the data does not say.",
         None,
         minimum=1,
         may_change=RESTART_DATA,
     )
     max_predictions_per_seq: int | None = option(
-        "Predictions a sequence, likewise, or 20.",
+        "Number of predictions in a sequence; by default that of the data, or 20 "
+        "where the data does not say.",
         None,
         minimum=1,
         may_change=RESTART_DATA,
     )
     masked_lm_prob: float | None = option(
-        "Share of the tokens to predict, for data of --masking=dynamic; by default the "
-        "one it was made for.",
+        "Share of the tokens to predict, for data made with --masking=dynamic; by "
+        "default the share that the data was made for.",
         None,
         minimum=0,
         may_change=RESTART_DATA,
     )
     sentence_objective: str = option(
-        "data: what the data was made for, sentence order, next sentence or none; "
-        "none: the masked LM alone.",
+        "What the model learns about two segments. data: what the data was made for "
+        "(sentence order, next sentence or nothing); none: nothing, only the masked "
+        "LM is trained.",
         "data",
         ("data", "none"),
         may_change=True,
     )
-    do_train: bool = option("Train, or continue to train.", True, may_change=True)
+    do_train: bool = option(
+        "Train, or continue an interrupted run.", True, may_change=True
+    )
     do_eval: bool = option(
-        "Evaluate on --eval_file at the end; without it, on --input_file.",
+        "Evaluate at the end on --eval_file, or on --input_file without one.",
         False,
         may_change=True,
     )
     dry_run: bool = option(
-        "Print the plan, measure a few steps and stop; nothing is written.",
+        "Print the plan, measure a few steps and stop without writing anything.",
         False,
         may_change=True,
     )
     train_batch_size: int = option(
-        "Sequences a step, over all devices.", 4096, minimum=1, may_change=RESTART_DATA
+        "Number of sequences in a step, over all devices.",
+        4096,
+        minimum=1,
+        may_change=RESTART_DATA,
     )
     eval_batch_size: int = option(
-        "Sequences of an evaluation batch.", 64, minimum=1, may_change=True
+        "Number of sequences in an evaluation batch.", 64, minimum=1, may_change=True
     )
     max_eval_steps: int = option(
-        "Batches of an evaluation at most.", 100, minimum=1, may_change=True
+        "Largest number of batches in an evaluation.", 100, minimum=1, may_change=True
     )
     eval_steps: int = option(
-        "Steps between two evaluations on --eval_file while training; 0 for none.",
+        "Number of steps from one evaluation on --eval_file to the next during "
+        "training; 0 evaluates only at the end.",
         0,
         minimum=0,
         may_change=True,
     )
-    optimizer: str = option("Optimizer.", "lamb", ("adamw", "lamb"))
+    optimizer: str = option(
+        "Optimizer that updates the weights.", "lamb", ("adamw", "lamb")
+    )
     learning_rate: float = option(
-        "Learning rate that the warm-up leads to.", 0.00176, minimum=0, may_change=True
+        "Learning rate at the end of the warm-up.", 0.00176, minimum=0, may_change=True
     )
     scale_learning_rate: bool = option(
-        "learning_rate is for batches of 4096: multiply it by the root of "
-        "train_batch_size / 4096.",
+        "Take --learning_rate as one for batches of 4096, and multiply it by the "
+        "root of train_batch_size / 4096.",
         False,
         may_change=True,
     )
     lr_schedule: str = option(
-        "How the learning rate decays.", "polynomial", SCHEDULES, may_change=True
+        "Curve on which the learning rate decays.",
+        "polynomial",
+        SCHEDULES,
+        may_change=True,
     )
     poly_power: float = option(
         "Exponent of the polynomial decay.", 1.0, minimum=0, may_change=True
     )
-    num_train_steps: int = option("Training steps.", 125000, minimum=1, may_change=True)
+    num_train_steps: int = option(
+        "Number of training steps.", 125000, minimum=1, may_change=True
+    )
     num_warmup_steps: int = option(
-        "Steps of linear warm-up.", 3125, minimum=0, may_change=True
+        "Number of steps in which the learning rate rises linearly.",
+        3125,
+        minimum=0,
+        may_change=True,
     )
     start_warmup_step: int = option(
-        "Steps before the warm-up, at the learning rate 0.",
+        "Number of steps before the warm-up, with a learning rate of 0.",
         0,
         minimum=0,
         may_change=True,
     )
     batch_ramp_steps: int = option(
-        "Steps in which the batch grows to train_batch_size: 1, 2, 4 … of the "
-        "gradient_accumulation_steps parts; 0: it has its size from the start.",
+        "Number of steps in which the batch grows to --train_batch_size: it has 1, "
+        "2, 4 and so on of the --gradient_accumulation_steps parts; 0 starts with "
+        "the full size.",
         0,
         minimum=0,
         may_change=RESTART_DATA,
     )
-    first_phase_steps: int = option(
-        "Step at which the second phase begins; 0: there is none. What it does not "
-        "set is as in the first, but for the lengths of a data set of its own; the "
-        "held-out data has the lengths of the last.",
-        0,
-        minimum=0,
-        may_change=True,
-    )
-    second_phase_input_file: str | None = option(
-        "TFRecord files, likewise.", None, may_change=RESTART_DATA
-    )
-    second_phase_max_seq_length: int | None = option(
-        "Likewise.", None, minimum=1, may_change=RESTART_DATA
-    )
-    second_phase_max_predictions_per_seq: int | None = option(
-        "Likewise.", None, minimum=1, may_change=RESTART_DATA
-    )
-    second_phase_train_batch_size: int | None = option(
-        "Likewise.", None, minimum=1, may_change=RESTART_DATA
-    )
-    second_phase_gradient_accumulation_steps: int | None = option(
-        "Likewise.", None, minimum=1, may_change=True
-    )
     verify_data: bool = option(
-        "Read all data files once before the first step and compare their checksums "
-        "with dataset_info.json; their sizes are always compared.",
+        "Read all data files before the first step and compare their checksums with "
+        "dataset_info.json; their sizes are always compared.",
         False,
         may_change=True,
     )
     restart_data: bool = option(
-        "Continue, but read the data from its beginning: it was moved, made anew or "
-        "is to be another.",
+        "Continue the run, but read the data from its beginning, because it was "
+        "moved or made anew or is other data.",
         False,
         may_change=True,
     )
     save_checkpoints_steps: int = option(
-        "Steps between two checkpoints.", 5000, minimum=1, may_change=True
+        "Number of steps from one checkpoint to the next.",
+        5000,
+        minimum=1,
+        may_change=True,
     )
     keep_checkpoint_max: int = option(
-        "Checkpoints to keep; 0 for all.", 5, minimum=0, may_change=True
+        "Number of checkpoints to keep; 0 keeps all.", 5, minimum=0, may_change=True
     )
     iterations_per_loop: int = option(
-        "Steps between two looks at the run.", 1000, minimum=1, may_change=True
+        "Largest number of steps in one call of the training loop; the program "
+        "shows its progress and obeys signals between two calls.",
+        1000,
+        minimum=1,
+        may_change=True,
     )
     gradient_accumulation_steps: int = option(
-        "Parts that a batch is computed in, one after the other.",
+        "Number of parts in which a batch is computed, one after the other, to save "
+        "memory.",
         1,
         minimum=1,
         may_change=True,
     )
     histogram_steps: int = option(
-        "Steps between two recordings of gradient norm, weight norm and trust ratio of "
-        "every variable for TensorBoard; 0 for none.",
+        "Number of steps from one recording of every variable's gradient norm, "
+        "weight norm and trust ratio for TensorBoard to the next; 0 records none.",
         0,
         minimum=0,
         may_change=True,
     )
     profile_steps: str | None = option(
-        "first:end, steps between which to trace into <output_dir>/profile.",
+        "Range of steps to trace into the folder profile in --output_dir, written "
+        "as first:end.",
         None,
         may_change=True,
     )
     peak_teraflops: float | None = option(
-        "What a device can do at best, in 1e12 operations a second, to show the "
-        "utilisation; by default that of well-known GPUs and TPUs.",
+        "Speed of a device at its best, in 1e12 operations a second, from which the "
+        "program computes the utilisation; well-known GPUs and TPUs need no number.",
         None,
         minimum=0,
         may_change=True,
     )
     random_seed: int = option(
-        "Seed of weights, order and dropout.",
+        "Seed of the weights, the order of the data and dropout.",
         12345,
         minimum=0,
         maximum=2**32 - 1,
         may_change=RESTART_DATA,
     )
     deterministic: bool = option(
-        "Take operations only that give the same bits in every run; slower.",
+        "Use only operations that give the same bits in every run; training is slower.",
         False,
         may_change=True,
     )
@@ -242,7 +289,7 @@ def profile_range(text):
     match = re.fullmatch(r"(\d+):(\d+)", text)
     if not match or int(match[1]) >= int(match[2]):
         raise UserError(
-            f"--profile_steps={text} is no range of steps; expected first:end with "
+            f"--profile_steps={text} is not a range of steps; expected first:end with "
             "first below end, such as 100:110."
         )
     return int(match[1]), int(match[2])

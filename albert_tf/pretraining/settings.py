@@ -72,7 +72,7 @@ def resolve(options):
 
 def _check(options):
     if not (options.do_train or options.do_eval):
-        raise UserError("There is nothing to do: neither --do_train nor --do_eval.")
+        raise UserError("There is nothing to do; pass --do_train or --do_eval.")
     if options.init_from_group0 and not options.init_checkpoint:
         raise UserError("--init_from_group0 needs --init_checkpoint.")
     if options.eval_steps and not options.eval_file:

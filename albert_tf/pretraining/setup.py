@@ -87,8 +87,8 @@ def load_tokenizer(settings):
     own = saved_tokenizer(start)
     if own is None:
         logging.warning(
-            "Neither --spm_model_file nor --vocab_file: the model directory will "
-            "hold no vocabulary, and nobody checks that the data fits."
+            "Without --spm_model_file or --vocab_file, the model directory will "
+            "hold no vocabulary, and nothing checks that the data fits."
         )
     return own
 
@@ -108,7 +108,9 @@ def load_config(path, tokenizer, longest):
     if tokenizer is not None and config.vocab_size < tokenizer.vocab_size:
         raise UserError(
             f"{path} has vocab_size {config.vocab_size}, but the tokenizer has "
-            f"{tokenizer.vocab_size} pieces; set vocab_size to at least that."
+            f"{tokenizer.vocab_size} pieces; pass the configuration that belongs to "
+            "this tokenizer or, for a new model, set vocab_size to "
+            f"{tokenizer.vocab_size}."
         )
     if config.max_position_embeddings < longest:
         raise UserError(
@@ -159,8 +161,8 @@ def _trained_model(settings, config):
     model = AlbertForPreTraining.from_pretrained(path, **settings.execution)
     if model.config != config:
         raise UserError(
-            f"{path} holds a model of another configuration than "
-            f"{settings.config_file}; pass its own."
+            f"{path} holds a model whose configuration is not that of "
+            f"{settings.config_file}; pass the configuration of that model."
         )
     return model
 

@@ -8,6 +8,7 @@ from albert_tf.checkpoints.model_directory import read_training_info
 from albert_tf.errors import UserError
 from albert_tf.hub.names import local_directory
 from albert_tf.models import registry
+from albert_tf.near_misses import did_you_mean
 from albert_tf.serving.multi_head import multi_head
 from albert_tf.serving.serving_module import ServingModule
 from albert_tf.storage import is_folder
@@ -36,8 +37,9 @@ def build_module(
     model_dirs = [local_directory(name) for name in str(model_dir).split(",")]
     for directory in model_dirs:
         if not directory or not is_folder(directory):
+            meant = did_you_mean(directory) or "; name the folder of a model."
             raise UserError(
-                f"--model_dir={model_dir}: there is no folder {directory!r}."
+                f"--model_dir={model_dir}: there is no folder {directory!r}{meant}"
             )
     infos = [read_training_info(directory) for directory in model_dirs]
     tokenizer = load_tokenizer(model_dirs[0])

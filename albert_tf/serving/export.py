@@ -9,37 +9,13 @@ docs/serving.md says more.
 """
 
 import dataclasses
-import json
-import pathlib
-
-import numpy as np
-import tensorflow as tf
-from absl import logging
 
 from albert_tf import command_line
-from albert_tf.checksummed_folder import ChecksummedFolder
 from albert_tf.command_line import option
-from albert_tf.errors import UserError
-from albert_tf.serving.building import build_module
-from albert_tf.serving.comparison import compare
-from albert_tf.serving.comparison import read_examples
-from albert_tf.serving.description import describe_signatures
-from albert_tf.serving.description import model_card
-from albert_tf.serving.padding import compiled_lengths
-from albert_tf.serving.serving_module import OPTIMIZATIONS
-from albert_tf.serving.token_files import WRITERS
-from albert_tf.serving.token_files import TokenFile
-from albert_tf.serving.versions import exporting_folder
-from albert_tf.serving.versions import numbered_versions
-from albert_tf.serving.warmup import write_warmup_requests
-from albert_tf.storage import os_errors
-from albert_tf.storage import require_disk
-from albert_tf.tasks.batching import FEATURES
-from albert_tf.tasks.registry import task_from_info
-from albert_tf.tasks.tables import Columns
-from albert_tf.tokenization import load_tokenizer
 
-_SAVED_MODEL = "saved_model"
+SAVED_MODEL = "saved_model"
+TOKEN_FORMATS = ("tflite", "onnx")
+OPTIMIZATIONS = ("latency", "throughput")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,44 +23,54 @@ class ExportOptions:
     """What to export and where."""
 
     model_dir: str = option(
-        "Model directory, fine-tuned or pretrained; or several, joined by commas, that "
-        "were fine-tuned with --freeze_encoder: their heads are served together."
+        "Model directory to export, fine-tuned or pretrained; or several, separated "
+        "by commas, that were fine-tuned with --freeze_encoder and are served "
+        "together."
     )
-    export_dir: str = option("Directory of versions; its last part names the model.")
+    export_dir: str = option(
+        "Folder to write the next version to; its last part names the model."
+    )
     task: str = option(
-        "What to serve, such as encoder or masked_lm; auto: what the model was "
-        "fine-tuned for, else the encoder.",
+        "What the export answers, such as encoder or masked_lm; auto takes what the "
+        "model was fine-tuned for, or else the encoder.",
         "auto",
     )
     max_seq_length: int | None = option(
-        "Longest input in tokens; by default that of fine-tuning, else all positions.",
+        "Largest length of an input in tokens; by default that of fine-tuning, or "
+        "else all positions of the model.",
         None,
     )
     optimize_for: str | None = option(
-        "latency: single texts are computed by functions that XLA compiles when the "
-        "model is loaded; throughput: texts of similar length in a batch are computed "
-        "together. Neither changes the numbers.",
+        "What to make fast. latency: XLA compiles functions for single texts when "
+        "the model is loaded; throughput: texts of similar length in a batch are "
+        "computed together. Neither changes the numbers.",
         None,
-        tuple(OPTIMIZATIONS),
+        OPTIMIZATIONS,
     )
     variables_dtype: str = option(
-        "In what the variables are kept; they are computed with in float32.",
+        "Type in which the file keeps the variables; the model computes in float32.",
         "float32",
         ("float32", "float16", "bfloat16"),
     )
     format: str = option(
-        "saved_model; tflite: token ids in, int8 weights; onnx: token ids in.",
-        _SAVED_MODEL,
-        (_SAVED_MODEL, *WRITERS),
+        "File format. saved_model: texts in, answers out; tflite: token ids in, "
+        "with int8 weights; onnx: token ids in.",
+        SAVED_MODEL,
+        (SAVED_MODEL, *TOKEN_FORMATS),
     )
     eval_file: str | None = option(
-        "tflite, onnx: labelled .tsv, .csv or .jsonl on which to compare the converted "
+        "Labelled .tsv, .csv or .jsonl table on which to compare the tflite or onnx "
         "model with the original.",
         None,
     )
-    text_column: str = option("eval_file: column of the (first) text.", "sentence")
-    text_pair_column: str | None = option("eval_file: column of the second text.", None)
-    label_column: str = option("eval_file: column of the label.", "label")
+    text_column: str = option(
+        "Column of --eval_file that holds the text, or the first of two texts.",
+        "sentence",
+    )
+    text_pair_column: str | None = option(
+        "Column of --eval_file that holds the second text.", None
+    )
+    label_column: str = option("Column of --eval_file that holds the label.", "label")
 
 
 def export(options):
@@ -97,169 +83,10 @@ def export(options):
         UserError: no model or tokenizer in `model_dir`, a task or length that does
             not fit the model, or options that do not go together.
     """
-    is_saved_model = options.format == _SAVED_MODEL
-    _check(options, is_saved_model)
-    module, head, facts = build_module(
-        options.model_dir,
-        options.task,
-        options.max_seq_length,
-        depth_loop=is_saved_model,
-        optimize_for=options.optimize_for,
-        variables_dtype=options.variables_dtype,
-    )
-    export_dir = pathlib.Path(options.export_dir)
-    with exporting_folder(export_dir) as temporary:
-        facts = {"name": export_dir.resolve().name, **facts}
-        if is_saved_model:
-            _save(module, temporary)
-            compiled = options.optimize_for == "latency"
-            _describe(temporary, module, head, facts, compiled)
-        else:
-            _write_token_file(options, module, head, facts, temporary)
-        _write_checksums(temporary)
-        target = export_dir / str(max(numbered_versions(export_dir), default=0) + 1)
-        temporary.rename(target)
-    logging.info("Exported %s to %s", options.model_dir, target)
-    return target
+    # Imported here, so that --help does not wait for TensorFlow.
+    from albert_tf.serving.exporting import write_version
 
-
-def _write_checksums(directory):
-    with ChecksummedFolder(directory) as folder:
-        for path in filter(pathlib.Path.is_file, directory.rglob("*")):
-            folder.add(path.relative_to(directory).as_posix())
-
-
-def _save(module, directory):
-    """Saves the module, without TensorFlow's remarks on names inside the graph."""
-    verbosity = logging.get_verbosity()
-    logging.set_verbosity(logging.ERROR)
-    try:
-        with os_errors():
-            tf.saved_model.save(module, str(directory), signatures=module.signatures())
-    finally:
-        logging.set_verbosity(verbosity)
-
-
-def _check(options, is_saved_model):
-    """Refuses options that do not go together, and a bucket."""
-    require_disk("export_dir", options.export_dir)
-    if is_saved_model and options.eval_file is not None:
-        raise UserError("--eval_file is for --format=tflite and --format=onnx.")
-    if not is_saved_model:
-        for name, default in (("optimize_for", None), ("variables_dtype", "float32")):
-            value = getattr(options, name)
-            if value != default:
-                raise UserError(
-                    f"--{name}={value} is for --format=saved_model, "
-                    f"not --format={options.format}."
-                )
-
-
-def _describe(saved_model_dir, module, head, facts, compiled):
-    """Loads what was saved, answers the example requests, writes what came out."""
-    examples = _example_requests(module, head)
-    loaded = tf.saved_model.load(str(saved_model_dir))
-    signatures = describe_signatures(loaded, examples, head.meaning)
-    _write_signature(saved_model_dir, {**facts, "signatures": signatures})
-    card = model_card(facts, signatures)
-    (saved_model_dir / "model_card.md").write_text(card, encoding="utf-8")
-    requests = list(examples.items())
-    if compiled:  # a request for each length, so that nobody waits for the compiler
-        longest = facts["max_seq_length"]
-        lengths = compiled_lengths(head.config)
-        needed = sum(length < longest for length in lengths) + 1
-        requests += [("tokens", _of_length(examples, n)) for n in lengths[:needed]]
-    with os_errors():
-        write_warmup_requests(saved_model_dir, facts["name"], requests)
-
-
-def _of_length(examples, length):
-    """The example of token ids, repeated up to a length."""
-    return {
-        name: np.resize(values, (*values.shape[:-1], length))
-        if name in FEATURES
-        else values
-        for name, values in examples["tokens"].items()
-    }
-
-
-def _write_signature(directory, description):
-    (directory / "signature.json").write_text(
-        json.dumps(description, indent=2, ensure_ascii=False) + "\n", encoding="utf-8"
-    )
-
-
-def _write_token_file(options, module, head, facts, directory):
-    """Writes the model without the tokenizer, and says what the conversion cost."""
-    tokenizer = load_tokenizer(options.model_dir.split(",")[0])
-    task, length, examples = None, facts["max_seq_length"], None
-    if options.eval_file is not None:
-        task = _eval_task(options, head, facts)
-        columns = Columns(
-            options.text_column, options.text_pair_column, options.label_column
-        )
-        examples = read_examples(options.eval_file, columns, task, tokenizer, length)
-    path = WRITERS[options.format](module, head, directory)
-    description = {**facts, "file": path.name, "inputs": list(head.features)}
-    if examples is not None:
-        models = {"original": module.compute, options.format: TokenFile(path)}
-        scores = compare(examples, task, length, models)
-        for metric, values in scores.items():
-            drop = values["original"] - values[options.format]
-            shown = ", ".join(f"{name} {value:.4f}" for name, value in values.items())
-            print(f"{metric}: {shown}, drop {drop:.4f}")
-        description["eval"] = scores
-    tokenizer.save(directory)
-    _write_signature(directory, description)
-
-
-def _eval_task(options, head, facts):
-    """The `Task` on which a converted model is compared with the original."""
-    task = task_from_info(facts, options.model_dir)
-    if task is None or head.name != task.serves:
-        raise UserError(
-            "--eval_file needs one fine-tuned model; what is served here is "
-            f"{head.name}."
-        )
-    if not {"text", "text_pair"}.issuperset(task.text_inputs):
-        raise UserError(
-            f"--eval_file compares models of tables of texts; {options.model_dir} is "
-            f"one for {head.name}."
-        )
-    if (len(task.text_inputs) > 1) != (options.text_pair_column is not None):
-        raise UserError(
-            "--text_pair_column is needed for models that take pairs, and only "
-            "for them."
-        )
-    return task
-
-
-def _example_requests(module, head):
-    """One request for each signature, with the same content."""
-    example = module.text_features.example
-    if isinstance(example, str):
-        example = dict.fromkeys(head.text_inputs, example)
-    texts = {name: [_encoded(example[name])] for name in head.text_inputs}
-    features = module.text_features(
-        **{name: tf.constant(values) for name, values in texts.items()}
-    )
-    tokens = {name: values.numpy() for name, values in features.items()}
-    requests = {"serving_default": texts, "tokens": tokens}
-    if head.feature_axes == 2:
-        requests["examples"] = {"examples": [_serialized(tokens)]}
-    return requests
-
-
-def _encoded(text):
-    return list(map(_encoded, text)) if isinstance(text, list) else text.encode()
-
-
-def _serialized(tokens):
-    """The first row of features as a `tf.Example`."""
-    example = tf.train.Example()
-    for name, values in tokens.items():
-        example.features.feature[name].int64_list.value.extend(values[0].tolist())
-    return example.SerializeToString(deterministic=True)
+    return write_version(options)
 
 
 def main(argv=None):

@@ -68,7 +68,7 @@ def _models(model_dirs, tasks, execution):
     for directory, model in zip(model_dirs, models, strict=True):
         if not isinstance(model, AlbertForSequenceClassification):
             raise UserError(
-                f"{directory} is no model for texts as a whole, and cannot share its "
+                f"{directory} does not classify whole texts, so it cannot share its "
                 "encoder; export it by itself."
             )
     for directory, model in zip(model_dirs[1:], models[1:], strict=True):

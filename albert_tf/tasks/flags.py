@@ -17,108 +17,170 @@ REPLACED = {
 class TaskOptions(DeviceFlags, ExecutionFlags):
     """Flags of every command that fine-tunes."""
 
-    output_dir: str = option("Folder for everything that is written.", may_change=True)
+    # Headings of --help; a subclass puts its essential flags before them.
+    GROUPS = {
+        "Model": (
+            "albert_config_file spm_model_file vocab_file do_lower_case "
+            "max_seq_length albert_dropout_prob from_scratch freeze_encoder"
+        ),
+        "Training": (
+            "train_batch_size learning_rate train_step num_train_epochs warmup_step "
+            "warmup_proportion optimizer layer_decay gradient_accumulation_steps "
+            "early_stopping_patience num_runs random_seed"
+        ),
+        "Checkpoints and evaluation": (
+            "save_checkpoints_steps keep_checkpoint_max iterations_per_loop "
+            "eval_batch_size predict_batch_size"
+        ),
+        "Devices": (
+            "distribution_strategy mixed_precision use_xla pad_to_max_length "
+            "depth_loop rematerialize use_tpu tpu_name tpu_zone gcp_project"
+        ),
+    }
+
+    output_dir: str = option(
+        "Folder to write the model, the scores and the predictions to.", may_change=True
+    )
     # What to do.
     do_train: bool = option(
-        "Fine-tune; an interrupted run goes on.", False, may_change=True
+        "Fine-tune the model, or continue an interrupted run.", False, may_change=True
     )
     do_eval: bool = option(
-        "Score the dev set (and a labelled test set).", False, may_change=True
+        "Score the dev set, and a test set that has labels.", False, may_change=True
     )
     do_predict: bool = option("Predict the test set.", False, may_change=True)
     export_dir: str | None = option(
-        "Also export a SavedModel to this folder.", None, may_change=True
-    )
-    # Data.
-    skip_bad_rows: bool = option("Leave bad rows out and count them.", False)
-    cached_dir: str | None = option(
-        "Folder of tokenized tables; by default cache/ in output_dir.",
+        "Folder to which the command also exports the model as a SavedModel.",
         None,
         may_change=True,
     )
-    max_seq_length: int = option("Tokens of an input at most.", 512, minimum=5)
+    # Data.
+    skip_bad_rows: bool = option(
+        "Leave out rows that do not fit the table, and count them, instead of "
+        "stopping.",
+        False,
+    )
+    cached_dir: str | None = option(
+        "Folder to keep tokenized data in; by default cache in --output_dir.",
+        None,
+        may_change=True,
+    )
+    max_seq_length: int = option(
+        "Largest length of an input, in tokens.", 512, minimum=5
+    )
     pad_to_max_length: bool = option(
-        "Pad every batch to max_seq_length, as is done on TPUs anyway.", False
+        "Pad every batch to --max_seq_length, which TPUs need in any case.", False
     )
     # Model.
-    init_checkpoint: str | None = option("What fine-tuning starts from.", None)
-    from_scratch: bool = option("Start from random weights instead.", False)
+    init_checkpoint: str | None = option(
+        "Model to start from: a model directory, an official archive, a Hugging "
+        "Face directory, the prefix of a TF1 checkpoint, or one to download, such "
+        "as hf://albert/albert-base-v2.",
+        None,
+    )
+    from_scratch: bool = option(
+        "Start from random weights instead of --init_checkpoint.", False
+    )
     albert_config_file: str | None = option(
-        "Config, where it does not lie beside init_checkpoint.", None
+        "Configuration of the model, if it does not lie beside --init_checkpoint.", None
     )
     spm_model_file: str | None = option(
-        "SentencePiece model, where it does not lie beside init_checkpoint.", None
+        "SentencePiece model, if it does not lie beside --init_checkpoint.", None
     )
     vocab_file: str | None = option(
-        "WordPiece vocabulary, where it does not lie beside init_checkpoint.", None
+        "WordPiece vocabulary, if it does not lie beside --init_checkpoint.", None
     )
-    do_lower_case: bool = option("Lower the case of letters.", True)
+    do_lower_case: bool = option(
+        "Lower the case of letters, for an uncased vocabulary.", True
+    )
     albert_dropout_prob: float | None = option(
-        "Dropout inside the encoder; by default that of its config.", None, minimum=0
+        "Dropout inside the encoder; by default that of its configuration.",
+        None,
+        minimum=0,
     )
     # Training.
     freeze_encoder: bool = option(
-        "Train the head only; models that share their encoder so can be served as one.",
+        "Train the head only; several heads on the same encoder can be served as "
+        "one model.",
         False,
     )
-    train_batch_size: int = option("Rows of a training batch.", 32, minimum=1)
+    train_batch_size: int = option("Number of rows in a training batch.", 32, minimum=1)
     eval_batch_size: int = option(
-        "Rows of an evaluation batch.", 8, minimum=1, may_change=True
+        "Number of rows in an evaluation batch.", 8, minimum=1, may_change=True
     )
     predict_batch_size: int = option(
-        "Rows of a prediction batch.", 8, minimum=1, may_change=True
+        "Number of rows in a prediction batch.", 8, minimum=1, may_change=True
     )
-    learning_rate: float = option("Peak learning rate.", 5e-5, minimum=0)
-    train_step: int = option("Training steps.", 1000, minimum=1)
+    learning_rate: float = option(
+        "Learning rate at the end of the warm-up.", 5e-5, minimum=0
+    )
+    train_step: int = option("Number of training steps.", 1000, minimum=1)
     num_train_epochs: float | None = option(
-        "Epochs, in place of train_step.", None, minimum=0
+        "Number of passes over the training set; it replaces --train_step.",
+        None,
+        minimum=0,
     )
-    warmup_step: int = option("Steps of linear warm-up.", 0, minimum=0)
+    warmup_step: int = option(
+        "Number of steps in which the learning rate rises linearly.", 0, minimum=0
+    )
     warmup_proportion: float | None = option(
-        "Share of all steps, in place of warmup_step.", None, minimum=0, maximum=1
+        "Share of all steps in which the learning rate rises linearly; it replaces "
+        "--warmup_step.",
+        None,
+        minimum=0,
+        maximum=1,
     )
-    optimizer: str = option("Optimizer.", "adamw", ("adamw", "lamb"))
+    optimizer: str = option(
+        "Optimizer that updates the weights.", "adamw", ("adamw", "lamb")
+    )
     layer_decay: float = option(
-        "Factor of the learning rate from one set of layers to the one below, down to "
-        "the embeddings; 1: the same rate everywhere.",
+        "Factor of the learning rate from one set of layers to the one below, down "
+        "to the embeddings; 1 gives all the same rate.",
         1.0,
         minimum=0,
     )
     save_checkpoints_steps: int = option(
-        "Steps between checkpoints; the dev set is scored at each.", 1000, minimum=1
+        "Number of steps from one checkpoint to the next; the dev set is scored at "
+        "each.",
+        1000,
+        minimum=1,
     )
     iterations_per_loop: int = option(
-        "Steps of one call of the training loop at most, after which progress is "
-        "shown and a signal is obeyed.",
+        "Largest number of steps in one call of the training loop; the program "
+        "shows its progress and obeys signals between two calls.",
         50,
         minimum=1,
     )
     keep_checkpoint_max: int = option(
-        "Checkpoints to keep; 0 for all.", 5, minimum=0, may_change=True
+        "Number of checkpoints to keep; 0 keeps all.", 5, minimum=0, may_change=True
     )
     early_stopping_patience: int = option(
-        "Stop when so many evaluations in a row brought nothing better; 0: never.",
+        "Number of evaluations in a row without a better result after which "
+        "training stops; 0 never stops early.",
         0,
         minimum=0,
     )
     num_runs: int = option(
-        "Runs with different seeds, each in a folder of its own; the median and the "
-        "spread of their results are reported.",
+        "Number of runs with different seeds, each in a folder of its own; the "
+        "command reports the median and the spread of their results.",
         1,
         minimum=1,
         may_change=True,
     )
     random_seed: int = option(
-        "Seed of the new head, the order and dropout.",
+        "Seed of the new head, the order of the data and dropout.",
         12345,
         minimum=0,
         maximum=2**32 - 1,
     )
     gradient_accumulation_steps: int = option(
-        "Parts that a batch is computed in, one after the other.", 1, minimum=1
+        "Number of parts in which a batch is computed, one after the other, to save "
+        "memory.",
+        1,
+        minimum=1,
     )
     use_xla: bool | None = option(
-        "Compile the training step with XLA; by default where there is an accelerator, "
-        "since on a CPU it is no faster and each length is compiled anew.",
+        "Compile the training step with XLA; by default only on an accelerator, "
+        "since on a CPU it is no faster and compiles each length anew.",
         None,
     )

@@ -14,6 +14,7 @@ from albert_tf.checkpoints.model_directory import read_training_info
 from albert_tf.config import AlbertConfig
 from albert_tf.errors import UserError
 from albert_tf.hub.names import local_directory
+from albert_tf.near_misses import did_you_mean
 from albert_tf.tasks.registry import task_from_info
 from albert_tf.tasks.registry import task_told_by
 from albert_tf.tokenization import load_tokenizer
@@ -176,7 +177,7 @@ def _check_sizes(start, config, tokenizer):
     if start.max_seq_length > config.max_position_embeddings:
         raise UserError(
             f"--max_seq_length={start.max_seq_length} is more than the model's "
-            f"{config.max_position_embeddings} positions."
+            f"{config.max_position_embeddings} positions; lower it."
         )
 
 
@@ -189,6 +190,9 @@ def _check_exists(checkpoint):
     # A TF1 checkpoint is named by a prefix of its files.
     if not (os.path.exists(checkpoint) or glob.glob(f"{glob.escape(checkpoint)}.*")):
         raise UserError(
-            f"--init_checkpoint={checkpoint} does not exist; name a model directory or "
-            "the prefix of a TF1 checkpoint."
+            f"--init_checkpoint={checkpoint} does not exist"
+            + (
+                did_you_mean(checkpoint)
+                or "; name a model directory or the prefix of a TF1 checkpoint."
+            )
         )

@@ -100,10 +100,15 @@ def discover_labels(path, columns, label_names, skip_bad_rows=False):
     return tuple(sorted(found))
 
 
+def has_column(path, column):
+    """Whether the header (or the first object) of a table has a column."""
+    _, fields = next(read_rows(path), (0, []))
+    return not isinstance(fields, ValueError) and column in fields
+
+
 def has_labels(path, column):
     """Whether a table has a column, and in it more than "" and -1 for hidden labels."""
-    _, fields = next(read_rows(path), (0, []))
-    if isinstance(fields, ValueError) or column not in fields:
+    if not has_column(path, column):
         return False
     found = (label for _, label in _records(path, Columns(column)))
     return any(
@@ -133,7 +138,7 @@ def _check(fields, columns, parse_label):
     text, pair, label = fields
     for value in (text, pair):
         if isinstance(value, list):
-            raise ValueError(f"a text was expected, not {value!r}")
+            raise ValueError(f"expected a text, not {value!r}")
         check_characters("text", value)
     for name in label if isinstance(label, list) else [label]:
         check_characters("label", name)
@@ -207,7 +212,7 @@ def _field(fields, position):
         value = fields[position]
     except (IndexError, KeyError):
         raise ValueError(
-            f"the row has no column {position!r} (it has {len(fields)} columns)"
+            f"the row lacks column {position!r}; it has {len(fields)} of its fields"
         ) from None
     if value is None:
         raise ValueError(f"column {position!r} is null")

@@ -22,8 +22,9 @@ def ids_to_tokens(tokenizer, ids):
     wrong = ids[(ids < 0) | (ids >= tokenizer.vocab_size)]
     if wrong.size:
         raise UserError(
-            f"The id {wrong.flat[0]} is none of the vocabulary, which has "
-            f"{tokenizer.vocab_size} pieces (0 to {tokenizer.vocab_size - 1})."
+            f"The id {wrong.flat[0]} is not in the vocabulary, whose "
+            f"{tokenizer.vocab_size} pieces have the ids 0 to "
+            f"{tokenizer.vocab_size - 1}."
         )
     if not ids.ndim:
         return tokenizer.pieces[int(ids)]

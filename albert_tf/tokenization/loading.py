@@ -5,6 +5,7 @@ import os
 from albert_tf import checksums
 from albert_tf import storage
 from albert_tf.errors import UserError
+from albert_tf.files import unreadable
 from albert_tf.hub.names import local_directory
 from albert_tf.tokenization.saved_config import HUGGINGFACE_FILE
 from albert_tf.tokenization.saved_config import read_saved_config
@@ -40,7 +41,7 @@ def load_tokenizer(path, do_lower_case=True, revision=None):
         do_lower_case = config.get("do_lower_case", do_lower_case)
         path = _vocabulary_in(path, config)
         if not storage.is_remote(path) and not os.path.isfile(path):
-            raise UserError(f"The tokenizer {path} is missing or no ordinary file.")
+            raise UserError(f"The tokenizer {path} is missing or not an ordinary file.")
     file_bytes = _read(path)
     tokenizer_class = _class_for(path, file_bytes)
     return tokenizer_class(file_bytes, do_lower_case, source=path)
@@ -98,9 +99,7 @@ def _read(path):
     try:
         file_bytes = storage.read_bytes(path)
     except OSError as error:
-        raise UserError(
-            f"The tokenizer {path} cannot be read: {error.strerror}."
-        ) from error
+        raise unreadable(path, error) from error
     checksums.check_bytes(path, file_bytes)
     return file_bytes
 
@@ -114,14 +113,15 @@ def _vocabulary_in(directory, config):
         found, folder = _vocabularies(assets), assets
     if not found and HUGGINGFACE_FILE in storage.names_in(directory):
         raise UserError(
-            f"{directory} holds its tokenizer as {HUGGINGFACE_FILE} only, which is not "
-            "read here; put the spiece.model there that the model was trained with."
+            f"{directory} holds its tokenizer only as {HUGGINGFACE_FILE}, which "
+            "albert_tf does not read; add the spiece.model that the model was trained "
+            "with."
         )
     if len(found) != 1:
         what = f"several ({', '.join(found)})" if found else "none"
         raise UserError(
             f"Expected one tokenizer (a SentencePiece .model file or vocab.txt) in "
-            f"{directory}, found {what}; pass the file itself."
+            f"{directory}, found {what}; name the file itself."
         )
     return os.path.join(folder, found[0])
 

@@ -40,8 +40,8 @@ def read_saved_config(directory):
     for key, value in _REQUIRED.items():
         if config.get(key, value) != value:
             raise UserError(
-                f"{path} sets {key} to {config[key]!r}; tokenizers are read here only "
-                f"with {value!r}."
+                f"{path} sets {key} to {config[key]!r}; albert_tf reads only "
+                f"tokenizers with {value!r}."
             )
     if "do_lower_case" not in config:
         path = os.path.join(directory, HUGGINGFACE_FILE)
@@ -50,7 +50,7 @@ def read_saved_config(directory):
     if config.get("strip_accents") not in (None, config.get("do_lower_case")):
         raise UserError(
             f"{path} sets strip_accents to {config['strip_accents']!r} against "
-            "do_lower_case; tokenizers are read here only where both agree."
+            "do_lower_case; albert_tf reads only tokenizers where both agree."
         )
     return config
 

@@ -22,7 +22,7 @@ def model_with_head(directory, model_class, arguments):
     missing = set(model.load_report.new) & set(model.head_variables())
     if missing:
         raise UserError(
-            f"{directory} has no head to be compared: its checkpoint lacks "
+            f"{directory} has no head to compare: its checkpoint lacks "
             f"{sorted(missing)[0]}."
         )
     return model

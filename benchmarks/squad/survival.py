@@ -23,10 +23,16 @@ from albert_tf.tokenization import load_tokenizer
 
 @dataclasses.dataclass(frozen=True)
 class Options:
-    predict_file: str = option("Questions with answers, JSON as SQuAD's.")
-    spm_model_file: str | None = option("SentencePiece model.", None)
-    vocab_file: str | None = option("WordPiece vocabulary.", None)
-    do_lower_case: bool = option("Lower the case of letters.", True)
+    predict_file: str = option(
+        "File of questions with answers, in SQuAD's JSON layout."
+    )
+    spm_model_file: str | None = option("SentencePiece model to look at.", None)
+    vocab_file: str | None = option(
+        "WordPiece vocabulary to look at, instead of a SentencePiece model.", None
+    )
+    do_lower_case: bool = option(
+        "Lower the case of letters, for an uncased vocabulary.", True
+    )
 
 
 @dataclasses.dataclass(frozen=True)

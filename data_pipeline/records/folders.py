@@ -10,6 +10,7 @@ from google.protobuf.message import DecodeError
 
 from albert_tf import checksums
 from albert_tf.errors import UserError
+from albert_tf.near_misses import did_you_mean
 from albert_tf.storage import remote_files
 from data_pipeline.records import dataset_info
 from data_pipeline.records import examples
@@ -46,7 +47,8 @@ def find(input_file):
             else:
                 found = _files_matching(pattern)
         if not found:
-            raise UserError(f"No pretraining data matches {pattern!r}.")
+            meant = did_you_mean(pattern) or "; name a file, a glob or a folder."
+            raise UserError(f"No pretraining data matches {pattern!r}{meant}")
         paths.extend(found)
     if not paths:
         raise UserError(
@@ -99,6 +101,17 @@ def _may_hold_records(path):
     return not tf.io.gfile.isdir(path)
 
 
+def require_records(descriptions, paths):
+    """Refuses files that no description vouches for and that hold no records.
+
+    Raises:
+        UserError: it names the file.
+    """
+    for folder, info in descriptions.items():
+        if info is None:
+            _first_features([p for p in paths if os.path.dirname(p) == folder])
+
+
 def in_common(descriptions, paths):
     """What all directories have in common; None if one has no description."""
     infos = list(descriptions.values())
@@ -109,8 +122,7 @@ def in_common(descriptions, paths):
                 _check_official(folder, names)
     if None in infos:
         logging.warning(
-            "%s: no %s beside the files, so that nobody has checked that they fit the "
-            "tokenizer",
+            "%s: there is no %s, so nothing checks that the files fit the tokenizer",
             ", ".join(descriptions),
             dataset_info.NAME,
         )
@@ -153,8 +165,8 @@ def _feature_names(path):
             return set(tf.train.Example.FromString(record.numpy()).features.feature)
     except (DecodeError, tf.errors.DataLossError) as error:
         raise UserError(
-            f"{path} is no TFRecord file of examples; name the other files alone, or "
-            "make it again."
+            f"{path} is not a TFRecord file of examples; leave it out, or make it "
+            "again."
         ) from error
     except tf.errors.OpError:
         pass  # whoever reads all of it says what is wrong

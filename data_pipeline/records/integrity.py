@@ -90,8 +90,8 @@ def _facts(descriptions, paths):
             continue
         if name not in info["files"]:
             raise UserError(
-                f"{path} is none of the files that {_info(path)} lists; take it out of "
-                "the folder, or name the others."
+                f"{path} is not among the files that {_info(path)} lists; take it out "
+                "of the folder, or name the others."
             )
         if isinstance(info["files"], dict):
             facts[path] = info["files"][name]

@@ -11,6 +11,9 @@ A corpus is a list of files. Formats:
 Any of them may be compressed (`.gz`). The end of a file ends a document. Share k
 of n holds the documents that start in the k-th of n equal parts of all bytes; a
 compressed file cannot be entered in the middle and belongs to one share whole.
+
+Functions import TensorFlow, which opens files here and in buckets, themselves: the
+commands import this module for their options, and --help does not wait.
 """
 
 import codecs
@@ -19,13 +22,18 @@ import gzip
 import json
 import zlib
 
-import tensorflow as tf
-
 from albert_tf.errors import UserError
+from albert_tf.near_misses import did_you_mean
 from data_pipeline.text import input_files
 from data_pipeline.text.sentences import split_sentences
 
 FORMATS = ["auto", "lines", "paragraphs", "jsonl"]
+FORMAT_HELP = (
+    "Layout of the text. lines: one sentence per line; paragraphs: one paragraph per "
+    "line, which the command splits into sentences; both have a blank line between "
+    "documents. jsonl: one document per line, in --text_field. auto: jsonl for files "
+    "named .jsonl or .json, lines for all others."
+)
 MAX_SEGMENT_BYTES = 8192
 _BLOCK_BYTES = 2**20
 _UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
@@ -48,6 +56,8 @@ def find_files(patterns):
         UserError: a pattern matches no file, one is a pipe or a device, or all files
             are empty.
     """
+    import tensorflow as tf
+
     paths = []
     for pattern in input_files.split(patterns):
         if tf.io.gfile.isdir(pattern):
@@ -56,7 +66,8 @@ def find_files(patterns):
             found = input_files.matching(pattern)
         found = [path for path in found if not tf.io.gfile.isdir(path)]
         if not found:
-            raise UserError(f"No input file matches {pattern!r}.")
+            meant = did_you_mean(pattern) or "; name a file, a glob or a folder."
+            raise UserError(f"No input file matches {pattern!r}{meant}")
         paths.extend(found)
     files = []
     for path in input_files.each_once(paths):
@@ -113,6 +124,8 @@ class Reader:
             self.bytes_read = before + high - low
 
     def _file_documents(self, number, file, low, high):
+        import tensorflow as tf
+
         input_format = self._format_of(file.path)
         lines = self._lines(file.path, low, input_format)
         if input_format == "jsonl":
@@ -234,6 +247,8 @@ class Reader:
 
 
 def _open(path, position):
+    import tensorflow as tf
+
     if path.endswith(".gz"):
         return gzip.GzipFile(fileobj=tf.io.gfile.GFile(path, "rb"))
     stream = tf.io.gfile.GFile(path, "rb")

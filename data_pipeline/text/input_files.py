@@ -1,8 +1,9 @@
-"""The files that a comma list of names, globs and folders stands for."""
+"""The files that a comma list of names, globs and folders stands for.
+
+Functions import TensorFlow themselves, for --help not to wait; see corpus.py.
+"""
 
 import os
-
-import tensorflow as tf
 
 from albert_tf import storage
 from albert_tf.errors import UserError
@@ -19,6 +20,8 @@ def matching(pattern):
     What exists is taken by its name: in `corpus[1].txt` and `data[old]/*.txt` the
     brackets are no glob where there is such a file or folder.
     """
+    import tensorflow as tf
+
     if tf.io.gfile.exists(pattern):
         return [pattern]
     folder, name = os.path.split(pattern)
@@ -29,6 +32,8 @@ def matching(pattern):
 
 def inside(folder):
     """The paths of what lies in a folder, sorted."""
+    import tensorflow as tf
+
     names = (name.rstrip("/") for name in tf.io.gfile.listdir(folder))
     return sorted(os.path.join(folder, name) for name in names)
 

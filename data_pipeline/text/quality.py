@@ -164,7 +164,7 @@ def warn(counts, options):
     if found["truncated"] > _MANY_TRUNCATED:
         logging.warning(
             "%.1f%% of the tokens were cut off, because sentences are too long for "
-            "--max_seq_length=%d; is there really a sentence a line? "
+            "--max_seq_length=%d; does each line hold one sentence? "
             "(--input_format=paragraphs splits them.)",
             100 * found["truncated"],
             options.max_seq_length,
@@ -172,14 +172,13 @@ def warn(counts, options):
     alone = found["one_sentence_documents"]
     if alone > _MANY_DOCUMENTS and options.objective != "none":
         logging.warning(
-            "%.1f%% of the documents hold a single sentence, so that nothing can be "
-            "learned of the order of sentences; are there really a sentence a line and "
-            "blank lines between documents alone?",
+            "%.1f%% of the documents hold a single sentence, so the model cannot learn "
+            "the order of sentences; does each line hold one sentence, and do blank "
+            "lines stand only between documents?",
             100 * alone,
         )
     elif counts["pairs cut from one sentence"] > counts["sequences"] / 2:
         logging.warning(
-            "most pairs were cut from a single sentence, so that their order is easy "
-            "to tell; are there really a sentence a line and several sentences a "
-            "document?"
+            "most pairs were cut from a single sentence, so their order is easy to "
+            "tell; does each line hold one sentence, and each document several?"
         )

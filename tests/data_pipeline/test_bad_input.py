@@ -90,12 +90,12 @@ def test_utf16_is_refused(make_options, out, tmp_path, encoding):
         ({"ngram": 0}, "--ngram=0"),
         ({"num_shards": 0}, "--num_shards=0"),
         ({"max_predictions_per_seq": 33}, "at most 32"),
-        ({"official_sop": True, "random_next_sentence": True}, "--official_sop goes"),
+        ({"official_sop": True, "random_next_sentence": True}, "--official_sop needs"),
         (
             {"held_out_fraction": 1.0},
             "leaves nothing to train on",
         ),
-        ({"spm_model_file": None}, "Pass --spm_model_file or --vocab_file"),
+        ({"spm_model_file": None}, "pass --spm_model_file or --vocab_file"),
     ],
 )
 def test_bad_options(make_options, changes, message):

@@ -15,14 +15,18 @@ KINDS = pytest.mark.parametrize("kind", ["static", "dynamic"])
 @pytest.mark.parametrize(
     ("kind", "changes", "message"),
     [
-        ("static", {"max_seq_length": 64}, "has max_seq_length=32, training asks"),
-        ("dynamic", {"max_seq_length": 16}, "has max_seq_length=32, training asks"),
+        ("static", {"max_seq_length": 64}, "with max_seq_length=32, but training asks"),
+        (
+            "dynamic",
+            {"max_seq_length": 16},
+            "with max_seq_length=32, but training asks",
+        ),
         ("static", {"max_predictions_per_seq": 6}, "max_predictions_per_seq=5"),
-        ("dynamic", {"max_predictions_per_seq": 4}, "has max_predictions_per_seq=5"),
+        ("dynamic", {"max_predictions_per_seq": 4}, "with max_predictions_per_seq=5"),
         (
             "dynamic",
             {"masked_lm_prob": 0.3},
-            "has max_predictions_per_seq=10, training asks for 5; pass --max_pred",
+            "max_predictions_per_seq=10, but training asks for 5; pass max_pred",
         ),
         ("static", {"input_file": "no/such/*"}, "No pretraining data matches"),
         ("static", {"input_file": " ,"}, "' ,' names no pretraining data; pass"),
@@ -81,7 +85,7 @@ def test_files_that_hold_no_examples_are_named(make_dataset, tmp_path, kind):
     (tmp_path / kind / "SHA256SUMS").unlink()
     with tf.io.TFRecordWriter(str(tmp_path / kind / "x-00001-of-00002")) as writer:
         writer.write(b"\xff no example")
-    with pytest.raises(UserError, match="x-00001-of-00002 is no TFRecord file of exa"):
+    with pytest.raises(UserError, match="x-00001-of-00002 is not a TFRecord file of e"):
         make_dataset(kind)
 
 
@@ -104,7 +108,10 @@ def test_kinds_do_not_mix(make_dataset, tmp_path):
     ("changes", "message"),
     [
         ({"do_lower_case": False}, "other was made with another tokenizer"),
-        ({"max_predictions_per_seq": 7}, "other has max_predictions_per_seq=7"),
+        (
+            {"max_predictions_per_seq": 7},
+            "other was made with max_predictions_per_seq=7",
+        ),
     ],
 )
 @pytest.mark.parametrize("described", [True, False])
@@ -124,7 +131,7 @@ def test_official_files_without_description(make_dataset, tmp_path, caplog):
     make_dataset("static")
     (tmp_path / "static" / "dataset_info.json").unlink()
     assert next(iter(make_dataset("static")))["input_ids"].shape == (8, 32)
-    assert "nobody has checked that they fit" in caplog.text
+    assert "nothing checks that the files fit" in caplog.text
 
 
 def test_other_records_need_their_description(make_dataset, tmp_path):

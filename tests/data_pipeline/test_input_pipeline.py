@@ -172,5 +172,5 @@ def test_mask_rate_of_dynamic_data_can_be_changed(make_dataset):
         )
     ]
     assert 1.8 < masked[1] / masked[0] < 2.2
-    with pytest.raises(UserError, match="needs data of .* --masking=dynamic"):
+    with pytest.raises(UserError, match="make the data with .* --masking=dynamic"):
         make_dataset("static", masked_lm_prob=0.3)

@@ -124,7 +124,9 @@ def test_no_such_repository(hub):
     with pytest.raises(UserError, match="hf://albert/none does not exist, or is priv"):
         local_directory("hf://albert/none")
     for name in ("tiny", "a/b/c", "", "a/"):
-        with pytest.raises(UserError, match="is no repository: expected hf://owner/na"):
+        with pytest.raises(
+            UserError, match="is not a repository: expected hf://owner/na"
+        ):
             local_directory(f"hf://{name}")
 
 

@@ -114,7 +114,7 @@ def test_mask_rate(options, material, dynamic):
         masked.append(next(iter(stage.dataset))["masked_lm_weights"].numpy().sum())
     assert masked[1] > 1.5 * masked[0]
     chosen = options(masked_lm_prob=0.2)
-    with pytest.raises(UserError, match="needs data of"):
+    with pytest.raises(UserError, match="make the data with"):
         PretrainingData(resolve(chosen).data, tokenizer).stages()
 
 

@@ -70,13 +70,17 @@ def test_dynamic_data_is_predicted_at_its_rate(options, long, material):
 def test_too_few_predictions_are_refused(options, long, material):
     chosen = options(input_file=long, max_predictions_per_seq=20)
     tokenizer = load_tokenizer(material / "vocab.model")
-    with pytest.raises(UserError, match="has max_predictions_per_seq=77, training a"):
+    with pytest.raises(
+        UserError, match="with max_predictions_per_seq=77, but training a"
+    ):
         PretrainingData(resolve(chosen).data, tokenizer).stages()
 
 
 def test_given_lengths_count_and_must_fit(options):
     assert lengths(options(max_seq_length=8)) == (8, 3)
-    with pytest.raises(UserError, match="has max_seq_length=16, training asks for 8"):
+    with pytest.raises(
+        UserError, match="with max_seq_length=16, but training asks for 8"
+    ):
         pretrain(options(max_seq_length=8))
 
 

@@ -105,6 +105,6 @@ def test_without_matplotlib_a_line_says_how_to_get_it(run, lines, monkeypatch):
 
 @pytest.mark.parametrize("value", ["5", "5:5", "7:5", "a:b", "-1:5"])
 def test_a_range_that_is_none_is_an_error(run, tmp_path, value):
-    with pytest.raises(UserError, match=f"--profile_steps={value} is no range"):
+    with pytest.raises(UserError, match=f"--profile_steps={value} is not a range"):
         run(profile_steps=value)
     assert not (tmp_path / "model").exists()

@@ -5,9 +5,17 @@ import shutil
 import pytest
 
 from albert_tf.errors import UserError
+from albert_tf.serving import export as export_command
 from albert_tf.serving.export import ExportOptions
 from albert_tf.serving.export import export
 from albert_tf.serving.predictor import Predictor
+from albert_tf.serving.serving_module import OPTIMIZATIONS
+from albert_tf.serving.token_files import WRITERS
+
+
+def test_the_flags_offer_what_there_is():
+    assert tuple(WRITERS) == export_command.TOKEN_FORMATS
+    assert tuple(OPTIMIZATIONS) == export_command.OPTIMIZATIONS
 
 
 def test_next_version_and_no_remains_of_a_failure(classifier, tmp_path, monkeypatch):
@@ -18,7 +26,7 @@ def test_next_version_and_no_remains_of_a_failure(classifier, tmp_path, monkeypa
     def fail(*arguments):
         raise OSError("disk full")
 
-    monkeypatch.setattr("albert_tf.serving.export.write_warmup_requests", fail)
+    monkeypatch.setattr("albert_tf.serving.exporting.write_warmup_requests", fail)
     with pytest.raises(OSError, match="disk full"):
         export(options)
     assert sorted(p.name for p in (tmp_path / "m").iterdir()) == ["4", "5"]
@@ -41,7 +49,7 @@ def test_mistakes_are_one_clear_error(encoder, classifier, tmp_path):
         export(ExportOptions(str(classifier.model_dir), target, max_seq_length=33))
     with pytest.raises(UserError, match="--max_seq_length=0 must be from 5 to 32"):
         export(ExportOptions(str(classifier.model_dir), target, max_seq_length=0))
-    with pytest.raises(UserError, match="--export_dir=ram://a is no place"):
+    with pytest.raises(UserError, match="--export_dir=ram://a is not on a disk"):
         export(ExportOptions(str(classifier.model_dir), "ram://a"))
     with pytest.raises(UserError, match="there is no folder '.*nothing'"):
         export(ExportOptions(str(tmp_path / "nothing"), target))

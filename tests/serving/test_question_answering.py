@@ -180,7 +180,7 @@ def test_a_head_shared_with_classifiers_is_refused(tiny_tokenizer, tmp_path):
     options = ExportOptions(
         str(other), str(tmp_path / "m"), format="tflite", eval_file="dev.json"
     )
-    with pytest.raises(UserError, match="--eval_file compares models of tables"):
+    with pytest.raises(UserError, match="--eval_file compares models that take"):
         export(options)
 
 

@@ -46,12 +46,12 @@ def test_bad_raw_text(refused, tmp_path):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"output_dir": "ram://a"}, "--output_dir=ram://a is no place on a disk"),
-        ({"output_dir": "ram://a", "num_runs": 2}, "--output_dir=ram://a is no place"),
+        ({"output_dir": "ram://a"}, "--output_dir=ram://a is not on a disk"),
+        ({"output_dir": "ram://a", "num_runs": 2}, "--output_dir=ram://a is not on"),
         ({"data_dir": "hf://nyu-mll/glue"}, r"GLUE files from https://gluebenchmark"),
-        ({"cached_dir": "ram://a"}, "--cached_dir=ram://a is no place on a disk"),
-        ({"export_dir": "ram://a"}, "--export_dir=ram://a is no place on a disk"),
-        ({"input_text": "a", "input_file": "b"}, "--input_file cannot be predicted in"),
+        ({"cached_dir": "ram://a"}, "--cached_dir=ram://a is not on a disk"),
+        ({"export_dir": "ram://a"}, "--export_dir=ram://a is not on a disk"),
+        ({"input_text": "a", "input_file": "b"}, "--input_file, not both; give one"),
         ({"input_text_pair": "b"}, "--input_text_pair needs --input_text"),
         (
             {"input_text_pair": "b", "input_file": "c"},

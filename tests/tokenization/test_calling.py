@@ -172,7 +172,7 @@ def test_tokens(either):
 @pytest.mark.parametrize("bad", [-1, 10**6, 2**40])
 def test_ids_outside_the_vocabulary(either, bad):
     for method in (either.decode, either.convert_ids_to_tokens):
-        with pytest.raises(UserError, match=f"The id {bad} is none of the vocabulary"):
+        with pytest.raises(UserError, match=f"The id {bad} is not in the vocabulary"):
             method([3, bad])
 
 

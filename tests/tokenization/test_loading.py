@@ -90,7 +90,9 @@ def test_a_configuration_names_no_file_outside_its_directory(name, tmp_path):
 
 def test_a_vocabulary_that_is_a_device(tmp_path):
     (tmp_path / "vocab.txt").symlink_to("/dev/null")
-    with pytest.raises(UserError, match=r"vocab\.txt is missing or no ordinary file"):
+    with pytest.raises(
+        UserError, match=r"vocab\.txt is missing or not an ordinary file"
+    ):
         load_tokenizer(tmp_path)
     (tmp_path / "tokenizer_config.json").write_text('{"file": "gone.txt"}')
     with pytest.raises(UserError, match=r"gone\.txt is missing"):

@@ -73,5 +73,5 @@ def test_a_checkpoint_without_the_head(head, tiny_config):
     folder, expected = head
     other = HEADS[1 if "cls_logits" in expected else 2]
     save_tf1_checkpoint(other(tiny_config()), folder / "model.ckpt-0")
-    with pytest.raises(UserError, match="has no head to be compared"):
+    with pytest.raises(UserError, match="has no head to compare"):
         command.verify(folder)

@@ -40,26 +40,45 @@ _GIGABYTE = 1e9
 class TpuCheckOptions:
     """The flags of `python -m albert_tf.tpu_check`."""
 
-    albert_config_file: str = option("The configuration.")
-    topology: str = option(
-        f"Chip ({', '.join(DEVICE_MEMORY)}) and grid of the TPU.", "v5e:2x2"
+    albert_config_file: str = option(
+        "Configuration of the model, a JSON file or a name such as albert/base_v2."
     )
-    batch_size: int = option("Sequences of one device.", 16, minimum=1)
-    max_seq_length: int = option("Tokens in a sequence.", 512, minimum=1)
+    topology: str = option(
+        f"Chip and grid of the TPU; the chips are {', '.join(DEVICE_MEMORY)}.",
+        "v5e:2x2",
+    )
+    batch_size: int = option(
+        "Number of sequences that one device computes at once.", 16, minimum=1
+    )
+    max_seq_length: int = option("Length of a sequence, in tokens.", 512, minimum=1)
     max_predictions_per_seq: int | None = option(
-        "Masked positions in a sequence; 15% of the length by default.", None, minimum=1
+        "Number of masked positions in a sequence; by default 15% of the length.",
+        None,
+        minimum=1,
     )
     mixed_precision: str = option(
-        "What is computed in; weights are float32.", "float32", ("float32", "bfloat16")
+        "Type in which the layers compute; weights stay in float32.",
+        "float32",
+        ("float32", "bfloat16"),
     )
-    rematerialize: bool = option("Compute the blocks again for the gradient.", False)
-    depth_loop: bool = option("Compile layers with shared weights once.", False)
-    optimizer: str = option("Optimizer.", "lamb", tuple(sorted(OPTIMIZERS)))
+    rematerialize: bool = option(
+        "Compute the blocks again for the gradients, instead of keeping their values.",
+        False,
+    )
+    depth_loop: bool = option(
+        "Compile layers that share their weights once, as a loop.", False
+    )
+    optimizer: str = option(
+        "Optimizer that updates the weights.", "lamb", tuple(sorted(OPTIMIZERS))
+    )
     quick: bool = option(
-        "Compile with the least effort: in a fifth of the time, to other memory.", False
+        "Compile with the least effort: this takes a fifth of the time, and the "
+        "memory differs.",
+        False,
     )
     find_batch: bool = option(
-        "Search the largest batch that fits, from --batch_size; several compilations.",
+        "Search for the largest batch that fits, starting with --batch_size; this "
+        "takes several compilations.",
         False,
     )
 
@@ -127,7 +146,7 @@ def _config(options):
         raise UserError(
             f"--max_seq_length={options.max_seq_length} exceeds "
             f"max_position_embeddings ({config.max_position_embeddings}) of "
-            f"{options.albert_config_file}."
+            f"{options.albert_config_file}; shorten the sequences."
         )
     return config
 

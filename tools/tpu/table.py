@@ -48,20 +48,25 @@ class TableOptions:
     """The flags of `python -m tools.tpu.table`."""
 
     cache: str = option(
-        "JSON file of the compiled cells.", os.path.join("tools", "tpu", "table.json")
+        "JSON file that keeps the compiled cells.",
+        os.path.join("tools", "tpu", "table.json"),
     )
     program: str | None = option(
-        "Compile only the missing cells of this name, which leaves out the chip.", None
+        "Name of the program to compile, without the chip; by default all that are "
+        "missing.",
+        None,
     )
     quick: bool = option(
-        "Compile with the least effort; what only that has compiled is marked ≈.", False
+        "Compile with the least effort; the table marks such cells with ≈.", False
     )
     compile: bool = option("Compile the cells that are missing.", True)
     document: str = option(
         "Markdown file that holds the table, between two comments.",
         os.path.join("docs", "tpu.md"),
     )
-    timeout: int = option("Seconds that a program may take.", 3600, minimum=1)
+    timeout: int = option(
+        "Number of seconds that a program may take to compile.", 3600, minimum=1
+    )
 
 
 def cells(quick=False):

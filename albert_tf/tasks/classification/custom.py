@@ -3,6 +3,7 @@
 import pathlib
 
 from albert_tf.errors import UserError
+from albert_tf.near_misses import did_you_mean
 from albert_tf.tasks.registry import create_task
 from albert_tf.tasks.registry import task_class
 from albert_tf.tasks.source import Source
@@ -35,8 +36,10 @@ def custom_source(
     paths = {role: _find_table(data_dir, role) for role in ("train", "dev", "test")}
     for role in required:
         if paths[role] is None:
+            meant = did_you_mean(data_dir) or "; name the folder of the tables."
             raise UserError(
-                f"--data_dir={data_dir} has no {role}.tsv, {role}.csv or {role}.jsonl."
+                f"--data_dir={data_dir} has no {role}.tsv, {role}.csv or {role}.jsonl"
+                f"{meant}"
             )
     train, dev, test = paths.values()
     asked = task_class(kind)

@@ -1,6 +1,6 @@
 """Fine-tunes, evaluates and applies a text classifier or regressor.
 
-  python run_classifier.py --task_name=sst-2 --data_dir=glue --output_dir=out
+  python run_classifier.py --task_name=sst-2 --data_dir=glue --output_dir=out \\
       --init_checkpoint=albert_base --max_seq_length=128 --do_train --do_eval
 
 The flags of the official run_classifier keep their meaning and defaults; new ones stand
@@ -28,30 +28,55 @@ from albert_tf.tasks.registry import TASKS
 class ClassifierOptions(TaskOptions):
     """The flags of run_classifier.py."""
 
+    GROUPS = {
+        "Essential flags": (
+            "task_name data_dir init_checkpoint output_dir do_train do_eval "
+            "do_predict export_dir"
+        ),
+        "Raw text": "input_text input_text_pair input_file",
+        "Tables": (
+            "text_column text_pair_column label_column label_kind labels "
+            "skip_bad_rows cached_dir"
+        ),
+        **TaskOptions.GROUPS,
+    }
+
     do_predict: bool = option(
-        "Predict the test set, or raw text.", False, may_change=True
+        "Predict the test set, or the raw text of --input_text or --input_file.",
+        False,
+        may_change=True,
     )
-    input_text: str | None = option("A text to predict.", None, may_change=True)
+    input_text: str | None = option("Text to predict.", None, may_change=True)
     input_text_pair: str | None = option(
-        "The second text of input_text, for pair tasks.", None, may_change=True
+        "Second text of --input_text, for tasks on pairs.", None, may_change=True
     )
     input_file: str | None = option(
-        "Texts to predict, one a line (a tab between the two texts of a pair).",
+        "File of texts to predict, one per line; a tab separates the two texts of a "
+        "pair.",
         None,
         may_change=True,
     )
-    task_name: str | None = option("A GLUE task, or custom.", None)
-    data_dir: str | None = option("GLUE folder, or the folder of custom tables.", None)
-    text_column: str = option("custom: column of the (first) text.", "sentence")
-    text_pair_column: str | None = option("custom: column of the second text.", None)
-    label_column: str = option("custom: column of the label.", "label")
+    task_name: str | None = option(
+        "Name of a GLUE task such as sst-2, or custom for a table of your own.", None
+    )
+    data_dir: str | None = option(
+        "Folder of the GLUE data, or of your own tables.", None
+    )
+    text_column: str = option(
+        "Column of the text, or of the first of two texts, in your own table.",
+        "sentence",
+    )
+    text_pair_column: str | None = option(
+        "Column of the second text in your own table.", None
+    )
+    label_column: str = option("Column of the label in your own table.", "label")
     label_kind: str = option(
-        "custom: what a label is; the labels of a multi_label row are joined by |.",
+        "Kind of label in your own table; a multi_label row joins its labels by |.",
         "single_label",
         TASKS["classification"],
     )
     labels: str | None = option(
-        "custom: labels in id order, joined by commas; by default those of the "
-        "training table, sorted.",
+        "Labels of your own table in the order of their ids, separated by commas; "
+        "by default those of the training table, sorted.",
         None,
     )

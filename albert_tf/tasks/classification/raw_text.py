@@ -14,7 +14,7 @@ def check_flags(options):
     """
     if options.input_text is not None and options.input_file:
         raise UserError(
-            "--input_text and --input_file cannot be predicted in one run; give one."
+            "A run predicts --input_text or --input_file, not both; give one of them."
         )
     if options.input_text_pair is not None and options.input_text is None:
         raise UserError(
@@ -22,9 +22,7 @@ def check_flags(options):
             "between the two texts of a line."
         )
     if is_asked(options) and not options.do_predict:
-        raise UserError(
-            "--input_text and --input_file need --do_predict; give it, too."
-        )
+        raise UserError("--input_text and --input_file need --do_predict; add it.")
 
 
 def is_asked(options):

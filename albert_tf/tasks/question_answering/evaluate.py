@@ -7,7 +7,7 @@
 DATA is a file in SQuAD's layout with answers, PREDICTIONS a JSON object of answers by
 question id, "" for none. SQuAD 1.1 is scored as evaluate-v1.1.py does, SQuAD 2.0 as
 evaluate-v2.0.py does. With --null_score_diff_threshold, answers whose odds reach it
-count as none, as run_squad.py writes them.
+count as none, as run_squad.py writes them. docs/reading_comprehension.md says more.
 """
 
 import dataclasses
@@ -33,20 +33,33 @@ _POSITIONAL = ("data", "predictions")
 class EvaluateOptions:
     """The flags of `python -m albert_tf.tasks.question_answering.evaluate`."""
 
-    data: str = option("Questions with answers; the flag's name may be left out.")
-    predictions: str = option("Answers by question id; likewise.")
+    data: str = option(
+        "File of questions with answers, in SQuAD's JSON layout; also taken without "
+        "the flag's name, as the first argument."
+    )
+    predictions: str = option(
+        "JSON file of answers by question id; also taken without the flag's name, "
+        "as the second argument."
+    )
     na_prob_file: str | None = option(
-        "JSON object of numbers by question id, great where there is no answer.", None
+        "JSON file of numbers by question id, which are high where there is no answer.",
+        None,
     )
     na_prob_thresh: float = option(
-        "Odds above which an answer counts as none, as in evaluate-v2.0.py.",
+        "Number in --na_prob_file above which an answer counts as none, as in "
+        "evaluate-v2.0.py.",
         scores.OFFICIAL_NA_PROB_THRESH,
     )
     null_score_diff_threshold: float | None = option(
-        "Odds from which on an answer counts as none, as run_squad.py writes it.", None
+        "Number in --na_prob_file from which an answer counts as none, as in "
+        "run_squad.py.",
+        None,
     )
     version: int | None = option(
-        "1 or 2, of SQuAD; found from the data by default.", None, minimum=1, maximum=2
+        "Version of SQuAD, 1 or 2; by default the command finds it in the data.",
+        None,
+        minimum=1,
+        maximum=2,
     )
 
 

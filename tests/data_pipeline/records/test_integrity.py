@@ -86,7 +86,7 @@ def test_a_file_that_is_missing(data, read, pattern):
 
 def test_a_file_of_another_data_set(data, read):
     (data / "x-9.tfrecord").write_bytes((data / FIRST).read_bytes())
-    with pytest.raises(UserError, match="x-9.tfrecord is none of the files that"):
+    with pytest.raises(UserError, match="x-9.tfrecord is not among the files that"):
         read(data / "x-*")
     read(data / "x-*-of-*")
 
@@ -137,7 +137,9 @@ def test_a_file_that_holds_no_examples_is_named(data, read, contents):
         writer.write(b"\xff no example")
     if contents:
         path.write_bytes(contents)
-    with pytest.raises(UserError, match="x-9.tfrecord is no TFRecord file of examples"):
+    with pytest.raises(
+        UserError, match="x-9.tfrecord is not a TFRecord file of examples"
+    ):
         read(data)
     path.write_bytes(b"")
     read(data)

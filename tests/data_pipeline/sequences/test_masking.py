@@ -8,8 +8,9 @@ import pytest
 import tensorflow as tf
 
 from data_pipeline.sequences import masking
-from data_pipeline.sequences.masking import MaskingOptions
 from data_pipeline.sequences.masking import mask_tokens
+from data_pipeline.sequences.masking_options import MaskingOptions
+from data_pipeline.sequences.masking_options import default_max_predictions
 
 PAD, CLS, SEP, MASK = 0, 2, 3, 4
 VOCABULARY = 50
@@ -254,4 +255,4 @@ def test_permutation():
 
 def test_default_predictions():
     lengths = (8, 128, 512)
-    assert [masking.default_max_predictions(n, 0.15) for n in lengths] == [1, 19, 77]
+    assert [default_max_predictions(n, 0.15) for n in lengths] == [1, 19, 77]

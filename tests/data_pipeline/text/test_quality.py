@@ -88,7 +88,7 @@ def test_long_sentences_are_told_of(create, caplog, tokenizer):
     assert info["special_cases"]["tokens truncated"] == tokens - 58
     assert info["shares"]["truncated"] == round((tokens - 58) / tokens, 6) > 0.4
     assert "% of the tokens were cut off" in caplog.text
-    assert "--max_seq_length=32; is there really a sentence a line?" in caplog.text
+    assert "--max_seq_length=32; does each line hold one sentence?" in caplog.text
 
 
 @pytest.mark.parametrize("objective", ["sop", "nsp", "none"])

@@ -86,12 +86,12 @@ def paragraphs(text):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "is not a JSON object: '{' was expected, not its end"),
-        ("[1, 2]", r"is not a JSON object: '{' was expected, not '\[1, 2\]'"),
-        ('{"data": [] "x"}', """',' was expected, not '"x"}'"""),
+        ("", "is not a JSON object: expected '{', not its end"),
+        ("[1, 2]", r"is not a JSON object: expected '{', not '\[1, 2\]'"),
+        ('{"data": [] "x"}', """expected ',', not '"x"}'"""),
         ('{"data": [{"a": }]}', "Expecting value near"),
-        ('{"data": []} x', "nothing was expected after its end, not 'x'"),
-        ("{1: 2}", "a member's name was expected, not 1"),
+        ('{"data": []} x', "expected nothing after its end, not 'x'"),
+        ("{1: 2}", "expected a member's name, not 1"),
         ("{}", 'it has no articles under "data"'),
         ('{"data": [1]}', "the article ''|an article is not an object"),
         ('{"data": [{"title": "T"}]}', "the article 'T' has no 'paragraphs'"),

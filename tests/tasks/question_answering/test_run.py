@@ -155,7 +155,7 @@ def test_learned_by_heart_and_found_again(flags, squad, tmp_path, monkeypatch):
     with pytest.raises(UserError, match="test.json has no answers, and cannot be"):
         flags(do_eval=True, predict_file=test["predict_file"])
     version_2 = squad(*paragraphs(2, impossible=True), name="v2.json")
-    with pytest.raises(UserError, match="v2.json is in the manner of SQuAD 2.0: 2 of"):
+    with pytest.raises(UserError, match="v2.json looks like SQuAD 2.0: 2 of"):
         flags(do_eval=True, predict_file=version_2)
     with pytest.raises(UserError, match="fine-tuned for squad_v1, but the task squad"):
         flags(do_eval=True, predict_file=version_2, version=2)
@@ -271,8 +271,8 @@ def test_files_that_do_not_fit(flags, squad, vocabulary, tmp_path):
     other.write_text('{"questions": []}')
     version_2 = squad(*paragraphs(1, impossible=True), name="v2.json")
     for name, message in (
-        (other, "other.json is no file in SQuAD's layout"),
-        (version_2, "v2.json is in the manner of SQuAD 2.0: 1 of its 2"),
+        (other, "other.json is not in SQuAD's layout"),
+        (version_2, "v2.json looks like SQuAD 2.0: 1 of its 2"),
     ):
         for flag in ("train_file", "predict_file"):
             with pytest.raises(UserError, match=message):

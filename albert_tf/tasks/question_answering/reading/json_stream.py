@@ -46,7 +46,7 @@ def _members(reader, streamed):
         while True:
             name = reader.value()
             if not isinstance(name, str):
-                raise ValueError(f"a member's name was expected, not {name!r}")
+                raise ValueError(f"expected a member's name, not {name!r}")
             reader.take(":")
             if name == streamed and reader.took("["):
                 for item in _items(reader):
@@ -57,7 +57,7 @@ def _members(reader, streamed):
                 break
             reader.take(",")
     if reader.peek():
-        raise ValueError(f"nothing was expected after its end, not {reader.shown()}")
+        raise ValueError(f"expected nothing after its end, not {reader.shown()}")
 
 
 def _items(reader):
@@ -98,7 +98,7 @@ class _Reader:
 
     def take(self, character):
         if not self.took(character):
-            raise ValueError(f"{character!r} was expected, not {self.shown()}")
+            raise ValueError(f"expected {character!r}, not {self.shown()}")
 
     def shown(self):
         return (

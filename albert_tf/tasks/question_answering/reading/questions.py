@@ -63,12 +63,10 @@ def read_paragraphs(path):
                 _check_ids(paragraph, seen)
                 yield paragraph
         except _Misfit as misfit:
-            raise UserError(
-                f"{path} is no file in SQuAD's layout: {misfit}."
-            ) from misfit
+            raise UserError(f"{path} is not in SQuAD's layout: {misfit}.") from misfit
     if not has_data:
         raise UserError(
-            f'{path} is no file in SQuAD\'s layout: it has no articles under "data".'
+            f'{path} is not in SQuAD\'s layout: it has no articles under "data".'
         )
 
 

@@ -46,7 +46,7 @@ class Survey:
         """
         if version == 1 and self.impossible:
             raise UserError(
-                f"{self.path} is in the manner of SQuAD 2.0: {self.impossible} of its "
+                f"{self.path} looks like SQuAD 2.0: {self.impossible} of its "
                 f"{self.questions} questions have no answer; pass --version=2."
             )
 

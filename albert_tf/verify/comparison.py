@@ -1,0 +1,211 @@
+"""How far the outputs of a checkpoint are from recorded ones; see `command`."""
+
+import dataclasses
+import os
+
+import numpy as np
+import tensorflow as tf
+
+from albert_tf.checkpoints.loading import build_model
+from albert_tf.checkpoints.loading import read_checkpoint
+from albert_tf.errors import UserError
+from albert_tf.files import read_arrays
+from albert_tf.files import read_json_object
+from albert_tf.models.pretraining import AlbertForPreTraining
+from albert_tf.optimizers import create_optimizer
+from albert_tf.verify import official_steps
+from albert_tf.verify import race
+from albert_tf.verify import squad
+
+_FEATURES = ("input_ids", "input_mask", "segment_ids", "masked_lm_positions")
+_LABELS = ("masked_lm_ids", "masked_lm_weights", "sentence_order_labels")
+_LOSSES = ("mlm_loss", "sop_loss", "loss")
+
+
+@dataclasses.dataclass(frozen=True)
+class Deviation:
+    """How far one array is from what was expected."""
+
+    name: str
+    absolute: float  # the largest difference of two entries
+    relative: float  # that, divided by the largest expected entry
+    limit: float  # what `absolute` may be
+    note: str = ""  # what there is to say about it
+
+    @property
+    def passed(self):
+        """Whether it is within the limit; NaN never is."""
+        return self.absolute <= self.limit
+
+
+def deviations_of(directory, vocabulary):
+    """`command.verify`, whose arguments, values and errors these are."""
+    deviations, unknown = [], []
+    kind = race if race.knows(directory) else squad
+    for part in kind.compare(directory, vocabulary):
+        deviations += _deviations(part.found, part.expected, part.prefix, part.notes)
+        unknown += [part.prefix + n for n in part.expected if n not in part.found]
+    if deviations:
+        return deviations, unknown
+    found, expected = _pretraining(directory)
+    deviations = _deviations(found, expected)
+    if not deviations:
+        raise UserError(
+            f"{directory}/expected.npz holds none of the arrays that verify compares."
+        )
+    return deviations, [name for name in expected if name not in found]
+
+
+def _pretraining(directory):
+    """The outputs of a pretraining model, found and expected."""
+    inputs = read_arrays(os.path.join(directory, "inputs.npz"))
+    expected = read_arrays(os.path.join(directory, "expected.npz"))
+    checkpoint = read_checkpoint(directory)
+    model = build_model(
+        AlbertForPreTraining, checkpoint, _unused_parts(expected), arguments={}
+    )
+    _check_inputs(directory, inputs, model.config)
+    found = _outputs(model, inputs, expected)
+    if any(name in expected for name in _LOSSES) or _starts(expected, "grad/"):
+        found |= _losses_and_gradients(model, _batch(directory, inputs))
+    if "train_losses" in expected or _starts(expected, "after/"):
+        found |= _trained(model, _batch(directory, inputs), directory)
+    return found, expected
+
+
+def _deviations(found, expected, prefix="", notes=None):
+    known = [name for name in expected if name in found]
+    largest_gradient = max(
+        (np.abs(expected[name]).max() for name in known if name.startswith("grad/")),
+        default=0.0,
+    )
+    deviations = []
+    for name in known:
+        one = _deviation(name, found[name], expected[name], largest_gradient)
+        note = (notes or {}).get(name, "")
+        deviations.append(dataclasses.replace(one, name=prefix + name, note=note))
+    return deviations
+
+
+def _starts(names, prefix):
+    return any(name.startswith(prefix) for name in names)
+
+
+def _unused_parts(expected):
+    """What the checkpoint may lack, because nothing expected depends on it."""
+    if any(name in expected for name in ("loss", "train_losses")):
+        return ()
+    masked_lm = {"mlm_log_probs", "mlm_loss"} & set(expected)
+    sentence_order = {"sop_log_probs", "sop_loss"} & set(expected)
+    parts = () if masked_lm else ("cls/predictions",)
+    parts += () if sentence_order else ("cls/seq_relationship",)
+    pooled = sentence_order or "pooled_output" in expected
+    return parts if pooled else (*parts, "bert/pooler")
+
+
+def _check_inputs(directory, inputs, config):
+    path = os.path.join(directory, "inputs.npz")
+    if "input_ids" not in inputs:
+        raise UserError(f"{path} lacks input_ids.")
+    shape = inputs["input_ids"].shape  # [B, T]
+    for name in _FEATURES:
+        length = slice(1) if name == "masked_lm_positions" else slice(2)
+        if name in inputs and (
+            inputs[name].ndim != 2 or inputs[name].shape[length] != shape[length]
+        ):
+            raise UserError(f"{path}: {name} has the wrong shape {inputs[name].shape}.")
+    limits = {
+        "input_ids": config.vocab_size,
+        "masked_lm_ids": config.vocab_size,
+        "segment_ids": config.type_vocab_size,
+        "masked_lm_positions": shape[1],
+        "sentence_order_labels": 2,
+    }
+    for name, limit in limits.items():
+        if name in inputs and not 0 <= inputs[name].min() <= inputs[name].max() < limit:
+            raise UserError(f"{path}: {name} must be in [0, {limit}).")
+
+
+def _batch(directory, inputs):
+    missing = [name for name in (*_FEATURES, *_LABELS) if name not in inputs]
+    if missing:
+        raise UserError(f"{directory}/inputs.npz lacks {missing[0]} for the losses.")
+    return {name: tf.constant(inputs[name]) for name in (*_FEATURES, *_LABELS)}
+
+
+def _outputs(model, inputs, expected):
+    features = {name: inputs[name] for name in _FEATURES if name in inputs}
+    outputs = model(features)
+    encoded = model.albert(features)
+    states = encoded["hidden_states"]
+    inner = model.config.inner_group_num
+    stored = sum(name.startswith("layer_") for name in expected)
+    if stored == model.config.num_hidden_layers:
+        # Hugging Face keeps one state a layer, the official code one a block.
+        states = states[inner - 1 :: inner]
+    found = {f"layer_{i}": state for i, state in enumerate(states)}
+    found["embedding_output"] = encoded["embedding_output"]
+    found["sequence_output"] = outputs["sequence_output"]
+    found["pooled_output"] = outputs["pooled_output"]
+    found["sop_log_probs"] = tf.nn.log_softmax(outputs["sentence_order_logits"])
+    if "masked_lm_logits" in outputs:
+        log_probabilities = tf.nn.log_softmax(outputs["masked_lm_logits"])
+        rows = (-1, model.config.vocab_size)
+        found["mlm_log_probs"] = tf.reshape(log_probabilities, rows)  # [B * P, V]
+    return found
+
+
+def _losses_and_gradients(model, batch):
+    (loss, masked_lm, sentence_order), gradients = official_steps.gradients(
+        model, batch
+    )
+    names = model.official_names()
+    return {
+        "loss": loss,
+        "mlm_loss": masked_lm,
+        "sop_loss": sentence_order,
+        **{
+            f"grad/{names[variable.path]}": gradient
+            for variable, gradient in zip(
+                model.trainable_variables, gradients, strict=True
+            )
+        },
+    }
+
+
+def _trained(model, batch, directory):
+    """Takes the steps of `train.json`; the model has other weights afterwards."""
+    path = os.path.join(directory, "train.json")
+    recipe = read_json_object(path)
+    try:
+        steps = recipe.pop("steps")
+        optimizer = create_optimizer(recipe.pop("optimizer"), **recipe)
+    except (KeyError, TypeError) as error:
+        raise UserError(f"{path} is not a training recipe: {error}.") from error
+    losses = official_steps.train(model, optimizer, batch, steps)
+    weights = model.official_variables()
+    return {
+        "train_losses": tf.stack(losses),
+        **{f"after/{name}": variable for name, variable in weights.items()},
+    }
+
+
+def _deviation(name, found, expected, largest_gradient):
+    """Outputs: 1e-5 of the largest entry, at least of 1. Gradients: 1e-5 of the
+    largest entry. Weights after training: 1e-6.
+
+    A gradient that is zero in exact arithmetic, as that of the bias of the key,
+    is noise of float32; so it may also deviate by 1e-6 of the largest of all.
+    """
+    found = np.asarray(found).astype(np.float64)
+    largest = float(np.abs(expected).max())
+    if name.startswith("after/"):
+        limit = 1e-6
+    elif name.startswith("grad/"):
+        limit = max(1e-5 * largest, 1e-6 * largest_gradient)
+    else:
+        limit = 1e-5 * max(1.0, largest)
+    if found.shape != expected.shape:
+        return Deviation(name, np.inf, np.inf, limit)
+    absolute = float(np.abs(found - expected).max())
+    return Deviation(name, absolute, absolute / largest if largest else absolute, limit)

@@ -1,0 +1,177 @@
+"""A data set for pretraining: its shards, and the description beside them."""
+
+import collections
+import dataclasses
+import hashlib
+import json
+import os
+
+import tensorflow as tf
+from absl import logging
+
+from albert_tf.errors import UserError
+from albert_tf.folder_lock import folder_lock
+from data_pipeline.options import Options
+from data_pipeline.options import check
+from data_pipeline.records import dataset_info
+from data_pipeline.shards.resuming import FinishedShards
+from data_pipeline.shards.resuming import remove_leftovers
+from data_pipeline.text import corpus
+from data_pipeline.text import quality
+
+# What no shard depends on.
+_CHANGE_NOTHING = {"workers", "max_unknown"}
+
+
+def make(options, write_shards):
+    """`create_pretraining_data.create_pretraining_data`, whose arguments these are."""
+    check(options)
+    files = corpus.find_files(options.input_file)
+    options.masking_options()  # A bad vocabulary is reported before any work.
+    quality.check_sample(options, files, collections.Counter())
+    paths = shard_paths(options)
+    folder = folder_of(paths["train"])
+    try:
+        tf.io.gfile.makedirs(folder)
+        with folder_lock(folder):
+            return _create(options, files, paths, write_shards)
+    except tf.errors.OpError as error:
+        raise UserError(
+            f"The data set {options.output_file} cannot be made: {error.message}."
+        ) from error
+
+
+def _create(options, files, paths, write_shards):
+    directories = {split: folder_of(paths[split]) for split in paths}
+    done = FinishedShards(paths, directories["train"], _digest(options, files))
+    for split, directory in directories.items():
+        tf.io.gfile.makedirs(directory)
+        remove_leftovers(paths[split])
+    waiting = [k for k in range(len(paths["train"])) if done.parts(k) is None]
+    try:
+        write_shards(options, files, paths, waiting, done.mark)
+    finally:
+        for split_paths in paths.values():
+            remove_leftovers(split_paths)
+    totals = _finish(options, paths, directories, done)
+    _summarize(totals, paths)
+    quality.warn(sum(totals.values(), collections.Counter()), options)
+    return totals
+
+
+def _finish(options, paths, directories, done):
+    """Describes the shards, once they are all there; returns their counts."""
+    parts = [done.parts(shard) for shard in range(len(paths["train"]))]
+    if None in parts:
+        raise UserError(
+            f"{paths['train'][parts.index(None)]} was changed or removed while the "
+            "data set was made; start the command again to make it anew."
+        )
+    totals = _totals(parts, paths)
+    # What is refused stays, for the same command with another --max_unknown.
+    quality.refuse(sum(totals.values(), collections.Counter()), options)
+    if not totals["train"]["sequences"]:
+        done.forget()
+        for path in (path for split_paths in paths.values() for path in split_paths):
+            tf.io.gfile.remove(path)
+        raise UserError(_why_nothing(options, totals))
+    for split, directory in directories.items():
+        if totals[split]["sequences"]:
+            names = map(os.path.basename, paths[split])
+            facts = (part[split]["file"] for part in parts)
+            held = dict(zip(names, facts, strict=True))
+            dataset_info.write(directory, options, totals[split], held)
+    done.forget()
+    return totals
+
+
+def _why_nothing(options, totals):
+    held_out = totals.get("held_out", {}).get("documents")
+    if held_out:
+        return (
+            f"--held_out_fraction={options.held_out_fraction} took all {held_out} "
+            f"documents of {options.input_file} and left none to train on; lower it."
+        )
+    without = totals["train"]["json lines without the text field"]
+    if without:
+        return (
+            f"{options.input_file} holds no text: {without} JSON lines lack the field "
+            f"{options.text_field!r}; name the right one with --text_field."
+        )
+    return f"{options.input_file} holds no text to make sequences of."
+
+
+def shard_paths(options):
+    """Returns dict of split to the list of its files' paths."""
+    names = [name.strip() for name in options.output_file.split(",") if name.strip()]
+    repeated = [name for name, count in collections.Counter(names).items() if count > 1]
+    if repeated:
+        raise UserError(
+            f"--output_file names {repeated[0]} twice; name each file once."
+        )
+    if len(names) > 1 and options.num_shards not in (1, len(names)):
+        raise UserError(
+            f"--output_file names {len(names)} files but --num_shards is "
+            f"{options.num_shards}; pass one of the two."
+        )
+    if len(names) == 1 and options.num_shards > 1:
+        stem, extension = os.path.splitext(names[0])
+        count = options.num_shards
+        names = [f"{stem}-{k:05d}-of-{count:05d}{extension}" for k in range(count)]
+    paths = {"train": names}
+    if options.held_out_fraction:
+        paths["held_out"] = [
+            os.path.join(os.path.dirname(name), "held_out", os.path.basename(name))
+            for name in names
+        ]
+    return paths
+
+
+def folder_of(paths):
+    """The folder of the files of a split; they must lie in one."""
+    directories = {os.path.dirname(path) for path in paths}
+    if len(directories) > 1:
+        raise UserError(
+            "--output_file names files in several directories; name files in one."
+        )
+    return directories.pop() or "."
+
+
+def _digest(options, files):
+    """Names what a shard depends on, so that shards of another run are not taken."""
+    names = {field.name for field in dataclasses.fields(Options)} - _CHANGE_NOTHING
+    values = {name: getattr(options, name) for name in names}
+    values["files"] = [
+        (*file, tf.io.gfile.stat(file.path).mtime_nsec) for file in files
+    ]
+    values["tokenizer"] = options.tokenizer.fingerprint()
+    return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
+
+
+def _totals(parts, paths):
+    totals = {split: collections.Counter() for split in paths}
+    for part in parts:
+        for split, total in totals.items():
+            counts = part[split]["counts"]
+            total.update(counts)
+            total["empty shards"] += not counts.get("sequences")
+    return totals
+
+
+def _summarize(totals, paths):
+    for split, counts in totals.items():
+        logging.info(
+            "%s: %d sequences, %d tokens, from %d documents, in %d files",
+            split,
+            counts["sequences"],
+            counts["tokens"],
+            counts["documents"],
+            len(paths[split]),
+        )
+        if counts["empty shards"]:
+            logging.warning(
+                "%s: %d of %d files are empty; there is too little text for so many",
+                split,
+                counts["empty shards"],
+                len(paths[split]),
+            )

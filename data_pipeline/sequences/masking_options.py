@@ -1,0 +1,42 @@
+"""The law of the mask, and how many predictions it needs."""
+
+import dataclasses
+
+
+@dataclasses.dataclass(frozen=True)
+class MaskingOptions:
+    """The law of the mask.
+
+    Attributes:
+        vocab_size: random replacements are drawn from all its ids.
+        mask_id, cls_id, sep_id, pad_id: special ids; the last three are never masked.
+        max_predictions_per_seq: predictions P of a sequence at most.
+        masked_lm_prob: share of a sequence's tokens to predict.
+        ngram: longest span, in words.
+        favor_shorter_ngram: p(n) proportional to 1/n; False reverses it.
+        do_whole_word_mask: False makes every token a word of its own.
+        do_permutation: as many tokens again change places among themselves and
+            are predicted too; there are then 2P predictions.
+    """
+
+    vocab_size: int
+    mask_id: int
+    cls_id: int
+    sep_id: int
+    pad_id: int
+    max_predictions_per_seq: int
+    masked_lm_prob: float = 0.15
+    ngram: int = 3
+    favor_shorter_ngram: bool = True
+    do_whole_word_mask: bool = True
+    do_permutation: bool = False
+
+    @property
+    def num_predictions(self):
+        """Width of the prediction arrays."""
+        return self.max_predictions_per_seq * (2 if self.do_permutation else 1)
+
+
+def default_max_predictions(max_seq_length, masked_lm_prob):
+    """Predictions that a full sequence needs: 77 at 512 tokens and 15%."""
+    return max(1, round(max_seq_length * masked_lm_prob))
