@@ -30,7 +30,7 @@ roots = [pathlib.Path(r) for r in ("albert_tf", "benchmarks", "data_pipeline", "
 paths = [path for root in roots for path in root.rglob("*.py")]
 for path in sorted([*paths, *pathlib.Path().glob("run_*.py")]):
     text = path.read_text(encoding="utf-8")
-    if "option(" not in text and ".command import main" not in text:
+    if not re.search(r"option\(|command import main|import Options$", text, re.M):
         continue
     if "__main__" not in text + path.name or not entry.search(text):
         continue
