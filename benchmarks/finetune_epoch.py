@@ -42,7 +42,7 @@ _PEER, _PEER_FIXED = "Hugging Face", "Hugging Face, fixed length"
 
 @dataclasses.dataclass(frozen=True)
 class Options:
-    spm_model_file: str = option("SentencePiece model.")
+    spm_model_file: str = option("File of the SentencePiece model.")
     data_dir: str | None = option("GLUE folder, for rows of SST-2.", None)
     squad_file: str | None = option(
         "Questions to learn from, JSON as SQuAD 1.1's, for their windows instead.", None

@@ -3,6 +3,7 @@
 import numpy as np
 
 from albert_tf.errors import UserError
+from albert_tf.layers.text_vectors import check_choice
 from albert_tf.layers.text_vectors import text_vectors
 from albert_tf.progress import Progress
 from albert_tf.tasks import metrics
@@ -27,8 +28,8 @@ class TextEmbedder:
     `[texts, hidden]`.
 
     Raises:
-        UserError: as `text_vectors`, from the call; `max_seq_length` leaves no room, or
-            exceeds the model's positions.
+        UserError: as `check_choice`; `max_seq_length` exceeds the model's positions,
+            or leaves no room for text.
     """
 
     def __init__(
@@ -41,6 +42,9 @@ class TextEmbedder:
         max_seq_length=None,
         batch_size=32,
     ):
+        config = model.config
+        # In a graph, where the vectors are made, an error has many lines.
+        check_choice(pooling, layer, config.num_hidden_layers * config.inner_group_num)
         self.tokenizer = tokenizer
         positions = model.config.max_position_embeddings
         self.max_seq_length = max_seq_length or positions

@@ -19,29 +19,38 @@ def text_vectors(encoded, input_mask, pooling, layer=-1, normalize=False):
         normalize: whether to make each vector's length 1.
 
     Raises:
-        UserError: an unknown pooling, a layer that the model does not have, or
-            "pooler" of another layer than the last.
+        UserError: as `check_choice`.
     """
-    if pooling not in POOLINGS:
-        raise UserError(f"pooling={pooling!r}: expected one of {', '.join(POOLINGS)}.")
     layers = encoded["hidden_states"]
-    index = layer - 1 if layer > 0 else layer
-    if layer == 0 or not -len(layers) <= index < len(layers):
-        raise UserError(
-            f"layer={layer}: the model has the layers 1 to {len(layers)}; negative "
-            "numbers count from the last, -1."
-        )
+    check_choice(pooling, layer, len(layers))
     if pooling == "pooler":
-        if layers[index] is not layers[-1]:
-            raise UserError(
-                f"pooling='pooler' reads the last layer, not layer={layer}; leave the "
-                "layer out, or choose 'mean' or 'cls'."
-            )
         vectors = ops.cast(encoded["pooled_output"], "float32")
     else:
+        index = layer - 1 if layer > 0 else layer
         hidden = ops.cast(layers[index], "float32")  # [B, T, H]
         vectors = hidden[:, 0]
         if pooling == "mean":
             weights = ops.cast(input_mask, "float32")[:, :, None]  # [B, T, 1]
             vectors = ops.sum(hidden * weights, axis=1) / ops.sum(weights, axis=1)
     return ops.normalize(vectors, axis=-1) if normalize else vectors
+
+
+def check_choice(pooling, layer, num_layers):
+    """Refuses what `text_vectors` cannot read from a model of `num_layers`.
+
+    Raises:
+        UserError: an unknown pooling, a layer that the model does not have, or
+            "pooler" of another layer than the last.
+    """
+    if pooling not in POOLINGS:
+        raise UserError(f"pooling={pooling!r}: expected one of {', '.join(POOLINGS)}.")
+    if not 1 <= abs(layer) <= num_layers:
+        raise UserError(
+            f"layer={layer}: the model has the layers 1 to {num_layers}; negative "
+            "numbers count from the last, -1."
+        )
+    if pooling == "pooler" and layer not in (-1, num_layers):
+        raise UserError(
+            f"pooling='pooler' reads the last layer, not layer={layer}; leave the "
+            "layer out, or choose 'mean' or 'cls'."
+        )

@@ -4,9 +4,7 @@ import hashlib
 import json
 import pathlib
 
-import h5py
 import numpy as np
-import tensorflow as tf
 
 # Not the result: for people, or when something happened.
 _NO_RESULT = {"curves.png", "checkpoint", ".lock"}
@@ -15,8 +13,8 @@ _NO_RESULT_IN = {"train", "eval", "cache"}
 _LEFT_OVER = ".exporting-"
 # Places in the data are there, but cannot be taken out; the seeds of dropout, which a
 # SavedModel keeps and never uses, are new in each export.
-_NO_ARRAYS = (tf.variant, tf.resource)
-_SEEDS = (tf.int64, "variables")
+_NO_ARRAYS = ("variant", "resource")
+_SEEDS = ("int64", "variables")
 # The record of a run names its folder.
 _NOT_COMPARED = (
     "train_seconds",
@@ -80,6 +78,8 @@ def _content(path):
 
 
 def _h5_arrays(path):
+    import h5py
+
     arrays = {}
 
     def take(name, item):
@@ -92,12 +92,15 @@ def _h5_arrays(path):
 
 
 def _checkpoint_arrays(prefix):
+    # Imported here, so that --help does not wait for it.
+    import tensorflow as tf
+
     reader = tf.train.load_checkpoint(str(prefix))
     return {
         name: reader.get_tensor(name)
         for name, dtype in reader.get_variable_to_dtype_map().items()
-        if dtype not in _NO_ARRAYS
-        and (dtype, prefix.name) != _SEEDS
+        if dtype.name not in _NO_ARRAYS
+        and (dtype.name, prefix.name) != _SEEDS
         and not any(part in name for part in _NOT_COMPARED)
     }
 

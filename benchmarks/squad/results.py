@@ -48,7 +48,7 @@ class Options:
     num_runs: int = option("Seeds of each.", 3, minimum=1)
     train_step: int = option("Steps of each run.", 2000, minimum=1)
     train_batch_size: int = option("Windows of a batch.", 32, minimum=1)
-    optimizer: str = option("Optimizer.", "lamb", tuple(sorted(OPTIMIZERS)))
+    optimizer: str = option("Name of the optimizer.", "lamb", tuple(sorted(OPTIMIZERS)))
     learning_rate: float = option("Peak learning rate.", 2e-3, minimum=0)
     max_seq_length: int = option("Tokens of a window at most.", 128, minimum=5)
     doc_stride: int = option("Tokens from a window to the next.", 64, minimum=1)

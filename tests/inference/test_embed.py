@@ -11,6 +11,7 @@ from albert_tf.serving.building import build_module
 from albert_tf.tasks import metrics
 from albert_tf.tokenization import load_tokenizer
 
+_HERE = __file__
 _TEXTS = ["the film is good .", "bad", "the long film is bad and long ."]
 
 
@@ -83,6 +84,7 @@ def test_served(model_dir):
         ),
         ({"input_file": "a.txt", "output_file": "v.npy"}, "a.txt cannot be read"),
         ({"similarity_file": "a.tsv"}, "a.tsv"),
+        ({"input_file": _HERE, "output_file": "v.npy", "layer": 9}, "layer=9: the mo"),
     ],
 )
 def test_refused(run, flags, message, capsys, tmp_path, monkeypatch):

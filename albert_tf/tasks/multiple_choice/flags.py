@@ -34,8 +34,12 @@ class RaceOptions(TaskOptions):
     )
     task_name: str = option("What --data_dir holds.", "race", TASK_NAMES)
     data_dir: str | None = option("Folder of the questions.", None)
-    high_only: bool = option("race: the questions of high schools only.", False)
-    middle_only: bool = option("race: the questions of middle schools only.", False)
+    high_only: bool = option(
+        "Read the questions of high schools only, of --task_name=race.", False
+    )
+    middle_only: bool = option(
+        "Read the questions of middle schools only, of --task_name=race.", False
+    )
     max_qa_length: int = option(
         "Tokens of a question with an option at most, of which the last are kept; "
         "without --do_train that of the model.",
@@ -46,7 +50,7 @@ class RaceOptions(TaskOptions):
         "Dropout on the pooled output, in training.", 0.1, minimum=0
     )
     learning_rate: float = option("Peak learning rate.", 1e-5, minimum=0)
-    train_step: int = option("Training steps.", 12000, minimum=1)
+    train_step: int = option("Number of training steps.", 12000, minimum=1)
     warmup_step: int = option("Steps of linear warm-up.", 1000, minimum=0)
     save_checkpoints_steps: int = option(
         "Steps between checkpoints; the dev set is scored at each.", 100, minimum=1
