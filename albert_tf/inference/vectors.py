@@ -72,7 +72,7 @@ class TextEmbedder:
             for begin in range(0, len(texts), _TEXTS_AT_ONCE):
                 some = slice(begin, begin + _TEXTS_AT_ONCE)
                 parts.append(self(texts[some], text_pairs and text_pairs[some]))
-                progress.update(min(some.stop, len(texts)), force=True)
+                progress.update(min(some.stop, len(texts)))
         return np.concatenate(parts)
 
 

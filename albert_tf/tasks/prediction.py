@@ -12,7 +12,8 @@ class OutputsPredictor:
     """Outputs of a model in the order of the examples.
 
     Args:
-        model: a `PretrainedModel` of `FEATURES`.
+        model: a `PretrainedModel` of `FEATURES`, or a function of them, `[batch,
+            tokens]` each, and `training`.
         batch_size: rows of a batch; rows of similar length meet.
         max_seq_length: the longest length.
         min_tokens: the shortest length to which a batch is padded.
@@ -27,7 +28,7 @@ class OutputsPredictor:
         self.max_seq_length = max_seq_length
         self.buckets = tuple(size for size in FINE_BUCKETS if size >= min_tokens)
         # Shapes are left open: one graph serves every bucket and the last short batch.
-        shape = [None] * model.feature_axes
+        shape = [None] * getattr(model, "feature_axes", 2)
         features = {name: tf.TensorSpec(shape, tf.int32) for name in FEATURES}
         self._outputs = tf.function(
             lambda features: model(features, training=False), input_signature=[features]

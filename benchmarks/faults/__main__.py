@@ -109,7 +109,7 @@ def run(options):
         started = [pool.submit(attack) for attack in todo]
         for done, future in enumerate(concurrent.futures.as_completed(started), 1):
             future.result()
-            progress.update(done, f"{len(bench.results.cases)} cases", force=True)
+            progress.update(done, [f"{len(bench.results.cases)} cases"])
     print(bench.results.table())
     for case in bench.results.broken():
         print(f"{case['verdict']}: {case['part']} {case['name']}: {case['note']}")

@@ -62,7 +62,9 @@ def test_similarity(run, model_dir, tmp_path, capsys):
     scores = [score for *_, score in rows]
     printed = dict(line.split(" = ") for line in capsys.readouterr().out.splitlines())
     assert float(printed["spearman"]) == metrics.spearman(scores, cosines)
-    assert float(printed["pearson"]) == pytest.approx(metrics.pearson(scores, cosines))
+    assert float(printed["pearson"]) == pytest.approx(
+        metrics.pearson(scores, cosines), abs=1e-3
+    )
 
 
 def test_served(model_dir):
