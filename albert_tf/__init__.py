@@ -15,6 +15,8 @@ quiet_import.install()
 
 _HOMES = {
     "AlbertConfig": "albert_tf.config",
+    "Predictor": "albert_tf.serving.predictor",
+    "TextClassifier": "albert_tf.text_classifier",
     "UserError": "albert_tf.errors",
     "load_huggingface_checkpoint": "albert_tf.checkpoints.huggingface",
     "load_tf1_checkpoint": "albert_tf.checkpoints.tf1",

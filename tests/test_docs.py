@@ -14,6 +14,7 @@ import albert_tf
 from albert_tf.models.albert import AlbertModel
 from albert_tf.serving.export import ExportOptions
 from albert_tf.serving.export import export
+from albert_tf.tasks.registry import create_task
 from albert_tf.tokenization import load_tokenizer
 from data_pipeline.create_pretraining_data import create_pretraining_data
 from data_pipeline.options import Options
@@ -190,7 +191,8 @@ def _run_python(page, names=None, **replaced):
 def test_the_python_of_the_readme_runs(project, demo_model):
     names = _run_python(project / "README.md")
     assert names["vectors"].shape == (2, 8)
-    assert isinstance(names["classifier"], keras.Model)
+    assert names["vector"].shape == (8,)
+    assert isinstance(names["classifier"].model, keras.Model)
     assert pathlib.Path("tuned", "model.weights.h5").exists()
 
 
@@ -243,4 +245,19 @@ def test_the_python_on_serving_runs(project, demo_model):
     model.save_pretrained("tuned", load_tokenizer("vocab.txt"))
     export(ExportOptions("tuned", "served"))
     names = _run_python(project / "docs" / "serving.md", **{"/models/sst-2": "served"})
-    assert len(names["answers"]["label"]) == 2
+    assert names["labels"] == [names["answer"]["label"], names["labels"][1]]
+    assert names["arrays"]["probabilities"].shape == (2, 2)
+
+
+@pytest.mark.slow
+def test_the_python_on_reading_comprehension_runs(project, demo_model):
+    model = albert_tf.AlbertForQuestionAnswering.from_pretrained(
+        "demo_output/pretrained"
+    )
+    task = create_task("squad_v1", "squad", doc_stride=8, max_query_length=8)
+    info = {"task": task.to_dict(), "max_seq_length": 32}
+    model.save_pretrained("out/model", load_tokenizer("vocab.txt"), info)
+    export(ExportOptions("out/model", "served/squad"))
+    names = _run_python(project / "docs" / "reading_comprehension.md")
+    assert names["found"]["answer"] == names["found"]["answers"][0]["answer"]
+    assert names["found"]["answer"] in "It was written by Ada."

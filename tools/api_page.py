@@ -37,7 +37,6 @@ _RELATED = (
     ("albert_tf.models.base", "PretrainedModel"),
     ("albert_tf.checkpoints.assignment", "LoadReport"),
     ("albert_tf.tokenization.tokenizer", "Tokenizer"),
-    ("albert_tf.serving", "Predictor"),
     ("data_pipeline.input_pipeline", "pretraining_dataset"),
 )
 # Keras calls these methods, users do not.

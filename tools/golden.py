@@ -24,7 +24,6 @@ import tensorflow as tf
 import albert_tf
 from albert_tf.commands import main
 from albert_tf.engine.checkpointing import Checkpointing
-from albert_tf.serving.building import build_module
 from albert_tf.serving.predictor import Predictor
 
 GOLDEN = pathlib.Path(__file__).resolve().parent.parent / "tests" / "golden"
@@ -80,8 +79,8 @@ def numbers(checkpoint):
 def answers(model_dir, export_dir):
     """What a model directory, built, and an export answer: arrays by name."""
     served = {
-        "questions": Predictor.from_module(build_module(model_dir)[0])(TEXTS, CONTEXTS),
-        "exported": Predictor(export_dir)(TEXTS),
+        "questions": Predictor(model_dir).arrays(TEXTS, CONTEXTS),
+        "exported": Predictor(export_dir).arrays(TEXTS),
     }
     return {
         f"{name}.{key}": values.astype(str) if values.dtype == object else values

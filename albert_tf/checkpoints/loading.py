@@ -53,7 +53,8 @@ class Checkpoint:
         has_head = self.tensors.keys() & model_class.head_names().keys()
         if not self.huggingface or not has_head:
             return {}
-        return model_class.head_config_from_huggingface(self.huggingface)
+        arguments = model_class.head_config_from_huggingface(self.huggingface)
+        return model_class.fitting_head(arguments, self.tensors)
 
 
 def read_checkpoint(path, verify_checksum=True):
@@ -100,8 +101,10 @@ def _read_huggingface(path, verify_checksum):
     return Checkpoint(path, config, tensors, family, entries)
 
 
-def find_model_class(path, otherwise=()):
-    """The class of the model at `path`: the one that it names, else by its tensors.
+def find_head(path, otherwise=()):
+    """The model at `path`: its class, and the constructor arguments of its head.
+
+    The class is the one that the model names, else the one that its tensors tell.
 
     Args:
         path: as of `read_checkpoint`.
@@ -112,8 +115,10 @@ def find_model_class(path, otherwise=()):
         UserError: as `read_checkpoint`.
     """
     if is_model_directory(path):
-        return read_head(path)[0]
-    return read_checkpoint(path).model_class(otherwise)
+        return read_head(path)
+    checkpoint = read_checkpoint(path)
+    model_class = checkpoint.model_class(otherwise)
+    return model_class, checkpoint.head_arguments(model_class)
 
 
 def load_pretrained(
@@ -129,7 +134,7 @@ def load_pretrained(
     if is_model_directory(path):
         saved_class, head = read_head(path)
         if saved_class is model_class:
-            arguments = {**head, **arguments}
+            arguments = model_class.changed_head(head, arguments)
             is_as_saved = head.items() <= arguments.items() and not changes
             if arguments.get("num_labels") == head.get("num_labels"):
                 task_info = read_task_info(path)
@@ -137,7 +142,8 @@ def load_pretrained(
         model = load_model_directory(path, verify_checksum, **arguments)
     else:
         checkpoint = _changed(read_checkpoint(path, verify_checksum), changes)
-        arguments = {**checkpoint.head_arguments(model_class), **arguments}
+        told = checkpoint.head_arguments(model_class)
+        arguments = model_class.changed_head(told, arguments)
         model = build_model(model_class, checkpoint, allow_missing, arguments)
         logging.info("%s", model.load_report)
     model.saved_task_info = task_info

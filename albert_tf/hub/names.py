@@ -11,6 +11,7 @@ from albert_tf.hub.archives import download_archive
 from albert_tf.hub.archives import unpack_archive
 from albert_tf.hub.released import find_release
 from albert_tf.hub.repositories import download_repository
+from albert_tf.hub.repositories import download_tables
 
 REPOSITORY_SCHEME = "hf://"
 _URL_SCHEMES = ("http://", "https://")
@@ -54,6 +55,27 @@ def local_directory(path, revision=None, weights=True):
             return unpack_archive(archive, path)
     _check_bare_name(path)
     return path
+
+
+def local_tables(path):
+    """Finds the folder of tables that `--data_dir` names, downloading where need be.
+
+    Args:
+        path: "hf://owner/name" or "hf://owner/name@revision": a repository of data on
+            the Hugging Face Hub; anything else is returned as it is.
+
+    Raises:
+        UserError: the data cannot be had, or the repository has no tables.
+    """
+    if not path or not path.startswith(REPOSITORY_SCHEME):
+        return path
+    return _tables(path)
+
+
+@functools.cache
+def _tables(path):
+    name, _, revision = path.removeprefix(REPOSITORY_SCHEME).partition("@")
+    return download_tables(name, revision or None)
 
 
 def is_download(path):

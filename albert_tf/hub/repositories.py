@@ -3,9 +3,11 @@
 import errno
 import hashlib
 import os
+import pathlib
 import re
 
 from albert_tf.errors import UserError
+from albert_tf.hub.released import GLUE_PAGE
 
 # Only what this project reads: no PyTorch, TensorFlow, Flax or ONNX weights.
 _TOKENIZER_FILES = (
@@ -24,6 +26,7 @@ _MODEL_FILES = (
     "model.weights.h5",
     "training_info.json",
 )
+_TABLES = ("*.tsv", "*.csv", "*.jsonl")
 _WEIGHTS = ("model.safetensors", "model.weights.h5")
 _NAME = re.compile(r"[\w.-]+/[\w.-]+")
 _BLOCK = 1 << 20
@@ -51,31 +54,66 @@ def download_repository(name, revision=None, weights=True):
             revision, or it has no weights that this project reads; the server cannot
             be reached, or a file is damaged.
     """
-    title = f"hf://{name}" + (f"@{revision}" if revision else "")
+    patterns = _TOKENIZER_FILES + (_MODEL_FILES if weights else ())
+    folder, files = _snapshot(name, revision, patterns, "model")
+    if weights and not any(file in files for file in _WEIGHTS):
+        raise UserError(
+            f"{_title(name, revision)} holds no {_WEIGHTS[0]}, the only Hugging Face "
+            "weights that albert_tf reads; write them with save_pretrained of "
+            "transformers first."
+        )
+    return folder
+
+
+def download_tables(name, revision=None):
+    """Brings the tables of a data set into the cache, as `download_repository` does.
+
+    Args:
+        name: "owner/name" of a repository of data.
+        revision: a branch, a tag or a commit; the main branch by default.
+
+    Returns:
+        The folder of the snapshot, a str.
+
+    Raises:
+        UserError: as `download_repository`; or the repository has no tables.
+    """
+    folder, files = _snapshot(name, revision, _TABLES, "dataset")
+    if not files:
+        endings = ", ".join(pattern.removeprefix("*") for pattern in _TABLES)
+        raise UserError(
+            f"{_title(name, revision)} holds no table that albert_tf reads "
+            f"({endings}); write its data as such. The GLUE files are at "
+            f"{GLUE_PAGE}: download them there, and name their folder."
+        )
+    return folder
+
+
+def _title(name, revision):
+    return f"hf://{name}" + (f"@{revision}" if revision else "")
+
+
+def _snapshot(name, revision, patterns, kind):
+    """The folder of the files of some patterns, and their names in it."""
+    title = _title(name, revision)
     if not _NAME.fullmatch(name):
         raise UserError(
             f"{title} is not a repository: expected hf://owner/name or "
             "hf://owner/name@revision."
         )
     library = _library(title)
-    patterns = _TOKENIZER_FILES + (_MODEL_FILES if weights else ())
     # The library's HTTPError is that of the package it reaches the network with.
     failures = (OSError, ValueError, library.errors.HTTPError)
     try:
         folder = library.snapshot_download(
-            name, revision=revision, allow_patterns=list(patterns)
+            name, revision=revision, allow_patterns=list(patterns), repo_type=kind
         )
     except failures as error:
         raise UserError(_reason(library, title, error)) from error
-    names = os.listdir(folder) if os.path.isdir(folder) else []
-    if weights and not any(file in names for file in _WEIGHTS):
-        raise UserError(
-            f"{title} holds no {_WEIGHTS[0]}, the only Hugging Face weights that "
-            "albert_tf reads; write them with save_pretrained of transformers first."
-        )
-    for file in names:
-        _check_hash(os.path.join(folder, file), title)
-    return folder
+    paths = [path for path in pathlib.Path(folder).rglob("*") if path.is_file()]
+    for path in paths:
+        _check_hash(str(path), title)
+    return folder, [str(path.relative_to(folder)) for path in paths]
 
 
 def _library(title):

@@ -81,6 +81,16 @@ class PretrainedModel(keras.Model):
         return {}
 
     @classmethod
+    def fitting_head(cls, arguments, tensors):
+        """Those of the constructor arguments that fit a checkpoint's `tensors`."""
+        return arguments
+
+    @classmethod
+    def changed_head(cls, saved, given):
+        """Constructor arguments: what is given, else those of a checkpoint's head."""
+        return {**saved, **given}
+
+    @classmethod
     def complete_arguments(cls, arguments, tensors):
         """Adds constructor arguments that follow from a checkpoint's `tensors`."""
         return arguments
@@ -107,6 +117,11 @@ class PretrainedModel(keras.Model):
         config = dict(config)
         values = config.pop("config")
         return cls(cls.family.config_class.from_dict(values), **config)
+
+    @classmethod
+    def told_task(cls, head):
+        """The fields of the task that the arguments of a head tell; None: no task."""
+        return
 
     def task_info(self):
         """What the model knows of its task, for `training_info.json`; None if nothing.

@@ -76,5 +76,9 @@ class AlbertForMaskedLM(PretrainedModel):
         Returns:
             float32 probabilities and int32 ids, `[batch, predictions, top_k]`.
         """
-        logits = self(features, training=False)[..., :vocab_size]
-        return ops.top_k(ops.softmax(logits), top_k)
+        return best_tokens(self(features, training=False), top_k, vocab_size)
+
+
+def best_tokens(logits, top_k, vocab_size=None):
+    """`AlbertForMaskedLM.best_tokens`, of logits `[…, vocabulary]`."""
+    return ops.top_k(ops.softmax(logits[..., :vocab_size]), top_k)

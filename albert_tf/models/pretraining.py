@@ -14,6 +14,7 @@ from albert_tf.models import head_variables
 from albert_tf.models.albert import AlbertModel
 from albert_tf.models.base import PretrainedModel
 from albert_tf.models.features import named_features
+from albert_tf.models.masked_lm import best_tokens
 
 _OFFICIAL_HEAD = "sentence_order"
 _OFFICIAL_SCOPE = "seq_relationship"  # of its variables, in "cls/"
@@ -122,6 +123,11 @@ class AlbertForPreTraining(PretrainedModel):
             outputs["sequence_output"] = encoded["sequence_output"]
             outputs["pooled_output"] = pooled
         return outputs
+
+    def best_tokens(self, features, top_k, vocab_size=None):
+        """As `AlbertForMaskedLM.best_tokens`."""
+        outputs = self(features, training=False, heads_only=True)
+        return best_tokens(outputs["masked_lm_logits"], top_k, vocab_size)
 
     def compile(self, optimizer="rmsprop", loss=None, **kwargs):
         super().compile(optimizer, loss, **kwargs)

@@ -123,14 +123,20 @@ def head_names(family, architectures=()):
 
 
 def served_forms(model_class):
-    """What can be made of a checkpoint of a class, `"module:function"` by name.
+    """What can be made of a checkpoint of a class.
 
     These are its own forms, and those of models of its family that never get a new
     head, so that nobody serves random weights.
+
+    Returns:
+        By name of the form: the class of the model that is served, and its builder,
+        `"module:function"`.
     """
     forms = {}
-    for model in models(model_class.family):
+    # Its own forms count where another model has such, too.
+    for model in (*models(model_class.family), model_class):
         may_be_new = model.head_table and model.head_may_be_new
         if model is model_class or not may_be_new:
-            forms |= model.served_forms
+            builders = model.served_forms.items()
+            forms |= {form: (model, builder) for form, builder in builders}
     return forms

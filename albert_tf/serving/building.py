@@ -1,9 +1,10 @@
 """From a model directory to the module that is served."""
 
+import dataclasses
 import pathlib
 import pkgutil
 
-from albert_tf.checkpoints.loading import find_model_class
+from albert_tf.checkpoints.loading import find_head
 from albert_tf.checkpoints.model_directory import read_training_info
 from albert_tf.errors import UserError
 from albert_tf.hub.names import local_directory
@@ -13,13 +14,20 @@ from albert_tf.serving.multi_head import multi_head
 from albert_tf.serving.serving_module import ServingModule
 from albert_tf.storage import is_folder
 from albert_tf.tasks.registry import task_from_info
+from albert_tf.tasks.registry import task_told_by_head
 from albert_tf.tasks.setup import MODEL_DIR
+from albert_tf.tasks.task import Task
 from albert_tf.tokenization import load_tokenizer
 from albert_tf.tokenization.loading import check_fits_model
 
 
 def build_module(
-    model_dir, task="auto", max_seq_length=None, depth_loop=True, **serving_options
+    model_dir,
+    task="auto",
+    max_seq_length=None,
+    depth_loop=True,
+    tokenizer=None,
+    **serving_options,
 ):
     """The `ServingModule` of a model directory, its `Head`, and facts about them.
 
@@ -29,6 +37,7 @@ def build_module(
         max_seq_length: as `ExportOptions.max_seq_length`.
         depth_loop: see `TransformerStack`; a graph of a tenth of the size, which is
             loaded and compiled sooner.
+        tokenizer: by default the one in the directory.
         **serving_options: arguments of `ServingModule`.
 
     Raises:
@@ -41,39 +50,105 @@ def build_module(
             raise UserError(
                 f"--model_dir={model_dir}: there is no folder {directory!r}{meant}"
             )
-    infos = [read_training_info(directory) for directory in model_dirs]
-    tokenizer = load_tokenizer(model_dirs[0])
+    first, infos = model_dirs[0], [read_training_info(path) for path in model_dirs]
+    execution = {"depth_loop": depth_loop}
     if len(model_dirs) == 1:
-        head, facts = _single_head(model_dirs[0], infos[0], task, tokenizer, depth_loop)
+        form = _form_in(first, infos[0], task)
+        tokenizer = tokenizer or load_tokenizer(first)
+        model = form.model_class.from_pretrained(first, **execution)
+        head = form.head(model, tokenizer)
+        facts = {k: v for k, v in infos[0].items() if not isinstance(v, list)}
+        facts |= form.facts()
     else:
-        head, facts = _several_heads(model_dirs, infos, depth_loop)
-    check_fits_model(tokenizer, head.config, model_dirs[0])
-    length = _length(head.config, infos, max_seq_length)
-    features = head.text_features.of(tokenizer, length)
-    facts = {**facts, "serves": head.name, "max_seq_length": length}
-    return ServingModule(head, features, **serving_options), head, facts
+        tokenizer = tokenizer or load_tokenizer(first)
+        head, facts = _several_heads(model_dirs, infos, execution)
+    check_fits_model(tokenizer, head.config, first)
+    return _module(head, facts, tokenizer, infos, max_seq_length, serving_options)
 
 
-def _single_head(model_dir, info, task, tokenizer, depth_loop):
-    tuned_for = task_from_info(info, model_dir)
-    model_class = find_model_class(model_dir)
-    own, forms = model_class.default_served_form, registry.served_forms(model_class)
+def build_module_of(model, tokenizer, task="auto"):
+    """As `build_module`, of a `PretrainedModel` in memory.
+
+    The module computes with the model's own variables: it answers as the model does
+    that is trained further.
+
+    Raises:
+        UserError: the model does not fit the task or the tokenizer.
+    """
+    source, info = f"This {type(model).__name__}", model.task_info() or {}
+    forms = {
+        name: (owner, place)
+        for name, (owner, place) in registry.served_forms(type(model)).items()
+        if owner is type(model) or isinstance(model.encoder(), owner)
+    }
+    tuned_for = task_from_info(info, source) or task_told_by_head(
+        type(model), model.head_config()
+    )
+    form = _form(type(model), forms, tuned_for, task, source)
+    served = model if form.model_class is type(model) else model.encoder()
+    check_fits_model(tokenizer, model.config, "memory")
+    head = form.head(served, tokenizer)
+    return _module(head, form.facts(), tokenizer, [info])
+
+
+@dataclasses.dataclass(frozen=True)
+class _Form:
+    """What is made of a model: the class that is served, and its head's builder."""
+
+    model_class: type
+    builder: str
+    task: Task | None
+
+    def head(self, model, tokenizer):
+        return pkgutil.resolve_name(self.builder)(model, self.task, tokenizer)
+
+    def facts(self):
+        return {} if self.task is None else {"task": self.task.to_dict()}
+
+
+def _form_in(model_dir, info, task):
+    """The `_Form` of a model directory."""
+    model_class, head = find_head(model_dir)
+    tuned_for = task_from_info(info, model_dir) or task_told_by_head(model_class, head)
+    if tuned_for is not None:
+        tuned_for = tuned_for.as_trained(info.get("dev", {}))
+    forms = registry.served_forms(model_class)
+    return _form(model_class, forms, tuned_for, task, model_dir)
+
+
+def _form(model_class, forms, tuned_for, task, source):
+    own = model_class.default_served_form
     tuned_form = forms.pop(registry.TASK_FORM, None)
     if tuned_for is not None and tuned_form:
         own = tuned_for.serves
         forms = {own: tuned_form, **forms}
     asked = own if task == "auto" else task
+    if asked is None:
+        raise UserError(
+            f"{source} does not say what its outputs mean; fine-tune it with labels="
+            f"[…], or ask for task={next(iter(forms))}."
+        )
     if asked not in forms:
         raise UserError(
-            f"--task={asked} does not fit {model_dir}, which was not fine-tuned for "
-            f"it; leave --task out, or choose from {', '.join(forms)}."
+            f"task={asked} does not fit {source}, which was not fine-tuned for "
+            f"it; choose from {', '.join(forms)}."
         )
-    facts = {k: v for k, v in info.items() if not isinstance(v, list)}  # no histories
-    build = pkgutil.resolve_name(forms[asked])
-    return build(model_dir, tuned_for, tokenizer, depth_loop=depth_loop), facts
+    return _Form(*forms[asked], tuned_for)
 
 
-def _several_heads(model_dirs, infos, depth_loop):
+def _module(head, facts, tokenizer, infos, max_seq_length=None, serving_options=()):
+    length = _length(head.config, infos, max_seq_length)
+    facts = {
+        **facts,
+        "serves": head.name,
+        "max_seq_length": length,
+        "text_inputs": list(head.text_inputs),
+    }
+    features = head.text_features.of(tokenizer, length)
+    return ServingModule(head, features, **dict(serving_options)), head, facts
+
+
+def _several_heads(model_dirs, infos, execution):
     """Names the heads by the last part of the directories that is their own."""
     tasks = {}
     for directory, info in zip(model_dirs, infos, strict=True):
@@ -86,7 +161,7 @@ def _several_heads(model_dirs, infos, depth_loop):
             raise UserError(f"Two of --model_dir are called {name!r}; rename one.")
         tasks[name] = task
     facts = {"tasks": {name: task.to_dict() for name, task in tasks.items()}}
-    return multi_head(model_dirs, tasks, depth_loop=depth_loop), facts
+    return multi_head(model_dirs, tasks, **execution), facts
 
 
 def _length(config, infos, max_seq_length):

@@ -1,4 +1,8 @@
-"""What a served model answers: the builders that models name in `served_forms`."""
+"""What a served model answers: the builders that models name in `served_forms`.
+
+A builder takes the model, the `Task` that it was fine-tuned for (or None) and the
+tokenizer, and returns a `Head`.
+"""
 
 import dataclasses
 import typing
@@ -7,8 +11,6 @@ import tensorflow as tf
 
 from albert_tf.config import AlbertConfig
 from albert_tf.layers.text_vectors import text_vectors
-from albert_tf.models.albert import AlbertModel
-from albert_tf.models.masked_lm import AlbertForMaskedLM
 from albert_tf.serving.masked_text_features import MaskedTextFeatures
 from albert_tf.serving.text_features import TextFeatures
 from albert_tf.tasks.batching import FEATURES
@@ -30,6 +32,7 @@ class Head:
         text_inputs: names of the strings that the model takes.
         text_lists: those of them of which a row is a list: string `[batch, any]`,
             where an empty string is none.
+        optional_inputs: names of strings that a module in memory takes beside them.
         features: names of the features, int32 `[batch, …]` each.
         feature_axes: how many axes each of them has; see `PretrainedModel`.
         along: for each of the numbers whose second axis is that of a feature, the
@@ -49,6 +52,7 @@ class Head:
     meaning: dict
     text_inputs: tuple = ("text",)
     text_lists: tuple = ()
+    optional_inputs: tuple = ()
     features: tuple = FEATURES
     feature_axes: int = 2
     along: dict = dataclasses.field(default_factory=dict)
@@ -60,21 +64,24 @@ class Head:
         shape = [None] * self.feature_axes
         return {n: tf.TensorSpec(shape, tf.int32, name=n) for n in self.features}
 
-    def text_specs(self):
-        """A `tf.TensorSpec` of any size for each of the text inputs, by name."""
+    def text_specs(self, names=None):
+        """A `tf.TensorSpec` of any size for each of the text inputs, by name.
+
+        Args:
+            names: of the strings; by default `text_inputs`.
+        """
         return {
             name: tf.TensorSpec(
                 [None, None] if name in self.text_lists else [None],
                 tf.string,
                 name=name,
             )
-            for name in self.text_inputs
+            for name in names or self.text_inputs
         }
 
 
-def task_head(model_dir, task, tokenizer, **execution):
+def task_head(model, task, tokenizer):
     """What a fine-tuned model answers; its `Task` says what that is."""
-    model = task.model_class.from_pretrained(model_dir, **execution)
 
     def compute(features):
         return task.served_numbers(model(features, training=False))
@@ -87,12 +94,12 @@ def task_head(model_dir, task, tokenizer, **execution):
         lambda numbers, features: task.served_answers(numbers),
         task.served_meaning(),
         text_inputs=task.text_inputs,
+        optional_inputs=task.optional_inputs,
     )
 
 
-def encoder_head(model_dir, task, tokenizer, **execution):
-    """The encoder's outputs."""
-    model = AlbertModel.from_pretrained(model_dir, **execution)
+def encoder_head(model, task, tokenizer):
+    """The outputs of an `AlbertModel`."""
 
     def compute(features):
         encoded = model(features, training=False)
@@ -119,9 +126,8 @@ def encoder_head(model_dir, task, tokenizer, **execution):
     )
 
 
-def embedding_head(model_dir, task, tokenizer, **execution):
-    """A vector for each text: the mean over its tokens, of length 1."""
-    model = AlbertModel.from_pretrained(model_dir, **execution)
+def embedding_head(model, task, tokenizer):
+    """A vector for each text: the mean over its tokens, of length 1; of an encoder."""
 
     def compute(features):
         encoded = model(features, training=False)
@@ -138,9 +144,11 @@ def embedding_head(model_dir, task, tokenizer, **execution):
     )
 
 
-def masked_lm_head(model_dir, task, tokenizer, **execution):
-    """The most probable tokens in the place of each `[MASK]`."""
-    model = AlbertForMaskedLM.from_pretrained(model_dir, **execution)
+def masked_lm_head(model, task, tokenizer):
+    """The most probable tokens in the place of each `[MASK]`.
+
+    The model has `best_tokens`, as `AlbertForMaskedLM` and `AlbertForPreTraining` do.
+    """
     pieces = tf.constant(tokenizer.pieces)
 
     def compute(features):

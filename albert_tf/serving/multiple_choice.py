@@ -4,7 +4,6 @@ import dataclasses
 
 import tensorflow as tf
 
-from albert_tf.models.multiple_choice import AlbertForMultipleChoice
 from albert_tf.serving.heads import Head
 from albert_tf.serving.requests import require
 from albert_tf.serving.text_features import dense_features
@@ -93,13 +92,8 @@ class _FeaturesOf:
         return ChoiceFeatures(tokenizer, max_seq_length, max_qa_length)
 
 
-def multiple_choice_head(model_dir, task, tokenizer, **execution):
-    """The probabilities of the options, and the most probable one.
-
-    A model without a task answers with the official defaults.
-    """
-    model = AlbertForMultipleChoice.from_pretrained(model_dir, **execution)
-    task = task or MultipleChoice(name="multiple_choice")
+def multiple_choice_head(model, task, tokenizer):
+    """The probabilities of the options, and the most probable one."""
 
     def compute(features):
         # Of no question there is no choice, but one has to be the best.

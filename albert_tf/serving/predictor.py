@@ -1,122 +1,216 @@
-"""An in-process client for an exported model."""
+"""Strings in, answers out: from a name, a folder or a model in memory."""
 
+import os
 import pathlib
 
-import numpy as np
 import tensorflow as tf
 
 from albert_tf import checksums
+from albert_tf.checkpoints.tf1 import find_tf1_prefix
+from albert_tf.checkpoints.tf1 import read_tf1_config
 from albert_tf.errors import UserError
+from albert_tf.files import read_json_object
+from albert_tf.hub.names import local_directory
+from albert_tf.models.base import PretrainedModel
+from albert_tf.serving.building import build_module
+from albert_tf.serving.building import build_module_of
+from albert_tf.serving.client.answers import answer_form
+from albert_tf.serving.client.answers import plain
+from albert_tf.serving.client.batches import outputs_of
+from albert_tf.serving.client.inputs import Inputs
 from albert_tf.serving.versions import numbered_versions
-from albert_tf.tasks.prediction import joined
 
-_TEXT, _QUESTION = ("text", "text_pair"), ("question", "context")
+_SAVED_MODEL, _DESCRIPTION = "saved_model.pb", "signature.json"
+_OPTIONAL = "optional_inputs"
 
 
 class Predictor:
-    """Answers for raw texts, batched by length.
+    """Answers to strings, from whatever a model is kept in.
 
     Args:
-        export_dir: what `albert_tf.serving.export` wrote: the directory of versions
-            (the highest one is taken) or one version.
+        model: a model directory or the name of a model to download, as
+            `from_pretrained` takes them; or what `albert_tf.serving.export` wrote, one
+            version or the directory of them, of which the highest is taken; or a model
+            in memory, which answers with the weights that it has when it is asked.
+        tokenizer: of a model in memory, or of a directory without one.
+        task: what to answer, such as "encoder", "embedding" or "masked_lm"; "auto" is
+            what the model was made for, "encoder" where that is nothing else.
+        revision: of an "hf://" model: a branch, a tag or a commit.
+
+    Attributes:
+        inputs: names of the strings of one input, in the order of a call: `text`;
+            `text` and `text_pair`; `question` and `context`; or `question`, `context`
+            and `options`.
 
     Raises:
-        UserError: there is no SavedModel, or it is damaged.
+        UserError: there is no model, it is damaged, it does not fit the task or the
+            tokenizer, or nobody knows what its outputs mean.
 
     Example:
-        predictor = Predictor("/models/sst-2")
-        predictor(["a fine film"])["label"]
+        predictor = Predictor("fine_tuned")
+        predictor("a fine film")["label"]
+        [answer["label"] for answer in predictor(["a fine film", "a bore"])]
     """
 
-    def __init__(self, export_dir):
-        # Registers the tokenizer's operations, without which loading fails.
-        import tensorflow_text  # noqa: F401
+    def __init__(self, model, tokenizer=None, task="auto", revision=None):
+        if isinstance(model, str | os.PathLike):
+            self._served, facts = _open(model, tokenizer, task, revision)
+        else:
+            self._served, facts = _take(model, tokenizer, task)
+        signature = self._served()
+        self._inputs = _inputs(signature, facts)
+        self._signatures = {_names(signature): signature}
+        self._answer = answer_form(facts)
 
-        path = _version(export_dir)
-        checksums.check_folder(path)
-        try:
-            self._loaded = tf.saved_model.load(str(path))
-            self._answer = self._loaded.signatures["serving_default"]
-        # There are many: of the protocol buffer, of the variables, of the assets.
-        except Exception as error:
-            raise UserError(
-                f"{path} holds no SavedModel that can be loaded; export the model "
-                "again."
-            ) from error
+    @property
+    def inputs(self):
+        return tuple(self._inputs.order or sorted(self._inputs.ranks))
 
-    @classmethod
-    def from_module(cls, module):
-        """A predictor on a `ServingModule` in memory, nothing exported."""
-        predictor = cls.__new__(cls)
-        predictor._loaded = module
-        predictor._answer = module.text_signature()
-        return predictor
-
-    def __call__(self, texts, text_pairs=None, batch_size=32):
-        """Answers for any number of texts.
+    def __call__(self, *texts, batch_size=32, **named_texts):
+        """Answers one input or many.
 
         Args:
-            texts: list of str or bytes; of question answering, the questions.
-            text_pairs: the second texts of a pair task, or the contexts of questions.
-            batch_size: texts answered at a time; those of similar length meet.
+            *texts: a str, or a list of str, for each of `inputs`, in their order;
+                `options` are a list of str for one input, lists of them for many.
+            batch_size: inputs answered at a time; those of similar length meet.
+            **named_texts: the same by name, such as `question` and `context`.
 
         Returns:
-            Dict of arrays `[len(texts), …]` in the order of `texts`. Where an output
-            is as long as the text, shorter ones are padded with zeros.
+            A dict for one input, a list of dicts for a list. They hold Python values,
+            and NumPy arrays for vectors:
+                single_label: `label`, and `probabilities` by label
+                multi_label: `labels`, those that apply, and `probabilities` by label
+                regression: `score`
+                question_answering: `answer`, "" for none; `answers`, the best ones,
+                    each with `answer`, `score` and, in characters of the context,
+                    `start` and `end`; `no_answer_score`
+                multiple_choice: `choice`, the place of the best option, and
+                    `probabilities`, of as many options as the longest list has
+                masked_lm: `masks`, for each [MASK] of the text the best guesses, each
+                    with `token`, `token_id` and `probability`
+                embedding: `embedding` `[hidden]`, of length 1
+                encoder: `pooled_output` `[hidden]`, `sequence_output`
+                    `[tokens, hidden]` and `input_ids` `[tokens]`
 
         Raises:
-            UserError: no texts, one text instead of a list, pairs where the model takes
-                none (or the reverse), or a batch size below 1.
+            UserError: texts that are no str, or not those that the model takes, a
+                question without options, or a batch size below 1.
         """
-        if batch_size < 1:
-            raise UserError(f"batch_size={batch_size}: expected at least 1.")
-        if isinstance(texts, (str, bytes)) or isinstance(text_pairs, (str, bytes)):
-            raise UserError("Expected a list of texts, not one text; put it in a list.")
-        names = _QUESTION if "question" in self._expected() else _TEXT
-        columns = dict(zip(names, (texts, text_pairs), strict=True))
-        columns = {k: _to_bytes(v) for k, v in columns.items() if v is not None}
-        self._check(columns)
-        lengths = np.sum([[len(text) for text in c] for c in columns.values()], axis=0)
-        order = np.argsort(lengths, kind="stable")
-        answers = []
-        for begin in range(0, len(order), batch_size):
-            rows = order[begin : begin + batch_size]
-            batch = {k: tf.constant([c[i] for i in rows]) for k, c in columns.items()}
-            answers.append({k: v.numpy() for k, v in self._answer(**batch).items()})
-        back = np.argsort(order)
-        return {
-            name: joined([answer[name] for answer in answers])[back]
-            for name in answers[0]
-        }
+        columns, is_one = self._inputs.columns(texts, named_texts)
+        outputs = outputs_of(self._signature(columns), columns, batch_size)
+        rows = zip(*outputs.values(), strict=True)
+        answers = [
+            self._answer(dict(zip(outputs, map(plain, row), strict=True)))
+            for row in rows
+        ]
+        return answers[0] if is_one else answers
 
-    def _expected(self):
-        signature = tf.nest.flatten(self._answer.structured_input_signature)
-        return {spec.name for spec in signature}
+    def arrays(self, *texts, batch_size=32, **named_texts):
+        """Answers as the served model gives them, for many inputs at once.
 
-    def _check(self, columns):
-        expected = self._expected()
-        if set(columns) != expected:
+        Takes what a call takes. Returns a dict of arrays `[inputs, …]`, strings as str;
+        where an output is as long as the text, shorter ones are padded with 0 or "".
+        `model_card.md` of an export says what each output is.
+        """
+        columns, _ = self._inputs.columns(texts, named_texts)
+        return outputs_of(self._signature(columns), columns, batch_size)
+
+    def _signature(self, columns):
+        """What answers strings of these names."""
+        names = frozenset(columns)
+        if names not in self._signatures:
+            self._signatures[names] = self._served(self.inputs)
+        return self._signatures[names]
+
+
+def _open(path, tokenizer, task, revision):
+    """What gives the signatures of an export or of a model directory, and facts."""
+    directory = local_directory(path, revision)
+    version = _version(pathlib.Path(directory))
+    if version is not None:
+        if tokenizer is not None or task != "auto":
             raise UserError(
-                f"The model takes {' and '.join(sorted(expected))}, but "
-                f"{' and '.join(sorted(columns))} was given."
+                f"{path} is an exported model, which has its task and its tokenizer; "
+                "leave task and tokenizer out, or name the model directory."
             )
-        sizes = {len(column) for column in columns.values()}
-        if len(sizes) > 1 or sizes == {0}:
-            raise UserError(f"Expected as many texts as pairs, not none; got {sizes}.")
-
-
-def _version(export_dir):
-    path = pathlib.Path(export_dir)
-    if (path / "saved_model.pb").exists():
-        return path
-    found = numbered_versions(path)
-    if not found:
+        return _exported(version)
+    if not os.path.isdir(directory):
         raise UserError(
-            f"{export_dir} holds no exported model; make one with "
-            "python -m albert_tf.serving.export."
+            f"There is no directory {path}; name an exported model, a model "
+            "directory, or a model to download, such as hf://owner/name."
         )
-    return found[max(found)]
+    return _in_memory(*build_module(directory, task, tokenizer=tokenizer))
 
 
-def _to_bytes(texts):
-    return [t.encode("utf-8", "replace") if isinstance(t, str) else t for t in texts]
+def _exported(version):
+    # Registers the tokenizer's operations, without which loading fails.
+    import tensorflow_text  # noqa: F401
+
+    checksums.check_folder(version)
+    try:
+        loaded = tf.saved_model.load(str(version))
+        signature = loaded.signatures.get("serving_default")
+    # There are many: of the protocol buffer, of the variables, of the assets.
+    except Exception as error:
+        raise UserError(
+            f"{version} holds no SavedModel that can be loaded; export the model again."
+        ) from error
+    specs = [] if signature is None else _specs(signature)
+    if not specs or any(spec.dtype != tf.string for spec in specs):
+        raise UserError(
+            f"{version} takes no strings; export the model directory with python -m "
+            "albert_tf.serving.export."
+        )
+    description = version / _DESCRIPTION
+    facts = read_json_object(description) if description.exists() else {}
+
+    def signature_for(names=None):
+        return loaded.signatures["serving_default"]  # keeps its variables alive, too
+
+    return signature_for, facts
+
+
+def _take(model, tokenizer, task):
+    """As `_open`, of a model in memory."""
+    if not isinstance(model, PretrainedModel):
+        raise UserError(
+            f"Expected a directory, a name or a model of albert_tf, not a "
+            f"{type(model).__name__}."
+        )
+    if tokenizer is None:
+        raise UserError(
+            "A model in memory needs its tokenizer: Predictor(model, tokenizer)."
+        )
+    return _in_memory(*build_module_of(model, tokenizer, task))
+
+
+def _in_memory(module, head, facts):
+    return module.text_signature, {**facts, _OPTIONAL: head.optional_inputs}
+
+
+def _version(path):
+    """The exported version that a path means; None if it is of no export."""
+    if (path / _SAVED_MODEL).exists():
+        prefix = find_tf1_prefix(str(path))  # TF-Hub modules have such a file, too
+        is_module = prefix and read_tf1_config(prefix)[0]
+        return None if is_module else path
+    versions = numbered_versions(path).items()
+    found = {n: version for n, version in versions if (version / _SAVED_MODEL).exists()}
+    return found[max(found)] if found else None
+
+
+def _specs(signature):
+    return tf.nest.flatten(signature.structured_input_signature)
+
+
+def _names(signature):
+    return frozenset(spec.name for spec in _specs(signature))
+
+
+def _inputs(signature, facts):
+    ranks = {spec.name: spec.shape.rank for spec in _specs(signature)}
+    order = facts.get("text_inputs", [*ranks] if len(ranks) == 1 else None)
+    optional = tuple(facts.get(_OPTIONAL, ()))
+    if optional:
+        ranks, order = {**ranks, **dict.fromkeys(optional, 1)}, [*order, *optional]
+    return Inputs(ranks, None if order is None else tuple(order), optional)

@@ -4,14 +4,11 @@ import dataclasses
 
 import tensorflow as tf
 
-from albert_tf.checkpoints.loading import find_model_class
-from albert_tf.checkpoints.model_directory import read_training_info
 from albert_tf.serving.heads import Head
 from albert_tf.serving.padding import in_groups
 from albert_tf.tasks.question_answering.answering import Answering
 from albert_tf.tasks.question_answering.in_graph_windows import WindowFeatures
 from albert_tf.tasks.question_answering.task import SquadTask
-from albert_tf.tasks.registry import task_told_by
 
 _MEANING = {
     "answers": "the best answers, best first, of different text; empty: there is none",
@@ -57,14 +54,8 @@ class _FeaturesOf:
         return QuestionFeatures(windows)
 
 
-def question_answering_head(model_dir, task, tokenizer, **execution):
-    """Answers to questions on contexts of any length; logits for token ids.
-
-    A model without a task answers with the official defaults.
-    """
-    model = find_model_class(model_dir).from_pretrained(model_dir, **execution)
-    if task is None:
-        task = task_told_by(model_dir)
+def question_answering_head(model, task, tokenizer):
+    """Answers to questions on contexts of any length; logits for token ids."""
     is_first = task.version == 1
 
     def compute(features):
@@ -84,7 +75,7 @@ def question_answering_head(model_dir, task, tokenizer, **execution):
         )
 
     meaning = {**task.served_meaning(), **_MEANING}
-    meaning["no_answer_score"] = _no_answer(model_dir, is_first)
+    meaning["no_answer_score"] = _no_answer(task, is_first)
     head = Head(
         task.serves,
         model.config,
@@ -100,11 +91,10 @@ def question_answering_head(model_dir, task, tokenizer, **execution):
     return head
 
 
-def _no_answer(model_dir, is_first):
+def _no_answer(task, is_first):
     """What the score says, and from where on the command answers nothing."""
     if is_first:
         return "by how much no answer scores more than the best one"
-    figures = read_training_info(model_dir).get("dev", {})
-    threshold = figures.get("null_score_diff_threshold")
+    threshold = task.null_score_diff_threshold
     best = "" if threshold is None else f"; in training, none was best from {threshold}"
     return f"how much speaks for no answer{best}"

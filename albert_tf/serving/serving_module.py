@@ -61,9 +61,13 @@ class ServingModule(tf.Module):
         with keras.StatelessScope(state_mapping=mapping):
             return self._head.compute(features)
 
-    def text_signature(self):
-        """The concrete function that takes strings."""
-        strings = self._head.text_specs()
+    def text_signature(self, names=None):
+        """The concrete function that takes strings.
+
+        Args:
+            names: of the strings; by default the `text_inputs` of the head.
+        """
+        strings = self._head.text_specs(names)
         return tf.function(self._from_strings).get_concrete_function(**strings)
 
     def signatures(self):

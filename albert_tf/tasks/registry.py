@@ -43,8 +43,7 @@ def create_task(kind, name, **fields):
 def task_told_by(directory, asked=None):
     """The task that the model in `directory` can only be of; None if it tells none.
 
-    A head of questions says enough, a head of classes not. Models that other programs
-    fine-tuned come without training info.
+    Models that other programs fine-tuned come without training info.
 
     Args:
         directory: of the model.
@@ -55,13 +54,38 @@ def task_told_by(directory, asked=None):
         UserError: `directory` holds no checkpoint.
     """
     # Imported here, so that commands that name tasks do not wait for TensorFlow.
-    from albert_tf.checkpoints.loading import find_model_class
+    from albert_tf.checkpoints.loading import find_head
 
     asked_class = [asked.model_class.huggingface_architecture()] if asked else []
-    found = find_model_class(directory, asked_class)
+    return task_told_by_head(*find_head(directory, asked_class))
+
+
+def task_told_by_head(model_class, head):
+    """The task that a model can only be of; None if it tells none.
+
+    A head of questions says enough, a head of classes only with their names.
+
+    Args:
+        model_class: the class of the model.
+        head: the constructor arguments of its head.
+
+    Raises:
+        UserError: what the head says of labels makes no sense.
+    """
+    fields = model_class.told_task(head)
+    if fields is not None:
+        try:
+            return create_task(**fields)
+        except (KeyError, TypeError, ValueError) as error:
+            raise UserError(
+                f"The head of an {model_class.__name__} describes no task: {error}."
+            ) from error
     for kind in (kind for kinds in TASKS.values() for kind in kinds):
         task_type = task_class(kind)
-        if task_type.is_told_by_model and task_type(name=kind).model_class is found:
+        if (
+            task_type.is_told_by_model
+            and task_type(name=kind).model_class is model_class
+        ):
             return task_type(name=kind)
     return None
 

@@ -13,10 +13,8 @@ from albert_tf.engine.reporting.summaries import read_history
 from albert_tf.engine.reporting.summaries import write_eval_results
 from albert_tf.engine.strategies import strategy_from
 from albert_tf.errors import UserError
-from albert_tf.hub.names import REPOSITORY_SCHEME
 from albert_tf.hub.names import is_download
 from albert_tf.hub.names import local_directory
-from albert_tf.hub.released import GLUE_PAGE
 from albert_tf.storage import require_disk
 from albert_tf.tasks.facts import run_facts
 from albert_tf.tasks.prediction import OutputsPredictor
@@ -31,6 +29,7 @@ from albert_tf.tokenization.loading import check_fits_model
 
 # Names under which the official scripts report the first dev set.
 _OFFICIAL_NAMES = {"accuracy": "eval_accuracy", "loss": "eval_loss"}
+_DOWNLOADS = ("data_dir", "init_checkpoint")
 _PLACES = ("data_dir", "init_checkpoint", "output_dir", "cached_dir", "export_dir")
 
 
@@ -54,15 +53,9 @@ def check_places(options):
     Raises:
         UserError: it names the flag.
     """
-    data_dir = getattr(options, "data_dir", None) or ""
-    if data_dir.startswith(REPOSITORY_SCHEME):
-        raise UserError(
-            f"--data_dir={data_dir} is not downloaded here, only models are; get the "
-            f"GLUE files from {GLUE_PAGE}, unpack them and name their folder."
-        )
     for flag in _PLACES:
         place = getattr(options, flag, None)
-        if flag != "init_checkpoint" or not is_download(place):
+        if flag not in _DOWNLOADS or not is_download(place):
             require_disk(flag, place)
 
 

@@ -43,6 +43,8 @@ class Task(abc.ABC):
     """What a SavedModel of it is said to serve; `--task` of the export."""
     text_inputs: typing.ClassVar[tuple] = ("text",)
     """Names of the strings that a served model takes."""
+    optional_inputs: typing.ClassVar[tuple] = ()
+    """Names of those that it may take as well: nobody has said how it was trained."""
     tokens_class: typing.ClassVar[type] = TokenizedExamples
     """What `tokenize` returns; its fields are arrays, so that they can be cached."""
     is_told_by_model: typing.ClassVar[bool] = False
@@ -137,9 +139,25 @@ class Task(abc.ABC):
     def served_meaning(self):
         """A line on each served output, for the generated documentation."""
 
+    def answer(self, outputs):
+        """What a `Predictor` returns for one input.
+
+        Args:
+            outputs: the served outputs of it by name: str, float and int, arrays of
+                numbers, and nested lists of str.
+
+        Returns:
+            A dict, of what is easiest to read and to use.
+        """
+        return outputs
+
     @abc.abstractmethod
     def outputs_from_served(self, numbers):
         """Something that is scored as the outputs behind `served_numbers` would be."""
+
+    def as_trained(self, scores):
+        """The task as a model answers it whose dev scores in training were these."""
+        return self
 
     def to_dict(self):
         """JSON form, which `registry.task_from_info` reads."""

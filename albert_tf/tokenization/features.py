@@ -27,10 +27,10 @@ def features_of(
             f"padding={padding!r}: expected 'longest' (or True), 'max_length' or False."
         )
     padding = _PADDING[padding]
-    first = _list_of_texts("texts", texts)
+    first = list_of_texts("texts", texts)
     second = None
     if text_pairs is not None:
-        second = _list_of_texts("text_pairs", text_pairs)
+        second = list_of_texts("text_pairs", text_pairs)
         if isinstance(texts, str) != isinstance(text_pairs, str):
             raise UserError("texts and text_pairs must both be a str, or both lists.")
         if len(first) != len(second):
@@ -56,7 +56,12 @@ def features_of(
     }
 
 
-def _list_of_texts(name, texts):
+def list_of_texts(name, texts):
+    """A str or a list of str as a list.
+
+    Raises:
+        UserError: it is neither; the message calls it by the name.
+    """
     if isinstance(texts, str):
         return [texts]
     if isinstance(texts, bytes | dict) or not hasattr(texts, "__iter__"):

@@ -12,8 +12,6 @@ import pathlib
 import sys
 import traceback
 
-import numpy as np
-
 from albert_tf.errors import UserError
 from benchmarks.faults import outcomes
 from benchmarks.faults import programs
@@ -145,8 +143,8 @@ def _applied(folder, reference):
 def _served(folder, reference):
     from albert_tf.serving.predictor import Predictor
 
-    answers = Predictor(folder / "served")(_TEXTS)
-    return outcomes.digest({k: np.asarray(v) for k, v in answers.items()})
+    answers = Predictor(folder / "served").arrays(_TEXTS)
+    return outcomes.digest(answers)
 
 
 READERS = {

@@ -83,7 +83,11 @@ def test_round_trip(model_name, tiny_config, tmp_path):
         "pretraining": (AlbertForPreTraining, {}),
         "classification": (
             AlbertForSequenceClassification,
-            {"num_labels": 3, "classifier_dropout_prob": 0.3},
+            {
+                "num_labels": 3,
+                "classifier_dropout_prob": 0.3,
+                "labels": ["no", "so", "yes"],
+            },
         ),
     }[model_name]
     model = model_class(config, **arguments)
@@ -208,6 +212,51 @@ def test_a_new_head_has_its_own_dropout(saved, tmp_path):
     reconfigure(tmp_path, classifier_dropout_prob=0.3)
     model = AlbertForSequenceClassification.from_pretrained(tmp_path, num_labels=2)
     assert model.classifier_dropout_prob == 0.1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "entries"),
+    [
+        ({"labels": ["a", "b", "c"]}, {"problem_type": "single_label_classification"}),
+        ({"labels": ["a"], "label_kind": "multi_label"}, {}),
+        ({"label_kind": "regression"}, {"problem_type": "regression"}),
+    ],
+)
+def test_config_json_tells_labels_and_kind(arguments, entries, tiny_config, tmp_path):
+    model = AlbertForSequenceClassification(tiny_config(), **arguments)
+    save_huggingface(model, tmp_path)
+    config = json.loads((tmp_path / "config.json").read_text())
+    assert entries.items() <= config.items()
+    loaded = AlbertForSequenceClassification.from_pretrained(tmp_path)
+    assert loaded.head_config() == model.head_config()
+    assert loaded.task_info() == model.task_info()
+    assert loaded.task_info()["task"]["kind"] == arguments.get(
+        "label_kind", "single_label"
+    )
+    reconfigure(tmp_path, problem_type=None)
+    loaded = AlbertForSequenceClassification.from_pretrained(tmp_path)
+    kind = "single_label" if len(arguments.get("labels", ())) > 1 else "regression"
+    assert loaded.task_info()["task"]["kind"] == kind
+
+
+def test_labels_that_nobody_named(tiny_config, tmp_path):
+    """Their library leaves the names of two out, and calls others by number."""
+    save_huggingface(AlbertForSequenceClassification(tiny_config(), 2), tmp_path)
+    config = json.loads((tmp_path / "config.json").read_text())
+    reconfigure(tmp_path, id2label={"0": "a", "1": "b", "2": "c"})
+    other = AlbertForSequenceClassification.from_pretrained(tmp_path)
+    assert (other.num_labels, other.labels) == (2, None)  # as many as weights
+    del config["id2label"]
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    loaded = AlbertForSequenceClassification.from_pretrained(tmp_path)
+    assert loaded.labels == ("LABEL_0", "LABEL_1")
+    renamed = AlbertForSequenceClassification.from_pretrained(
+        tmp_path, labels=["no", "yes"]
+    )
+    assert renamed.labels == ("no", "yes")
+    assert not renamed.load_report.missing
+    more = AlbertForSequenceClassification.from_pretrained(tmp_path, num_labels=3)
+    assert more.labels is None
 
 
 def test_damaged_and_absent_files(saved, tmp_path):

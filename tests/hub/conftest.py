@@ -9,8 +9,9 @@ import urllib.parse
 
 import pytest
 
-_API = re.compile(r"/api/models/([\w.-]+/[\w.-]+)/(revision|tree)/([^?/]+)")
-_FILE = re.compile(r"/([\w.-]+/[\w.-]+)/resolve/([^/]+)/(.+)")
+_KIND = r"(?:models|datasets)"
+_API = re.compile(rf"/api/{_KIND}/([\w.-]+/[\w.-]+)/(revision|tree)/([^?/]+)")
+_FILE = re.compile(r"/(?:datasets/)?([\w.-]+/[\w.-]+)/resolve/([^/]+)/(.+)")
 
 
 class Hub:

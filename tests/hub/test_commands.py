@@ -1,5 +1,6 @@
 """Each command takes the name of a model where it takes a directory."""
 
+import dataclasses
 import json
 
 import numpy as np
@@ -86,6 +87,46 @@ def test_classification_and_export(published, tmp_path):
     published.add("albert/tuned", model_dir)
     target = export(ExportOptions("hf://albert/tuned", str(tmp_path / "export")))
     assert (target / "saved_model.pb").exists()
+
+
+def test_tables_by_name(hub, tmp_path):
+    from albert_tf.hub import names
+    from albert_tf.tasks.classification.flags import ClassifierOptions
+    from albert_tf.tasks.classification.run import check_flags
+    from albert_tf.tasks.classification.run import source_from
+
+    names._tables.cache_clear()
+    folder = tmp_path / "data"
+    folder.mkdir()
+    for name, rows in (("train", 2), ("dev", 1)):
+        (folder / f"{name}.jsonl").write_text('{"text": "a", "label": "x"}\n' * rows)
+    (folder / "train.parquet").write_bytes(b"not needed")
+    hub.add("someone/moods", folder, revision="v1")
+    options = ClassifierOptions(
+        task_name="custom",
+        data_dir="hf://someone/moods@v1",
+        text_column="text",
+        labels="x,y",
+        output_dir=str(tmp_path / "out"),
+        do_train=True,
+    )
+    check_flags(options)
+    source = source_from(options)
+    assert hub.downloads() == ["dev.jsonl", "train.jsonl"]
+    assert source.read(source.train).texts == ["a", "a"]
+
+    (parquet := tmp_path / "parquet").mkdir()
+    (parquet / "train.parquet").write_bytes(b"not needed")
+    hub.add("nyu-mll/glue", parquet)
+    other = dataclasses.replace(options, data_dir="hf://nyu-mll/glue", task_name="rte")
+    message = (
+        r"^hf://nyu-mll/glue holds no table that albert_tf reads \(\.tsv, \.csv, "
+        r"\.jsonl\).*The GLUE files are at https://gluebenchmark\.com"
+    )
+    with pytest.raises(UserError, match=message):
+        source_from(other)
+    with pytest.raises(UserError, match="hf://no/such does not exist"):
+        source_from(dataclasses.replace(options, data_dir="hf://no/such"))
 
 
 @pytest.mark.parametrize("name", ["albert-base-v2", "albert/albert-base-v2"])

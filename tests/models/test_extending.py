@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from albert_tf.checkpoints.albert import AlbertFamily
-from albert_tf.checkpoints.loading import find_model_class
+from albert_tf.checkpoints.loading import find_head
 from albert_tf.convert import main
 from albert_tf.errors import UserError
 from albert_tf.models import registry
@@ -81,7 +81,7 @@ def test_it_is_converted_there_and_back(
     convert(tmp_path, "official", "again", "--model_class=auto")
     assert capsys.readouterr().out.count("AlbertForTextLength written") == 4
     for folder in ("model", "theirs", "official"):
-        assert find_model_class(tmp_path / folder) is text_length
+        assert find_head(tmp_path / folder)[0] is text_length
     theirs = json.loads((tmp_path / "theirs" / "config.json").read_text())
     assert theirs["architectures"] == ["AlbertForTextLength"]
     assert theirs["length_scale"] == 2.5
@@ -120,7 +120,7 @@ def test_its_head_is_one_that_others_skip(saved, tmp_path, monkeypatch):
 
 def test_it_is_served(saved, tmp_path):
     export(ExportOptions(str(tmp_path / "model"), str(tmp_path / "served")))
-    answers = Predictor(tmp_path / "served")(["a b c"])
+    answers = Predictor(tmp_path / "served").arrays(["a b c"])
     ids = np.array([[2, 5, 6, 7, 3]])
     expected = saved({"input_ids": ids})
     np.testing.assert_allclose(answers["bins"], expected, atol=1e-5)
@@ -134,14 +134,16 @@ def test_the_documented_use(project, vocabulary, tiny_config, tmp_path, monkeypa
     AlbertModel(tiny_config()).save_pretrained("mine", load_tokenizer("vocab.txt"))
     exec(documented(project, "use of the model"), {})
     assert (tmp_path / "theirs" / "model.safetensors").exists()
-    assert Predictor("served/lengths")(["a"])["bins"].shape == (1, 5)
+    assert Predictor("served/lengths")("a")["bins"].shape == (5,)
 
 
 def test_a_new_head_is_not_served(saved, tmp_path):
     pretrained = AlbertForPreTraining(saved.config)
     pretrained.save_pretrained(tmp_path / "other", load_tokenizer(tmp_path / "model"))
     options = ExportOptions(str(tmp_path / "other"), str(tmp_path / "m"), task="length")
-    with pytest.raises(UserError, match="=length does not fit .*from encoder, mask"):
+    with pytest.raises(
+        UserError, match="=length does not fit .*from encoder, embedding, mask"
+    ):
         export(options)
 
 

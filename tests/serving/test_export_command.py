@@ -37,13 +37,13 @@ def test_shorter_length_is_honoured(encoder, tmp_path):
         str(encoder.model_dir), str(tmp_path / "m"), max_seq_length=6
     )
     export(options)
-    answers = Predictor(tmp_path / "m")(["good " * 50])
+    answers = Predictor(tmp_path / "m").arrays(["good " * 50])
     assert answers["input_ids"].shape == (1, 6)
 
 
 def test_mistakes_are_one_clear_error(encoder, classifier, tmp_path):
     target = str(tmp_path / "m")
-    with pytest.raises(UserError, match="--task=classification does not fit"):
+    with pytest.raises(UserError, match="task=classification does not fit"):
         export(ExportOptions(str(encoder.model_dir), target, task="classification"))
     with pytest.raises(UserError, match="--max_seq_length=33 must be from 5 to 32"):
         export(ExportOptions(str(classifier.model_dir), target, max_seq_length=33))

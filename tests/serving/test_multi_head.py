@@ -39,10 +39,10 @@ def model_dirs(classifier, tiny_tokenizer, tmp_path):
 def test_one_pass_gives_the_answers_of_each_model(model_dirs, tmp_path):
     options = ExportOptions(",".join(model_dirs), str(tmp_path / "served"))
     version = export(options)
-    answers = Predictor(tmp_path / "served")(_TEXTS)
+    answers = Predictor(tmp_path / "served").arrays(_TEXTS)
     assert set(answers) == {"mood_label", "mood_probabilities", "stars_score"}
     for name, directory in zip(_TASKS, model_dirs, strict=True):
-        alone = Predictor.from_module(build_module(directory)[0])(_TEXTS)
+        alone = Predictor(directory).arrays(_TEXTS)
         for key in alone.keys() - {"label"}:
             np.testing.assert_allclose(answers[f"{name}_{key}"], alone[key], atol=1e-5)
     single = export(ExportOptions(model_dirs[0], str(tmp_path / "single")))

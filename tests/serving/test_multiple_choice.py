@@ -1,5 +1,7 @@
 """Strings to choices in a SavedModel: those of run_race.py, whatever the options."""
 
+import json
+
 import keras
 import numpy as np
 import pytest
@@ -10,6 +12,7 @@ from albert_tf.errors import UserError
 from albert_tf.serving.building import build_module
 from albert_tf.serving.export import ExportOptions
 from albert_tf.serving.export import export
+from albert_tf.serving.predictor import Predictor
 from albert_tf.serving.token_files import TokenFile
 from albert_tf.serving.warmup import WARMUP_FILE
 from albert_tf.tasks import metrics
@@ -179,6 +182,34 @@ def test_a_model_without_a_task(saved, tiny_tokenizer):
     assert features["segment_ids"].numpy().sum(axis=2).tolist() == [[29, 29]]
     with pytest.raises(UserError, match="does not fit"):
         build_module(directory, task="classification")
+
+
+def test_a_predictor_takes_any_number_of_options(saved, tiny_tokenizer, tmp_path):
+    directory, task, model = saved(tiny_tokenizer)
+    export_dir = tmp_path / "served"
+    export(ExportOptions(str(directory), str(export_dir)))
+    probabilities = expected(tiny_tokenizer, task, model)
+    columns = [
+        [question.text for question in _QUESTIONS],
+        [question.context for question in _QUESTIONS],
+        [question.options for question in _QUESTIONS],
+    ]
+    in_memory = Predictor(model, tiny_tokenizer)
+    assert in_memory.inputs == ("question", "context", "options")
+    alone = in_memory("was it _ ?", "a film", ["good", "bad"])
+    assert len(alone["probabilities"]) == 2
+    for predictor in (Predictor(directory), Predictor(export_dir)):
+        answers = predictor(*columns, batch_size=3)
+        found = [answer["probabilities"] for answer in answers]
+        np.testing.assert_allclose(found, probabilities, atol=1e-5)
+        choices = [answer["choice"] for answer in answers]
+        assert choices == probabilities.argmax(axis=1).tolist()
+        json.dumps(answers)
+        last = predictor(*(column[-1] for column in columns))
+        assert last["choice"] == choices[-1]
+        for options in ([], ["", ""]):
+            with pytest.raises(UserError, match="options must hold at least one str"):
+                predictor("was it _ ?", "a film", options)
 
 
 def test_a_file_for_other_runtimes(saved, tiny_tokenizer, tmp_path):

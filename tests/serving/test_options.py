@@ -58,9 +58,11 @@ def test_optimized_answers_are_the_same(exported_with, request, optimize_for, mo
     texts = [text.replace("film", "[MASK]") for text in _TEXTS]
     version = exported_with(served, optimize_for=optimize_for, task=task)
     predictor, expected = Predictor(version), Predictor(served.version)
-    assert_same(predictor(texts, batch_size=24), expected(texts, batch_size=24))
+    assert_same(
+        predictor.arrays(texts, batch_size=24), expected.arrays(texts, batch_size=24)
+    )
     for text in texts[:3]:
-        assert_same(predictor([text]), expected([text]))
+        assert_same(predictor.arrays([text]), expected.arrays([text]))
 
 
 def real_tokens(answers):
@@ -74,7 +76,9 @@ def test_optimized_encoder(exported_with, encoder, optimize_for):
     predictor = Predictor(exported_with(encoder, optimize_for=optimize_for))
     expected = Predictor(encoder.version)
     for texts in (_TEXTS, _TEXTS[:1]):
-        assert_same(real_tokens(predictor(texts)), real_tokens(expected(texts)))
+        assert_same(
+            real_tokens(predictor.arrays(texts)), real_tokens(expected.arrays(texts))
+        )
 
 
 def signature(version, name="serving_default"):
@@ -108,8 +112,8 @@ def test_warmup_compiles_every_length(exported_with, classifier):
 def test_throughput_leaves_padding_out(exported_with, encoder):
     """Columns that are padding in all rows of a group are not computed."""
     texts = ["good"] * 8 + ["very good film " * 9] * 8
-    answers = Predictor(exported_with(encoder, optimize_for="throughput"))(texts)
-    usual = Predictor(encoder.version)(texts)
+    answers = Predictor(exported_with(encoder, optimize_for="throughput")).arrays(texts)
+    usual = Predictor(encoder.version).arrays(texts)
     assert np.abs(usual["sequence_output"][:8, 3:]).min() > 0
     assert np.abs(answers["sequence_output"][:8, 3:]).max() == 0
 
@@ -139,8 +143,8 @@ def test_variables_of_half_the_size(exported_with, classifier, dtype, optimize_f
     data = "variables/variables.data-00000-of-00001"
     sizes = [os.path.getsize(v / data) for v in (version, classifier.version)]
     assert sizes[0] < 0.6 * sizes[1]
-    answers = Predictor(version)(_TEXTS)["probabilities"]
-    expected = Predictor(classifier.version)(_TEXTS)["probabilities"]
+    answers = Predictor(version).arrays(_TEXTS)["probabilities"]
+    expected = Predictor(classifier.version).arrays(_TEXTS)["probabilities"]
     deviation = np.abs(answers - expected).max()
     assert 0 < deviation < (0.005 if dtype == "float16" else 0.05)
 

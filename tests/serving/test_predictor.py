@@ -1,4 +1,4 @@
-"""The in-process client."""
+"""Strings in, answers out: from a name, a folder or a model in memory."""
 
 import json
 import shutil
@@ -7,22 +7,31 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+import albert_tf
 from albert_tf.errors import UserError
-from albert_tf.serving.building import build_module
 from albert_tf.serving.predictor import Predictor
+from albert_tf.tasks.registry import create_task
 
 _TEXTS = ["the film was very good .", "bad", "a good plot"]
+_PAIRS = ["it is", "", "good"]
+
+
+def assert_same(answers, expected):
+    """The same words, and the same numbers but for the last digits."""
+    pairs = zip(tf.nest.flatten(answers), tf.nest.flatten(expected), strict=True)
+    for found, value in pairs:
+        assert found == (
+            value if isinstance(value, str) else pytest.approx(value, 1e-4)
+        )
 
 
 def test_order_is_kept_whatever_the_batches(classifier):
     predictor = Predictor(classifier.export_dir)
     expected = predictor(_TEXTS)
     for batch_size in (1, 2):
-        answers = predictor(_TEXTS, batch_size=batch_size)
-        np.testing.assert_allclose(
-            answers["probabilities"], expected["probabilities"], atol=1e-6
-        )
-        assert answers["label"].tolist() == expected["label"].tolist()
+        assert_same(predictor(_TEXTS, batch_size=batch_size), expected)
+    assert_same([predictor(text) for text in _TEXTS], expected)
+    assert predictor([]) == []
 
 
 def test_highest_version_or_the_one_named(classifier, tmp_path):
@@ -30,8 +39,8 @@ def test_highest_version_or_the_one_named(classifier, tmp_path):
         (tmp_path / name).mkdir()
     (tmp_path / "10").rmdir()
     (tmp_path / "10").symlink_to(classifier.version)
-    for path in (tmp_path, classifier.version):
-        assert Predictor(path)(["good"])["label"].shape == (1,)
+    for path in (tmp_path, str(classifier.version)):
+        assert Predictor(path)("good")["label"] in ("no", "yes")
 
 
 def test_the_example_request_has_the_same_bytes_in_every_export(classifier):
@@ -56,28 +65,184 @@ def test_a_damaged_export_is_one_sentence(classifier, tmp_path, listed):
         Predictor(tmp_path)
 
 
-def test_module_in_memory_answers_like_the_export(pair_classifier):
-    module, _, _ = build_module(pair_classifier.model_dir)
-    pairs = ["it is", "", "good"]
-    answers = Predictor.from_module(module)(_TEXTS, pairs)
-    expected = Predictor(pair_classifier.export_dir)(_TEXTS, pairs)
-    np.testing.assert_allclose(
-        answers["probabilities"], expected["probabilities"], atol=1e-6
+def test_one_label_is_that_of_the_model(classifier):
+    for source in (classifier.export_dir, classifier.model_dir):
+        answer = Predictor(source)(_TEXTS)[0]
+        logits = classifier.model(classifier.tokenizer(_TEXTS[:1]))[0]
+        shares = tf.nn.softmax(logits).numpy()
+        assert list(answer["probabilities"]) == ["no", "yes"]
+        found = [*answer["probabilities"].values()]
+        np.testing.assert_allclose(found, shares, atol=1e-5)
+        assert answer["label"] == ("no", "yes")[shares.argmax()]
+        json.dumps(answer)
+
+
+def test_pairs_by_place_and_by_name(pair_classifier):
+    module, exported = (
+        Predictor(pair_classifier.model_dir),
+        Predictor(pair_classifier.export_dir),
     )
+    expected = exported(_TEXTS, _PAIRS)
+    assert exported.inputs == ("text", "text_pair")
+    assert_same(module(_TEXTS, _PAIRS), expected)
+    assert_same(exported(text_pair=_PAIRS, text=_TEXTS), expected)
+    assert_same(exported(_TEXTS[0], text_pair=_PAIRS[0]), expected[0])
 
 
-def test_wrong_columns_are_one_clear_error(classifier, pair_classifier, tmp_path):
-    with pytest.raises(UserError, match="takes text, but text and text_pair"):
-        Predictor(classifier.export_dir)(_TEXTS, _TEXTS)
-    with pytest.raises(UserError, match="takes text and text_pair, but text"):
-        Predictor(pair_classifier.export_dir)(_TEXTS)
-    with pytest.raises(UserError, match="as many texts as pairs"):
-        Predictor(pair_classifier.export_dir)(_TEXTS, _TEXTS[:2])
-    with pytest.raises(UserError, match="as many texts as pairs"):
-        Predictor(classifier.export_dir)([])
-    with pytest.raises(UserError, match="put it in a list"):
-        Predictor(classifier.export_dir)("good")
-    with pytest.raises(UserError, match="batch_size=0: expected at least 1"):
-        Predictor(classifier.export_dir)(_TEXTS, batch_size=0)
-    with pytest.raises(UserError, match="holds no exported model"):
+def test_several_labels_and_numbers(exported, tiny_tokenizer):
+    labels = ("好", "坏", "plain")
+    served = exported(tiny_tokenizer, create_task("multi_label", "t", labels=labels))
+    answer = Predictor(served.export_dir)("good film")
+    applies = [name for name, share in answer["probabilities"].items() if share > 0.5]
+    assert answer["labels"] == applies
+    assert tuple(answer["probabilities"]) == labels
+    served = exported(tiny_tokenizer, create_task("regression", "t"))
+    answer = Predictor(served.model_dir)("good film")
+    (logit,) = served.model(tiny_tokenizer("good film"))[0].numpy()
+    assert answer == {"score": pytest.approx(logit, abs=1e-5)}
+
+
+def test_vectors_without_padding(encoder):
+    expected = encoder.model.albert(encoder.tokenizer("bad"))
+    for source in (encoder.export_dir, encoder.model_dir):
+        _, answer = Predictor(source)(["a very good film", "bad"])
+        assert answer.keys() == {"pooled_output", "sequence_output", "input_ids"}
+        (ids,) = encoder.tokenizer("bad")["input_ids"].tolist()
+        assert answer["input_ids"].tolist() == ids
+        for name in ("pooled_output", "sequence_output"):
+            np.testing.assert_allclose(answer[name], expected[name][0], atol=1e-5)
+
+
+def test_guesses_for_each_mask(masked_lm):
+    exported = Predictor(masked_lm.export_dir)
+    module = Predictor(masked_lm.model_dir, task="masked_lm")
+    texts = ["the [MASK] was [MASK]", "a film", "[MASK]"]
+    expected = exported.arrays(texts)
+    for predictor in (exported, module):
+        answers = predictor(texts)
+        assert [len(answer["masks"]) for answer in answers] == [2, 0, 1]
+        best = answers[0]["masks"][1][0]
+        assert best["token"] == expected["tokens"][0, 1, 0]
+        assert best["token"] == masked_lm.tokenizer.pieces[best["token_id"]]
+        shares = [guess["probability"] for guess in answers[0]["masks"][1]]
+        np.testing.assert_allclose(shares, expected["probabilities"][0, 1], atol=1e-5)
+
+
+def test_a_model_in_memory_answers_with_the_weights_it_has(classifier):
+    model = albert_tf.AlbertForSequenceClassification.from_pretrained(
+        classifier.model_dir
+    )
+    predictor = Predictor(model, classifier.tokenizer)
+    assert_same(predictor(_TEXTS), Predictor(classifier.model_dir)(_TEXTS))
+    model.classifier.output_bias.assign([50.0, 0.0])
+    assert {answer["label"] for answer in predictor(_TEXTS)} == {"no"}
+    vectors = Predictor(model, classifier.tokenizer, task="encoder")("bad")
+    assert vectors["pooled_output"].shape == (32,)
+
+
+def test_labels_are_enough_and_pairs_are_free(classifier, tmp_path):
+    """Nobody has said whether such a model was trained on pairs."""
+    model = albert_tf.AlbertForSequenceClassification.from_pretrained(
+        classifier.model_dir, labels=["sad", "glad"]
+    )
+    model.save_pretrained(tmp_path, classifier.tokenizer)
+    for predictor in (Predictor(model, classifier.tokenizer), Predictor(tmp_path)):
+        for given in (_TEXTS[:1], (_TEXTS[0], _PAIRS[0])):
+            logits = model(classifier.tokenizer(*given))[0].numpy()
+            assert predictor(*given)["label"] == ("sad", "glad")[logits.argmax()]
+            share = predictor(*given)["probabilities"]["glad"]
+            assert share == pytest.approx(float(tf.nn.softmax(logits)[1]), abs=1e-5)
+
+
+def test_a_tokenizer_for_a_directory_without_one(classifier, tmp_path):
+    for path in classifier.model_dir.iterdir():
+        if path.is_file() and "tokenizer" not in path.name and path.name != "vocab.txt":
+            shutil.copy(path, tmp_path)
+    with pytest.raises(UserError, match="Expected one tokenizer"):
         Predictor(tmp_path)
+    answer = Predictor(tmp_path, classifier.tokenizer)("bad")
+    assert_same(answer, Predictor(classifier.model_dir)("bad"))
+
+
+def test_without_its_description_an_export_answers_as_it_is(pair_classifier, tmp_path):
+    shutil.copytree(pair_classifier.version, tmp_path / "1")
+    for name in ("signature.json", "SHA256SUMS"):
+        (tmp_path / "1" / name).unlink()
+    predictor = Predictor(tmp_path)
+    with pytest.raises(UserError, match="by name: text=…, text_pair=…"):
+        predictor("good", "bad")
+    answer = predictor(text="good", text_pair="bad")
+    assert answer["label"] in ("no", "so", "yes")
+    assert answer["probabilities"].shape == (3,)
+
+
+def test_a_task_of_another_version_answers_as_it_is(classifier, tmp_path):
+    shutil.copytree(classifier.version, tmp_path / "1")
+    description = json.loads((tmp_path / "1" / "signature.json").read_text())
+    description["task"]["kind"] = "of_tomorrow"
+    (tmp_path / "1" / "signature.json").write_text(json.dumps(description))
+    (tmp_path / "1" / "SHA256SUMS").unlink()  # the file is another one on purpose
+    assert Predictor(tmp_path)("good")["probabilities"].shape == (2,)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ((_TEXTS, _TEXTS), "takes text, but got 2 arguments; put the texts in a list"),
+        ((), "takes text, but nothing was given"),
+        (([1.5],), r"text\[0\] must be a str, got float"),
+        ((None,), "takes text, but nothing"),
+        ((3,), "text must be a str, got int"),
+        (([["a", "b"]],), r"text\[0\] must be a str, got list"),
+    ],
+)
+def test_wrong_texts(classifier, given, message):
+    with pytest.raises(UserError, match=message):
+        Predictor(classifier.export_dir)(*given)
+
+
+def test_wrong_calls(classifier, pair_classifier):
+    predictor, pairs = Predictor(classifier.version), Predictor(pair_classifier.version)
+    with pytest.raises(UserError, match="takes text, but text and context was given"):
+        predictor("a", context="b")
+    with pytest.raises(UserError, match="text is given twice"):
+        predictor("a", text="b")
+    with pytest.raises(UserError, match="batch_size=0: expected at least 1"):
+        predictor(_TEXTS, batch_size=0)
+    with pytest.raises(UserError, match="takes text and text_pair, but text was"):
+        pairs(_TEXTS)
+    with pytest.raises(UserError, match="text and text_pair differ in number: 3 and 2"):
+        pairs(_TEXTS, _TEXTS[:2])
+    with pytest.raises(UserError, match="give one of each, or lists of all"):
+        pairs("a", _TEXTS)
+
+
+def test_what_is_no_model(classifier, tmp_path):
+    with pytest.raises(UserError, match="holds no checkpoint: expected a model dir"):
+        Predictor(tmp_path)
+    with pytest.raises(UserError, match="There is no directory nowhere; name an exp"):
+        Predictor("nowhere")
+    with pytest.raises(UserError, match="or a model of albert_tf, not a dict"):
+        Predictor({})
+    with pytest.raises(UserError, match="A model in memory needs its tokenizer"):
+        Predictor(classifier.model)
+    with pytest.raises(UserError, match="is an exported model, which has its task and"):
+        Predictor(classifier.export_dir, task="encoder")
+    classifier.model.export(tmp_path / "keras", verbose=False)
+    with pytest.raises(UserError, match="takes no strings; export the model directory"):
+        Predictor(tmp_path / "keras")
+
+
+def test_a_classifier_without_labels_says_so(classifier, tmp_path):
+    model = albert_tf.AlbertForSequenceClassification.from_pretrained(
+        classifier.model_dir, num_labels=3
+    )
+    message = "does not say what its outputs mean; fine-tune it with labels"
+    with pytest.raises(UserError, match=f"^This AlbertForSeq.* {message}"):
+        Predictor(model, classifier.tokenizer)
+    model.save_pretrained(tmp_path, classifier.tokenizer)
+    with pytest.raises(UserError, match=message):
+        Predictor(tmp_path)
+    assert Predictor(tmp_path, task="encoder")("bad")["pooled_output"].shape == (32,)
+    with pytest.raises(UserError, match="task=masked_lm does not fit .*from encoder"):
+        Predictor(model, classifier.tokenizer, task="masked_lm")

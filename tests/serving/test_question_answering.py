@@ -79,7 +79,7 @@ def check(found, expected):
             candidates = []
         candidates = candidates[:3]
         filling = [""] * (3 - len(candidates))
-        answers = [answer.decode() for answer in found["answers"][row]]
+        answers = found["answers"][row].tolist()
         assert answers == [c.text for c in candidates] + filling
         shares = prediction.probabilities()[: len(candidates)]
         own = found["scores"][row][: len(candidates)]
@@ -108,7 +108,7 @@ def test_answers_are_those_of_the_command(kind, optimize_for, tiny_tokenizer, tm
     )
     predictor = Predictor(tmp_path / "served")
     for batch_size in (1, 4):
-        found = predictor(_QUESTIONS, _CONTEXTS, batch_size)
+        found = predictor.arrays(_QUESTIONS, _CONTEXTS, batch_size=batch_size)
         check(found, expected)
         if kind == "squad_v2":
             odds = [prediction.null_odds for prediction in expected]
@@ -148,14 +148,40 @@ def test_a_model_without_a_task_answers_with_the_official_defaults(
             build_module(directory)  # 32 positions, but questions of 64 tokens
 
 
+@pytest.mark.parametrize(
+    ("threshold", "is_answered"), [(None, True), (1e6, True), (-1e6, False)]
+)
+def test_one_question_and_its_threshold(
+    threshold, is_answered, tiny_tokenizer, tmp_path
+):
+    directory, model, task = saved(tmp_path, tiny_tokenizer, "squad_v2")
+    info = {"max_seq_length": _LENGTH, "task": task.to_dict()}
+    info["dev"] = {"null_score_diff_threshold": threshold} if threshold else {}
+    model.save_pretrained(directory, tiny_tokenizer, info)
+    predictor = Predictor(directory)
+    assert predictor.inputs == ("question", "context")
+    arrays = predictor.arrays(_QUESTIONS, _CONTEXTS)
+    row = int(np.argmax(arrays["answers"][:, 0] != ""))
+    found = predictor(context=_CONTEXTS[row], question=_QUESTIONS[row])
+    best = found["answers"][0]
+    assert best["answer"] == arrays["answers"][row, 0]
+    assert _CONTEXTS[row][best["start"] : best["end"]] == best["answer"]
+    assert best["score"] == pytest.approx(arrays["scores"][row, 0], rel=1e-3)
+    assert found["answer"] == (best["answer"] if is_answered else "")
+    assert [a["answer"] for a in found["answers"]] == [
+        answer for answer in arrays["answers"][row] if answer
+    ]
+    json.dumps(found)
+
+
 def test_wrong_requests(tiny_tokenizer, tmp_path):
     directory, _, _ = saved(tmp_path, tiny_tokenizer, "squad_v1")
     module, head, _ = build_module(directory, task="question_answering")
     assert head.name == "question_answering"
-    with pytest.raises(UserError, match="--task=classification does not fit"):
+    with pytest.raises(UserError, match="task=classification does not fit"):
         build_module(directory, task="classification")
-    predictor = Predictor.from_module(module)
-    with pytest.raises(UserError, match="takes context and question, but question was"):
+    predictor = Predictor(directory)
+    with pytest.raises(UserError, match="takes question and context, but question was"):
         predictor(_QUESTIONS)
     with pytest.raises(tf.errors.InvalidArgumentError, match="differ in number"):
         module.text_signature()(

@@ -47,7 +47,7 @@ def test_a_process_with_tensorflow_and_its_text_ops_only(classifier, tmp_path):
     )
     found = json.loads(done.stdout.splitlines()[-1])
     assert found["modules"] == found["unknown"] == []
-    expected = Predictor(classifier.export_dir)(["a good film", ""])
+    expected = Predictor(classifier.export_dir).arrays(["a good film", ""])
     np.testing.assert_allclose(
         found["answer"]["probabilities"], expected["probabilities"], atol=1e-6
     )

@@ -48,7 +48,6 @@ def test_bad_raw_text(refused, tmp_path):
     [
         ({"output_dir": "ram://a"}, "--output_dir=ram://a is not on a disk"),
         ({"output_dir": "ram://a", "num_runs": 2}, "--output_dir=ram://a is not on"),
-        ({"data_dir": "hf://nyu-mll/glue"}, r"GLUE files from https://gluebenchmark"),
         ({"cached_dir": "ram://a"}, "--cached_dir=ram://a is not on a disk"),
         ({"export_dir": "ram://a"}, "--export_dir=ram://a is not on a disk"),
         ({"input_text": "a", "input_file": "b"}, "--input_file, not both; give one"),

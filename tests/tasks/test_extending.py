@@ -43,5 +43,5 @@ def test_a_task_of_ones_own_is_trained_scored_predicted_and_served(
     assert (out / "dev_errors.tsv").exists()
     predicted = np.loadtxt(out / "lengths.txt")
     texts = (tmp_path / "data" / "test.tsv").read_text().splitlines()[1:]
-    answers = Predictor(served)(texts)
+    answers = Predictor(served).arrays(texts)
     np.testing.assert_allclose(answers["words"], predicted, atol=0.06)

@@ -13,7 +13,6 @@ import tensorflow as tf
 from albert_tf.command_line import parse
 from albert_tf.models.albert import AlbertModel
 from albert_tf.models.sequence_classification import AlbertForSequenceClassification
-from albert_tf.serving.building import build_module
 from albert_tf.serving.predictor import Predictor
 from albert_tf.tasks.batching import evaluation_dataset
 from albert_tf.tasks.batching import features_and_labels
@@ -52,14 +51,18 @@ def test_documented_examples_run(project, vocabulary, config, tmp_path, monkeypa
         pathlib.Path("tables", f"{name}.tsv").write_text(table)
     text = (project / "docs" / "finetuning.md").read_text()
     examples = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
-    logits = []
+    found = []
     for example in examples:
         names = {}
         exec(compile(example, "finetuning.md", "exec"), names)
-        logits.append(names["logits"].shape)
+        found.append(names)
+    for example in found[:3]:  # the class twice, the Keras model
+        assert example["answer"]["label"] in ("good", "bad")
+    assert len(examples[0].strip().splitlines()) == 2 + 3  # an import and three lines
+    logits = [example["logits"].shape for example in found[2:]]
     assert logits == [(1, 2), (48, 2)]  # from strings, from tables
-    predictor = Predictor.from_module(build_module("fine_tuned")[0])
-    answers = predictor(["good film"])
+    predictor = Predictor("fine_tuned")
+    answers = predictor.arrays(["good film"])
     row = names["source"].read(names["source"].dev["dev"]).texts.index("good film")
     expected = tf.nn.softmax(names["logits"][row])
     np.testing.assert_allclose(answers["probabilities"][0], expected, atol=1e-5)

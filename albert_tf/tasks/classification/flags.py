@@ -60,7 +60,8 @@ class ClassifierOptions(TaskOptions):
         "Name of a GLUE task such as sst-2, or custom for a table of your own.", None
     )
     data_dir: str | None = option(
-        "Folder of the GLUE data, or of your own tables.", None
+        "Folder of the GLUE data or of your own tables, or such a hf://owner/name.",
+        None,
     )
     text_column: str = option(
         "Column of the text, or of the first of two texts, in your own table.",

@@ -9,6 +9,7 @@ import tensorflow as tf
 from albert_tf.tasks import metrics
 from albert_tf.tasks.classification import results
 from albert_tf.tasks.classification.text_task import TextTask
+from albert_tf.tasks.classification.text_task import by_name
 
 LABEL_SEPARATOR = "|"
 """Between the labels of one row of a TSV or CSV."""
@@ -79,9 +80,15 @@ class MultiLabel(TextTask):
     def label_text(self, label):
         return LABEL_SEPARATOR.join(self.labels[i] for i in np.flatnonzero(label))
 
-    def answer_columns(self, answers, row):
-        names = [name.decode() for name in answers["labels"][row] if name]
-        return [LABEL_SEPARATOR.join(names)]
+    def answer_columns(self, answer):
+        return [LABEL_SEPARATOR.join(answer["labels"])]
+
+    def answer(self, outputs):
+        """The labels that apply, and the probability of each."""
+        return {
+            "labels": [name for name in outputs["labels"] if name],
+            "probabilities": by_name(self.labels, outputs["probabilities"]),
+        }
 
     def served_numbers(self, outputs):
         return {"probabilities": tf.sigmoid(outputs)}

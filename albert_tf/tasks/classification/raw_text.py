@@ -37,11 +37,14 @@ def read_raw_texts(input_text, input_text_pair, input_file, pair):
         input_text: the flag.
         input_text_pair: the flag.
         input_file: the flag; read where `input_text` is None.
-        pair: whether the task takes pairs.
+        pair: whether the task takes pairs; None: that is not known, and the flags
+            decide.
 
     Raises:
         UserError: the file cannot be read or is empty, or texts do not fit the task.
     """
+    if pair is None:
+        pair = input_text_pair is not None
     if input_text is not None:
         rows = [[input_text]]
         if input_text_pair is not None:
@@ -76,17 +79,18 @@ def predict_raw_text(answer, task, texts, pairs, batch_size, path):
     """Prints a line for each text: prediction, probability (if any), the text.
 
     Args:
-        answer: a `Predictor` of the fine-tuned model.
+        answer: the `Predictor` of the fine-tuned model.
         task: its `TextTask`.
         texts: list of strings.
         pairs: list of second texts, or None.
         batch_size: texts answered at a time.
         path: the file that the same lines go to.
     """
-    answers = answer(texts, pairs, batch_size)
-    lines = []
-    for i, text in enumerate(texts):
-        columns = [*task.answer_columns(answers, i), text]
-        lines.append("\t".join([*columns, *([pairs[i]] if pairs else [])]))
+    inputs = [texts] if pairs is None else [texts, pairs]
+    answers = answer(*inputs, batch_size=batch_size)
+    lines = [
+        "\t".join([*task.answer_columns(answer), *row])
+        for answer, *row in zip(answers, *inputs, strict=True)
+    ]
     print("\n".join(lines))
     write_atomically(path, "\n".join(lines) + "\n")

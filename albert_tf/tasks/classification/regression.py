@@ -54,8 +54,8 @@ class Regression(TextTask):
     def label_text(self, label):
         return f"{label:.3f}"
 
-    def answer_columns(self, answers, row):
-        return [f"{answers['score'][row]:.4f}"]
+    def answer_columns(self, answer):
+        return [f"{answer['score']:.4f}"]
 
     def served_numbers(self, outputs):
         return {"score": outputs[:, 0]}  # [B, 1] -> [B]

@@ -3,6 +3,7 @@
 import pathlib
 
 from albert_tf.errors import UserError
+from albert_tf.hub.names import local_tables
 from albert_tf.tasks.classification import raw_text
 from albert_tf.tasks.classification.custom import custom_source
 from albert_tf.tasks.classification.glue import glue_source
@@ -83,8 +84,9 @@ def source_from(options):
     for name in ("task_name", "data_dir"):
         if not getattr(options, name):
             raise UserError(f"--{name} is needed to train, evaluate or predict a file.")
+    data_dir = local_tables(options.data_dir)
     if options.task_name != _CUSTOM:
-        return glue_source(options.task_name, options.data_dir, options.skip_bad_rows)
+        return glue_source(options.task_name, data_dir, options.skip_bad_rows)
     kind, required = options.label_kind, ("train", "dev")
     labels = tuple(options.labels.split(",")) if options.labels else ()
     if not options.do_train:
@@ -96,7 +98,7 @@ def source_from(options):
         options.text_column, options.text_pair_column, options.label_column
     )
     return custom_source(
-        options.data_dir, columns, kind, labels, options.skip_bad_rows, required
+        data_dir, columns, kind, labels, options.skip_bad_rows, required
     )
 
 
@@ -119,12 +121,11 @@ def _raw_texts(options, task):
 
 def _predict_raw_text(options, texts):
     # Imported here: training starts seconds sooner without serving.
-    from albert_tf.serving.building import build_module
     from albert_tf.serving.predictor import Predictor
 
     directory, task = _fine_tuned(options)
     texts, pairs = texts or _raw_texts(options, task)
-    predictor = Predictor.from_module(build_module(directory)[0])
+    predictor = Predictor(directory)
     path = pathlib.Path(options.output_dir) / "predictions.tsv"
     raw_text.predict_raw_text(
         predictor, task, texts, pairs, options.predict_batch_size, path

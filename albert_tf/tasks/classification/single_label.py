@@ -11,6 +11,7 @@ from albert_tf.tasks.classification import results
 from albert_tf.tasks.classification.objective import label_hits
 from albert_tf.tasks.classification.objective import label_losses
 from albert_tf.tasks.classification.text_task import TextTask
+from albert_tf.tasks.classification.text_task import by_name
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -72,9 +73,16 @@ class SingleLabel(TextTask):
     def label_text(self, label):
         return self.labels[label]
 
-    def answer_columns(self, answers, row):
-        label = answers["label"][row].decode()
-        return [label, f"{answers['probabilities'][row].max():.4f}"]
+    def answer_columns(self, answer):
+        label = answer["label"]
+        return [label, f"{answer['probabilities'][label]:.4f}"]
+
+    def answer(self, outputs):
+        """The most probable label, and the probability of each."""
+        return {
+            "label": outputs["label"],
+            "probabilities": by_name(self.labels, outputs["probabilities"]),
+        }
 
     def served_numbers(self, outputs):
         return {"probabilities": tf.nn.softmax(outputs)}

@@ -21,11 +21,12 @@ class TextTask(Task):
 
     Attributes:
         labels: label names in id order; empty where a label is a number.
-        pair: whether the input is a pair of texts.
+        pair: whether the input is a pair of texts; None: the model does not say, since
+            the command did not train it.
     """
 
     labels: tuple = ()
-    pair: bool = False
+    pair: bool | None = False
 
     serves: typing.ClassVar[str] = "classification"
     default_metrics: typing.ClassVar[tuple]
@@ -44,8 +45,8 @@ class TextTask(Task):
             object.__setattr__(self, name, tuple(values))
         if len(set(self.labels)) < len(self.labels):
             raise ValueError(f"labels repeats a name: {', '.join(self.labels)}")
-        if type(self.pair) is not bool:
-            raise ValueError(f"pair is {self.pair!r}, expected true or false")
+        if self.pair is not None and type(self.pair) is not bool:
+            raise ValueError(f"pair is {self.pair!r}, expected true, false or null")
         metrics = self.metrics or self.default_metrics
         unknown = sorted(set(metrics) - {*METRICS, *self.default_metrics})
         if unknown:
@@ -55,6 +56,10 @@ class TextTask(Task):
     @property
     def text_inputs(self):
         return ("text", "text_pair") if self.pair else ("text",)
+
+    @property
+    def optional_inputs(self):
+        return ("text_pair",) if self.pair is None else ()
 
     @property
     def num_outputs(self):
@@ -119,8 +124,8 @@ class TextTask(Task):
         """The spelling in result files of one label or prediction."""
 
     @abc.abstractmethod
-    def answer_columns(self, answers, row):
-        """Columns that show one of the served answers, as strings."""
+    def answer_columns(self, answer):
+        """Columns that show what `answer` returned, as strings."""
 
     def output_names(self):
         """The columns of `probabilities`."""
@@ -176,10 +181,15 @@ class TextTask(Task):
                 f"{directory} predicts {self.labels or self.kind}, but the task "
                 f"{asked.name} has {asked.labels or asked.kind}."
             )
-        if self.pair != asked.pair:
+        if self.pair not in (None, asked.pair):
             texts = ("single texts", "pairs of texts")
             raise UserError(
                 f"{directory} takes {texts[self.pair]}, but the task {asked.name} has "
                 f"{texts[asked.pair]}; name a model of that task or, for a custom "
                 f"table, {'give' if self.pair else 'leave out'} --text_pair_column."
             )
+
+
+def by_name(labels, probabilities):
+    """Floats by the names of their labels."""
+    return dict(zip(labels, map(float, probabilities), strict=True))

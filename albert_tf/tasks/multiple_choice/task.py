@@ -139,6 +139,10 @@ class MultipleChoice(Task):
             "choice": "the place of the most probable option, from 0",
         }
 
+    def answer(self, outputs):
+        """The place of the most probable option, and the probability of each."""
+        return {**outputs, "probabilities": outputs["probabilities"].tolist()}
+
     def outputs_from_served(self, numbers):
         # Logits up to a constant; the options left out have 0.
         tiny = np.finfo(np.float32).tiny

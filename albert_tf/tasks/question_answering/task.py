@@ -151,6 +151,22 @@ class SquadTask(Task):
     def outputs_from_served(self, numbers):
         return {name: np.asarray(value) for name, value in numbers.items()}
 
+    def answer(self, outputs):
+        """The answer, "" for none; the candidates, best first; what speaks for none."""
+        names = {"answer": "answers", "score": "scores", "start": "start", "end": "end"}
+        columns = [np.array(outputs[name], object).tolist() for name in names.values()]
+        rows = (
+            dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)
+        )
+        candidates = [row for row in rows if row["answer"]]
+        none, threshold = outputs["no_answer_score"], self.threshold()
+        is_answered = candidates and (threshold is None or none < threshold)
+        return {
+            "answer": candidates[0]["answer"] if is_answered else "",
+            "answers": candidates,
+            "no_answer_score": none,
+        }
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class SquadV1(SquadTask):
@@ -235,6 +251,12 @@ class SquadV2(SquadTask):
     def threshold(self, figures=None):
         given = self.null_score_diff_threshold
         return given if figures is None else figures["null_score_diff_threshold"]
+
+    def as_trained(self, scores):
+        if self.null_score_diff_threshold is not None:
+            return self
+        threshold = scores.get("null_score_diff_threshold")
+        return dataclasses.replace(self, null_score_diff_threshold=threshold)
 
     def served_meaning(self):
         return {

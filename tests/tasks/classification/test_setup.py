@@ -54,7 +54,7 @@ def test_frozen_encoder_stays_and_the_head_learns(flags, tmp_path):
     both = f"{tmp_path}/1/model,{tmp_path}/5/model"
     target = tmp_path / "served"
     export(ExportOptions(model_dir=both, export_dir=str(target)))
-    assert {"1_label", "5_label"} < set(Predictor(target)(["good film"]))
+    assert {"1_label", "5_label"} < set(Predictor(target).arrays(["good film"]))
 
 
 def test_warm_start_replaces_a_head_of_another_size(flags, tmp_path):

@@ -130,7 +130,7 @@ def test_from_file_to_served_answers(kind, tmp_path):
     rows = [(c, q) for c, asked in _PARAGRAPHS for q in asked]
     contexts, questions = zip(*rows, strict=True)
     served = Predictor(tmp_path / "served")(list(questions), list(contexts))
-    best = [answer.decode() for answer in served["answers"][:, 0]]
-    assert best == list(found.values())
-    spans = zip(contexts, served["start"][:, 0], served["end"][:, 0], strict=True)
-    assert [context[start:end] for context, start, end in spans] == best
+    assert [answer["answer"] for answer in served] == list(found.values())
+    for context, answer in zip(contexts, served, strict=True):
+        best = answer["answers"][0]
+        assert context[best["start"] : best["end"]] == answer["answer"]

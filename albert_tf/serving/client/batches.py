@@ -1,0 +1,54 @@
+"""Any number of strings through a signature, in batches of similar length."""
+
+import numpy as np
+import tensorflow as tf
+
+from albert_tf.errors import UserError
+from albert_tf.tasks.prediction import joined
+
+
+def outputs_of(signature, columns, batch_size):
+    """What a signature says to strings.
+
+    Args:
+        signature: a concrete function of string tensors `[batch, …]`.
+        columns: a list of bytes (or of lists of bytes) for each of them by name.
+        batch_size: inputs answered at a time; those of similar length meet.
+
+    Returns:
+        Dict of arrays `[inputs, …]` in the order of the columns, strings as str. Where
+        an output is as long as the text, shorter ones are padded with 0 or "".
+
+    Raises:
+        UserError: a batch size below 1.
+    """
+    if batch_size < 1:
+        raise UserError(f"batch_size={batch_size}: expected at least 1.")
+    lengths = np.sum([[*map(_size, column)] for column in columns.values()], axis=0)
+    order = np.argsort(lengths, kind="stable")
+    outputs = []
+    for begin in range(0, max(len(order), 1), batch_size):
+        rows = order[begin : begin + batch_size]
+        batch = {name: _tensor([c[i] for i in rows]) for name, c in columns.items()}
+        outputs.append({k: v.numpy() for k, v in signature(**batch).items()})
+    back = np.argsort(order)
+    found = {name: joined([part[name] for part in outputs]) for name in outputs[0]}
+    return {name: _readable(values[back]) for name, values in found.items()}
+
+
+def _size(value):
+    return len(value) if isinstance(value, bytes) else sum(map(_size, value))
+
+
+def _tensor(values):
+    """A string tensor; rows of lists that differ in length are padded with ""."""
+    if any(isinstance(value, list) for value in values):
+        return tf.ragged.constant(values, dtype=tf.string).to_tensor(b"")
+    return tf.constant(values, dtype=tf.string)
+
+
+def _readable(values):
+    if values.dtype != object:
+        return values
+    texts = [value.decode("utf-8", "replace") for value in values.ravel()]
+    return np.array(texts, dtype=object).reshape(values.shape)

@@ -1,0 +1,104 @@
+"""The strings of a call, one input or many, to a list for each input by name."""
+
+import dataclasses
+
+from albert_tf.errors import UserError
+
+
+@dataclasses.dataclass(frozen=True)
+class Inputs:
+    """Which strings a model takes.
+
+    Attributes:
+        ranks: by name, 1 for a str an input, 2 for a list of str an input, and so on.
+        order: the names in the order of a call; None where nothing tells it.
+        optional: those of them that may be left out.
+    """
+
+    ranks: dict
+    order: tuple | None
+    optional: tuple = ()
+
+    def columns(self, texts, named):
+        """What a call gave.
+
+        Args:
+            texts: what was given by its place.
+            named: what was given by its name; None counts as not given.
+
+        Returns:
+            A list of bytes (or of lists of bytes) for each input by name, and whether
+            one input was given instead of many.
+
+        Raises:
+            UserError: the texts are not those that the model takes.
+        """
+        columns = self._named(texts, named)
+        bare = {name: _depth(v) < self.ranks[name] for name, v in columns.items()}
+        is_one = any(bare.values())
+        if is_one and not all(bare.values()):
+            raise UserError(f"{_and(columns)}: give one of each, or lists of all.")
+        columns = {
+            name: _encoded(values, self.ranks[name] - is_one, name)
+            for name, values in columns.items()
+        }
+        if is_one:
+            columns = {name: [value] for name, value in columns.items()}
+        for name, column in columns.items():
+            if self.ranks[name] > 1 and not all(map(any, column)):
+                raise UserError(f"{name} must hold at least one str for each input.")
+        if is_one:
+            return columns, True
+        sizes = [len(column) for column in columns.values()]
+        if len(set(sizes)) > 1:
+            raise UserError(
+                f"{_and(columns)} differ in number: {_and(map(str, sizes))}."
+            )
+        return columns, False
+
+    def _named(self, texts, named):
+        names = self.order or tuple(sorted(self.ranks))
+        if texts and self.order is None:
+            asked = ", ".join(f"{name}=…" for name in names)
+            raise UserError(f"Give the texts by name: {asked}.")
+        if len(texts) > len(names):
+            raise UserError(
+                f"The model takes {_and(names)}, but got {len(texts)} arguments; put "
+                "the texts in a list."
+            )
+        given = dict(zip(names, texts, strict=False))
+        if twice := given.keys() & named.keys():
+            raise UserError(f"{_and(sorted(twice))} is given twice.")
+        given = {k: v for k, v in {**given, **named}.items() if v is not None}
+        if not set(names) - set(self.optional) <= given.keys() <= set(names):
+            shown = [f"{n} (optional)" if n in self.optional else n for n in names]
+            raise UserError(
+                f"The model takes {_and(shown)}, but {_and(given) or 'nothing'} was "
+                "given."
+            )
+        return given
+
+
+def _and(names):
+    return " and ".join(names)
+
+
+def _depth(values):
+    """0 for a str, 1 for a list of str, and so on; an empty list is of many."""
+    if isinstance(values, str | bytes) or not hasattr(values, "__iter__"):
+        return 0
+    first = next(iter(values), None)
+    return 1 + (0 if first is None else _depth(first))
+
+
+def _encoded(values, rank, place):
+    """Lists of bytes, UTF-8, nested as deep as the rank says."""
+    if rank == 0:
+        if isinstance(values, bytes):
+            return values
+        if not isinstance(values, str):
+            raise UserError(f"{place} must be a str, got {type(values).__name__}.")
+        return values.encode("utf-8", "replace")
+    if isinstance(values, str | bytes) or not hasattr(values, "__iter__"):
+        raise UserError(f"{place} must be a list of str, got {type(values).__name__}.")
+    return [_encoded(v, rank - 1, f"{place}[{i}]") for i, v in enumerate(values)]

@@ -1,0 +1,89 @@
+"""Labels as Python users give them: names, their numbers, or lists of such."""
+
+import numbers
+
+import numpy as np
+
+from albert_tf.errors import UserError
+
+
+def list_of_labels(labels):
+    """The labels as a list.
+
+    Raises:
+        UserError: they are no list of labels.
+    """
+    if isinstance(labels, str | bytes | dict) or not hasattr(labels, "__iter__"):
+        raise UserError(
+            f"labels must be a list with a label for each text, got {labels!r}."
+        )
+    return list(labels)
+
+
+def label_names(task_type, values):
+    """The names that occur in labels, sorted; numbers are sorted by their size.
+
+    Args:
+        task_type: a `TextTask` class whose labels have names.
+        values: a list; of each text a str or an int, or a list of such.
+
+    Raises:
+        UserError: a value is no label, or there are fewer names than the task needs.
+    """
+    found = set()
+    for place, value in enumerate(values):
+        try:
+            found.update(task_type.label_names(_by_name(value, None)))
+        except (TypeError, ValueError) as error:
+            raise UserError(f"labels[{place}]: {error}.") from error
+    key = int if all(name.isdecimal() for name in found) else None
+    names = tuple(sorted(found, key=key))
+    if len(names) < task_type.fewest_labels:
+        raise UserError(
+            f"The labels are {', '.join(names) or 'none'}; expected at least "
+            f"{task_type.fewest_labels} different ones."
+        )
+    return names
+
+
+def label_array(task, values):
+    """The labels as the task's objective takes them, int32 or float32 `[N, …]`.
+
+    Args:
+        task: a `TextTask`.
+        values: a list; of each text the name of a label or its number, a list of such,
+            or a number for a task without labels.
+
+    Raises:
+        UserError: a value is no label of the task.
+    """
+    parsed = []
+    for place, value in enumerate(values):
+        try:
+            value = _by_name(value, task.labels) if task.labels else value
+            parsed.append(task.parse_label(value))
+        except (TypeError, ValueError) as error:
+            raise UserError(f"labels[{place}]: {error}.") from error
+    return np.array(parsed, np.int32 if task.labels else np.float32)
+
+
+def _by_name(value, names):
+    """The name of a label that was given by name or number; of several, each.
+
+    Args:
+        value: a str, an int, or a list of such.
+        names: in id order; None where numbers are names themselves.
+    """
+    if isinstance(value, np.ndarray | tuple | set):
+        value = sorted(value) if isinstance(value, set) else list(value)
+    if isinstance(value, list):
+        return [_by_name(item, names) for item in value]
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Integral):
+        raise ValueError(f"expected the name of a label or its number, got {value!r}")
+    if names is None or str(value) in names:
+        return str(value)
+    if not 0 <= value < len(names):
+        raise ValueError(f"there is no label {value}; the model has {len(names)}")
+    return names[value]

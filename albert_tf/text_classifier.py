@@ -1,0 +1,276 @@
+"""Fine-tuning on strings, in Python: from a name to an answer."""
+
+import dataclasses
+import functools
+import math
+import os
+
+import keras
+import tensorflow as tf
+
+from albert_tf.checkpoints.model_directory import read_training_info
+from albert_tf.errors import UserError
+from albert_tf.hub.names import local_directory
+from albert_tf.models.sequence_classification import LABEL_KINDS
+from albert_tf.optimizers import create_optimizer
+from albert_tf.tasks.batching import BUCKETS
+from albert_tf.tasks.batching import FINE_BUCKETS
+from albert_tf.tasks.batching import evaluation_dataset
+from albert_tf.tasks.batching import features_and_labels
+from albert_tf.tasks.batching import training_dataset
+from albert_tf.tasks.classification.compiling import loss_of
+from albert_tf.tasks.classification.compiling import metrics_of
+from albert_tf.tasks.classification.labels import label_array
+from albert_tf.tasks.classification.labels import label_names
+from albert_tf.tasks.classification.labels import list_of_labels
+from albert_tf.tasks.classification.text_task import TextTask
+from albert_tf.tasks.prediction import OutputsPredictor
+from albert_tf.tasks.registry import create_task
+from albert_tf.tasks.registry import task_class
+from albert_tf.tasks.registry import task_from_info
+from albert_tf.tasks.registry import task_told_by
+from albert_tf.tasks.task import Prepared
+from albert_tf.tasks.tokenized_examples import tokenize_texts
+from albert_tf.tokenization import load_tokenizer
+from albert_tf.tokenization.features import list_of_texts
+from albert_tf.tokenization.loading import check_fits_model
+
+_WARMUP = 0.1  # of all steps
+_LONGEST = 128  # tokens of a text, unless something else is asked for
+
+
+class TextClassifier:
+    """Learns from texts and labels, and answers texts.
+
+    Args:
+        pretrained: what training starts from: a directory or a name, as
+            `from_pretrained` takes it. A fine-tuned one answers at once, with the
+            labels that it has, and can learn on.
+        labels: names of the labels in the order of their ids; by default those that
+            `fit` finds, sorted.
+        label_kind: "single_label", one of the labels for each text; "multi_label", any
+            number of them; "regression", a number. By default what the model was
+            fine-tuned for, else "single_label".
+        max_length: tokens of a text, or of a pair, at most; the longer text loses its
+            end. By default that of the fine-tuned model, else 128.
+        revision: of an "hf://" model: a branch, a tag or a commit.
+        **changes: fields of the configuration, such as `hidden_dropout_prob`.
+
+    Attributes:
+        model: the `AlbertForSequenceClassification`, a Keras model; None until `fit`
+            knows the labels.
+        tokenizer: the `Tokenizer` of the model.
+
+    Raises:
+        UserError: there is no such model, or it comes without a tokenizer; labels that
+            do not fit the kind.
+
+    Example:
+        classifier = TextClassifier("hf://albert/albert-base-v2")
+        classifier.fit(["a fine film", "a bore"], ["glad", "sad"])
+        classifier.predict("a fine plot")["label"]
+    """
+
+    def __init__(
+        self,
+        pretrained,
+        labels=None,
+        label_kind=None,
+        max_length=None,
+        revision=None,
+        **changes,
+    ):
+        self._directory = local_directory(pretrained, revision)
+        if not os.path.isdir(self._directory):
+            raise UserError(
+                f"There is no directory {pretrained}; name a model directory, or a "
+                "model to download, such as hf://owner/name."
+            )
+        self.tokenizer = load_tokenizer(self._directory)
+        self.model, self._task, self._changes = None, None, changes
+        info = read_training_info(self._directory)
+        self._max_length = max_length or info.get("max_seq_length")
+        self._labels = None if labels is None else tuple(labels)
+        if label_kind not in (None, *LABEL_KINDS):
+            raise UserError(
+                f"label_kind={label_kind!r}: expected one of {', '.join(LABEL_KINDS)}."
+            )
+        self._kind = label_kind or LABEL_KINDS[0]
+        if labels is None and label_kind is None:
+            tuned = task_from_info(info, self._directory)
+            tuned = tuned or task_told_by(self._directory)
+            if isinstance(tuned, TextTask) and tuned.kind in LABEL_KINDS:
+                self._build(tuned, seed=0)
+
+    def fit(
+        self,
+        texts,
+        labels,
+        text_pairs=None,
+        validation_data=None,
+        epochs=3,
+        batch_size=16,
+        learning_rate=5e-5,
+        optimizer=None,
+        seed=0,
+        **options,
+    ):
+        """Trains on texts, in batches of similar length.
+
+        Args:
+            texts: list of str.
+            labels: of each text its label, a str or the number of a label; a list of
+                such for several labels; a number for a regression.
+            text_pairs: the second texts of pairs, like `texts`.
+            validation_data: (texts, labels) or (texts, labels, text_pairs), which the
+                model is evaluated on after each epoch.
+            epochs: passes over the texts.
+            batch_size: texts of a step.
+            learning_rate: where a tenth of the steps leads to, and from where the rate
+                falls to 0, with AdamW.
+            optimizer: a Keras optimizer in its place.
+            seed: of the new head and of the order.
+            **options: other arguments of `keras.Model.fit`, such as `callbacks` and
+                `verbose`.
+
+        Returns:
+            Keras' `History`.
+
+        Raises:
+            UserError: texts or labels that are none or differ in number, a label that
+                the model does not have, fewer than two labels; pairs where the model
+                has learned from single texts, or the reverse.
+        """
+        if self.model is None:
+            self._build(self._task_of(labels, text_pairs is not None), seed)
+        if self._task.pair is None:  # other programs do not say
+            pair = text_pairs is not None
+            self._set(dataclasses.replace(self._task, pair=pair))
+        data = self._examples(texts, labels, text_pairs)
+        if validation_data is not None:
+            validation = evaluation_dataset(
+                self._examples(*validation_data), batch_size, self._max_length
+            )
+            validation_data = validation.map(features_and_labels)
+        steps = math.ceil(len(data) / batch_size) * epochs
+        self.model.compile(
+            optimizer=optimizer
+            or create_optimizer("adamw", learning_rate, steps, int(steps * _WARMUP)),
+            loss=loss_of(self._task),
+            metrics=metrics_of(self._task),
+        )
+        return self.model.fit(
+            self._batches(data, batch_size, seed),
+            epochs=epochs,
+            shuffle=False,  # the data set shuffles, over the whole epoch
+            validation_data=validation_data,
+            **options,
+        )
+
+    def _batches(self, data, batch_size, seed):
+        # On accelerators Keras uses XLA, which compiles each length anew.
+        on_cpu = not tf.config.list_logical_devices("GPU")
+        batches = training_dataset(
+            data,
+            batch_size,
+            self._max_length,
+            seed,
+            buckets=FINE_BUCKETS if on_cpu else BUCKETS,
+            repeat=False,
+        )
+        return batches.map(features_and_labels)
+
+    def evaluate(self, texts, labels, text_pairs=None, batch_size=32):
+        """Scores the model, as `run_classifier.py --do_eval` does.
+
+        Takes what `fit` does. Returns a dict of float by metric: the loss, and accuracy
+        and F1 of labels or the correlations of a regression.
+
+        Raises:
+            UserError: as `fit`; nothing was trained.
+        """
+        self._check_trained()
+        data = self._examples(texts, labels, text_pairs)
+        outputs = OutputsPredictor(self.model, batch_size, self._max_length)(data)
+        prepared = Prepared(None, data)
+        return self._task.score(prepared, self._task.interpret(prepared, outputs))
+
+    def predict(self, texts, text_pairs=None, batch_size=32):
+        """Answers as `Predictor` does: a dict for a str, a list of dicts for a list.
+
+        Raises:
+            UserError: as `Predictor`; nothing was trained.
+        """
+        self._check_trained()
+        return self._predictor(texts, text_pair=text_pairs, batch_size=batch_size)
+
+    def save_pretrained(self, directory, format="model_directory"):
+        """Writes model, tokenizer, task and labels, as `PretrainedModel` does.
+
+        `Predictor`, the export and `run_classifier.py --do_predict` read them.
+        """
+        self._check_trained()
+        self.model.save_pretrained(directory, self.tokenizer, format=format)
+
+    @functools.cached_property
+    def _predictor(self):
+        # Imported here: training starts sooner without serving.
+        from albert_tf.serving.predictor import Predictor
+
+        return Predictor(self.model, self.tokenizer)
+
+    def _check_trained(self):
+        if self.model is None:
+            raise UserError(
+                f"{self._directory} was not fine-tuned for labels; call fit first."
+            )
+
+    def _build(self, task, seed):
+        keras.utils.set_random_seed(seed)
+        arguments = {**task.model_arguments(), "label_kind": task.kind, **self._changes}
+        if task.labels:
+            arguments["labels"] = list(task.labels)
+        model = task.model_class.from_pretrained(self._directory, **arguments)
+        check_fits_model(self.tokenizer, model.config, self._directory)
+        positions = model.config.max_position_embeddings
+        if self._max_length is None:
+            self._max_length = min(_LONGEST, positions)
+        if not 5 <= self._max_length <= positions:
+            raise UserError(
+                f"max_length={self._max_length}: expected 5 to {positions}, the number "
+                "of positions of the model."
+            )
+        self.model = model
+        self._set(task)
+
+    def _set(self, task):
+        """What the model is of, for all that is saved and answered."""
+        self._task = task
+        length = self._max_length
+        self.model.saved_task_info = {"task": task.to_dict(), "max_seq_length": length}
+        self.__dict__.pop("_predictor", None)
+
+    def _task_of(self, labels, pair):
+        """The task that texts and labels are of."""
+        kind, names = task_class(self._kind), self._labels
+        if kind.fewest_labels and names is None:
+            names = label_names(kind, list_of_labels(labels))
+        elif names and not kind.fewest_labels:
+            raise UserError(f"label_kind={self._kind!r} has no labels; leave them out.")
+        return create_task(self._kind, "custom", labels=names or (), pair=pair)
+
+    def _examples(self, texts, labels, text_pairs=None):
+        """The labelled `TokenizedExamples`."""
+        texts, labels = list_of_texts("texts", texts), list_of_labels(labels)
+        pairs = None if text_pairs is None else list_of_texts("text_pairs", text_pairs)
+        sizes = [len(column) for column in (texts, labels, pairs) if column is not None]
+        if len(set(sizes)) > 1 or not texts:
+            raise UserError(
+                "Expected a label (and a second text, if any) for each text; their "
+                f"numbers are {', '.join(map(str, sizes))}."
+            )
+        if self._task.pair not in (None, pairs is not None):
+            takes = "pairs of texts" if self._task.pair else "single texts"
+            raise UserError(f"The model has learned from {takes}; give it such.")
+        labels = label_array(self._task, labels)
+        return tokenize_texts(texts, pairs, self.tokenizer, self._max_length, labels)
