@@ -1,20 +1,19 @@
 """Shared fixtures: reference material, two virtual devices, a tiny pretraining run."""
 
-import contextlib
+import functools
 import json
 import os
 import pathlib
 import random
 import signal
-import socket
-import subprocess
-import sys
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
 
 import hypothesis  # noqa: E402
 import pytest  # noqa: E402
+
+from tests import worker_processes  # noqa: E402
 
 # `python -m tools.fuzz` draws more; TensorFlow traces its graphs in the first example.
 hypothesis.settings.register_profile(
@@ -26,8 +25,6 @@ hypothesis.settings.register_profile(
     suppress_health_check=list(hypothesis.HealthCheck),
 )
 hypothesis.settings.load_profile("suite")
-
-_WORKER_SECONDS = 180
 
 PROJECT = pathlib.Path(__file__).resolve().parent.parent
 
@@ -244,43 +241,7 @@ def flags(material, tmp_path):
 @pytest.fixture
 def workers(tmp_path):
     """Starts a script in two worker processes, killed at the end if need be."""
-
-    @contextlib.contextmanager
-    def start(script, command_line):
-        addresses = [f"127.0.0.1:{port}" for port in _free_ports(2)]
-        logs = [tmp_path / "worker0.log", tmp_path / "worker1.log"]
-        processes = []
-        try:
-            for index, log in enumerate(logs):
-                task = {"type": "worker", "index": index}
-                cluster = {"cluster": {"worker": addresses}, "task": task}
-                with log.open("w") as stderr:
-                    processes.append(
-                        subprocess.Popen(
-                            [sys.executable, script, *command_line],
-                            cwd=PROJECT,
-                            env={**os.environ, "TF_CONFIG": json.dumps(cluster)},
-                            stderr=stderr,
-                        )
-                    )
-            yield processes, logs
-            for process in processes:
-                process.wait(timeout=_WORKER_SECONDS)
-        finally:
-            for process in processes:
-                process.kill()
-                process.wait()
-
-    return start
-
-
-def _free_ports(count):
-    """Ports that nobody listens on."""
-    with contextlib.ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for one in sockets:
-            one.bind(("127.0.0.1", 0))
-        return [one.getsockname()[1] for one in sockets]
+    return functools.partial(worker_processes.started, tmp_path)
 
 
 @pytest.fixture
