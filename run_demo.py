@@ -17,11 +17,11 @@ import subprocess
 import sys
 import time
 
-from albert_tf import command_line
-from albert_tf.command_line import option
+from albert_tf.cli import command_line
+from albert_tf.cli.command_line import option
 from albert_tf.errors import UserError
-from albert_tf.files import write_atomically
-from albert_tf.files import write_json
+from albert_tf.io.files import write_atomically
+from albert_tf.io.files import write_json
 from tools.demo.steps import demo_steps
 
 

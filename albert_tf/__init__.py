@@ -6,8 +6,8 @@ needs one of them does not import all the others.
 
 import importlib
 
-from albert_tf import interrupts
-from albert_tf import quiet_import
+from albert_tf.cli import interrupts
+from albert_tf.cli import quiet_import
 from albert_tf.models import registry
 
 interrupts.install()

@@ -4,7 +4,7 @@ import dataclasses
 import pkgutil
 import sys
 
-from albert_tf.near_misses import close_name
+from albert_tf.cli.near_misses import close_name
 
 _USAGE = """ALBERT for TensorFlow 2 and Keras 3: from raw text to a served model.
 

@@ -4,10 +4,10 @@ import dataclasses
 import os
 import sys
 
+from albert_tf.cli.recipes import find_recipe
 from albert_tf.errors import UserError
-from albert_tf.files import read_json_object
-from albert_tf.files import write_json
-from albert_tf.recipes import find_recipe
+from albert_tf.io.files import read_json_object
+from albert_tf.io.files import write_json
 
 ACTIVATIONS = ("gelu", "relu", "linear", "tanh", "gelu_erf")
 PARAMETER_SHARING = ("all", "attention", "ffn", "none")

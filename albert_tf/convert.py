@@ -14,8 +14,8 @@ import re
 import sys
 
 from albert_tf.checkpoints.saving import FORMATS
-from albert_tf.command_line import option
-from albert_tf.command_line import run
+from albert_tf.cli.command_line import option
+from albert_tf.cli.command_line import run
 from albert_tf.models import registry
 
 _AUTO = "auto"

@@ -13,10 +13,10 @@ import io
 import json
 import math
 
-from albert_tf.command_line import option
-from albert_tf.command_line import run
+from albert_tf.cli.command_line import option
+from albert_tf.cli.command_line import run
 from albert_tf.errors import UserError
-from albert_tf.files import write_atomically
+from albert_tf.io.files import write_atomically
 
 _BINARY, _LINES = ".npy", ".jsonl"
 

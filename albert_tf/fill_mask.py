@@ -10,10 +10,10 @@ import dataclasses
 import json
 import sys
 
-from albert_tf import command_line
-from albert_tf.command_line import option
+from albert_tf.cli import command_line
+from albert_tf.cli.command_line import option
 from albert_tf.errors import UserError
-from albert_tf.files import write_atomically
+from albert_tf.io.files import write_atomically
 
 
 @dataclasses.dataclass(frozen=True)

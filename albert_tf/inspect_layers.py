@@ -11,8 +11,8 @@ docs/inference.md says more.
 import dataclasses
 import sys
 
-from albert_tf import command_line
-from albert_tf.command_line import option
+from albert_tf.cli import command_line
+from albert_tf.cli.command_line import option
 from albert_tf.errors import UserError
 
 

@@ -22,8 +22,8 @@ import time
 
 import sentencepiece
 
-from albert_tf import command_line
-from albert_tf.command_line import option
+from albert_tf.cli import command_line
+from albert_tf.cli.command_line import option
 from albert_tf.tokenization.normalization import sentencepiece_text
 from benchmarks.turns import peak_megabytes
 from data_pipeline.create_pretraining_data import create_pretraining_data

@@ -22,8 +22,8 @@ import statistics
 import tempfile
 import time
 
-from albert_tf.command_line import option
-from albert_tf.command_line import run
+from albert_tf.cli.command_line import option
+from albert_tf.cli.command_line import run
 from albert_tf.config import AlbertConfig
 from tools.tpu.table import FORMS
 

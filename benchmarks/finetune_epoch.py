@@ -24,8 +24,8 @@ import tempfile
 import numpy as np
 from absl import logging
 
-from albert_tf import command_line
-from albert_tf.command_line import option
+from albert_tf.cli import command_line
+from albert_tf.cli.command_line import option
 from albert_tf.errors import UserError
 from albert_tf.tasks.classification.glue import glue_source
 from albert_tf.tasks.registry import create_task

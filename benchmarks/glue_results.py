@@ -11,8 +11,8 @@ score of the best checkpoint and the median of the last. Re-running keeps finish
 
 import dataclasses
 
-from albert_tf import command_line
-from albert_tf.command_line import option
+from albert_tf.cli import command_line
+from albert_tf.cli.command_line import option
 from albert_tf.optimizers import OPTIMIZERS
 from albert_tf.tasks.classification.glue import glue_source
 from benchmarks import pretraining_gain

@@ -16,8 +16,8 @@ import json
 import statistics
 import sys
 
-from albert_tf import command_line
-from albert_tf.command_line import option
+from albert_tf.cli import command_line
+from albert_tf.cli.command_line import option
 from albert_tf.config import AlbertConfig
 from albert_tf.costs.device_peaks import gpu_peak
 from albert_tf.costs.flops import backward_flops

@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 from albert_tf.errors import UserError
-from albert_tf.files import write_atomically
+from albert_tf.io.files import write_atomically
 from albert_tf.tokenization import load_tokenizer
 
 _ROOT = pathlib.Path(__file__).resolve().parent.parent

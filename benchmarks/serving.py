@@ -24,8 +24,8 @@ import time
 import numpy as np
 
 import albert_tf
-from albert_tf import command_line
-from albert_tf.command_line import option
+from albert_tf.cli import command_line
+from albert_tf.cli.command_line import option
 from albert_tf.config import AlbertConfig
 from albert_tf.serving.export import ExportOptions
 from albert_tf.serving.export import export

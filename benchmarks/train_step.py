@@ -23,8 +23,8 @@ import subprocess
 import sys
 import tempfile
 
-from albert_tf import command_line
-from albert_tf.command_line import option
+from albert_tf.cli import command_line
+from albert_tf.cli.command_line import option
 from albert_tf.config import AlbertConfig
 from albert_tf.errors import UserError
 from benchmarks.records import make_records

@@ -3,7 +3,7 @@
 import signal
 import sys
 
-from albert_tf import command_line
+from albert_tf.cli import command_line
 from data_pipeline.options import Options
 
 _IGNORED = ("input_file_mode", "parallel")

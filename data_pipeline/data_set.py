@@ -10,7 +10,7 @@ import tensorflow as tf
 from absl import logging
 
 from albert_tf.errors import UserError
-from albert_tf.folder_lock import folder_lock
+from albert_tf.io.folder_lock import folder_lock
 from data_pipeline.options import Options
 from data_pipeline.options import check
 from data_pipeline.records import dataset_info

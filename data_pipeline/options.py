@@ -15,7 +15,7 @@ import os
 
 from absl import logging
 
-from albert_tf.command_line import option
+from albert_tf.cli.command_line import option
 from albert_tf.errors import UserError
 from albert_tf.tokenization import load_tokenizer
 from data_pipeline.sequences import instances

@@ -28,12 +28,12 @@ import sysconfig
 
 from absl import logging
 
-from albert_tf import command_line
-from albert_tf.command_line import option
+from albert_tf.cli import command_line
+from albert_tf.cli.command_line import option
+from albert_tf.display.progress import Progress
 from albert_tf.errors import UserError
-from albert_tf.files import write_atomically
-from albert_tf.files import write_json
-from albert_tf.progress import Progress
+from albert_tf.io.files import write_atomically
+from albert_tf.io.files import write_json
 from data_pipeline.text import docstrings
 
 _STANDARD_LIBRARY = "stdlib"

@@ -20,10 +20,10 @@ import re
 import sentencepiece
 from absl import logging
 
-from albert_tf import command_line
-from albert_tf.checksummed_folder import ChecksummedFolder
-from albert_tf.command_line import option
+from albert_tf.cli import command_line
+from albert_tf.cli.command_line import option
 from albert_tf.errors import UserError
+from albert_tf.io.checksummed_folder import ChecksummedFolder
 from albert_tf.tokenization.normalization import sentencepiece_text
 from albert_tf.tokenization.sentencepiece import SentencePieceTokenizer
 from data_pipeline.text import corpus

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from albert_tf.checkpoints.huggingface import read_huggingface_config
 from albert_tf.checkpoints.model_directory import read_head
 from albert_tf.checkpoints.model_directory import read_training_info
-from albert_tf.command_line import config_file_values
+from albert_tf.cli.command_line import config_file_values
 from albert_tf.config import AlbertConfig
 from albert_tf.engine.reporting.summaries import read_history
 from albert_tf.errors import UserError

@@ -7,7 +7,7 @@ import time
 import numpy as np
 
 import albert_tf
-from albert_tf.command_line import parse
+from albert_tf.cli.command_line import parse
 from albert_tf.pretraining.flags import PretrainingOptions
 from albert_tf.pretraining.run import pretrain
 

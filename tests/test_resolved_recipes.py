@@ -7,7 +7,7 @@ import dataclasses
 import json
 import pathlib
 
-from albert_tf.command_line import parse
+from albert_tf.cli.command_line import parse
 from albert_tf.pretraining.flags import PretrainingOptions
 from albert_tf.tasks.classification.flags import ClassifierOptions
 from albert_tf.tasks.multiple_choice.flags import RaceOptions

@@ -14,9 +14,9 @@ import re
 import textwrap
 
 import albert_tf
-from albert_tf.command_line import option
-from albert_tf.command_line import run
-from albert_tf.files import write_atomically
+from albert_tf.cli.command_line import option
+from albert_tf.cli.command_line import run
+from albert_tf.io.files import write_atomically
 
 _BEGINNING = """# API
 

@@ -19,11 +19,11 @@ import sys
 import tempfile
 import threading
 
-from albert_tf import command_line
-from albert_tf.command_line import option
+from albert_tf.cli import command_line
+from albert_tf.cli.command_line import option
+from albert_tf.display.progress import Progress
 from albert_tf.errors import UserError
-from albert_tf.files import read_json_object
-from albert_tf.progress import Progress
+from albert_tf.io.files import read_json_object
 
 _ROOT = pathlib.Path(__file__).resolve().parent.parent
 _COPIED = ("albert_tf", "benchmarks", "configs", "data_pipeline", "docs", "tests")

@@ -3,7 +3,6 @@
 import dataclasses
 import os
 
-from albert_tf import storage
 from albert_tf.checkpoints.huggingface import is_huggingface_directory
 from albert_tf.checkpoints.loading import build_model
 from albert_tf.checkpoints.loading import load_pretrained
@@ -13,6 +12,7 @@ from albert_tf.checkpoints.model_directory import read_head
 from albert_tf.checkpoints.model_directory import read_training_info
 from albert_tf.errors import UserError
 from albert_tf.hub.names import local_directory
+from albert_tf.io import storage
 from albert_tf.models import registry
 from albert_tf.tokenization import load_tokenizer
 from albert_tf.tokenization.loading import check_fits_model

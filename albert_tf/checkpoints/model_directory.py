@@ -11,12 +11,12 @@ SHA256SUMS              the checksums of all of them
 import io
 import os
 
-from albert_tf import checksums
-from albert_tf import storage
 from albert_tf.checkpoints.assignment import LoadReport
-from albert_tf.checksummed_folder import ChecksummedFolder
 from albert_tf.errors import UserError
-from albert_tf.files import read_json_object
+from albert_tf.io import checksums
+from albert_tf.io import storage
+from albert_tf.io.checksummed_folder import ChecksummedFolder
+from albert_tf.io.files import read_json_object
 from albert_tf.models import registry
 
 HEAD_FILE = "head.json"

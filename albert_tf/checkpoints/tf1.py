@@ -7,10 +7,10 @@ import re
 import numpy as np
 import tensorflow as tf
 
-from albert_tf import storage
 from albert_tf.checkpoints.assignment import assign_tensors
-from albert_tf.checksummed_folder import ChecksummedFolder
 from albert_tf.errors import UserError
+from albert_tf.io import storage
+from albert_tf.io.checksummed_folder import ChecksummedFolder
 from albert_tf.models import registry
 
 BEST_CHECKPOINT = "model.ckpt-best"

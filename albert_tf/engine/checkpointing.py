@@ -9,12 +9,12 @@ import re
 import tensorflow as tf
 from absl import logging
 
-from albert_tf import storage
 from albert_tf.engine.resumption import UNKNOWN
 from albert_tf.engine.resumption import check_facts
 from albert_tf.engine.resumption import stored_values
 from albert_tf.errors import UserError
-from albert_tf.files import write_atomically
+from albert_tf.io import storage
+from albert_tf.io.files import write_atomically
 
 # What TensorFlow raises for files that are damaged, or not of these objects.
 _UNUSABLE = (tf.errors.OpError, AssertionError, IndexError, ValueError)

@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from albert_tf.command_line import option
+from albert_tf.cli.command_line import option
 
 STRATEGIES = ("auto", "cpu", "mirrored", "multi_worker", "tpu")
 _PRECISIONS = ("float32", "bfloat16", "float16")

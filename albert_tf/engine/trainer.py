@@ -9,7 +9,6 @@ import time
 import tensorflow as tf
 from absl import logging
 
-from albert_tf import storage
 from albert_tf.engine.checkpointing import Checkpointing
 from albert_tf.engine.checkpointing import RunRecord
 from albert_tf.engine.device_loop import DeviceLoop
@@ -26,7 +25,8 @@ from albert_tf.engine.train_step import TrainStep
 from albert_tf.engine.workers import Workers
 from albert_tf.engine.workers import naming_lost_workers
 from albert_tf.errors import UserError
-from albert_tf.folder_lock import folder_lock
+from albert_tf.io import storage
+from albert_tf.io.folder_lock import folder_lock
 
 # A run is looked at that often at least, so that it obeys a signal in time.
 _LOOP_SECONDS = 10.0

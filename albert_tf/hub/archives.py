@@ -14,10 +14,10 @@ import urllib.parse
 import urllib.request
 import zlib
 
+from albert_tf.display.progress import Progress
 from albert_tf.errors import UserError
-from albert_tf.files import read_json_object
-from albert_tf.files import write_json
-from albert_tf.progress import Progress
+from albert_tf.io.files import read_json_object
+from albert_tf.io.files import write_json
 
 ENDINGS = (".tar.gz", ".tgz", ".tar")
 CACHE_VARIABLE = "ALBERT_TF_CACHE"

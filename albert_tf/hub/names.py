@@ -4,7 +4,6 @@ import functools
 import glob
 import os
 
-from albert_tf import storage
 from albert_tf.errors import UserError
 from albert_tf.hub.archives import ENDINGS
 from albert_tf.hub.archives import download_archive
@@ -12,6 +11,7 @@ from albert_tf.hub.archives import unpack_archive
 from albert_tf.hub.released import find_release
 from albert_tf.hub.repositories import download_repository
 from albert_tf.hub.repositories import download_tables
+from albert_tf.io import storage
 
 REPOSITORY_SCHEME = "hf://"
 _URL_SCHEMES = ("http://", "https://")

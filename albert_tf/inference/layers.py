@@ -4,9 +4,9 @@ import os
 
 import numpy as np
 
+from albert_tf.display.plots import write_plot
 from albert_tf.errors import UserError
-from albert_tf.files import write_atomically
-from albert_tf.plots import write_plot
+from albert_tf.io.files import write_atomically
 
 _MOST_TOKENS = 64  # whose pieces can be read beside an attention map
 

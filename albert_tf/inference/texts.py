@@ -1,7 +1,7 @@
 """Texts to apply a model to, from a file."""
 
 from albert_tf.errors import UserError
-from albert_tf.storage import read_bytes
+from albert_tf.io.storage import read_bytes
 from albert_tf.tasks.tables import SUFFIXES
 from albert_tf.tasks.tables import Columns
 from albert_tf.tasks.tables import has_column

@@ -2,10 +2,10 @@
 
 import numpy as np
 
+from albert_tf.display.progress import Progress
 from albert_tf.errors import UserError
 from albert_tf.layers.text_vectors import check_choice
 from albert_tf.layers.text_vectors import text_vectors
-from albert_tf.progress import Progress
 from albert_tf.tasks import metrics
 from albert_tf.tasks.prediction import OutputsPredictor
 from albert_tf.tasks.tokenized_examples import tokenize_texts

@@ -59,8 +59,8 @@ class AlbertModel(PretrainedModel):
 
     family = ALBERT
     served_forms = {
-        "encoder": "albert_tf.serving.heads:encoder_head",
-        "embedding": "albert_tf.serving.heads:embedding_head",
+        "encoder": "albert_tf.serving.heads.builders:encoder_head",
+        "embedding": "albert_tf.serving.heads.builders:embedding_head",
     }
 
     def __init__(self, config, return_attentions=False, **kwargs):

@@ -28,7 +28,7 @@ class PretrainedModel(keras.Model):
     # checkpoint may lack them.
     unused_variables = ()
     # What `albert_tf.serving.export` can make of the model: the builders of a
-    # `serving.heads.Head` as "module:function", by the value of --task.
+    # `serving.heads.builders.Head` as "module:function", by the value of --task.
     served_forms = {}
     # What it makes of a model that was not fine-tuned for a task.
     default_served_form = "encoder"

@@ -39,7 +39,7 @@ class AlbertForMaskedLM(PretrainedModel):
     head_may_be_new = False
     # Hugging Face's model has no pooler.
     unused_variables = ("bert/pooler",)
-    served_forms = {"masked_lm": "albert_tf.serving.heads:masked_lm_head"}
+    served_forms = {"masked_lm": "albert_tf.serving.heads.builders:masked_lm_head"}
     default_served_form = "masked_lm"
 
     def __init__(self, config, **kwargs):

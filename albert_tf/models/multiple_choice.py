@@ -44,7 +44,7 @@ class AlbertForMultipleChoice(PooledClassifier):
 
     feature_axes = 3
     served_forms = {
-        _SERVED_FORM: "albert_tf.serving.multiple_choice:multiple_choice_head"
+        _SERVED_FORM: "albert_tf.serving.heads.multiple_choice:multiple_choice_head"
     }
     default_served_form = _SERVED_FORM
 

@@ -16,7 +16,7 @@ from albert_tf.models.features import named_features
 _HEAD_INITIALIZER_RANGE = 0.02
 _SERVED_FORM = "question_answering"
 _SERVED_FORMS = {
-    _SERVED_FORM: "albert_tf.serving.question_answering:question_answering_head"
+    _SERVED_FORM: "albert_tf.serving.heads.question_answering:question_answering_head"
 }
 
 

@@ -50,7 +50,7 @@ class AlbertForSequenceClassification(PooledClassifier):
         )
     """
 
-    served_forms = {TASK_FORM: "albert_tf.serving.heads:task_head"}
+    served_forms = {TASK_FORM: "albert_tf.serving.heads.builders:task_head"}
     default_served_form = None  # nobody knows what the classes are
     labels = None
 

@@ -2,7 +2,7 @@
 
 import os
 
-from albert_tf import storage
+from albert_tf.io import storage
 
 
 def save_best_model(model, directory, step, tokenizer, info):

@@ -1,6 +1,6 @@
 """The command line of pretraining."""
 
-from albert_tf import command_line
+from albert_tf.cli import command_line
 from albert_tf.pretraining.flags import PretrainingOptions
 
 # Official flags that only TPUEstimator needed, or that never had an effect.

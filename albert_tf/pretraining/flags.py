@@ -18,7 +18,7 @@ docs/pretraining.md says more.
 import dataclasses
 import re
 
-from albert_tf.command_line import option
+from albert_tf.cli.command_line import option
 from albert_tf.engine.flags import DeviceFlags
 from albert_tf.engine.flags import ExecutionFlags
 from albert_tf.engine.resumption import RESTART_DATA

@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from albert_tf.command_line import option
+from albert_tf.cli.command_line import option
 from albert_tf.engine.resumption import RESTART_DATA
 
 

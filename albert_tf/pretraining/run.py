@@ -8,12 +8,12 @@ import keras
 import tensorflow as tf
 from absl import logging
 
-from albert_tf import storage
 from albert_tf.costs.device_peaks import strategy_peak
 from albert_tf.costs.flops import training_flops
 from albert_tf.engine.reporting.summaries import write_eval_results
 from albert_tf.engine.strategies import strategy_from
 from albert_tf.engine.trainer import Trainer
+from albert_tf.io import storage
 from albert_tf.pretraining.best_model import save_best_model
 from albert_tf.pretraining.data import PretrainingData
 from albert_tf.pretraining.data import naming_unreadable

@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from albert_tf.command_line import values_of
+from albert_tf.cli.command_line import values_of
 from albert_tf.engine.flags import DeviceFlags
 from albert_tf.engine.flags import ExecutionFlags
 from albert_tf.engine.flags import execution_arguments

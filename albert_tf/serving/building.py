@@ -6,13 +6,13 @@ import pkgutil
 
 from albert_tf.checkpoints.loading import find_head
 from albert_tf.checkpoints.model_directory import read_training_info
+from albert_tf.cli.near_misses import did_you_mean
 from albert_tf.errors import UserError
 from albert_tf.hub.names import local_directory
+from albert_tf.io.storage import is_folder
 from albert_tf.models import registry
-from albert_tf.near_misses import did_you_mean
-from albert_tf.serving.multi_head import multi_head
+from albert_tf.serving.heads.several import multi_head
 from albert_tf.serving.serving_module import ServingModule
-from albert_tf.storage import is_folder
 from albert_tf.tasks.registry import task_from_info
 from albert_tf.tasks.registry import task_told_by_head
 from albert_tf.tasks.setup import MODEL_DIR

@@ -10,8 +10,8 @@ docs/serving.md says more.
 
 import dataclasses
 
-from albert_tf import command_line
-from albert_tf.command_line import option
+from albert_tf.cli import command_line
+from albert_tf.cli.command_line import option
 
 SAVED_MODEL = "saved_model"
 TOKEN_FORMATS = ("tflite", "onnx")

@@ -7,8 +7,10 @@ import numpy as np
 import tensorflow as tf
 from absl import logging
 
-from albert_tf.checksummed_folder import ChecksummedFolder
 from albert_tf.errors import UserError
+from albert_tf.io.checksummed_folder import ChecksummedFolder
+from albert_tf.io.storage import os_errors
+from albert_tf.io.storage import require_disk
 from albert_tf.serving.building import build_module
 from albert_tf.serving.comparison import compare
 from albert_tf.serving.comparison import read_examples
@@ -21,8 +23,6 @@ from albert_tf.serving.token_files import TokenFile
 from albert_tf.serving.versions import exporting_folder
 from albert_tf.serving.versions import numbered_versions
 from albert_tf.serving.warmup import write_warmup_requests
-from albert_tf.storage import os_errors
-from albert_tf.storage import require_disk
 from albert_tf.tasks.batching import FEATURES
 from albert_tf.tasks.registry import task_from_info
 from albert_tf.tasks.tables import Columns

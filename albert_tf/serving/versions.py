@@ -8,7 +8,7 @@ import uuid
 
 from absl import logging
 
-from albert_tf.storage import naming
+from albert_tf.io.storage import naming
 
 try:
     import fcntl

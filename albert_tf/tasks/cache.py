@@ -10,7 +10,7 @@ import zipfile
 import numpy as np
 from absl import logging
 
-from albert_tf.storage import naming
+from albert_tf.io.storage import naming
 
 _VERSION = 2  # raise it when rows are built differently
 # What NumPy raises for files that were cut or are something else.

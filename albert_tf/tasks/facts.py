@@ -5,7 +5,7 @@ import os
 from albert_tf.engine.resumption import Fact
 from albert_tf.engine.resumption import check_facts
 from albert_tf.engine.resumption import flag_facts
-from albert_tf.files import read_json_object
+from albert_tf.io.files import read_json_object
 
 # Version 0.1.0 kept the flags of a run in it, and nothing in its checkpoints.
 _EARLIER_FLAGS = "flags.json"

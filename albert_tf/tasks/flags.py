@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from albert_tf.command_line import option
+from albert_tf.cli.command_line import option
 from albert_tf.engine.flags import DeviceFlags
 from albert_tf.engine.flags import ExecutionFlags
 

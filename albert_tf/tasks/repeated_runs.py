@@ -10,7 +10,7 @@ from absl import logging
 
 from albert_tf.engine.reporting.summaries import write_eval_results
 from albert_tf.errors import UserError
-from albert_tf.files import write_json
+from albert_tf.io.files import write_json
 
 _SEEDS = 2**32  # how many --random_seed may be
 

@@ -5,7 +5,7 @@ import pathlib
 
 from absl import logging
 
-from albert_tf.command_line import values_of
+from albert_tf.cli.command_line import values_of
 from albert_tf.engine.flags import DeviceFlags
 from albert_tf.engine.flags import ExecutionFlags
 from albert_tf.engine.flags import execution_arguments
@@ -15,7 +15,7 @@ from albert_tf.engine.strategies import strategy_from
 from albert_tf.errors import UserError
 from albert_tf.hub.names import is_download
 from albert_tf.hub.names import local_directory
-from albert_tf.storage import require_disk
+from albert_tf.io.storage import require_disk
 from albert_tf.tasks.facts import run_facts
 from albert_tf.tasks.prediction import OutputsPredictor
 from albert_tf.tasks.setup import Start

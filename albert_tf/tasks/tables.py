@@ -16,7 +16,7 @@ import pathlib
 import numpy as np
 
 from albert_tf.errors import UserError
-from albert_tf.files import parse_json
+from albert_tf.io.files import parse_json
 from albert_tf.tasks.table import Table
 
 SUFFIXES = (".tsv", ".csv", ".jsonl")

@@ -2,11 +2,11 @@
 
 import os
 
-from albert_tf import checksums
-from albert_tf import storage
 from albert_tf.errors import UserError
-from albert_tf.files import unreadable
 from albert_tf.hub.names import local_directory
+from albert_tf.io import checksums
+from albert_tf.io import storage
+from albert_tf.io.files import unreadable
 from albert_tf.tokenization.saved_config import HUGGINGFACE_FILE
 from albert_tf.tokenization.saved_config import read_saved_config
 from albert_tf.tokenization.sentencepiece import SentencePieceTokenizer

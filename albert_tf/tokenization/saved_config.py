@@ -3,9 +3,9 @@
 import os
 import re
 
-from albert_tf import storage
 from albert_tf.errors import UserError
-from albert_tf.files import read_json_object
+from albert_tf.io import storage
+from albert_tf.io.files import read_json_object
 from albert_tf.tokenization.tokenizer import CONFIG_NAME
 
 # What makes a path of a name, or ends it.

@@ -1,6 +1,6 @@
 """Tokenizers beside checkpoints of other forms."""
 
-from albert_tf.checksummed_folder import ChecksummedFolder
+from albert_tf.io.checksummed_folder import ChecksummedFolder
 from albert_tf.tokenization.tokenizer import CONFIG_NAME
 
 # Where the others look for a SentencePiece model.

@@ -5,8 +5,8 @@ import hashlib
 
 import numpy as np
 
-from albert_tf.checksummed_folder import ChecksummedFolder
 from albert_tf.errors import UserError
+from albert_tf.io.checksummed_folder import ChecksummedFolder
 from albert_tf.tokenization import decoding
 from albert_tf.tokenization.features import LONGEST
 from albert_tf.tokenization.features import features_of

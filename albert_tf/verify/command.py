@@ -23,8 +23,8 @@ tolerance. docs/checkpoints.md says more.
 import dataclasses
 import sys
 
-from albert_tf.command_line import option
-from albert_tf.command_line import run
+from albert_tf.cli.command_line import option
+from albert_tf.cli.command_line import run
 
 
 @dataclasses.dataclass(frozen=True)

@@ -9,8 +9,8 @@ import tensorflow as tf
 from albert_tf.checkpoints.loading import build_model
 from albert_tf.checkpoints.loading import read_checkpoint
 from albert_tf.errors import UserError
-from albert_tf.files import read_arrays
-from albert_tf.files import read_json_object
+from albert_tf.io.files import read_arrays
+from albert_tf.io.files import read_json_object
 from albert_tf.models.pretraining import AlbertForPreTraining
 from albert_tf.optimizers import create_optimizer
 from albert_tf.verify import official_steps

@@ -14,7 +14,7 @@ spans are not those of their pieces, ours may be better; they are counted.
 
 import os
 
-from albert_tf.files import read_arrays
+from albert_tf.io.files import read_arrays
 from albert_tf.verify import squad_answers
 from albert_tf.verify import squad_head
 from albert_tf.verify import squad_windows

@@ -5,9 +5,9 @@ import os
 
 import numpy as np
 
-from albert_tf import storage
 from albert_tf.errors import UserError
-from albert_tf.files import read_json_object
+from albert_tf.io import storage
+from albert_tf.io.files import read_json_object
 from albert_tf.tasks.question_answering import answers
 from albert_tf.tasks.question_answering.answers import SpanScores
 from albert_tf.tasks.question_answering.scoring import scores

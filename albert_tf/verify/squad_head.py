@@ -5,9 +5,9 @@ import os
 import numpy as np
 import tensorflow as tf
 
-from albert_tf import storage
-from albert_tf.files import read_arrays
-from albert_tf.files import read_json_object
+from albert_tf.io import storage
+from albert_tf.io.files import read_arrays
+from albert_tf.io.files import read_json_object
 from albert_tf.models.question_answering import AlbertForAnswerableQuestions
 from albert_tf.models.question_answering import AlbertForQuestionAnswering
 from albert_tf.tasks.question_answering.objective import QuestionAnsweringObjective

@@ -13,8 +13,8 @@ import os
 import numpy as np
 
 from albert_tf.errors import UserError
-from albert_tf.files import read_arrays
-from albert_tf.files import read_json_object
+from albert_tf.io.files import read_arrays
+from albert_tf.io.files import read_json_object
 from albert_tf.tasks.question_answering.reading.questions import read_paragraphs
 from albert_tf.tasks.question_answering.windows import Windows
 from albert_tf.tasks.question_answering.windows import WindowSizes

@@ -15,10 +15,10 @@ import dataclasses
 import functools
 import sys
 
-from albert_tf import command_line
-from albert_tf.command_line import option
+from albert_tf.cli import command_line
+from albert_tf.cli.command_line import option
+from albert_tf.display.progress import Progress
 from albert_tf.errors import UserError
-from albert_tf.progress import Progress
 from benchmarks.faults import damage
 from benchmarks.faults import kills
 from benchmarks.faults import places

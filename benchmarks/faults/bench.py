@@ -11,7 +11,7 @@ import threading
 from absl import logging
 
 from albert_tf.errors import UserError
-from albert_tf.files import write_json
+from albert_tf.io.files import write_json
 from benchmarks.faults import processes
 from benchmarks.faults.material import write_material
 from benchmarks.faults.results import Results

@@ -3,7 +3,7 @@
 import json
 import random
 
-from albert_tf.files import write_atomically
+from albert_tf.io.files import write_atomically
 
 _WORDS = "the cat dog bird sat ran flew on under a mat house tree quickly slowly"
 _DOCUMENT_END = 0.1  # share of the lines

@@ -21,8 +21,8 @@ import tempfile
 
 import numpy as np
 
-from albert_tf import command_line
-from albert_tf.command_line import option
+from albert_tf.cli import command_line
+from albert_tf.cli.command_line import option
 from albert_tf.errors import UserError
 from albert_tf.tasks.question_answering.reading.json_stream import members
 from albert_tf.tasks.question_answering.reading.survey import survey

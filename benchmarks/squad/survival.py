@@ -11,8 +11,8 @@ import dataclasses
 
 import numpy as np
 
-from albert_tf import command_line
-from albert_tf.command_line import option
+from albert_tf.cli import command_line
+from albert_tf.cli.command_line import option
 from albert_tf.errors import UserError
 from albert_tf.tasks.question_answering.answer_tokens import NONE
 from albert_tf.tasks.question_answering.answer_tokens import characters

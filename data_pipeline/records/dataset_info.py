@@ -2,10 +2,10 @@
 
 import os
 
-from albert_tf import storage
-from albert_tf.checksummed_folder import ChecksummedFolder
 from albert_tf.errors import UserError
-from albert_tf.files import read_json_object
+from albert_tf.io import storage
+from albert_tf.io.checksummed_folder import ChecksummedFolder
+from albert_tf.io.files import read_json_object
 from data_pipeline.records.description import MASKING
 from data_pipeline.records.description import check_description
 from data_pipeline.text import quality

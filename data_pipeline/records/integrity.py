@@ -5,9 +5,9 @@ import os
 
 from absl import logging
 
-from albert_tf import storage
+from albert_tf.display.progress import Progress
 from albert_tf.errors import UserError
-from albert_tf.progress import Progress
+from albert_tf.io import storage
 from data_pipeline.records import dataset_info
 from data_pipeline.records import folders
 from data_pipeline.shards.finished_files import sha256_of

@@ -5,7 +5,7 @@ import os
 
 import tensorflow as tf
 
-from albert_tf import storage
+from albert_tf.io import storage
 
 _BLOCK_BYTES = 2**20
 

@@ -7,8 +7,8 @@ import uuid
 
 import tensorflow as tf
 
-from albert_tf import checksums
 from albert_tf.errors import UserError
+from albert_tf.io import checksums
 from data_pipeline.records import dataset_info
 from data_pipeline.records.dataset_info import UNFINISHED
 from data_pipeline.shards.finished_files import publish

@@ -12,8 +12,8 @@ import time
 
 import tensorflow as tf
 
+from albert_tf.display.progress import Progress
 from albert_tf.errors import UserError
-from albert_tf.progress import Progress
 from data_pipeline.shards.writing import write_shard
 
 _POLL_SECONDS = 0.2

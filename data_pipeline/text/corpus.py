@@ -22,8 +22,8 @@ import gzip
 import json
 import zlib
 
+from albert_tf.cli.near_misses import did_you_mean
 from albert_tf.errors import UserError
-from albert_tf.near_misses import did_you_mean
 from data_pipeline.text import input_files
 from data_pipeline.text.sentences import split_sentences
 

@@ -5,8 +5,8 @@ Functions import TensorFlow themselves, for --help not to wait; see corpus.py.
 
 import os
 
-from albert_tf import storage
 from albert_tf.errors import UserError
+from albert_tf.io import storage
 
 
 def split(patterns):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from albert_tf import command_line
+from albert_tf.cli import command_line
 from albert_tf.errors import UserError
 from albert_tf.tokenization import load_tokenizer
 from data_pipeline.train_tokenizer import Options

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from albert_tf import storage
 from albert_tf.engine.checkpointing import Checkpointing
 from albert_tf.engine.checkpointing import RunRecord
 from albert_tf.errors import UserError
+from albert_tf.io import storage
 
 
 @pytest.fixture

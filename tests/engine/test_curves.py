@@ -2,12 +2,12 @@
 
 import pytest
 
+from albert_tf.display.plots import COLOURS
 from albert_tf.engine.reporting import curves
 from albert_tf.engine.reporting.curves import training_scalars
 from albert_tf.engine.reporting.curves import write_curves
 from albert_tf.engine.reporting.summaries import RunHistory
 from albert_tf.engine.reporting.summaries import read_history
-from albert_tf.plots import COLOURS
 
 
 def write_try(directory, start, steps, loss):

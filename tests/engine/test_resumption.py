@@ -6,7 +6,7 @@ import json
 import pytest
 import tensorflow as tf
 
-from albert_tf.command_line import option
+from albert_tf.cli.command_line import option
 from albert_tf.engine.checkpointing import RunRecord
 from albert_tf.engine.resumption import RESTART_DATA
 from albert_tf.engine.resumption import UNKNOWN

@@ -30,7 +30,7 @@ def test_convert(published, tmp_path, capsys):
 
 
 def test_pretraining(published, material, flags):
-    from albert_tf import command_line
+    from albert_tf.cli import command_line
     from albert_tf.pretraining.flags import PretrainingOptions
     from albert_tf.pretraining.run import pretrain
 

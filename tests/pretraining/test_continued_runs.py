@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 
-from albert_tf.command_line import parse
+from albert_tf.cli.command_line import parse
 from albert_tf.engine.checkpointing import RunRecord
 from albert_tf.errors import UserError
 from albert_tf.pretraining.flags import PretrainingOptions

@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 
 import albert_tf
-from albert_tf.command_line import parse
+from albert_tf.cli.command_line import parse
 from albert_tf.errors import UserError
 from albert_tf.pretraining.data import PretrainingData
 from albert_tf.pretraining.flags import PretrainingOptions

@@ -8,8 +8,8 @@ import pytest
 import tensorflow as tf
 
 import albert_tf
-from albert_tf import plots
-from albert_tf.command_line import parse
+from albert_tf.cli.command_line import parse
+from albert_tf.display import plots
 from albert_tf.engine.reporting.curves import training_scalars
 from albert_tf.engine.reporting.versions import versions
 from albert_tf.errors import UserError

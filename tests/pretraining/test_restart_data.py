@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import albert_tf
-from albert_tf.command_line import parse
+from albert_tf.cli.command_line import parse
 from albert_tf.errors import UserError
 from albert_tf.pretraining.flags import PretrainingOptions
 from albert_tf.pretraining.run import pretrain

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from albert_tf.command_line import parse
+from albert_tf.cli.command_line import parse
 from albert_tf.tasks.classification.flags import ClassifierOptions
 from albert_tf.tasks.classification.run import classify
 

@@ -4,11 +4,11 @@ import json
 
 import pytest
 
-from albert_tf.command_line import parse
+from albert_tf.cli.command_line import parse
 from albert_tf.engine.resumption import flag_facts
 from albert_tf.engine.resumption import stored_values
 from albert_tf.errors import UserError
-from albert_tf.folder_lock import folder_lock
+from albert_tf.io.folder_lock import folder_lock
 from albert_tf.tasks.classification.flags import ClassifierOptions
 
 _RUN = {"do_train": True, "train_step": 4, "save_checkpoints_steps": 2}

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from albert_tf.command_line import parse
+from albert_tf.cli.command_line import parse
 from albert_tf.models.albert import AlbertModel
 from albert_tf.models.sequence_classification import AlbertForSequenceClassification
 from albert_tf.serving.predictor import Predictor

@@ -1,8 +1,8 @@
 """The picture that ends `make demo`: what pretraining was good for."""
 
+from albert_tf.display.plots import write_plot
 from albert_tf.engine.reporting.curves import draw_curves
 from albert_tf.engine.reporting.summaries import read_history
-from albert_tf.plots import write_plot
 
 
 def draw_accuracy(output_dir):

@@ -8,7 +8,7 @@ import platform
 import numpy as np
 import tensorflow as tf
 
-from albert_tf.progress import format_seconds
+from albert_tf.display.progress import format_seconds
 from data_pipeline.records import examples
 
 

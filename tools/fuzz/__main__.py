@@ -16,8 +16,8 @@ import sys
 
 import pytest
 
-from albert_tf import command_line
-from albert_tf.command_line import option
+from albert_tf.cli import command_line
+from albert_tf.cli.command_line import option
 
 _TESTS = pathlib.Path(__file__).resolve().parent.parent.parent / "tests"
 

@@ -17,8 +17,8 @@ import re
 import sys
 import time
 
-from albert_tf.command_line import option
-from albert_tf.command_line import run
+from albert_tf.cli.command_line import option
+from albert_tf.cli.command_line import run
 from albert_tf.config import AlbertConfig
 from albert_tf.costs.flops import backward_flops
 from albert_tf.costs.flops import forward_flops

@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from albert_tf.command_line import config_file_values
+from albert_tf.cli.command_line import config_file_values
 from albert_tf.pretraining.flags import PretrainingOptions
 
 _LAST_PHASE = "second_phase_"

@@ -18,12 +18,12 @@ import sys
 
 from absl import logging
 
-from albert_tf.command_line import option
-from albert_tf.command_line import run
+from albert_tf.cli.command_line import option
+from albert_tf.cli.command_line import run
 from albert_tf.errors import UserError
-from albert_tf.files import read_json_object
-from albert_tf.files import write_atomically
-from albert_tf.files import write_json
+from albert_tf.io.files import read_json_object
+from albert_tf.io.files import write_atomically
+from albert_tf.io.files import write_json
 from tools.tpu.check import TpuCheckOptions
 from tools.tpu.check import step_compiler
 

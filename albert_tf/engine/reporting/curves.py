@@ -7,9 +7,9 @@ import re
 import tensorflow as tf
 from tensorflow.core.util.event_pb2 import Event
 
-from albert_tf import storage
-from albert_tf.plots import COLOURS
-from albert_tf.plots import write_plot
+from albert_tf.display.plots import COLOURS
+from albert_tf.display.plots import write_plot
+from albert_tf.io import storage
 
 _COLUMNS = 3
 _MAJORITY = "majority_"

@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 from absl import logging
 
+from albert_tf.display.progress import Progress
 from albert_tf.engine.reporting.curves import write_curves
 from albert_tf.engine.reporting.profiler import StepProfiler
 from albert_tf.engine.reporting.summaries import RunHistory
 from albert_tf.engine.train_step import VARIABLE_STATISTICS
-from albert_tf.progress import Progress
 
 _SHORT_NAMES = {"masked_lm": "MLM", "sentence_order": "SOP"}
 

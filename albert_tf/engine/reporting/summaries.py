@@ -7,11 +7,11 @@ import numpy as np
 import tensorflow as tf
 from absl import logging
 
-from albert_tf import checksums
-from albert_tf import storage
-from albert_tf.checksummed_folder import ChecksummedFolder
-from albert_tf.files import parse_json
-from albert_tf.files import write_atomically
+from albert_tf.io import checksums
+from albert_tf.io import storage
+from albert_tf.io.checksummed_folder import ChecksummedFolder
+from albert_tf.io.files import parse_json
+from albert_tf.io.files import write_atomically
 
 _HISTORY = "history.json"
 _BUCKETS = 30

@@ -1,6 +1,6 @@
 """The command line of classification."""
 
-from albert_tf import command_line
+from albert_tf.cli import command_line
 from albert_tf.tasks.classification.flags import ClassifierOptions
 from albert_tf.tasks.flags import REPLACED
 

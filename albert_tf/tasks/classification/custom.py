@@ -2,8 +2,8 @@
 
 import pathlib
 
+from albert_tf.cli.near_misses import did_you_mean
 from albert_tf.errors import UserError
-from albert_tf.near_misses import did_you_mean
 from albert_tf.tasks.registry import create_task
 from albert_tf.tasks.registry import task_class
 from albert_tf.tasks.source import Source

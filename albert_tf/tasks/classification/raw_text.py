@@ -3,7 +3,7 @@
 import pathlib
 
 from albert_tf.errors import UserError
-from albert_tf.files import write_atomically
+from albert_tf.io.files import write_atomically
 
 
 def check_flags(options):

@@ -1,9 +1,9 @@
 """The result files of a task on texts."""
 
-from albert_tf.files import write_atomically
-from albert_tf.files import write_json
-from albert_tf.plots import HELD_OUT_SHARES
-from albert_tf.plots import write_plot
+from albert_tf.display.plots import HELD_OUT_SHARES
+from albert_tf.display.plots import write_plot
+from albert_tf.io.files import write_atomically
+from albert_tf.io.files import write_json
 
 _INCHES_A_LABEL = 0.6
 _LARGEST_INCHES = 24

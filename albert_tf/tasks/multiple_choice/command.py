@@ -1,6 +1,6 @@
 """The command line of multiple choice."""
 
-from albert_tf import command_line
+from albert_tf.cli import command_line
 from albert_tf.tasks.flags import REPLACED
 from albert_tf.tasks.multiple_choice.flags import RaceOptions
 

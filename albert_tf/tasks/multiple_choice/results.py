@@ -3,8 +3,8 @@
 import html
 import json
 
-from albert_tf import html_page
-from albert_tf.files import write_atomically
+from albert_tf.display import html_page
+from albert_tf.io.files import write_atomically
 
 
 def write_predictions(path, questions, probabilities):

@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from albert_tf.files import write_atomically
+from albert_tf.io.files import write_atomically
 from albert_tf.tasks.question_answering.answer_tokens import characters
 
 NO_NULL_SCORE = 1000000.0

@@ -15,11 +15,11 @@ import json
 import math
 import sys
 
-from albert_tf.command_line import option
-from albert_tf.command_line import run
-from albert_tf.command_line import split_positional
+from albert_tf.cli.command_line import option
+from albert_tf.cli.command_line import run
+from albert_tf.cli.command_line import split_positional
 from albert_tf.errors import UserError
-from albert_tf.files import read_json_object
+from albert_tf.io.files import read_json_object
 from albert_tf.tasks.question_answering.reading.notices import counted
 from albert_tf.tasks.question_answering.reading.notices import listed
 from albert_tf.tasks.question_answering.reading.questions import declared_version

@@ -14,7 +14,7 @@ answers. docs/reading_comprehension.md says more.
 
 import dataclasses
 
-from albert_tf.command_line import option
+from albert_tf.cli.command_line import option
 from albert_tf.tasks.flags import TaskOptions
 
 

@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from albert_tf import command_line
+from albert_tf.cli import command_line
 from albert_tf.errors import UserError
 from albert_tf.models.albert import AlbertModel
 from albert_tf.tasks.question_answering.flags import SquadOptions

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from albert_tf import command_line
+from albert_tf.cli import command_line
 from albert_tf.tasks.classification.flags import ClassifierOptions
 from albert_tf.tasks.classification.glue import TASKS
 

@@ -6,8 +6,8 @@ import math
 import pytest
 import tensorflow as tf
 
-from albert_tf import plots
 from albert_tf.config import AlbertConfig
+from albert_tf.display import plots
 from albert_tf.errors import UserError
 from albert_tf.models.sequence_classification import AlbertForSequenceClassification
 from albert_tf.tasks.classification import run

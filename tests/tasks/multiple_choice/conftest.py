@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from albert_tf.command_line import parse
+from albert_tf.cli.command_line import parse
 from albert_tf.config import AlbertConfig
 from albert_tf.tasks.multiple_choice.flags import RaceOptions
 from albert_tf.tasks.multiple_choice.run import choose

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from albert_tf import command_line
+from albert_tf.cli import command_line
 from albert_tf.tasks.multiple_choice.flags import RaceOptions
 from albert_tf.tasks.multiple_choice.run import check_flags
 

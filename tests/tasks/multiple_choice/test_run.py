@@ -5,7 +5,7 @@ import json
 import pytest
 
 from albert_tf.errors import UserError
-from albert_tf.files import write_json
+from albert_tf.io.checksummed_folder import ChecksummedFolder
 from albert_tf.models.multiple_choice import AlbertForMultipleChoice
 from albert_tf.models.sequence_classification import AlbertForSequenceClassification
 from albert_tf.tasks.multiple_choice import run
@@ -70,7 +70,8 @@ def test_interrupted_training_goes_on(flags):
         path.unlink()
     state = out / "checkpoints" / "checkpoint"
     state.write_text(state.read_text().replace("training-4", "training-2"))
-    write_json(out / "history.json", whole[:1])
+    with ChecksummedFolder(out) as folder:
+        folder.write_json("history.json", whole[:1])
     flags(**changes)
     again = json.loads((out / "history.json").read_text())
     assert [entry["step"] for entry in again] == [2, 4]

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from albert_tf.command_line import parse
+from albert_tf.cli.command_line import parse
 from albert_tf.config import AlbertConfig
 from albert_tf.serving.predictor import Predictor
 from albert_tf.tasks.question_answering.flags import SquadOptions

@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from albert_tf.command_line import parse
+from albert_tf.cli.command_line import parse
 from albert_tf.errors import UserError
 from albert_tf.tasks.question_answering import command
 from albert_tf.tasks.question_answering import run

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from albert_tf import command_line
+from albert_tf.cli import command_line
 from albert_tf.errors import UserError
 from albert_tf.models.question_answering import AlbertForAnswerableQuestions
 from albert_tf.models.question_answering import AlbertForQuestionAnswering

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from albert_tf import command_line
+from albert_tf.cli import command_line
 from albert_tf.tasks.question_answering.flags import SquadOptions
 from albert_tf.tasks.question_answering.run import check_flags
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from albert_tf.checkpoints.model_directory import read_head
-from albert_tf.command_line import parse
+from albert_tf.cli.command_line import parse
 from albert_tf.errors import UserError
-from albert_tf.files import write_json
+from albert_tf.io.checksummed_folder import ChecksummedFolder
 from albert_tf.models.question_answering import AlbertForQuestionAnswering
 from albert_tf.tasks import training
 from albert_tf.tasks.question_answering import answers as answering
@@ -201,7 +201,8 @@ def test_interrupted_training_goes_on(flags, tmp_path):
         path.unlink()
     state = out / "checkpoints" / "checkpoint"
     state.write_text(state.read_text().replace("training-4", "training-2"))
-    write_json(out / "history.json", whole[:1])
+    with ChecksummedFolder(out) as folder:
+        folder.write_json("history.json", whole[:1])
     flags(**changes)
     again = read(out / "history.json")
     assert [entry["step"] for entry in again] == [2, 4]

@@ -7,9 +7,9 @@ one file an article.
 
 import pathlib
 
-from albert_tf import storage
 from albert_tf.errors import UserError
-from albert_tf.files import parse_json
+from albert_tf.io import storage
+from albert_tf.io.files import parse_json
 from albert_tf.tasks.multiple_choice.reading.questions import Part
 from albert_tf.tasks.multiple_choice.reading.questions import checked_question
 

@@ -2,8 +2,8 @@
 
 import json
 
-from albert_tf import storage
 from albert_tf.errors import UserError
+from albert_tf.io import storage
 
 _CHARACTERS = 2**20
 _SHOWN = 40

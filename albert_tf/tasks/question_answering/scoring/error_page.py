@@ -1,6 +1,6 @@
 """A page of the wrong answers, each in its paragraph."""
 
-from albert_tf import html_page
+from albert_tf.display import html_page
 from albert_tf.tasks.question_answering.scoring.scores import raw_scores
 
 _LEGEND = (

@@ -1,0 +1,297 @@
+"""Command lines: a frozen dataclass of options becomes absl flags.
+
+Each command declares its options once, as a frozen dataclass whose fields carry
+their help text (`option`). `run` turns the fields into absl flags, reads
+`--config=FILE.json` under them (flags on the command line win), builds the
+dataclass and calls the command with it. The flags live in a `FlagValues` of
+their own, so several commands can be imported into one process.
+"""
+
+import dataclasses
+import itertools
+import logging as standard_logging
+import re
+import signal
+import sys
+import typing
+
+from absl import flags
+from absl import logging
+
+from albert_tf.cli import interrupts
+from albert_tf.cli.command_help import help_text
+from albert_tf.cli.near_misses import close_name
+from albert_tf.cli.recipes import find_recipe
+from albert_tf.errors import UserError
+from albert_tf.io.files import read_json_object
+
+_INTERRUPTED = 128 + signal.SIGINT
+_EXPECTED = {
+    bool: "true or false",
+    float: "a number",
+    int: "a whole number",
+    str: "a text in quotation marks",
+}
+_OTHER_LIBRARY = re.compile(r"/(site|dist)-packages/(?!albert_tf/|data_pipeline/)")
+
+
+def option(
+    help_text,
+    default=dataclasses.MISSING,
+    choices=None,
+    minimum=None,
+    maximum=None,
+    may_change=False,
+):
+    """A dataclass field that is a command-line flag; required without `default`.
+
+    Args:
+        help_text: what `--help` shows.
+        default: the value without the flag.
+        choices: the strings that are accepted; None for any.
+        minimum: the lowest number that is accepted; None for any.
+        maximum: the highest one.
+        may_change: whether a continued run may have another value than before; or
+            `engine.resumption.RESTART_DATA`, the name of the flag with which it may.
+    """
+    metadata = {
+        "help": help_text,
+        "choices": choices,
+        "minimum": minimum,
+        "maximum": maximum,
+        "may_change": may_change,
+    }
+    return dataclasses.field(default=default, metadata=metadata)
+
+
+def values_of(flags_class, options):
+    """`{flag: value}` of those options that their base `flags_class` declares."""
+    names = [field.name for field in dataclasses.fields(flags_class)]
+    return {name: getattr(options, name) for name in names}
+
+
+def run(options_class, command, ignored=(), argv=None, replaced=None, read_config=None):
+    """Parses the command line, calls `command(options)` and exits.
+
+    Args:
+        options_class: a frozen dataclass whose fields are made by `option`.
+        command: called with the parsed `options_class`.
+        ignored: names of official flags that are accepted and have no effect.
+        argv: the command line; `sys.argv` by default.
+        replaced: for names of official flags that are not accepted, what to do instead.
+        read_config: from the file of `--config` and `options_class` to the values of
+            flags; `config_file_values` by default.
+
+    A `UserError`, or a file that cannot be read or written, is printed as one
+    sentence and exits with status 1, an interrupt with status 130. Whoever stops a
+    command reads the command line that goes on.
+    """
+    argv = sys.argv if argv is None else argv
+    _prepare_logging()
+    try:
+        options = parse(options_class, argv, ignored, replaced, read_config)
+        command(options)
+    except UserError as error:
+        _fail(_with_dashes(str(error), options_class))
+    except OSError as error:
+        if error.strerror is None:
+            raise
+        where = f"{error.filename}: " if error.filename else ""
+        _fail(f"{where}{error.strerror}.")
+    except KeyboardInterrupt:
+        interrupts.say_interrupted()
+        sys.exit(_INTERRUPTED)
+    except SystemExit as end:
+        if end.code in interrupts.STOPPED:
+            interrupts.say_how_to_go_on()
+        raise
+
+
+def _with_dashes(message, options_class):
+    """A message of the library, which names parameters, in flags: --name=value."""
+    names = "|".join(field.name for field in dataclasses.fields(options_class))
+    return re.sub(rf"(?<![-\w./'\"])({names})=", r"--\1=", message)
+
+
+def _fail(message):
+    sys.stdout.flush()
+    print(f"error: {message}", file=sys.stderr)
+    sys.exit(1)
+
+
+def parse(options_class, argv, ignored=(), replaced=None, read_config=None):
+    """Returns `options_class` filled from `argv` (whose first item is skipped).
+
+    Raises:
+        UserError: an unknown or missing flag, or a value of the wrong type or out
+            of range.
+    """
+    if any(argument.lstrip("-") in ("help", "helpfull") for argument in argv[1:]):
+        about = sys.modules[options_class.__module__].__doc__ or ""
+        fields = _typed_fields(options_class)
+        print(help_text(about, options_class, fields, ignored))
+        sys.exit(0)
+    flag_values = _define(options_class, ignored)
+    try:
+        rest = flag_values(argv)[1:]
+    except flags.UnrecognizedFlagError as error:
+        names = [field.name for field in dataclasses.fields(options_class)]
+        raise UserError(_unknown(error.flagname, names, replaced or {})) from error
+    except flags.Error as error:
+        raise UserError(_unfit(str(error), options_class)) from error
+    if rest:
+        raise UserError(
+            f"Unexpected argument {rest[0]!r}; write flags as --name=value."
+        )
+    values = {}
+    if flag_values.config is not None:
+        read_config = read_config or config_file_values
+        values = read_config(flag_values.config, options_class)
+    for field in dataclasses.fields(options_class):
+        flag = flag_values[field.name]
+        if flag.present or field.name not in values:
+            values[field.name] = flag.value
+    for field in dataclasses.fields(options_class):
+        if field.default is dataclasses.MISSING and values[field.name] is None:
+            raise UserError(f"Flag --{field.name} is required; see --help.")
+        _check_range(field, values[field.name])
+    return options_class(**values)
+
+
+def _unknown(name, names, replaced):
+    """The message on a flag that the command does not have."""
+    if name in replaced:
+        return f"--{name} is not supported; {replaced[name]}."
+    close = close_name(name, names)
+    what = f"did you mean --{close}?" if close else "--help lists the flags."
+    return f"There is no flag --{name}; {what}"
+
+
+def _unfit(message, options_class):
+    """The message on a value that absl cannot read, from absl's own."""
+    match = re.match(r"flag --(\w+)=(.*?): ", message, re.DOTALL)
+    fields = {field.name: (field, kind) for field, kind in _typed_fields(options_class)}
+    if not match or match[1] not in fields:
+        return f"{message}; --help explains the flags."
+    field, kind = fields[match[1]]
+    choices = field.metadata["choices"]
+    expected = f"one of {', '.join(choices)}" if choices else _EXPECTED[kind]
+    return f"--{match[1]}={match[2]}: expected {expected}."
+
+
+def _check_range(field, value):
+    choices = field.metadata["choices"]
+    minimum, maximum = field.metadata["minimum"], field.metadata["maximum"]
+    if value is None:
+        return
+    if choices and value not in choices:
+        raise UserError(
+            f"--{field.name}={value}: expected one of {', '.join(choices)}."
+        )
+    if minimum is not None and not value >= minimum:
+        raise UserError(f"--{field.name}={value}: expected at least {minimum}.")
+    if maximum is not None and not value <= maximum:
+        raise UserError(f"--{field.name}={value}: expected at most {maximum}.")
+
+
+def _define(options_class, ignored):
+    flag_values = flags.FlagValues()
+    # absl's own help is not shown; `help_text` makes a better one.
+    flags.DEFINE_string("config", None, None, flag_values=flag_values)
+    for field, kind in _typed_fields(options_class):
+        required = field.default is dataclasses.MISSING
+        default = None if required else field.default
+        if field.metadata["choices"]:
+            choices = list(field.metadata["choices"])
+            flags.DEFINE_enum(
+                field.name, default, choices, None, flag_values=flag_values
+            )
+            continue
+        define = {
+            bool: flags.DEFINE_bool,
+            int: flags.DEFINE_integer,
+            float: flags.DEFINE_float,
+            str: flags.DEFINE_string,
+        }[kind]
+        define(field.name, default, None, flag_values=flag_values)
+    for name in ignored:
+        flags.DEFINE_string(name, None, None, flag_values=flag_values)
+    return flag_values
+
+
+def _typed_fields(options_class):
+    """Yields each field with its plain type (`int | None` counts as `int`)."""
+    hints = typing.get_type_hints(options_class)
+    for field in dataclasses.fields(options_class):
+        hint = hints[field.name]
+        kinds = [k for k in typing.get_args(hint) if k is not type(None)]
+        yield field, kinds[0] if kinds else hint
+
+
+def config_file_values(path, *options_classes):
+    """Reads `--config`: a JSON object of flag names; `"//"` keys are comments.
+
+    Args:
+        path: the file.
+        *options_classes: the dataclasses whose flags it may set.
+
+    Returns:
+        A dict of values by the names of their flags.
+
+    Raises:
+        UserError: the file cannot be read, or sets an unknown flag or to a value of
+            the wrong type.
+    """
+    values = read_json_object(find_recipe(path))
+    values = {k: v for k, v in values.items() if not k.startswith("//")}
+    fields = itertools.chain.from_iterable(map(_typed_fields, options_classes))
+    kinds = {field.name: kind for field, kind in fields}
+    for name, value in values.items():
+        if name not in kinds:
+            close = close_name(name, kinds)
+            meant = f"; did you mean {close!r}?" if close else "; --help lists them."
+            raise UserError(f"--config={path} sets the unknown flag {name!r}{meant}")
+        accepted = (int, float) if kinds[name] is float else kinds[name]
+        if type(value) is bool and kinds[name] is not bool:
+            accepted = ()
+        if not isinstance(value, accepted):
+            raise UserError(
+                f"--config={path} sets {name!r} to {value!r}; expected "
+                f"{_EXPECTED[kinds[name]]}."
+            )
+    return values
+
+
+def split_positional(arguments):
+    """Tells flags, with their values, from what stands beside them.
+
+    Args:
+        arguments: a command line without its first item, in which flags that take no
+            value are not the last before a positional argument.
+
+    Returns:
+        Two lists.
+    """
+    given, positional = [], []
+    for argument in arguments:
+        is_value = given and given[-1].startswith("-") and "=" not in given[-1]
+        (given if argument.startswith("-") or is_value else positional).append(argument)
+    return given, positional
+
+
+def _prepare_logging():
+    """Log lines on standard error: ours from INFO up, others' from WARNING up."""
+    flags.FLAGS.mark_as_parsed()
+    logging.use_absl_handler()
+    logging.set_verbosity(logging.INFO)
+    logging.set_stderrthreshold("info")
+    lines = standard_logging.Formatter("%(asctime)s %(message)s", "%H:%M:%S")
+    handler = logging.get_absl_handler()
+    handler.setFormatter(lines)
+    handler.addFilter(_is_shown)
+
+
+def _is_shown(record):
+    # TensorFlow and Keras log through the same logger, at every checkpoint for one.
+    theirs = _OTHER_LIBRARY.search(record.pathname)
+    return not theirs or record.levelno >= standard_logging.WARNING

@@ -1,0 +1,91 @@
+"""An HTML page of what a model got wrong, for people to look at."""
+
+import html
+
+from albert_tf.io.files import write_atomically
+
+_PAGE = """<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<title>{title}</title>
+<style>
+:root {{ color-scheme: light dark; --line: #bbb; --faint: #666; --gold: #b7e4c0;
+        --predicted: #f6c1bd; --both: #f5e39a; }}
+@media (prefers-color-scheme: dark) {{
+  :root {{ --line: #555; --faint: #aaa; --gold: #1f5a30; --predicted: #7a2e2a;
+          --both: #6b5a10; }}
+}}
+body {{ font: 16px/1.5 sans-serif; max-width: 50em; margin: 2em auto; padding: 0 1em;
+       overflow-wrap: anywhere; }}
+article {{ border-top: 1px solid var(--line); padding: 0.5em 0; }}
+h1 {{ font-size: 1.5em; }}
+h2 {{ font-size: 1em; margin: 0.5em 0; }}
+.id {{ color: var(--faint); font-weight: normal; }}
+.context {{ white-space: pre-wrap; }}
+mark {{ color: inherit; padding: 0.1em 0; }}
+.gold {{ background: var(--gold); }}
+.predicted {{ background: var(--predicted); text-decoration: underline dotted; }}
+.gold.predicted {{ background: var(--both); }}
+</style>
+</head>
+<body>
+<h1>{title}</h1>
+<p>{introduction}</p>
+{articles}
+</body>
+</html>
+"""
+_ARTICLE = """<article>
+<h2><bdi>{heading}</bdi> <span class="id">{identity}</span></h2>
+{facts}
+<p class="context" dir="auto">{context}</p>
+</article>"""
+EXPECTED = '<mark class="gold">expected</mark>'
+ANSWERED = '<mark class="predicted">answered</mark>'
+"""A legend of the colours."""
+
+
+def write_page(path, title, introduction, articles):
+    """Writes a page.
+
+    Args:
+        path: the file.
+        title: a text.
+        introduction: HTML of a paragraph.
+        articles: list of what `article` returns.
+    """
+    page = _PAGE.format(
+        title=html.escape(title),
+        introduction=introduction,
+        articles="\n".join(articles),
+    )
+    write_atomically(path, page)
+
+
+def article(heading, identity, facts, context):
+    """The HTML of one mistake.
+
+    Args:
+        heading, identity: texts.
+        facts: HTML of what was expected and what was answered.
+        context: HTML of the text that it is about.
+    """
+    return _ARTICLE.format(
+        heading=html.escape(heading),
+        identity=html.escape(identity),
+        facts=facts,
+        context=context,
+    )
+
+
+def isolated(text):
+    """HTML of a text whose direction does not turn what stands beside it."""
+    return f"<bdi>{html.escape(text)}</bdi>"
+
+
+def marked(text, classes):
+    """HTML of a text in the colour of its classes, of "gold" and "predicted"."""
+    text = html.escape(text)
+    return f'<mark class="{" ".join(classes)}">{text}</mark>' if classes else text

@@ -1,0 +1,66 @@
+"""Writes files of a folder together with their checksums."""
+
+import contextlib
+import os
+
+from albert_tf.io import checksums
+from albert_tf.io import storage
+from albert_tf.io.files import json_text
+from albert_tf.io.files import write_atomically
+
+
+class ChecksummedFolder:
+    """Keeps the `SHA256SUMS` of a folder while a `with` block writes files into it.
+
+    The list is taken away first and written last: a process that is killed in between
+    leaves files without a checksum, never one with that of another. Checksums of files
+    that the block does not write stay as they are.
+
+    Args:
+        directory: a folder on a disk or in a bucket; it need not exist.
+    """
+
+    def __init__(self, directory):
+        self._directory = os.fspath(directory)
+        self._list = os.path.join(self._directory, checksums.NAME)
+        self._known = {}
+
+    def __enter__(self):
+        self._known = checksums.read(self._directory)
+        storage.remove_file(self._list)
+        return self
+
+    def __exit__(self, exc_type, exc_value, traceback):
+        # Blocks inside of this one have listed what they have written.
+        known = {**self._known, **checksums.read(self._directory)}
+        lines = [f"{digest}  {name}\n" for name, digest in sorted(known.items())]
+        # On a full disk; the first error is being reported.
+        ignored = (OSError,) if exc_type else ()
+        with contextlib.suppress(*ignored):
+            if lines:
+                write_atomically(self._list, "".join(lines))
+
+    def write(self, name, data):
+        """Writes a file, as `write_atomically` does.
+
+        Args:
+            name: of the file, in the folder.
+            data: bytes, a buffer of them, or a str.
+
+        Raises:
+            OSError: it cannot be written; the earlier one is as it was.
+        """
+        data = data.encode() if isinstance(data, str) else data
+        write_atomically(os.path.join(self._directory, name), data)
+        self._known[name] = checksums.of_bytes(data)
+
+    def write_json(self, name, values):
+        """Writes a file of JSON, likewise."""
+        self.write(name, json_text(values))
+
+    def add(self, name):
+        """Takes the checksum of a file that somebody else has just written."""
+        path = os.path.join(self._directory, name)
+        self._known.pop(name, None)
+        with storage.read_locally(path) as local_path:
+            self._known[name] = checksums.of_file(local_path)

@@ -1,0 +1,108 @@
+"""Checksums beside files, so that no flipped bit is read unnoticed.
+
+`SHA256SUMS` in a folder is what the program `sha256sum` writes, and checks with `-c`.
+Files that it does not name, as others write them, are read as they are.
+"""
+
+import hashlib
+import os
+import re
+
+from albert_tf.errors import UserError
+from albert_tf.io import storage
+
+NAME = "SHA256SUMS"
+_LINE = re.compile(r"([0-9a-f]{64}) [ *](.+)")
+_BLOCK = 2**20  # bytes read at a time
+
+
+def read(folder):
+    """The checksums of a folder's files: hexadecimal, by name; {} without any.
+
+    Damaged lines count as none.
+
+    Raises:
+        UserError: they are there and cannot be read.
+    """
+    path = os.path.join(folder, NAME)
+    try:
+        if not storage.exists(path):
+            return {}
+        text = storage.read_bytes(path).decode("utf-8", "replace")
+    except OSError as error:
+        raise UserError(f"{path} cannot be read: {error.strerror}.") from error
+    lines = filter(None, map(_LINE.fullmatch, text.splitlines()))
+    return {line[2]: line[1] for line in lines}
+
+
+def of_bytes(data):
+    """The checksum of bytes, or of a buffer of them."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def of_file(local_path):
+    """The checksum of a file on this machine.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    found = hashlib.sha256()
+    with open(local_path, "rb") as file:
+        while block := file.read(_BLOCK):
+            found.update(block)
+    return found.hexdigest()
+
+
+def check_bytes(path, data):
+    """Compares what was read of a file with its checksum, if there is one.
+
+    Raises:
+        UserError: they differ.
+    """
+    folder, name = os.path.split(path)
+    expected = read(folder).get(name)
+    if expected not in (None, of_bytes(data)):
+        raise _damaged(path, folder)
+
+
+def check_file(path, local_path):
+    """Compares a large file with its checksum, if there is one.
+
+    Args:
+        path: the file.
+        local_path: where its contents are on this machine.
+
+    Raises:
+        UserError: they differ.
+    """
+    folder, name = os.path.split(path)
+    _check_file(path, local_path, folder, read(folder).get(name))
+
+
+def check_folder(folder):
+    """Compares all files of a folder, which is on this machine, that have checksums.
+
+    Raises:
+        UserError: one differs.
+    """
+    for name, expected in read(folder).items():
+        path = os.path.join(folder, name)
+        # A line may name what lies elsewhere, or never ends.
+        inside = os.path.realpath(path).startswith(os.path.realpath(folder) + os.sep)
+        if inside and os.path.isfile(path):
+            _check_file(path, path, folder, expected)
+
+
+def _check_file(path, local_path, folder, expected):
+    try:
+        if expected is not None and expected != of_file(local_path):
+            raise _damaged(path, folder)
+    except OSError as error:
+        raise UserError(f"{path} cannot be read: {error.strerror}.") from error
+
+
+def _damaged(path, folder):
+    return UserError(
+        f"{path} is damaged: its SHA-256 is not that in {os.path.join(folder, NAME)}; "
+        "copy both again or, if the file was changed on purpose, remove its line there."
+    )

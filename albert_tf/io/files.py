@@ -1,0 +1,91 @@
+"""Reading JSON, and writing files so that no reader ever sees half of one."""
+
+import io
+import json
+import zipfile
+
+from albert_tf.cli.near_misses import did_you_mean
+from albert_tf.errors import UserError
+from albert_tf.io import checksums
+from albert_tf.io import storage
+
+
+def write_atomically(path, data):
+    """Writes to a temporary name beside `path`, then renames it.
+
+    Folders that are missing are made.
+
+    Args:
+        path: the file.
+        data: bytes, or a str that is written as UTF-8.
+
+    Raises:
+        OSError: the file cannot be written; `path` is as it was.
+    """
+    data = data.encode() if isinstance(data, str) else data
+    with storage.written_locally(path) as temporary, open(temporary, "wb") as file:
+        file.write(data)
+
+
+def write_json(path, values):
+    """Writes JSON as `write_atomically` does."""
+    write_atomically(path, json_text(values))
+
+
+def json_text(values):
+    """What is written of JSON: indented, in UTF-8."""
+    return json.dumps(values, indent=2, ensure_ascii=False) + "\n"
+
+
+def unreadable(path, error):
+    """The `UserError` of a file that cannot be read, from its `OSError`."""
+    meant = did_you_mean(path) or "."
+    return UserError(f"{path} cannot be read: {error.strerror}{meant}")
+
+
+def parse_json(text):
+    """Parses JSON; `text` is a str or bytes.
+
+    Raises:
+        ValueError: it is not JSON, or nested more deeply than can be read.
+    """
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+
+
+def read_json_object(path):
+    """Reads a JSON object.
+
+    Raises:
+        UserError: the file is missing, unreadable, damaged or holds something else.
+    """
+    try:
+        data = storage.read_bytes(path)
+        values = parse_json(data)
+    except OSError as error:
+        raise unreadable(path, error) from error
+    except ValueError as error:
+        raise UserError(f"{path} is not valid JSON: {error}.") from error
+    if not isinstance(values, dict):
+        raise UserError(f"{path} must hold one JSON object.")
+    checksums.check_bytes(path, data)
+    return values
+
+
+def read_arrays(path):
+    """Reads the arrays of an npz file, a dict by name.
+
+    Raises:
+        UserError: the file is missing, unreadable or holds something else.
+    """
+    import numpy as np
+
+    try:
+        with np.lib.npyio.NpzFile(io.BytesIO(storage.read_bytes(path))) as file:
+            return dict(file)
+    except OSError as error:
+        raise unreadable(path, error) from error
+    except (ValueError, zipfile.BadZipFile) as error:
+        raise UserError(f"{path} is not an npz file: {error}.") from error

@@ -1,0 +1,1 @@
+"""Strings to the features of models, inside a graph."""

@@ -1,0 +1,1 @@
+"""What served models answer, by the kind of task."""

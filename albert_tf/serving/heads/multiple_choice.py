@@ -1,0 +1,125 @@
+"""What a served model of multiple choice answers: one of the options given."""
+
+import dataclasses
+
+import tensorflow as tf
+
+from albert_tf.serving.features.texts import dense_features
+from albert_tf.serving.features.texts import first_tokens
+from albert_tf.serving.heads.builders import Head
+from albert_tf.serving.requests import require
+from albert_tf.tasks.multiple_choice.rows import BLANK
+from albert_tf.tasks.multiple_choice.rows import SPECIAL
+from albert_tf.tasks.multiple_choice.task import MultipleChoice
+from albert_tf.tokenization.in_graph import InGraphTokenizer
+
+
+class ChoiceFeatures(tf.Module):
+    """Questions, contexts and options to the features that fine-tuning makes of them.
+
+    The twin of `tokenize_questions` inside a graph.
+
+    Args:
+        tokenizer: as returned by `albert_tf.load_tokenizer`.
+        max_seq_length: tokens of a row at most, the special ones counted.
+        max_qa_length: tokens of a question with an option at most, the last ones.
+
+    Call: question and context, string `[batch]`, and options, string `[batch,
+    choices]`, where an empty string is no option. Returns int32 `input_ids`,
+    `input_mask`, `segment_ids` `[batch, choices, tokens]`, 0 for what is no option.
+    """
+
+    example = {
+        "question": "the film was _ .",
+        "context": "it is a very good one .",
+        "options": ["good", "bad"],
+    }
+
+    def __init__(self, tokenizer, max_seq_length, max_qa_length):
+        super().__init__()
+        self.tokenizer = InGraphTokenizer(tokenizer, max_seq_length)
+        # The last tokens count, so that all are needed.
+        self.ending_tokenizer = InGraphTokenizer(tokenizer)
+        self.cls_id, self.sep_id = tokenizer.cls_id, tokenizer.sep_id
+        self.max_seq_length = max_seq_length
+        self.max_qa_length = max_qa_length
+
+    def __call__(self, question, context, options):
+        places = tf.where(tf.strings.length(options) > 0)  # [rows, 2]
+        row = places[:, 0]
+        second = self._endings(
+            tf.gather(self.ending_tokenizer.prepare(question), row),
+            self.ending_tokenizer.prepare(tf.gather_nd(options, places)),
+        )
+        first = tf.gather(self.tokenizer(context), row)  # [rows, (tokens)]
+        room = self.max_seq_length - SPECIAL - second.row_lengths()
+        first = first_tokens(first, tf.minimum(first.row_lengths(), room))
+        special = tf.ones_like(room, tf.int32)[:, None]  # [rows, 1]
+        cls, sep = special * self.cls_id, special * self.sep_id
+        rows = tf.concat([cls, first, sep, second, sep], axis=1)
+        features = dense_features(rows, first.row_lengths() + 2)  # [rows, T]
+        width = tf.shape(features["input_ids"], tf.int64)[1:]
+        shape = tf.concat([tf.shape(options, tf.int64), width], axis=0)
+        return {n: tf.scatter_nd(places, v, shape) for n, v in features.items()}
+
+    def _endings(self, question, option):
+        """Ids, ragged `[rows, (tokens)]`, of what `rows.ending` makes of strings."""
+        parts = tf.strings.split(question, BLANK)  # [rows, (parts)]
+        place = tf.ragged.range(parts.row_lengths()).flat_values
+        before = tf.where(place > 0, tf.gather(option, parts.value_rowids()), "")
+        filled = parts.with_flat_values(before + parts.flat_values)
+        text = tf.where(
+            parts.row_lengths() > 1,
+            tf.strings.reduce_join(filled, axis=1),
+            question + " " + option,
+        )
+        ids = self.ending_tokenizer(text)
+        lengths = ids.row_lengths()
+        first = tf.maximum(lengths - self.max_qa_length, 0)
+        return tf.gather(ids, tf.ragged.range(first, lengths), batch_dims=1)
+
+
+@dataclasses.dataclass(frozen=True)
+class _FeaturesOf:
+    """Makes the `ChoiceFeatures` of a task."""
+
+    task: MultipleChoice
+
+    def of(self, tokenizer, max_seq_length):
+        # A model of another program does not say what its rows are.
+        most = max_seq_length - SPECIAL - 1
+        max_qa_length = min(self.task.max_qa_length, most)
+        return ChoiceFeatures(tokenizer, max_seq_length, max_qa_length)
+
+
+def multiple_choice_head(model, task, tokenizer):
+    """The probabilities of the options, and the most probable one."""
+
+    def compute(features):
+        # Of no question there is no choice, but one has to be the best.
+        missing = tf.maximum(1 - tf.shape(features["input_ids"])[1], 0)
+        features = {
+            name: tf.pad(values, [[0, 0], [0, missing], [0, 0]])
+            for name, values in features.items()
+        }
+        return task.served_numbers(model(features, training=False))
+
+    def answers(numbers, features):
+        has_options = tf.reduce_any(features["input_mask"] > 0, axis=[1, 2])
+        check = require(tf.reduce_all(has_options), "A question has no options.")
+        with tf.control_dependencies([check]):
+            numbers = {name: tf.identity(value) for name, value in numbers.items()}
+        return task.served_answers(numbers)
+
+    return Head(
+        task.serves,
+        model.config,
+        model.variables,
+        compute,
+        answers,
+        task.served_meaning(),
+        text_inputs=task.text_inputs,
+        text_lists=("options",),
+        feature_axes=model.feature_axes,
+        text_features=_FeaturesOf(task),
+    )

@@ -1,0 +1,152 @@
+"""What `--help` of every command says, and what it does not wait for."""
+
+import dataclasses
+import json
+import re
+import subprocess
+import sys
+
+import pytest
+
+from albert_tf.cli.command_help import help_text
+from albert_tf.cli.command_line import option
+
+# Runs --help of every command of the checkout as a user would, in one process.
+_RUN_ALL = r"""
+import contextlib, io, json, pathlib, re, runpy, sys, time
+from albert_tf.cli import command_line
+entry = re.compile(r"^from albert_tf[.\w]* import (command_line|run|main)$", re.M)
+help_text, found = command_line.help_text, {}
+def watched(about, options_class, typed_fields, ignored):
+    fields = list(typed_fields)
+    found[name] = {
+        "about": about,
+        "flags": {field.name: field.metadata["help"] for field, _ in fields},
+        "groups": getattr(options_class, "GROUPS", {}),
+    }
+    return help_text(about, options_class, fields, ignored)
+command_line.help_text = watched
+roots = [pathlib.Path(r) for r in ("albert_tf", "benchmarks", "data_pipeline", "tools")]
+paths = [path for root in roots for path in root.rglob("*.py")]
+for path in sorted([*paths, *pathlib.Path().glob("run_*.py")]):
+    text = path.read_text(encoding="utf-8")
+    if not re.search(r"option\(|command import main|import Options$", text, re.M):
+        continue
+    if "__main__" not in text + path.name or not entry.search(text):
+        continue
+    name = str(path)
+    sys.argv = [name, "--help"]
+    printed, started = io.StringIO(), time.process_time()
+    with contextlib.redirect_stdout(printed), contextlib.suppress(SystemExit):
+        module = ".".join(path.with_suffix("").parts).removesuffix(".__main__")
+        runpy.run_module(module, None, "__main__", alter_sys=True)
+    found[name]["printed"] = printed.getvalue()
+    found[name]["seconds"] = time.process_time() - started
+slow = ("tensorflow", "keras", "torch", "jax", "apache_beam", "matplotlib")
+print(json.dumps([found, [package for package in slow if package in sys.modules]]))
+"""
+_SOME = {
+    "albert_tf/serving/export.py",
+    "albert_tf/verify/__main__.py",
+    "benchmarks/serving.py",
+    "data_pipeline/beam.py",
+    "run_classifier.py",
+    "run_demo.py",
+    "tools/tpu/check.py",
+}
+
+
+@pytest.fixture(scope="module")
+def commands(project):
+    """What every command's help holds, and which slow packages were imported."""
+    command = [sys.executable, "-W", "ignore", "-c", _RUN_ALL]
+    done = subprocess.run(
+        command, cwd=project, capture_output=True, text=True, check=True
+    )
+    return json.loads(done.stdout)
+
+
+def test_no_command_waits_for_tensorflow(commands):
+    found, slow = commands
+    assert set(found) >= _SOME
+    assert slow == []
+    assert max(command["seconds"] for command in found.values()) < 1
+
+
+def test_each_command_is_explained_with_an_example(commands):
+    lacking = [
+        name
+        for name, command in commands[0].items()
+        if not re.search(r"^ +python ", command["about"], re.M)
+    ]
+    assert lacking == []
+
+
+def test_each_command_names_a_page_that_says_more(commands, project):
+    for name, command in commands[0].items():
+        pages = re.findall(r"docs/\w+\.md|README\.md", command["about"])
+        assert all((project / page).exists() for page in pages), name
+        assert pages or not name.startswith(("albert_tf", "data_pipeline")), name
+
+
+def test_the_help_of_each_flag_is_a_sentence_of_its_own(commands):
+    poor = [
+        f"{name} --{flag}: {text}"
+        for name, command in commands[0].items()
+        for flag, text in command["flags"].items()
+        if not re.fullmatch(r"[A-Z]\S* \S+ .*\.", text)
+        or re.search(r"(?i)likewise|^see |the same as", text)
+    ]
+    assert poor == []
+
+
+def test_groups_hold_each_flag_once(commands):
+    for name, command in commands[0].items():
+        grouped = " ".join(command["groups"].values()).split()
+        assert len(grouped) == len(set(grouped)), name
+        assert set(grouped) <= set(command["flags"]), name
+
+
+@pytest.mark.parametrize(
+    "name", ["run_pretraining.py", "run_classifier.py", "run_squad.py"]
+)
+def test_essential_flags_come_first(commands, name):
+    command = commands[0][name]
+    flags = re.findall(r"^  --(?:\[no\])?(\w+)", command["printed"], re.M)
+    essential = command["groups"]["Essential flags"].split()
+    assert flags[: len(essential)] == essential
+    assert sorted(flags) == sorted([*command["flags"], "config"])
+
+
+@dataclasses.dataclass(frozen=True)
+class Options:
+    """Options of a command."""
+
+    GROUPS = {"First": "steps name", "Second": "loud"}
+
+    name: str = option("What it is called, in a few words.")
+    path: str = option("Where it goes " + "on " * 30 + "for ever.")
+    steps: int = option("How many steps to take.", 10)
+    loud: bool = option("Whether to shout.", True)
+    kind: str | None = option("Which kind to take.", None, ("a", "b"))
+
+
+def test_the_whole_text():
+    types = (str, str, int, bool, str)
+    fields = zip(dataclasses.fields(Options), types, strict=True)
+    assert help_text("What I do.\n", Options, fields, ["old", "older"]) == (
+        "What I do.\n\n"
+        "First:\n"
+        "  --steps=NUMBER  (default: 10)\n      How many steps to take.\n"
+        "  --name=TEXT  (required)\n      What it is called, in a few words.\n\n"
+        "Second:\n"
+        "  --[no]loud  (default: true)\n      Whether to shout.\n\n"
+        "Other flags:\n"
+        f"  --path=TEXT  (required)\n      Where it goes{' on' * 23}\n"
+        f"      {'on ' * 7}for ever.\n"
+        "  --kind=a|b\n      Which kind to take.\n\n"
+        "  --config=FILE\n"
+        "      Take flags from a JSON file, or from a recipe by its name, such as\n"
+        "      pretraining/base; flags on the command line win.\n\n"
+        "Official flags that are accepted and have no effect: --old, --older."
+    )

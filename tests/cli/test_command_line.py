@@ -1,0 +1,159 @@
+"""From a command line, and perhaps a JSON file, to a frozen dataclass."""
+
+import dataclasses
+import json
+import subprocess
+import sys
+
+import pytest
+
+from albert_tf.cli import command_line
+from albert_tf.cli.command_line import option
+from albert_tf.errors import UserError
+
+GO_ON = "To go on, run: python run_x.py '--input_file=a b*'\n"
+
+
+@dataclasses.dataclass(frozen=True)
+class Options:
+    """Options of a command."""
+
+    input_file: str = option("What to read.")
+    steps: int = option("How many.", 10, minimum=1)
+    rate: float | None = option("How fast.", None, minimum=0, maximum=1)
+    verbose: bool = option("How loud.", False)
+    optimizer: str = option("Which.", "lamb", ("adamw", "lamb"))
+
+
+def parse(*flags, ignored=()):
+    return command_line.parse(Options, ["command", *flags], ignored)
+
+
+def test_flags_fill_the_dataclass():
+    options = parse("--input_file=a,b", "--steps=3", "--rate", "1e-3", "--verbose")
+    assert options == Options("a,b", 3, 1e-3, True, "lamb")
+    assert parse("--input_file=a", "--noverbose").verbose is False
+
+
+def test_the_config_file_lies_under_the_flags(tmp_path):
+    path = tmp_path / "recipe.json"
+    path.write_text(json.dumps({"//": "why", "input_file": "a", "steps": 7, "rate": 1}))
+    options = parse(f"--config={path}", "--steps=8")
+    assert options == Options("a", 8, 1, False, "lamb")
+
+
+@pytest.mark.parametrize(
+    "content,message",
+    [
+        ('{"stesp": 3}', "sets the unknown flag 'stesp'; did you mean 'steps'.$"),
+        ('{"steps": "3"}', "sets 'steps' to '3'; expected a whole number.$"),
+        ('{"steps": true}', "sets 'steps' to True; expected a whole number.$"),
+        ('{"steps": 0}', "--steps=0: expected at least 1"),
+        ('{"optimizer": "lamp"}', "--optimizer=lamp: expected one of"),
+        ("[3]", "must hold one JSON object"),
+        ("{", "is not valid JSON"),
+    ],
+)
+def test_bad_config_files_are_named(tmp_path, content, message):
+    path = tmp_path / "recipe.json"
+    path.write_text(content)
+    with pytest.raises(UserError, match=message):
+        parse("--input_file=a", f"--config={path}")
+
+
+@pytest.mark.parametrize(
+    "flags,message",
+    [
+        ([], "Flag --input_file is required"),
+        (["--stesp=3"], "There is no flag --stesp; did you mean --steps?"),
+        (["--colour=3"], "There is no flag --colour; --help lists the flags."),
+        (["--steps=x"], "--steps=x: expected a whole number."),
+        (["--rate=x"], "--rate=x: expected a number."),
+        (["--verbose=x"], "--verbose=x: expected true or false."),
+        (["--steps"], "Missing value for flag --steps; --help explains the flags."),
+        (["--input_file=a", "--steps=0"], "--steps=0: expected at least 1"),
+        (["--input_file=a", "--rate=nan"], "--rate=nan: expected at least 0"),
+        (["--input_file=a", "--rate=1.5"], "--rate=1.5: expected at most 1"),
+        (
+            ["--input_file=a", "--optimizer=lamp"],
+            "--optimizer=lamp: expected one of adamw, lamb.",
+        ),
+        (["--input_file=a", "b"], "Unexpected argument 'b'"),
+        (["--config=/nowhere.json"], "/nowhere.json cannot be read: No such file"),
+    ],
+)
+def test_mistakes_are_one_sentence(flags, message):
+    with pytest.raises(UserError) as error:
+        parse(*flags)
+    assert message in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_ignored_official_flags_are_accepted():
+    with pytest.raises(UserError, match="tpu_zone"):
+        parse("--input_file=a", "--tpu_zone=b")
+    assert parse("--input_file=a", "--tpu_zone=b", ignored=["tpu_zone"]).steps == 10
+
+
+@pytest.mark.parametrize(
+    "error,status,printed",
+    [
+        (UserError("The file x is empty."), 1, "error: The file x is empty.\n"),
+        (
+            UserError("steps=3 exceeds rate=1; --steps=3 or x.steps=2 or 'steps=1'."),
+            1,
+            "error: --steps=3 exceeds --rate=1; --steps=3 or x.steps=2 or 'steps=1'.\n",
+        ),
+        (FileExistsError(17, "File exists", "out"), 1, "error: out: File exists.\n"),
+        (OSError(28, "No space left"), 1, "error: No space left.\n"),
+        (KeyboardInterrupt(), 130, f"\ninterrupted\n{GO_ON}"),
+        (SystemExit(130), 130, GO_ON),
+        (SystemExit(143), 143, GO_ON),
+        (SystemExit(3), 3, ""),
+    ],
+)
+def test_run_turns_errors_into_a_status(capsys, monkeypatch, error, status, printed):
+    monkeypatch.setattr(sys, "orig_argv", ["python", "run_x.py", "--input_file=a b*"])
+
+    def command(options):
+        raise error
+
+    with pytest.raises(SystemExit) as stop:
+        command_line.run(Options, command, argv=["command", "--input_file=a"])
+    assert stop.value.code == status
+    assert capsys.readouterr().err == printed
+
+
+def test_help_shows_the_module_and_every_flag(capsys):
+    with pytest.raises(SystemExit) as stop:
+        parse("--help")
+    assert stop.value.code == 0
+    printed = capsys.readouterr().out
+    assert printed.startswith(__doc__)
+    for field in dataclasses.fields(Options):
+        assert f"--[no]{field.name}" in printed or f"--{field.name}" in printed
+        assert field.metadata["help"] in printed
+
+
+def test_only_our_own_information_is_logged(project):
+    code = (
+        "import logging, sys\n"
+        "from albert_tf.cli import command_line\n"
+        "from tests.test_command_line import Options\n"
+        "def command(options):\n"
+        "    for path in sys.argv[1:]:\n"
+        "        for level in (logging.INFO, logging.WARNING):\n"
+        "            record = ('absl', level, path, 1, '%s %s', (level, path), None)\n"
+        "            logging.getLogger('absl').handle(logging.LogRecord(*record))\n"
+        "command_line.run(Options, command, argv=['', '--input_file=a'])\n"
+    )
+    theirs, *ours = paths = (
+        "/x/site-packages/y.py",
+        "/x/albert_tf/y.py",
+        "/x/site-packages/albert_tf/y.py",
+    )
+    command = [sys.executable, "-c", code, *paths]
+    done = subprocess.run(command, cwd=project, capture_output=True, text=True)
+    shown = [line.split(maxsplit=1)[1] for line in done.stderr.splitlines()]
+    own = [f"{level} {path}" for path in ours for level in (20, 30)]
+    assert shown == [f"30 {theirs}", *own]

@@ -1,0 +1,67 @@
+"""Ctrl-C, while libraries are imported (which takes seconds) and later."""
+
+import os
+import shlex
+import subprocess
+import sys
+
+import pytest
+
+from albert_tf.cli import interrupts
+
+_OUTPUT = "--output_dir=nowhere"
+
+
+@pytest.fixture
+def interrupted(tmp_path, project):
+    """Runs Python with a TensorFlow in whose import somebody presses Ctrl-C."""
+    (tmp_path / "tensorflow").mkdir()
+    (tmp_path / "tensorflow" / "__init__.py").write_text("raise KeyboardInterrupt\n")
+
+    def run(*arguments):
+        path = os.pathsep.join([str(tmp_path), str(project)])
+        return subprocess.run(
+            [sys.executable, *arguments],
+            cwd=project,
+            env={**os.environ, "PYTHONPATH": path},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    return run
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["run_pretraining.py", "--input_file=a", "--albert_config_file=b", _OUTPUT],
+        ["run_classifier.py", "--do_eval", "--task_name=rte", "--data_dir=a", _OUTPUT],
+        ["run_squad.py", "--do_predict", "--predict_file=a", _OUTPUT],
+        ["-m", "albert_tf.serving.export"],
+        ["-m", "albert_tf.convert"],
+        ["-m", "data_pipeline.create_pretraining_data"],
+    ],
+)
+def test_a_command_says_a_word(interrupted, command):
+    done = interrupted(*command)
+    assert "Traceback" not in done.stderr
+    line = f"To go on, run: {shlex.join([sys.executable, *command])}"
+    assert done.stderr == f"\ninterrupted\n{line}\n"
+    assert done.returncode in (-2, 130)
+
+
+def test_programs_of_others_keep_their_traceback(interrupted):
+    done = interrupted("-c", "import albert_tf, tensorflow")
+    assert "Traceback" in done.stderr and "KeyboardInterrupt" in done.stderr
+    done = interrupted("-c", "import albert_tf.cli.command_line, tensorflow")
+    assert "Traceback" in done.stderr
+
+
+def test_the_installed_program_goes_by_its_name(monkeypatch, capsys):
+    command = ["/somewhere/bin/albert-tf", "pretrain", "--input_file=a b"]
+    monkeypatch.setattr(sys, "argv", command)
+    monkeypatch.setattr(sys, "orig_argv", ["/somewhere/bin/python3", *command])
+    interrupts.say_how_to_go_on()
+    printed = capsys.readouterr().err
+    assert printed == "To go on, run: albert-tf pretrain '--input_file=a b'\n"

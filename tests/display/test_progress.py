@@ -1,0 +1,195 @@
+"""Progress on a terminal and in a log."""
+
+import contextlib
+import fcntl
+import io
+import os
+import pty
+import struct
+import termios
+import time
+
+import pytest
+from absl import logging
+
+from albert_tf.display import progress
+from albert_tf.display.progress import Progress
+from albert_tf.display.progress import format_seconds
+
+# Of a line that is logged.
+RECORD = ("absl", logging.converter.STANDARD_WARNING, "x.py", 1, "a line", (), None)
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """A clock that the test moves."""
+
+    class Clock:
+        now = 100.0
+
+        def monotonic(self):
+            return self.now
+
+    fake = Clock()
+    monkeypatch.setattr(progress, "time", fake)
+    monkeypatch.setattr(Progress, "_tick", lambda self: None)
+    return fake
+
+
+def frames(written):
+    """What a terminal showed, one after the other."""
+    return written.removesuffix("\n").split("\r\033[K")[1:]
+
+
+def test_a_log_gets_a_line_every_ten_seconds_and_at_the_end(clock, lines):
+    with Progress(1000, "steps", "training", stream=io.StringIO()) as shown:
+        for done in range(100, 1001, 100):
+            clock.now += 4
+            shown.update(done, ["loss 3"])
+    assert lines == [
+        "training: 300/1,000  30%, 25.0 steps/s, ETA 0:28, loss 3",
+        "training: 600/1,000  60%, 25.0 steps/s, ETA 0:16, loss 3",
+        "training: 900/1,000  90%, 25.0 steps/s, ETA 0:04, loss 3",
+        "training: 1,000/1,000 100%, 25.0 steps/s, ETA 0:00, loss 3",
+    ]
+
+
+def test_what_an_earlier_run_did_does_not_count_as_speed(clock, lines):
+    with Progress(200, "steps", "training", start=100, stream=io.StringIO()) as shown:
+        clock.now += 10
+        shown.update(150)
+    assert lines == ["training: 150/200  75%, 5.0 steps/s, ETA 0:10"]
+
+
+def test_an_unknown_total_shows_no_share(clock, lines):
+    with Progress(None, "tokens", "counting", stream=io.StringIO()) as shown:
+        clock.now += 10
+        shown.update(5000)
+    assert lines == ["counting: 5,000 tokens, 500.0 tokens/s"]
+
+
+def test_a_terminal_gets_a_bar_on_one_line(clock, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    terminal = Terminal()
+    with Progress(4, "steps", "training", stream=terminal) as shown:
+        clock.now += 1
+        shown.update(1)
+        clock.now += 0.1
+        shown.update(2)  # too soon after the line before
+        shown.update(4)
+    written = terminal.getvalue()
+    assert written.count("\n") == 1 and " 2/4" not in written
+    bars = [frame[2:] for frame in frames(written) if "training [" in frame]
+    assert bars[0] == f"training [{'#' * 10}{'.' * 30}] 1/4, 1.0 steps/s, ETA 0:03"
+    assert f"[{'#' * 40}] 4/4, " in bars[-1]
+
+
+@pytest.mark.parametrize(
+    ("columns", "shown"),
+    [
+        (200, f"[{'#' * 10}{'.' * 30}] 1/4, 1.0 steps/s, ETA 0:03, a"),
+        (51, "[##........] 1/4, 1.0 steps/s, ETA 0:03"),
+        (41, "[##........] 1/4, 1.0 steps/s"),
+        (28, "[##........] 1/4"),
+        (20, "training: 1/4"),
+        (8, "trai"),
+    ],
+)
+def test_a_bar_fits(clock, monkeypatch, columns, shown):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    terminal = Terminal()
+    with Progress(4, "steps", "training", stream=terminal) as progress:
+        clock.now += 1
+        progress.update(1, ["a" * 30])
+        line = frames(terminal.getvalue())[-1]
+    assert len(line) < columns
+    assert shown in line
+
+
+def test_an_unknown_total_fits_without_a_bar(clock, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "30")
+    terminal = Terminal()
+    with Progress(None, "bytes", "loading", stream=terminal) as shown:
+        clock.now += 1
+        shown.update(5000)
+        assert frames(terminal.getvalue())[-1][2:] == "loading: 5,000 bytes"
+
+
+def test_log_lines_push_the_bar_down(clock, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "60")
+    terminal = Terminal()
+    with Progress(4, "steps", "training", stream=terminal) as shown:
+        clock.now += 1
+        shown.update(1)
+        logging.get_absl_handler().handle(logging.ABSLLogger("x").makeRecord(*RECORD))
+        assert terminal.getvalue().endswith("\r\033[K")
+        clock.now += 0.3
+        shown.update(2)  # it may not be written yet
+        assert terminal.getvalue().endswith("\r\033[K")
+    length = len(terminal.getvalue())
+    logging.get_absl_handler().handle(logging.ABSLLogger("x").makeRecord(*RECORD))
+    assert len(terminal.getvalue()) == length
+
+
+def test_nothing_is_drawn_in_a_log(clock, lines):
+    stream = io.StringIO()
+    with Progress(4, "steps", "training", stream=stream) as shown:
+        clock.now += 1
+        shown.update(1)
+    assert stream.getvalue() == "" and lines == []
+
+
+@pytest.fixture
+def window():
+    """A terminal of 60 columns: (the file to write to, read, resize)."""
+    ours, theirs = pty.openpty()
+    os.set_blocking(ours, False)
+
+    def resize(columns):
+        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+
+    def read_until(text, seconds=20):
+        found, deadline = "", time.monotonic() + seconds
+        while text not in found:
+            assert time.monotonic() < deadline, found
+            with contextlib.suppress(BlockingIOError):
+                found += os.read(ours, 4096).decode()
+            time.sleep(0.01)
+        return found
+
+    resize(60)
+    with open(theirs, "w") as file:
+        yield file, read_until, resize
+    os.close(ours)
+
+
+def test_something_moves_while_the_first_step_is_compiled(window):
+    file, read_until, _ = window
+    with Progress(4, "steps", "training", stream=file) as shown:
+        shown.waiting = "compiling"
+        drawn = frames(read_until("\\ training: compiling, 0:00"))
+        assert {"|", "/", "-", "\\"} >= {frame[:1] for frame in drawn[1:]} >= {"-"}
+        read_until("compiling, 0:01")
+
+
+def test_a_bar_follows_its_window(window):
+    file, read_until, resize = window
+    with Progress(4, "steps", "training", stream=file) as shown:
+        shown.update(1)
+        assert "/s, ETA" in read_until("/s, ETA")
+        resize(28)
+        read_until("[##........] 1/4\r")
+
+
+def test_durations():
+    assert [format_seconds(s) for s in (0, 59.9, 61, 3661)] == [
+        "0:00",
+        "0:59",
+        "1:01",
+        "1:01:01",
+    ]

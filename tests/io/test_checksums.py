@@ -1,0 +1,95 @@
+"""Checksums of a folder's files, and what is read with them."""
+
+import pytest
+
+from albert_tf.errors import UserError
+from albert_tf.io import checksums
+from albert_tf.io.checksummed_folder import ChecksummedFolder
+from albert_tf.io.files import read_json_object
+
+_OF_NOTHING = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+
+
+def test_what_was_written_is_listed(tmp_path):
+    with ChecksummedFolder(tmp_path) as folder:
+        folder.write("a", b"")
+        folder.write_json("b.json", {"ü": 1})
+        (tmp_path / "c").write_bytes(b"")
+        folder.add("c")
+    listed = checksums.read(tmp_path)
+    assert sorted(listed) == ["a", "b.json", "c"]
+    assert listed["a"] == listed["c"] == _OF_NOTHING
+    assert listed["b.json"] == checksums.of_file(tmp_path / "b.json")
+    assert read_json_object(tmp_path / "b.json") == {"ü": 1}
+
+
+def test_other_files_keep_their_checksums(tmp_path):
+    with ChecksummedFolder(tmp_path) as folder:
+        folder.write("a", b"1")
+        folder.write("b", b"1")
+    before = checksums.read(tmp_path)
+    with ChecksummedFolder(tmp_path) as folder:
+        folder.write("b", b"2")
+        with ChecksummedFolder(tmp_path) as inner:
+            inner.write("c", b"3")
+        assert sorted(checksums.read(tmp_path)) == ["c"]
+    after = checksums.read(tmp_path)
+    assert sorted(after) == ["a", "b", "c"]
+    assert after["a"] == before["a"]
+    assert after["b"] != before["b"]
+    checksums.check_folder(tmp_path)
+
+
+def test_no_list_names_a_file_that_is_being_written(tmp_path):
+    with ChecksummedFolder(tmp_path) as folder:
+        folder.write("a", b"1")
+    with ChecksummedFolder(tmp_path) as folder:
+        assert checksums.read(tmp_path) == {}
+        folder.write("a", b"2")
+        assert checksums.read(tmp_path) == {}
+
+
+def test_a_file_that_could_not_be_written_keeps_its_checksum(tmp_path):
+    with ChecksummedFolder(tmp_path) as folder:
+        folder.write("a", b"1")
+    before = checksums.read(tmp_path)
+    with pytest.raises(OSError, match="full"), ChecksummedFolder(tmp_path):
+        raise OSError("full")
+    assert checksums.read(tmp_path) == before
+
+
+def test_changed_files_are_refused(tmp_path):
+    with ChecksummedFolder(tmp_path) as folder:
+        folder.write("a.json", "{}")
+        folder.write("b/c", b"1")
+    checksums.check_folder(tmp_path)
+    (tmp_path / "a.json").write_text("{ }")
+    path = tmp_path / "a.json"
+    message = f"{path} is damaged: its SHA-256 is not that in {tmp_path}/SHA256SUMS; "
+    with pytest.raises(UserError, match=message):
+        read_json_object(path)
+    with pytest.raises(UserError, match=message):
+        checksums.check_folder(tmp_path)
+    with pytest.raises(UserError, match=message):
+        checksums.check_file(path, path)
+
+
+def test_lists_that_others_have_written(tmp_path):
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (tmp_path / "outside").write_bytes(b"never compared")
+    (folder / "a").write_bytes(b"")
+    wrong = "0" * 64
+    lines = [
+        f"{_OF_NOTHING} *a",
+        f"{wrong}  ../outside",
+        f"{wrong}  gone",
+        "\xff",
+        "x  a",
+    ]
+    (folder / "SHA256SUMS").write_text("\n".join(lines), encoding="latin-1")
+    assert checksums.read(folder)["a"] == _OF_NOTHING
+    checksums.check_folder(folder)
+    (folder / "SHA256SUMS").write_text(f"{wrong}  a")
+    with pytest.raises(UserError, match="folder/a is damaged"):
+        checksums.check_bytes(folder / "a", b"")

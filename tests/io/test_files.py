@@ -1,0 +1,67 @@
+"""Files appear whole or not at all."""
+
+import errno
+import os
+
+import pytest
+
+from albert_tf.errors import UserError
+from albert_tf.io.files import read_json_object
+from albert_tf.io.files import write_atomically
+from albert_tf.io.files import write_json
+
+
+def test_missing_folders_are_made_and_old_contents_replaced(tmp_path):
+    path = tmp_path / "a" / "b.bin"
+    write_atomically(path, b"old")
+    write_atomically(path, b"new")
+    assert path.read_bytes() == b"new"
+    assert [p.name for p in path.parent.iterdir()] == ["b.bin"]
+
+
+def test_failure_keeps_the_old_file(tmp_path):
+    path = tmp_path / "b.bin"
+    write_atomically(path, b"old")
+    with pytest.raises(TypeError):
+        write_atomically(path, 3)
+    assert path.read_bytes() == b"old"
+    assert [p.name for p in tmp_path.iterdir()] == ["b.bin"]
+
+
+def test_a_full_disk_names_the_file(tmp_path, monkeypatch):
+    def full(descriptor):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    write_atomically(tmp_path / "a.bin", b"old")
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space left") as error:
+        write_atomically(tmp_path / "a.bin", b"new")
+    assert error.value.filename == str(tmp_path / "a.bin")
+    assert (tmp_path / "a.bin").read_bytes() == b"old"
+    assert [p.name for p in tmp_path.iterdir()] == ["a.bin"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (b"[" * 200_000, "is not valid JSON: it is nested too deeply"),
+        (b'{"a":' * 200_000, "is not valid JSON: it is nested too deeply"),
+        (b"{", "is not valid JSON"),
+        (b"\xff{}", "is not valid JSON"),
+        (b'{"a": ' + b"9" * 5000 + b"}", "is not valid JSON"),
+        (b"[]", "must hold one JSON object"),
+    ],
+)
+def test_damaged_json_is_one_sentence(text, message, tmp_path):
+    (tmp_path / "a.json").write_bytes(text)
+    with pytest.raises(UserError, match=message) as error:
+        read_json_object(tmp_path / "a.json")
+    assert str(tmp_path / "a.json") in str(error.value)
+
+
+def test_text_and_json_are_written_as_utf8(tmp_path):
+    write_atomically(tmp_path / "a.txt", "ÿ\n")
+    assert (tmp_path / "a.txt").read_bytes() == "ÿ\n".encode()
+    write_json(tmp_path / "a.json", {"ÿ": [1]})
+    assert "ÿ" in (tmp_path / "a.json").read_text(encoding="utf-8")
+    assert read_json_object(tmp_path / "a.json") == {"ÿ": [1]}

@@ -1,0 +1,79 @@
+"""Files and folders on a disk, and in a bucket: TensorFlow's one in memory."""
+
+import pytest
+import tensorflow as tf
+
+from albert_tf.io import storage
+
+
+@pytest.fixture(params=["disk", "bucket"])
+def folder(request, tmp_path):
+    return str(tmp_path) if request.param == "disk" else f"ram://{tmp_path.name}"
+
+
+def write(path, contents):
+    with storage.written_locally(path, ".txt") as local:
+        assert local.endswith(".txt")
+        with open(local, "w", encoding="utf-8") as file:
+            file.write(contents)
+
+
+def test_files_are_written_whole_and_read(folder):
+    path = f"{folder}/a/b.txt"
+    assert not storage.exists(path)
+    for contents in ("old", "new"):
+        write(path, contents)
+        assert storage.read_bytes(path) == contents.encode()
+    with pytest.raises(KeyError), storage.written_locally(path) as local:
+        with open(local, "w", encoding="utf-8") as file:
+            file.write("half")
+        raise KeyError
+    with storage.read_locally(path) as local, open(local, encoding="utf-8") as file:
+        assert file.read() == "new"
+    assert storage.exists(path) and not storage.is_folder(path)
+    assert storage.is_folder(f"{folder}/a")
+    assert storage.names_in(f"{folder}/a") == ["b.txt"]
+
+
+def test_a_folder_takes_the_place_of_another(folder):
+    for name in ("best-1/a", "best-1/old", "best-2.tmp/a"):
+        write(f"{folder}/{name}", name)
+    storage.replace_folder(f"{folder}/best-2.tmp", f"{folder}/best-1")
+    assert storage.matching(folder, "best-*") == [f"{folder}/best-1"]
+    assert storage.names_in(f"{folder}/best-1") == ["a"]
+    assert storage.read_bytes(f"{folder}/best-1/a") == b"best-2.tmp/a"
+    for _ in range(2):
+        storage.remove_folder(f"{folder}/best-1")
+        assert not storage.exists(f"{folder}/best-1")
+
+
+def test_brackets_in_the_name_of_a_folder_are_no_pattern(folder):
+    for name in ("a[1]/best-1", "a1/best-2", "a[1]/last"):
+        write(f"{folder}/{name}", name)
+    assert storage.matching(f"{folder}/a[1]", "best-*") == [f"{folder}/a[1]/best-1"]
+    assert storage.matching(f"{folder}/missing", "*") == []
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        storage.exists,
+        storage.make_folder,
+        storage.names_in,
+        storage.remove_folder,
+        storage.read_bytes,
+        lambda path: storage.matching(path, "*"),
+        lambda path: write(path, "x"),
+        lambda path: storage.read_locally(path).__enter__(),
+    ],
+)
+def test_an_unknown_kind_of_bucket_is_an_os_error(call):
+    with pytest.raises(OSError, match="nowhere"):
+        call("nowhere://bucket/file")
+
+
+def test_what_is_missing_is_an_os_error(folder):
+    with pytest.raises(OSError) as error:
+        storage.read_bytes(f"{folder}/nothing")
+    assert error.value.strerror
+    assert not tf.io.gfile.exists(f"{folder}/nothing")
