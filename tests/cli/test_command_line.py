@@ -139,7 +139,7 @@ def test_only_our_own_information_is_logged(project):
     code = (
         "import logging, sys\n"
         "from albert_tf.cli import command_line\n"
-        "from tests.test_command_line import Options\n"
+        "from tests.cli.test_command_line import Options\n"
         "def command(options):\n"
         "    for path in sys.argv[1:]:\n"
         "        for level in (logging.INFO, logging.WARNING):\n"

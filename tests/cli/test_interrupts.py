@@ -10,6 +10,7 @@ import pytest
 from albert_tf.cli import interrupts
 
 _OUTPUT = "--output_dir=nowhere"
+_TEXT = ["--input_file=a", "--output_file=b", "--spm_model_file=c"]
 
 
 @pytest.fixture
@@ -38,9 +39,9 @@ def interrupted(tmp_path, project):
         ["run_pretraining.py", "--input_file=a", "--albert_config_file=b", _OUTPUT],
         ["run_classifier.py", "--do_eval", "--task_name=rte", "--data_dir=a", _OUTPUT],
         ["run_squad.py", "--do_predict", "--predict_file=a", _OUTPUT],
-        ["-m", "albert_tf.serving.export"],
-        ["-m", "albert_tf.convert"],
-        ["-m", "data_pipeline.create_pretraining_data"],
+        ["-m", "albert_tf.serving.export", "--model_dir=a", "--export_dir=b"],
+        ["-m", "albert_tf.convert", "--from=a", "--to=b"],
+        ["-m", "data_pipeline.create_pretraining_data", *_TEXT],
     ],
 )
 def test_a_command_says_a_word(interrupted, command):
