@@ -151,9 +151,9 @@ def _check_size(config_file, parameters, weights):
     held = os.path.getsize(weights)
     if parameters > held:  # each has a byte at least
         raise UserError(
-            f"{config_file} describes an encoder of {parameters:,} parameters, but "
-            f"{WEIGHTS_FILE} beside it has {held:,} bytes; put the file there that "
-            "was saved with the weights."
+            f"{WEIGHTS_FILE} is damaged, or {config_file} is of another model: it "
+            f"describes an encoder of {parameters:,} parameters, but the weights have "
+            f"{held:,} bytes; copy both again."
         )
 
 
