@@ -8,7 +8,7 @@ from benchmarks.faults.results import fresh
 
 _PART = "second run"
 _LOCK = ".lock"
-_LOCK_SECONDS = 300
+_LOCK_SECONDS = 120
 _POLL_SECONDS = 0.01
 
 
@@ -23,6 +23,7 @@ def attack(bench, program):
     """
     if bench.results.of(_PART, program.name, "outcome of the first"):
         return
+    reference = bench.reference(program)  # and what the program reads
     folder = fresh(bench.directory / "rivals" / program.name)
     with bench.started(program, folder) as (first,):
         deadline = time.monotonic() + _LOCK_SECONDS
@@ -36,7 +37,7 @@ def attack(bench, program):
     named = f"process {first.id} " in note
     verdict = "refused" if named else "unnamed" if second.sentence else "traceback"
     bench.results.add(_PART, program.name, "second", verdict, note)
-    names = outcomes.differing(folder, bench.reference(program).folder)
+    names = outcomes.differing(folder, reference.folder)
     verdict = "differs" if names or ended.code else "equal"
     note = ", ".join(names) or (ended.said[-2000:] if ended.code else "")
     bench.results.add(_PART, program.name, "outcome of the first", verdict, note)
