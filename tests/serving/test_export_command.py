@@ -57,6 +57,7 @@ def test_mistakes_are_one_clear_error(encoder, classifier, tmp_path):
     shutil.copytree(classifier.model_dir, other)
     with open(other / "vocab.txt", "a", encoding="utf-8") as file:
         file.write("more\n")
+    (other / "SHA256SUMS").unlink()
     with pytest.raises(UserError, match="pieces, but the model's vocab_size is"):
         export(ExportOptions(str(other), target))
     bare = tmp_path / "bare"
