@@ -145,7 +145,7 @@ def test_no_word_at_all_in_version_1(files, capsys):
         (["--na-prob-file={data}"], "expected numbers by question id"),
         (["--na-prob-file={partial}"], "lacks 4 questions: b, c, d, e."),
         (["--na-prob-file={none}"], "cannot be read"),
-        (["--unknown"], "Unknown command line flag 'unknown'"),
+        (["--unknown"], "There is no flag --unknown"),
         (["more"], "Unexpected argument 'more'"),
     ],
 )
