@@ -176,10 +176,11 @@ class TextTask(Task):
             )
 
     def check_fits(self, directory, asked):
-        if (self.kind, self.labels) != (asked.kind, asked.labels):
+        super().check_fits(directory, asked)
+        if self.labels != asked.labels:
             raise UserError(
-                f"{directory} predicts {self.labels or self.kind}, but the task "
-                f"{asked.name} has {asked.labels or asked.kind}."
+                f"{directory} predicts {self.labels}, but the task {asked.name} has "
+                f"{asked.labels}; name a model of that task."
             )
         if self.pair not in (None, asked.pair):
             texts = ("single texts", "pairs of texts")

@@ -181,6 +181,6 @@ def test_a_model_of_another_program_is_applied(form, flags, words, tmp_path):
     classifier = AlbertForSequenceClassification(model.config, num_labels=3)
     classifier.save_pretrained(tmp_path / "theirs", words, format=form)
     with pytest.raises(
-        UserError, match="no fine-tuned model|output_weights is missing"
+        UserError, match="fine-tuned for single_label|output_weights is missing"
     ):
         flags(do_predict=True, output_dir=tmp_path / "third", **theirs)

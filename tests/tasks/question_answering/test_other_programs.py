@@ -26,7 +26,8 @@ def vocab(tmp_path, vocabulary):
 
 @pytest.fixture
 def config(tiny_config):
-    return tiny_config(vocab_size=5 + len(_PIECES), initializer_range=0.5)
+    sizes = {"vocab_size": 5 + len(_PIECES), "max_position_embeddings": 24}
+    return tiny_config(**sizes, initializer_range=0.5)
 
 
 @pytest.fixture
