@@ -46,3 +46,22 @@ def test_only_on_request(tiny_config, tiny_features):
     assert AlbertModel.from_config(asked.get_config()).return_attentions
     with pytest.raises(UserError, match="return_attentions and depth_loop exclude"):
         AlbertModel(tiny_config(), return_attentions=True, depth_loop=True)
+
+
+# Of transformers 5 with `attn_implementation="eager"`: layer and row i, head i, token 3
+# to the first four tokens.
+HUGGING_FACE = [
+    [0.0528611, 0.05240718, 0.05264907, 0.05290578],
+    [0.03459954, 0.03716332, 0.03447837, 0.03855469],
+    [0.03239319, 0.03526827, 0.03745412, 0.03399544],
+]
+
+
+def test_equal_to_hugging_face(shared):
+    folder = shared("fixtures/huggingface_pretraining")
+    model = AlbertModel.from_pretrained(folder, return_attentions=True)
+    inputs = np.load(folder / "inputs.npz")
+    names = ("input_ids", "input_mask", "segment_ids")
+    attentions = model({name: inputs[name] for name in names})["attentions"]
+    found = [layer[i, i, 3, :4] for i, layer in enumerate(attentions)]
+    np.testing.assert_allclose(found, HUGGING_FACE, atol=1e-6)
