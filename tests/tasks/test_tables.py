@@ -102,7 +102,7 @@ _BAD = {
     "a.tsv": "label\tsentence\ngood\tok\n%s\n",
     "unknown label": "ugly\ta",
     "empty": "good\t ",
-    "no column 'sentence'|no column 1": "good",
+    "lacks column 'sentence'|lacks column 1": "good",
     "NUL byte": "good\ta\0b",
 }
 
@@ -127,7 +127,7 @@ def test_bad_row_is_named_or_counted(tmp_path, message):
         ("a.jsonl", "[1]\n", "line 1: the line is not a JSON object"),
         ("a.jsonl", "{\n", "line 1: the line is not valid JSON"),
         ("a.jsonl", '{"sentence": null, "label": "x"}', "'sentence' is null"),
-        ("a.jsonl", '{"sentence": ["a"], "label": "x"}', "a text was expected"),
+        ("a.jsonl", '{"sentence": ["a"], "label": "x"}', "expected a text, not"),
     ],
 )
 def test_bad_file_is_one_clear_error(tmp_path, name, text, message):

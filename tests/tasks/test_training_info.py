@@ -51,7 +51,7 @@ def test_damaged_values_are_named(info, message, tmp_path):
         ({"labels": "ab"}, "labels is 'ab', expected a list of strings"),
         ({"labels": [1, 2]}, "labels is .1, 2., expected a list of strings"),
         ({"labels": None}, "labels is None"),
-        ({"pair": "false"}, "pair is 'false', expected true or false"),
+        ({"pair": "false"}, "pair is 'false', expected true, false or null"),
         ({"metrics": ["accurracy"]}, "the metric 'accurracy' is unknown"),
         ({"metrics": "accuracy"}, "metrics is 'accuracy'"),
         ({"kind": ["single_label"]}, "does not know the task"),
