@@ -29,6 +29,16 @@ hypothesis.settings.load_profile("suite")
 PROJECT = pathlib.Path(__file__).resolve().parent.parent
 
 
+@pytest.fixture(autouse=True)
+def pictures_on_request(request, monkeypatch):
+    """Draws pictures only for tests marked `pictures`.
+
+    `curves.png` takes half a second to draw, and several hundred tests train a model.
+    """
+    if not request.node.get_closest_marker("pictures"):
+        monkeypatch.setattr("albert_tf.display.plots.Figure", None)
+
+
 @pytest.fixture(scope="session")
 def project():
     """The root folder of the project."""

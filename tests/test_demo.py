@@ -107,6 +107,7 @@ def test_unigram_entropy_is_that_of_the_text_before_masking(tmp_path):
     assert entropy == pytest.approx(0.5 * math.log(2) + 0.5 * math.log(4))
 
 
+@pytest.mark.pictures
 def test_the_picture_compares_with_the_majority_and_with_no_pretraining(
     tmp_path, monkeypatch
 ):

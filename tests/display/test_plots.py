@@ -5,6 +5,8 @@ import pytest
 from albert_tf.display import plots
 from albert_tf.display.plots import write_plot
 
+pytestmark = pytest.mark.pictures
+
 font_manager = pytest.importorskip("matplotlib.font_manager")
 image = pytest.importorskip("matplotlib.image")
 font_builder = pytest.importorskip("fontTools.fontBuilder")

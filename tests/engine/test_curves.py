@@ -9,6 +9,8 @@ from albert_tf.engine.reporting.curves import write_curves
 from albert_tf.engine.reporting.summaries import RunHistory
 from albert_tf.engine.reporting.summaries import read_history
 
+pytestmark = pytest.mark.pictures
+
 
 def write_try(directory, start, steps, loss):
     """Writes scalars as one try of a run does."""

@@ -8,6 +8,8 @@ from albert_tf.inference import layers
 from albert_tf.models.albert import AlbertModel
 from albert_tf.tokenization import load_tokenizer
 
+pytestmark = pytest.mark.pictures
+
 _PNG = b"\x89PNG"
 
 

@@ -15,7 +15,7 @@ CLS_POSITIONS = np.array([[0, 3]] * 2, "int32")
 CASES = [
     ({}, {"depth_loop": True}),
     ({}, {"depth_loop": True, "rematerialize": True}),
-    ({"parameter_sharing": "none"}, {"rematerialize": True}),
+    ({"parameter_sharing": "none", "num_hidden_layers": 2}, {"rematerialize": True}),
     ({"num_hidden_layers": 1}, {}),
     ({"num_hidden_groups": 2, "inner_group_num": 2}, {}),
 ]

@@ -60,6 +60,7 @@ def test_every_flag_of_looking_shows_something(run, lines):
         assert part in last
 
 
+@pytest.mark.pictures
 def test_the_files_of_a_run(run, lines, material):
     pytest.importorskip("matplotlib")
     run(num_train_steps=4)

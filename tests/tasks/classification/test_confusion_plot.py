@@ -5,6 +5,8 @@ import pytest
 
 from albert_tf.tasks.classification.results import write_confusion_plot
 
+pytestmark = pytest.mark.pictures
+
 matplotlib_image = pytest.importorskip("matplotlib.image")
 
 
