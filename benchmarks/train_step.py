@@ -6,12 +6,13 @@ The two options name interpreters of environments with torch and transformers, a
 with keras-hub and TensorFlow (extra `bench`, if one environment is to have all);
 a side whose interpreter lacks its packages is left out.
 
-All sides train in float32 on one random batch of full rows, without dropout, with
-AdamW and gradients clipped to a global norm of 1. Each is a process of its own that
-sleeps while another is timed, and they take turns in every round. A ratio is that of
-the median times of a step; the lowest and highest ratio within a round stand behind
-it. Different by nature: Hugging Face's model computes logits at all positions,
-keras-hub's has no sentence-order loss.
+All sides train on one random batch of full rows, without dropout, with AdamW and
+gradients clipped to a global norm of 1, in float32 or, with
+--mixed_precision=bfloat16, each in its own mixed precision with float32 weights. Each
+is a process of its own that sleeps while another is timed, and they take turns in every
+round. A ratio is that of the median times of a step; the lowest and highest ratio
+within a round stand behind it. Different by nature: Hugging Face's model computes
+logits at all positions, keras-hub's has no sentence-order loss.
 """
 
 import contextlib
@@ -37,6 +38,7 @@ _OWN = "albert_tf"
 # Of each side: its module, which interpreter it needs, packages, and its settings.
 _SIDES = {
     _OWN: ("albert_tf", None, "albert_tf", {}),
+    "albert_tf_float32": ("albert_tf", None, "albert_tf", {"bfloat16": False}),
     "hugging_face": ("hugging_face", "torch_python", "torch, transformers", {}),
     "hugging_face_fast_gelu": (
         "hugging_face",
@@ -69,6 +71,9 @@ class Options:
     sides: str = option(
         f"Sides to measure beside ours, separated by commas, of {', '.join(_SIDES)}.",
         "hugging_face,hugging_face_fast_gelu,keras_hub,keras_hub_xla",
+    )
+    mixed_precision: str = option(
+        "Type in which all sides compute.", "float32", ("float32", "bfloat16")
     )
     torch_python: str = option(
         "Python interpreter for the hugging_face sides.", sys.executable
@@ -123,6 +128,7 @@ def _measure(options, config, batch):
             "batch": batch,
             "threads": options.threads,
             "steps": options.steps,
+            "bfloat16": options.mixed_precision == "bfloat16",
         }
         if options.measure_records:
             setting["records"] = make_records(

@@ -275,7 +275,12 @@ class PretrainingOptions(PhaseFlags, DeviceFlags, ExecutionFlags):
         False,
         may_change=True,
     )
-    use_xla: bool = option("Compile the training step with XLA.", True, may_change=True)
+    use_xla: bool | None = option(
+        "Compile the training step with XLA; by default where that is faster: "
+        "everywhere but in bfloat16 on a CPU that has units for it.",
+        None,
+        may_change=True,
+    )
 
 
 def profile_range(text):

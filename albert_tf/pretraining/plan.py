@@ -3,6 +3,8 @@
 from albert_tf.costs.flops import training_flops
 from albert_tf.costs.memory import training_memory
 from albert_tf.costs.parameters import pretraining_parameters
+from albert_tf.engine.compilation import bfloat16_units
+from albert_tf.engine.strategies import is_cpu
 
 _GIBIBYTE = 2**30
 _BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}
@@ -32,6 +34,7 @@ def plan_lines(optimizer, phases, trainer):
     lines.append(f"  {parameters:,} parameters in float32")
     if model.compute_dtype != "float32":
         lines[-1] += f", computed in {model.compute_dtype}"
+        lines[-1] += _units(trainer)
     lines.append(
         f"  learning rate {optimizer.learning_rate:.4g}{optimizer.rate_origin}, "
         f"{optimizer.lr_schedule}, after {optimizer.num_warmup_steps:,} steps of "
@@ -39,6 +42,14 @@ def plan_lines(optimizer, phases, trainer):
     )
     lines.append(f"  {optimizer.name}:")
     return lines + trainer.optimizer.rules_table(model.trainable_variables)
+
+
+def _units(trainer):
+    """What multiplies bfloat16 on a CPU, if it is not XLA."""
+    dtype, units = trainer.model.compute_dtype, ", ".join(bfloat16_units())
+    if dtype != "bfloat16" or trainer.options.step.use_xla or not units:
+        return ""
+    return f" by this processor's {units}, without XLA" * is_cpu(trainer.strategy)
 
 
 def _phase_lines(model, phase, begin, replicas):

@@ -10,8 +10,11 @@ from absl import logging
 
 from albert_tf.costs.device_peaks import strategy_peak
 from albert_tf.costs.flops import training_flops
+from albert_tf.engine.compilation import pretraining_uses_xla
+from albert_tf.engine.compilation import warn_of_slow_bfloat16
 from albert_tf.engine.reporting.summaries import write_eval_results
 from albert_tf.engine.strategies import strategy_from
+from albert_tf.engine.train_step import StepOptions
 from albert_tf.engine.trainer import Trainer
 from albert_tf.io import storage
 from albert_tf.pretraining.best_model import save_best_model
@@ -80,13 +83,23 @@ def _trainer(settings, strategy, config, data, tokenizer):
     facts = named_facts(
         settings.model.config_file, config, tokenizer, terms, phases, data.digest()
     )
+    warn_of_slow_bfloat16(strategy, model.compute_dtype)
     trainer_options = dataclasses.replace(
         settings.trainer,
+        step=_step_options(settings, model, strategy),
         facts=(*settings.trainer.facts, *facts),
         report=_report(settings, model, strategy),
     )
     objective = PretrainingObjective(terms)
     return Trainer(model, objective, optimizer, strategy, trainer_options)
+
+
+def _step_options(settings, model, strategy):
+    """The `StepOptions`, with XLA where the flag or the devices say so."""
+    use_xla = settings.use_xla
+    if use_xla is None:
+        use_xla = pretraining_uses_xla(strategy, model)
+    return StepOptions(use_xla=use_xla, seed=settings.data.random_seed)
 
 
 def _report(settings, model, strategy):

@@ -9,7 +9,6 @@ from albert_tf.engine.flags import execution_arguments
 from albert_tf.engine.options import TrainerOptions
 from albert_tf.engine.reporting.reporter import ReportOptions
 from albert_tf.engine.resumption import flag_facts
-from albert_tf.engine.train_step import StepOptions
 from albert_tf.errors import UserError
 from albert_tf.hub.names import local_directory
 from albert_tf.optimizers import scaled_learning_rate
@@ -41,6 +40,8 @@ class Settings:
     optimizer: OptimizerSettings
     data: DataSettings
     trainer: TrainerOptions
+    use_xla: bool | None
+    """None: where that is faster."""
     device_peak_flops: float | None
     """What a device can do at best, in operations a second; None if nobody said."""
     flags: dict
@@ -65,6 +66,7 @@ def resolve(options):
         optimizer=_optimizer(options),
         data=_data(options),
         trainer=_trainer(options),
+        use_xla=options.use_xla,
         device_peak_flops=options.peak_teraflops and options.peak_teraflops * _TERA,
         flags=dataclasses.asdict(options),
     )
@@ -196,5 +198,4 @@ def _trainer(options):
             histogram_steps=options.histogram_steps,
             profile_steps=profile_range(options.profile_steps),
         ),
-        step=StepOptions(use_xla=options.use_xla, seed=options.random_seed),
     )

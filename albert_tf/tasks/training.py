@@ -6,6 +6,7 @@ import pathlib
 
 from absl import logging
 
+from albert_tf.engine.compilation import warn_of_slow_bfloat16
 from albert_tf.engine.options import Stage
 from albert_tf.engine.options import TrainerOptions
 from albert_tf.engine.reporting.versions import versions
@@ -127,6 +128,7 @@ def _trainer(training, task, model, strategy, count, start, facts):
             warmup,
             learning_rate_factors=layer_factors(model.config, training.layer_decay),
         )
+    warn_of_slow_bfloat16(strategy, model.compute_dtype)
     use_xla = training.use_xla
     if use_xla is None:
         use_xla = not is_cpu(strategy)

@@ -7,6 +7,8 @@ import keras
 import tensorflow as tf
 
 from albert_tf.config import AlbertConfig
+from albert_tf.engine.compilation import pretraining_uses_xla
+from albert_tf.engine.strategies import create_strategy
 from albert_tf.engine.train_step import StepOptions
 from albert_tf.engine.train_step import TrainStep
 from albert_tf.models.pretraining import AlbertForPreTraining
@@ -30,7 +32,8 @@ def main(setting):
     """
     tf.config.threading.set_intra_op_parallelism_threads(setting["threads"])
     keras.utils.set_random_seed(1)
-    step = make_step(AlbertConfig.from_dict(setting["config"]))
+    config = AlbertConfig.from_dict(setting["config"])
+    step = make_step(config, setting["bfloat16"])
 
     @tf.function
     def run(iterator, count):
@@ -55,12 +58,15 @@ def main(setting):
     turns.serve(take_turn, details)
 
 
-def make_step(config):
-    """The `TrainStep` that pretraining with AdamW has."""
-    model = AlbertForPreTraining(config)
+def make_step(config, bfloat16):
+    """The `TrainStep` that pretraining with AdamW has by default."""
+    dtype = "mixed_bfloat16" if bfloat16 else "float32"
+    model = AlbertForPreTraining(config, dtype=dtype)
     optimizer = create_optimizer("adamw", 1e-5, num_train_steps=1000000)
     optimizer.build(model.trainable_variables)
-    return TrainStep(model, PretrainingObjective(), optimizer, StepOptions())
+    use_xla = pretraining_uses_xla(create_strategy("auto"), model)
+    options = StepOptions(use_xla=use_xla)
+    return TrainStep(model, PretrainingObjective(), optimizer, options)
 
 
 def _batches(setting):

@@ -17,6 +17,8 @@ def main(setting):
     """Answers with the seconds of a step; `setting` is that of `train_step.py`."""
     tf.config.threading.set_intra_op_parallelism_threads(setting["threads"])
     keras.utils.set_random_seed(1)
+    if setting["bfloat16"]:
+        keras.config.set_dtype_policy("mixed_bfloat16")
     model = make_model(setting["config"])
     model.compile(
         loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True),

@@ -12,13 +12,14 @@ def test_own_side_is_timed_on_a_batch_and_on_records(tiny_config, tmp_path, caps
     options = train_step.Options(
         albert_config_file=str(config),
         shapes="32x4x5",
-        sides="hugging_face",
+        sides="hugging_face,albert_tf_float32",
         torch_python="false",  # A program that fails, as an import would.
         rounds=1,
         steps=1,
+        mixed_precision="bfloat16",
     )
     found = train_step.benchmark(options)
-    assert set(found["32x4x5"]) == {"albert_tf", "records"}
+    assert set(found["32x4x5"]) == {"albert_tf", "albert_tf_float32", "records"}
     assert all(seconds > 0 for seconds in found["32x4x5"].values())
     printed = capsys.readouterr().out
     assert "hugging_face is left out" in printed

@@ -9,8 +9,10 @@ import pytest
 import albert_tf
 from albert_tf.cli.command_line import parse
 from albert_tf.config import AlbertConfig
+from albert_tf.engine import compilation
 from albert_tf.errors import UserError
 from albert_tf.pretraining import command
+from albert_tf.pretraining import plan as plans
 from albert_tf.pretraining.data import PretrainingData
 from albert_tf.pretraining.flags import PretrainingOptions
 from albert_tf.pretraining.objective import OBJECTIVES
@@ -116,6 +118,23 @@ def test_mask_rate(options, material, dynamic):
     chosen = options(masked_lm_prob=0.2)
     with pytest.raises(UserError, match="make the data with"):
         PretrainingData(resolve(chosen).data, tokenizer).stages()
+
+
+@pytest.mark.parametrize(
+    ("units", "xla", "found"),
+    [
+        (("avx512_bf16",), None, "bfloat16 by this processor's avx512_bf16, without"),
+        (("avx512_bf16",), True, "bfloat16"),
+        ((), None, "bfloat16"),
+    ],
+)
+def test_the_plan_says_what_multiplies(units, xla, found, options, monkeypatch, capsys):
+    monkeypatch.setattr(compilation, "bfloat16_units", lambda: units)
+    monkeypatch.setattr(plans, "bfloat16_units", lambda: units)
+    monkeypatch.setattr(plans, "_MEASURED_STEPS", 1)
+    pretrain(options(mixed_precision="bfloat16", use_xla=xla, dry_run=True))
+    (line,) = (t for t in capsys.readouterr().out.split("\n") if "parameters in" in t)
+    assert line.endswith(f"computed in {found}{' XLA' * (found != 'bfloat16')}")
 
 
 def test_mixed_precision_trains_and_is_saved_in_float32(run, lines, tmp_path):

@@ -1,0 +1,73 @@
+"""XLA compiles pretraining's steps, except where that is slower."""
+
+import types
+
+import pytest
+import tensorflow as tf
+
+from albert_tf.engine import compilation
+from albert_tf.models.albert import AlbertModel
+
+CPU = tf.distribute.OneDeviceStrategy("/cpu:0")
+GPU = types.SimpleNamespace(
+    extended=types.SimpleNamespace(worker_devices=["/device:GPU:0"])
+)
+WITH_UNITS = "flags : fpu avx512_bf16 avx512f amx_bf16\n"
+WITHOUT_UNITS = "flags : fpu avx512_bf16x avx512f\n"
+
+
+@pytest.fixture
+def processor(tmp_path, monkeypatch):
+    """Makes this processor another one, by the text that describes it."""
+
+    def make(text):
+        (tmp_path / "cpuinfo").write_text(text)
+        monkeypatch.setattr(compilation, "_CPU_INFO", str(tmp_path / "cpuinfo"))
+        compilation.bfloat16_units.cache_clear()
+
+    yield make
+    monkeypatch.undo()
+    compilation.bfloat16_units.cache_clear()
+
+
+def test_units_of_a_processor(processor, monkeypatch):
+    processor(WITH_UNITS)
+    assert compilation.bfloat16_units() == ("avx512_bf16", "amx_bf16")
+    processor(WITHOUT_UNITS)
+    assert compilation.bfloat16_units() == ()
+    monkeypatch.setattr(compilation, "_CPU_INFO", "/no/such/file")
+    compilation.bfloat16_units.cache_clear()
+    assert compilation.bfloat16_units() == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "strategy", "arguments", "expected"),
+    [
+        (WITH_UNITS, CPU, {"dtype": "mixed_bfloat16"}, False),
+        (WITH_UNITS, CPU, {"dtype": "mixed_bfloat16", "rematerialize": True}, True),
+        (WITH_UNITS, CPU, {}, True),
+        (WITH_UNITS, GPU, {"dtype": "mixed_bfloat16"}, True),
+        (WITHOUT_UNITS, CPU, {"dtype": "mixed_bfloat16"}, True),
+    ],
+)
+def test_where_xla_is_slower(
+    text, strategy, arguments, expected, processor, tiny_config
+):
+    processor(text)
+    model = AlbertModel(tiny_config(), **arguments)
+    assert compilation.pretraining_uses_xla(strategy, model) is expected
+
+
+@pytest.mark.parametrize(
+    ("text", "strategy", "dtype", "warned"),
+    [
+        (WITHOUT_UNITS, CPU, "bfloat16", True),
+        (WITH_UNITS, CPU, "bfloat16", False),
+        (WITHOUT_UNITS, GPU, "bfloat16", False),
+        (WITHOUT_UNITS, CPU, "float32", False),
+    ],
+)
+def test_slow_bfloat16_is_named(text, strategy, dtype, warned, processor, caplog):
+    processor(text)
+    compilation.warn_of_slow_bfloat16(strategy, dtype)
+    assert ("is slower than float32" in caplog.text) is warned
