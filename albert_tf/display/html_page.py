@@ -44,6 +44,7 @@ _ARTICLE = """<article>
 </article>"""
 EXPECTED = '<mark class="gold">expected</mark>'
 ANSWERED = '<mark class="predicted">answered</mark>'
+BOTH = '<mark class="gold predicted">both</mark>'
 """A legend of the colours."""
 
 
@@ -89,3 +90,23 @@ def marked(text, classes):
     """HTML of a text in the colour of its classes, of "gold" and "predicted"."""
     text = html.escape(text)
     return f'<mark class="{" ".join(classes)}">{text}</mark>' if classes else text
+
+
+def coloured(context, spans):
+    """The text as HTML, with each stretch marked by the classes whose spans it is in.
+
+    Args:
+        context: the text.
+        spans: (start, end) in characters, a list by class.
+    """
+    borders = {border for found in spans.values() for span in found for border in span}
+    borders = sorted(borders | {0, len(context)})
+    parts = []
+    for start, end in zip(borders[:-1], borders[1:], strict=True):
+        classes = [
+            name
+            for name, found in spans.items()
+            if any(first <= start and end <= last for first, last in found)
+        ]
+        parts.append(marked(context[start:end], classes))
+    return "".join(parts)

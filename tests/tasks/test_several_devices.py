@@ -3,8 +3,8 @@
 import numpy as np
 
 import albert_tf
-from albert_tf.tasks import run
 from albert_tf.tasks import training
+from albert_tf.tasks.commands import run
 
 
 def weights(out):

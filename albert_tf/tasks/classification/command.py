@@ -2,7 +2,7 @@
 
 from albert_tf.cli import command_line
 from albert_tf.tasks.classification.flags import ClassifierOptions
-from albert_tf.tasks.flags import REPLACED
+from albert_tf.tasks.commands.flags import REPLACED
 
 # Official flags that only TPUEstimator needed, or that this program makes needless.
 _IGNORED = ("master", "num_tpu_cores", "threshold_to_export")

@@ -20,7 +20,7 @@ test_results.tsv, and the file for the GLUE server. docs/finetuning.md says more
 import dataclasses
 
 from albert_tf.cli.command_line import option
-from albert_tf.tasks.flags import TaskOptions
+from albert_tf.tasks.commands.flags import TaskOptions
 from albert_tf.tasks.registry import TASKS
 
 

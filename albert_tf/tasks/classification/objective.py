@@ -53,14 +53,16 @@ class TextTerm(LossTerm):
 
 
 class TextObjective(Objective):
-    """One `TextTerm` on the logits of a model of `FEATURES`.
+    """One term on the logits of a model of `FEATURES`.
 
     Args:
         task: the task; see `TextTerm`.
     """
 
+    term_class = TextTerm
+
     def __init__(self, task):
-        super().__init__([TextTerm(task)])
+        super().__init__([self.term_class(task)])
 
     def outputs(self, model, batch, training, dropout_seed):
         features = {name: batch[name] for name in FEATURES}

@@ -8,11 +8,11 @@ from albert_tf.tasks.classification import raw_text
 from albert_tf.tasks.classification.custom import custom_source
 from albert_tf.tasks.classification.glue import glue_source
 from albert_tf.tasks.classification.text_task import TextTask
-from albert_tf.tasks.repeated_runs import one_model_only
-from albert_tf.tasks.repeated_runs import run_repeatedly
-from albert_tf.tasks.run import check_places
-from albert_tf.tasks.run import export_model
-from albert_tf.tasks.run import run_task
+from albert_tf.tasks.commands.repeated_runs import one_model_only
+from albert_tf.tasks.commands.repeated_runs import run_repeatedly
+from albert_tf.tasks.commands.run import run_task
+from albert_tf.tasks.commands.steps import check_steps
+from albert_tf.tasks.commands.steps import run_steps
 from albert_tf.tasks.setup import fine_tuned
 from albert_tf.tasks.tables import Columns
 
@@ -38,6 +38,10 @@ def run_classifier(options):
     Raises:
         UserError: flags, files or checkpoints that do not fit.
     """
+    return run_steps(options, _train_and_apply)
+
+
+def _train_and_apply(options):
     asks_raw_text = raw_text.is_asked(options)
     predict_splits = options.do_predict and not asks_raw_text
     values, texts = {}, None
@@ -47,12 +51,8 @@ def run_classifier(options):
             # Before training; and a pipe can be read only once.
             texts = _raw_texts(options, source.task)
         values = run_task(options, source, predict_splits)
-        if values is None:
-            return {}
-    if asks_raw_text:
+    if asks_raw_text and values is not None:
         _predict_raw_text(options, texts)
-    if options.export_dir:
-        export_model(options)
     return values
 
 
@@ -63,16 +63,10 @@ def check_flags(options):
         UserError: a folder lies in a bucket, nothing is to be done, or texts
             are given that nothing would read.
     """
-    check_places(options)
     raw_text.check_flags(options)
+    check_steps(options)
     if raw_text.is_asked(options) and options.num_runs > 1:
         raise one_model_only("--input_text and --input_file", options)
-    if not (
-        options.do_train or options.do_eval or options.do_predict or options.export_dir
-    ):
-        raise UserError(
-            "Nothing to do: give --do_train, --do_eval, --do_predict or --export_dir."
-        )
 
 
 def source_from(options):

@@ -1,7 +1,7 @@
 """The command line of multiple choice."""
 
 from albert_tf.cli import command_line
-from albert_tf.tasks.flags import REPLACED
+from albert_tf.tasks.commands.flags import REPLACED
 from albert_tf.tasks.multiple_choice.flags import RaceOptions
 
 # Official flags that only TPUEstimator needed, or that this program makes needless:

@@ -19,7 +19,7 @@ answers.
 import dataclasses
 
 from albert_tf.cli.command_line import option
-from albert_tf.tasks.flags import TaskOptions
+from albert_tf.tasks.commands.flags import TaskOptions
 
 TASK_NAMES = ("race", "c3", "custom")
 

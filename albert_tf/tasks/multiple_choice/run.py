@@ -3,14 +3,14 @@
 import dataclasses
 
 from albert_tf.errors import UserError
+from albert_tf.tasks.commands.repeated_runs import run_repeatedly
+from albert_tf.tasks.commands.run import run_task
+from albert_tf.tasks.commands.steps import check_steps
+from albert_tf.tasks.commands.steps import run_steps
 from albert_tf.tasks.multiple_choice.reading.race import LEVELS
 from albert_tf.tasks.multiple_choice.rows import check_lengths
 from albert_tf.tasks.multiple_choice.sources import choice_source
 from albert_tf.tasks.registry import create_task
-from albert_tf.tasks.repeated_runs import run_repeatedly
-from albert_tf.tasks.run import check_places
-from albert_tf.tasks.run import export_model
-from albert_tf.tasks.run import run_task
 
 
 def choose(options):
@@ -32,18 +32,15 @@ def run_race(options):
     Raises:
         UserError: flags, files or checkpoints that do not fit.
     """
-    values = {}
-    if options.do_train or options.do_eval or options.do_predict:
-        source = source_from(options)
-        # The official --do_predict scores, too.
-        scores = options.do_eval or any(s.is_labelled for s in source.test.values())
-        steps = dataclasses.replace(options, do_eval=scores)
-        values = run_task(steps, source, options.do_predict)
-        if values is None:
-            return {}
-    if options.export_dir:
-        export_model(options)
-    return values
+    return run_steps(options, _train_and_apply)
+
+
+def _train_and_apply(options):
+    source = source_from(options)
+    # The official --do_predict scores, too.
+    scores = options.do_eval or any(s.is_labelled for s in source.test.values())
+    steps = dataclasses.replace(options, do_eval=scores)
+    return run_task(steps, source, options.do_predict)
 
 
 def check_flags(options):
@@ -52,12 +49,7 @@ def check_flags(options):
     Raises:
         UserError: it names them.
     """
-    check_places(options)
-    applies = options.do_train or options.do_eval or options.do_predict
-    if not (applies or options.export_dir):
-        raise UserError(
-            "Nothing to do: give --do_train, --do_eval, --do_predict or --export_dir."
-        )
+    applies = check_steps(options)
     if applies and not options.data_dir:
         raise UserError("--data_dir is needed to train, evaluate or predict.")
     only = [name for name in ("high_only", "middle_only") if getattr(options, name)]

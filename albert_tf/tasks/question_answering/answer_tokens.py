@@ -36,6 +36,25 @@ def first_and_last(context, spans, answer):
     return found
 
 
+def window_labels(layout, answers):
+    """First and last token of the answer in each window, and whether it has none.
+
+    Args:
+        layout: a `Layout` of the paragraphs of questions, behind each question.
+        answers: int array `[questions, 2]`, first and last token in the paragraph; -1
+            without an answer.
+
+    Returns:
+        int32 array `[windows, 3]`; 0, 0, 1 where the answer is not wholly in the
+        window.
+    """
+    found = answers[layout.text] - layout.first[:, None]  # [W, 2]
+    inside = (found[:, 0] >= 0) & (found[:, 1] < layout.tokens)
+    inside &= answers[layout.text, 0] >= 0
+    positions = np.where(inside[:, None], found + layout.first_lengths[:, None], 0)
+    return np.column_stack([positions, ~inside]).astype(np.int32)
+
+
 def characters(context, start, end):
     """A stretch of the context without the white space at its ends, as (start, end)."""
     text = context[start:end]

@@ -1,7 +1,7 @@
 """The command line of reading comprehension."""
 
 from albert_tf.cli import command_line
-from albert_tf.tasks.flags import REPLACED
+from albert_tf.tasks.commands.flags import REPLACED
 from albert_tf.tasks.question_answering.flags import SquadOptions
 
 # Official flags that only TPUEstimator needed, or that this program makes needless:

@@ -15,7 +15,7 @@ answers. docs/reading_comprehension.md says more.
 import dataclasses
 
 from albert_tf.cli.command_line import option
-from albert_tf.tasks.flags import TaskOptions
+from albert_tf.tasks.commands.flags import TaskOptions
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -3,14 +3,14 @@
 import dataclasses
 
 from albert_tf.errors import UserError
+from albert_tf.tasks.commands.repeated_runs import run_repeatedly
+from albert_tf.tasks.commands.run import run_task
+from albert_tf.tasks.commands.steps import check_steps
+from albert_tf.tasks.commands.steps import run_steps
 from albert_tf.tasks.question_answering.reading.question_file import QuestionSplit
 from albert_tf.tasks.question_answering.reading.questions import read_paragraphs
 from albert_tf.tasks.question_answering.reading.survey import survey
 from albert_tf.tasks.registry import create_task
-from albert_tf.tasks.repeated_runs import run_repeatedly
-from albert_tf.tasks.run import check_places
-from albert_tf.tasks.run import export_model
-from albert_tf.tasks.run import run_task
 from albert_tf.tasks.setup import fine_tuned
 from albert_tf.tasks.source import Source
 
@@ -37,18 +37,15 @@ def run_squad(options):
     Raises:
         UserError: flags, files or checkpoints that do not fit.
     """
-    values = {}
-    if options.do_train or options.do_eval or options.do_predict:
-        source = source_from(options)
-        # The official --do_predict scores, too.
-        scores = bool(source.dev) and (options.do_eval or options.do_predict)
-        steps = _counted(dataclasses.replace(options, do_eval=scores))
-        values = run_task(steps, source, predict_splits=bool(source.test))
-        if values is None:
-            return {}
-    if options.export_dir:
-        export_model(options)
-    return values
+    return run_steps(options, _train_and_apply)
+
+
+def _train_and_apply(options):
+    source = source_from(options)
+    # The official --do_predict scores, too.
+    scores = bool(source.dev) and (options.do_eval or options.do_predict)
+    steps = _counted(dataclasses.replace(options, do_eval=scores))
+    return run_task(steps, source, predict_splits=bool(source.test))
 
 
 def check_flags(options):
@@ -57,16 +54,9 @@ def check_flags(options):
     Raises:
         UserError: it names them.
     """
-    check_places(options)
-    if not (
-        options.do_train or options.do_eval or options.do_predict or options.export_dir
-    ):
-        raise UserError(
-            "Nothing to do: give --do_train, --do_eval, --do_predict or --export_dir."
-        )
+    applies = check_steps(options)
     if options.do_train and not options.train_file:
         raise UserError("--do_train needs --train_file.")
-    applies = options.do_train or options.do_eval or options.do_predict
     if applies and not options.predict_file:
         raise UserError(
             "--predict_file is needed to predict and to score, and in training to "

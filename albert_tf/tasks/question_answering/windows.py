@@ -15,10 +15,13 @@ import numpy as np
 
 from albert_tf.errors import UserError
 from albert_tf.tasks.question_answering import answer_tokens
-from albert_tf.tasks.question_answering.layout import SPECIAL
-from albert_tf.tasks.question_answering.layout import Layout
 from albert_tf.tasks.question_answering.reading.survey import can_be_learned
+from albert_tf.tasks.windows.layout import Layout
 
+BEFORE = 2
+"""The tokens before a paragraph that are no question: [CLS] and a [SEP]."""
+SPECIAL = BEFORE + 1
+"""The tokens of a window that are no text: these and the last [SEP]."""
 _PARAGRAPHS = 64  # of a chunk; its arrays stay within some megabytes
 LONG_QUESTION = "the question is longer than max_query_length and loses its end"
 LEFT_OUT = "left out, since the answer is missing or not where it should be"
@@ -196,16 +199,17 @@ def _make(paragraphs, tokenizer, sizes, notices, is_training):
     for index in np.flatnonzero(question_tokens > sizes.max_query_length):
         notices.add(LONG_QUESTION, questions[index].id)
     tokens = np.array([len(found) for found in spans])
+    kept = np.minimum(question_tokens, sizes.max_query_length)
     layout = Layout.of(
-        np.minimum(question_tokens, sizes.max_query_length), tokens[paragraph], sizes
+        kept + BEFORE, tokens[paragraph], sizes.max_seq_length, sizes.doc_stride
     )
     rows, positions = layout.rows_and_positions()
     ids = np.where(positions == 0, tokenizer.cls_id, tokenizer.sep_id).astype(np.int32)
     here, token = _of_questions(layout, rows, positions)
     question_starts = np.cumsum(question_tokens) - question_tokens
-    ids[here] = question_ids[question_starts[layout.question[rows[here]]] + token]
-    here, token = _of_paragraphs(layout, rows, positions)
-    place = (np.cumsum(tokens) - tokens)[paragraph[layout.question[rows[here]]]] + token
+    ids[here] = question_ids[question_starts[layout.text[rows[here]]] + token]
+    here, token = layout.of_texts(rows, positions)
+    place = (np.cumsum(tokens) - tokens)[paragraph[layout.text[rows[here]]]] + token
     ids[here] = np.array([i for found, _ in encoded for i in found], np.int32)[place]
     labels = None
     if is_training:
@@ -221,7 +225,7 @@ def _make(paragraphs, tokenizer, sizes, notices, is_training):
         starts=layout.starts,
         lengths=layout.lengths.astype(np.int32),
         first_lengths=layout.first_lengths.astype(np.int32),
-        question_index=layout.question.astype(np.int32),
+        question_index=layout.text.astype(np.int32),
         window_index=layout.index.astype(np.int32),
         labels=labels,
     )
@@ -241,21 +245,14 @@ def _of_questions(layout, rows, positions):
     return here, positions[here] - 1
 
 
-def _of_paragraphs(layout, rows, positions):
-    """Where tokens of paragraphs are, and their numbers in the paragraph."""
-    place = positions - layout.first_lengths[rows]
-    here = np.flatnonzero((place >= 0) & (place < layout.tokens[rows]))
-    return here, place[here] + layout.first[rows[here]]
-
-
 def _labels(questions, contexts, spans, layout, notices):
     answers = [
         _answer_tokens(*facts, notices)
         for facts in zip(questions, contexts, spans, strict=True)
     ]
-    labels = layout.labels(np.array(answers))
+    labels = answer_tokens.window_labels(layout, np.array(answers))
     learns = np.zeros(len(questions), np.bool_)
-    learns[layout.question[labels[:, 2] == 0]] = True
+    learns[layout.text[labels[:, 2] == 0]] = True
     for index in np.flatnonzero(~learns):
         if questions[index].answers:
             lost = answers[index] == answer_tokens.NONE

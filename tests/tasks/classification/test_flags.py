@@ -6,8 +6,8 @@ import pytest
 
 from albert_tf.cli import command_line
 from albert_tf.tasks.classification.flags import ClassifierOptions
+from albert_tf.tasks.commands.run import start_from
 from albert_tf.tasks.registry import create_task
-from albert_tf.tasks.run import start_from
 from albert_tf.tasks.setup import initial_tokenizer
 
 _CHANGES = [

@@ -4,7 +4,7 @@ import pytest
 
 from albert_tf.cli.command_line import parse
 from albert_tf.errors import UserError
-from albert_tf.tasks.flags import REPLACED
+from albert_tf.tasks.commands.flags import REPLACED
 from albert_tf.tasks.multiple_choice import command
 from albert_tf.tasks.multiple_choice.flags import RaceOptions
 

@@ -7,12 +7,13 @@ import pytest
 
 from albert_tf.errors import UserError
 from albert_tf.tasks.question_answering import windows as windows_module
-from albert_tf.tasks.question_answering.layout import Layout
 from albert_tf.tasks.question_answering.reading.notices import Notices
 from albert_tf.tasks.question_answering.reading.questions import read_paragraphs
+from albert_tf.tasks.question_answering.windows import BEFORE
 from albert_tf.tasks.question_answering.windows import Windows
 from albert_tf.tasks.question_answering.windows import WindowSizes
 from albert_tf.tasks.question_answering.windows import windows_of
+from albert_tf.tasks.windows.layout import Layout
 
 
 def made(path, tokenizer, sizes=None, is_training=False, notices=None):
@@ -81,10 +82,9 @@ def brute_force_max_context(first, tokens, paragraph_tokens):
 
 @pytest.mark.parametrize("stride", [1, 2, 3, 5, 20])
 def test_best_context(stride):
-    sizes = WindowSizes(max_seq_length=12, doc_stride=stride, max_query_length=4)
     rng = np.random.default_rng(stride)
     question, paragraph = rng.integers(0, 5, 30), rng.integers(0, 40, 30)
-    layout = Layout.of(question, paragraph, sizes)
+    layout = Layout.of(question + BEFORE, paragraph, 12, stride)
     rows = np.repeat(np.arange(len(layout.tokens)), layout.tokens)
     within = np.arange(len(rows)) - np.repeat(
         np.cumsum(layout.tokens) - layout.tokens, layout.tokens
@@ -92,11 +92,11 @@ def test_best_context(stride):
     tokens = within + layout.first[rows]
     found = layout.max_context(rows, tokens)
     for index in range(30):
-        mine = np.flatnonzero(layout.question == index)
+        mine = np.flatnonzero(layout.text == index)
         best = brute_force_max_context(
             layout.first[mine], layout.tokens[mine], paragraph[index]
         )
-        chosen = found & (layout.question[rows] == index)
+        chosen = found & (layout.text[rows] == index)
         # Every token of the paragraph in one window, and in the best one.
         assert sorted(tokens[chosen]) == list(range(paragraph[index]))
         assert all(

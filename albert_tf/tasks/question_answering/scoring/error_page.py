@@ -4,8 +4,7 @@ from albert_tf.display import html_page
 from albert_tf.tasks.question_answering.scoring.scores import raw_scores
 
 _LEGEND = (
-    f" In each paragraph: {html_page.EXPECTED}, {html_page.ANSWERED}, "
-    '<mark class="gold predicted">both</mark>.'
+    f" In each paragraph: {html_page.EXPECTED}, {html_page.ANSWERED}, {html_page.BOTH}."
 )
 _FACTS = "<p>Expected: {gold}<br>Answered: {answer}<br>F1: {f1:.1f}</p>"
 _NO_ANSWER = "<i>no answer</i>"
@@ -56,25 +55,7 @@ def _article(question, context, prediction, threshold, f1):
         answer=html_page.isolated(answer) if answer else _NO_ANSWER,
         f1=100 * f1,
     )
-    coloured = _coloured(context, {"gold": gold_spans, "predicted": answer_spans})
+    coloured = html_page.coloured(
+        context, {"gold": gold_spans, "predicted": answer_spans}
+    )
     return html_page.article(question.text, question.id, facts, coloured)
-
-
-def _coloured(context, spans):
-    """The text as HTML, with each stretch marked by the classes whose spans it is in.
-
-    Args:
-        context: the text.
-        spans: (start, end) in characters, a list by class.
-    """
-    borders = {border for found in spans.values() for span in found for border in span}
-    borders = sorted(borders | {0, len(context)})
-    parts = []
-    for start, end in zip(borders[:-1], borders[1:], strict=True):
-        classes = [
-            name
-            for name, found in spans.items()
-            if any(first <= start and end <= last for first, last in found)
-        ]
-        parts.append(html_page.marked(context[start:end], classes))
-    return "".join(parts)

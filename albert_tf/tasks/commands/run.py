@@ -1,4 +1,4 @@
-"""What the command of a task does: train, evaluate, predict, export."""
+"""What the command of a task does: train, evaluate, predict."""
 
 import dataclasses
 import pathlib
@@ -13,9 +13,7 @@ from albert_tf.engine.reporting.summaries import read_history
 from albert_tf.engine.reporting.summaries import write_eval_results
 from albert_tf.engine.strategies import strategy_from
 from albert_tf.errors import UserError
-from albert_tf.hub.names import is_download
 from albert_tf.hub.names import local_directory
-from albert_tf.io.storage import require_disk
 from albert_tf.tasks.facts import run_facts
 from albert_tf.tasks.prediction import OutputsPredictor
 from albert_tf.tasks.setup import Start
@@ -29,8 +27,6 @@ from albert_tf.tokenization.loading import check_fits_model
 
 # Names under which the official scripts report the first dev set.
 _OFFICIAL_NAMES = {"accuracy": "eval_accuracy", "loss": "eval_loss"}
-_DOWNLOADS = ("data_dir", "init_checkpoint")
-_PLACES = ("data_dir", "init_checkpoint", "output_dir", "cached_dir", "export_dir")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,18 +41,6 @@ class Applying:
     max_seq_length: int
     eval_batch_size: int
     predict_batch_size: int
-
-
-def check_places(options):
-    """Refuses flags that name a bucket where a folder on a disk is needed.
-
-    Raises:
-        UserError: it names the flag.
-    """
-    for flag in _PLACES:
-        place = getattr(options, flag, None)
-        if flag not in _DOWNLOADS or not is_download(place):
-            require_disk(flag, place)
 
 
 def run_task(options, source, predict_splits):
@@ -92,20 +76,6 @@ def run_task(options, source, predict_splits):
         if predict_splits:
             _predict(output_dir, source, apply)
     return values
-
-
-def export_model(options):
-    """Exports the fine-tuned model to `--export_dir`.
-
-    Raises:
-        UserError: there is none.
-    """
-    # Imported here: training starts seconds sooner without serving.
-    from albert_tf.serving.export import ExportOptions
-    from albert_tf.serving.export import export
-
-    directory, _, _ = fine_tuned(options.output_dir, options.init_checkpoint)
-    export(ExportOptions(model_dir=str(directory), export_dir=options.export_dir))
 
 
 def start_from(options):

@@ -1,0 +1,68 @@
+"""The steps of a task's command, and what has to be right before the first."""
+
+from albert_tf.errors import UserError
+from albert_tf.hub.names import is_download
+from albert_tf.io.storage import require_disk
+from albert_tf.tasks.setup import fine_tuned
+
+_DOWNLOADS = ("data_dir", "init_checkpoint")
+_PLACES = ("data_dir", "init_checkpoint", "output_dir", "cached_dir", "export_dir")
+
+
+def run_steps(options, train_and_apply):
+    """Does once what the flags ask for.
+
+    Args:
+        options: `TaskOptions`.
+        train_and_apply: from the options to what `run_task` returns; called if
+            anything but an export is asked for.
+
+    Returns:
+        The values of eval_results.txt; empty if nothing is scored, and in a worker
+        that leaves evaluation and files to another.
+
+    Raises:
+        UserError: flags, files or checkpoints that do not fit.
+    """
+    values = {}
+    if _is_applied(options):
+        values = train_and_apply(options)
+        if values is None:
+            return {}
+    if options.export_dir:
+        _export_model(options)
+    return values
+
+
+def check_steps(options):
+    """Refuses flags that ask for nothing, or that name a bucket in place of a folder.
+
+    Returns:
+        Whether a model is to be trained, scored or applied to a file.
+
+    Raises:
+        UserError: it names the flags.
+    """
+    for flag in _PLACES:
+        place = getattr(options, flag, None)
+        if flag not in _DOWNLOADS or not is_download(place):
+            require_disk(flag, place)
+    applies = _is_applied(options)
+    if not (applies or options.export_dir):
+        raise UserError(
+            "Nothing to do: give --do_train, --do_eval, --do_predict or --export_dir."
+        )
+    return applies
+
+
+def _is_applied(options):
+    return options.do_train or options.do_eval or options.do_predict
+
+
+def _export_model(options):
+    # Imported here: training starts seconds sooner without serving.
+    from albert_tf.serving.export import ExportOptions
+    from albert_tf.serving.export import export
+
+    directory, _, _ = fine_tuned(options.output_dir, options.init_checkpoint)
+    export(ExportOptions(model_dir=str(directory), export_dir=options.export_dir))

@@ -1,0 +1,1 @@
+"""Texts that are longer than a row, read through windows that overlap."""

@@ -1,0 +1,112 @@
+"""Where the windows of a text begin and end, and which of them is best where.
+
+T texts, W windows, N tokens of texts in windows, one after the other.
+"""
+
+import dataclasses
+
+import numpy as np
+
+
+@dataclasses.dataclass(frozen=True)
+class Layout:
+    """The windows of some texts: what stands before the text, the text, [SEP].
+
+    Attributes:
+        text: int64 `[W]`, whose window it is.
+        index: int64 `[W]`, the how-manieth it is of its text.
+        first: int64 `[W]`, the first token of the text in it.
+        tokens: int64 `[W]`, how many of the text's tokens it has.
+        first_lengths: int64 `[W]`, tokens before the text, such as
+            `[CLS] question [SEP]`.
+        text_tokens: int64 `[T]`, of each text.
+    """
+
+    text: np.ndarray
+    index: np.ndarray
+    first: np.ndarray
+    tokens: np.ndarray
+    first_lengths: np.ndarray
+    text_tokens: np.ndarray
+
+    @classmethod
+    def of(cls, before, text_tokens, max_seq_length, doc_stride):
+        """Lays windows out, as official: the last one ends with the text.
+
+        Args:
+            before: int array `[T]`, tokens before each text, two less than
+                `max_seq_length` at most.
+            text_tokens: int array `[T]`; a text of none gets one window.
+            max_seq_length: tokens of a window at most, all counted.
+            doc_stride: tokens from the beginning of a window to that of the next, at
+                least 1.
+        """
+        room = max_seq_length - 1 - before  # [T]
+        step = np.minimum(room, doc_stride)
+        left_over = np.maximum(text_tokens - room, 0)
+        counts = 1 + -(-left_over // step)
+        text = np.repeat(np.arange(len(counts)), counts)
+        index = np.arange(len(text)) - np.repeat(np.cumsum(counts) - counts, counts)
+        first = index * step[text]
+        return cls(
+            text=text,
+            index=index,
+            first=first,
+            tokens=np.minimum(room[text], text_tokens[text] - first),
+            first_lengths=before[text].astype(np.int64),
+            text_tokens=text_tokens,
+        )
+
+    @property
+    def lengths(self):
+        """int64 `[W]`, all tokens of each window."""
+        return self.first_lengths + self.tokens + 1
+
+    @property
+    def starts(self):
+        """int64 `[W]`, where each window begins in a row of them all."""
+        return np.cumsum(self.lengths) - self.lengths
+
+    def rows_and_positions(self):
+        """Of each token of all windows: its window and its place in there."""
+        lengths = self.lengths
+        rows = np.repeat(np.arange(len(lengths)), lengths)
+        return rows, np.arange(len(rows)) - self.starts[rows]
+
+    def of_texts(self, rows, positions):
+        """Where tokens of texts are, and their numbers in the text; `[N]` each.
+
+        Args:
+            rows, positions: what `rows_and_positions` returns.
+        """
+        place = positions - self.first_lengths[rows]
+        here = np.flatnonzero((place >= 0) & (place < self.tokens[rows]))
+        return here, place[here] + self.first[rows[here]]
+
+    def max_context(self, rows, tokens):
+        """Which tokens their window sees with more context than every other does.
+
+        The context of a token is the lesser number of tokens left and right of it,
+        and a hundredth of the window's length; of equal windows the first is best.
+
+        Args:
+            rows: int array `[N]`, the window.
+            tokens: int array `[N]`, the token's number in its text.
+
+        Returns:
+            bool array `[N]`.
+        """
+        from_left = tokens - self.first[rows]
+        from_right = self.tokens[rows] - 1 - from_left
+        score = np.minimum(from_left, from_right) + 0.01 * self.tokens[rows]
+        text_starts = np.cumsum(self.text_tokens) - self.text_tokens
+        key = text_starts[self.text[rows]] + tokens
+        best = np.full(int(self.text_tokens.sum()), -1.0)
+        owner = np.zeros(len(best), np.int64)
+        index = self.index[rows]
+        for window in range(int(index.max(initial=-1)) + 1):
+            here = np.flatnonzero(index == window)
+            here = here[score[here] > best[key[here]]]
+            best[key[here]] = score[here]
+            owner[key[here]] = window
+        return owner[key] == index
