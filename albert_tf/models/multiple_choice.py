@@ -5,7 +5,7 @@ from keras import ops
 
 from albert_tf.errors import UserError
 from albert_tf.models.features import named_features
-from albert_tf.models.pooled_classifier import PooledClassifier
+from albert_tf.models.linear_classifier import LinearClassifier
 
 _FLATTENED = ("input_ids", "input_mask", "segment_ids")
 _SERVED_FORM = "multiple_choice"
@@ -14,7 +14,7 @@ NO_CHOICE = -1e9
 
 
 @keras.saving.register_keras_serializable(package="albert_tf")
-class AlbertForMultipleChoice(PooledClassifier):
+class AlbertForMultipleChoice(LinearClassifier):
     """The encoder with a score for each choice of a question.
 
     The model of RACE: `create_model` in race_utils.py of google-research/albert,
@@ -65,7 +65,7 @@ class AlbertForMultipleChoice(PooledClassifier):
             for name in _FLATTENED
             if name in features
         }
-        logits = self.pooled_logits(rows, training, dropout_seed)  # [B * C, 1]
+        logits = self.logits(rows, training, dropout_seed)  # [B * C, 1]
         logits = ops.reshape(logits, shape[:2])  # [B, C]
         if "input_mask" not in features:
             return logits

@@ -15,6 +15,9 @@ _MODULES = {
     "AlbertModel": "albert_tf.models.albert",
     "AlbertForPreTraining": "albert_tf.models.pretraining",
     "AlbertForMaskedLM": "albert_tf.models.masked_lm",
+    # Before the classifier of texts, whose names Hugging Face's files have, too: the
+    # last one counts where a file does not say what it is of.
+    "AlbertForTokenClassification": "albert_tf.models.token_classification",
     "AlbertForSequenceClassification": "albert_tf.models.sequence_classification",
     "AlbertForMultipleChoice": "albert_tf.models.multiple_choice",
     "AlbertForQuestionAnswering": "albert_tf.models.question_answering",

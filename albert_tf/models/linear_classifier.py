@@ -1,4 +1,4 @@
-"""What models with a linear layer on the pooled output have in common."""
+"""What models with a linear layer on an output of the encoder have in common."""
 
 from albert_tf.checkpoints.albert import ALBERT
 from albert_tf.layers.classification_head import ClassificationHead
@@ -13,18 +13,20 @@ _HEAD_INITIALIZER_RANGE = 0.02
 _HUGGINGFACE_DROPOUT = "classifier_dropout_prob"
 
 
-class PooledClassifier(PretrainedModel):
-    """The encoder, dropout on its pooled output, and a linear layer.
+class LinearClassifier(PretrainedModel):
+    """The encoder, dropout on one of its outputs, and a linear layer.
 
     Args:
         config: an `AlbertConfig`.
         num_outputs: width of the linear layer.
-        classifier_dropout_prob: dropout on the pooled output, in training.
+        classifier_dropout_prob: dropout on that output, in training.
         **kwargs: `depth_loop` and `rematerialize`, see `AlbertModel`.
     """
 
     family = ALBERT
     head_table = head_variables.classification("classifier", "classifier")
+    # What of the encoder is classified: "pooled_output", or "sequence_output".
+    classified = "pooled_output"
 
     def __init__(self, config, num_outputs, classifier_dropout_prob, **kwargs):
         super().__init__(config, **kwargs)
@@ -44,19 +46,27 @@ class PooledClassifier(PretrainedModel):
     def build(self, input_shape=None):
         self.classifier.build((None, self.config.hidden_size))
 
-    def pooled_logits(self, features, training, dropout_seed):
-        """Logits, float32 `[rows, num_outputs]`, of features `[rows, tokens]`."""
+    def logits(self, features, training, dropout_seed):
+        """Logits of features `[rows, tokens]`.
+
+        Returns:
+            float32 `[rows, num_outputs]`, or of the sequence output
+            `[rows, tokens, num_outputs]`.
+        """
         seed = self._dropout_seed(training, dropout_seed)
         encoded = self.albert(
-            features, training=training, dropout_seed=seed, heads_only=True
+            features,
+            training=training,
+            dropout_seed=seed,
+            heads_only=self.classified == "pooled_output",
         )
-        pooled = dropout(
-            encoded["pooled_output"],
+        kept = dropout(
+            encoded[self.classified],
             self.classifier_dropout_prob,
             seed,
             CLASSIFIER_SITE,
         )
-        return self.classifier(pooled)
+        return self.classifier(kept)
 
     def head_config(self):
         return {"classifier_dropout_prob": self.classifier_dropout_prob}

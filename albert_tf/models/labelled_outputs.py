@@ -1,0 +1,120 @@
+"""What models have in common whose outputs have names."""
+
+from albert_tf.errors import UserError
+
+_DEFAULT_NAME = "LABEL_{}"  # Hugging Face's, of a label that nobody named
+
+
+class LabelledOutputs:
+    """For a `LinearClassifier` with an output for each label.
+
+    Its constructor sets `num_labels` and, where they are known, `labels`: a tuple of
+    names in the order of their ids.
+    """
+
+    labels = None
+    # Constructor arguments that say what the outputs mean.
+    label_arguments = ("num_labels", "labels")
+
+    def head_config(self):
+        labels = {"labels": list(self.labels)} if self.labels else {}
+        return {"num_labels": self.num_labels, **super().head_config(), **labels}
+
+    def head_config_to_huggingface(self):
+        task = (self.task_info() or {}).get("task", {})
+        names = task.get("labels") or map(_DEFAULT_NAME.format, range(self.num_labels))
+        labels = {name: i for i, name in enumerate(names)}
+        return {
+            "label2id": labels,
+            "id2label": {str(i): label for label, i in labels.items()},
+            **super().head_config_to_huggingface(),
+        }
+
+    @classmethod
+    def head_config_from_huggingface(cls, entries):
+        labels = cls.labels_from_huggingface(entries)
+        return {**labels, **super().head_config_from_huggingface(entries)}
+
+    @classmethod
+    def labels_from_huggingface(cls, entries):
+        """Those of `label_arguments` that the entries of a `config.json` tell."""
+        labels = names_in(entries)
+        if labels is None or len(set(labels)) < len(labels):
+            return {}
+        return {"num_labels": len(labels), "labels": labels}
+
+    @classmethod
+    def fitting_head(cls, arguments, tensors):
+        # What is said of the labels counts if there are as many as outputs.
+        if arguments.get("num_labels") == len(tensors.get(cls._weights(), ())):
+            return arguments
+        return {k: v for k, v in arguments.items() if k not in cls.label_arguments}
+
+    @classmethod
+    def changed_head(cls, saved, given):
+        # Other labels take the place of all that the checkpoint says of its own.
+        other_number = given.get("num_labels", saved.get("num_labels"))
+        if "labels" in given or other_number != saved.get("num_labels"):
+            saved = {k: v for k, v in saved.items() if k not in cls.label_arguments}
+        return {**saved, **given}
+
+    def task_info(self):
+        saved = super().task_info() or {}
+        told = self.told_task(self.head_config())
+        if told and _meaning(told) != _meaning(saved.get("task", {})):
+            return {**saved, "task": told}
+        return saved or None
+
+    @classmethod
+    def complete_arguments(cls, arguments, tensors):
+        if "num_labels" in arguments or "labels" in arguments:
+            return arguments
+        if cls._weights() not in tensors:
+            raise UserError(
+                "The checkpoint has no classifier, so nothing tells how many labels "
+                "the model has; give num_labels."
+            )
+        return {**arguments, "num_labels": len(tensors[cls._weights()])}
+
+    @classmethod
+    def _weights(cls):
+        """The official name of the classifier's weights, `[labels, hidden]`."""
+        return cls.head_table[0].official
+
+
+def checked_labels(labels, num_labels):
+    """The labels as a tuple, or None, and their number.
+
+    Raises:
+        UserError: there are none, or another number of different ones.
+    """
+    if labels is not None:
+        labels = tuple(labels)
+        num_labels = len(labels) if num_labels is None else num_labels
+        if len(set(labels)) != num_labels:
+            raise UserError(
+                f"labels must be {num_labels} different names, got "
+                f"{', '.join(map(str, labels))}."
+            )
+    if num_labels is None or num_labels < 1:
+        raise UserError(f"num_labels must be at least 1, got {num_labels}.")
+    return labels, num_labels
+
+
+def names_in(entries):
+    """The names of labels in a Hugging Face `config.json`, a list of str.
+
+    They are those of `id2label`; None if it does not name each id once.
+    """
+    # Their library leaves out the names of two labels that nobody named.
+    default = {str(i): _DEFAULT_NAME.format(i) for i in range(2)}
+    names = entries.get("id2label") or default
+    ids = [str(i) for i in range(len(names))] if isinstance(names, dict) else None
+    if ids is None or names.keys() != set(ids):
+        return None
+    return [str(names[i]) for i in ids]
+
+
+def _meaning(task):
+    """What a task says of the outputs; it may know more, as of pairs."""
+    return task.get("kind"), tuple(task.get("labels", ()))
