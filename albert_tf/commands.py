@@ -56,6 +56,10 @@ COMMANDS = {
         "albert_tf.tasks.multiple_choice.command:main",
         "Fine-tune, score and apply a model that chooses among options.",
     ),
+    "tag": Command(
+        "albert_tf.tasks.tagging.command:main",
+        "Fine-tune, score and apply a model that finds entities in texts.",
+    ),
     "squad-scores": Command(
         "albert_tf.tasks.question_answering.evaluate:main",
         "Score predictions for SQuAD 1.1 or 2.0.",

@@ -3,15 +3,16 @@
   python -m benchmarks.finetune_epoch --data_dir=glue_data \\
       --spm_model_file=30k-clean.model --peer_python=/venv_peer/bin/python
   python -m benchmarks.finetune_epoch --squad_file=dev-v1.1.json --max_seq_length=384 …
+  python -m benchmarks.finetune_epoch --tagging_file=train.conll …
 
-All train the same rows, tokenized once, of SST-2, or windows of SQuAD, from random
-weights in the shape of --albert_config_file, in batches of the same size with AdamW,
-each in a process of its own; they take turns, epoch by epoch. The first epoch includes
-tracing; the rates are those of the fastest later one, and of the first. The defaults
-take some 17 minutes on two cores. --peer_python is the interpreter of an environment
-with torch and transformers (extra `bench`); without it, only this project's two ways
-are compared. With --squad_file the peer takes its question-answering example's fixed
-length, too.
+All train the same rows, tokenized once, of SST-2, or windows of SQuAD or of tagged
+words, from random weights in the shape of --albert_config_file, in batches of the same
+size with AdamW, each in a process of its own; they take turns, epoch by epoch. The
+first epoch includes tracing; the rates are those of the fastest later one, and of it.
+The defaults take some 17 minutes on two cores. --peer_python is the interpreter of an
+environment with torch and transformers (extra `bench`); without it, only this project's
+two ways are compared. With --squad_file the peer takes its question-answering example's
+fixed length, too.
 """
 
 import contextlib
@@ -30,6 +31,10 @@ from albert_tf.errors import UserError
 from albert_tf.tasks.classification.glue import glue_source
 from albert_tf.tasks.registry import create_task
 from albert_tf.tasks.source import Split
+from albert_tf.tasks.tagging.reading.files import Reading
+from albert_tf.tasks.tagging.reading.files import read_tag_file
+from albert_tf.tasks.tagging.schemes import IOB2
+from albert_tf.tasks.tagging.schemes import all_tags
 from albert_tf.tasks.tokenized_examples import TokenizedExamples
 from albert_tf.tasks.tokenized_examples import tokenize_texts
 from albert_tf.tokenization import load_tokenizer
@@ -46,6 +51,10 @@ class Options:
     data_dir: str | None = option("GLUE folder, for rows of SST-2.", None)
     squad_file: str | None = option(
         "Questions to learn from, JSON as SQuAD 1.1's, for their windows instead.", None
+    )
+    tagging_file: str | None = option(
+        "Tagged words to learn from, as of run_tagging, for their windows instead.",
+        None,
     )
     peer_python: str | None = option("Python with torch and transformers.", None)
     albert_config_file: str = option(
@@ -87,8 +96,9 @@ def benchmark(options):
 def _examples(options):
     """The task, and all of its training rows with labels."""
     tokenizer = load_tokenizer(options.spm_model_file)
-    if (options.data_dir is None) is (options.squad_file is None):
-        raise UserError("Give --data_dir for SST-2, or --squad_file for windows.")
+    files = (options.data_dir, options.squad_file, options.tagging_file)
+    if sum(file is not None for file in files) != 1:
+        raise UserError("Give --data_dir for SST-2, or --squad_file or --tagging_file.")
     if options.data_dir:
         source = glue_source("sst-2", options.data_dir)
         table = source.read(source.train)
@@ -96,11 +106,27 @@ def _examples(options):
         return source.task, tokenize_texts(
             table.texts, None, tokenizer, length, table.labels
         )
+    if options.tagging_file:
+        return _tagged(options.tagging_file, tokenizer, options.max_seq_length)
     task = create_task("squad_v1", "squad")
     questions = task.read(Split(options.squad_file, is_training=True))
     tokens = task.tokenize(questions, tokenizer, options.max_seq_length)
     return task, TokenizedExamples(
         tokens.ids, tokens.starts, tokens.lengths, tokens.first_lengths, tokens.answers
+    )
+
+
+def _tagged(path, tokenizer, max_seq_length):
+    file = read_tag_file(path, Reading())
+    labels = all_tags(file.types(), IOB2)
+    task = create_task("tagging", "custom", labels=labels, scheme=IOB2)
+    tokens = task.tokenize(file, tokenizer, max_seq_length)
+    return task, TokenizedExamples(
+        tokens.ids,
+        tokens.starts,
+        tokens.lengths,
+        tokens.first_lengths,
+        task.targets(file, tokens),
     )
 
 

@@ -250,6 +250,19 @@ def test_the_python_on_serving_runs(project, demo_model):
 
 
 @pytest.mark.slow
+def test_the_python_on_tagging_runs(project, demo_model):
+    model = albert_tf.AlbertForTokenClassification.from_pretrained(
+        "demo_output/pretrained", labels=["O", "B-PER", "I-PER"]
+    )
+    model.classifier.output_bias.assign([0, 1, 0])
+    model.save_pretrained("out/model", load_tokenizer("vocab.txt"))
+    export(ExportOptions("out/model", "served/tagging"))
+    names = _run_python(project / "docs" / "tagging.md")
+    assert names["entity"]["label"] == "PER"
+    assert names["answers"]["label"].shape[0] == 2
+
+
+@pytest.mark.slow
 def test_the_python_on_reading_comprehension_runs(project, demo_model):
     model = albert_tf.AlbertForQuestionAnswering.from_pretrained(
         "demo_output/pretrained"

@@ -12,6 +12,7 @@ from albert_tf.pretraining.flags import PretrainingOptions
 from albert_tf.tasks.classification.flags import ClassifierOptions
 from albert_tf.tasks.multiple_choice.flags import RaceOptions
 from albert_tf.tasks.question_answering.flags import SquadOptions
+from albert_tf.tasks.tagging.flags import TaggingOptions
 
 _GOLDEN = pathlib.Path(__file__).parent / "golden" / "recipes.json"
 _CONFIGS = pathlib.Path(__file__).parent.parent / "configs"
@@ -20,6 +21,7 @@ _FOLDERS = {
     "glue": ClassifierOptions,
     "race": RaceOptions,
     "squad": SquadOptions,
+    "tagging": TaggingOptions,
 }
 
 

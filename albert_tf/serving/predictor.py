@@ -86,6 +86,8 @@ class Predictor:
                     `start` and `end`; `no_answer_score`
                 multiple_choice: `choice`, the place of the best option, and
                     `probabilities`, of as many options as the longest list has
+                tagging: `entities`, each with `entity` (the stretch of text), `label`,
+                    `score` and, in characters, `start` and `end`
                 masked_lm: `masks`, for each [MASK] of the text the best guesses, each
                     with `token`, `token_id` and `probability`
                 embedding: `embedding` `[hidden]`, of length 1

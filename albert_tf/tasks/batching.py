@@ -49,8 +49,8 @@ def training_dataset(
 
     Returns:
         A checkpointable `tf.data.Dataset` of dicts: int32 `input_ids`, `input_mask`,
-        `segment_ids` `[B, T]`, or `[B, choices, T]`, and `labels` (`[B]`, or `[B, L]`
-        for multi-label).
+        `segment_ids` `[B, T]`, or `[B, choices, T]`, and `labels` (`[B]`, `[B, L]` for
+        multi-label, or of each token `[B, T]`, -1 for padding).
     """
     size = len(examples)
     rows = tf.data.Dataset.range(size).shuffle(size, seed=seed)
@@ -142,7 +142,9 @@ def _features(batches, examples, max_seq_length, pad_to_max_length, buckets):
             "input_mask": tf.cast(real, tf.int32),
             "segment_ids": tf.cast(real & second, tf.int32),
         }
-        if labels is not None:
+        if examples.labels_tokens:
+            batch["labels"] = tf.where(real, tf.gather(labels, place), -1)
+        elif labels is not None:
             batch["labels"] = tf.gather(labels, rows)
         return batch
 

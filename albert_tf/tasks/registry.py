@@ -16,6 +16,7 @@ TASKS = {
     "multiple_choice": {
         "multiple_choice": "albert_tf.tasks.multiple_choice.task.MultipleChoice",
     },
+    "tagging": {"tagging": "albert_tf.tasks.tagging.task.Tagging"},
     "question_answering": {
         "squad_v1": "albert_tf.tasks.question_answering.task.SquadV1",
         "squad_v2": "albert_tf.tasks.question_answering.task.SquadV2",

@@ -24,7 +24,8 @@ class TokenizedExamples:
         starts: int64 `[N]`, where each row begins in `ids`.
         lengths: int32 `[N]`, tokens of each row.
         first_lengths: int32 `[N]`, tokens of `[CLS] A [SEP]`; segment 1 begins there.
-        labels: as in `Table`, or None.
+        labels: as in `Table`, or None; or int32 `[len(ids)]`, one for each token, -1
+            where there is none.
     """
 
     ids: np.ndarray
@@ -35,6 +36,12 @@ class TokenizedExamples:
 
     def __len__(self):
         return len(self.starts)
+
+    @property
+    def labels_tokens(self):
+        """Whether there is a label for each of `ids`, and not for each example."""
+        # A row has [CLS], if nothing else, and a [SEP].
+        return self.labels is not None and len(self.labels) == len(self.ids) > len(self)
 
     @property
     def sizes(self):
@@ -54,7 +61,9 @@ class TokenizedExamples:
             self.starts[rows],
             self.lengths[rows],
             self.first_lengths[rows],
-            None if self.labels is None else self.labels[rows],
+            self.labels
+            if self.labels is None or self.labels_tokens
+            else self.labels[rows],
         )
 
 

@@ -17,6 +17,9 @@ from transformers.trainer_pt_utils import LengthGroupedSampler
 
 from benchmarks import turns
 
+_MODELS = {"squad_v1": "QuestionAnswering", "tagging": "TokenClassification"}
+_NO_LABEL = -100  # what the loss of PyTorch leaves out
+
 
 def main(setting):
     """Answers every request with the seconds of an epoch."""
@@ -27,8 +30,8 @@ def main(setting):
     config = transformers.AlbertConfig.from_json_file(setting["config"])
     if config.hidden_act == "gelu":
         config.hidden_act = "gelu_new"  # the approximation that ALBERT means by gelu
-    answers = setting["task"]["kind"] == "squad_v1"
-    name = "QuestionAnswering" if answers else "SequenceClassification"
+    config.num_labels = len(setting["task"].get("labels", (0, 1)))
+    name = _MODELS.get(setting["task"]["kind"], "SequenceClassification")
     model = getattr(transformers, f"AlbertFor{name}")(config).train()
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-5, weight_decay=0.01)
     scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: 0.999**step)
@@ -60,13 +63,27 @@ def _batch(rows, chosen, width):
         ids[place, :length] = rows["ids"][start : start + length]
         mask[place, :length] = 1
         segments[place, rows["first_lengths"][row] : length] = 1
-    labels = rows["labels"][chosen].astype(np.int64)
-    arrays = {"input_ids": ids, "attention_mask": mask, "token_type_ids": segments}
-    if labels.ndim == 1:
-        arrays["labels"] = labels
-    else:
-        arrays |= {"start_positions": labels[:, 0], "end_positions": labels[:, 1]}
+    arrays = {
+        "input_ids": ids,
+        "attention_mask": mask,
+        "token_type_ids": segments,
+        **_labels(rows, chosen, width),
+    }
     return {name: torch.from_numpy(array) for name, array in arrays.items()}
+
+
+def _labels(rows, chosen, width):
+    labels = rows["labels"]
+    if len(labels) == len(rows["ids"]):  # one for each token
+        found = np.full((len(chosen), width), _NO_LABEL, np.int64)
+        for place, row in enumerate(chosen):
+            start, length = rows["starts"][row], rows["lengths"][row]
+            found[place, :length] = labels[start : start + length]
+        return {"labels": np.where(found < 0, _NO_LABEL, found)}
+    labels = labels[chosen].astype(np.int64)
+    if labels.ndim == 1:
+        return {"labels": labels}
+    return {"start_positions": labels[:, 0], "end_positions": labels[:, 1]}
 
 
 if __name__ == "__main__":

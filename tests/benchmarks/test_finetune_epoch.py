@@ -22,11 +22,10 @@ def options(material, squad, tiny_config, tmp_path):
         values = {"rows": 4, "fixed_rows": 2, "train_batch_size": 2, **changes}
         return finetune_epoch.Options(
             spm_model_file=str(material / "vocab.model"),
-            squad_file=str(path),
+            **{"squad_file": str(path), **values},
             albert_config_file=str(config),
             max_seq_length=80,
             epochs=2,
-            **values,
         )
 
     return make
@@ -45,6 +44,14 @@ def test_a_peer_trains_the_same_windows(options, capsys):
     printed = capsys.readouterr().out
     assert re.search(r"^this project / Hugging Face: ", printed, re.M)
     assert re.search(r"^this project / Hugging Face, fixed length: ", printed, re.M)
+
+
+def test_tagged_words_are_trained(options, capsys, tmp_path):
+    path = tmp_path / "train.conll"
+    path.write_text("the O\ncat B-ANIMAL\nsat O\n\n" * 8)
+    finetune_epoch.benchmark(options(squad_file=None, tagging_file=str(path)))
+    printed = capsys.readouterr().out
+    assert re.search(r"^this project: [0-9.]+ examples/s", printed, re.M)
 
 
 def test_refuses(options, tmp_path):

@@ -36,6 +36,7 @@ def make(folder):
     _models(folder)
     _tables(folder)
     _questions(folder)
+    _tags(folder)
 
 
 def _texts(folder):
@@ -163,3 +164,22 @@ def _questions(folder):
     (folder / "predictions.json").write_text('{"q1": "The cat"}')
     (folder / "numbers.json").write_text('{"q1": 7}')
     (folder / "other_ids.json").write_text('{"q2": 0.5}')
+
+
+def _tags(folder):
+    good = "The DT O\ncat NN B-ANIMAL\nsat VB O\n"
+    span = {"start": 4, "end": 12, "label": "ANIMAL"}
+    beyond = json.dumps({"text": "The cat", "spans": [span]})
+    files = {
+        "tags/train.conll": good,
+        "two_schemes/train.conll": f"{good}\nA DT O\ndog NN I-ANIMAL\n",
+        "short_line/train.conll": "The DT O\ncat O\n",
+        "no_entities/train.conll": "The DT O\n",
+        "fewer_tags/train.jsonl": '{"tokens": ["The", "cat"], "tags": ["O"]}\n',
+        "long_span/train.jsonl": f"{beyond}\n",
+    }
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir()
+        path.write_text(text)
+        path.with_stem("dev").write_text(good if path.suffix == ".conll" else text)

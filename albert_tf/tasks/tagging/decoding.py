@@ -1,0 +1,51 @@
+"""From scores of tags to tags: the best of each word, or the best legal sequence.
+
+N words of a text, L tags.
+"""
+
+import numpy as np
+
+from albert_tf.tasks.tagging.schemes import OUTSIDE
+from albert_tf.tasks.tagging.schemes import begins
+from albert_tf.tasks.tagging.schemes import is_legal
+
+GREEDY, LEGAL = "greedy", "legal"
+DECODERS = (GREEDY, LEGAL)
+FORBIDDEN = -1e9
+"""What a step that a scheme does not have adds to the score of a sequence."""
+
+
+def steps(labels, scheme):
+    """What each step from tag to tag adds to a score, float32 `[L, L]`: 0 if legal."""
+    legal = [[is_legal(before, tag, scheme) for tag in labels] for before in labels]
+    return np.where(np.array(legal), 0, FORBIDDEN).astype(np.float32)
+
+
+def beginnings(labels):
+    """Whether an entity begins at a tag behind another one, bool `[L, L]`."""
+    return np.array([[begins(before, tag) for tag in labels] for before in labels])
+
+
+def best_tags(log_probs, labels, scheme, decoder):
+    """The tags of a text, int `[N]`.
+
+    Args:
+        log_probs: float32 `[N, L]`.
+        labels: the tags by id; O is one of them.
+        scheme: one of `SCHEMES`.
+        decoder: "greedy", for each word the most probable tag; or "legal", the most
+            probable sequence that the scheme has (Viterbi, 1967; nothing is learned).
+    """
+    if decoder == GREEDY or not len(log_probs):
+        return log_probs.argmax(axis=1)
+    allowed, outside = steps(labels, scheme), labels.index(OUTSIDE)
+    scores = log_probs[0] + allowed[outside]  # [L]
+    origins = []
+    for word in log_probs[1:]:
+        paths = scores[:, None] + allowed  # [L, L]
+        origins.append(paths.argmax(axis=0))
+        scores = paths.max(axis=0) + word
+    tags = [int((scores + allowed[:, outside]).argmax())]
+    for origin in reversed(origins):
+        tags.append(int(origin[tags[-1]]))
+    return np.array(tags[::-1])

@@ -1,0 +1,74 @@
+"""Fine-tunes and applies a model that finds names and other entities in texts.
+
+  python run_tagging.py --data_dir=conll2003 --init_checkpoint=albert_base \\
+      --output_dir=out --do_train --do_eval --do_predict --num_train_epochs=3
+
+--data_dir holds train.*, dev.* and test.*, each in one of three forms: CoNLL's columns
+(.conll, .txt, .tsv, .iob, .bio, .bioes), a word and its tag a line and a blank line
+between sentences; .jsonl with {"tokens": […], "tags": […]}; or .jsonl with {"text": …,
+"spans": [{"start": 0, "end": 2, "label": "ORG"}]}. Tags are IOB1, IOB2 or BIOES.
+
+Written to --output_dir: model/ (the best checkpoint by F1 on dev), checkpoints/,
+eval_results.txt, predictions.conll or predictions.jsonl in the form of the test file,
+and <split>_errors.html, a page of the mistakes. docs/tagging.md says more.
+"""
+
+import dataclasses
+
+from albert_tf.cli.command_line import option
+from albert_tf.tasks.commands.flags import TaskOptions
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TaggingOptions(TaskOptions):
+    """The flags of run_tagging.py."""
+
+    GROUPS = {
+        "Essential flags": (
+            "data_dir init_checkpoint output_dir do_train do_eval do_predict export_dir"
+        ),
+        "Words and tags": (
+            "scheme word_column tag_column decoder doc_stride dropout_prob "
+            "skip_bad_rows cached_dir"
+        ),
+        **TaskOptions.GROUPS,
+    }
+
+    do_predict: bool = option(
+        "Predict the test set, and score it if it has tags.", False, may_change=True
+    )
+    data_dir: str | None = option(
+        "Folder of train.*, dev.* and test.*, or such a hf://owner/name.", None
+    )
+    scheme: str | None = option(
+        "Scheme of the tags; by default the one that each file's tags fit.",
+        None,
+        ("iob1", "iob2", "bioes"),
+    )
+    word_column: int = option(
+        "Column of the word in CoNLL's files, from 0; -1 is the last one.", 0
+    )
+    tag_column: int = option(
+        "Column of the tag in CoNLL's files, from 0; -1 is the last one.", -1
+    )
+    decoder: str = option(
+        "How tags are chosen. greedy: the most probable tag of each word; legal: the "
+        "most probable sequence that the scheme has.",
+        "greedy",
+        ("greedy", "legal"),
+    )
+    max_seq_length: int = option(
+        "Largest length of a window in tokens; longer sentences have several windows. "
+        "Without --do_train that of the model.",
+        128,
+        minimum=5,
+    )
+    doc_stride: int = option(
+        "Number of tokens from the start of a window to the start of the next; "
+        "without --do_train that of the model.",
+        64,
+        minimum=1,
+    )
+    dropout_prob: float = option(
+        "Dropout on the vectors of tokens, in training.", 0.1, minimum=0
+    )

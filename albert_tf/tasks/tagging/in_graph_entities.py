@@ -1,0 +1,195 @@
+"""From texts to windows, and from scores of tags to entities, inside a graph.
+
+The twin of `rows.py`, `decoding.py` and `schemes.entities_of`, for serving. B texts, N
+words of them all, W windows, T tokens of a window, L tags.
+"""
+
+import dataclasses
+
+import numpy as np
+import tensorflow as tf
+
+from albert_tf.tasks.tagging import decoding
+from albert_tf.tasks.tagging.in_graph_words import split_words
+from albert_tf.tasks.tagging.rows import BEFORE
+from albert_tf.tasks.tagging.schemes import OUTSIDE
+from albert_tf.tasks.tagging.schemes import split_tag
+from albert_tf.tasks.windows.in_graph import InGraphLayout
+from albert_tf.tokenization.in_graph import InGraphTokenizer
+
+
+@dataclasses.dataclass(frozen=True)
+class InGraphRows:
+    """The windows of a batch of texts.
+
+    Attributes:
+        features: int32 `[W, T]`: input_ids, input_mask, segment_ids.
+        words: ragged string `[B, (words)]`.
+        starts, ends: int32 `[N]`, the characters of each word.
+        word: int64 `[W, T]`, the word whose first piece a token is, -1 for others and
+            where another window sees the token better.
+    """
+
+    features: dict
+    words: tf.RaggedTensor
+    starts: tf.Tensor
+    ends: tf.Tensor
+    word: tf.Tensor
+
+
+class RowFeatures(tf.Module):
+    """Strings to windows.
+
+    Args:
+        tokenizer: as returned by `albert_tf.load_tokenizer`.
+        max_seq_length, doc_stride: see `tokenize_sentences`.
+
+    Call: text, string `[B]`, valid UTF-8, to `InGraphRows`.
+    """
+
+    def __init__(self, tokenizer, max_seq_length, doc_stride):
+        super().__init__()
+        self.tokenizer = InGraphTokenizer(tokenizer)
+        self.cls_id, self.sep_id = tokenizer.cls_id, tokenizer.sep_id
+        self.max_seq_length = max_seq_length
+        self.doc_stride = doc_stride
+
+    def __call__(self, text):
+        words, starts, ends = split_words(text)
+        pieces = self.tokenizer(words.flat_values)  # [N, (pieces)]
+        place = tf.ragged.range(pieces.row_lengths()).flat_values
+        first = tf.where(place == 0, pieces.value_rowids(), -1)
+        ids = words.with_flat_values(pieces).merge_dims(1, 2)  # [B, (tokens)]
+        before = tf.fill([ids.nrows()], tf.constant(BEFORE, tf.int64))
+        layout = InGraphLayout.of(before, ids, self.max_seq_length, self.doc_stride)
+        special = tf.where(layout.position == 0, self.cls_id, self.sep_id)
+        input_ids = layout.pick(ids.flat_values, special)
+        features = layout.features(input_ids)
+        none = tf.fill(tf.shape(input_ids), tf.constant(-1, tf.int64))
+        word = tf.where(layout.max_context(), layout.pick(first, none), none)
+        segments = tf.zeros_like(input_ids)
+        return InGraphRows(
+            {**features, "segment_ids": segments}, words, starts, ends, word
+        )
+
+
+class Entities(tf.Module):
+    """Strings to entities; windows, model and decoding are in the graph.
+
+    Args:
+        rows: a `RowFeatures`.
+        compute: maps int32 features `[W, T]` to a dict with `logits`, float32 `[W, T,
+            L]`.
+        labels, scheme, decoder: see `Tagging`.
+
+    Call: text, string `[B]`, UTF-8. Returns a dict, `[B, entities]` each, in order; of
+    texts with fewer entities than another, the places left over hold "" and 0:
+        entity: string, the stretch of the text
+        label: string, its type
+        start, end: int32, its first character, and the one after its last
+        score: float32, the mean probability of the tags of its words
+    """
+
+    def __init__(self, rows, compute, labels, scheme, decoder):
+        super().__init__()
+        self._rows = rows
+        self._compute = compute
+        self._types = [split_tag(tag)[1] for tag in labels]
+        self._outside = labels.index(OUTSIDE)
+        self._begins = decoding.beginnings(labels)
+        self._steps = decoding.steps(labels, scheme)
+        self._is_legal = decoder == decoding.LEGAL
+
+    def __call__(self, text):
+        text = tf.strings.unicode_transcode(text, "UTF-8", "UTF-8", errors="replace")
+        rows = self._rows(text)
+        log_probs = self._log_probs(rows, self._compute(rows.features)["logits"])
+        tags = self._tags(rows.words, log_probs)  # [N]
+        return self._entities(text, rows, tags, log_probs)
+
+    def _log_probs(self, rows, logits):
+        """float32 `[N, L]`; a word without a token is in no entity."""
+        places = tf.where(rows.word >= 0)
+        word = tf.gather_nd(rows.word, places)
+        outside = np.full(len(self._types), decoding.FORBIDDEN, np.float32)
+        outside[self._outside] = 0
+        words = tf.size(rows.words.flat_values, tf.int64)
+        found = tf.tile(outside[None], tf.stack([words, 1]))
+        own = tf.gather_nd(logits, places)
+        return tf.nn.log_softmax(tf.tensor_scatter_nd_update(found, word[:, None], own))
+
+    def _tags(self, words, log_probs):
+        if not self._is_legal:
+            return tf.argmax(log_probs, axis=-1, output_type=tf.int32)
+        padded = words.with_flat_values(log_probs).to_tensor(0.0)
+        # Behind the last word is nothing: the end of a text is outside of entities.
+        lengths = words.row_lengths()
+        best = _viterbi(padded, lengths, self._steps, self._outside)  # [B, words]
+        return tf.boolean_mask(best, tf.sequence_mask(lengths))
+
+    def _entities(self, text, rows, tags, log_probs):
+        is_first = tf.ragged.range(rows.words.row_lengths()).values == 0
+        before = tf.concat([[self._outside], tags[:-1]], axis=0)[: tf.size(tags)]
+        before = tf.where(is_first, self._outside, before)
+        begins = tf.gather_nd(self._begins, tf.stack([before, tags], axis=1))
+        is_in = tags != self._outside
+        number = tf.boolean_mask(tf.cumsum(tf.cast(begins, tf.int64)) - 1, is_in)
+        count = tf.reduce_sum(tf.cast(begins, tf.int64))
+        starts = tf.boolean_mask(rows.starts, begins)
+        ends = tf.math.unsorted_segment_max(
+            tf.boolean_mask(rows.ends, is_in), number, count
+        )
+        chosen = tf.exp(tf.gather(log_probs, tags, batch_dims=1))
+        score = tf.math.unsorted_segment_mean(
+            tf.boolean_mask(chosen, is_in), number, count
+        )
+        row = tf.boolean_mask(rows.words.value_rowids(), begins)
+        own = tf.gather(text, row)
+        values = {
+            "entity": tf.strings.substr(own, starts, ends - starts, unit="UTF8_CHAR"),
+            "label": tf.gather(self._types, tf.boolean_mask(tags, begins)),
+            "start": starts,
+            "end": ends,
+            "score": score,
+        }
+        return {
+            name: tf.RaggedTensor.from_value_rowids(
+                found, row, tf.size(text, tf.int64)
+            ).to_tensor()
+            for name, found in values.items()
+        }
+
+
+def _viterbi(log_probs, lengths, steps, outside):
+    """The best legal tags, int32 `[B, N]`; see `decoding.best_tags`.
+
+    Args:
+        log_probs: float32 `[B, N, L]`.
+        lengths: int64 `[B]`; what is behind them is padding, and the result of no use.
+        steps: float32 `[L, L]`, what a step adds.
+        outside: the id of O.
+    """
+    batch, count = tf.shape(log_probs)[0], tf.shape(log_probs)[1]
+    # A path that has ended stays at O, which costs nothing.
+    stays = tf.where(tf.range(len(steps)) == outside, 0.0, decoding.FORBIDDEN)
+    is_word = tf.sequence_mask(lengths, count)  # [B, N]
+    scores = tf.where(is_word[:, :, None], log_probs, stays)
+    scores = tf.concat([scores, tf.tile(stays[None, None], [batch, 1, 1])], axis=1)
+    start = tf.tile(stays[None], [batch, 1])  # [B, L]
+
+    def forward(state, word):
+        paths = state[0][:, :, None] + steps  # [B, L, L]
+        origin = tf.argmax(paths, axis=1, output_type=tf.int32)
+        return tf.reduce_max(paths, axis=1) + word, origin
+
+    by_word = tf.transpose(scores, [1, 0, 2])  # [N + 1, B, L]
+    nothing = tf.zeros_like(start, tf.int32)
+    _, origins = tf.scan(forward, by_word, (start, nothing))  # [N + 1, B, L]
+    last = tf.fill([batch], outside)
+    best = tf.scan(
+        lambda tag, origin: tf.gather(origin, tag, batch_dims=1),
+        origins,
+        last,
+        reverse=True,
+    )  # [N + 1, B]: the tag before each word
+    return tf.transpose(best[1:])

@@ -1,0 +1,183 @@
+"""Sentences of tagged words in memory, whatever file they are from."""
+
+import bisect
+import dataclasses
+import hashlib
+import typing
+
+from albert_tf.tasks.source import Split
+from albert_tf.tasks.tables import check_characters
+from albert_tf.tasks.tagging.schemes import entities_of
+from albert_tf.tasks.tagging.text_words import word_bounds
+
+
+@dataclasses.dataclass(frozen=True)
+class Sentence:
+    """A text, its words, and the entities in it.
+
+    Attributes:
+        id: where it stands in its file.
+        text: the text; of words that came one by one, with a space between them.
+        bounds: the first character of each word and the one after its last, pairs.
+        entities: (type, first character, the one after the last) of each, in order;
+            None where nobody knows them.
+        source: what the file holds of it.
+    """
+
+    id: str
+    text: str
+    bounds: tuple
+    entities: tuple | None = None
+    source: typing.Any = None
+
+    @property
+    def words(self):
+        """The words, a list of str."""
+        return [self.text[first:end] for first, end in self.bounds]
+
+    def in_words(self, entities):
+        """(type, first word, the word after the last) of entities in characters.
+
+        An entity that begins or ends within a word has all of the word.
+        """
+        found = []
+        for label, start, end in entities:
+            first = bisect.bisect_right(self.bounds, start, key=lambda word: word[1])
+            last = bisect.bisect_left(self.bounds, end, key=lambda word: word[0])
+            found.append((label, first, last))
+        return found
+
+    def in_characters(self, entities):
+        """The inverse of `in_words`."""
+        return [
+            (label, self.bounds[first][0], self.bounds[end - 1][1])
+            for label, first, end in entities
+        ]
+
+
+def sentence_of_words(identity, words, tags, source):
+    """A `Sentence` of words with tags, or with None.
+
+    Raises:
+        ValueError: words or tags are something else, or differ in number.
+    """
+    for word in words:
+        if not isinstance(word, str) or not word.strip():
+            raise ValueError(f"{word!r} is no word")
+        check_characters("text", word)
+    bounds, place = [], 0
+    for word in words:
+        bounds.append((place, place + len(word)))
+        place += len(word) + 1
+    sentence = Sentence(identity, " ".join(words), tuple(bounds), source=source)
+    if tags is None:
+        return sentence
+    if len(tags) != len(words):
+        raise ValueError(f"there are {len(words)} token(s), but {len(tags)} tag(s)")
+    entities = tuple(sentence.in_characters(entities_of(tags)))
+    return dataclasses.replace(sentence, entities=entities)
+
+
+def sentence_of_text(identity, text, spans, source):
+    """A `Sentence` of a text with spans, or with None.
+
+    Raises:
+        ValueError: text or spans are something else, a span has no word or is not
+            within the text, or two of them share a word.
+    """
+    if not isinstance(text, str):
+        raise ValueError(f"the text is {text!r}, not a text")
+    check_characters("text", text)
+    sentence = Sentence(identity, text, tuple(word_bounds(text)), source=source)
+    if spans is None:
+        return sentence
+    entities = sorted((_entity(span, text) for span in spans), key=lambda e: e[1:])
+    taken = 0
+    for (label, first, end), entity in zip(
+        sentence.in_words(entities), entities, strict=True
+    ):
+        shown = f"the span {text[entity[1] : entity[2]]!r} ({label})"
+        if first >= end:
+            raise ValueError(f"{shown} has no word")
+        if first < taken:
+            raise ValueError(f"{shown} shares a word with the one before it")
+        taken = end
+    return dataclasses.replace(sentence, entities=tuple(entities))
+
+
+def _entity(span, text):
+    """The (type, start, end) of a span, without the white space at its ends."""
+    keys = {"start": int, "end": int, "label": str}
+    if not isinstance(span, dict) or any(
+        type(span.get(key)) is not kind for key, kind in keys.items()
+    ):
+        raise ValueError(
+            f"{span!r} is no span; expected start and end, in characters, and a label"
+        )
+    start, end, label = (span[key] for key in keys)
+    if not 0 <= start < end <= len(text):
+        raise ValueError(
+            f"the span from {start} to {end} is not within the {len(text)} characters "
+            "of the text"
+        )
+    check_characters("label", label)
+    if not label:
+        raise ValueError("a span has an empty label")
+    inner = text[start:end]
+    start += len(inner) - len(inner.lstrip())
+    return label, start, start + len(inner.strip())
+
+
+@dataclasses.dataclass(frozen=True)
+class TagFile:
+    """What was read of a file.
+
+    Attributes:
+        path: the file.
+        sentences: the `Sentence`s, a tuple.
+        form: "conll", "tokens" or "spans".
+        scheme: that of the file's tags; None where it has none.
+        lines: of CoNLL, all lines of the file but those of sentences left out; the
+            `source` of a sentence are the places of its words among them.
+        num_skipped: sentences that were left out.
+    """
+
+    path: str
+    sentences: tuple
+    form: str
+    scheme: str | None = None
+    lines: tuple = ()
+    num_skipped: int = 0
+
+    def __len__(self):
+        return len(self.sentences)
+
+    def types(self):
+        """The types of its entities, sorted."""
+        return sorted({entity[0] for s in self.sentences for entity in s.entities})
+
+    def words_digest(self):
+        """SHA-256 of the words, hexadecimal."""
+        return _digest((s.text, s.bounds) for s in self.sentences)
+
+    def digest(self):
+        """SHA-256 of words and entities, hexadecimal."""
+        return _digest((s.text, s.bounds, s.entities) for s in self.sentences)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TagSplit(Split):
+    """A split that was read.
+
+    Attributes:
+        tag_file: the `TagFile`.
+    """
+
+    tag_file: TagFile
+
+
+def _digest(values):
+    found = hashlib.sha256()
+    for value in values:
+        found.update(repr(value).encode())
+    return found.hexdigest()

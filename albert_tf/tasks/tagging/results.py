@@ -1,0 +1,108 @@
+"""The result files of tagging: predictions in the form of the input, and mistakes."""
+
+import dataclasses
+import json
+
+from albert_tf.display import html_page
+from albert_tf.io.files import write_atomically
+from albert_tf.tasks.tagging.reading.conll import columns_of
+from albert_tf.tasks.tagging.schemes import tags_of
+
+
+@dataclasses.dataclass(frozen=True)
+class Found:
+    """An entity that a model found.
+
+    Attributes:
+        label: its type.
+        start, end: its first character in the text, and the one after its last.
+        score: mean probability of the tags of its words.
+    """
+
+    label: str
+    start: int
+    end: int
+    score: float
+
+    @property
+    def entity(self):
+        """(type, first character, the one after the last)."""
+        return self.label, self.start, self.end
+
+
+def write_predictions(path, tag_file, found, scheme):
+    """Writes a file of the form of the one that was read.
+
+    Of CoNLL, each line gets one more column, the tag predicted, as conlleval reads it;
+    of JSONL, `tags` or `spans` are those predicted.
+
+    Args:
+        path: the file.
+        tag_file: the `TagFile`.
+        found: for each of its sentences a list of `Found`.
+        scheme: that of the tags.
+    """
+    lines = list(tag_file.lines)
+    for sentence, own in zip(tag_file.sentences, found, strict=True):
+        if tag_file.form == "spans":
+            spans = [dataclasses.asdict(entity) for entity in own]
+            lines.append(_json({**sentence.source, "spans": spans}))
+            continue
+        entities = sentence.in_words(entity.entity for entity in own)
+        tags = tags_of(entities, len(sentence.bounds), scheme)
+        if tag_file.form == "tokens":
+            lines.append(_json({**sentence.source, "tags": tags}))
+            continue
+        for place, tag in zip(sentence.source, tags, strict=True):
+            separator = "\t" if "\t" in lines[place] else " "
+            lines[place] = separator.join([*columns_of(lines[place]), tag])
+    write_atomically(path, "".join(f"{line}\n" for line in lines))
+
+
+def _json(values):
+    return json.dumps(values, ensure_ascii=False)
+
+
+def write_error_page(path, title, sentences, found):
+    """Writes an HTML page of the sentences in which an entity is missed or wrong.
+
+    Args:
+        path: the file.
+        title: what was scored.
+        sentences: list of `Sentence`, with entities.
+        found: for each of them a list of `Found`.
+    """
+    articles = []
+    for sentence, own in zip(sentences, found, strict=True):
+        predicted = [entity.entity for entity in own]
+        if set(predicted) != set(sentence.entities):
+            articles.append(_article(sentence, predicted))
+    introduction = (
+        f"{len(articles)} of {len(sentences)} sentences are not wholly right. In each: "
+        f"{html_page.EXPECTED}, {html_page.ANSWERED}, {html_page.BOTH}."
+    )
+    html_page.write_page(path, title, introduction, articles)
+
+
+def _article(sentence, predicted):
+    gold = sentence.entities
+    missed = [entity for entity in gold if entity not in predicted]
+    wrong = [entity for entity in predicted if entity not in gold]
+    facts = (
+        f"<p>Expected: {_listed(sentence.text, missed)}<br>"
+        f"Answered: {_listed(sentence.text, wrong)}</p>"
+    )
+    spans = {
+        "gold": [entity[1:] for entity in gold],
+        "predicted": [entity[1:] for entity in predicted],
+    }
+    coloured = html_page.coloured(sentence.text, spans)
+    return html_page.article("", sentence.id, facts, coloured)
+
+
+def _listed(text, entities):
+    shown = [
+        html_page.isolated(f"{text[start:end]} ({label})")
+        for label, start, end in entities
+    ]
+    return " | ".join(shown) or "<i>nothing else</i>"

@@ -1,0 +1,102 @@
+"""Sentences as rows of token ids: `[CLS] words [SEP]`, in windows where they are long.
+
+Each word is tokenized by itself, as Hugging Face does with `is_split_into_words`; its
+first piece stands for it.
+"""
+
+import dataclasses
+
+import numpy as np
+
+from albert_tf.tasks.tokenized_examples import TokenizedExamples
+from albert_tf.tasks.tokenized_examples import begins_of
+from albert_tf.tasks.tokenized_examples import place
+from albert_tf.tasks.windows.layout import Layout
+from albert_tf.tokenization.parallel import encode_flat_in_parallel
+
+BEFORE = 1
+"""The tokens before the words: [CLS]."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TagRows(TokenizedExamples):
+    """A row is a window of a sentence.
+
+    Attributes:
+        words: int32 `[len(ids)]`, the word whose first piece a token is, among those
+            of all sentences; -1 for other tokens.
+        is_max_context: bool `[len(ids)]`, the tokens that this window sees with the
+            most text on both sides: a word gets its tag there only.
+    """
+
+    words: np.ndarray
+    is_max_context: np.ndarray
+
+    def of_words(self, outputs, count):
+        """The outputs at each word, and which words have a token at all.
+
+        Args:
+            outputs: `[rows, tokens, L]`.
+            count: words of all sentences.
+
+        Returns:
+            `[count, L]`, zeros without a token; bool `[count]`.
+        """
+        chosen = np.flatnonzero((self.words >= 0) & self.is_max_context)
+        rows = np.searchsorted(self.starts, chosen, side="right") - 1
+        found = np.zeros((count, outputs.shape[-1]), outputs.dtype)
+        found[self.words[chosen]] = outputs[rows, chosen - self.starts[rows]]
+        has_token = np.zeros(count, np.bool_)
+        has_token[self.words[chosen]] = True
+        return found, has_token
+
+
+def tokenize_sentences(sentences, tokenizer, max_seq_length, doc_stride):
+    """The `TagRows` of sentences.
+
+    Args:
+        sentences: list of `Sentence`.
+        tokenizer: as returned by `albert_tf.load_tokenizer`.
+        max_seq_length: tokens of a window at most, the special ones counted.
+        doc_stride: tokens from the beginning of a window to that of the next.
+    """
+    pieces, firsts, tokens = _pieces(sentences, tokenizer)
+    before = np.full(len(sentences), BEFORE)
+    layout = Layout.of(before, tokens, max_seq_length, doc_stride)
+    rows, positions = layout.rows_and_positions()
+    here, token = layout.of_texts(rows, positions)
+    source = begins_of(tokens)[layout.text[rows[here]]] + token
+    ids = np.where(positions == 0, tokenizer.cls_id, tokenizer.sep_id).astype(np.int32)
+    ids[here] = pieces[source]
+    words = np.full(len(ids), -1, np.int32)
+    words[here] = firsts[source]
+    is_max_context = np.zeros(len(ids), np.bool_)
+    is_max_context[here] = layout.max_context(rows[here], token)
+    lengths = layout.lengths.astype(np.int32)
+    return TagRows(
+        ids=ids,
+        starts=layout.starts,
+        lengths=lengths,
+        first_lengths=lengths,
+        words=words,
+        is_max_context=is_max_context,
+    )
+
+
+def _pieces(sentences, tokenizer):
+    """Ids of all words; which word each is the first of, or -1; tokens by sentence."""
+    by_sentence = [sentence.words for sentence in sentences]
+    # A word is tokenized once, however often it occurs.
+    distinct = dict.fromkeys(word for words in by_sentence for word in words)
+    distinct = {word: number for number, word in enumerate(distinct)}
+    ids, counts = encode_flat_in_parallel(tokenizer, list(distinct))
+    word = np.array([distinct[w] for words in by_sentence for w in words], np.int64)
+    lengths = counts[word].astype(np.int64)  # of each word of all sentences
+    pieces = np.zeros(lengths.sum(), np.int32)
+    place(ids, begins_of(counts)[word], lengths, begins_of(lengths), pieces)
+    firsts = np.full(len(pieces), -1, np.int32)
+    has_token = np.flatnonzero(lengths)
+    firsts[begins_of(lengths)[has_token]] = has_token
+    ends = np.cumsum([len(words) for words in by_sentence])
+    total = np.concatenate([[0], np.cumsum(lengths)])[ends]
+    return pieces, firsts, np.diff(total, prepend=0)

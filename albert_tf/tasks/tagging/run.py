@@ -1,0 +1,111 @@
+"""What run_tagging.py does."""
+
+import dataclasses
+
+from albert_tf.errors import UserError
+from albert_tf.hub.names import local_tables
+from albert_tf.tasks.commands.repeated_runs import run_repeatedly
+from albert_tf.tasks.commands.run import run_task
+from albert_tf.tasks.commands.steps import check_steps
+from albert_tf.tasks.commands.steps import run_steps
+from albert_tf.tasks.registry import create_task
+from albert_tf.tasks.setup import fine_tuned
+from albert_tf.tasks.source import Source
+from albert_tf.tasks.tagging.reading.files import Reading
+from albert_tf.tasks.tagging.schemes import IOB2
+from albert_tf.tasks.tagging.schemes import all_tags
+from albert_tf.tasks.tagging.sources import read_splits
+
+_KIND = "tagging"
+
+
+def tag(options):
+    """Does what the flags ask for, once or several times; see `TaggingOptions`.
+
+    Raises:
+        UserError: flags, files or checkpoints that do not fit.
+    """
+    run_repeatedly(options, run_tagging, check_flags)
+
+
+def run_tagging(options):
+    """Does once what the flags ask for.
+
+    Returns:
+        The values of eval_results.txt; empty without --do_eval, and in a worker that
+        leaves evaluation and files to another.
+
+    Raises:
+        UserError: flags, files or checkpoints that do not fit.
+    """
+    return run_steps(options, _train_and_apply)
+
+
+def _train_and_apply(options):
+    return run_task(options, source_from(options), options.do_predict)
+
+
+def check_flags(options):
+    """Refuses flags that cannot be followed or would have no effect.
+
+    Raises:
+        UserError: it names them.
+    """
+    if check_steps(options) and not options.data_dir:
+        raise UserError("--data_dir is needed to train, evaluate or predict.")
+
+
+def source_from(options):
+    """The `Source` that the flags name.
+
+    Raises:
+        UserError: --data_dir lacks what they need, or the model is of another task.
+    """
+    reading = Reading(
+        scheme=options.scheme,
+        word_column=options.word_column,
+        tag_column=options.tag_column,
+        skip_bad_rows=options.skip_bad_rows,
+    )
+    needed = {
+        "train": options.do_train,
+        "dev": options.do_train or options.do_eval,
+        "test": options.do_predict,
+    }
+    roles = [role for role, is_needed in needed.items() if is_needed]
+    splits = read_splits(local_tables(options.data_dir), roles, reading)
+    task = _task(options, splits.get("train"))
+    return Source(
+        task=task,
+        train=splits.get("train"),
+        dev={name: split for name, split in splits.items() if name == "dev"},
+        test={name: split for name, split in splits.items() if name == "test"},
+        skip_bad_rows=options.skip_bad_rows,
+    )
+
+
+def _task(options, train):
+    """The task of what is learned, or of a model that was fine-tuned."""
+    fields = {
+        name: getattr(options, name)
+        for name in ("decoder", "doc_stride", "dropout_prob")
+    }
+    if train is None:
+        directory, tuned, _ = fine_tuned(options.output_dir, options.init_checkpoint)
+        if tuned.kind != _KIND:
+            raise UserError(
+                f"{directory} was fine-tuned for {tuned.kind}, and tags no words; "
+                "apply it with the command that trained it."
+            )
+        return dataclasses.replace(tuned, **fields)
+    file = train.tag_file
+    labels = file.types()
+    if not labels:
+        raise UserError(
+            f"{file.path} has no entity, so there is nothing to learn; name its tags "
+            "with --tag_column."
+        )
+    scheme = file.scheme or options.scheme or IOB2
+    return create_task(
+        _KIND, "custom", labels=all_tags(labels, scheme), scheme=scheme, **fields
+    )

@@ -1,0 +1,146 @@
+"""Tags of words and the entities that they mean: IOB1, IOB2 and BIOES.
+
+IOB2 begins each entity with B, IOB1 only one behind another of the same type. BIOES has
+S for an entity of one word and E for the last word of a longer one.
+
+Sources: Tjong Kim Sang and Veenstra, 1999, "Representing Text Chunks"; conlleval of the
+shared task CoNLL-2000; `get_entities` of seqeval.
+"""
+
+import functools
+import itertools
+
+OUTSIDE = "O"
+IOB1, IOB2, BIOES = "iob1", "iob2", "bioes"
+_LETTERS = {IOB2: "BI", IOB1: "BI", BIOES: "BIES"}
+SCHEMES = tuple(_LETTERS)
+"""The first that fits is meant where several do."""
+
+
+@functools.cache
+def split_tag(tag):
+    """The letter and the type of a tag, ("O", "") outside of entities.
+
+    Raises:
+        ValueError: it is no tag; the message says what is wrong.
+    """
+    if tag == OUTSIDE:
+        return OUTSIDE, ""
+    letter, _, label = tag.partition("-")
+    if not (letter in ("B", "I", "E", "S") and label):
+        raise ValueError(
+            f"{tag!r} is no tag; expected O, or B-, I-, E- or S- and a type, as B-PER"
+        )
+    return letter, label
+
+
+def begins(before, after):
+    """Whether an entity begins at the tag `after`, which follows `before`.
+
+    Of illegal sequences this is what conlleval and seqeval say.
+    """
+    letter_before, label_before = split_tag(before)
+    letter, label = split_tag(after)
+    if letter == OUTSIDE:
+        return False
+    if letter_before == OUTSIDE or label_before != label:
+        return True
+    return letter in "BS" or letter_before in "ES"
+
+
+@functools.cache
+def is_legal(before, after, scheme):
+    """Whether a scheme has the tag `after` behind `before`; O is each end of a text."""
+    letter_before, label_before = split_tag(before)
+    letter, label = split_tag(after)
+    if any(
+        found not in (OUTSIDE, *_LETTERS[scheme]) for found in (letter_before, letter)
+    ):
+        return False
+    goes_on = letter_before in ("B", "I") and label_before == label
+    if scheme == BIOES:
+        is_open = letter_before in ("B", "I")
+        return goes_on == is_open == (letter in ("I", "E"))
+    needs_one_before = "I" if scheme == IOB2 else "B"
+    return goes_on or letter != needs_one_before
+
+
+def entities_of(tags):
+    """The entities of a text, a list of (type, first word, word after the last)."""
+    found, before = [], OUTSIDE
+    for place, tag in enumerate(tags):
+        if begins(before, tag):
+            found.append([split_tag(tag)[1], place, place])
+        if tag != OUTSIDE:
+            found[-1][2] = place + 1
+        before = tag
+    return [tuple(entity) for entity in found]
+
+
+def tags_of(entities, count, scheme):
+    """The tags of `count` words with these entities, a list of str.
+
+    Args:
+        entities: as of `entities_of`, in order.
+        count: how many words there are.
+        scheme: one of `SCHEMES`.
+    """
+    tags = [OUTSIDE] * count
+    for label, first, end in entities:
+        tags[first:end] = [f"I-{label}"] * (end - first)
+        touches = first > 0 and tags[first - 1] != OUTSIDE
+        if scheme != IOB1 or (touches and split_tag(tags[first - 1])[1] == label):
+            tags[first] = f"B-{label}"
+        if scheme == BIOES:
+            tags[end - 1] = f"E-{label}" if end - first > 1 else f"S-{label}"
+    return tags
+
+
+def all_tags(labels, scheme):
+    """The tags of some types, a tuple: O first, then type by type."""
+    letters = _LETTERS[scheme]
+    tags = (f"{letter}-{label}" for label in labels for letter in letters)
+    return (OUTSIDE, *tags)
+
+
+def check_tags(tags, scheme):
+    """Refuses tags of a text that a scheme does not have.
+
+    Raises:
+        ValueError: the message names the first.
+    """
+    for before, after in _pairs(tags):
+        if not is_legal(before, after, scheme):
+            raise ValueError(f"{_forbids(scheme, before, after)}")
+
+
+def find_scheme(texts):
+    """The scheme of the tags of some texts; IOB2 where several fit.
+
+    Args:
+        texts: iterable of (where it stands, its tags).
+
+    Raises:
+        ValueError: none fits; the message says why.
+    """
+    places = {}
+    for where, tags in texts:
+        for pair in _pairs(tags):
+            places.setdefault(pair, where)
+    broken = {}
+    for scheme in SCHEMES:
+        wrong = [pair for pair in places if not is_legal(*pair, scheme)]
+        if not wrong:
+            return scheme
+        broken[scheme] = f"{_forbids(scheme, *wrong[0])} ({places[wrong[0]]})"
+    letters = {split_tag(tag)[0] for pair in places for tag in pair}
+    told = [BIOES] if letters & {"E", "S"} else [IOB2, IOB1]
+    raise ValueError("; ".join(broken[scheme] for scheme in told))
+
+
+def _pairs(tags):
+    return itertools.pairwise([OUTSIDE, *tags, OUTSIDE])
+
+
+def _forbids(scheme, before, after):
+    return f"{scheme} has no {after} after {before}"

@@ -1,0 +1,261 @@
+"""Tagging as a task: from files of tagged words to entities found."""
+
+import dataclasses
+import typing
+
+import numpy as np
+import tensorflow as tf
+from absl import logging
+
+from albert_tf.tasks import metrics
+from albert_tf.tasks.classification.objective import label_hits
+from albert_tf.tasks.classification.objective import label_losses
+from albert_tf.tasks.tagging import decoding
+from albert_tf.tasks.tagging import results
+from albert_tf.tasks.tagging import schemes
+from albert_tf.tasks.tagging.objective import TaggingObjective
+from albert_tf.tasks.tagging.rows import TagRows
+from albert_tf.tasks.tagging.rows import tokenize_sentences
+from albert_tf.tasks.tagging.scores import entity_scores
+from albert_tf.tasks.task import Task
+
+PREDICTIONS = "predictions"
+
+
+@dataclasses.dataclass(frozen=True)
+class Tagged:
+    """What a model says of some sentences of N words.
+
+    Attributes:
+        logits: float32 `[N, labels]`, of all words, one sentence after the other.
+        tags: int `[N]`, the ids of the tags decoded.
+        entities: for each sentence a list of `Found`.
+    """
+
+    logits: np.ndarray
+    tags: np.ndarray
+    entities: list
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Tagging(Task):
+    """Entities in texts, as tags of their words.
+
+    Attributes:
+        labels: the tags by id; O is one of them.
+        scheme: what the tags mean, one of `SCHEMES`; None: BIOES if there is an S or E
+            among them, else IOB2.
+        decoder: "greedy", each word's most probable tag, or "legal", the most probable
+            sequence that the scheme has.
+        doc_stride: tokens from the beginning of a window of a long text to that of the
+            next.
+        dropout_prob: dropout on the vectors of tokens, in training.
+    """
+
+    labels: tuple
+    scheme: str | None = None
+    decoder: str = decoding.GREEDY
+    doc_stride: int = 64
+    dropout_prob: float = 0.1
+
+    kind: typing.ClassVar[str] = "tagging"
+    serves: typing.ClassVar[str] = "tagging"
+    tokens_class: typing.ClassVar[type] = TagRows
+    row_settings: typing.ClassVar[tuple] = ("doc_stride",)
+    has_accuracy: typing.ClassVar[bool] = True
+
+    def __post_init__(self):
+        labels = tuple(self.labels)
+        letters = {schemes.split_tag(label)[0] for label in labels}
+        if schemes.OUTSIDE not in labels or len(set(labels)) < len(labels):
+            raise ValueError(f"the tags are {labels}, expected O and others, each once")
+        own = schemes.BIOES if letters & {"E", "S"} else schemes.IOB2
+        scheme = own if self.scheme is None else self.scheme
+        if scheme not in schemes.SCHEMES or self.decoder not in decoding.DECODERS:
+            raise ValueError(f"scheme={self.scheme!r}, decoder={self.decoder!r}")
+        if type(self.doc_stride) is not int or self.doc_stride < 1:
+            raise ValueError(
+                f"doc_stride is {self.doc_stride!r}, expected an integer from 1"
+            )
+        if type(self.dropout_prob) not in (int, float):
+            raise ValueError(
+                f"dropout_prob is {self.dropout_prob!r}, expected a number"
+            )
+        object.__setattr__(self, "labels", labels)
+        object.__setattr__(self, "scheme", scheme)
+        object.__setattr__(self, "metrics", ("f1",))
+
+    def _types(self):
+        tags = set(self.labels) - {schemes.OUTSIDE}
+        return {schemes.split_tag(tag)[1] for tag in tags}
+
+    # From files to features.
+
+    def read(self, split, skip_bad_rows=False):
+        """The `TagFile` of a `TagSplit`; logs what in it cannot be learned."""
+        file = split.tag_file
+        if split.is_labelled:
+            unknown = set(file.types()) - self._types()
+            if unknown:
+                logging.warning(
+                    "%s: the model has no tag for %s, which it will miss.",
+                    file.path,
+                    ", ".join(sorted(unknown)),
+                )
+            parts = sum(_parts_of_words(sentence) for sentence in file.sentences)
+            if parts:
+                logging.warning(
+                    "%s: %d entities begin or end within a word, are learned with the "
+                    "whole word, and cannot be found as they are.",
+                    file.path,
+                    parts,
+                )
+        return file
+
+    def tokenize(self, examples, tokenizer, max_seq_length):
+        return tokenize_sentences(
+            examples.sentences, tokenizer, max_seq_length, self.doc_stride
+        )
+
+    def tokens_key(self, examples):
+        return ["tags", examples.words_digest(), self.doc_stride]
+
+    def targets(self, examples, tokens):
+        """int32 `[len(ids)]`: the id of the tag at each first piece, elsewhere -1."""
+        words = self._expected(examples)
+        if words is None:
+            return None
+        known = np.append(words, np.int32(-1))  # which no token that is none has
+        return known[tokens.words]
+
+    def _expected(self, examples):
+        """int32 `[words of the file]`: ids of tags, -1 for those not in `labels`."""
+        if examples.sentences[0].entities is None:
+            return None
+        ids = {label: place for place, label in enumerate(self.labels)}
+        found = []
+        for sentence in examples.sentences:
+            entities = sentence.in_words(sentence.entities)
+            tags = schemes.tags_of(entities, len(sentence.bounds), self.scheme)
+            found.extend(ids.get(tag, -1) for tag in tags)
+        return np.array(found, np.int32)
+
+    # The model.
+
+    @property
+    def model_class(self):
+        from albert_tf.models.token_classification import AlbertForTokenClassification
+
+        return AlbertForTokenClassification
+
+    def model_arguments(self):
+        return {
+            "num_labels": len(self.labels),
+            "classifier_dropout_prob": self.dropout_prob,
+        }
+
+    def objective(self):
+        return TaggingObjective(self)
+
+    def losses(self, logits, labels):
+        return label_losses(logits, tf.maximum(labels, 0))
+
+    def right(self, logits, labels):
+        return label_hits(logits, labels)
+
+    # What comes out: logits `[rows, tokens, labels]`.
+
+    def interpret(self, prepared, outputs):
+        """The `Tagged` of a split."""
+        sentences = prepared.examples.sentences
+        ends = np.cumsum([len(sentence.bounds) for sentence in sentences])
+        logits, has_token = prepared.tokens.of_words(outputs, int(ends[-1]))
+        # A word of which the tokenizer leaves nothing is in no entity.
+        logits[~has_token] = [
+            0 if label == schemes.OUTSIDE else decoding.FORBIDDEN
+            for label in self.labels
+        ]
+        probabilities = metrics.softmax(logits)
+        log_probs = np.log(np.maximum(probabilities, np.finfo(np.float32).tiny))
+        tags, entities = [], []
+        for sentence, start, end in zip(sentences, [0, *ends[:-1]], ends, strict=True):
+            own = decoding.best_tags(
+                log_probs[start:end], self.labels, self.scheme, self.decoder
+            )
+            chosen = np.take_along_axis(probabilities[start:end], own[:, None], 1)
+            entities.append(self._found(sentence, own, chosen[:, 0]))
+            tags.append(own)
+        return Tagged(logits, np.concatenate(tags), entities)
+
+    def _found(self, sentence, tags, probabilities):
+        entities = schemes.entities_of([self.labels[tag] for tag in tags])
+        scores = (float(probabilities[first:end].mean()) for _, first, end in entities)
+        return [
+            results.Found(*entity, score)
+            for entity, score in zip(
+                sentence.in_characters(entities), scores, strict=True
+            )
+        ]
+
+    def score(self, prepared, interpreted):
+        """F1, precision and recall of entities, of all and of each type; of words the
+        accuracy and the loss."""
+        expected = self._expected(prepared.examples)
+        known = expected >= 0
+        gold = [sentence.entities for sentence in prepared.examples.sentences]
+        found = [[own.entity for own in row] for row in interpreted.entities]
+        return {
+            **entity_scores(gold, found, self._types()),
+            "accuracy": metrics.accuracy(expected, interpreted.tags),
+            "loss": metrics.cross_entropy(expected[known], interpreted.logits[known]),
+        }
+
+    def write_scored(self, output_dir, name, prepared, interpreted):
+        results.write_error_page(
+            output_dir / f"{name}_errors.html",
+            f"{self.name}: {prepared.examples.path}",
+            prepared.examples.sentences,
+            interpreted.entities,
+        )
+
+    def write_predicted(
+        self, output_dir, prefix, prepared, interpreted, submission=None
+    ):
+        file = prepared.examples
+        suffix = ".conll" if file.form == "conll" else ".jsonl"
+        results.write_predictions(
+            output_dir / f"{prefix}{PREDICTIONS}{suffix}",
+            file,
+            interpreted.entities,
+            file.scheme or self.scheme,
+        )
+
+    # What a model that takes token ids answers.
+
+    def served_numbers(self, outputs):
+        return {"logits": outputs}
+
+    def served_answers(self, numbers):
+        return dict(numbers)
+
+    def served_meaning(self):
+        order = ", ".join(self.labels)
+        return {"logits": f"for each token a score of each tag, in the order {order}"}
+
+    def outputs_from_served(self, numbers):
+        return np.asarray(numbers["logits"])
+
+    def answer(self, outputs):
+        """The entities of the text, in order."""
+        names = ("entity", "label", "start", "end", "score")
+        columns = [np.array(outputs[name], object).tolist() for name in names]
+        rows = [
+            dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)
+        ]
+        return {"entities": [row for row in rows if row["label"]]}
+
+
+def _parts_of_words(sentence):
+    """How many entities of a sentence begin or end within a word."""
+    whole = sentence.in_characters(sentence.in_words(sentence.entities))
+    return sum(a != b for a, b in zip(whole, sentence.entities, strict=True))

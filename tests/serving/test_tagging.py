@@ -1,0 +1,170 @@
+"""Strings to entities in a SavedModel: those of run_tagging.py."""
+
+import json
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from albert_tf.errors import UserError
+from albert_tf.serving.building import build_module
+from albert_tf.serving.export import ExportOptions
+from albert_tf.serving.export import export
+from albert_tf.serving.predictor import Predictor
+from albert_tf.serving.token_files import TokenFile
+from albert_tf.serving.warmup import WARMUP_FILE
+from albert_tf.tasks.prediction import OutputsPredictor
+from albert_tf.tasks.registry import create_task
+from albert_tf.tasks.tagging.reading.sentences import TagFile
+from albert_tf.tasks.tagging.reading.sentences import sentence_of_text
+from albert_tf.tasks.task import Prepared
+
+_LENGTH = 12
+_TEXTS = [
+    "the film was very good .",
+    "",
+    " (a film), not good: it's a bad one... " * 12,  # several windows
+    "a very   BAD plot\u2028我在film北京。 ",
+    "\u200b it \u200b !?",  # words without a token
+]
+_LABELS = ("O", "B-A", "I-A", "B-B", "I-B")
+
+
+@pytest.fixture
+def saved(tmp_path, tiny_config):
+    """Makes a random model: (its directory, its task, the model)."""
+
+    def save(tokenizer, with_task=True, **fields):
+        fields = {"labels": _LABELS, "doc_stride": 4, **fields}
+        task = create_task("tagging", "custom", **fields)
+        config = tiny_config(
+            vocab_size=tokenizer.vocab_size,
+            embedding_size=8,
+            hidden_size=32,
+            num_hidden_layers=1,
+            num_attention_heads=2,
+            intermediate_size=64,
+            max_position_embeddings=32,
+        )
+        keras.utils.set_random_seed(3)
+        model = task.model_class(config, len(task.labels))
+        weights = model.classifier.output_weights
+        weights.assign(weights * 40)  # so that different inputs differ visibly
+        info = {"max_seq_length": _LENGTH, "task": task.to_dict()}
+        directory = tmp_path / "model"
+        model.save_pretrained(directory, tokenizer, info if with_task else None)
+        return directory, task, model
+
+    return save
+
+
+def expected(tokenizer, task, model, texts=_TEXTS):
+    """The entities that the command finds, a list of dicts for each text."""
+    sentences = tuple(sentence_of_text("", text, None, None) for text in texts)
+    examples = TagFile("texts", sentences, "spans")
+    tokens = task.tokenize(examples, tokenizer, _LENGTH)
+    outputs = OutputsPredictor(model, 3, _LENGTH)(tokens)
+    return task.interpret(Prepared(examples, tokens), outputs).entities
+
+
+def check(answers, found):
+    """Compares outputs `[texts, entities]` with lists of `Found`."""
+    assert sum(map(len, found)) > 4
+    for row, (text, entities) in enumerate(zip(_TEXTS, found, strict=True)):
+        size = len(entities)
+        assert not any(answers["label"][row, size:])
+        own = {name: values[row, :size].tolist() for name, values in answers.items()}
+        assert own["label"] == [entity.label for entity in entities]
+        assert own["start"] == [entity.start for entity in entities]
+        assert own["end"] == [entity.end for entity in entities]
+        assert own["entity"] == [text[e.start : e.end] for e in entities]
+        scores = [entity.score for entity in entities]
+        np.testing.assert_allclose(own["score"], scores, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("vocabulary", "fields"),
+    [
+        ("tiny_tokenizer", {"scheme": "iob1", "decoder": "legal"}),
+        ("english", {"labels": ("S-A", "B-A", "I-A", "E-A", "O"), "decoder": "legal"}),
+        ("chinese", {}),
+    ],
+)
+def test_answers_are_those_of_the_command(vocabulary, fields, saved, request):
+    tokenizer = request.getfixturevalue(vocabulary)
+    directory, task, model = saved(tokenizer, **fields)
+    predictor = Predictor(directory)
+    assert predictor.inputs == ("text",)
+    found = expected(tokenizer, task, model)
+    check(predictor.arrays(_TEXTS, batch_size=3), found)
+    for text, entities in zip(_TEXTS, found, strict=True):
+        alone = predictor(text)["entities"]
+        assert [e["start"] for e in alone] == [e.start for e in entities]
+        json.dumps(alone)
+
+
+@pytest.mark.parametrize("optimize_for", [None, "latency"])
+def test_a_saved_model(optimize_for, saved, tiny_tokenizer, tmp_path):
+    directory, task, model = saved(tiny_tokenizer)
+    served = tmp_path / "served"
+    options = ExportOptions(str(directory), str(served), optimize_for=optimize_for)
+    version = export(options)
+    found = expected(tiny_tokenizer, task, model)
+    check(Predictor(served).arrays(_TEXTS, batch_size=5), found)
+    assert (version / WARMUP_FILE).exists()
+    assert "mean probability of the tags" in (version / "model_card.md").read_text()
+    tokens = tf.saved_model.load(str(version)).signatures["tokens"]
+    ids = tf.constant([[2, 5, 7, 3, 0], [2, 6, 9, 10, 3]])
+    features = {
+        "input_ids": ids,
+        "input_mask": tf.cast(ids > 0, tf.int32),
+        "segment_ids": tf.zeros_like(ids),
+    }
+    logits = tokens(**features)["logits"]
+    np.testing.assert_allclose(logits[0, :4], model(features)[0, :4], atol=1e-4)
+
+
+def test_wrong_requests(saved, tiny_tokenizer):
+    directory, _, _ = saved(tiny_tokenizer)
+    module, head, _ = build_module(directory)
+    assert head.name == "tagging"
+    empty = module.text_signature()(text=tf.constant([], tf.string))
+    assert empty["label"].shape == (0, 0)
+    bad = module.text_signature()(text=tf.constant([b"a film\xff"]))
+    assert bad["start"].shape[0] == 1
+    with pytest.raises(UserError, match="task=classification does not fit"):
+        build_module(directory, task="classification")
+
+
+def test_a_model_that_does_not_say_what_its_tags_are(saved, tiny_tokenizer, tmp_path):
+    directory, _, model = saved(tiny_tokenizer, with_task=False)
+    with pytest.raises(UserError, match="does not say what its outputs mean"):
+        build_module(directory)
+    assert build_module(directory, task="encoder")[1].name == "encoder"
+    # That of another program names them.
+    model.labels = _LABELS
+    model.save_pretrained(tmp_path / "theirs", tiny_tokenizer, format="huggingface")
+    found = Predictor(tmp_path / "theirs")("the film was very good .")["entities"]
+    assert {entity["label"] for entity in found} <= {"A", "B"}
+
+
+@pytest.mark.parametrize(
+    ("file_format", "tolerance"),
+    [("tflite", 0.5), ("onnx", 1e-3)],  # the weights of the one have eight bits
+)
+def test_files_take_ids(file_format, tolerance, saved, tiny_tokenizer, tmp_path):
+    if file_format == "onnx":
+        pytest.importorskip("tf2onnx")
+        pytest.importorskip("onnxruntime")
+    directory, _, model = saved(tiny_tokenizer)
+    options = ExportOptions(str(directory), str(tmp_path / "file"), format=file_format)
+    features = {
+        "input_ids": np.array([[2, 9, 5, 6, 7, 8, 3]], np.int32),
+        "input_mask": np.ones((1, 7), np.int32),
+        "segment_ids": np.zeros((1, 7), np.int32),
+    }
+    found = TokenFile(export(options) / f"model.{file_format}")(features)["logits"]
+    logits = model(features).numpy()
+    assert found.shape == logits.shape == (1, 7, 5)
+    np.testing.assert_allclose(found, logits, atol=tolerance * np.abs(logits).max())

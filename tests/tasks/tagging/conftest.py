@@ -1,0 +1,105 @@
+"""A small corpus with persons and places, and a complete tiny task, run by flags."""
+
+import random
+
+import pytest
+
+from albert_tf.cli.command_line import parse
+from albert_tf.tasks.tagging.flags import TaggingOptions
+from albert_tf.tasks.tagging.run import tag
+from albert_tf.tokenization.wordpiece import WordPieceTokenizer
+
+_PERSONS = ["ada", "alan", "grace", "kurt"]
+_PLACES = ["paris", "oslo", "new york"]
+_OTHERS = ["the", "a", "went", "to", "in", "saw", "met", "of", "and"]
+# "kurt" and "york" have two pieces each, ":)" none that is known.
+_PIECES = ["ada", "alan", "grace", "ku", "##rt", "paris", "oslo", "new", "yo", "##rk"]
+_PIECES += [*_OTHERS, ".", ","]
+
+
+@pytest.fixture(scope="session")
+def words(vocabulary):
+    """A WordPiece tokenizer of the corpus."""
+    return WordPieceTokenizer(vocabulary(_PIECES).encode())
+
+
+@pytest.fixture
+def make_sentences():
+    """Makes sentences, lists of (word, tag in IOB2)."""
+
+    def make(count, seed):
+        chance = random.Random(seed)
+        return [
+            [pair for _ in range(chance.randint(2, 8)) for pair in _phrase(chance)]
+            for _ in range(count)
+        ]
+
+    return make
+
+
+def _phrase(chance):
+    kind = chance.choice(["PER", "LOC", "O", "O", "O"])
+    if kind == "O":
+        return [(chance.choice(_OTHERS), "O")]
+    names = chance.choice(_PERSONS if kind == "PER" else _PLACES).split()
+    tags = [f"B-{kind}"] + [f"I-{kind}"] * (len(names) - 1)
+    return list(zip(names, tags, strict=True))
+
+
+@pytest.fixture
+def write_conll(tmp_path):
+    """Writes sentences to a file of the folder `data`, with two columns between."""
+
+    def write(name, sentences, with_tags=True):
+        lines = ["-DOCSTART- -X- -X- O", ""]
+        for sentence in sentences:
+            lines += [f"{w} X X {t}" if with_tags else w for w, t in sentence] + [""]
+        path = tmp_path / "data" / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("\n".join(lines) + "\n")
+        return path
+
+    return write
+
+
+@pytest.fixture
+def flags(tmp_path, make_sentences, write_conll, vocabulary, tiny_config):
+    """Runs the command with flags; the defaults are a complete tiny task."""
+    vocab = tmp_path / "vocab.txt"
+    vocab.write_text(vocabulary(_PIECES))
+    config = tmp_path / "tiny.json"
+    tiny_config(
+        vocab_size=5 + len(_PIECES),
+        embedding_size=8,
+        hidden_size=16,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        intermediate_size=32,
+        max_position_embeddings=32,
+        initializer_range=0.1,
+    ).to_json_file(config)
+    for seed, (role, count) in enumerate((("train", 96), ("dev", 24), ("test", 12))):
+        write_conll(f"{role}.conll", make_sentences(count, seed))
+    defaults = {
+        "data_dir": tmp_path / "data",
+        "output_dir": tmp_path / "out",
+        "from_scratch": True,
+        "albert_config_file": config,
+        "vocab_file": vocab,
+        "max_seq_length": 12,
+        "doc_stride": 5,
+        "train_batch_size": 16,
+        "train_step": 60,
+        "save_checkpoints_steps": 30,
+        "learning_rate": 1e-2,
+        "dropout_prob": 0,
+        "use_xla": False,
+    }
+
+    def run(**changes):
+        values = {**defaults, **changes}
+        argv = [f"--{k}={v}" for k, v in values.items() if v is not None]
+        tag(parse(TaggingOptions, ["run_tagging.py", *argv]))
+        return tmp_path / "out"
+
+    return run

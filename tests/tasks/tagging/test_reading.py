@@ -1,0 +1,204 @@
+"""Files of tagged words: every form and layout, and what is wrong in them."""
+
+import json
+
+import pytest
+
+from albert_tf.errors import UserError
+from albert_tf.tasks.tagging.reading.files import Reading
+from albert_tf.tasks.tagging.reading.files import read_tag_file
+from albert_tf.tasks.tagging.results import Found
+from albert_tf.tasks.tagging.results import write_error_page
+from albert_tf.tasks.tagging.results import write_predictions
+
+_CONLL = "-DOCSTART- -X- O O\n\nEU NNP B-NP {0}-ORG\nLtd NNP I-NP I-ORG\n. . O O\n"
+_CONLL += "\n\n北 X X O\n"
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write(name, text):
+        path = tmp_path / name
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+        return path
+
+    return write
+
+
+@pytest.fixture
+def write_jsonl(write):
+    def write_lines(*objects):
+        return write("a.jsonl", "".join(json.dumps(o) + "\n" for o in objects))
+
+    return write_lines
+
+
+def read(path, may_lack_tags=False, **reading):
+    return read_tag_file(path, Reading(**reading), may_lack_tags)
+
+
+@pytest.mark.parametrize(("letter", "scheme"), [("B", "iob2"), ("I", "iob1")])
+def test_conll(letter, scheme, write):
+    file = read(write("a.conll", _CONLL.format(letter)))
+    assert (file.form, file.scheme, file.types()) == ("conll", scheme, ["ORG"])
+    first, second = file.sentences
+    assert (first.text, first.words) == ("EU Ltd .", ["EU", "Ltd", "."])
+    assert first.entities == (("ORG", 0, 6),)
+    assert (second.text, second.entities) == ("北", ())
+
+
+def test_any_columns(write):
+    text = "0\tB-LOC\tNew York\tx\r\n1\tO\t's\tx\r\n"
+    file = read(write("a.txt", text), word_column=2, tag_column=1)
+    assert file.sentences[0].words == ["New York", "'s"]
+    assert file.sentences[0].entities == (("LOC", 0, 8),)
+    bioes = read(write("b.bioes", "S-A a\nO b\n"), word_column=-1, tag_column=0)
+    assert bioes.scheme == "bioes"
+    # Without tags.
+    plain = read(write("c.txt", "a\nb\n\nc"), may_lack_tags=True)
+    assert [s.words for s in plain.sentences] == [["a", "b"], ["c"]]
+    assert {s.entities for s in plain.sentences} == {None}
+    parts = read(write("d.txt", "a DT\nb NN\n"), may_lack_tags=True)
+    assert parts.sentences[0].entities is None
+
+
+def test_jsonl(write_jsonl):
+    tokens = read(write_jsonl({"tokens": ["a", "b"], "tags": ["B-X", "I-X"], "id": 7}))
+    assert (tokens.form, tokens.scheme) == ("tokens", "iob2")
+    assert tokens.sentences[0].entities == (("X", 0, 3),)
+    text = "(Ada) met 北京, Ada's."
+    found = [_span(10, 12), _span(1, 4)]  # in any order
+    file = read(write_jsonl({"text": text, "spans": found}))
+    assert (file.form, file.scheme) == ("spans", None)
+    [sentence] = file.sentences
+    assert sentence.words == ["(", "Ada", ")", "met", "北", "京", ",", "Ada's", "."]
+    assert sentence.entities == (("N", 1, 4), ("N", 10, 12))
+    assert sentence.in_words(sentence.entities) == [("N", 1, 2), ("N", 4, 6)]
+    # Spaces at the ends do not count; within a word, the whole word is meant.
+    wider = read(write_jsonl({"text": text, "spans": [_span(5, 10), _span(14, 17)]}))
+    [sentence] = wider.sentences
+    assert sentence.entities == (("N", 6, 9), ("N", 14, 17))
+    assert sentence.in_words([("N", 13, 17)]) == [("N", 7, 8)]
+
+
+def _span(start, end, label="N"):
+    return {"start": start, "end": end, "label": label}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            "a O\nb\n",
+            "a.txt, line 2: the line has 1 column.s., but the first o",
+        ),
+        ("a O\nb X-PER\n", "a.txt, line 2: 'X-PER' is no tag; expected O, or B-, I-"),
+        ("a B-\n", "line 1: 'B-' is no tag"),
+        ("a O\n\x00 O\n", "line 1: a text holds a NUL byte"),
+        ("a I-A\n\nb B-B\n", "fit no scheme: iob2 has no I-A after O .*line 1.*; iob1"),
+        ("\n\n", "a.txt holds no sentence that can be used"),
+        (b"\xff O\n", "a.txt is not UTF-8"),
+    ],
+)
+def test_bad_columns(text, message, write):
+    with pytest.raises(UserError, match=message) as error:
+        read(write("a.txt", text))
+    assert "\n" not in str(error.value)
+
+
+def test_a_scheme_that_is_given(write):
+    path = write("a.txt", "a I-A\n\nb B-B\nc O\n\nd B-A\n")
+    with pytest.raises(UserError, match="line 1: iob2 has no I-A after O; correct"):
+        read(path, scheme="iob2")
+    file = read(path, scheme="iob2", skip_bad_rows=True)
+    assert (len(file), file.num_skipped, file.scheme) == (2, 1, "iob2")
+    assert file.lines == ("", "b B-B", "c O", "", "d B-A")
+    assert [s.source for s in file.sentences] == [(1, 2), (4,)]
+    with pytest.raises(UserError, match="line 1: the line has no column 2, but 2 c"):
+        read(path, tag_column=2)
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        (
+            {"tokens": ["a", "b"], "tags": ["O"]},
+            "line 1: there are 2 token.s., but 1",
+        ),
+        ({"tokens": ["a", " "], "tags": ["O", "O"]}, "' ' is no word"),
+        ({"tokens": ["a"], "tags": [3]}, "the tag 3 is not a text, such as B-PER"),
+        ({"tokens": ["a"], "tags": ["PER"]}, "'PER' is no tag"),
+        ({"tokens": ["a"]}, "the tags are None, not a list"),
+        ({"tokens": "a b", "tags": []}, "the tokens are 'a b', not a list"),
+        ({"text": 3, "spans": []}, "the text is 3, not a text"),
+        ({"text": "a b", "spans": [_span(1, 4)]}, "from 1 to 4 is not within the 3 ch"),
+        ({"text": "a b", "spans": [_span(1, 2)]}, "the span '' .N. has no word"),
+        ({"text": "a b", "spans": [_span(0, 1, "")]}, "a span has an empty label"),
+        (
+            {"text": "a b", "spans": [{"start": 0}]},
+            "is no span; expected start and",
+        ),
+        (
+            {"text": "ab-cd", "spans": [_span(0, 2), _span(3, 5)]},
+            "the span 'cd' .N. shares a word with the one before it",
+        ),
+        ([1], "the line is not a JSON object"),
+    ],
+)
+def test_bad_objects(fields, message, write_jsonl):
+    with pytest.raises(UserError, match=message):
+        read(write_jsonl(fields))
+
+
+def test_a_file_that_is_missing(tmp_path):
+    with pytest.raises(UserError, match="a.txt cannot be read: No such file"):
+        read(tmp_path / "a.txt")
+
+
+def test_digests(write):
+    whole = read(write("a.txt", "a B-A\nb O\n"))
+    other = read(write("a.txt", "a B-C\nb O\n"))
+    assert whole.words_digest() == other.words_digest()
+    assert whole.digest() != other.digest()
+    assert read(write("a.txt", "a B-A\nc O\n")).words_digest() != whole.words_digest()
+
+
+def test_predictions_have_the_form_of_the_file(write, write_jsonl, tmp_path):
+    path = tmp_path / "predictions"
+
+    def written(file, *entities, scheme="iob2"):
+        found = [[Found(*entity, 0.5) for entity in own] for own in entities]
+        write_predictions(path, file, found, scheme)
+        return path.read_text()
+
+    file = read(write("a.conll", _CONLL.format("I")))
+    assert written(file, [("PER", 0, 2), ("PER", 3, 6)], [], scheme="iob1") == (
+        "-DOCSTART- -X- O O\n\nEU NNP B-NP I-ORG I-PER\nLtd NNP I-NP I-ORG B-PER\n"
+        ". . O O O\n\n\n北 X X O O\n"
+    )
+    tabs = read(write("a.tsv", "New York\tO\n"))
+    assert written(tabs, [("LOC", 0, 8)], scheme="bioes") == "New York\tO\tS-LOC\n"
+    tokens = read(write_jsonl({"tokens": ["北", "京"], "id": 7}), may_lack_tags=True)
+    assert json.loads(written(tokens, [("LOC", 0, 3)])) == {
+        "tokens": ["北", "京"],
+        "id": 7,
+        "tags": ["B-LOC", "I-LOC"],
+    }
+    spans = read(write_jsonl({"text": "北京", "spans": []}))
+    assert json.loads(written(spans, [("LOC", 0, 2)])) == {
+        "text": "北京",
+        "spans": [{"label": "LOC", "start": 0, "end": 2, "score": 0.5}],
+    }
+
+
+def test_a_page_of_mistakes(write, tmp_path):
+    file = read(write("a.txt", "<b> B-PER\nmet O\n\nAda B-PER\n"))
+    found = [[Found("LOC", 0, 3, 0.5)], [Found("PER", 0, 3, 0.5)]]
+    path = tmp_path / "errors.html"
+    write_error_page(path, "a task", file.sentences, found)
+    page = path.read_text()
+    assert "1 of 2 sentences are not wholly right" in page
+    assert (
+        "Expected: <bdi>&lt;b&gt; (PER)</bdi><br>Answered: <bdi>&lt;b&gt; (LOC)" in page
+    )
+    assert '<mark class="gold predicted">&lt;b&gt;</mark> met' in page

@@ -1,0 +1,183 @@
+"""run_tagging from flags to files, on a corpus that a tiny model learns."""
+
+import itertools
+import json
+import logging
+
+import pytest
+
+from albert_tf.errors import UserError
+from albert_tf.io.checksummed_folder import ChecksummedFolder
+from albert_tf.models.sequence_classification import AlbertForSequenceClassification
+from albert_tf.models.token_classification import AlbertForTokenClassification
+from albert_tf.tasks.tagging import run
+from albert_tf.tasks.tagging.schemes import entities_of
+from albert_tf.tasks.tagging.schemes import is_legal
+from albert_tf.tasks.tagging.scores import entity_scores
+from albert_tf.tokenization import load_tokenizer
+
+
+def results(out):
+    lines = (out / "eval_results.txt").read_text().splitlines()
+    return {key: float(value) for key, value in (line.split(" = ") for line in lines)}
+
+
+def columns(path):
+    """The last two columns of a file by sentence: expected and predicted tags."""
+    rows = [line.split()[-2:] for line in path.read_text().splitlines()[2:]]
+    groups = itertools.groupby(rows, key=bool)
+    return [tuple(zip(*group, strict=True)) for is_text, group in groups if is_text]
+
+
+def test_learned_applied_and_found_again(flags, write_conll, make_sentences, tmp_path):
+    out = flags(do_train=True, do_eval=True, do_predict=True)
+    scores = results(out)
+    assert scores["f1"] >= 0.95
+    assert scores["eval_accuracy"] >= 0.95
+    gold, found = zip(*columns(out / "predictions.conll"), strict=True)
+    assert len(gold) == 12
+    expected = entity_scores(map(entities_of, gold), map(entities_of, found))
+    for name, value in expected.items():
+        assert scores[f"test_{name}"] == pytest.approx(value), name
+    wrong = sum(a != b for a, b in zip(gold, found, strict=True))
+    page = (out / "test_errors.html").read_text()
+    assert f"{wrong} of 12 sentences are not wholly right" in page
+    info = json.loads((out / "model" / "training_info.json").read_text())
+    assert info["task"] == {
+        "kind": "tagging",
+        "name": "custom",
+        "metrics": ["f1"],
+        "labels": ["O", "B-LOC", "I-LOC", "B-PER", "I-PER"],
+        "scheme": "iob2",
+        "decoder": "greedy",
+        "doc_stride": 5,
+        "dropout_prob": 0.0,
+    }
+
+    before = {path: path.stat().st_mtime_ns for path in out.glob("model/*")}
+    flags(do_train=True, do_eval=True, do_predict=True)  # finished: nothing to train
+    assert {path: path.stat().st_mtime_ns for path in out.glob("model/*")} == before
+    assert results(out) == scores
+
+    # Applied: windows are those of training, and a file without tags is not scored.
+    write_conll("test.conll", make_sentences(12, 2), with_tags=False)
+    model = {"init_checkpoint": out / "model", "from_scratch": None}
+    model |= {"albert_config_file": None, "vocab_file": None}
+    other = tmp_path / "other"
+    flags(do_predict=True, output_dir=other, doc_stride=1, max_seq_length=9, **model)
+    lines = (other / "predictions.conll").read_text().splitlines()
+    assert [line.split()[1:] for line in lines[2:]] == [
+        line.split()[4:] for line in (out / "predictions.conll").read_text().split("\n")
+    ][2:-1]
+    assert not (other / "eval_results.txt").exists()
+
+    # And to raw texts.
+    (tmp_path / "data" / "test.conll").unlink()
+    text = "Ada met Kurt in  New York"
+    path = tmp_path / "data" / "test.jsonl"
+    path.write_text(json.dumps({"text": text}) + "\n")
+    flags(do_predict=True, output_dir=other, **model)
+    [line] = (other / "predictions.jsonl").read_text().splitlines()
+    spans = {
+        (s["label"], text[s["start"] : s["end"]]) for s in json.loads(line)["spans"]
+    }
+    assert spans == {("PER", "Ada"), ("PER", "Kurt"), ("LOC", "New York")}
+
+
+def test_interrupted_training_goes_on(flags):
+    changes = {"do_train": True, "save_checkpoints_steps": 2, "train_step": 4}
+    out = flags(**changes)
+    whole = json.loads((out / "history.json").read_text())
+    assert [entry["step"] for entry in whole] == [2, 4]
+    for path in (out / "checkpoints").glob("training-4.*"):
+        path.unlink()
+    state = out / "checkpoints" / "checkpoint"
+    state.write_text(state.read_text().replace("training-4", "training-2"))
+    with ChecksummedFolder(out) as folder:
+        folder.write_json("history.json", whole[:1])
+    flags(**changes)
+    again = json.loads((out / "history.json").read_text())
+    assert [entry["step"] for entry in again] == [2, 4]
+    assert again[1]["loss"] == whole[1]["loss"]
+    with pytest.raises(UserError, match="doc_stride"):
+        flags(**changes, doc_stride=4)
+
+
+def test_the_decoder_decides_whether_tags_are_legal(flags, tmp_path):
+    out = flags(do_train=True, train_step=3, scheme="iob2", dropout_prob=0.25)
+    model = AlbertForTokenClassification.from_pretrained(out / "model")
+    assert model.classifier_dropout_prob == 0.25
+    # Whose best tags are illegal wherever it sees a name.
+    model.classifier.output_bias.assign([0, -9, 1, -9, 1])
+    model.save_pretrained(tmp_path / "odd", load_tokenizer(tmp_path / "vocab.txt"))
+    applied = {"init_checkpoint": tmp_path / "odd", "from_scratch": None}
+    applied |= {"albert_config_file": None, "vocab_file": None, "do_eval": True}
+    found = {}
+    for decoder in ("greedy", "legal"):
+        flags(output_dir=tmp_path / decoder, decoder=decoder, **applied)
+        found[decoder] = results(tmp_path / decoder)
+    # The one ends sequences as it likes, of the other every I has its B.
+    assert found["greedy"]["recall"] != found["legal"]["recall"]
+    assert found["greedy"]["eval_loss"] == found["legal"]["eval_loss"]
+    assert not is_legal("O", "I-LOC", "iob2")
+
+
+def test_spans_that_end_within_a_word_are_told(flags, tmp_path, caplog):
+    data = tmp_path / "data"
+    for role in ("train", "dev"):
+        (data / f"{role}.conll").unlink()
+        objects = [
+            {"text": "ada-like met", "spans": [{"start": 0, "end": 3, "label": "PER"}]},
+            {"text": "in Oslo.", "spans": [{"start": 3, "end": 7, "label": "LOC"}]},
+        ]
+        if role == "dev":
+            objects[1]["spans"][0]["label"] = "GPE"
+        lines = "".join(json.dumps(one) + "\n" for one in objects)
+        (data / f"{role}.jsonl").write_text(lines)
+    with caplog.at_level(logging.WARNING):
+        out = flags(do_train=True, do_eval=True, train_step=1, train_batch_size=2)
+    assert "1 entities begin or end within a word, are learned with the" in caplog.text
+    assert "the model has no tag for GPE, which it will miss" in caplog.text
+    scores = results(out)
+    assert scores["GPE_recall"] == scores["PER_recall"] == 0
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"do_train": False}, "Nothing to do"),
+        ({"data_dir": None}, "--data_dir is needed"),
+        ({"data_dir": "missing"}, "--data_dir=missing has no train.conll, train.txt, "),
+        ({"scheme": "bioes"}, "train.conll, line 3: bioes has no . after "),
+        ({"tag_column": 1}, "train.conll, line 3: 'X' is no tag; expected O, or B-"),
+        ({"output_dir": "gs://bucket/out"}, "output_dir"),
+    ],
+)
+def test_flags_that_do_not_fit(flags, changes, message):
+    with pytest.raises(UserError, match=message) as error:
+        flags(**{"do_train": True, **changes})
+    assert "\n" not in str(error.value)
+
+
+def test_data_that_does_not_fit(flags, write_conll, tmp_path):
+    write_conll("train.conll", [[("a", "O")]])
+    with pytest.raises(UserError, match="has no entity, so there is nothing to learn"):
+        flags(do_train=True)
+    (tmp_path / "data" / "train.txt").write_text("a O\n")
+    with pytest.raises(UserError, match="has train.conll and train.txt; keep one of"):
+        flags(do_train=True)
+
+
+def test_a_model_of_another_task(flags, tiny_config, words, tmp_path):
+    model = AlbertForSequenceClassification(tiny_config(), labels=["a", "b"])
+    model.save_pretrained(tmp_path / "other", words)
+    changes = {"init_checkpoint": tmp_path / "other", "from_scratch": None}
+    with pytest.raises(UserError, match="was fine-tuned for single_label, and tags no"):
+        flags(do_eval=True, **changes)
+
+
+def test_several_runs(flags, monkeypatch):
+    scores = iter([0.5, 0.7])
+    monkeypatch.setattr(run, "run_tagging", lambda o: {"f1": next(scores)})
+    out = flags(do_train=True, do_eval=True, num_runs=2)
+    assert results(out)["f1_median"] == pytest.approx(0.6)

@@ -1,0 +1,141 @@
+"""Tags and entities: as conlleval and seqeval count them, legal or not."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from albert_tf.tasks.tagging import decoding
+from albert_tf.tasks.tagging.schemes import SCHEMES
+from albert_tf.tasks.tagging.schemes import all_tags
+from albert_tf.tasks.tagging.schemes import check_tags
+from albert_tf.tasks.tagging.schemes import entities_of
+from albert_tf.tasks.tagging.schemes import find_scheme
+from albert_tf.tasks.tagging.schemes import is_legal
+from albert_tf.tasks.tagging.schemes import tags_of
+from albert_tf.tasks.tagging.scores import entity_scores
+
+# What conlleval.pl counts, with an entity's first word and the one after its last.
+_COUNTED = [
+    # IOB1, IOB2 and BIOES.
+    ("I-A I-A B-A O I-B", [("A", 0, 2), ("A", 2, 3), ("B", 4, 5)]),
+    ("B-A I-A B-A O B-B", [("A", 0, 2), ("A", 2, 3), ("B", 4, 5)]),
+    ("B-A E-A S-A O S-B", [("A", 0, 2), ("A", 2, 3), ("B", 4, 5)]),
+    # Illegal ones: another type, an end without a beginning, no end.
+    ("B-A I-B I-B", [("A", 0, 1), ("B", 1, 3)]),
+    ("O E-A I-A O", [("A", 1, 2), ("A", 2, 3)]),
+    ("B-A I-A S-A E-A", [("A", 0, 2), ("A", 2, 3), ("A", 3, 4)]),
+    ("E-A E-A B-A", [("A", 0, 1), ("A", 1, 2), ("A", 2, 3)]),
+    ("O O", []),
+    ("", []),
+]
+
+
+@pytest.mark.parametrize(("tags", "entities"), _COUNTED)
+def test_entities_of_tags(tags, entities):
+    assert entities_of(tags.split()) == entities
+
+
+def test_scores_by_hand():
+    """Worked out as conlleval does: 3 expected, 4 found, 2 right."""
+    gold = [entities_of(["B-A", "I-A", "O", "B-B"]), entities_of(["B-A"])]
+    found = [entities_of(["B-A", "I-A", "B-A", "I-B"]), entities_of(["B-A"])]
+    scores = entity_scores(gold, found, types=["C"])
+    assert scores["precision"] == 3 / 4
+    assert (scores["recall"], scores["f1"]) == (1, 6 / 7)
+    assert (scores["A_precision"], scores["A_recall"]) == (2 / 3, 1)
+    assert (scores["B_f1"], scores["C_f1"]) == (1, 0)
+
+
+def test_scores_are_those_of_seqeval():
+    metrics = pytest.importorskip("seqeval.metrics")
+    random = np.random.default_rng(0)
+    for scheme in SCHEMES:
+        tags = all_tags(["A", "B-C"], scheme)
+        gold, found = (
+            [list(random.choice(tags, size)) for size in range(1, 60)] for _ in "ab"
+        )
+        # Of random tags hardly one entity would be right.
+        for one, other in zip(gold[::2], found[::2], strict=True):
+            other[: len(one) // 2] = one[: len(one) // 2]
+        scores = entity_scores(map(entities_of, gold), map(entities_of, found))
+        report = metrics.classification_report(
+            gold, found, output_dict=True, zero_division=0
+        )
+        for name, prefix in (("micro avg", ""), ("A", "A_"), ("B-C", "B-C_")):
+            for figure, theirs in (("precision",) * 2, ("recall",) * 2):
+                assert scores[prefix + figure] == pytest.approx(report[name][theirs])
+            assert scores[prefix + "f1"] == pytest.approx(report[name]["f1-score"])
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_tags_mean_the_entities_that_they_are_of(scheme):
+    entities = [("A", 0, 2), ("A", 2, 3), ("B", 3, 4), ("A", 5, 8), ("A", 8, 9)]
+    tags = tags_of(entities, 10, scheme)
+    assert entities_of(tags) == entities
+    check_tags(tags, scheme)
+    assert find_scheme([("here", tags)]) == scheme
+    assert {*tags} <= {*all_tags(["A", "B"], scheme)}
+    expected = {
+        "iob1": "I-A I-A B-A I-B O I-A I-A I-A B-A O",
+        "iob2": "B-A I-A B-A B-B O B-A I-A I-A B-A O",
+        "bioes": "B-A E-A S-A S-B O B-A I-A E-A S-A O",
+    }
+    assert " ".join(tags) == expected[scheme]
+
+
+@pytest.mark.parametrize(
+    ("texts", "scheme"),
+    [
+        (["O", "O"], "iob2"),
+        (["B-A", "O"], "iob2"),
+        (["O", "I-A"], "iob1"),
+        (["S-A"], "bioes"),
+    ],
+)
+def test_the_scheme_is_found(texts, scheme):
+    assert find_scheme([("here", texts)]) == scheme
+
+
+def test_tags_that_fit_no_scheme():
+    texts = [("line 1", ["B-A", "O"]), ("line 9", ["O", "I-B"])]
+    with pytest.raises(ValueError) as error:
+        find_scheme(texts)
+    assert str(error.value) == (
+        "iob2 has no I-B after O (line 9); iob1 has no B-A after O (line 1)"
+    )
+    with pytest.raises(ValueError, match=r"^bioes has no O after B-A \(x\)$"):
+        find_scheme([("x", ["S-A", "B-A"])])
+    with pytest.raises(ValueError, match="'X-A' is no tag; expected O, or B-, I-, E-"):
+        entities_of(["X-A"])
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_the_legal_decoder_finds_the_best_legal_sequence(scheme):
+    labels = all_tags("AB", scheme)
+    random = np.random.default_rng(1)
+    changed = 0
+    for count in (1, 2, 3, 3, 4, 4):
+        logits = random.normal(size=(count, len(labels))).astype(np.float32)
+        greedy = decoding.best_tags(logits, labels, scheme, "greedy")
+        legal = decoding.best_tags(logits, labels, scheme, "legal")
+        best = max(
+            (
+                path
+                for path in itertools.product(range(len(labels)), repeat=count)
+                if all(
+                    is_legal(before, after, scheme)
+                    for before, after in itertools.pairwise(
+                        ["O", *(labels[tag] for tag in path), "O"]
+                    )
+                )
+            ),
+            key=lambda path: sum(logits[range(count), path]),
+        )
+        assert legal.tolist() == list(best)
+        changed += legal.tolist() != greedy.tolist()
+        # What is legal already stays as it is.
+        once = np.where(np.arange(len(labels)) == legal[:, None], 9, logits)
+        assert decoding.best_tags(once, labels, scheme, "legal").tolist() == list(best)
+    assert changed
+    assert decoding.best_tags(logits[:0], labels, scheme, "legal").tolist() == []
