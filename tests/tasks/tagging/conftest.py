@@ -10,11 +10,11 @@ from albert_tf.tasks.tagging.run import tag
 from albert_tf.tokenization.wordpiece import WordPieceTokenizer
 
 _PERSONS = ["ada", "alan", "grace", "kurt"]
-_PLACES = ["paris", "oslo", "new york"]
-_OTHERS = ["the", "a", "went", "to", "in", "saw", "met", "of", "and"]
-# "kurt" and "york" have two pieces each, ":)" none that is known.
+_PLACES = ["paris", "oslo", "new york", "北 京"]
+_OTHERS = ["the", "a", "went", "to", "in", "saw", "met", "of", "我", "在"]
+# "kurt" and "york" have two pieces each.
 _PIECES = ["ada", "alan", "grace", "ku", "##rt", "paris", "oslo", "new", "yo", "##rk"]
-_PIECES += [*_OTHERS, ".", ","]
+_PIECES += ["北", "京", *_OTHERS, ".", ","]
 
 
 @pytest.fixture(scope="session")
@@ -56,7 +56,7 @@ def write_conll(tmp_path):
             lines += [f"{w} X X {t}" if with_tags else w for w, t in sentence] + [""]
         path = tmp_path / "data" / name
         path.parent.mkdir(exist_ok=True)
-        path.write_text("\n".join(lines) + "\n")
+        path.write_text("\n".join(lines) + "\n", "utf-8")
         return path
 
     return write

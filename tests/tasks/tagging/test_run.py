@@ -73,7 +73,7 @@ def test_learned_applied_and_found_again(flags, write_conll, make_sentences, tmp
 
     # And to raw texts.
     (tmp_path / "data" / "test.conll").unlink()
-    text = "Ada met Kurt in  New York"
+    text = "Ada met Kurt in  New York 我在北京"
     path = tmp_path / "data" / "test.jsonl"
     path.write_text(json.dumps({"text": text}) + "\n")
     flags(do_predict=True, output_dir=other, **model)
@@ -81,7 +81,8 @@ def test_learned_applied_and_found_again(flags, write_conll, make_sentences, tmp
     spans = {
         (s["label"], text[s["start"] : s["end"]]) for s in json.loads(line)["spans"]
     }
-    assert spans == {("PER", "Ada"), ("PER", "Kurt"), ("LOC", "New York")}
+    places = {("LOC", "New York"), ("LOC", "北京")}
+    assert spans == {("PER", "Ada"), ("PER", "Kurt"), *places}
 
 
 def test_interrupted_training_goes_on(flags):

@@ -1,0 +1,64 @@
+"""Readers of tagged words give what the file says, or name it in a `UserError`."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from albert_tf.errors import UserError
+from albert_tf.tasks.tagging.reading.files import Reading
+from albert_tf.tasks.tagging.reading.files import read_tag_file
+from albert_tf.tasks.tagging.schemes import entities_of
+from tools.fuzz.inputs import json_files
+
+_TAGS = st.sampled_from(
+    ["O", "B-A", "I-A", "E-A", "S-A", "I-B", "B-", "X", "-DOCSTART-"]
+)
+_WORDS = st.sampled_from(["a", "北", "\u200b", "\u3000", "-DOCSTART-", "#", '"'])
+_LINES = st.lists(
+    st.tuples(_WORDS, st.sampled_from([" ", "\t", "  ", "\r"]), _TAGS).map("".join)
+    | st.sampled_from(["", " ", "\ufeff", "a"])
+)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("any")
+
+
+def read_or_refused(path, reading):
+    try:
+        return read_tag_file(path, reading)
+    except UserError as error:
+        assert str(path) in str(error) and len(str(error).splitlines()) == 1
+        return None
+
+
+@given(lines=_LINES, skip=st.booleans())
+def test_columns(folder, lines, skip):
+    path = folder / "a.conll"
+    path.write_bytes("\n".join(lines).encode())
+    file = read_or_refused(path, Reading(skip_bad_rows=skip))
+    if file is None:
+        return
+    for sentence in file.sentences:
+        rows = [file.lines[place].split() for place in sentence.source]
+        assert sentence.words == [row[0] for row in rows]
+        tags = [row[-1] for row in rows]
+        assert sentence.in_words(sentence.entities) == entities_of(tags)
+
+
+@given(
+    data=json_files({"tokens": ["a", "b"], "tags": ["B-A", "O"]})
+    | json_files({"text": "a b", "spans": [{"start": 0, "end": 1, "label": "A"}]})
+)
+def test_objects(folder, data):
+    path = folder / "a.jsonl"
+    path.write_bytes(data.replace(b"\n", b" "))
+    file = read_or_refused(path, Reading())
+    if file is not None:
+        fields = json.loads(path.read_text("utf-8"))
+        [sentence] = file.sentences
+        words = fields.get("tokens", []) if file.form == "tokens" else sentence.words
+        assert sentence.words == words
