@@ -43,6 +43,23 @@ class Source:
     test: dict
     skip_bad_rows: bool = False
 
+    @classmethod
+    def by_role(cls, task, splits, skip_bad_rows=False):
+        """The `Source` of those of the splits "train", "dev" and "test" that there are.
+
+        Args:
+            task: the `Task`.
+            splits: `Split`s by role.
+            skip_bad_rows: as of the class.
+        """
+        return cls(
+            task=task,
+            train=splits.get("train"),
+            dev={name: split for name, split in splits.items() if name == "dev"},
+            test={name: split for name, split in splits.items() if name == "test"},
+            skip_bad_rows=skip_bad_rows,
+        )
+
     def read(self, split):
         """The examples of one of the splits; see `Task.read`."""
         return self.task.read(split, self.skip_bad_rows)

@@ -28,20 +28,31 @@ def tiny_tokenizer(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def exported(tmp_path_factory):
+def served_config():
+    """Makes the configuration of a tiny model with a tokenizer's vocabulary."""
+
+    def make(tokenizer, **changes):
+        sizes = {
+            "embedding_size": 8,
+            "hidden_size": 32,  # smaller weights are not quantized by TensorFlow Lite
+            "num_hidden_layers": 1,
+            "num_attention_heads": 2,
+            "intermediate_size": 64,
+            "max_position_embeddings": 32,
+        }
+        values = {"vocab_size": tokenizer.vocab_size, **sizes, **changes}
+        return AlbertConfig(**values)
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def exported(tmp_path_factory, served_config):
     """Saves and exports a tiny random model: (model, tokenizer, task, directory)."""
 
     def build(tokenizer, task=None, serve="auto"):
-        config = AlbertConfig(
-            vocab_size=tokenizer.vocab_size,
-            embedding_size=8,
-            hidden_size=32,  # smaller weights are not quantized by TensorFlow Lite
-            num_hidden_layers=2,
-            num_attention_heads=2,
-            intermediate_size=64,
-            max_position_embeddings=32,
-            initializer_range=0.3,  # so that different inputs differ visibly
-        )
+        # So that different inputs differ visibly.
+        config = served_config(tokenizer, num_hidden_layers=2, initializer_range=0.3)
         info = {"max_seq_length": _LENGTH}
         if task is None:
             model = AlbertForPreTraining(config)

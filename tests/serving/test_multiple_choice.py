@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from albert_tf.config import AlbertConfig
 from albert_tf.errors import UserError
 from albert_tf.serving.building import build_module
 from albert_tf.serving.export import ExportOptions
@@ -32,21 +31,12 @@ _QUESTIONS = [
 
 
 @pytest.fixture
-def saved(tmp_path):
+def saved(tmp_path, served_config):
     """Makes a random model: (its directory, its task, the model)."""
 
     def save(tokenizer, with_info=True):
         task = create_task("multiple_choice", "race", max_qa_length=7)
-        config = AlbertConfig(
-            vocab_size=tokenizer.vocab_size,
-            embedding_size=8,
-            hidden_size=32,
-            num_hidden_layers=1,
-            num_attention_heads=2,
-            intermediate_size=64,
-            max_position_embeddings=32,
-            initializer_range=0.2,
-        )
+        config = served_config(tokenizer, initializer_range=0.2)
         keras.utils.set_random_seed(5)
         model = task.model_class(config)
         weights = model.classifier.output_weights

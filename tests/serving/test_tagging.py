@@ -32,21 +32,13 @@ _LABELS = ("O", "B-A", "I-A", "B-B", "I-B")
 
 
 @pytest.fixture
-def saved(tmp_path, tiny_config):
+def saved(tmp_path, served_config):
     """Makes a random model: (its directory, its task, the model)."""
 
     def save(tokenizer, with_task=True, **fields):
         fields = {"labels": _LABELS, "doc_stride": 4, **fields}
         task = create_task("tagging", "custom", **fields)
-        config = tiny_config(
-            vocab_size=tokenizer.vocab_size,
-            embedding_size=8,
-            hidden_size=32,
-            num_hidden_layers=1,
-            num_attention_heads=2,
-            intermediate_size=64,
-            max_position_embeddings=32,
-        )
+        config = served_config(tokenizer, initializer_range=0.2)
         keras.utils.set_random_seed(3)
         model = task.model_class(config, len(task.labels))
         weights = model.classifier.output_weights

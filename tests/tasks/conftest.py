@@ -1,10 +1,12 @@
 """A complete tiny fine-tuning task, run by flags."""
 
+import json
 import random
 
 import pytest
 
 from albert_tf.cli.command_line import parse
+from albert_tf.io.checksummed_folder import ChecksummedFolder
 from albert_tf.tasks.classification.flags import ClassifierOptions
 from albert_tf.tasks.classification.run import classify
 
@@ -25,21 +27,55 @@ def flags(command_line, tmp_path):
 
 
 @pytest.fixture
-def command_line(tmp_path, vocabulary, tiny_config):
+def tiny_model(tmp_path, vocabulary, tiny_config):
+    """Makes the flags of a tiny model that is trained from scratch."""
+
+    def make(pieces, **changes):
+        vocab, config = tmp_path / "vocab.txt", tmp_path / "tiny.json"
+        vocab.write_text(vocabulary(pieces), "utf-8")
+        sizes = {
+            "embedding_size": 8,
+            "hidden_size": 16,
+            "num_hidden_layers": 1,
+            "num_attention_heads": 2,
+            "intermediate_size": 32,
+            "max_position_embeddings": 32,
+            "initializer_range": 0.1,
+        }
+        values = {"vocab_size": 5 + len(pieces), **sizes, **changes}
+        tiny_config(**values).to_json_file(config)
+        return {
+            "output_dir": tmp_path / "out",
+            "from_scratch": True,
+            "albert_config_file": config,
+            "vocab_file": vocab,
+            "use_xla": False,
+        }
+
+    return make
+
+
+@pytest.fixture
+def undo_step_4():
+    """Takes a run with checkpoints of the steps 2 and 4 back to the former."""
+
+    def undo(out):
+        history = json.loads((out / "history.json").read_text())
+        assert [entry["step"] for entry in history] == [2, 4]
+        for path in (out / "checkpoints").glob("training-4.*"):
+            path.unlink()
+        state = out / "checkpoints" / "checkpoint"
+        state.write_text(state.read_text().replace("training-4", "training-2"))
+        with ChecksummedFolder(out) as folder:
+            folder.write_json("history.json", history[:1])
+        return history
+
+    return undo
+
+
+@pytest.fixture
+def command_line(tmp_path, tiny_model):
     """Makes the command line of a complete tiny task."""
-    vocab = tmp_path / "vocab.txt"
-    vocab.write_text(vocabulary(_PIECES))
-    config = tmp_path / "tiny.json"
-    tiny_config(
-        vocab_size=5 + len(_PIECES),
-        embedding_size=8,
-        hidden_size=16,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        intermediate_size=32,
-        max_position_embeddings=32,
-        initializer_range=0.02,
-    ).to_json_file(config)
     data = tmp_path / "data"
     data.mkdir()
     for name, rows in (("train", 64), ("dev", 20), ("test", 20)):
@@ -47,16 +83,12 @@ def command_line(tmp_path, vocabulary, tiny_config):
     defaults = {
         "task_name": "custom",
         "data_dir": data,
-        "output_dir": tmp_path / "out",
-        "from_scratch": True,
-        "albert_config_file": config,
-        "vocab_file": vocab,
+        **tiny_model(_PIECES, initializer_range=0.02),
         "max_seq_length": 16,
         "train_batch_size": 16,
         "train_step": 60,
         "save_checkpoints_steps": 30,
         "learning_rate": 5e-3,
-        "use_xla": False,
     }
 
     def make(**changes):

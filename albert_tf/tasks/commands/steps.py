@@ -55,6 +55,19 @@ def check_steps(options):
     return applies
 
 
+def needed_roles(options):
+    """Which of "train", "dev" and "test" are read; a list.
+
+    The dev set picks the best checkpoint in training.
+    """
+    needed = {
+        "train": options.do_train,
+        "dev": options.do_train or options.do_eval,
+        "test": options.do_predict,
+    }
+    return [role for role, is_needed in needed.items() if is_needed]
+
+
 def _is_applied(options):
     return options.do_train or options.do_eval or options.do_predict
 

@@ -6,6 +6,7 @@ from albert_tf.errors import UserError
 from albert_tf.tasks.commands.repeated_runs import run_repeatedly
 from albert_tf.tasks.commands.run import run_task
 from albert_tf.tasks.commands.steps import check_steps
+from albert_tf.tasks.commands.steps import needed_roles
 from albert_tf.tasks.commands.steps import run_steps
 from albert_tf.tasks.multiple_choice.reading.race import LEVELS
 from albert_tf.tasks.multiple_choice.rows import check_lengths
@@ -72,16 +73,11 @@ def source_from(options):
         max_qa_length=options.max_qa_length,
         dropout_prob=options.dropout_prob,
     )
-    needed = {
-        "train": options.do_train,
-        "dev": options.do_train or options.do_eval,
-        "test": options.do_predict,
-    }
     excluded = {"middle": options.high_only, "high": options.middle_only}
     return choice_source(
         task,
         options.data_dir,
-        [role for role, is_needed in needed.items() if is_needed],
+        needed_roles(options),
         [level for level in LEVELS if not excluded[level]],
         options.skip_bad_rows,
     )

@@ -44,13 +44,7 @@ def choice_source(task, data_dir, roles, levels=LEVELS, skip_bad_rows=False):
             is_training=role == "train",
             parts=parts,
         )
-    return Source(
-        task=task,
-        train=splits.get("train"),
-        dev={name: split for name, split in splits.items() if name == "dev"},
-        test={name: split for name, split in splits.items() if name == "test"},
-        skip_bad_rows=skip_bad_rows,
-    )
+    return Source.by_role(task, splits, skip_bad_rows)
 
 
 def _parts(name, data_dir, role, levels):

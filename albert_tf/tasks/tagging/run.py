@@ -7,6 +7,7 @@ from albert_tf.hub.names import local_tables
 from albert_tf.tasks.commands.repeated_runs import run_repeatedly
 from albert_tf.tasks.commands.run import run_task
 from albert_tf.tasks.commands.steps import check_steps
+from albert_tf.tasks.commands.steps import needed_roles
 from albert_tf.tasks.commands.steps import run_steps
 from albert_tf.tasks.registry import create_task
 from albert_tf.tasks.setup import fine_tuned
@@ -67,21 +68,10 @@ def source_from(options):
         tag_column=options.tag_column,
         skip_bad_rows=options.skip_bad_rows,
     )
-    needed = {
-        "train": options.do_train,
-        "dev": options.do_train or options.do_eval,
-        "test": options.do_predict,
-    }
-    roles = [role for role, is_needed in needed.items() if is_needed]
-    splits = read_splits(local_tables(options.data_dir), roles, reading)
+    data_dir = local_tables(options.data_dir)
+    splits = read_splits(data_dir, needed_roles(options), reading)
     task = _task(options, splits.get("train"))
-    return Source(
-        task=task,
-        train=splits.get("train"),
-        dev={name: split for name, split in splits.items() if name == "dev"},
-        test={name: split for name, split in splits.items() if name == "test"},
-        skip_bad_rows=options.skip_bad_rows,
-    )
+    return Source.by_role(task, splits, options.skip_bad_rows)
 
 
 def _task(options, train):

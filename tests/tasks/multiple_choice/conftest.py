@@ -6,21 +6,19 @@ import random
 import pytest
 
 from albert_tf.cli.command_line import parse
-from albert_tf.config import AlbertConfig
 from albert_tf.tasks.multiple_choice.flags import RaceOptions
 from albert_tf.tasks.multiple_choice.run import choose
 from albert_tf.tokenization.wordpiece import WordPieceTokenizer
 
 _RIGHT = ["sun", "moon", "star"]
 _WRONG = ["mud", "dust", "sand", "clay", "rock"]
-_PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefgh_?.", "what"]
-_PIECES += ["shines", *_RIGHT, *_WRONG]
+_PIECES = [*"abcdefgh_?.", "what", "shines", *_RIGHT, *_WRONG]
 
 
 @pytest.fixture(scope="session")
-def words():
+def words(vocabulary):
     """A WordPiece tokenizer of some words and letters."""
-    return WordPieceTokenizer("\n".join(_PIECES).encode())
+    return WordPieceTokenizer(vocabulary(_PIECES).encode())
 
 
 @pytest.fixture
@@ -57,30 +55,14 @@ def write_jsonl(tmp_path):
 
 
 @pytest.fixture
-def flags(tmp_path, make_questions, write_jsonl):
+def flags(tmp_path, make_questions, write_jsonl, tiny_model):
     """Runs the command with flags; the defaults are a complete tiny task."""
-    vocab = tmp_path / "vocab.txt"
-    vocab.write_text("\n".join(_PIECES) + "\n")
-    config = tmp_path / "tiny.json"
-    AlbertConfig(
-        vocab_size=len(_PIECES),
-        embedding_size=8,
-        hidden_size=16,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        intermediate_size=32,
-        max_position_embeddings=32,
-        initializer_range=0.1,
-    ).to_json_file(config)
     for seed, (role, count) in enumerate((("train", 64), ("dev", 20), ("test", 12))):
         write_jsonl(f"{role}.jsonl", make_questions(count, seed))
     defaults = {
         "task_name": "custom",
         "data_dir": tmp_path / "data",
-        "output_dir": tmp_path / "out",
-        "from_scratch": True,
-        "albert_config_file": config,
-        "vocab_file": vocab,
+        **tiny_model(_PIECES),
         "max_seq_length": 16,
         "max_qa_length": 6,
         "train_batch_size": 16,
@@ -89,7 +71,6 @@ def flags(tmp_path, make_questions, write_jsonl):
         "save_checkpoints_steps": 20,
         "learning_rate": 1e-2,
         "dropout_prob": 0,
-        "use_xla": False,
     }
 
     def run(**changes):

@@ -63,29 +63,13 @@ def write_conll(tmp_path):
 
 
 @pytest.fixture
-def flags(tmp_path, make_sentences, write_conll, vocabulary, tiny_config):
+def flags(tmp_path, make_sentences, write_conll, tiny_model):
     """Runs the command with flags; the defaults are a complete tiny task."""
-    vocab = tmp_path / "vocab.txt"
-    vocab.write_text(vocabulary(_PIECES))
-    config = tmp_path / "tiny.json"
-    tiny_config(
-        vocab_size=5 + len(_PIECES),
-        embedding_size=8,
-        hidden_size=16,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        intermediate_size=32,
-        max_position_embeddings=32,
-        initializer_range=0.1,
-    ).to_json_file(config)
     for seed, (role, count) in enumerate((("train", 96), ("dev", 24), ("test", 12))):
         write_conll(f"{role}.conll", make_sentences(count, seed))
     defaults = {
         "data_dir": tmp_path / "data",
-        "output_dir": tmp_path / "out",
-        "from_scratch": True,
-        "albert_config_file": config,
-        "vocab_file": vocab,
+        **tiny_model(_PIECES),
         "max_seq_length": 12,
         "doc_stride": 5,
         "train_batch_size": 16,
@@ -93,7 +77,6 @@ def flags(tmp_path, make_sentences, write_conll, vocabulary, tiny_config):
         "save_checkpoints_steps": 30,
         "learning_rate": 1e-2,
         "dropout_prob": 0,
-        "use_xla": False,
     }
 
     def run(**changes):
