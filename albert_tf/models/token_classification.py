@@ -71,6 +71,7 @@ class AlbertForTokenClassification(LabelledOutputs, LinearClassifier):
     def told_task(cls, head):
         labels = head.get("labels") or ()
         # Of other classes, as of parts of speech, nobody knows what to make.
-        if "O" not in labels or not all(map(_TAG.fullmatch, labels)):
+        are_tags = all(isinstance(tag, str) and _TAG.fullmatch(tag) for tag in labels)
+        if "O" not in labels or not are_tags:
             return None
         return {"name": "custom", "kind": "tagging", "labels": list(labels)}

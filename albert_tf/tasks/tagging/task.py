@@ -65,7 +65,10 @@ class Tagging(Task):
     has_accuracy: typing.ClassVar[bool] = True
 
     def __post_init__(self):
-        labels = tuple(self.labels)
+        labels = self.labels
+        if not isinstance(labels, list | tuple) or {*map(type, labels)} != {str}:
+            raise ValueError(f"the tags are {labels!r}, expected a list of texts")
+        labels = tuple(labels)
         letters = {schemes.split_tag(label)[0] for label in labels}
         if schemes.OUTSIDE not in labels or len(set(labels)) < len(labels):
             raise ValueError(f"the tags are {labels}, expected O and others, each once")

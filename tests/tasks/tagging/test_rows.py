@@ -87,6 +87,23 @@ def test_labels_are_those_of_first_pieces(words, tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"labels": "O"}, "the tags are 'O', expected a list of texts"),
+        ({"labels": ["O", 1]}, "expected a list of texts"),
+        ({"labels": ["B-A", "I-A"]}, "expected O and others, each once"),
+        ({"labels": ["O", "PER"]}, "'PER' is no tag"),
+        ({"labels": ["O"], "scheme": "io"}, "scheme='io', decoder='greedy'"),
+        ({"labels": ["O"], "doc_stride": 0}, "doc_stride is 0, expected an integer"),
+        ({"labels": ["O"], "dropout_prob": "0"}, "dropout_prob is '0', expected a num"),
+    ],
+)
+def test_what_training_info_may_not_say(fields, message):
+    with pytest.raises(ValueError, match=message):
+        create_task("tagging", "custom", **fields)
+
+
+@pytest.mark.parametrize(
     ("text", "expected"),
     [
         ("Ada met Alan.", "Ada|met|Alan|."),
