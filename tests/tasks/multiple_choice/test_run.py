@@ -138,7 +138,7 @@ def test_only_what_is_needed_is_read(flags, tmp_path):
 @pytest.mark.parametrize(("only", "scored"), [(None, 30), ("high", 15), ("middle", 15)])
 def test_levels(only, scored, flags, shared, caplog):
     """Of the recorded articles, the levels that flags choose are trained on."""
-    caplog.set_level("INFO")
+    caplog.set_level("INFO", "absl")
     changes = {f"{only}_only": True} if only else {}
     out = flags(
         task_name="race",

@@ -73,7 +73,7 @@ def test_a_head_of_questions_says_enough(form, config, vocab, answer, tmp_path):
 def test_a_line_says_which_flags_the_model_overrules(
     config, vocab, answer, tmp_path, caplog
 ):
-    caplog.set_level("INFO")
+    caplog.set_level("INFO", "absl")
     model, tokenizer = AlbertForQuestionAnswering(config), load_tokenizer(vocab)
     task = {"kind": "squad_v1", "name": "squad", "doc_stride": 4, "max_query_length": 4}
     info = {"task": task, "max_seq_length": 16}
