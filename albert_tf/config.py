@@ -1,27 +1,19 @@
 """The architecture of one ALBERT encoder, and the table of released sizes."""
 
 import dataclasses
-import os
-import sys
 
-from albert_tf.cli.recipes import find_recipe
 from albert_tf.errors import UserError
-from albert_tf.io.files import read_json_object
 from albert_tf.io.files import write_json
+from albert_tf.model_config import PARAMETER_SHARING
+from albert_tf.model_config import ModelConfig
+from albert_tf.model_config import check_choice
+from albert_tf.model_config import check_initializer_range
+from albert_tf.model_config import check_layers
+from albert_tf.model_config import check_probabilities
+from albert_tf.model_config import check_sizes
+from albert_tf.model_config import check_switches
 
 ACTIVATIONS = ("gelu", "relu", "linear", "tanh", "gelu_erf")
-PARAMETER_SHARING = ("all", "attention", "ffn", "none")
-
-# Keys of released `albert_config.json` files that no public code acts on.
-_INERT_KEYS = frozenset(
-    {
-        "down_scale_factor",
-        "gap_size",
-        "layers_to_keep",
-        "net_structure_type",
-        "num_memory_blocks",
-    }
-)
 _SIZES = (
     "embedding_size",
     "hidden_size",
@@ -34,13 +26,21 @@ _SIZES = (
     "type_vocab_size",
     "vocab_size",
 )
-_LARGEST = sys.float_info.max
-_MOST_BLOCKS = 10_000  # the deepest network published has 1,000
+# Keys of released `albert_config.json` files that no public code acts on.
+_INERT_KEYS = frozenset(
+    {
+        "down_scale_factor",
+        "gap_size",
+        "layers_to_keep",
+        "net_structure_type",
+        "num_memory_blocks",
+    }
+)
 _PROBABILITIES = ("hidden_dropout_prob", "attention_probs_dropout_prob")
 
 
 @dataclasses.dataclass(frozen=True)
-class AlbertConfig:
+class AlbertConfig(ModelConfig):
     """The fields of the official `albert_config.json`, plus `parameter_sharing`.
 
     Every value is checked on construction.
@@ -74,43 +74,22 @@ class AlbertConfig:
     always_map_embeddings: bool = False
 
     def __post_init__(self):
-        for name in _SIZES:
-            value = getattr(self, name)
-            if type(value) is not int or not 1 <= value < 2**31:  # ids are int32
-                raise UserError(
-                    f"{name} must be a positive integer below 2**31, got {value!r}."
-                )
-        for name in _PROBABILITIES:
-            value = getattr(self, name)
-            if type(value) not in (int, float) or not 0 <= value < 1:
-                raise UserError(f"{name} must be in [0, 1), got {value!r}.")
-        value = self.initializer_range
-        if type(value) not in (int, float) or not 0 <= value <= _LARGEST:
-            raise UserError(
-                f"initializer_range must be finite and at least 0, got {value!r}."
-            )
-        if type(self.always_map_embeddings) is not bool:
-            raise UserError(
-                "always_map_embeddings must be true or false, got "
-                f"{self.always_map_embeddings!r}."
-            )
-        _check_choice("hidden_act", self.hidden_act, ACTIVATIONS)
-        _check_choice("parameter_sharing", self.parameter_sharing, PARAMETER_SHARING)
+        check_sizes(self, _SIZES)
+        check_probabilities(self, _PROBABILITIES)
+        check_initializer_range(self.initializer_range)
+        check_switches(self, ("always_map_embeddings",))
+        check_choice("hidden_act", self.hidden_act, ACTIVATIONS)
+        check_choice("parameter_sharing", self.parameter_sharing, PARAMETER_SHARING)
         if self.hidden_size % self.num_attention_heads:
             raise UserError(
                 f"hidden_size ({self.hidden_size}) must be a multiple of "
                 f"num_attention_heads ({self.num_attention_heads})."
             )
-        if self.num_hidden_layers * self.inner_group_num > _MOST_BLOCKS:
-            raise UserError(
-                f"num_hidden_layers ({self.num_hidden_layers}) times inner_group_num "
-                f"({self.inner_group_num}) must be at most {_MOST_BLOCKS:,}."
-            )
-        if self.num_hidden_groups > self.num_hidden_layers:
-            raise UserError(
-                f"num_hidden_groups ({self.num_hidden_groups}) must be at most "
-                f"num_hidden_layers ({self.num_hidden_layers})."
-            )
+        check_layers(self)
+
+    @classmethod
+    def inert_keys(cls):
+        return _INERT_KEYS
 
     @property
     def head_size(self):
@@ -122,54 +101,11 @@ class AlbertConfig:
         """Whether a projection leads from the embeddings to the hidden size."""
         return self.always_map_embeddings or self.embedding_size != self.hidden_size
 
-    def group_of_layer(self, layer):
-        """The group layer `layer` belongs to.
-
-        Integer arithmetic: the official `int(layer / layers * groups)` puts layer
-        15 of 22 with 22 groups into group 14 by rounding.
-        """
-        return layer * self.num_hidden_groups // self.num_hidden_layers
-
     @classmethod
     def released(cls, name, **changes):
         """A released size, such as "base_v2" or "xxlarge_zh", with `changes`."""
-        _check_choice("released size", name, sorted(RELEASED_SIZES))
+        check_choice("released size", name, sorted(RELEASED_SIZES))
         return cls(**{**RELEASED_SIZES[name], **changes})
-
-    @classmethod
-    def from_dict(cls, values, source="the configuration"):
-        """Builds a config from official keys; `source` names them in errors.
-
-        Raises:
-            UserError: an unknown or missing key, or a bad value.
-        """
-        known = {field.name for field in dataclasses.fields(cls)}
-        unknown = sorted(set(values) - known - _INERT_KEYS)
-        if unknown:
-            raise UserError(
-                f"{source} has the unknown key {unknown[0]!r}; known keys are "
-                f"{', '.join(sorted(known))}."
-            )
-        if "vocab_size" not in values:
-            raise UserError(f"{source} lacks the key 'vocab_size'.")
-        try:
-            return cls(**{k: v for k, v in values.items() if k in known})
-        except UserError as error:
-            raise UserError(f"{source}: {error}") from error
-
-    @classmethod
-    def from_json_file(cls, path):
-        """Reads an official `albert_config.json`.
-
-        Raises:
-            UserError: the file is missing, is not a JSON object, or see `from_dict`.
-        """
-        path = find_recipe(path)
-        return cls.from_dict(read_json_object(path), source=os.fspath(path))
-
-    def to_dict(self):
-        """The fields as a plain dict; `from_dict` reads it back."""
-        return dataclasses.asdict(self)
 
     def to_json_file(self, path):
         """Writes a file that the official code reads.
@@ -183,11 +119,6 @@ class AlbertConfig:
         if not values["always_map_embeddings"]:
             del values["always_map_embeddings"]
         write_json(path, values)
-
-
-def _check_choice(name, value, choices):
-    if value not in choices:
-        raise UserError(f"{name} must be one of {', '.join(choices)}, got {value!r}.")
 
 
 def _released_sizes():

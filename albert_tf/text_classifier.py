@@ -11,7 +11,7 @@ import tensorflow as tf
 from albert_tf.checkpoints.model_directory import read_training_info
 from albert_tf.errors import UserError
 from albert_tf.hub.names import local_directory
-from albert_tf.models.sequence_classification import LABEL_KINDS
+from albert_tf.models.text_labels import LABEL_KINDS
 from albert_tf.optimizers import create_optimizer
 from albert_tf.tasks.batching import BUCKETS
 from albert_tf.tasks.batching import FINE_BUCKETS

@@ -35,6 +35,7 @@ _REACHED = """## What these names return and share
 # Not in `albert_tf.__all__`, but users hold these objects or call them.
 _RELATED = (
     ("albert_tf.models.base", "PretrainedModel"),
+    ("albert_tf.model_config", "ModelConfig"),
     ("albert_tf.checkpoints.assignment", "LoadReport"),
     ("albert_tf.tokenization.tokenizer", "Tokenizer"),
     ("data_pipeline.input_pipeline", "pretraining_dataset"),

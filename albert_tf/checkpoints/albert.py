@@ -8,6 +8,8 @@ from albert_tf.checkpoints.albert_names import huggingface_name
 from albert_tf.checkpoints.albert_names import official_name
 from albert_tf.checkpoints.family import ModelFamily
 from albert_tf.checkpoints.family import as_float32
+from albert_tf.checkpoints.family import our_activation
+from albert_tf.checkpoints.family import require_entries
 from albert_tf.checkpoints.layer_sharing import unshare
 from albert_tf.config import AlbertConfig
 from albert_tf.costs.parameters import encoder_parameters
@@ -70,19 +72,11 @@ class AlbertFamily(ModelFamily):
         return unshare(config, tensors)
 
     def config_from_huggingface(self, entries, path):
-        for key, value in _REQUIRED.items():
-            if entries.get(key, value) != value:
-                raise UserError(
-                    f"{path} sets {key} to {entries[key]!r}, expected {value!r}."
-                )
-        activation = entries.get("hidden_act", "gelu_new")
-        if activation not in list(_OUR_ACTIVATIONS):  # it may be no string
-            raise UserError(
-                f"{path} sets hidden_act to {activation!r}, expected one of "
-                f"{', '.join(_OUR_ACTIVATIONS)}."
-            )
+        require_entries(entries, _REQUIRED, path)
         ours = {key: entries[key] for key in _SAME_KEYS if key in entries}
-        ours["hidden_act"] = _OUR_ACTIVATIONS[activation]
+        ours["hidden_act"] = our_activation(
+            entries, "hidden_act", "gelu_new", _OUR_ACTIVATIONS, path
+        )
         config = AlbertConfig.from_dict(ours, source=path)
         equal = config.embedding_size == config.hidden_size
         return dataclasses.replace(config, always_map_embeddings=equal)

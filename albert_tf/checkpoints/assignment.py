@@ -79,8 +79,8 @@ def _check(report, variables, tensors, allowed, family):
     source = report.source
     if not report.loaded:
         raise UserError(
-            f"{source} holds no tensor that fits the model; is it an ALBERT "
-            "checkpoint of this configuration?"
+            f"{source} holds no tensor that fits the model; is it a checkpoint of this "
+            "architecture and configuration?"
         )
     for name in report.wrong_shape:
         if not name.startswith(allowed):

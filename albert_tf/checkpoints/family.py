@@ -34,6 +34,14 @@ class ModelFamily(abc.ABC):
         """How many parameters an encoder has at least, without building it."""
         return 0
 
+    def from_official(self, tensors):
+        """The tensors of an official checkpoint by the names of this project.
+
+        Args:
+            tensors: arrays by the names in the checkpoint.
+        """
+        return tensors
+
     @abc.abstractmethod
     def to_official(self, config, tensors):
         """The same function in the terms of the official code.
@@ -83,6 +91,45 @@ class ModelFamily(abc.ABC):
         Returns:
             (entries of `config.json`, arrays by Hugging Face name)
         """
+
+
+def require_entries(entries, required, path):
+    """Refuses a `config.json` under which their model computes another function.
+
+    Args:
+        entries: the dict that was read.
+        required: the values that entries must have where they are there.
+        path: what to call the file in messages.
+
+    Raises:
+        UserError: it names the entry.
+    """
+    for key, value in required.items():
+        if entries.get(key, value) != value:
+            raise UserError(
+                f"{path} sets {key} to {entries[key]!r}, expected {value!r}."
+            )
+
+
+def our_activation(entries, key, default, names, path):
+    """Our name of the activation in a `config.json`.
+
+    Args:
+        entries: the dict that was read.
+        key: of the activation.
+        default: their name of it where the file has none.
+        names: ours by theirs.
+        path: what to call the file in messages.
+
+    Raises:
+        UserError: we have no such activation.
+    """
+    activation = entries.get(key, default)
+    if activation not in list(names):  # it may be no string
+        raise UserError(
+            f"{path} sets {key} to {activation!r}, expected one of {', '.join(names)}."
+        )
+    return names[activation]
 
 
 def as_float32(tensor, name, path):

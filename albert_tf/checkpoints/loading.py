@@ -48,6 +48,19 @@ class Checkpoint:
         names = architectures(self.huggingface) or otherwise
         return registry.recognise(self.tensors, self.family, names)
 
+    def check_family(self, model_class):
+        """Refuses a class of another architecture.
+
+        Raises:
+            UserError: it names both.
+        """
+        if self.family not in (None, model_class.family):
+            raise UserError(
+                f"{self.source} is of the {self.family.huggingface_type} family, but "
+                f"{model_class.__name__} is of the "
+                f"{model_class.family.huggingface_type} family."
+            )
+
     def head_arguments(self, model_class):
         """The constructor arguments that `config.json` holds if its head is there."""
         has_head = self.tensors.keys() & model_class.head_names().keys()
@@ -81,7 +94,9 @@ def read_checkpoint(path, verify_checksum=True):
     prefix = find_tf1_prefix(path)
     if prefix:
         family, config = read_tf1_config(prefix)
-        return Checkpoint(prefix, config, read_tf1_tensors(prefix), family)
+        tensors = read_tf1_tensors(prefix)
+        tensors = tensors if family is None else family.from_official(tensors)
+        return Checkpoint(prefix, config, tensors, family)
     if not storage.exists(path):
         meant = did_you_mean(path) or "; name a model directory or another checkpoint."
         raise UserError(f"There is no checkpoint {path}{meant}")
@@ -173,12 +188,7 @@ def build_model(model_class, checkpoint, allow_missing, arguments):
     Raises:
         UserError: the checkpoint does not fit the model.
     """
-    if checkpoint.family not in (None, model_class.family):
-        raise UserError(
-            f"{checkpoint.source} is of the {checkpoint.family.huggingface_type} "
-            f"family, but {model_class.__name__} is of the "
-            f"{model_class.family.huggingface_type} family."
-        )
+    checkpoint.check_family(model_class)
     if checkpoint.config is None:
         raise UserError(
             f"{checkpoint.source} has no {model_class.family.config_file} beside it."

@@ -38,7 +38,8 @@ def load_tf1_checkpoint(model, prefix, allow_missing=()):
         UserError: there is no such checkpoint, or it does not fit the model.
     """
     prefix = os.fspath(prefix)
-    return assign_tensors(model, read_tf1_tensors(prefix), prefix, allow_missing)
+    tensors = model.family.from_official(read_tf1_tensors(prefix))
+    return assign_tensors(model, tensors, prefix, allow_missing)
 
 
 def load_tfhub_variables(model, directory, allow_missing=()):

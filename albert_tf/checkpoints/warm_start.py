@@ -40,6 +40,7 @@ def warm_start(model_class, path, config, init_from_group0, allow_missing, **arg
             than layers, groups, sharing and dropout.
     """
     checkpoint = read_checkpoint(path)
+    checkpoint.check_family(model_class)
     source = checkpoint.config or config
     _check(source, config, checkpoint.source)
     tensors, origins = move_layers(checkpoint.tensors, source, config, init_from_group0)

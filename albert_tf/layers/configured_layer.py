@@ -6,11 +6,13 @@ from albert_tf.config import AlbertConfig
 
 
 class ConfiguredLayer(keras.layers.Layer):
-    """A layer whose sizes come from an `AlbertConfig`.
+    """A layer whose sizes come from a config.
 
     Args:
-        config: an `AlbertConfig`.
+        config: a `config_class`.
     """
+
+    config_class = AlbertConfig
 
     def __init__(self, config, **kwargs):
         super().__init__(**kwargs)
@@ -22,16 +24,20 @@ class ConfiguredLayer(keras.layers.Layer):
     @classmethod
     def from_config(cls, config):
         config = dict(config)
-        return cls(AlbertConfig.from_dict(config.pop("config")), **config)
+        return cls(cls.config_class.from_dict(config.pop("config")), **config)
 
     def _dense(self, units, name):
         """A biased projection of the last axis, initialised as the official one."""
         return keras.layers.Dense(
             units,
-            kernel_initializer=truncated_normal(self.config.initializer_range),
+            kernel_initializer=self._initializer(),
             dtype=self.dtype_policy,
             name=name,
         )
+
+    def _initializer(self):
+        """That of all weights but biases and normalisations."""
+        return truncated_normal(self.config.initializer_range)
 
 
 def truncated_normal(standard_deviation):

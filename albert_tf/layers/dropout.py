@@ -3,10 +3,12 @@
 import keras
 from keras import ops
 
-# Each dropout of a model is a site: block k has the sites 4k, 4k+1 and 4k+2.
+# Each dropout of a model is a site: block k has the sites 4k to 4k+3.
 SITES_PER_BLOCK = 4
 EMBEDDING_SITE = -1
 CLASSIFIER_SITE = -2
+POSITION_SITE = -3
+OUTPUT_SITE = -4
 
 # Odd and far apart modulo 2**32: seeds that differ by a small number, such as a
 # step counter, never share a mask between different sites.

@@ -42,6 +42,9 @@ class TransformerStack(ConfiguredLayer):
         UserError: an option was asked for that the Keras backend does not have.
     """
 
+    attention_class = SelfAttention
+    feed_forward_class = FeedForward
+
     def __init__(self, config, depth_loop=False, rematerialize=False, **kwargs):
         super().__init__(config, **kwargs)
         backend = keras.backend.backend()
@@ -58,11 +61,11 @@ class TransformerStack(ConfiguredLayer):
             for attention_key, feed_forward_key in blocks:
                 if attention_key not in attention:
                     attention[attention_key] = self._sublayer(
-                        SelfAttention, "attention", attention_key
+                        self.attention_class, "attention", attention_key
                     )
                 if feed_forward_key not in feed_forward:
                     feed_forward[feed_forward_key] = self._sublayer(
-                        FeedForward, "feed_forward", feed_forward_key
+                        self.feed_forward_class, "feed_forward", feed_forward_key
                     )
         self.attention = attention
         self.feed_forward = feed_forward

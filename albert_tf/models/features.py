@@ -33,12 +33,13 @@ ALIASES = {"attention_mask": "input_mask", "token_type_ids": "segment_ids"}
 """Hugging Face's names of features."""
 
 
-def named_features(inputs):
+def named_features(inputs, read=READ):
     """The features of a model's call by the names of this project.
 
     Args:
-        inputs: a mapping from names of `READ`, `LABELS` and `ALIASES` to tensors, of
+        inputs: a mapping from names of `read`, `LABELS` and `ALIASES` to tensors, of
             which those that are None count as absent; or the `input_ids` alone.
+        read: the names of the features that the model reads.
 
     Returns:
         A dict; "input_ids" is in it.
@@ -51,8 +52,8 @@ def named_features(inputs):
     features = {}
     for given, value in inputs.items():
         name = ALIASES.get(given, given)
-        if name not in READ and name not in LABELS:
-            raise UserError(_unknown(given))
+        if name not in read and name not in LABELS:
+            raise UserError(_unknown(given, read))
         if value is None:
             continue
         if name in features:
@@ -65,8 +66,8 @@ def named_features(inputs):
     return features
 
 
-def _unknown(name):
-    known = (*READ, *ALIASES)
+def _unknown(name, read):
+    known = (*read, *ALIASES)
     near = difflib.get_close_matches(str(name), known, 1)
     hint = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(known)}."
     return f"The model has no feature {name!r}; {hint}"

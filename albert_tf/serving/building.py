@@ -117,6 +117,11 @@ def _form_in(model_dir, info, task):
 
 
 def _form(model_class, forms, tuned_for, task, source):
+    if not forms:
+        raise UserError(
+            f"{source} is an {model_class.__name__}, which cannot be served; export a "
+            "model of another kind."
+        )
     own = model_class.default_served_form
     tuned_form = forms.pop(registry.TASK_FORM, None)
     if tuned_for is not None and tuned_form:

@@ -88,6 +88,7 @@ def initial_model(start, task, tokenizer):
         _check_sizes(start, config, tokenizer)
         return task.model_class(config, **arguments)
     checkpoint = read_checkpoint(start.init_checkpoint)
+    checkpoint.check_family(task.model_class)
     config = _config(start, checkpoint.config)
     _check_sizes(start, config, tokenizer)
     # The head is new, or (after MNLI, say) has another number of labels.

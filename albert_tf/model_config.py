@@ -1,0 +1,150 @@
+"""What the configurations of all architectures have in common."""
+
+import dataclasses
+import os
+import sys
+
+from albert_tf.cli.recipes import find_recipe
+from albert_tf.errors import UserError
+from albert_tf.io.files import read_json_object
+
+PARAMETER_SHARING = ("all", "attention", "ffn", "none")
+
+_LARGEST = sys.float_info.max
+_MOST_BLOCKS = 10_000  # the deepest network published has 1,000
+
+
+class ModelConfig:
+    """A frozen dataclass of the fields of a JSON file, checked on construction."""
+
+    @classmethod
+    def inert_keys(cls):
+        """Keys of published files that no public code acts on."""
+        return frozenset()
+
+    def group_of_layer(self, layer):
+        """The group layer `layer` belongs to.
+
+        Integer arithmetic: the official `int(layer / layers * groups)` puts layer
+        15 of 22 with 22 groups into group 14 by rounding.
+        """
+        return layer * self.num_hidden_groups // self.num_hidden_layers
+
+    @classmethod
+    def from_dict(cls, values, source="the configuration"):
+        """Builds a config from official keys; `source` names them in errors.
+
+        Raises:
+            UserError: an unknown or missing key, or a bad value.
+        """
+        fields = {field.name: field for field in dataclasses.fields(cls)}
+        unknown = sorted(set(values) - set(fields) - cls.inert_keys())
+        if unknown:
+            raise UserError(
+                f"{source} has the unknown key {unknown[0]!r}; known keys are "
+                f"{', '.join(sorted(fields))}."
+            )
+        for name, field in fields.items():
+            if field.default is dataclasses.MISSING and name not in values:
+                raise UserError(f"{source} lacks the key {name!r}.")
+        try:
+            return cls(**{k: v for k, v in values.items() if k in fields})
+        except UserError as error:
+            raise UserError(f"{source}: {error}") from error
+
+    @classmethod
+    def from_json_file(cls, path):
+        """Reads a file of official keys, such as `albert_config.json`.
+
+        Raises:
+            UserError: the file is missing, is not a JSON object, or see `from_dict`.
+        """
+        path = find_recipe(path)
+        return cls.from_dict(read_json_object(path), source=os.fspath(path))
+
+    def to_dict(self):
+        """The fields as a plain dict; `from_dict` reads it back."""
+        return dataclasses.asdict(self)
+
+
+def check_sizes(config, names):
+    """Refuses fields that are no sizes.
+
+    Raises:
+        UserError: one of them is no positive int32.
+    """
+    for name in names:
+        value = getattr(config, name)
+        if type(value) is not int or not 1 <= value < 2**31:  # ids are int32
+            raise UserError(
+                f"{name} must be a positive integer below 2**31, got {value!r}."
+            )
+
+
+def check_probabilities(config, names):
+    """Refuses fields that are no rates of dropout.
+
+    Raises:
+        UserError: one of them is not in [0, 1).
+    """
+    for name in names:
+        value = getattr(config, name)
+        if type(value) not in (int, float) or not 0 <= value < 1:
+            raise UserError(f"{name} must be in [0, 1), got {value!r}.")
+
+
+def check_switches(config, names):
+    """Refuses fields that are neither true nor false.
+
+    Raises:
+        UserError: one of them is something else.
+    """
+    for name in names:
+        value = getattr(config, name)
+        if type(value) is not bool:
+            raise UserError(f"{name} must be true or false, got {value!r}.")
+
+
+def check_initializer_range(value):
+    """Refuses what is no standard deviation.
+
+    Raises:
+        UserError: `value` is not finite, or less than 0.
+    """
+    if type(value) not in (int, float) or not 0 <= value <= _LARGEST:
+        raise UserError(
+            f"initializer_range must be finite and at least 0, got {value!r}."
+        )
+
+
+def check_choice(name, value, choices):
+    """Refuses a value of the field `name` that is none of `choices`.
+
+    Raises:
+        UserError: it names them.
+    """
+    if value not in choices:
+        raise UserError(f"{name} must be one of {', '.join(choices)}, got {value!r}.")
+
+
+def check_layers(config, layers="num_hidden_layers"):
+    """Refuses depths and groups of layers that do not fit each other.
+
+    Args:
+        config: a `ModelConfig`.
+        layers: the name of the field that holds the number of layers.
+
+    Raises:
+        UserError: there are too many blocks, or more groups than layers.
+    """
+    count = config.num_hidden_layers
+    if count * config.inner_group_num > _MOST_BLOCKS:
+        raise UserError(
+            f"{layers} ({count}) times inner_group_num "
+            f"({config.inner_group_num}) must be at most {_MOST_BLOCKS:,}."
+        )
+    if config.num_hidden_groups > count:
+        raise UserError(
+            f"num_hidden_groups ({config.num_hidden_groups}) must be at most "
+            f"{layers} ({count})."
+        )
