@@ -18,6 +18,7 @@ _HOMES = {
     "Predictor": "albert_tf.serving.predictor",
     "TextClassifier": "albert_tf.text_classifier",
     "UserError": "albert_tf.errors",
+    "XLNetConfig": "albert_tf.models.xlnet.config",
     "load_huggingface_checkpoint": "albert_tf.checkpoints.huggingface",
     "load_tf1_checkpoint": "albert_tf.checkpoints.tf1",
     "load_tfhub_variables": "albert_tf.checkpoints.tf1",

@@ -40,6 +40,17 @@ _THEIR_CONFIG = {
     "architectures": ["AlbertForMaskedLM"],
     "classifier_dropout_prob": 0.1,
 }
+_THEIR_XLNET = {
+    "vocab_size": 5,
+    "d_model": 12,
+    "n_head": 3,
+    "n_layer": 2,
+    "model_type": "xlnet",
+    "ff_activation": "gelu",
+    "mem_len": None,
+    "clamp_len": -1,
+    "layer_norm_eps": 1e-12,
+}
 _VOCABULARY = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nA\n"
 _FILE = {"bytes": 10, "records": 2, "sha256": "0" * 64}
 _DATASET = {
@@ -119,6 +130,18 @@ def test_a_configuration_of_hugging_face(folder, data):
         values, (_, config, entries) = result
         assert entries == values or "NaN" in data.decode()
         assert config.vocab_size == values["vocab_size"]
+
+
+@given_files(_THEIR_XLNET)
+@example(data=b'{"model_type": "xlnet", "n_head": 0}')
+def test_a_configuration_of_their_xlnet(folder, data):
+    result = read_or_refused(
+        folder, "config.json", data, lambda: read_huggingface_config(folder)
+    )
+    if result is not None and result[0].get("model_type") == "xlnet":
+        values, (_, config, _) = result
+        assert config.n_layer == values.get("n_layer", 24)
+        assert config.d_head == config.d_model // config.n_head
 
 
 @given(

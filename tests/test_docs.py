@@ -213,6 +213,12 @@ def test_the_python_on_inference_runs(project, demo_model):
     assert names["outputs"]["attentions"][0].shape == (2, 2, 5, 5)
 
 
+def test_the_python_on_xlnet_runs(project):
+    names = _run_python(project / "docs" / "xlnet.md")
+    assert names["logits"].shape == (1, 1, 100)
+    assert names["outputs"]["memories"].shape == (1, 2, 6, 16)
+
+
 @pytest.mark.slow
 def test_the_python_on_data_runs(project, demo_model):
     document = "a fine film\na dull film\nfine\nfilm a film\n\n"

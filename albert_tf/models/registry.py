@@ -22,6 +22,9 @@ _MODULES = {
     "AlbertForMultipleChoice": "albert_tf.models.multiple_choice",
     "AlbertForQuestionAnswering": "albert_tf.models.question_answering",
     "AlbertForAnswerableQuestions": "albert_tf.models.question_answering",
+    "XLNetModel": "albert_tf.models.xlnet.encoder",
+    "XLNetLMHeadModel": "albert_tf.models.xlnet.language_model",
+    "XLNetForSequenceClassification": "albert_tf.models.xlnet.sequence_classification",
 }
 TASK_FORM = "task"
 """The served form that answers as the task says that a model was fine-tuned for."""

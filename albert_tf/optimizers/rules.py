@@ -25,8 +25,10 @@ class Rule:
 # scale and offset of a normalization gamma and beta.
 RULES = (
     Rule("normalizations", r"LayerNorm|layer_norm|(^|/)(gamma|beta)$", True),
-    Rule("biases", r"^(?!.*LayerNorm|.*layer_norm).*bias$", True),
-    Rule("weights", r"(kernel|embeddings|weights)$", False),
+    Rule("biases", r"^(?!.*LayerNorm|.*layer_norm|.*\br_[wrs]_bias$).*bias$", True),
+    Rule("weights", r"(kernel|embeddings|weights|_emb|_embed)$", False),
+    # Official XLNet decays them, and looks them up before its list.
+    Rule("relative biases", r"\br_[wrs]_bias$", False),
 )
 # The official code treats whatever is not on its list as a weight.
 OTHER = Rule("others", "", False)

@@ -16,10 +16,13 @@ from albert_tf.optimizers import create_optimizer
 from albert_tf.verify import official_steps
 from albert_tf.verify import race
 from albert_tf.verify import squad
+from albert_tf.verify import xlnet
+from albert_tf.verify.recordings import Compared
 
 _FEATURES = ("input_ids", "input_mask", "segment_ids", "masked_lm_positions")
 _LABELS = ("masked_lm_ids", "masked_lm_weights", "sentence_order_labels")
 _LOSSES = ("mlm_loss", "sop_loss", "loss")
+_GRADIENTS = ("grad/", "grad_none/")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,14 +44,14 @@ class Deviation:
 def deviations_of(directory, vocabulary):
     """`command.verify`, whose arguments, values and errors these are."""
     deviations, unknown = [], []
-    kind = race if race.knows(directory) else squad
+    kind = next((k for k in (xlnet, race) if k.knows(directory)), squad)
     for part in kind.compare(directory, vocabulary):
-        deviations += _deviations(part.found, part.expected, part.prefix, part.notes)
+        deviations += _deviations(part)
         unknown += [part.prefix + n for n in part.expected if n not in part.found]
     if deviations:
         return deviations, unknown
     found, expected = _pretraining(directory)
-    deviations = _deviations(found, expected)
+    deviations = _deviations(Compared("", found, expected))
     if not deviations:
         raise UserError(
             f"{directory}/expected.npz holds none of the arrays that verify compares."
@@ -73,17 +76,22 @@ def _pretraining(directory):
     return found, expected
 
 
-def _deviations(found, expected, prefix="", notes=None):
+def _deviations(part):
+    found, expected = part.found, part.expected
     known = [name for name in expected if name in found]
     largest_gradient = max(
-        (np.abs(expected[name]).max() for name in known if name.startswith("grad/")),
+        (np.abs(expected[name]).max() for name in known if name.startswith(_GRADIENTS)),
         default=0.0,
     )
     deviations = []
     for name in known:
-        one = _deviation(name, found[name], expected[name], largest_gradient)
-        note = (notes or {}).get(name, "")
-        deviations.append(dataclasses.replace(one, name=prefix + name, note=note))
+        if name.startswith("after/"):
+            limit = part.weights_limit
+        else:
+            limit = _limit(name, expected[name], largest_gradient)
+        one = _deviation(name, found[name], expected[name], limit)
+        note = part.notes.get(name, "")
+        deviations.append(dataclasses.replace(one, name=part.prefix + name, note=note))
     return deviations
 
 
@@ -190,21 +198,22 @@ def _trained(model, batch, directory):
     }
 
 
-def _deviation(name, found, expected, largest_gradient):
+def _limit(name, expected, largest_gradient):
     """Outputs: 1e-5 of the largest entry, at least of 1. Gradients: 1e-5 of the
-    largest entry. Weights after training: 1e-6.
+    largest entry.
 
     A gradient that is zero in exact arithmetic, as that of the bias of the key,
     is noise of float32; so it may also deviate by 1e-6 of the largest of all.
     """
+    largest = float(np.abs(expected).max())
+    if name.startswith(_GRADIENTS):
+        return max(1e-5 * largest, 1e-6 * largest_gradient)
+    return 1e-5 * max(1.0, largest)
+
+
+def _deviation(name, found, expected, limit):
     found = np.asarray(found).astype(np.float64)
     largest = float(np.abs(expected).max())
-    if name.startswith("after/"):
-        limit = 1e-6
-    elif name.startswith("grad/"):
-        limit = max(1e-5 * largest, 1e-6 * largest_gradient)
-    else:
-        limit = 1e-5 * max(1.0, largest)
     if found.shape != expected.shape:
         return Deviation(name, np.inf, np.inf, limit)
     absolute = float(np.abs(found - expected).max())

@@ -18,12 +18,14 @@ class Compared:
         prefix: of the names, ending in "/"; "" for the folder itself.
         found, expected: dicts of arrays by name.
         notes: dict of remarks by name.
+        weights_limit: how far weights may be off after training.
     """
 
     prefix: str
     found: dict
     expected: dict
     notes: dict = dataclasses.field(default_factory=dict)
+    weights_limit: float = 1e-6
 
 
 def names_in(folder):

@@ -1,0 +1,1 @@
+"""XLNet: two streams, relative positions and a memory; also with shared layers."""

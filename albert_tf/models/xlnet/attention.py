@@ -1,0 +1,114 @@
+"""The attention of XLNet: by content, by relative position and by segment."""
+
+import keras
+from keras import ops
+
+from albert_tf.layers.dropout import dropout
+from albert_tf.models.xlnet.layer import XLNetLayer
+from albert_tf.models.xlnet.layer import XLNetNorm
+from albert_tf.models.xlnet.positions import project_codes
+from albert_tf.models.xlnet.positions import rel_shift
+from albert_tf.models.xlnet.positions import shift_at
+
+_PROBABILITIES_SITE = 0
+_OUTPUT_SITE = 1
+_MASKED_SCORE = -1e30
+
+
+@keras.saving.register_keras_serializable(package="albert_tf")
+class RelativeAttention(XLNetLayer):
+    """Attention of both streams to memory and content, residual and norm after it.
+
+    Official `two_stream_rel_attn` and `rel_multihead_attn`; both streams share all
+    parameters. The projections have no biases. The softmax is computed in float32.
+
+    Args:
+        config: an `XLNetConfig`.
+
+    Call: hidden `[batch, S + P, width]`, the content stream first; `view`, an
+    `AttentionView`; `biases`, a dict of `r_w_bias`, `r_r_bias`, `r_s_bias` `[heads,
+    head size]` and `seg_embed` `[2, heads, head size]`; `memory` `[batch, M, width]` or
+    None; `seed` int32 `[2]` of the block or None for inference; to `[batch, S + P,
+    width]`. With `tokens_for_heads`, a function that picks rows, from `[batch, S + P,
+    ...]` to `[batch, outputs, ...]`, to what that gives for those.
+    """
+
+    def __init__(self, config, **kwargs):
+        super().__init__(config, **kwargs)
+        self.layer_norm = XLNetNorm(config, dtype=self.dtype_policy, name="layer_norm")
+
+    def build(self, input_shape=None):
+        config = self.config
+        kernels = {
+            name: self.add_weight(
+                name=f"{name}_kernel",
+                shape=(config.d_model, config.n_head, config.d_head),
+                initializer=self._initializer(),
+            )
+            for name in "qkvor"
+        }
+        self.q_kernel = kernels["q"]
+        self.k_kernel = kernels["k"]
+        self.v_kernel = kernels["v"]
+        self.o_kernel = kernels["o"]
+        self.r_kernel = kernels["r"]
+        self.layer_norm.build((None, None, config.d_model))
+
+    def call(self, hidden, view, biases, memory=None, seed=None, tokens_for_heads=None):
+        content = hidden[:, : view.tokens]  # [B, S, W]
+        keyed = content
+        if memory is not None:
+            keyed = ops.concatenate([memory, content], axis=1)  # [B, K, W]
+        keys = ops.shape(keyed)[1]
+        rows, asking = view, hidden
+        if tokens_for_heads is not None:
+            rows, asking = view.of_rows(tokens_for_heads), tokens_for_heads(hidden)
+        query = ops.einsum("bqw,wnd->bqnd", asking, self.q_kernel)
+        key = ops.einsum("bkw,wnd->bknd", keyed, self.k_kernel)
+        value = ops.einsum("bkw,wnd->bknd", keyed, self.v_kernel)
+        scores = ops.einsum("bqnd,bknd->bnqk", query + biases["r_w_bias"], key)
+        shifted = tokens_for_heads is None
+        scores += self._of_positions(query + biases["r_r_bias"], rows, keys, shifted)
+        if rows.other_segments is not None:
+            scores += _of_segments(query, rows.other_segments, biases)
+        context = ops.einsum(
+            "bnqk,bknd->bqnd", self._probabilities(scores, rows, seed), value
+        )
+        output = ops.einsum("bqnd,wnd->bqw", context, self.o_kernel)
+        if rows.answers is not None:
+            output *= ops.cast(rows.answers, output.dtype)
+        output = dropout(output, self.config.dropout, seed, _OUTPUT_SITE)
+        return self.layer_norm(asking + output)
+
+    def _of_positions(self, query, rows, keys, shifted):
+        """Scores `[B, N, Q, K]`; `shifted` if the queries begin with all the content.
+
+        Those of the content lie one beside the other, and are moved at once.
+        """
+        tokens = rows.tokens
+        codes = ops.cast(rows.codes, self.compute_dtype)
+        codes = project_codes(codes, self.r_kernel, rows.directions)
+        batch = "" if rows.directions is None else "b"
+        scores = ops.einsum(f"bqnd,{batch}cnd->bnqc", query, codes)  # [B, N, Q, C]
+        if not shifted:
+            return shift_at(scores, rows.positions, tokens, keys)
+        content = rel_shift(scores[:, :, :tokens], keys)
+        if rows.answers is None:
+            return content
+        targets = rows.positions[:, tokens:]
+        of_targets = shift_at(scores[:, :, tokens:], targets, tokens, keys)
+        return ops.concatenate([content, of_targets], axis=2)
+
+    def _probabilities(self, scores, rows, seed):
+        scores = ops.cast(scores, "float32") * self.config.d_head**-0.5
+        if rows.hidden_keys is not None:
+            scores = ops.where(rows.hidden_keys[:, None], _MASKED_SCORE, scores)
+        probabilities = ops.cast(ops.softmax(scores), self.compute_dtype)
+        return dropout(probabilities, self.config.dropatt, seed, _PROBABILITIES_SITE)
+
+
+def _of_segments(query, other_segments, biases):
+    """Scores `[B, N, Q, K]`: one number if the segments are equal, another if not."""
+    query = query + biases["r_s_bias"]
+    scores = ops.einsum("bqnd,snd->bnqs", query, biases["seg_embed"])  # [B, N, Q, 2]
+    return ops.where(other_segments[:, None], scores[..., 1:], scores[..., :1])

@@ -1,0 +1,138 @@
+"""The architecture of one XLNet, and what a run makes of it."""
+
+import dataclasses
+
+from albert_tf.errors import UserError
+from albert_tf.io.files import write_json
+from albert_tf.model_config import PARAMETER_SHARING
+from albert_tf.model_config import ModelConfig
+from albert_tf.model_config import check_choice
+from albert_tf.model_config import check_initializer_range
+from albert_tf.model_config import check_layers
+from albert_tf.model_config import check_probabilities
+from albert_tf.model_config import check_sizes
+from albert_tf.model_config import check_switches
+
+ACTIVATIONS = ("gelu", "relu", "gelu_erf")
+_SIZES = (
+    "n_token",
+    "d_model",
+    "n_layer",
+    "n_head",
+    "d_head",
+    "d_inner",
+    "num_hidden_groups",
+    "inner_group_num",
+)
+_OFFICIAL_KEYS = (*_SIZES[:6], "ff_activation", "untie_r")
+
+
+@dataclasses.dataclass(frozen=True)
+class XLNetConfig(ModelConfig):
+    """The fields of the official `xlnet_config.json`, and those of a run.
+
+    With their defaults, the last four fields make it XLNet; with others it factorises
+    its embeddings and shares its layers as ALBERT does. Every value is checked on
+    construction.
+
+    Example:
+        config = XLNetConfig.from_json_file("xlnet_config.json")
+        config = dataclasses.replace(config, parameter_sharing="all")
+
+    Raises:
+        UserError: a value that is out of range or does not fit another one.
+    """
+
+    n_token: int  # size of the vocabulary
+    d_model: int  # width of the hidden states, even
+    n_layer: int
+    n_head: int
+    d_head: int  # width of a head; need not be d_model / n_head
+    d_inner: int  # width of the feed-forward layer
+    ff_activation: str = "gelu"  # tanh approximation; "gelu_erf" is the exact one
+    untie_r: bool = True  # whether each layer has its own three biases of attention
+    dropout: float = 0.1  # everywhere but on the probabilities of attention
+    dropatt: float = 0.1  # on those
+    mem_len: int = 0  # hidden states that a layer remembers; 0: none
+    reuse_len: int = 0  # how many tokens of a segment it remembers; 0: all
+    clamp_len: int = -1  # distances beyond it count as it; 0 and less: no limit
+    # Whether the second half of the rows of a batch holds reversed text. Where a batch
+    # has the feature `reversed_rows`, that decides.
+    bi_data: bool = False
+    initializer_range: float = 0.02  # standard deviation of the normal distribution
+    embedding_size: int | None = None  # width of the table; None: d_model, no mapping
+    # Which sublayers the layers of a group share: "all", only "attention" (with its
+    # biases and segments), only "ffn", or "none" (every layer has its own).
+    parameter_sharing: str = "none"
+    num_hidden_groups: int = 1  # contiguous runs of layers sharing parameters
+    inner_group_num: int = 1  # distinct blocks run one after another in a layer
+
+    def __post_init__(self):
+        factorised = () if self.embedding_size is None else ("embedding_size",)
+        check_sizes(self, (*_SIZES, *factorised))
+        check_choice("ff_activation", self.ff_activation, ACTIVATIONS)
+        check_switches(self, ("untie_r", "bi_data"))
+        check_probabilities(self, ("dropout", "dropatt"))
+        check_initializer_range(self.initializer_range)
+        check_choice("parameter_sharing", self.parameter_sharing, PARAMETER_SHARING)
+        for name, least in (("mem_len", 0), ("reuse_len", 0), ("clamp_len", -(2**31))):
+            value = getattr(self, name)
+            if type(value) is not int or not least <= value < 2**31:
+                raise UserError(
+                    f"{name} must be an integer from {least} to 2**31 - 1, got "
+                    f"{value!r}."
+                )
+        if self.d_model % 2:
+            raise UserError(
+                f"d_model must be even, since half of a position's code are sines, got "
+                f"{self.d_model}."
+            )
+        check_layers(self, "n_layer")
+
+    # What code for all architectures asks, in its terms.
+    @property
+    def vocab_size(self):
+        """`n_token`."""
+        return self.n_token
+
+    @property
+    def hidden_size(self):
+        """`d_model`."""
+        return self.d_model
+
+    @property
+    def num_hidden_layers(self):
+        """`n_layer`."""
+        return self.n_layer
+
+    @property
+    def intermediate_size(self):
+        """`d_inner`."""
+        return self.d_inner
+
+    @property
+    def blocks(self):
+        """How many blocks run one after another; each has a memory of its own."""
+        return self.n_layer * self.inner_group_num
+
+    @property
+    def has_embedding_mapping(self):
+        """Whether a projection leads from the embeddings to the hidden size."""
+        return self.embedding_size not in (None, self.d_model)
+
+    @property
+    def table_width(self):
+        """Width of the table of words."""
+        return self.embedding_size if self.has_embedding_mapping else self.d_model
+
+    def to_json_file(self, path):
+        """Writes the official keys, which the official code reads, and what else
+        differs from its default.
+        """
+        defaults = {f.name: f.default for f in dataclasses.fields(self)}
+        values = {
+            name: value
+            for name, value in self.to_dict().items()
+            if name in _OFFICIAL_KEYS or value != defaults[name]
+        }
+        write_json(path, values)

@@ -1,0 +1,221 @@
+"""The two-stream encoder."""
+
+import keras
+from keras import ops
+
+from albert_tf.errors import UserError
+from albert_tf.layers.dropout import EMBEDDING_SITE
+from albert_tf.layers.dropout import OUTPUT_SITE
+from albert_tf.layers.dropout import POSITION_SITE
+from albert_tf.layers.dropout import dropout
+from albert_tf.models.base import PretrainedModel
+from albert_tf.models.features import named_features
+from albert_tf.models.xlnet.embeddings import XLNetEmbeddings
+from albert_tf.models.xlnet.family import XLNET
+from albert_tf.models.xlnet.names import encoder_variables
+from albert_tf.models.xlnet.positions import position_codes
+from albert_tf.models.xlnet.stack import XLNetStack
+from albert_tf.models.xlnet.view import attention_view
+
+READ = (
+    "input_ids",
+    "input_mask",
+    "segment_ids",
+    "perm_mask",
+    "target_positions",
+    "memories",
+    "reversed_rows",
+)
+"""Features that XLNet reads; see `XLNetModel`."""
+
+
+@keras.saving.register_keras_serializable(package="albert_tf")
+class XLNetModel(PretrainedModel):
+    """XLNet without a head; official `transformer_xl`.
+
+    Args:
+        config: an `XLNetConfig`.
+        depth_loop: compile shared layers once, as a loop; same numbers. Not with
+            `config.mem_len`.
+        rematerialize: trade a second forward pass for memory; same numbers.
+
+    Call: the `input_ids`, int32 `[batch, tokens]`, alone or in a dict with others, all
+    optional: `input_mask` `[batch, tokens]`, 0 for padding; `segment_ids` `[batch,
+    tokens]`, of which only equality matters (Hugging Face's names `attention_mask` and
+    `token_type_ids` mean the same); `perm_mask` `[batch, tokens, tokens]`, 1 at (i, j)
+    where i must not see j; `target_positions` int32 `[batch, predictions]`, -1 for
+    padding: where the query stream predicts; `memories` float32 `[batch, blocks,
+    memory, hidden]`, the inputs of each block for earlier tokens, as the call before
+    returned them or `first_memories` gives them; `reversed_rows` `[batch]`, 1 for a row
+    of reversed text (by default as `config.bi_data` says). `dropout_seed`, int32 `[2]`,
+    makes dropout a pure function of it. Returns a dict:
+        sequence_output: `[batch, tokens, hidden]`, the content stream
+        embedding_output: `[batch, tokens, hidden]`
+        hidden_states: list of `[batch, tokens, hidden]`, one a block (with
+            `depth_loop`, one a loop)
+        query_output, query_hidden_states: of the query stream, `[batch, predictions,
+            hidden]`; absent without `target_positions`
+        memories: with `config.mem_len`, the feature of the next call; no gradient
+            passes through it
+    With `heads_only` the dict holds `memories` and the one thing that heads read, and
+    the last block computes no more than that.
+        query_output: as above
+        last_output: `[batch, hidden]`, the content stream at the last token; without
+            `target_positions`
+
+    Raises:
+        UserError: a feature of another name or shape, an odd number of rows with
+            `config.bi_data`, or options that exclude each other.
+
+    Example:
+        model = XLNetModel.from_pretrained("xlnet_base", mem_len=384)
+        outputs = model({"input_ids": np.array([[17, 11368, 19, 94, 4, 3]])})
+    """
+
+    family = XLNET
+    default_served_form = None
+
+    def __init__(self, config, **kwargs):
+        super().__init__(config, **kwargs)
+        if config.mem_len and self.execution["depth_loop"]:
+            raise UserError(
+                "mem_len and depth_loop exclude each other: a loop keeps no block's "
+                "input, which is what XLNet remembers; choose one."
+            )
+        policy = self.dtype_policy
+        self.embeddings = XLNetEmbeddings(config, dtype=policy, name="embeddings")
+        self.stack = XLNetStack(config, dtype=policy, name="stack", **self.execution)
+        self.build((None, None))
+
+    @property
+    def output_shape(self):
+        """Shape of `sequence_output`, as `summary` of a model shows it."""
+        return (None, None, self.config.d_model)
+
+    def build(self, input_shape=None):
+        self.embeddings.build((None, None))
+        self.stack.build((None, None, self.config.d_model))
+
+    def call(self, features, training=False, dropout_seed=None, heads_only=False):
+        features = named_features(features, READ)
+        seed = self._dropout_seed(training, dropout_seed)
+        # Keras traces `fit` on several devices with float32 placeholders.
+        features["input_ids"] = ops.cast(features["input_ids"], "int32")
+        self._check(features)
+        tokens = ops.shape(features["input_ids"])[1]
+        embeddings = self._embeddings(features, seed)  # [B, S + P, D]
+        view = self._view(features, tokens, seed)
+        picked = None
+        if heads_only:
+            first = tokens if view.answers is not None else tokens - 1
+
+            def picked(rows):
+                return rows[:, first:]
+
+        states = self.stack(embeddings, view=view, seed=seed, tokens_for_heads=picked)
+        output = dropout(states[-1], self.config.dropout, seed, OUTPUT_SITE)
+        if heads_only:
+            outputs = {"query_output": output}
+            if view.answers is None:
+                outputs = {"last_output": output[:, 0]}
+        else:
+            outputs = _both_streams(output, embeddings, states, view)
+        if self.config.mem_len:
+            inputs = [embeddings, *states[:-1]]
+            outputs["memories"] = self._new_memories(inputs, view)
+        return outputs
+
+    def first_memories(self, rows):
+        """The memories of the official training at the start of a stream.
+
+        They are zeros, which all tokens see and attend to. (Without `memories`, a call
+        has none, as the first one of Hugging Face.)
+
+        Args:
+            rows: int, of the batch.
+
+        Returns:
+            float32 `[rows, blocks, mem_len, hidden]`.
+        """
+        config = self.config
+        return ops.zeros((rows, config.blocks, config.mem_len, config.d_model))
+
+    def _check(self, features):
+        rows = features["input_ids"].shape[0]
+        guesses = self.config.bi_data and "reversed_rows" not in features
+        if guesses and rows is not None and rows % 2:
+            raise UserError(
+                f"The batch has {rows} rows, but bi_data takes the second half of an "
+                "even number for reversed text; give the feature reversed_rows."
+            )
+        if "memories" not in features:
+            return
+        shape = tuple(features["memories"].shape)
+        expected = (self.config.blocks, self.config.d_model)
+        if len(shape) != 4 or (shape[1], shape[3]) != expected:
+            raise UserError(
+                f"memories has the shape {list(shape)}, but the model takes [batch, "
+                f"{expected[0]}, memory, {expected[1]}]."
+            )
+
+    def _embeddings(self, features, seed):
+        """The inputs of both streams, one after the other."""
+        embeddings = self.embeddings(features["input_ids"])
+        targets = features.get("target_positions")
+        if targets is not None:
+            batch, predictions = ops.shape(targets)
+            mask_emb = ops.cast(self.embeddings.mask_emb, embeddings.dtype)
+            queries = ops.broadcast_to(
+                mask_emb, (batch, predictions, self.config.d_model)
+            )
+            embeddings = ops.concatenate([embeddings, queries], axis=1)
+        return dropout(embeddings, self.config.dropout, seed, EMBEDDING_SITE)
+
+    def _view(self, features, tokens, seed):
+        config = self.config
+        memories = features.get("memories")
+        memory_tokens = 0 if memories is None else ops.shape(memories)[2]
+        keys = memory_tokens + tokens
+        codes = position_codes(keys, tokens, config.d_model, config.clamp_len)
+        # One draw for all rows, where the official code draws for each.
+        codes = dropout(codes, config.dropout, seed, POSITION_SITE)
+        directions = self._directions(features)
+        return attention_view(features, tokens, memory_tokens, codes, directions)
+
+    def _directions(self, features):
+        """Float32 `[batch]`, -1 for a row of reversed text; None if there is none."""
+        is_reversed = features.get("reversed_rows")
+        if is_reversed is None:
+            if not self.config.bi_data:
+                return None
+            rows = ops.shape(features["input_ids"])[0]
+            is_reversed = 2 * ops.arange(rows) >= rows
+        return 1.0 - 2.0 * ops.cast(is_reversed, "float32")
+
+    def _new_memories(self, block_inputs, view):
+        """The last `mem_len` of what there was and the inputs of the blocks."""
+        config = self.config
+        kept = view.tokens
+        if config.reuse_len:
+            kept = ops.minimum(kept, config.reuse_len)
+        new = ops.stack([inputs[:, :kept] for inputs in block_inputs], axis=1)
+        if view.memories is not None:
+            old = ops.cast(view.memories, new.dtype)
+            new = ops.concatenate([old, new], axis=2)
+        return ops.stop_gradient(new[:, :, -config.mem_len :])
+
+    def official_variables(self):
+        return encoder_variables(self)
+
+
+def _both_streams(output, embeddings, states, view):
+    tokens = view.tokens
+    outputs = {
+        "sequence_output": output[:, :tokens],
+        "embedding_output": embeddings[:, :tokens],
+        "hidden_states": [state[:, :tokens] for state in states],
+    }
+    if view.answers is not None:
+        outputs["query_output"] = output[:, tokens:]
+        outputs["query_hidden_states"] = [state[:, tokens:] for state in states]
+    return outputs

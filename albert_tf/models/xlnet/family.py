@@ -1,0 +1,219 @@
+"""XLNet's configuration and tensors in official and Hugging Face's checkpoints."""
+
+import dataclasses
+import re
+
+import numpy as np
+
+from albert_tf.checkpoints.family import ModelFamily
+from albert_tf.checkpoints.family import as_float32
+from albert_tf.checkpoints.family import our_activation
+from albert_tf.checkpoints.family import require_entries
+from albert_tf.errors import UserError
+from albert_tf.layers.layer_schedule import layer_schedule
+from albert_tf.models.xlnet import names
+from albert_tf.models.xlnet.config import XLNetConfig
+
+# Their "gelu" is the exact function; that of the official code is "gelu_new".
+_OUR_ACTIVATIONS = {"gelu": "gelu_erf", "gelu_new": "gelu", "relu": "relu"}
+_THEIR_ACTIVATIONS = {ours: theirs for theirs, ours in _OUR_ACTIVATIONS.items()}
+# Ours, theirs, and what they mean where the file says nothing.
+_KEYS = (
+    ("n_token", "vocab_size", 32000),
+    ("d_model", "d_model", 1024),
+    ("n_layer", "n_layer", 24),
+    ("n_head", "n_head", 16),
+    ("d_inner", "d_inner", 4096),
+    ("dropout", "dropout", 0.1),
+    ("mem_len", "mem_len", 512),
+    ("reuse_len", "reuse_len", 0),
+    ("clamp_len", "clamp_len", -1),
+    ("bi_data", "bi_data", False),
+    ("initializer_range", "initializer_range", 0.02),
+)
+# Under other values their model computes another function than ours.
+_REQUIRED = {"attn_type": "bi", "layer_norm_eps": 1e-12, "tie_word_embeddings": True}
+_SPECIAL_TOKENS = {"bos_token_id": 1, "eos_token_id": 2, "pad_token_id": 5}
+_TIED = "lm_loss.weight"
+_TASK = re.compile(r"model/(?:classification|regression)_[^/]+/")
+
+
+class XLNetFamily(ModelFamily):
+    """The models with an XLNet encoder."""
+
+    config_class = XLNetConfig
+    config_file = "xlnet_config.json"
+    huggingface_type = "xlnet"
+    encoder = "transformer"
+    known_heads = ("model/start_logits", "model/end_logits", "model/answer_class")
+
+    def encoder_parameters(self, config):
+        attention, feed_forward = (len(set(part)) for part in _sets(config).values())
+        width, heads = config.d_model, config.n_head * config.d_head
+        rows = attention if config.untie_r else 1
+        table = config.n_token * config.table_width
+        mapping = config.table_width * width if config.has_embedding_mapping else 0
+        of_feed_forward = 2 * width * config.d_inner + config.d_inner + 3 * width
+        return (
+            (table + mapping + width)
+            + heads * (3 * rows + 2 * attention)
+            + attention * (5 * width * heads + 2 * width)
+            + feed_forward * of_feed_forward
+        )
+
+    def from_official(self, tensors):
+        """The scope of their classifier holds the name of the task; ours does not."""
+        return {_TASK.sub("model/classification/", n): t for n, t in tensors.items()}
+
+    def to_official(self, config, tensors):
+        """With a layer for each block, and the whole table of embeddings.
+
+        Raises:
+            UserError: the activation is not one of the official code.
+        """
+        if config.ff_activation == "gelu_erf":
+            raise UserError(
+                "The official XLNet has no exact GELU, which is this model's "
+                "ff_activation='gelu_erf'; write it as a model directory or for "
+                "Hugging Face."
+            )
+        return unshared(config, tensors)
+
+    def config_from_huggingface(self, entries, path):
+        require_entries(entries, _REQUIRED, path)
+        ours = {name: entries.get(key, value) for name, key, value in _KEYS}
+        for name in ("mem_len", "reuse_len"):
+            ours[name] = 0 if ours[name] is None else ours[name]
+        width, heads = ours["d_model"], ours["n_head"]
+        if type(width) is type(heads) is int and heads > 0:
+            if width % heads:
+                raise UserError(
+                    f"{path} sets d_model to {width} and n_head to {heads}; the width "
+                    "must be a multiple of the heads."
+                )
+            ours["d_head"] = width // heads
+        ours["dropatt"] = ours["dropout"]  # they have but one
+        ours["ff_activation"] = our_activation(
+            entries, "ff_activation", "gelu", _OUR_ACTIVATIONS, path
+        )
+        # Their model never ties the biases of attention, whatever the file says.
+        return XLNetConfig.from_dict({"d_head": None, **ours}, source=path)
+
+    def tensors_from_huggingface(self, tensors, head_names, path):
+        theirs = dict(tensors)
+        tied = theirs.pop(_TIED, None)
+        table = names.huggingface_name(names.TABLE)
+        if tied is not None and not np.array_equal(tied, theirs.get(table)):
+            raise UserError(f"{path} holds a {_TIED} that differs from {table}.")
+        heads = {name: official for official, name in head_names.items()}
+        found, stacked = {}, {}
+        for name, tensor in theirs.items():
+            tensor = as_float32(tensor, name, path)
+            place = names.stacked_name(name)
+            if place is not None:
+                stacked.setdefault(place[0], {})[place[1]] = tensor
+                continue
+            official = heads.get(name) or names.official_name(name) or name
+            found[official] = _turned(official, tensor)
+        return found | {n: _stack(rows, n, path) for n, rows in stacked.items()}
+
+    def to_huggingface(self, config, tensors, head_names):
+        """As `to_official`; tied biases are written for each layer.
+
+        Raises:
+            UserError: heads of a width that their model cannot have.
+        """
+        if config.d_head * config.n_head != config.d_model:
+            raise UserError(
+                f"Hugging Face's XLNet has heads of the width d_model / n_head, but "
+                f"{config.n_head} heads of d_head={config.d_head} make "
+                f"{config.n_head * config.d_head}, not d_model={config.d_model}; write "
+                "the model with official TF1 names or as a model directory."
+            )
+        config, tensors = unshared(config, tensors)
+        theirs = {}
+        for official, tensor in tensors.items():
+            if official in names.STACKED:
+                alike = official in names.BIASES and not config.untie_r
+                rows = [tensor] * config.n_layer if alike else tensor
+                for i, row in enumerate(rows):
+                    theirs[names.huggingface_stacked_name(official, i)] = row
+                continue
+            name = head_names.get(official) or names.huggingface_name(official)
+            theirs[name] = _turned(official, tensor)
+        entries = {
+            **_REQUIRED,
+            **{key: getattr(config, name) for name, key, _ in _KEYS},
+            "d_head": config.d_head,
+            "ff_activation": _THEIR_ACTIVATIONS[config.ff_activation],
+            "untie_r": True,
+            **_SPECIAL_TOKENS,
+        }
+        return entries, theirs
+
+
+def _sets(config):
+    """For each part of a block, the number of the set of parameters of each block."""
+    blocks = [block for layer in layer_schedule(config) for block in layer]
+    attention, feed_forward = zip(*blocks, strict=True)
+    return {
+        part: [list(dict.fromkeys(keys)).index(key) for key in keys]
+        for part, keys in (("rel_attn", attention), ("ff", feed_forward))
+    }
+
+
+def unshared(config, tensors):
+    """The same function as XLNet itself: nothing shared, nothing factorised.
+
+    Args:
+        config: an `XLNetConfig`.
+        tensors: arrays by official name.
+
+    Returns:
+        (config, tensors) with as many layers as there are blocks.
+    """
+    plain = dataclasses.replace(
+        config,
+        n_layer=config.blocks,
+        embedding_size=None,
+        parameter_sharing="none",
+        num_hidden_groups=1,
+        inner_group_num=1,
+    )
+    sets = _sets(config)
+    found = {}
+    for name, tensor in tensors.items():
+        place = names.layer_of(name)
+        if place:
+            old, part, rest = place
+            for new, of_block in enumerate(sets[part]):
+                if of_block == old:
+                    found[names.layer_scope(new, part) + rest] = tensor
+        elif name == names.SEGMENTS or (name in names.BIASES and config.untie_r):
+            found[name] = tensor[np.array(sets["rel_attn"])]
+        elif name == names.TABLE and names.MAPPING in tensors:
+            found[name] = tensor @ tensors[names.MAPPING]
+        elif name != names.MAPPING:
+            found[name] = tensor
+    return plain, found
+
+
+def _turned(official, tensor):
+    """Between our kernels and theirs, which are turned but for those of attention."""
+    is_turned = official.endswith("/kernel") and tensor.ndim == 2
+    return tensor.T if is_turned else tensor
+
+
+def _stack(rows, official, path):
+    """One array of the layers' tensors, by number of the layer."""
+    shapes = {row.shape for row in rows.values()}
+    if sorted(rows) != list(range(len(rows))) or len(shapes) > 1:
+        raise UserError(
+            f"{path} holds {official.split('/')[-1]} for the layers "
+            f"{', '.join(map(str, sorted(rows)))}, not one of a shape for each layer "
+            "from 0; it is damaged."
+        )
+    return np.stack([rows[i] for i in range(len(rows))])
+
+
+XLNET = XLNetFamily()

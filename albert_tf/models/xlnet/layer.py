@@ -1,0 +1,26 @@
+"""What all XLNet layers share: their config and the official initialiser."""
+
+import keras
+
+from albert_tf.layers.configured_layer import ConfiguredLayer
+from albert_tf.layers.layer_norm import LayerNorm
+from albert_tf.models.xlnet.config import XLNetConfig
+
+
+class XLNetLayer(ConfiguredLayer):
+    """A layer whose sizes come from an `XLNetConfig`.
+
+    Args:
+        config: an `XLNetConfig`.
+    """
+
+    config_class = XLNetConfig
+
+    def _initializer(self):
+        # Not cut off, other than ALBERT's (official `xlnet.py`).
+        return keras.initializers.RandomNormal(stddev=self.config.initializer_range)
+
+
+@keras.saving.register_keras_serializable(package="albert_tf")
+class XLNetNorm(XLNetLayer, LayerNorm):
+    """As `LayerNorm`."""

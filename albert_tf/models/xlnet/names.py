@@ -1,0 +1,112 @@
+"""The variables of XLNet: their official names and Hugging Face's."""
+
+import re
+
+_SCOPE = "model/transformer"
+TABLE = f"{_SCOPE}/word_embedding/lookup_table"
+MAPPING = f"{_SCOPE}/word_embedding/mapping/kernel"
+MASK_EMB = f"{_SCOPE}/mask_emb/mask_emb"
+BIASES = tuple(f"{_SCOPE}/{name}" for name in ("r_w_bias", "r_r_bias", "r_s_bias"))
+SEGMENTS = f"{_SCOPE}/seg_embed"
+STACKED = (*BIASES, SEGMENTS)
+"""What official checkpoints hold once for all layers, and Hugging Face a layer."""
+
+_LAYER = re.compile(rf"{_SCOPE}/layer_(\d+)/(rel_attn|ff)/")
+_THEIR_LAYER = re.compile(r"transformer\.layer\.(\d+)\.(rel_attn|ff)\.(.+)")
+_WHOLE_NAMES = {
+    TABLE: "transformer.word_embedding.weight",
+    MASK_EMB: "transformer.mask_emb",
+}
+_OF_LAYERS = {
+    "rel_attn": {
+        **{f"{name}/kernel": name for name in "qkvor"},
+        "LayerNorm/gamma": "layer_norm.weight",
+        "LayerNorm/beta": "layer_norm.bias",
+    },
+    "ff": {
+        **{
+            f"{layer}/{ours}": f"{layer}.{theirs}"
+            for layer in ("layer_1", "layer_2")
+            for ours, theirs in (("kernel", "weight"), ("bias", "bias"))
+        },
+        "LayerNorm/gamma": "layer_norm.weight",
+        "LayerNorm/beta": "layer_norm.bias",
+    },
+}
+
+
+def encoder_variables(xlnet):
+    """The variables of an `XLNetModel` by official name, in network order."""
+    embeddings, stack = xlnet.embeddings, xlnet.stack
+    variables = {TABLE: embeddings.word_embeddings}
+    if embeddings.mapping_kernel is not None:
+        variables[MAPPING] = embeddings.mapping_kernel
+    variables[MASK_EMB] = embeddings.mask_emb
+    for name in STACKED:
+        variables[name] = getattr(stack, name.removeprefix(f"{_SCOPE}/"))
+    for i, attention in enumerate(stack.attention.values()):
+        scope = layer_scope(i, "rel_attn")
+        for name in "qkvor":
+            variables[f"{scope}{name}/kernel"] = getattr(attention, f"{name}_kernel")
+        variables |= _norm_variables(scope, attention.layer_norm)
+    for i, feed_forward in enumerate(stack.feed_forward.values()):
+        scope = layer_scope(i, "ff")
+        dense = {
+            "layer_1": feed_forward.intermediate,
+            "layer_2": feed_forward.output_dense,
+        }
+        for name, layer in dense.items():
+            variables[f"{scope}{name}/kernel"] = layer.kernel
+            variables[f"{scope}{name}/bias"] = layer.bias
+        variables |= _norm_variables(scope, feed_forward.layer_norm)
+    return variables
+
+
+def _norm_variables(scope, layer):
+    return {
+        f"{scope}LayerNorm/gamma": layer.gamma,
+        f"{scope}LayerNorm/beta": layer.beta,
+    }
+
+
+def layer_scope(layer, part):
+    """The beginning of the official names of the part "rel_attn" or "ff"."""
+    return f"{_SCOPE}/layer_{layer}/{part}/"
+
+
+def layer_of(official):
+    """(layer, part, rest) of the official name of a layer's variable, or None."""
+    match = _LAYER.match(official)
+    return match and (int(match[1]), match[2], official[match.end() :])
+
+
+def huggingface_name(official):
+    """The Hugging Face name of the encoder's variable `official`, if not stacked."""
+    if official in _WHOLE_NAMES:
+        return _WHOLE_NAMES[official]
+    layer, part, rest = layer_of(official)
+    return f"transformer.layer.{layer}.{part}.{_OF_LAYERS[part][rest]}"
+
+
+def official_name(theirs):
+    """The official name of the encoder's tensor `theirs`, None if it has none."""
+    whole = {name: official for official, name in _WHOLE_NAMES.items()}
+    match = _THEIR_LAYER.fullmatch(theirs)
+    if match is None:
+        return whole.get(theirs)
+    layer, part, rest = match.groups()
+    ours = {name: official for official, name in _OF_LAYERS[part].items()}
+    return layer_scope(layer, part) + ours[rest] if rest in ours else None
+
+
+def stacked_name(theirs):
+    """(official name, layer) of the tensor `theirs` that is a layer's, or None."""
+    match = _THEIR_LAYER.fullmatch(theirs)
+    official = match and f"{_SCOPE}/{match[3]}"
+    return (official, int(match[1])) if official in STACKED else None
+
+
+def huggingface_stacked_name(official, layer):
+    """The Hugging Face name of a layer's share of a stacked variable."""
+    name = official.removeprefix(f"{_SCOPE}/")
+    return f"transformer.layer.{layer}.rel_attn.{name}"

@@ -1,0 +1,112 @@
+"""Who sees whom: what the attention of all layers reads beside the hidden states.
+
+The queries of both streams stand in one tensor: the content stream, `[batch, S]`, and
+after it the query stream, `[batch, P]`. The keys are the memory, `[batch, M]`, and the
+content. Q is S + P, K is M + S.
+"""
+
+import dataclasses
+import typing
+
+from keras import ops
+
+from albert_tf.layers.positions import gather_positions
+
+
+@dataclasses.dataclass(frozen=True)
+class AttentionView:
+    """What `RelativeAttention` reads.
+
+    Attributes:
+        tokens: S, an int or int32 scalar.
+        codes: see `positions.project_codes`.
+        directions: see there.
+        memories: float32 `[batch, blocks, M, width]`, or None.
+        positions: int32 `[batch, Q]`, the queries' places in the segment.
+        answers: float32 `[batch, Q, 1]`, 0 for a padded prediction, which attends to
+            nothing; None without predictions.
+        hidden_keys: bool `[batch, Q, K]`, True where the query must not see the key;
+            None where all see all.
+        other_segments: bool `[batch, Q, K]`, True where the segments of query and key
+            differ; None without segments.
+    """
+
+    tokens: typing.Any
+    codes: typing.Any
+    directions: typing.Any
+    memories: typing.Any
+    positions: typing.Any
+    answers: typing.Any
+    hidden_keys: typing.Any
+    other_segments: typing.Any
+
+    def of_rows(self, pick):
+        """The view of those queries that `pick` takes from `[batch, Q, ...]`."""
+        names = ("positions", "answers", "hidden_keys", "other_segments")
+        rows = {name: getattr(self, name) for name in names}
+        picked = {n: None if row is None else pick(row) for n, row in rows.items()}
+        return dataclasses.replace(self, **picked)
+
+
+def attention_view(features, tokens, memory_tokens, codes, directions):
+    """The `AttentionView` of a call.
+
+    Args:
+        features: dict of the model's features.
+        tokens: S.
+        memory_tokens: M.
+        codes: see `positions.project_codes`.
+        directions: see there.
+    """
+    batch = ops.shape(features["input_ids"])[0]
+    places = ops.broadcast_to(ops.arange(tokens, dtype="int32"), (batch, tokens))
+    targets, answers = features.get("target_positions"), None
+    if targets is not None:
+        targets = ops.cast(targets, "int32")
+        real = ops.concatenate([ops.ones_like(places), targets >= 0], axis=1)
+        answers = ops.cast(real, "float32")[:, :, None]
+        targets = ops.maximum(targets, 0)
+        places = ops.concatenate([places, targets], axis=1)
+    return AttentionView(
+        tokens=tokens,
+        codes=codes,
+        directions=directions,
+        memories=features.get("memories"),
+        positions=places,
+        answers=answers,
+        hidden_keys=_hidden_keys(features, tokens, memory_tokens, targets),
+        other_segments=_other_segments(features, memory_tokens, targets),
+    )
+
+
+def _hidden_keys(features, tokens, memory_tokens, targets):
+    hidden = None
+    if features.get("perm_mask") is not None:
+        hidden = ops.cast(features["perm_mask"], "float32") > 0  # [B, S, S]
+    if features.get("input_mask") is not None:
+        padding = ops.cast(features["input_mask"], "float32")[:, None] <= 0  # [B, 1, S]
+        hidden = padding if hidden is None else hidden | padding
+    if hidden is None:
+        return None
+    hidden = hidden & ops.ones((tokens, 1), dtype="bool")
+    # A token of the content stream always sees itself, a padded one too.
+    others = ops.logical_not(ops.eye(tokens, dtype="bool"))
+    rows = hidden & others
+    if targets is not None:
+        rows = ops.concatenate([rows, gather_positions(hidden, targets)], axis=1)
+    # All see all of the memory.
+    return ops.pad(rows, [[0, 0], [0, 0], [memory_tokens, 0]], constant_values=False)
+
+
+def _other_segments(features, memory_tokens, targets):
+    segments = features.get("segment_ids")
+    if segments is None:
+        return None
+    segments = ops.cast(segments, "int32")
+    # The memory counts as segment 0, whatever it was.
+    of_keys = ops.pad(segments, [[0, 0], [memory_tokens, 0]])
+    of_queries = segments
+    if targets is not None:
+        of_targets = gather_positions(segments[:, :, None], targets)[:, :, 0]
+        of_queries = ops.concatenate([segments, of_targets], axis=1)
+    return ops.not_equal(of_queries[:, :, None], of_keys[:, None])

@@ -1,0 +1,134 @@
+"""Losses and training steps of XLNet as the official code takes them."""
+
+import numpy as np
+import tensorflow as tf
+
+from albert_tf.errors import UserError
+from albert_tf.optimizers.adamw import AdamW
+
+_OPTIMIZER, _DECAY = "AdamWeightDecayOptimizer", "poly"
+_OFFICIAL_NAMES = {"input_k": "input_ids", "seg_id": "segment_ids", "target": "labels"}
+_NO_FEATURES = ("labels", "label_weights")
+
+
+def segments(inputs):
+    """The batches of a recording, one a segment: dicts of features, labels, weights."""
+    own = {n: v for n, v in inputs.items() if "/" not in n}
+    count = len(own["perm_mask"])
+    return [with_targets({n: v[t] for n, v in own.items()}) for t in range(count)]
+
+
+def with_targets(arrays):
+    """The recorded arrays of one call under the names of this project."""
+    batch = {_OFFICIAL_NAMES.get(name, name): value for name, value in arrays.items()}
+    mapping = batch["target_mapping"]  # [B, P, S]
+    predicts = mapping.sum(axis=-1) > 0
+    positions = np.where(predicts, mapping.argmax(axis=-1), -1)
+    labels = batch["labels"]
+    weights = batch.get("target_mask", (labels >= 0).astype(np.float32))
+    known = ("input_ids", "segment_ids", "token_type_ids", "attention_mask")
+    return {
+        **{name: batch[name] for name in (*known, "perm_mask") if name in batch},
+        "target_positions": positions.astype(np.int32),
+        "labels": np.maximum(labels, 0),
+        "label_weights": weights,
+    }
+
+
+def features(batch):
+    """What the model reads of a batch."""
+    return {name: v for name, v in batch.items() if name not in _NO_FEATURES}
+
+
+def losses(logits, batch):
+    """The mean loss of the real predictions, and that of each, 0 for padding."""
+    weights = tf.cast(batch["label_weights"], tf.float32)
+    token_loss = weights * tf.nn.sparse_softmax_cross_entropy_with_logits(
+        batch["labels"], logits
+    )
+    return tf.reduce_sum(token_loss) / tf.reduce_sum(weights), token_loss
+
+
+def loss_and_gradients(model, batch):
+    """The mean loss, its gradients by official name, and the new memories."""
+    with tf.GradientTape() as tape:
+        outputs = model(features(batch))
+        loss, _ = losses(outputs["logits"], batch)
+    return loss, gradients_of(tape, loss, model), outputs["memories"]
+
+
+def gradients_of(tape, loss, model):
+    """Gradients by official name, dense."""
+    variables = model.trainable_variables
+    found = tape.gradient(loss, [variable.value for variable in variables])
+    names = model.official_names()
+    return {
+        names[variable.path]: tf.convert_to_tensor(gradient)
+        for variable, gradient in zip(variables, found, strict=True)
+    }
+
+
+def trained(model, batches, recipe, source):
+    """Takes a step on each batch, with the memories of the one before.
+
+    The model has other weights afterwards.
+
+    Args:
+        model: an `XLNetLMHeadModel`.
+        batches: see `segments`.
+        recipe: the entries of `train.json`.
+        source: what to call it in messages.
+
+    Returns:
+        What the recording calls train_losses, train_learning_rates,
+        train_gradient_norms and after/<name>.
+
+    Raises:
+        UserError: the recipe lacks something, or asks for another optimizer.
+    """
+    try:
+        told = (recipe["optimizer"], recipe["decay_method"])
+        rates = [_learning_rate(step, recipe) for step in range(recipe["steps"])]
+        optimizer = AdamW(
+            weight_decay_rate=recipe["weight_decay"], epsilon=recipe["adam_epsilon"]
+        )
+        clip = recipe["clip"]
+    except (KeyError, TypeError) as error:
+        raise UserError(f"{source} is not a training recipe: {error}.") from error
+    if told != (_OPTIMIZER, _DECAY):
+        raise UserError(
+            f"{source} asks for {told[0]!r} with {told[1]!r}; verify takes the steps "
+            f"of {_OPTIMIZER!r} with {_DECAY!r} only."
+        )
+    variables = model.trainable_variables
+    optimizer.build(variables)
+    names = model.official_names()
+    memories = model.transformer.first_memories(len(batches[0]["input_ids"]))
+    step_losses, norms = [], []
+    for rate, batch in zip(rates, batches, strict=False):
+        loss, gradients, memories = loss_and_gradients(
+            model, {**batch, "memories": memories}
+        )
+        ordered = [gradients[names[variable.path]] for variable in variables]
+        clipped, norm = tf.clip_by_global_norm(ordered, clip)
+        optimizer.learning_rate = rate
+        optimizer.apply(clipped, variables)
+        step_losses.append(loss)
+        norms.append(norm)
+    weights = model.official_variables()
+    return {
+        "train_losses": tf.stack(step_losses),
+        "train_learning_rates": np.array(rates, np.float32),
+        "train_gradient_norms": tf.stack(norms),
+        **{f"after/{name}": variable for name, variable in weights.items()},
+    }
+
+
+def _learning_rate(step, recipe):
+    """Linear up, then linear down from the end of the warm-up (`model_utils.py`)."""
+    rate, warm_up = recipe["learning_rate"], recipe["warmup_steps"]
+    if step < warm_up:
+        return rate * step / warm_up
+    done = min((step - warm_up) / (recipe["train_steps"] - warm_up), 1.0)
+    least = recipe["min_lr_ratio"]
+    return rate * (least + (1 - least) * (1 - done))

@@ -1,0 +1,280 @@
+"""XLNet's checkpoints: ours, the official ones and Hugging Face's, both ways."""
+
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from albert_tf.checkpoints.loading import find_head
+from albert_tf.checkpoints.tf1 import load_tf1_checkpoint
+from albert_tf.checkpoints.warm_start import warm_start
+from albert_tf.convert import main
+from albert_tf.errors import UserError
+from albert_tf.models.albert import AlbertModel
+from albert_tf.models.xlnet.encoder import XLNetModel
+from albert_tf.models.xlnet.language_model import XLNetLMHeadModel
+from albert_tf.models.xlnet.names import huggingface_name
+from albert_tf.models.xlnet.names import official_name
+from albert_tf.models.xlnet.sequence_classification import (
+    XLNetForSequenceClassification,
+)
+from albert_tf.serving.export import ExportOptions
+from albert_tf.serving.export import export
+from albert_tf.tasks.registry import create_task
+from albert_tf.tasks.setup import Start
+from albert_tf.tasks.setup import initial_model
+from albert_tf.tokenization import load_tokenizer
+
+safetensors = pytest.importorskip("safetensors.numpy")
+
+_FORMS = ("model_directory", "tf1", "huggingface")
+_MADE = {
+    "encoder": (XLNetModel, {}),
+    "language_model": (XLNetLMHeadModel, {}),
+    "classifier": (
+        XLNetForSequenceClassification,
+        {"num_labels": 3, "labels": ["no", "so", "yes"]},
+    ),
+}
+
+
+@pytest.fixture
+def theirs(xlnet_config):
+    """A config that all forms can express."""
+    return xlnet_config(n_head=2, mem_len=5, reuse_len=3, clamp_len=9)
+
+
+def assert_same_weights(found, expected):
+    assert list(found.official_variables()) == list(expected.official_variables())
+    for name, variable in expected.official_variables().items():
+        np.testing.assert_array_equal(found.official_variables()[name], variable)
+
+
+def edit(path, **changes):
+    path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
+    (path.parent / "SHA256SUMS").unlink(missing_ok=True)
+
+
+def edit_tensors(path, change):
+    tensors = safetensors.load_file(path)
+    change(tensors)
+    safetensors.save_file(tensors, path)
+    (path.parent / "SHA256SUMS").unlink(missing_ok=True)
+
+
+@pytest.mark.parametrize("form", _FORMS)
+@pytest.mark.parametrize("made", _MADE)
+def test_there_and_back(made, form, theirs, randomised, tmp_path):
+    model_class, arguments = _MADE[made]
+    model = randomised(model_class(theirs, **arguments))
+    model.save_pretrained(tmp_path, format=form)
+    assert find_head(tmp_path)[0] is model_class
+    told = arguments if form == "tf1" else {}
+    loaded = model_class.from_pretrained(tmp_path, **told)
+    assert loaded.config == theirs
+    assert loaded.head_config() == model.head_config()
+    assert_same_weights(loaded, model)
+    assert not loaded.load_report.new
+
+
+@pytest.mark.parametrize("form", ["tf1", "huggingface"])
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"parameter_sharing": "all", "embedding_size": 5, "inner_group_num": 2},
+        {"parameter_sharing": "attention", "num_hidden_groups": 2},
+    ],
+)
+def test_others_get_the_same_function(
+    form, changes, xlnet_config, xlnet_features, randomised, tmp_path
+):
+    config = xlnet_config(n_head=2, n_layer=3, **changes)
+    model = randomised(XLNetLMHeadModel(config))
+    model.save_pretrained(tmp_path / "ours")
+    model.save_pretrained(tmp_path / "theirs", format=form)
+    plain = XLNetLMHeadModel.from_pretrained(tmp_path / "theirs")
+    expected = model(xlnet_features)["logits"]
+    np.testing.assert_allclose(plain(xlnet_features)["logits"], expected, atol=1e-5)
+    # Our own form keeps what is shared.
+    ours = XLNetLMHeadModel.from_pretrained(tmp_path / "ours")
+    assert ours.config == config
+    assert_same_weights(ours, model)
+
+
+def test_tied_biases_are_written_for_each_layer(theirs, xlnet_features, tmp_path):
+    model = XLNetLMHeadModel(dataclasses.replace(theirs, untie_r=False))
+    model.save_pretrained(tmp_path, format="huggingface")
+    loaded = XLNetLMHeadModel.from_pretrained(tmp_path)
+    assert loaded.config == theirs
+    expected = model(xlnet_features)["logits"]
+    np.testing.assert_allclose(loaded(xlnet_features)["logits"], expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["hf_lm", "hf_classifier"])
+def test_their_file_is_written_as_it_was(name, shared, tmp_path):
+    source = shared(f"fixtures/xlnet/{name}")
+    main(["", f"--from={source}", f"--to={tmp_path}", "--to_format=huggingface"])
+    tensors, again = (
+        safetensors.load_file(folder / "model.safetensors")
+        for folder in (source, tmp_path)
+    )
+    assert tensors.keys() == again.keys()
+    for key, tensor in tensors.items():
+        np.testing.assert_array_equal(again[key], tensor)
+    before, after = (
+        json.loads((folder / "config.json").read_text())
+        for folder in (source, tmp_path)
+    )
+    for key in before.keys() & after.keys():
+        assert after[key] == before[key], key
+
+
+@pytest.mark.parametrize("name", ["official_tf1", "official_tf1_tied"])
+def test_official_checkpoints_are_written_as_they_were(name, shared, tmp_path):
+    source = shared(f"fixtures/xlnet/{name}")
+    main(["", f"--from={source}", f"--to={tmp_path}", "--to_format=tf1"])
+    before = tf.train.load_checkpoint(str(source / "model.ckpt-0"))
+    after = tf.train.load_checkpoint(str(tmp_path / "model.ckpt-best"))
+    weights = [n for n in before.get_variable_to_shape_map() if n != "global_step"]
+    assert {*weights, "global_step"} == set(after.get_variable_to_shape_map())
+    for key in weights:
+        np.testing.assert_array_equal(after.get_tensor(key), before.get_tensor(key))
+    config = json.loads((tmp_path / "xlnet_config.json").read_text())
+    assert config == json.loads((source / "xlnet_config.json").read_text())
+
+
+def test_names_translate_back(xlnet_config):
+    names = XLNetModel(xlnet_config()).official_variables()
+    for name in names:
+        if "_bias" not in name and "seg_embed" not in name:
+            assert official_name(huggingface_name(name)) == name
+    assert official_name("transformer.layer.0.rel_attn.something") is None
+
+
+def test_a_classifier_of_any_task(theirs, randomised, tmp_path):
+    model = randomised(XLNetForSequenceClassification(theirs, num_labels=3))
+    arrays = {name: v.numpy() for name, v in model.official_variables().items()}
+    del arrays["model/transformer/mask_emb/mask_emb"]  # as theirs, which has none
+    arrays = {
+        name.replace("/classification/", "/classification_mnli/"): array
+        for name, array in arrays.items()
+    }
+    tf.raw_ops.SaveV2(
+        prefix=str(tmp_path / "model.ckpt-9"),
+        tensor_names=list(arrays),
+        shape_and_slices=[""] * len(arrays),
+        tensors=list(arrays.values()),
+    )
+    theirs.to_json_file(tmp_path / "xlnet_config.json")
+    loaded = XLNetForSequenceClassification.from_pretrained(tmp_path)
+    assert loaded.num_labels == 3
+    np.testing.assert_array_equal(loaded.classifier.kernel, model.classifier.kernel)
+    again = XLNetForSequenceClassification(theirs, num_labels=3)
+    load_tf1_checkpoint(
+        again, tmp_path / "model.ckpt-9", ["model/transformer/mask_emb"]
+    )
+    np.testing.assert_array_equal(again.classifier.kernel, model.classifier.kernel)
+
+
+def test_a_run_changes_what_the_checkpoint_does_not_decide(theirs, tmp_path):
+    XLNetModel(theirs).save_pretrained(tmp_path)
+    loaded = XLNetModel.from_pretrained(tmp_path, mem_len=11, dropout=0.0)
+    assert (loaded.config.mem_len, loaded.config.dropout) == (11, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"attn_type": "uni"}, "sets attn_type to 'uni', expected 'bi'"),
+        ({"layer_norm_eps": 1e-5}, "sets layer_norm_eps to 1e-05"),
+        ({"ff_activation": "swish"}, "ff_activation to 'swish', expected one of gelu"),
+        ({"d_model": 9}, "d_model to 9 and n_head to 2; the width must be a multiple"),
+        ({"n_layer": None}, "n_layer must be a positive integer"),
+        ({"mem_len": "all"}, "mem_len must be an integer from 0"),
+        ({"summary_type": "cls_index"}, "summary_type to 'cls_index', expected 'last'"),
+    ],
+)
+def test_what_theirs_may_say_and_ours_is_not(changes, message, theirs, tmp_path):
+    model = XLNetForSequenceClassification(theirs, num_labels=2)
+    model.save_pretrained(tmp_path, format="huggingface")
+    edit(tmp_path / "config.json", **changes)
+    with pytest.raises(UserError, match=message):
+        XLNetForSequenceClassification.from_pretrained(tmp_path)
+
+
+def test_what_their_file_leaves_out(theirs, tmp_path):
+    XLNetModel(theirs).save_pretrained(tmp_path, format="huggingface")
+    path = tmp_path / "config.json"
+    edit(path, ff_activation="gelu", mem_len=None, untie_r=False)
+    config = XLNetModel.from_pretrained(tmp_path).config
+    assert (config.ff_activation, config.mem_len) == ("gelu_erf", 0)
+    assert config.untie_r  # which theirs ignores
+
+
+def test_damaged_tensors(theirs, tmp_path):
+    model = XLNetLMHeadModel(theirs)
+    model.save_pretrained(tmp_path, format="huggingface")
+    path = tmp_path / "model.safetensors"
+    bias = "transformer.layer.0.rel_attn.r_w_bias"
+    kept = safetensors.load_file(path)
+
+    def refuse(change, message):
+        safetensors.save_file(kept, path)
+        edit_tensors(path, change)
+        with pytest.raises(UserError, match=message):
+            XLNetLMHeadModel.from_pretrained(tmp_path)
+
+    refuse(lambda t: t.pop(bias), "holds r_w_bias for the layers 1, not one")
+    refuse(lambda t: t.update({bias: t[bias][:1]}), "not one of a shape for each")
+    table = kept["transformer.word_embedding.weight"]
+    refuse(lambda t: t.update({"lm_loss.weight": table + 1}), "differs from transfor")
+    safetensors.save_file(kept, path)
+    edit_tensors(path, lambda t: t.update({"lm_loss.weight": table}))
+    assert_same_weights(XLNetLMHeadModel.from_pretrained(tmp_path), model)
+
+
+def test_what_others_cannot_express(xlnet_config, tmp_path):
+    exact = XLNetModel(xlnet_config(ff_activation="gelu_erf"))
+    with pytest.raises(UserError, match="official XLNet has no exact GELU"):
+        exact.save_pretrained(tmp_path, format="tf1")
+    with pytest.raises(UserError, match="3 heads of d_head=4 make 12, not d_model=8"):
+        exact.save_pretrained(tmp_path, format="huggingface")
+    assert not list(tmp_path.iterdir())
+
+
+def test_another_family_is_refused(theirs, tiny_config, tmp_path):
+    XLNetModel(theirs).save_pretrained(tmp_path / "xlnet", format="tf1")
+    AlbertModel(tiny_config()).save_pretrained(tmp_path / "albert")
+    with pytest.raises(UserError, match="of the xlnet family, but AlbertModel is"):
+        AlbertModel.from_pretrained(tmp_path / "xlnet")
+    with pytest.raises(UserError, match="of the albert family, but XLNetModel is"):
+        XLNetModel.from_pretrained(tmp_path / "albert")
+
+
+def test_commands_for_albert_refuse_it(theirs, vocabulary, tiny_config, tmp_path):
+    tokenizer = tmp_path / "vocab.txt"
+    tokenizer.write_text(vocabulary("abcdefghijklmnopqr"))
+    tokenizer = load_tokenizer(tokenizer)
+    folder = tmp_path / "model"
+    XLNetForSequenceClassification(theirs, num_labels=2).save_pretrained(
+        folder, tokenizer
+    )
+    start = Start(
+        init_checkpoint=str(folder),
+        from_scratch=False,
+        albert_config_file=None,
+        vocabulary=None,
+        do_lower_case=True,
+        dropout_prob=None,
+        max_seq_length=8,
+        random_seed=1,
+        execution={},
+    )
+    with pytest.raises(UserError, match="of the xlnet family, but AlbertForSequence"):
+        initial_model(start, create_task("single_label", "sst-2"), tokenizer)
+    with pytest.raises(UserError, match="of the xlnet family, but AlbertModel is"):
+        warm_start(AlbertModel, folder, tiny_config(), False, ())
+    with pytest.raises(UserError, match="an XLNetForSequenceClassification, which can"):
+        export(ExportOptions(str(folder), str(tmp_path / "served")))

@@ -1,0 +1,22 @@
+"""Which of XLNet's variables official AdamW decays."""
+
+from albert_tf.models.xlnet.language_model import XLNetLMHeadModel
+from albert_tf.optimizers.rules import OTHER
+from albert_tf.optimizers.rules import rule_of
+
+
+def test_biases_and_norms_are_not_decayed_but_relative_biases_are(xlnet_config):
+    model = XLNetLMHeadModel(xlnet_config(embedding_size=5))
+    rules = {
+        model.official_names()[variable.path]: rule_of(variable.path)
+        for variable in model.trainable_variables
+    }
+    assert len(rules) == 34 and OTHER not in rules.values()
+    for name, rule in rules.items():
+        last = name.split("/")[-1]
+        assert rule.excluded == (last in ("gamma", "beta", "bias")), name
+    assert {n.split("/")[-1] for n, r in rules.items() if r.name[:8] == "relative"} == {
+        "r_w_bias",
+        "r_r_bias",
+        "r_s_bias",
+    }

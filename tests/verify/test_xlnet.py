@@ -1,0 +1,87 @@
+"""Recordings of XLNet: those of the two reference codes, and broken ones."""
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+
+from albert_tf.errors import UserError
+from albert_tf.io.files import read_json_object
+from albert_tf.verify import command as verify
+from albert_tf.verify import xlnet_steps
+
+
+@pytest.mark.parametrize(
+    ("name", "arrays"),
+    [
+        ("hf_lm", 146),
+        ("hf_lm_bi", 92),
+        ("hf_lm_clamp", 92),
+        ("hf_classifier", 62),
+        ("official_tf1", 115),
+        ("official_tf1_tied", 115),
+    ],
+)
+def test_stored_outputs_of_others(name, arrays, shared, capsys):
+    verify.main(["", str(shared(f"fixtures/xlnet/{name}"))])
+    assert f"{arrays} of {arrays} arrays agree" in capsys.readouterr().out
+
+
+@pytest.fixture
+def copied(shared, tmp_path):
+    """Copies a recording, with fewer expected arrays."""
+
+    def copy(name, keep, **changes):
+        folder = tmp_path / name
+        shutil.copytree(shared(f"fixtures/xlnet/{name}"), folder)
+        folder.chmod(0o755)
+        for file in folder.iterdir():
+            file.chmod(0o644)
+        arrays = dict(np.load(folder / "expected.npz"))
+        arrays = {key: array for key, array in arrays.items() if key.startswith(keep)}
+        np.savez(folder / "expected.npz", **{**arrays, **changes})
+        return folder
+
+    return copy
+
+
+def test_a_deviation_fails(copied, capsys):
+    folder = copied("hf_classifier", ("logits", "summary"))
+    arrays = dict(np.load(folder / "expected.npz"))
+    np.savez(folder / "expected.npz", **{**arrays, "logits": arrays["logits"] + 1e-4})
+    with pytest.raises(SystemExit):
+        verify.main(["", str(folder)])
+    assert "1 of 2 arrays agree" in capsys.readouterr().out
+
+
+def test_arrays_that_are_missing(copied):
+    folder = copied("official_tf1", "none/step0/logits")
+    inputs = dict(np.load(folder / "inputs.npz"))
+    for missing in ("perm_mask", "target"):
+        kept = {name: array for name, array in inputs.items() if name != missing}
+        np.savez(folder / "inputs.npz", **kept)
+        with pytest.raises(UserError, match=f"npz lacks .*{missing}"):
+            verify.verify(folder)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"optimizer": "lamb"}, "asks for 'lamb' with 'poly'; verify takes the steps"),
+        ({"steps": None}, "is not a training recipe"),
+    ],
+)
+def test_other_recipes_are_refused(change, message, shared):
+    recipe = read_json_object(shared("fixtures/xlnet/official_tf1/train.json"))
+    with pytest.raises(UserError, match=f"train.json {message}"):
+        xlnet_steps.trained(None, [], {**recipe, **change}, "train.json")
+
+
+def test_without_memory_the_calls_are_alone(copied):
+    folder = copied("hf_lm", "none/step0")
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps({**config, "mem_len": 0}))
+    deviations, unknown = verify.verify(folder)
+    assert all(deviation.passed for deviation in deviations)
+    assert unknown == ["none/step0/mems"]
