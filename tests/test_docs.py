@@ -47,6 +47,7 @@ _ELSEWHERE = {
     "text_length_serving.py",
     "tokenizer_config.json",
     "training_info.json",
+    "xlnet_config.json",
 }
 _EXAMPLES = {"albert_tf.tasks.classification.text_length.TextLength"}
 _WRITTEN = re.compile(r"[\w./<>*-]+\.(?:py|json)\b")

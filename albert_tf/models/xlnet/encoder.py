@@ -22,6 +22,8 @@ READ = (
     "input_mask",
     "segment_ids",
     "perm_mask",
+    "query_order",
+    "key_order",
     "target_positions",
     "memories",
     "reversed_rows",
@@ -43,11 +45,14 @@ class XLNetModel(PretrainedModel):
     optional: `input_mask` `[batch, tokens]`, 0 for padding; `segment_ids` `[batch,
     tokens]`, of which only equality matters (Hugging Face's names `attention_mask` and
     `token_type_ids` mean the same); `perm_mask` `[batch, tokens, tokens]`, 1 at (i, j)
-    where i must not see j; `target_positions` int32 `[batch, predictions]`, -1 for
-    padding: where the query stream predicts; `memories` float32 `[batch, blocks,
-    memory, hidden]`, the inputs of each block for earlier tokens, as the call before
-    returned them or `first_memories` gives them; `reversed_rows` `[batch]`, 1 for a row
-    of reversed text (by default as `config.bi_data` says). `dropout_seed`, int32 `[2]`,
+    where i must not see j, or the same as `query_order` and `key_order`, int32 `[batch,
+    tokens]`: i sees j where `query_order[i] > key_order[j]`; `target_positions` int32
+    `[batch, predictions]`, -1 for padding: where the query stream predicts; `memories`
+    float32 `[batch, blocks, memory, hidden]`, the inputs of each block for earlier
+    tokens, as the call before returned them or `first_memories` gives them;
+    `reversed_rows` `[batch]`, 1 for a row of reversed text (by default as
+    `config.bi_data` says). A token of the content stream always sees itself, and all
+    see the memory. `dropout_seed`, int32 `[2]`,
     makes dropout a pure function of it. Returns a dict:
         sequence_output: `[batch, tokens, hidden]`, the content stream
         embedding_output: `[batch, tokens, hidden]`
@@ -147,6 +152,10 @@ class XLNetModel(PretrainedModel):
             raise UserError(
                 f"The batch has {rows} rows, but bi_data takes the second half of an "
                 "even number for reversed text; give the feature reversed_rows."
+            )
+        if ("query_order" in features) != ("key_order" in features):
+            raise UserError(
+                "query_order and key_order say together who sees whom; give both."
             )
         if "memories" not in features:
             return

@@ -6,6 +6,8 @@ content. Q is S + P, K is M + S.
 """
 
 import dataclasses
+import functools
+import operator
 import typing
 
 from keras import ops
@@ -80,14 +82,18 @@ def attention_view(features, tokens, memory_tokens, codes, directions):
 
 
 def _hidden_keys(features, tokens, memory_tokens, targets):
-    hidden = None
+    masks = []
     if features.get("perm_mask") is not None:
-        hidden = ops.cast(features["perm_mask"], "float32") > 0  # [B, S, S]
+        masks.append(ops.cast(features["perm_mask"], "float32") > 0)  # [B, S, S]
+    if features.get("query_order") is not None:
+        masks.append(
+            features["query_order"][:, :, None] <= features["key_order"][:, None]
+        )
     if features.get("input_mask") is not None:
-        padding = ops.cast(features["input_mask"], "float32")[:, None] <= 0  # [B, 1, S]
-        hidden = padding if hidden is None else hidden | padding
-    if hidden is None:
+        masks.append(ops.cast(features["input_mask"], "float32")[:, None] <= 0)
+    if not masks:
         return None
+    hidden = functools.reduce(operator.or_, masks)
     hidden = hidden & ops.ones((tokens, 1), dtype="bool")
     # A token of the content stream always sees itself, a padded one too.
     others = ops.logical_not(ops.eye(tokens, dtype="bool"))

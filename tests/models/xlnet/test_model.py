@@ -58,6 +58,18 @@ def test_a_feature_says_which_rows_are_reversed(
     np.testing.assert_allclose(tf.stack(found, 1), expected[:, 1:], atol=1e-5)
 
 
+def test_orders_are_a_mask(xlnet_config, xlnet_features, randomised):
+    model = randomised(XLNetModel(xlnet_config()))
+    random = np.random.default_rng(4)
+    query_order, key_order = random.integers(0, 4, (2, 2, 6), dtype="int32")
+    mask = query_order[:, :, None] <= key_order[:, None]
+    expected = model({**xlnet_features, "perm_mask": mask.astype("float32")})
+    orders = {"query_order": query_order, "key_order": key_order}
+    found = model({**without(xlnet_features, "perm_mask"), **orders})
+    for name in ("sequence_output", "query_output"):
+        np.testing.assert_array_equal(found[name], expected[name])
+
+
 def test_heads_get_the_same_numbers(xlnet_config, xlnet_features, randomised):
     model = randomised(XLNetModel(xlnet_config(mem_len=4)))
     features = {**xlnet_features, "memories": model.first_memories(2)}
@@ -224,6 +236,7 @@ def test_initial_weights(xlnet_config):
     [
         ({"masked_lm_positions": np.ones((2, 1))}, "no feature 'masked_lm_positions'"),
         ({"memories": np.zeros((2, 3, 4, 8))}, r"shape \[2, 3, 4, 8\], but the model"),
+        ({"key_order": np.ones((2, 6))}, "query_order and key_order say together"),
         ({"memories": np.zeros((2, 4, 8))}, r"takes \[batch, 2, memory, 8\]"),
     ],
 )

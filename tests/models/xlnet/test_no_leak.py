@@ -1,51 +1,59 @@
 """What a prediction must not see does not change it, not by the last bit."""
 
+import itertools
+
 import numpy as np
+import tensorflow as tf
 
 from albert_tf.models.xlnet.language_model import XLNetLMHeadModel
+from data_pipeline.sequences.permutation import permuted_order
 
 _HALF, _ROWS = 5, 6
 _TOKENS = 2 * _HALF
+_FUNCTIONAL = 22  # the id of the last token, as [CLS]
 
 
 def permuted(random):
-    """(perm_mask, targets) of two halves under the law of the official data."""
+    """(perm_mask, chosen, permutations) of two halves, by the law in words."""
     hidden = np.zeros((_TOKENS, _TOKENS), bool)
     hidden[:_HALF, _HALF:] = True  # the first half must not see the second
-    chosen = np.zeros(_TOKENS, bool)
-    for begin in (0, _HALF):
-        index = random.permutation(_HALF)
-        functional = np.arange(_HALF) == (_HALF - 1 if begin else -1)
-        picked = random.permutation(_HALF) < 3
-        known = ~picked & ~functional
-        targets = picked & ~functional
-        rank = np.where(known, -1, index)
-        own = np.where(targets, rank, rank + 1)
-        half = slice(begin, begin + _HALF)
-        hidden[half, half] = ~known & (own[:, None] <= rank)
-        chosen[half] = targets
-    return hidden, chosen
+    chosen = np.concatenate([random.permutation(_HALF) < 3 for _ in range(2)])
+    permutations = [random.permutation(_HALF) for _ in range(2)]
+    for begin, index in zip((0, _HALF), permutations, strict=True):
+        for i, j in itertools.product(range(_HALF), repeat=2):
+            query, key = begin + i, begin + j
+            is_functional = query == _TOKENS - 1
+            is_known = not chosen[key] and key < _TOKENS - 1
+            asks = chosen[query] or is_functional
+            comes_before = index[j] < index[i] or (i == j and is_functional)
+            hidden[query, key] = not (is_known or (asks and comes_before))
+    return hidden, chosen, np.array(permutations, "int32")
 
 
 def test_no_pair_leaks(xlnet_config, randomised):
     random = np.random.default_rng(0)
-    model = randomised(XLNetLMHeadModel(xlnet_config(mem_len=3, n_layer=3)))
-    hidden, chosen = map(
+    model = randomised(XLNetLMHeadModel(xlnet_config(mem_len=3)))
+    hidden, chosen, permutations = map(
         np.stack, zip(*(permuted(random) for _ in range(_ROWS)), strict=True)
     )
-    ids = random.integers(1, 22, (_ROWS, _TOKENS), dtype="int32")
+    ids = random.integers(1, 21, (_ROWS, _TOKENS), dtype="int32")
+    ids[:, -1] = _FUNCTIONAL
     features = {
         "segment_ids": np.repeat([[0] * _HALF + [1] * _HALF], _ROWS, axis=0),
-        "perm_mask": hidden.astype("float32"),
         # All places ask: those that are no targets as if they were.
         "target_positions": np.repeat([np.arange(_TOKENS, dtype="int32")], _ROWS, 0),
-        "memories": random.normal(size=(_ROWS, 3, 3, 8)).astype("float32"),
+        "memories": random.normal(size=(_ROWS, 2, 3, 8)).astype("float32"),
     }
+    query_order, key_order, targets = permuted_order(
+        ids, chosen, permutations, _HALF, [_FUNCTIONAL]
+    )
+    features |= {"query_order": query_order, "key_order": key_order}
+    chosen = targets.numpy()
 
+    @tf.function
     def outputs(ids):
-        features["input_ids"] = ids
-        content = model.transformer(features)["sequence_output"]
-        return model(features)["logits"].numpy(), content.numpy()
+        content = model.transformer({**features, "input_ids": ids})["sequence_output"]
+        return model({**features, "input_ids": ids})["logits"], content
 
     logits, content = outputs(ids)
     pairs = 0
@@ -53,13 +61,13 @@ def test_no_pair_leaks(xlnet_config, randomised):
         changed = ids.copy()
         changed[:, j] = (ids[:, j] + 1) % 23
         new_logits, new_content = outputs(changed)
-        same = (new_logits == logits).all(axis=-1)  # [rows, queries]
+        same = np.all(new_logits == logits, axis=-1)  # [rows, queries]
         unseen = hidden[:, :, j] & chosen
         assert same[unseen].all()
         assert not same[~hidden[:, :, j] & chosen].any()
         assert unseen[chosen[:, j], j].all()  # a target does not see itself
         others = np.arange(_TOKENS) != j
-        same = (new_content == content).all(axis=-1)
+        same = np.all(new_content == content, axis=-1)
         assert same[hidden[:, :, j] & others].all()
         assert not same[:, j].any()  # but the content stream does
         pairs += unseen.sum()
