@@ -54,7 +54,9 @@ class XLNetForSequenceClassification(TextLabels, PretrainedModel):
     family = XLNET
     head_table = (
         *head_variables.dense(
-            "summary", "model/sequnece_summary/summary", "sequence_summary.summary"
+            "summary_dense",
+            "model/sequnece_summary/summary",
+            "sequence_summary.summary",
         ),
         *head_variables.dense(
             "classifier", "model/classification/logit", "logits_proj"
@@ -81,7 +83,7 @@ class XLNetForSequenceClassification(TextLabels, PretrainedModel):
         )
         # No loss depends on it.
         self.transformer.embeddings.mask_emb.trainable = False
-        self.summary = self._dense(config.d_model, "summary")
+        self.summary_dense = self._dense(config.d_model, "summary_dense")
         self.classifier = self._dense(self.num_labels, "classifier")
         self.build()
 
@@ -95,7 +97,7 @@ class XLNetForSequenceClassification(TextLabels, PretrainedModel):
         )
 
     def build(self, input_shape=None):
-        self.summary.build((None, self.config.d_model))
+        self.summary_dense.build((None, self.config.d_model))
         self.classifier.build((None, self.config.d_model))
 
     def call(self, features, training=False, dropout_seed=None):
@@ -115,7 +117,7 @@ class XLNetForSequenceClassification(TextLabels, PretrainedModel):
 
     def summarize(self, last_output):
         """The summary `[batch, hidden]` of the output at the last tokens."""
-        return ops.tanh(self.summary(last_output))
+        return ops.tanh(self.summary_dense(last_output))
 
     def head_config(self):
         dropout_prob = {"classifier_dropout_prob": self.classifier_dropout_prob}

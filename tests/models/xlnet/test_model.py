@@ -207,7 +207,9 @@ def test_a_summary_is_of_the_last_token(xlnet_config, xlnet_features, randomised
     model = randomised(XLNetForSequenceClassification(xlnet_config(), num_labels=3))
     features = without(xlnet_features, "target_positions")
     last = model.transformer(features)["sequence_output"][:, -1]
-    summary = np.tanh(last @ model.summary.kernel.value + model.summary.bias)
+    summary = np.tanh(
+        last @ model.summary_dense.kernel.value + model.summary_dense.bias
+    )
     expected = summary @ model.classifier.kernel.value + model.classifier.bias
     np.testing.assert_allclose(model(features), expected, atol=1e-5)
 

@@ -30,25 +30,32 @@ def permuted(random):
     return hidden, chosen, np.array(permutations, "int32")
 
 
-def test_no_pair_leaks(xlnet_config, randomised):
-    random = np.random.default_rng(0)
-    model = randomised(XLNetLMHeadModel(xlnet_config(mem_len=3)))
+def segments(random):
+    """(features, hidden pairs, targets) of rows with a permutation each."""
     hidden, chosen, permutations = map(
         np.stack, zip(*(permuted(random) for _ in range(_ROWS)), strict=True)
     )
     ids = random.integers(1, 21, (_ROWS, _TOKENS), dtype="int32")
     ids[:, -1] = _FUNCTIONAL
+    query_order, key_order, targets = permuted_order(
+        ids, chosen, permutations, _HALF, [_FUNCTIONAL]
+    )
     features = {
+        "input_ids": ids,
         "segment_ids": np.repeat([[0] * _HALF + [1] * _HALF], _ROWS, axis=0),
+        "query_order": query_order,
+        "key_order": key_order,
         # All places ask: those that are no targets as if they were.
         "target_positions": np.repeat([np.arange(_TOKENS, dtype="int32")], _ROWS, 0),
         "memories": random.normal(size=(_ROWS, 2, 3, 8)).astype("float32"),
     }
-    query_order, key_order, targets = permuted_order(
-        ids, chosen, permutations, _HALF, [_FUNCTIONAL]
-    )
-    features |= {"query_order": query_order, "key_order": key_order}
-    chosen = targets.numpy()
+    return features, hidden, targets.numpy()
+
+
+def test_no_pair_leaks(xlnet_config, randomised):
+    model = randomised(XLNetLMHeadModel(xlnet_config(mem_len=3)))
+    features, hidden, chosen = segments(np.random.default_rng(0))
+    ids = features["input_ids"]
 
     @tf.function
     def outputs(ids):

@@ -1,0 +1,27 @@
+"""XLNet as any Keras model: shown, fitted, saved."""
+
+import keras
+import numpy as np
+
+from albert_tf.models.xlnet.sequence_classification import (
+    XLNetForSequenceClassification,
+)
+
+
+def test_shown_fitted_and_saved(xlnet_config, xlnet_features, tmp_path):
+    config = xlnet_config(parameter_sharing="all")
+    model = XLNetForSequenceClassification(config, labels=["no", "so", "yes"])
+    lines = []
+    model.summary(print_fn=lines.append)
+    assert f"{model.count_params():,}" in "\n".join(lines)
+    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    model.compile(optimizer="adam", loss=loss)
+    names = ("input_ids", "input_mask", "segment_ids")
+    features = {name: xlnet_features[name] for name in names}
+    before = model.evaluate(features, np.array([2, 0]), verbose=0)
+    model.fit(features, np.array([2, 0]), epochs=5, verbose=0)
+    assert model.evaluate(features, np.array([2, 0]), verbose=0) < before
+    model.save(tmp_path / "model.keras")
+    loaded = keras.models.load_model(tmp_path / "model.keras")
+    assert loaded.config == config and loaded.labels == ("no", "so", "yes")
+    np.testing.assert_array_equal(loaded(features), model(features))
