@@ -9,8 +9,9 @@ from albert_tf.models.xlnet.sequence_classification import (
 
 
 def test_shown_fitted_and_saved(xlnet_config, xlnet_features, tmp_path):
-    config = xlnet_config(parameter_sharing="all")
+    config = xlnet_config(n_layer=1, dropout=0.0, dropatt=0.0)
     model = XLNetForSequenceClassification(config, labels=["no", "so", "yes"])
+    model.classifier_dropout_prob = 0.0
     lines = []
     model.summary(print_fn=lines.append)
     assert f"{model.count_params():,}" in "\n".join(lines)
@@ -18,9 +19,8 @@ def test_shown_fitted_and_saved(xlnet_config, xlnet_features, tmp_path):
     model.compile(optimizer="adam", loss=loss, jit_compile=False)
     names = ("input_ids", "input_mask", "segment_ids")
     features = {name: xlnet_features[name] for name in names}
-    before = model.evaluate(features, np.array([2, 0]), verbose=0)
-    model.fit(features, np.array([2, 0]), epochs=5, verbose=0)
-    assert model.evaluate(features, np.array([2, 0]), verbose=0) < before
+    history = model.fit(features, np.array([2, 0]), epochs=5, verbose=0).history
+    assert history["loss"][-1] < history["loss"][0]
     model.save(tmp_path / "model.keras")
     loaded = keras.models.load_model(tmp_path / "model.keras")
     assert loaded.config == config and loaded.labels == ("no", "so", "yes")
