@@ -53,6 +53,8 @@ class AlbertConfig(ModelConfig):
         UserError: a value that is out of range or does not fit another one.
     """
 
+    file_name = "albert_config.json"
+
     vocab_size: int
     embedding_size: int = 128  # E; the tables are E wide, then mapped to H
     hidden_size: int = 4096  # H

@@ -13,6 +13,8 @@ import dataclasses
 import re
 import sys
 
+from albert_tf.checkpoints.flags import ReadingFlags
+from albert_tf.checkpoints.flags import obeys_reading_flags
 from albert_tf.checkpoints.saving import FORMATS
 from albert_tf.cli.command_line import option
 from albert_tf.cli.command_line import run
@@ -22,7 +24,7 @@ _AUTO = "auto"
 
 
 @dataclasses.dataclass(frozen=True)
-class ConvertOptions:
+class ConvertOptions(ReadingFlags):
     """The flags of `python -m albert_tf.convert`."""
 
     source: str = option("Checkpoint to read; --from is another name of this flag.")
@@ -50,6 +52,7 @@ class ConvertOptions:
     )
 
 
+@obeys_reading_flags
 def convert(options):
     """Converts as the flags say, and prints the report of the loading.
 

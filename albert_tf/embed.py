@@ -13,6 +13,8 @@ import io
 import json
 import math
 
+from albert_tf.checkpoints.flags import ReadingFlags
+from albert_tf.checkpoints.flags import obeys_reading_flags
 from albert_tf.cli.command_line import option
 from albert_tf.cli.command_line import run
 from albert_tf.errors import UserError
@@ -22,7 +24,7 @@ _BINARY, _LINES = ".npy", ".jsonl"
 
 
 @dataclasses.dataclass(frozen=True)
-class EmbedOptions:
+class EmbedOptions(ReadingFlags):
     """The flags of `python -m albert_tf.embed`."""
 
     model_dir: str = option(
@@ -60,6 +62,7 @@ class EmbedOptions:
     batch_size: int = option("Texts to compute at a time.", 32, minimum=1)
 
 
+@obeys_reading_flags
 def embed(options):
     """Writes vectors, or prints scores.
 

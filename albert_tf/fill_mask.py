@@ -8,16 +8,17 @@ texts, --output_file writes JSON lines. docs/inference.md says more.
 
 import dataclasses
 import json
-import sys
 
-from albert_tf.cli import command_line
+from albert_tf.checkpoints.flags import ReadingFlags
+from albert_tf.checkpoints.flags import obeys_reading_flags
 from albert_tf.cli.command_line import option
+from albert_tf.cli.positional import run_with_texts
 from albert_tf.errors import UserError
 from albert_tf.io.files import write_atomically
 
 
 @dataclasses.dataclass(frozen=True)
-class FillMaskOptions:
+class FillMaskOptions(ReadingFlags):
     """The flags of `python -m albert_tf.fill_mask`; texts stand beside them."""
 
     model_dir: str = option(
@@ -36,6 +37,7 @@ class FillMaskOptions:
     batch_size: int = option("Texts to compute at a time.", 32, minimum=1)
 
 
+@obeys_reading_flags
 def fill_mask(options, texts=()):
     """Guesses the masks of `texts`, or of the file that the options name.
 
@@ -87,13 +89,7 @@ def _lines(text, pair, masks):
 
 def main(argv=None):
     """The command line."""
-    program, *arguments = sys.argv if argv is None else argv
-    flags, texts = command_line.split_positional(arguments)
-    command_line.run(
-        FillMaskOptions,
-        lambda options: fill_mask(options, texts),
-        argv=[program, *flags],
-    )
+    run_with_texts(FillMaskOptions, fill_mask, argv)
 
 
 if __name__ == "__main__":

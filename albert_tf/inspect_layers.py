@@ -9,15 +9,16 @@ docs/inference.md says more.
 """
 
 import dataclasses
-import sys
 
-from albert_tf.cli import command_line
+from albert_tf.checkpoints.flags import ReadingFlags
+from albert_tf.checkpoints.flags import obeys_reading_flags
 from albert_tf.cli.command_line import option
+from albert_tf.cli.positional import run_with_texts
 from albert_tf.errors import UserError
 
 
 @dataclasses.dataclass(frozen=True)
-class InspectOptions:
+class InspectOptions(ReadingFlags):
     """The flags of `python -m albert_tf.inspect_layers`; texts stand beside them."""
 
     model_dir: str = option(
@@ -33,6 +34,7 @@ class InspectOptions:
     )
 
 
+@obeys_reading_flags
 def inspect_layers(options, texts=()):
     """Writes pictures for `texts`, or for the file that the options name.
 
@@ -64,13 +66,7 @@ def inspect_layers(options, texts=()):
 
 def main(argv=None):
     """The command line."""
-    program, *arguments = sys.argv if argv is None else argv
-    flags, texts = command_line.split_positional(arguments)
-    command_line.run(
-        InspectOptions,
-        lambda options: inspect_layers(options, texts),
-        argv=[program, *flags],
-    )
+    run_with_texts(InspectOptions, inspect_layers, argv)
 
 
 if __name__ == "__main__":

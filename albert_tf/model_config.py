@@ -4,6 +4,7 @@ import dataclasses
 import os
 import sys
 
+from albert_tf.cli.near_misses import model_file
 from albert_tf.cli.recipes import find_recipe
 from albert_tf.errors import UserError
 from albert_tf.io.files import read_json_object
@@ -16,6 +17,9 @@ _MOST_BLOCKS = 10_000  # the deepest network published has 1,000
 
 class ModelConfig:
     """A frozen dataclass of the fields of a JSON file, checked on construction."""
+
+    # The name of the file in model directories and beside official checkpoints.
+    file_name = None
 
     @classmethod
     def inert_keys(cls):
@@ -57,9 +61,14 @@ class ModelConfig:
         """Reads a file of official keys, such as `albert_config.json`.
 
         Raises:
-            UserError: the file is missing, is not a JSON object, or see `from_dict`.
+            UserError: the file is missing, a folder or no JSON object; or see
+                `from_dict`.
         """
         path = find_recipe(path)
+        if os.path.isdir(path):
+            found = model_file(path, cls.file_name)
+            meant = f"did you mean {found}?" if found else "name a JSON file."
+            raise UserError(f"{os.fspath(path)} is a folder; {meant}")
         return cls.from_dict(read_json_object(path), source=os.fspath(path))
 
     def to_dict(self):

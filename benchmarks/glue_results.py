@@ -13,40 +13,18 @@ import dataclasses
 
 from albert_tf.cli import command_line
 from albert_tf.cli.command_line import option
-from albert_tf.optimizers import OPTIMIZERS
 from albert_tf.tasks.classification.glue import glue_source
 from benchmarks import pretraining_gain
 
 _OFFICIAL_NAMES = {"accuracy": "eval_accuracy"}
-_PASSED_ON = (
-    "data_dir",
-    "num_runs",
-    "train_step",
-    "train_batch_size",
-    "optimizer",
-    "learning_rate",
-    "max_seq_length",
-)
 
 
 @dataclasses.dataclass(frozen=True)
-class Options:
+class Options(pretraining_gain.FineTuningFlags):
     model_dirs: str = option("Directories of pretrained models, separated by commas.")
     data_dir: str = option("Folder of the GLUE data.")
     output_dir: str = option("Folder to write the runs and the table to.")
     tasks: str = option("Names of GLUE tasks, separated by commas.", "sst-2,cola")
-    num_runs: int = option("Number of seeds of each model and task.", 3, minimum=1)
-    train_step: int = option("Number of training steps in each run.", 600, minimum=1)
-    train_batch_size: int = option("Number of rows in a batch.", 32, minimum=1)
-    optimizer: str = option(
-        "Optimizer that updates the weights.", "lamb", tuple(sorted(OPTIMIZERS))
-    )
-    learning_rate: float = option(
-        "Learning rate at the end of the warm-up.", 2e-3, minimum=0
-    )
-    max_seq_length: int = option(
-        "Largest length of an input, in tokens.", 64, minimum=5
-    )
 
 
 def run(options):
@@ -55,8 +33,8 @@ def run(options):
     for task_name in options.tasks.split(","):
         metric = glue_source(task_name, options.data_dir).task.metrics[0]
         reported = _OFFICIAL_NAMES.get(metric)
-        flags = {"task_name": task_name, "eval_batch_size": 64}
-        flags |= {name: getattr(options, name) for name in _PASSED_ON}
+        flags = {"task_name": task_name, "data_dir": options.data_dir}
+        flags |= options.passed_on()
         for model, start, runs in pretraining_gain.compare(
             "run_classifier.py",
             task_name,

@@ -1,13 +1,17 @@
 """Fine-tuned with several seeds, pretrained and from scratch: what each run scores."""
 
+import dataclasses
 import json
 import pathlib
 import statistics
 import subprocess
 import sys
 
+from albert_tf.cli.command_line import option
+from albert_tf.cli.command_line import values_of
 from albert_tf.errors import UserError
 from albert_tf.io.files import write_atomically
+from albert_tf.optimizers import OPTIMIZERS
 from albert_tf.tokenization import load_tokenizer
 
 _ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -16,6 +20,28 @@ _HEADER = (
     "| task, metric | model | start | median | least–greatest | last checkpoint |\n"
     "|---|---|---|---|---|---|\n"
 )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class FineTuningFlags:
+    """The flags of a benchmark that each of its runs is given, too."""
+
+    num_runs: int = option("Number of seeds of each model and task.", 3, minimum=1)
+    train_step: int = option("Number of training steps in each run.", 600, minimum=1)
+    train_batch_size: int = option("Number of rows in a batch.", 32, minimum=1)
+    optimizer: str = option(
+        "Optimizer that updates the weights.", "lamb", tuple(sorted(OPTIMIZERS))
+    )
+    learning_rate: float = option(
+        "Learning rate at the end of the warm-up.", 2e-3, minimum=0
+    )
+    max_seq_length: int = option(
+        "Largest length of an input, in tokens.", 64, minimum=5
+    )
+
+    def passed_on(self):
+        """`{flag: value}` of these."""
+        return {**values_of(FineTuningFlags, self), "eval_batch_size": 64}
 
 
 def compare(script, task_name, model_dirs, output_dir, flags):

@@ -213,6 +213,21 @@ class Options:
 
 def check(options):
     """Raises `UserError` for values that make no sense, and warns of unwise ones."""
+    _check_ranges(options)
+    _check_together(options)
+    wanted = default_max_predictions(options.max_seq_length, options.masked_lm_prob)
+    given = options.max_predictions_per_seq
+    if given is not None and given < wanted:
+        logging.warning(
+            "--max_predictions_per_seq=%d predicts fewer than %g%% of the tokens of a "
+            "full sequence; pass %d to predict all of them",
+            given,
+            100 * options.masked_lm_prob,
+            wanted,
+        )
+
+
+def _check_ranges(options):
     bounds = {
         "max_seq_length": (8, None),
         "ngram": (1, None),
@@ -235,6 +250,10 @@ def check(options):
         if not in_range:
             limit = f" and at most {highest}" if highest is not None else ""
             raise UserError(f"--{name}={value}: expected at least {lowest}{limit}.")
+
+
+def _check_together(options):
+    """Refuses values that leave no data, or exclude each other."""
     if options.held_out_fraction == 1:
         raise UserError(
             "--held_out_fraction=1 leaves nothing to train on: expected less than 1; "
@@ -249,14 +268,4 @@ def check(options):
         raise UserError(
             "--pack puts masked pairs together and needs --masking=static; leave out "
             "--pack or --masking=dynamic."
-        )
-    wanted = default_max_predictions(options.max_seq_length, options.masked_lm_prob)
-    given = options.max_predictions_per_seq
-    if given is not None and given < wanted:
-        logging.warning(
-            "--max_predictions_per_seq=%d predicts fewer than %g%% of a full sequence; "
-            "%d would",
-            given,
-            100 * options.masked_lm_prob,
-            wanted,
         )

@@ -85,6 +85,7 @@ def train_tokenizer(options):
     if not lines:
         raise UserError(f"--input_file={options.input_file} holds no text.")
     model = _train(lines, options)
+    _write(model, options)
     report = _report(model, lines, options)
     logging.info(
         "%s.model: %d pieces from %d lines; %.2f characters a piece, %.4f%% unknown",
@@ -125,7 +126,7 @@ def _segments(files, options, counts):
 
 
 def _train(lines, options):
-    """Trains and writes both files; returns the serialized model."""
+    """Returns the serialized model."""
     writer = io.BytesIO()
     try:
         # Lists, not comma-separated strings: in those, `"` would quote a field and
@@ -150,7 +151,11 @@ def _train(lines, options):
         )
     except (RuntimeError, ValueError) as error:
         raise UserError(_why_not(str(error), len(lines), options)) from error
-    model = writer.getvalue()
+    return writer.getvalue()
+
+
+def _write(model, options):
+    """Writes the model and the readable list of its pieces."""
     tokenizer = SentencePieceTokenizer(model, options.do_lower_case)
     processor = sentencepiece.SentencePieceProcessor(model_proto=model)
     listing = "".join(
@@ -166,7 +171,6 @@ def _train(lines, options):
         raise UserError(
             f"{error.filename or directory} cannot be written: {error.strerror}."
         ) from error
-    return model
 
 
 def _why_not(message, lines, options):

@@ -59,7 +59,7 @@ class AlbertFamily(ModelFamily):
     """The models with an ALBERT encoder."""
 
     config_class = AlbertConfig
-    config_file = "albert_config.json"
+    config_file = AlbertConfig.file_name
     huggingface_type = "albert"
     encoder = "albert"
     known_heads = ("cls/",)

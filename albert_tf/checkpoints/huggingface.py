@@ -74,7 +74,7 @@ def architectures(entries):
     return names if isinstance(names, list) else []
 
 
-def read_huggingface_tensors(path, family, architectures, verify_checksum=True):
+def read_huggingface_tensors(path, family, architectures):
     """Reads a safetensors file: float32 arrays by official name.
 
     Tensors without an official name keep theirs.
@@ -83,15 +83,13 @@ def read_huggingface_tensors(path, family, architectures, verify_checksum=True):
         path: the file.
         family: the `ModelFamily` of the model in it.
         architectures: Hugging Face's names of that model.
-        verify_checksum: whether it is compared with its checksum, if it has one.
 
     Raises:
         UserError: there is no such file, or it is damaged.
     """
     if not os.path.isfile(path):
         raise UserError(f"There is no file {path}.")
-    if verify_checksum:
-        checksums.check_file(path, path)
+    checksums.check_weights(path, path)
     safetensors = _safetensors()
     try:
         theirs = safetensors.numpy.load_file(path)

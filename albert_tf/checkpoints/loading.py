@@ -70,13 +70,12 @@ class Checkpoint:
         return model_class.fitting_head(arguments, self.tensors)
 
 
-def read_checkpoint(path, verify_checksum=True):
+def read_checkpoint(path):
     """Reads the checkpoint at `path`, whatever its kind.
 
     Args:
         path: a model directory, an unpacked official archive or TF-Hub module, a
             TF1 checkpoint prefix, or a Hugging Face directory.
-        verify_checksum: see `PretrainedModel.from_pretrained`.
 
     Returns:
         A `Checkpoint`.
@@ -86,11 +85,11 @@ def read_checkpoint(path, verify_checksum=True):
     """
     path = os.fspath(path)
     if is_model_directory(path):
-        model = load_model_directory(path, verify_checksum)
+        model = load_model_directory(path)
         tensors = {n: np.array(v) for n, v in model.official_variables().items()}
         return Checkpoint(path, model.config, tensors, model.family)
     if is_huggingface_directory(path):
-        return _read_huggingface(path, verify_checksum)
+        return _read_huggingface(path)
     prefix = find_tf1_prefix(path)
     if prefix:
         family, config = read_tf1_config(prefix)
@@ -100,19 +99,17 @@ def read_checkpoint(path, verify_checksum=True):
     if not storage.exists(path):
         meant = did_you_mean(path) or "; name a model directory or another checkpoint."
         raise UserError(f"There is no checkpoint {path}{meant}")
-    inside = os.path.join(path, "model")
-    hint = f" Did you mean {inside}?" if is_model_directory(inside) else ""
     raise UserError(
         f"{path} holds no checkpoint: expected a model directory, model.ckpt-*.index "
-        f"of the official code, or config.json and model.safetensors.{hint}"
+        "of the official code, or config.json and model.safetensors."
     )
 
 
-def _read_huggingface(path, verify_checksum):
+def _read_huggingface(path):
     family, config, entries = read_huggingface_config(path)
     weights = os.path.join(path, HUGGINGFACE_WEIGHTS)
     names = architectures(entries)
-    tensors = read_huggingface_tensors(weights, family, names, verify_checksum)
+    tensors = read_huggingface_tensors(weights, family, names)
     return Checkpoint(path, config, tensors, family, entries)
 
 
@@ -136,9 +133,7 @@ def find_head(path, otherwise=()):
     return model_class, checkpoint.head_arguments(model_class)
 
 
-def load_pretrained(
-    model_class, path, allow_missing, arguments, verify_checksum=True, revision=None
-):
+def load_pretrained(model_class, path, allow_missing, arguments, revision=None):
     """`PretrainedModel.from_pretrained`."""
     path = local_directory(path, revision)
     config_class = model_class.family.config_class
@@ -154,9 +149,9 @@ def load_pretrained(
             if arguments.get("num_labels") == head.get("num_labels"):
                 task_info = read_task_info(path)
     if is_as_saved:
-        model = load_model_directory(path, verify_checksum, **arguments)
+        model = load_model_directory(path, **arguments)
     else:
-        checkpoint = _changed(read_checkpoint(path, verify_checksum), changes)
+        checkpoint = _changed(read_checkpoint(path), changes)
         told = checkpoint.head_arguments(model_class)
         arguments = model_class.changed_head(told, arguments)
         model = build_model(model_class, checkpoint, allow_missing, arguments)

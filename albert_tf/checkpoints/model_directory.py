@@ -109,12 +109,11 @@ def read_training_info(directory):
     return info
 
 
-def load_model_directory(directory, verify_checksum=True, **arguments):
+def load_model_directory(directory, **arguments):
     """Builds the model that was saved and loads all its weights.
 
     Args:
         directory: what `save_model_directory` wrote.
-        verify_checksum: whether the weights are compared with their checksum.
         **arguments: constructor arguments beside those that were saved.
 
     Returns:
@@ -130,8 +129,7 @@ def load_model_directory(directory, verify_checksum=True, **arguments):
     weights = os.path.join(directory, WEIGHTS_FILE)
     try:
         with storage.read_locally(weights) as path:
-            if verify_checksum:
-                checksums.check_file(weights, path)
+            checksums.check_weights(weights, path)
             _check_size(config_file, family.encoder_parameters(config), path)
             model = _build(model_class, config, {**head, **arguments}, directory)
             model.load_weights(path)

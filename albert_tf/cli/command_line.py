@@ -262,23 +262,6 @@ def config_file_values(path, *options_classes):
     return values
 
 
-def split_positional(arguments):
-    """Tells flags, with their values, from what stands beside them.
-
-    Args:
-        arguments: a command line without its first item, in which flags that take no
-            value are not the last before a positional argument.
-
-    Returns:
-        Two lists.
-    """
-    given, positional = [], []
-    for argument in arguments:
-        is_value = given and given[-1].startswith("-") and "=" not in given[-1]
-        (given if argument.startswith("-") or is_value else positional).append(argument)
-    return given, positional
-
-
 def _prepare_logging():
     """Log lines on standard error: ours from INFO up, others' from WARNING up."""
     flags.FLAGS.mark_as_parsed()

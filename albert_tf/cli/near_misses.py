@@ -6,6 +6,8 @@ import os
 from albert_tf.io import storage
 
 _MANY = 10_000  # names in a folder; more are not compared
+# Where the output folder of a fine-tuning run, or of several runs, holds a model.
+_MODELS_OF_RUNS = ("model", "run_0/model")
 
 
 def close_name(name, names):
@@ -36,6 +38,19 @@ def did_you_mean(path):
             return ""
         found = os.path.join(found, close)
     return f"; did you mean {found}?"
+
+
+def model_file(folder, name):
+    """A file of the model that a folder is, or that a fine-tuning run left in it.
+
+    Returns:
+        Its path; None if there is none.
+    """
+    for place in ("", *_MODELS_OF_RUNS):
+        path = os.path.join(folder, place, name)
+        if storage.exists(path):
+            return path
+    return None
 
 
 def _names_in(folder):

@@ -3,7 +3,9 @@
 import functools
 import glob
 import os
+import re
 
+from albert_tf.cli.near_misses import model_file
 from albert_tf.errors import UserError
 from albert_tf.hub.archives import ENDINGS
 from albert_tf.hub.archives import download_archive
@@ -16,6 +18,10 @@ from albert_tf.io import storage
 REPOSITORY_SCHEME = "hf://"
 _URL_SCHEMES = ("http://", "https://")
 _REPOSITORY_PAGES = "https://huggingface.co/"
+# Files that a model, a vocabulary or an export of any form has, and no run has.
+_OF_A_MODEL = re.compile(
+    r".*\.(index|h5|safetensors|model|pb)|.*config\.json|vocab.*\.txt|\d+"
+)
 
 
 def local_directory(path, revision=None, weights=True):
@@ -35,8 +41,9 @@ def local_directory(path, revision=None, weights=True):
         A str; None where `path` is None.
 
     Raises:
-        UserError: the model cannot be had, the archive is damaged or unsafe, or
-            `path` is the bare name of a released model and there is no such file.
+        UserError: the model cannot be had, the archive is damaged or unsafe, `path`
+            is the bare name of a released model and there is no such file, or it is
+            the output folder of a run whose model lies deeper.
     """
     if not path:
         return path
@@ -54,7 +61,20 @@ def local_directory(path, revision=None, weights=True):
         with storage.read_locally(path) as archive:
             return unpack_archive(archive, path)
     _check_bare_name(path)
+    refuse_run_folder(path)
     return path
+
+
+def refuse_run_folder(path):
+    """Refuses the output folder of a fine-tuning run, which is not the model itself.
+
+    Raises:
+        UserError: `path` holds no model, but a model directory; it is named.
+    """
+    found = model_file(path, "head.json")
+    if found and not any(map(_OF_A_MODEL.fullmatch, storage.names_in(path))):
+        meant = os.path.dirname(found)
+        raise UserError(f"{path} holds no model itself; did you mean {meant}?")
 
 
 def local_tables(path):

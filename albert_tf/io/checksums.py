@@ -4,6 +4,8 @@
 Files that it does not name, as others write them, are read as they are.
 """
 
+import contextlib
+import contextvars
 import hashlib
 import os
 import re
@@ -14,6 +16,27 @@ from albert_tf.io import storage
 NAME = "SHA256SUMS"
 _LINE = re.compile(r"([0-9a-f]{64}) [ *](.+)")
 _BLOCK = 2**20  # bytes read at a time
+_verifies_weights = contextvars.ContextVar("verifies_weights", default=True)
+
+
+@contextlib.contextmanager
+def verifying_weights(is_on):
+    """Decides whether weights that the code inside reads are compared.
+
+    Args:
+        is_on: False leaves the comparison out, which reads a large file once more;
+            True changes nothing.
+    """
+    token = _verifies_weights.set(is_on and _verifies_weights.get())
+    try:
+        yield
+    finally:
+        _verifies_weights.reset(token)
+
+
+def verifies_weights():
+    """Whether weights are to be compared with their checksums."""
+    return _verifies_weights.get()
 
 
 def read(folder):
@@ -65,8 +88,10 @@ def check_bytes(path, data):
         raise _damaged(path, folder)
 
 
-def check_file(path, local_path):
-    """Compares a large file with its checksum, if there is one.
+def check_weights(path, local_path):
+    """Compares a file of weights with its checksum, if there is one.
+
+    `verifying_weights(False)` leaves it out.
 
     Args:
         path: the file.
@@ -75,6 +100,8 @@ def check_file(path, local_path):
     Raises:
         UserError: they differ.
     """
+    if not verifies_weights():
+        return
     folder, name = os.path.split(path)
     _check_file(path, local_path, folder, read(folder).get(name))
 

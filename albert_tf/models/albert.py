@@ -106,22 +106,7 @@ class AlbertModel(PretrainedModel):
     def call(self, features, training=False, dropout_seed=None, heads_only=False):
         features = named_features(features)
         seed = self._dropout_seed(training, dropout_seed)
-        # Keras traces `fit` on several devices with float32 placeholders.
-        input_ids = ops.cast(features["input_ids"], "int32")
-        check_length(self.config, input_ids.shape[1])
-        input_mask = features.get("input_mask")
-        if input_mask is None:
-            input_mask = ops.ones_like(input_ids)
-        segment_ids = features.get("segment_ids")
-        if segment_ids is None:
-            segment_ids = ops.zeros_like(input_ids)
-        segment_ids = ops.cast(segment_ids, "int32")
-        attention_bias = key_bias(input_mask)  # [B, 1, 1, T]
-        pair_ids = features.get("pair_ids")
-        if pair_ids is not None:
-            attention_bias = attention_bias + pair_bias(pair_ids)  # [B, 1, T, T]
-        # [B, T, E]
-        embedding_output = self.embeddings(input_ids, segment_ids, seed, pair_ids)
+        embedding_output, attention_bias = self._embed(features, seed)
         hidden = self.first_block_input(embedding_output)
         cls_positions = features.get("cls_positions")
         if heads_only:
@@ -146,6 +131,25 @@ class AlbertModel(PretrainedModel):
                 [hidden, *hidden_states[:-1]], attention_bias
             )
         return outputs
+
+    def _embed(self, features, seed):
+        """The embedding output `[B, T, E]`, and which tokens may attend to which."""
+        # Keras traces `fit` on several devices with float32 placeholders.
+        input_ids = ops.cast(features["input_ids"], "int32")
+        check_length(self.config, input_ids.shape[1])
+        input_mask = features.get("input_mask")
+        if input_mask is None:
+            input_mask = ops.ones_like(input_ids)
+        segment_ids = features.get("segment_ids")
+        if segment_ids is None:
+            segment_ids = ops.zeros_like(input_ids)
+        segment_ids = ops.cast(segment_ids, "int32")
+        attention_bias = key_bias(input_mask)  # [B, 1, 1, T]
+        pair_ids = features.get("pair_ids")
+        if pair_ids is not None:
+            attention_bias = attention_bias + pair_bias(pair_ids)  # [B, 1, T, T]
+        embedding_output = self.embeddings(input_ids, segment_ids, seed, pair_ids)
+        return embedding_output, attention_bias
 
     def first_block_input(self, embedding_output):
         """Maps `embedding_output` to `[batch, tokens, hidden]`."""

@@ -6,6 +6,7 @@ import keras
 
 from albert_tf.checkpoints.loading import load_pretrained
 from albert_tf.checkpoints.saving import save_pretrained
+from albert_tf.io import checksums
 
 
 class PretrainedModel(keras.Model):
@@ -173,9 +174,8 @@ class PretrainedModel(keras.Model):
         Raises:
             UserError: the directory holds no checkpoint, or one that does not fit.
         """
-        return load_pretrained(
-            cls, path, allow_missing, kwargs, verify_checksum, revision
-        )
+        with checksums.verifying_weights(verify_checksum):
+            return load_pretrained(cls, path, allow_missing, kwargs, revision)
 
     def export(self, filepath, format="tf_saved_model", input_signature=None, **kwargs):
         """Exports the network alone, as `keras.Model.export`.

@@ -1,5 +1,6 @@
 """The command line of pretraining."""
 
+from albert_tf.checkpoints.flags import obeys_reading_flags
 from albert_tf.cli import command_line
 from albert_tf.pretraining.flags import PretrainingOptions
 
@@ -12,6 +13,7 @@ def main(argv=None):
     command_line.run(PretrainingOptions, _pretrain, _IGNORED, argv)
 
 
+@obeys_reading_flags
 def _pretrain(options):
     # Imported here, so that --help does not wait for TensorFlow.
     from albert_tf.pretraining.run import pretrain

@@ -18,6 +18,7 @@ docs/pretraining.md says more.
 import dataclasses
 import re
 
+from albert_tf.checkpoints.flags import ReadingFlags
 from albert_tf.cli.command_line import option
 from albert_tf.engine.flags import DeviceFlags
 from albert_tf.engine.flags import ExecutionFlags
@@ -28,7 +29,7 @@ from albert_tf.pretraining.phase_flags import PhaseFlags
 
 
 @dataclasses.dataclass(frozen=True)
-class PretrainingOptions(PhaseFlags, DeviceFlags, ExecutionFlags):
+class PretrainingOptions(PhaseFlags, DeviceFlags, ExecutionFlags, ReadingFlags):
     """The flags of run_pretraining.py."""
 
     GROUPS = {
@@ -40,7 +41,7 @@ class PretrainingOptions(PhaseFlags, DeviceFlags, ExecutionFlags):
         "What to do": "do_train do_eval dry_run restart_data",
         "Data": (
             "eval_file do_lower_case max_seq_length max_predictions_per_seq "
-            "masked_lm_prob sentence_objective verify_data random_seed"
+            "masked_lm_prob sentence_objective verify_data verify_checksum random_seed"
         ),
         "Optimization": (
             "optimizer lr_schedule poly_power start_warmup_step scale_learning_rate "

@@ -10,6 +10,8 @@ docs/serving.md says more.
 
 import dataclasses
 
+from albert_tf.checkpoints.flags import ReadingFlags
+from albert_tf.checkpoints.flags import obeys_reading_flags
 from albert_tf.cli import command_line
 from albert_tf.cli.command_line import option
 
@@ -19,7 +21,7 @@ OPTIMIZATIONS = ("latency", "throughput")
 
 
 @dataclasses.dataclass(frozen=True)
-class ExportOptions:
+class ExportOptions(ReadingFlags):
     """What to export and where."""
 
     model_dir: str = option(
@@ -73,6 +75,7 @@ class ExportOptions:
     label_column: str = option("Column of --eval_file that holds the label.", "label")
 
 
+@obeys_reading_flags
 def export(options):
     """Writes the next version of the SavedModel; see the module's docstring.
 

@@ -28,16 +28,7 @@ def features_of(
         )
     padding = _PADDING[padding]
     first = list_of_texts("texts", texts)
-    second = None
-    if text_pairs is not None:
-        second = list_of_texts("text_pairs", text_pairs)
-        if isinstance(texts, str) != isinstance(text_pairs, str):
-            raise UserError("texts and text_pairs must both be a str, or both lists.")
-        if len(first) != len(second):
-            raise UserError(
-                f"texts has {len(first)} texts, but text_pairs has {len(second)}; give "
-                "each text its second one."
-            )
+    second = None if text_pairs is None else _second_texts(texts, text_pairs, first)
     encode = _encode_with_special if special_tokens_in_text else _encode
     rows = encode(tokenizer, first)
     pairs = None if second is None else encode(tokenizer, second)
@@ -54,6 +45,19 @@ def features_of(
         name: _padded(values, filling.get(name, 0), width)
         for name, values in features.items()
     }
+
+
+def _second_texts(texts, text_pairs, first):
+    """`text_pairs` as a list that fits `first`, the list of `texts`."""
+    second = list_of_texts("text_pairs", text_pairs)
+    if isinstance(texts, str) != isinstance(text_pairs, str):
+        raise UserError("texts and text_pairs must both be str, or both be lists.")
+    if len(first) != len(second):
+        raise UserError(
+            f"texts has {len(first)} texts, but text_pairs has {len(second)}; give "
+            "each text one second text."
+        )
+    return second
 
 
 def list_of_texts(name, texts):

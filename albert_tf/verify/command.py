@@ -23,12 +23,14 @@ files (`albert_tf.verify.squad` lists them), and those of multiple choice
 import dataclasses
 import sys
 
+from albert_tf.checkpoints.flags import ReadingFlags
+from albert_tf.checkpoints.flags import obeys_reading_flags
 from albert_tf.cli.command_line import option
 from albert_tf.cli.command_line import run
 
 
 @dataclasses.dataclass(frozen=True)
-class VerifyOptions:
+class VerifyOptions(ReadingFlags):
     """The flags of `python -m albert_tf.verify`."""
 
     directory: str = option(
@@ -73,6 +75,7 @@ def print_table(deviations):
         )
 
 
+@obeys_reading_flags
 def run_verify(options):
     """Verifies, prints the table, and exits with status 1 on a failure."""
     deviations, unknown = verify(options.directory, options.spm_model_file)

@@ -9,6 +9,7 @@ import tensorflow as tf
 from albert_tf.checkpoints.loading import build_model
 from albert_tf.checkpoints.loading import read_checkpoint
 from albert_tf.errors import UserError
+from albert_tf.hub.names import refuse_run_folder
 from albert_tf.io.files import read_arrays
 from albert_tf.io.files import read_json_object
 from albert_tf.models.pretraining import AlbertForPreTraining
@@ -43,6 +44,7 @@ class Deviation:
 
 def deviations_of(directory, vocabulary):
     """`command.verify`, whose arguments, values and errors these are."""
+    refuse_run_folder(directory)
     deviations, unknown = [], []
     kind = next((k for k in (xlnet, race) if k.knows(directory)), squad)
     for part in kind.compare(directory, vocabulary):

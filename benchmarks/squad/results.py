@@ -19,7 +19,6 @@ from albert_tf.cli import command_line
 from albert_tf.cli.command_line import option
 from albert_tf.errors import UserError
 from albert_tf.io.files import write_atomically
-from albert_tf.optimizers import OPTIMIZERS
 from albert_tf.tasks.question_answering.reading.json_stream import members
 from albert_tf.tasks.question_answering.reading.questions import read_paragraphs
 from albert_tf.tasks.question_answering.reading.survey import survey
@@ -27,32 +26,30 @@ from benchmarks import pretraining_gain
 from benchmarks.squad.constant_answers import best_constants
 
 _METRICS = ("exact_match", "f1")
-_PASSED_ON = (
-    "num_runs",
-    "train_step",
-    "train_batch_size",
-    "optimizer",
-    "learning_rate",
-    "max_seq_length",
-    "doc_stride",
-    "max_query_length",
-)
 
 
-@dataclasses.dataclass(frozen=True)
-class Options:
-    data_file: str = option("Questions with answers, JSON as SQuAD 1.1's.")
-    model_dirs: str = option("Pretrained model directories, joined by commas.")
-    output_dir: str = option("Folder for the runs and the table.")
-    scored_articles: int = option("Articles to score, spread evenly.", 8, minimum=1)
-    num_runs: int = option("Seeds of each.", 3, minimum=1)
-    train_step: int = option("Steps of each run.", 2000, minimum=1)
-    train_batch_size: int = option("Windows of a batch.", 32, minimum=1)
-    optimizer: str = option("Name of the optimizer.", "lamb", tuple(sorted(OPTIMIZERS)))
-    learning_rate: float = option("Peak learning rate.", 2e-3, minimum=0)
-    max_seq_length: int = option("Tokens of a window at most.", 128, minimum=5)
-    doc_stride: int = option("Tokens from a window to the next.", 64, minimum=1)
-    max_query_length: int = option("Tokens of a question.", 24, minimum=1)
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Options(pretraining_gain.FineTuningFlags):
+    data_file: str = option(
+        "File of questions with answers, in the layout of SQuAD 1.1."
+    )
+    model_dirs: str = option("Directories of pretrained models, separated by commas.")
+    output_dir: str = option("Folder to write the runs and the table to.")
+    scored_articles: int = option(
+        "Number of articles to score; the others are learned from.", 8, minimum=1
+    )
+    train_step: int = option("Number of training steps in each run.", 2000, minimum=1)
+    max_seq_length: int = option(
+        "Largest length of a window in tokens.", 128, minimum=5
+    )
+    doc_stride: int = option(
+        "Number of tokens from the start of a window to the start of the next.",
+        64,
+        minimum=1,
+    )
+    max_query_length: int = option(
+        "Largest number of tokens of a question.", 24, minimum=1
+    )
 
 
 def run(options):
@@ -67,9 +64,12 @@ def run(options):
         metric: [_row(metric, "none", f"always {name}", [f"{score:.2f}", "", ""])]
         for metric, (name, score) in constants.items()
     }
-    files = {"train_file": learned, "predict_file": scored, "version": 1}
-    flags = {**files, **{name: getattr(options, name) for name in _PASSED_ON}}
-    flags["eval_batch_size"] = 64
+    flags = {"train_file": learned, "predict_file": scored, "version": 1}
+    flags |= options.passed_on()
+    flags |= {
+        "doc_stride": options.doc_stride,
+        "max_query_length": options.max_query_length,
+    }
     for model, start, runs in pretraining_gain.compare(
         "run_squad.py", "squad", options.model_dirs, options.output_dir, flags
     ):

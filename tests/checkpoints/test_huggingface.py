@@ -30,19 +30,6 @@ def rewrite(directory, change):
     (directory / "SHA256SUMS").unlink(missing_ok=True)
 
 
-def reconfigure(directory, **changes):
-    path = directory / "config.json"
-    path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
-    (directory / "SHA256SUMS").unlink(missing_ok=True)
-
-
-@pytest.fixture
-def saved(tiny_config, tmp_path):
-    model = AlbertForPreTraining(tiny_config(num_hidden_groups=2, inner_group_num=2))
-    save_huggingface(model, tmp_path)
-    return model
-
-
 def test_outputs_equal_theirs(shared):
     folder = shared("fixtures/huggingface_pretraining")
     model = AlbertForPreTraining.from_pretrained(folder)
@@ -188,75 +175,16 @@ def test_copies_of_tied_tensors_must_be_equal(saved, tmp_path):
         ({"num_hidden_groups": 9}, "num_hidden_groups"),
     ],
 )
-def test_configs_of_another_function(saved, tmp_path, changes, message):
-    reconfigure(tmp_path, **changes)
+def test_configs_of_another_function(saved, reconfigure, changes, message, tmp_path):
+    reconfigure(**changes)
     with pytest.raises(UserError, match=message):
         AlbertForPreTraining.from_pretrained(tmp_path)
 
 
-def test_activations_are_told_apart(saved, tmp_path):
-    reconfigure(tmp_path, hidden_act="gelu")
+def test_activations_are_told_apart(saved, reconfigure, tmp_path):
+    reconfigure(hidden_act="gelu")
     model = AlbertForPreTraining.from_pretrained(tmp_path)
     assert model.config.hidden_act == "gelu_erf"
-
-
-@pytest.mark.parametrize(("value", "expected"), [(0.3, 0.3), (None, 0.1)])
-def test_a_head_keeps_its_dropout(value, expected, tiny_config, tmp_path):
-    save_huggingface(AlbertForSequenceClassification(tiny_config(), 2), tmp_path)
-    reconfigure(tmp_path, classifier_dropout_prob=value)
-    model = AlbertForSequenceClassification.from_pretrained(tmp_path)
-    assert model.classifier_dropout_prob == expected
-
-
-def test_a_new_head_has_its_own_dropout(saved, tmp_path):
-    reconfigure(tmp_path, classifier_dropout_prob=0.3)
-    model = AlbertForSequenceClassification.from_pretrained(tmp_path, num_labels=2)
-    assert model.classifier_dropout_prob == 0.1
-
-
-@pytest.mark.parametrize(
-    ("arguments", "entries"),
-    [
-        ({"labels": ["a", "b", "c"]}, {"problem_type": "single_label_classification"}),
-        ({"labels": ["a"], "label_kind": "multi_label"}, {}),
-        ({"label_kind": "regression"}, {"problem_type": "regression"}),
-    ],
-)
-def test_config_json_tells_labels_and_kind(arguments, entries, tiny_config, tmp_path):
-    model = AlbertForSequenceClassification(tiny_config(), **arguments)
-    save_huggingface(model, tmp_path)
-    config = json.loads((tmp_path / "config.json").read_text())
-    assert entries.items() <= config.items()
-    loaded = AlbertForSequenceClassification.from_pretrained(tmp_path)
-    assert loaded.head_config() == model.head_config()
-    assert loaded.task_info() == model.task_info()
-    assert loaded.task_info()["task"]["kind"] == arguments.get(
-        "label_kind", "single_label"
-    )
-    reconfigure(tmp_path, problem_type=None)
-    loaded = AlbertForSequenceClassification.from_pretrained(tmp_path)
-    kind = "single_label" if len(arguments.get("labels", ())) > 1 else "regression"
-    assert loaded.task_info()["task"]["kind"] == kind
-
-
-def test_labels_that_nobody_named(tiny_config, tmp_path):
-    """Their library leaves the names of two out, and calls others by number."""
-    save_huggingface(AlbertForSequenceClassification(tiny_config(), 2), tmp_path)
-    config = json.loads((tmp_path / "config.json").read_text())
-    reconfigure(tmp_path, id2label={"0": "a", "1": "b", "2": "c"})
-    other = AlbertForSequenceClassification.from_pretrained(tmp_path)
-    assert (other.num_labels, other.labels) == (2, None)  # as many as weights
-    del config["id2label"]
-    (tmp_path / "config.json").write_text(json.dumps(config))
-    loaded = AlbertForSequenceClassification.from_pretrained(tmp_path)
-    assert loaded.labels == ("LABEL_0", "LABEL_1")
-    renamed = AlbertForSequenceClassification.from_pretrained(
-        tmp_path, labels=["no", "yes"]
-    )
-    assert renamed.labels == ("no", "yes")
-    assert not renamed.load_report.missing
-    more = AlbertForSequenceClassification.from_pretrained(tmp_path, num_labels=3)
-    assert more.labels is None
 
 
 def test_damaged_and_absent_files(saved, tmp_path):

@@ -71,7 +71,7 @@ def test_changed_files_are_refused(tmp_path):
     with pytest.raises(UserError, match=message):
         checksums.check_folder(tmp_path)
     with pytest.raises(UserError, match=message):
-        checksums.check_file(path, path)
+        checksums.check_weights(path, path)
 
 
 def test_lists_that_others_have_written(tmp_path):

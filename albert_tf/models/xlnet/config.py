@@ -43,6 +43,8 @@ class XLNetConfig(ModelConfig):
         UserError: a value that is out of range or does not fit another one.
     """
 
+    file_name = "xlnet_config.json"
+
     n_token: int  # size of the vocabulary
     d_model: int  # width of the hidden states, even
     n_layer: int

@@ -42,7 +42,7 @@ class XLNetFamily(ModelFamily):
     """The models with an XLNet encoder."""
 
     config_class = XLNetConfig
-    config_file = "xlnet_config.json"
+    config_file = XLNetConfig.file_name
     huggingface_type = "xlnet"
     encoder = "transformer"
     known_heads = ("model/start_logits", "model/end_logits", "model/answer_class")

@@ -5,6 +5,7 @@ import functools
 import numpy as np
 
 from albert_tf.errors import UserError
+from albert_tf.serving.heads.naming import outputs_of
 from albert_tf.tasks.registry import task_from_info
 
 
@@ -52,11 +53,7 @@ def _answer_of_heads(tasks, outputs):
     """By name of the head, its answer."""
     answers = {}
     for name, task in tasks.items():
-        own = {
-            key.removeprefix(f"{name}_"): value
-            for key, value in outputs.items()
-            if key.startswith(f"{name}_")
-        }
+        own = outputs_of(name, outputs)
         answers[name] = own if task is None else task.answer(own)
     return answers
 

@@ -5,6 +5,8 @@ import numpy as np
 from albert_tf.errors import UserError
 from albert_tf.models.sequence_classification import AlbertForSequenceClassification
 from albert_tf.serving.heads.builders import Head
+from albert_tf.serving.heads.naming import named_for
+from albert_tf.serving.heads.naming import outputs_of
 from albert_tf.tokenization import load_tokenizer
 
 
@@ -29,18 +31,14 @@ def multi_head(model_dirs, tasks, **execution):
         found = {}
         for (name, task), model in zip(tasks.items(), models, strict=True):
             numbers = task.served_numbers(model.classifier(pooled))
-            found |= _prefixed(name, numbers)
+            found |= named_for(name, numbers)
         return found
 
     def answers(computed, features):
         found = {}
         for name, task in tasks.items():
-            own = {
-                key.removeprefix(f"{name}_"): value
-                for key, value in computed.items()
-                if key.startswith(f"{name}_")
-            }
-            found |= _prefixed(name, task.served_answers(own))
+            own = task.served_answers(outputs_of(name, computed))
+            found |= named_for(name, own)
         return found
 
     heads = [v for model in models[1:] for v in model.classifier.variables]
@@ -50,13 +48,17 @@ def multi_head(model_dirs, tasks, **execution):
         [*first.variables, *heads],
         compute,
         answers,
-        {
-            f"{name}_{key}": f"{name}: {text}"
-            for name, task in tasks.items()
-            for key, text in task.served_meaning().items()
-        },
+        _meaning(tasks),
         text_inputs=next(iter(tasks.values())).text_inputs,
     )
+
+
+def _meaning(tasks):
+    found = {}
+    for name, task in tasks.items():
+        own = {key: f"{name}: {text}" for key, text in task.served_meaning().items()}
+        found |= named_for(name, own)
+    return found
 
 
 def _models(model_dirs, tasks, execution):
@@ -81,10 +83,6 @@ def _models(model_dirs, tasks, execution):
             "another vocabulary); export them one by one."
         )
     return models
-
-
-def _prefixed(name, outputs):
-    return {f"{name}_{key}": value for key, value in outputs.items()}
 
 
 def _check_same_encoder(first_dir, first, directory, model):

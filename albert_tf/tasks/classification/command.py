@@ -1,5 +1,6 @@
 """The command line of classification."""
 
+from albert_tf.checkpoints.flags import obeys_reading_flags
 from albert_tf.cli import command_line
 from albert_tf.tasks.classification.flags import ClassifierOptions
 from albert_tf.tasks.commands.flags import REPLACED
@@ -13,6 +14,7 @@ def main(argv=None):
     command_line.run(ClassifierOptions, _classify, _IGNORED, argv, REPLACED)
 
 
+@obeys_reading_flags
 def _classify(options):
     # Imported here, so that --help does not wait for TensorFlow.
     from albert_tf.tasks.classification.run import classify

@@ -2,6 +2,7 @@
 
 import dataclasses
 
+from albert_tf.checkpoints.flags import ReadingFlags
 from albert_tf.cli.command_line import option
 from albert_tf.engine.flags import DeviceFlags
 from albert_tf.engine.flags import ExecutionFlags
@@ -14,14 +15,15 @@ REPLACED = {
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class TaskOptions(DeviceFlags, ExecutionFlags):
+class TaskOptions(DeviceFlags, ExecutionFlags, ReadingFlags):
     """Flags of every command that fine-tunes."""
 
     # Headings of --help; a subclass puts its essential flags before them.
     GROUPS = {
         "Model": (
             "albert_config_file spm_model_file vocab_file do_lower_case "
-            "max_seq_length albert_dropout_prob from_scratch freeze_encoder"
+            "max_seq_length albert_dropout_prob from_scratch freeze_encoder "
+            "verify_checksum"
         ),
         "Training": (
             "train_batch_size learning_rate train_step num_train_epochs warmup_step "

@@ -1,5 +1,6 @@
 """The command line of multiple choice."""
 
+from albert_tf.checkpoints.flags import obeys_reading_flags
 from albert_tf.cli import command_line
 from albert_tf.tasks.commands.flags import REPLACED
 from albert_tf.tasks.multiple_choice.flags import RaceOptions
@@ -21,6 +22,7 @@ def main(argv=None):
     command_line.run(RaceOptions, _choose, _IGNORED, argv, REPLACED)
 
 
+@obeys_reading_flags
 def _choose(options):
     # Imported here, so that --help does not wait for TensorFlow.
     from albert_tf.tasks.multiple_choice.run import choose

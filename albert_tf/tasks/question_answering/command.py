@@ -1,5 +1,6 @@
 """The command line of reading comprehension."""
 
+from albert_tf.checkpoints.flags import obeys_reading_flags
 from albert_tf.cli import command_line
 from albert_tf.tasks.commands.flags import REPLACED
 from albert_tf.tasks.question_answering.flags import SquadOptions
@@ -21,6 +22,7 @@ def main(argv=None):
     command_line.run(SquadOptions, _answer_questions, _IGNORED, argv, REPLACED)
 
 
+@obeys_reading_flags
 def _answer_questions(options):
     # Imported here, so that --help does not wait for TensorFlow.
     from albert_tf.tasks.question_answering.run import answer_questions

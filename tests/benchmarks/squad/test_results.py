@@ -108,6 +108,11 @@ def test_the_best_constants(squad):
 )
 def test_refuses(answers, scored, message, squad, tmp_path):
     path = squad(("a b", [("1", "x", answers)]))
-    options = results.Options(str(path), "x", str(tmp_path), scored_articles=scored)
+    options = results.Options(
+        data_file=str(path),
+        model_dirs="x",
+        output_dir=str(tmp_path),
+        scored_articles=scored,
+    )
     with pytest.raises(UserError, match=message):
         results.run(options)

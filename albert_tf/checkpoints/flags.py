@@ -1,0 +1,30 @@
+"""The flag of every command that reads a model, and what obeys it."""
+
+import dataclasses
+import functools
+
+from albert_tf.cli.command_line import option
+from albert_tf.io import checksums
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ReadingFlags:
+    """How the weights of a model are read."""
+
+    verify_checksum: bool = option(
+        "Compare the weights of each model with their checksum before they are used; "
+        "--noverify_checksum saves about a second for each gigabyte.",
+        True,
+        may_change=True,
+    )
+
+
+def obeys_reading_flags(command):
+    """A decorator of functions whose first argument is a `ReadingFlags`."""
+
+    @functools.wraps(command)
+    def obeying(options, *arguments):
+        with checksums.verifying_weights(options.verify_checksum):
+            return command(options, *arguments)
+
+    return obeying

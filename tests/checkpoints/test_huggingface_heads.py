@@ -1,0 +1,71 @@
+"""What Hugging Face's config.json says of a head: dropout, labels, kind of task."""
+
+import json
+
+import pytest
+
+from albert_tf.checkpoints.huggingface import save_huggingface
+from albert_tf.models.sequence_classification import AlbertForSequenceClassification
+
+pytest.importorskip("safetensors.numpy")
+
+
+@pytest.mark.parametrize(("value", "expected"), [(0.3, 0.3), (None, 0.1)])
+def test_a_head_keeps_its_dropout(value, expected, tiny_config, reconfigure, tmp_path):
+    save_huggingface(AlbertForSequenceClassification(tiny_config(), 2), tmp_path)
+    reconfigure(classifier_dropout_prob=value)
+    model = AlbertForSequenceClassification.from_pretrained(tmp_path)
+    assert model.classifier_dropout_prob == expected
+
+
+def test_a_new_head_has_its_own_dropout(saved, reconfigure, tmp_path):
+    reconfigure(classifier_dropout_prob=0.3)
+    model = AlbertForSequenceClassification.from_pretrained(tmp_path, num_labels=2)
+    assert model.classifier_dropout_prob == 0.1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "entries"),
+    [
+        ({"labels": ["a", "b", "c"]}, {"problem_type": "single_label_classification"}),
+        ({"labels": ["a"], "label_kind": "multi_label"}, {}),
+        ({"label_kind": "regression"}, {"problem_type": "regression"}),
+    ],
+)
+def test_config_json_tells_labels_and_kind(
+    arguments, entries, tiny_config, reconfigure, tmp_path
+):
+    model = AlbertForSequenceClassification(tiny_config(), **arguments)
+    save_huggingface(model, tmp_path)
+    config = json.loads((tmp_path / "config.json").read_text())
+    assert entries.items() <= config.items()
+    loaded = AlbertForSequenceClassification.from_pretrained(tmp_path)
+    assert loaded.head_config() == model.head_config()
+    assert loaded.task_info() == model.task_info()
+    assert loaded.task_info()["task"]["kind"] == arguments.get(
+        "label_kind", "single_label"
+    )
+    reconfigure(problem_type=None)
+    loaded = AlbertForSequenceClassification.from_pretrained(tmp_path)
+    kind = "single_label" if len(arguments.get("labels", ())) > 1 else "regression"
+    assert loaded.task_info()["task"]["kind"] == kind
+
+
+def test_labels_that_nobody_named(tiny_config, reconfigure, tmp_path):
+    """Their library leaves the names of two out, and calls others by number."""
+    save_huggingface(AlbertForSequenceClassification(tiny_config(), 2), tmp_path)
+    config = json.loads((tmp_path / "config.json").read_text())
+    reconfigure(id2label={"0": "a", "1": "b", "2": "c"})
+    other = AlbertForSequenceClassification.from_pretrained(tmp_path)
+    assert (other.num_labels, other.labels) == (2, None)  # as many as weights
+    del config["id2label"]
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    loaded = AlbertForSequenceClassification.from_pretrained(tmp_path)
+    assert loaded.labels == ("LABEL_0", "LABEL_1")
+    renamed = AlbertForSequenceClassification.from_pretrained(
+        tmp_path, labels=["no", "yes"]
+    )
+    assert renamed.labels == ("no", "yes")
+    assert not renamed.load_report.missing
+    more = AlbertForSequenceClassification.from_pretrained(tmp_path, num_labels=3)
+    assert more.labels is None

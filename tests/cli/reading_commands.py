@@ -1,0 +1,37 @@
+"""Command lines that read a model, and the small files that they name beside it."""
+
+import json
+
+# The flags of each command; "{}" stands for the model.
+READING = {
+    "pretrain": "--init_checkpoint={} --input_file=texts.txt --output_dir=out "
+    "--albert_config_file=config.json --max_seq_length=16 --max_predictions_per_seq=2",
+    "classify": "--init_checkpoint={} --task_name=custom --data_dir=. --output_dir=out "
+    "--do_train --max_seq_length=16",
+    "squad": "--init_checkpoint={} --train_file=squad.json --predict_file=squad.json "
+    "--output_dir=out --do_train --max_seq_length=16 --max_query_length=3",
+    "race": "--init_checkpoint={} --task_name=custom --data_dir=. --output_dir=out "
+    "--do_train --max_seq_length=16 --max_qa_length=8",
+    "fill-mask": "--model_dir={} [MASK]",
+    "embed": "--model_dir={} --input_file=texts.txt --output_file=x.npy",
+    "inspect-layers": "--model_dir={} --output_dir=out text",
+    "export": "--model_dir={} --export_dir=served",
+    "convert": "--from={} --to=out",
+    "verify": "{}",
+}
+# They read no weights.
+OTHERS = {"corpus", "vocab", "data", "describe", "squad-scores"}
+
+
+def write_inputs(folder):
+    """Writes the files into a folder, which is to be the working directory."""
+    (folder / "texts.txt").write_text("a text\n")
+    answer = {"text": "a", "answer_start": 0}
+    question = {"id": "q", "question": "b", "answers": [answer]}
+    paragraph = {"context": "a", "qas": [question]}
+    squad = {"data": [{"title": "t", "paragraphs": [paragraph]}]}
+    (folder / "squad.json").write_text(json.dumps(squad))
+    for role in ("train", "dev"):
+        (folder / f"{role}.tsv").write_text("sentence\tlabel\na\tno\nb\tyes\n")
+        line = '{"context": "a", "options": ["b", "c"], "label": 0}\n'
+        (folder / f"{role}.jsonl").write_text(line)
