@@ -61,7 +61,7 @@ def _run_step(output_dir, title, name, command):
     state.parent.mkdir(exist_ok=True)
     done = json.loads(state.read_text()) if state.exists() else {"seconds": 0.0}
     if done.get("finished"):
-        print(f"{title}: done before")
+        print(f"{title}: already done")
         return
     print(f"\n{title}\n  {shlex.join(command)}", flush=True)
     started = time.monotonic()
@@ -75,8 +75,8 @@ def _run_step(output_dir, title, name, command):
         write_json(state, done)
     if status:
         raise UserError(
-            f"The step {name!r} ended with status {status}; what it has done is kept: "
-            "run this again to go on."
+            f"The step {name!r} ended with status {status}. Finished steps are kept; "
+            "run this again to continue."
         )
     write_json(state, {**done, "finished": True})
 

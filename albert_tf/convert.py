@@ -27,7 +27,7 @@ _AUTO = "auto"
 class ConvertOptions(ReadingFlags):
     """The flags of `python -m albert_tf.convert`."""
 
-    source: str = option("Checkpoint to read; --from is another name of this flag.")
+    source: str = option("Checkpoint to read; --from is another name for this flag.")
     to: str = option("Folder to write to.")
     to_format: str = option(
         "Form to write: a model directory of this project, an official TF1 "
@@ -36,18 +36,17 @@ class ConvertOptions(ReadingFlags):
         FORMATS,
     )
     model_class: str = option(
-        "Model to build; auto takes the one whose heads the checkpoint holds.",
+        "Model class to build; auto takes the one whose heads the checkpoint has.",
         _AUTO,
         [_AUTO, *registry.model_names()],
     )
     allow_missing: str = option(
-        "Official names, or beginnings of names, separated by commas, of weights "
-        "that the checkpoint may lack; they get random values.",
+        "Weights that the checkpoint may lack and that get random values: their "
+        "official names, or the beginnings of these, separated by commas.",
         "",
     )
     do_lower_case: bool = option(
-        "Whether a tokenizer that does not record its casing lowers the case of "
-        "letters.",
+        "Lower the case of letters, where the tokenizer's own files do not say.",
         True,
     )
 

@@ -28,11 +28,12 @@ class EmbedOptions(ReadingFlags):
     """The flags of `python -m albert_tf.embed`."""
 
     model_dir: str = option(
-        "Model directory, Hugging Face directory, or hf://owner/name."
+        "Model to apply: a model directory, a Hugging Face directory, or "
+        "hf://owner/name."
     )
     input_file: str | None = option(
-        "File of texts: one on each line, with a tab before the second text of a "
-        "pair; or a .tsv, .csv or .jsonl table with a column text, and text_pair.",
+        "File of texts: one per line, with a tab between the two texts of a pair; or "
+        "a .tsv, .csv or .jsonl table with the column text and, for pairs, text_pair.",
         None,
     )
     output_file: str | None = option(
@@ -40,7 +41,8 @@ class EmbedOptions(ReadingFlags):
     )
     similarity_file: str | None = option(
         "Table with the columns sentence1, sentence2 and score, such as STS-B's "
-        "dev.tsv: print Spearman and Pearson of the cosines and the scores.",
+        "dev.tsv; the command prints the Spearman and Pearson correlations between "
+        "the cosines and the scores.",
         None,
     )
     pooling: str = option(
@@ -50,16 +52,16 @@ class EmbedOptions(ReadingFlags):
         choices=("mean", "cls", "pooler"),
     )
     layer: int = option(
-        "Layer to read, from 1; negative numbers count from the last, -1.", -1
+        "Layer to read: 1 is the first, -1 the last, -2 the one before it.", -1
     )
     normalize: bool = option("Make each vector's length 1.", False)
     max_seq_length: int | None = option(
-        "Tokens of a text at most; a longer one loses its end. By default as many as "
-        "the model has positions.",
+        "Largest length of a text, in tokens; longer texts lose their end. By default "
+        "the number of positions of the model.",
         None,
         minimum=5,
     )
-    batch_size: int = option("Texts to compute at a time.", 32, minimum=1)
+    batch_size: int = option("Number of texts to compute at a time.", 32, minimum=1)
 
 
 @obeys_reading_flags
@@ -91,15 +93,15 @@ def embed(options):
 def _score(value):
     score = float(value)
     if not math.isfinite(score):
-        raise ValueError(f"a number was expected, not {value!r}")
+        raise ValueError(f"expected a number, not {value!r}")
     return score
 
 
 def _check(options):
     if bool(options.input_file) == bool(options.similarity_file):
-        raise UserError("Give --input_file, or --similarity_file, and not both.")
+        raise UserError("Give either --input_file or --similarity_file.")
     if bool(options.input_file) != bool(options.output_file):
-        raise UserError("--input_file and --output_file need each other; give both.")
+        raise UserError("Give --input_file and --output_file together.")
     if options.output_file and not options.output_file.endswith((_BINARY, _LINES)):
         raise UserError(
             f"--output_file={options.output_file}: expected a name that ends in "

@@ -22,19 +22,24 @@ class FillMaskOptions(ReadingFlags):
     """The flags of `python -m albert_tf.fill_mask`; texts stand beside them."""
 
     model_dir: str = option(
-        "Model directory with a masked LM head: of pretraining, of Hugging Face's "
-        "AlbertForMaskedLM or AlbertForPreTraining, or hf://owner/name."
+        "Model with a masked LM head: the model directory of a pretraining run, a "
+        "Hugging Face directory of AlbertForMaskedLM or AlbertForPreTraining, or "
+        "hf://owner/name."
     )
     input_file: str | None = option(
-        "File of texts: one on each line, with a tab before the second text of a "
-        "pair; or a .tsv, .csv or .jsonl table with a column text, and text_pair.",
+        "File of texts: one per line, with a tab between the two texts of a pair; or "
+        "a .tsv, .csv or .jsonl table with the column text and, for pairs, text_pair.",
         None,
     )
     output_file: str | None = option(
-        "File for the answers, one JSON object for each text; printed otherwise.", None
+        "File for the answers, one JSON object per text; without it, the command "
+        "prints them.",
+        None,
     )
-    top_k: int = option("Tokens to show for each mask, best first.", 5, minimum=1)
-    batch_size: int = option("Texts to compute at a time.", 32, minimum=1)
+    top_k: int = option(
+        "Number of tokens to show for each mask, the best first.", 5, minimum=1
+    )
+    batch_size: int = option("Number of texts to compute at a time.", 32, minimum=1)
 
 
 @obeys_reading_flags
@@ -47,8 +52,8 @@ def fill_mask(options, texts=()):
     """
     if bool(texts) == bool(options.input_file):
         raise UserError(
-            'Give texts, such as "Paris is the [MASK] of France.", or --input_file, '
-            "and not both."
+            'Give either texts, such as "Paris is the [MASK] of France.", or '
+            "--input_file."
         )
     # Imported here, so that --help does not wait for TensorFlow.
     from albert_tf.inference.loading import load

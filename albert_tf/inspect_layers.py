@@ -22,15 +22,19 @@ class InspectOptions(ReadingFlags):
     """The flags of `python -m albert_tf.inspect_layers`; texts stand beside them."""
 
     model_dir: str = option(
-        "Model directory, Hugging Face directory, or hf://owner/name."
+        "Model to look at: a model directory, a Hugging Face directory, or "
+        "hf://owner/name."
     )
     output_dir: str = option("Folder for the pictures and the table.")
     input_file: str | None = option(
-        "File of texts for layers.png, as for albert_tf.embed; no attention is drawn.",
+        "File of texts for layers.png, in the form that albert_tf.embed reads; the "
+        "command then draws no attention.",
         None,
     )
     max_seq_length: int = option(
-        "Tokens of a text at most; a longer one loses its end.", 128, minimum=5
+        "Largest length of a text, in tokens; longer texts lose their end.",
+        128,
+        minimum=5,
     )
 
 
@@ -42,7 +46,7 @@ def inspect_layers(options, texts=()):
         UserError: texts both given and in a file, or neither; one too long to draw.
     """
     if bool(texts) == bool(options.input_file):
-        raise UserError("Give texts, or --input_file, and not both.")
+        raise UserError("Give either texts or --input_file.")
     # Imported here, so that --help does not wait for TensorFlow.
     from albert_tf.inference.layers import layer_changes
     from albert_tf.inference.layers import write_attention

@@ -266,11 +266,11 @@ class TextClassifier:
         sizes = [len(column) for column in (texts, labels, pairs) if column is not None]
         if len(set(sizes)) > 1 or not texts:
             raise UserError(
-                "Expected a label (and a second text, if any) for each text; their "
-                f"numbers are {', '.join(map(str, sizes))}."
+                "Give one label (and one second text, if any) for each text; got "
+                f"{', '.join(map(str, sizes))} of them."
             )
         if self._task.pair not in (None, pairs is not None):
             takes = "pairs of texts" if self._task.pair else "single texts"
-            raise UserError(f"The model has learned from {takes}; give it such.")
+            raise UserError(f"The model has learned from {takes}; give it the same.")
         labels = label_array(self._task, labels)
         return tokenize_texts(texts, pairs, self.tokenizer, self._max_length, labels)

@@ -132,7 +132,7 @@ def folder_of(paths):
     directories = {os.path.dirname(path) for path in paths}
     if len(directories) > 1:
         raise UserError(
-            "--output_file names files in several directories; name files in one."
+            "--output_file names files in several directories; name all of them in one."
         )
     return directories.pop() or "."
 
@@ -170,7 +170,8 @@ def _summarize(totals, paths):
         )
         if counts["empty shards"]:
             logging.warning(
-                "%s: %d of %d files are empty; there is too little text for so many",
+                "%s: %d of %d files are empty; there is too little text for so many "
+                "files",
                 split,
                 counts["empty shards"],
                 len(paths[split]),

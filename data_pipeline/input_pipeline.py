@@ -110,8 +110,9 @@ def _check(
     if tokenizer is None:
         if info["kind"] == "dynamic":
             raise UserError(
-                f"The data set in {where} is to be masked in training: pass the "
-                "vocabulary, --spm_model_file or --vocab_file."
+                f"The data set in {where} is masked while training, which needs the "
+                "vocabulary: pass --spm_model_file or --vocab_file (in Python, "
+                "tokenizer)."
             )
     elif info["tokenizer"]["fingerprint"] != tokenizer.fingerprint():
         raise UserError(

@@ -75,7 +75,7 @@ class Options:
         ["pieces", "spaces"],
     )
     do_permutation: bool = option(
-        "Also shuffle as many tokens again among their places, and predict them, too.",
+        "Also shuffle as many other tokens among their places, and predict these, too.",
         False,
     )
     favor_shorter_ngram: bool = option(

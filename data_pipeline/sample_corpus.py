@@ -141,8 +141,8 @@ def _largest_packages(documents, options):
     labels = sorted(sizes, key=lambda name: (-sizes[name], name))[: options.num_labels]
     if len(labels) < 2:
         raise UserError(
-            f"Docstrings were found in {len(labels)} package(s), expected at least 2: "
-            "run this with the Python of an environment that has albert-tf installed."
+            f"Found docstrings in {len(labels)} package(s), expected at least 2; run "
+            "this with the Python that has albert-tf installed."
         )
     return labels
 

@@ -179,14 +179,14 @@ def _why_not(message, lines, options):
     most = re.search(r"set it to a value <= (\d+)", message)
     if most:
         return (
-            f"--vocab_size={options.vocab_size} is more than {text} gives; pass "
-            f"{most[1]} or less, or more text."
+            f"--vocab_size={options.vocab_size} is more than {text} has pieces for; "
+            f"pass {most[1]} or less, or more text."
         )
     least = re.search(r"smaller than required_chars. \d+ vs (\d+)", message)
     if least:
         return (
-            f"--vocab_size={options.vocab_size} is less than the {least[1]} characters "
-            f"of {text}; pass more, or lower --character_coverage."
+            f"--vocab_size={options.vocab_size} is less than the {least[1]} "
+            f"characters of {text}; raise it, or lower --character_coverage."
         )
     reason = " ".join(message.split()).split("] ")[-1]
     return f"SentencePiece cannot train on {text}: {reason}"

@@ -125,7 +125,7 @@ def test_the_tokenizer_is_found_where_the_official_archives_have_it(
         (tmp_path / "out" / "tokenizer_config.json").unlink()
     (tmp_path / vocabulary).unlink()
     main(["", f"--from={source}", f"--to={tmp_path / 'bare'}"])
-    assert f"No tokenizer was found beside {source}" in capsys.readouterr().out
+    assert f"Found no tokenizer beside {source}" in capsys.readouterr().out
 
 
 def test_a_vocabulary_that_lies_elsewhere_is_none_of_the_checkpoint(
@@ -133,7 +133,7 @@ def test_a_vocabulary_that_lies_elsewhere_is_none_of_the_checkpoint(
 ):
     source = official("project/checkpoint/model.ckpt-best", "project/assets/vocab.txt")
     main(["", f"--from={source}/checkpoint", f"--to={tmp_path / 'out'}"])
-    assert "No tokenizer was found beside" in capsys.readouterr().out
+    assert "Found no tokenizer beside" in capsys.readouterr().out
 
 
 def test_a_vocabulary_larger_than_the_model_is_refused(official, tmp_path, capsys):

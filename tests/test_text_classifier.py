@@ -170,7 +170,7 @@ def test_one_seed_decides(pretrained):
 @pytest.mark.parametrize(
     ("arguments", "data", "message"),
     [
-        ({}, (["a"], ["x", "y"]), "a label .* for each text; their numbers are 1, 2"),
+        ({}, (["a"], ["x", "y"]), "one label .* for each text; got 1, 2"),
         ({}, ([], []), "The labels are none; expected at least 2 different ones"),
         ({}, (["a", "b"], ["x", "x"]), "The labels are x; expected at least 2"),
         ({}, (["a", "b"], "xy"), "labels must be a list with a label for each text"),

@@ -36,7 +36,7 @@ def write_converted(options):
     print(model.load_report)
     print(f"{type(model).__name__} written to {options.to}")
     if tokenizer is None:
-        print(f"No tokenizer was found beside {options.source}.")
+        print(f"Found no tokenizer beside {options.source}; {options.to} has none.")
 
 
 def _check_target(options):

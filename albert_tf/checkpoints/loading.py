@@ -186,7 +186,8 @@ def build_model(model_class, checkpoint, allow_missing, arguments):
     checkpoint.check_family(model_class)
     if checkpoint.config is None:
         raise UserError(
-            f"{checkpoint.source} has no {model_class.family.config_file} beside it."
+            f"{checkpoint.source} has no {model_class.family.config_file} beside it; "
+            "copy the file there."
         )
     arguments = model_class.complete_arguments(arguments, checkpoint.tensors)
     model = model_class(checkpoint.config, **arguments)

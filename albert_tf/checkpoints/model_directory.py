@@ -149,9 +149,9 @@ def _check_size(config_file, parameters, weights):
     held = os.path.getsize(weights)
     if parameters > held:  # each has a byte at least
         raise UserError(
-            f"{WEIGHTS_FILE} is damaged, or {config_file} is of another model: it "
-            f"describes an encoder of {parameters:,} parameters, but the weights have "
-            f"{held:,} bytes; copy both again."
+            f"{WEIGHTS_FILE} is damaged, or {config_file} belongs to another model: "
+            f"it describes an encoder of {parameters:,} parameters, but the weights "
+            f"have {held:,} bytes; copy both again."
         )
 
 

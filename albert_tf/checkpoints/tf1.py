@@ -149,7 +149,8 @@ def _latest_checkpoint(directory):
         ) from error
     if latest and not os.path.samefile(os.path.dirname(latest), directory):
         raise UserError(
-            f"{state} names {latest}, which lies elsewhere; name the checkpoint itself."
+            f"{state} names {latest}, which is in another folder; name the checkpoint "
+            "itself."
         )
     return latest
 

@@ -54,14 +54,14 @@ def _check(source, config, name):
         old, new = getattr(source, field.name), getattr(config, field.name)
         if old != new and field.name not in _MAY_DIFFER:
             raise UserError(
-                f"{name} has {field.name}={old}, the model to start has {new}; they "
+                f"{name} has {field.name}={old}, but the new model has {new}; the two "
                 f"may differ only in {', '.join(_MAY_DIFFER)}."
             )
 
 
 def _report(load_report, source, config, origins):
     lines = [
-        f"Start from {load_report}",
+        f"Starting from {load_report}",
         f"  layers: {config.num_hidden_layers}, from {source.num_hidden_layers}",
     ]
     for (scope, is_feed_forward), origin in origins.items():

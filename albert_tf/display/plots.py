@@ -88,7 +88,7 @@ def _write_legend(path, figure, numbers, labels):
     legend = f"{os.path.splitext(path)[0]}_labels.tsv"
     lines = map("\t".join, zip(numbers, labels, strict=True))
     write_atomically(legend, "".join(f"{line}\n" for line in lines))
-    text = f"{os.path.basename(legend)} says what the numbers stand for"
+    text = f"{os.path.basename(legend)} explains the numbers"
     figure.supxlabel(text, fontsize="small")
 
 
@@ -139,4 +139,7 @@ def _held(properties, characters):
 
 @functools.cache
 def _say_how_to_get_them():
-    logging.info("No pictures are drawn: they need pip install 'albert-tf[plots]'")
+    logging.info(
+        "Drawing no pictures, because matplotlib is missing: pip install "
+        "'albert-tf[plots]'"
+    )

@@ -89,7 +89,7 @@ class Checkpointing:
             yield
         except (KeyboardInterrupt, SystemExit):
             if self._manager and self._step is None:
-                logging.info("Nothing is saved yet: a run begins again at step 0")
+                logging.info("Nothing is saved yet; the run will begin again at step 0")
             elif self._manager:
                 logging.info("Saved: step %d, in %s", self._step, self.directory)
             raise
@@ -117,7 +117,7 @@ class Checkpointing:
                 status.expect_partial()  # A warning would say what is left out.
             except _UNUSABLE as error:
                 reason = str(error).splitlines()[0]
-                logging.warning("Checkpoint %s cannot be used: %s", path, reason)
+                logging.warning("Skipping the checkpoint %s: %s", path, reason)
                 reasons.append(f"{os.path.basename(path)} ({reason})")
                 continue
             self._step = int(path.rpartition("-")[2])
@@ -163,8 +163,8 @@ def _paths_in(directory):
     found = {match[1]: int(match[2]) for match in map(_FILE.fullmatch, names) if match}
     if _STATE_FILE in names and not found:
         raise UserError(
-            f"{os.path.join(directory, _STATE_FILE)} lists checkpoints, but none of "
-            "them is there; copy them back, or remove it to start anew."
+            f"{os.path.join(directory, _STATE_FILE)} lists checkpoints, but all of "
+            "them are missing; copy them back, or delete this file to start anew."
         )
     return [os.path.join(directory, name) for name in sorted(found, key=found.get)]
 

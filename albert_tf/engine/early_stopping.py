@@ -39,7 +39,7 @@ def out_of_patience(values, patience):
     if not (values and patience) or evaluations_since_best(values) < patience:
         return False
     logging.info(
-        "Stopped early: the best of %d evaluations, %.4f, is %d ago.",
+        "Stopping early: the best of %d evaluations, %.4f, was %d evaluations ago.",
         len(values),
         values[-1 - evaluations_since_best(values)],
         evaluations_since_best(values),

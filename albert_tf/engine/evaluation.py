@@ -45,7 +45,9 @@ class Evaluator:
             batch_size = batch_size or self._padded_size(batch)
             totals = totals + self._step(pad_rows(batch, batch_size)).numpy()
         if batch_size is None:
-            raise UserError("The evaluation data set is empty; expected some rows.")
+            raise UserError(
+                "The evaluation data set is empty; expected at least one row."
+            )
         return average(names, totals, self.objective)
 
     def _padded_size(self, batch):

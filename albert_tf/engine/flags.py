@@ -13,8 +13,8 @@ class DeviceFlags:
     """Which devices train."""
 
     distribution_strategy: str = option(
-        "Devices to train on. auto: all GPUs, or the CPU without any; mirrored: all "
-        "GPUs of this machine; multi_worker: the processes in TF_CONFIG.",
+        "Devices to train on. auto: all GPUs, or the CPU if there are none; mirrored: "
+        "all GPUs of this machine; multi_worker: the processes that TF_CONFIG lists.",
         "auto",
         STRATEGIES,
     )
@@ -49,7 +49,7 @@ class ExecutionFlags:
         _PRECISIONS,
     )
     depth_loop: bool = option(
-        "Compile layers that share their weights once, as a loop.", False
+        "Compile layers that share weights only once, as a loop.", False
     )
     rematerialize: bool = option(
         "Keep only the inputs of the layers and compute the rest again for the "

@@ -41,7 +41,8 @@ class Interruption:
         if self.signal is None:
             self.signal, self._noted = number, now
             logging.warning(
-                "%s: saving after the steps under way; again to stop at once.",
+                "%s received: the run ends its current steps, saves and stops; send it "
+                "again to stop at once.",
                 signal.Signals(number).name,
             )
         elif now - self._noted > _SAME_REQUEST:

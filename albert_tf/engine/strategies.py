@@ -129,8 +129,8 @@ def _tpu(name, zone, project):
     except _NO_TPU as error:
         reason = str(error).partition("\n")[0].partition(". ")[0]
         raise UserError(
-            f"No TPU {name!r} can be used ({reason}); pass --tpu_name=local on a TPU "
-            "VM, or a TPU's name with --tpu_zone and --gcp_project, or train with "
+            f"The TPU {name!r} cannot be used ({reason}); pass --tpu_name=local on a "
+            "TPU VM, or a TPU's name with --tpu_zone and --gcp_project, or train with "
             "another --distribution_strategy."
         ) from error
 

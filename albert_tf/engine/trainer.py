@@ -172,9 +172,9 @@ class Trainer:
         steps = sorted({int(step) for step in self._workers.all_values(self.step)})
         if len(steps) > 1:
             raise UserError(
-                f"The workers found different checkpoints in {self.options.output_dir} "
-                f"(of the steps {steps}); let --output_dir be a folder that all "
-                "workers share."
+                "The workers found different checkpoints in "
+                f"{self.options.output_dir} (of the steps {steps}); name an "
+                "--output_dir that all workers share."
             )
 
     @naming_lost_workers()
@@ -264,11 +264,11 @@ class Trainer:
         steps = self._train_step.guard.diverged_steps()
         if steps is not None:
             raise UserError(
-                f"Training diverged: loss or gradients were not finite from step "
-                f"{steps[0]} to {steps[1]} without a break. Lower --learning_rate or "
-                "lengthen the warm-up, and start again from the last checkpoint; if "
-                f"that diverges at once, remove the newest in {self.options.output_dir}"
-                "/checkpoints."
+                "Training diverged: loss or gradients were not finite in any step "
+                f"from {steps[0]} to {steps[1]}. Lower --learning_rate or lengthen "
+                "the warm-up, and run the command again, which continues from the "
+                "last checkpoint; if it diverges at once, delete the newest "
+                f"checkpoint in {self.options.output_dir}/checkpoints."
             )
 
     def _evaluate(self, dataset, save_best):

@@ -54,6 +54,6 @@ def naming_lost_workers():
         yield
     except tf.errors.UnavailableError as error:
         raise UserError(
-            "Another worker has ended or cannot be reached; start all of them again: "
-            "they go on from the last checkpoint."
+            "Another worker ended or cannot be reached; start all workers again, and "
+            "they continue from the last checkpoint."
         ) from error

@@ -61,8 +61,8 @@ def download_archive(url):
         return _root(folder)
     if os.environ.get("HF_HUB_OFFLINE", "").upper() in _OFFLINE_VALUES:
         raise UserError(
-            f"{address} is not in {cache_folder()}, and HF_HUB_OFFLINE forbids to "
-            "download it; unset HF_HUB_OFFLINE once."
+            f"{address} is not in {cache_folder()}, and HF_HUB_OFFLINE forbids "
+            "downloading it; unset HF_HUB_OFFLINE to download it."
         )
     with _in_the_cache(address) as work:
         archive = os.path.join(work, "archive")
@@ -70,8 +70,8 @@ def download_archive(url):
         digest = _hash_of(archive)
         if expected not in ("", digest):
             raise UserError(
-                f"{address} has the SHA-256 hash {digest}, not {expected}: it is "
-                "damaged, or another file."
+                f"{address} has the SHA-256 hash {digest}, not {expected}; it is "
+                "damaged, or another file: download it again, or correct the hash."
             )
         folder = unpack_archive(archive, address)
         write_json(record, {"url": address, "sha256": digest})
@@ -107,8 +107,10 @@ def unpack_archive(path, title):
         except tarfile.FilterError as error:
             raise UserError(f"{title} is not safe to unpack: {error}.") from error
         except (tarfile.TarError, EOFError, zlib.error, gzip.BadGzipFile) as error:
+            # tarfile lists what each compression says of the file, line by line.
+            reason = str(error).partition("\n")[0].rstrip(":")
             raise UserError(
-                f"{title} is damaged, or no tar archive: {error}."
+                f"{title} is damaged or not a tar archive: {reason}."
             ) from error
         os.makedirs(os.path.dirname(folder), exist_ok=True)
         # Another process may have been sooner; its files are the same.

@@ -52,8 +52,8 @@ def local_directory(path, revision=None, weights=True):
         return _repository(path, revision, weights)
     if revision is not None:
         raise UserError(
-            f"{path} has no revisions, so revision={revision!r} means nothing; only "
-            f"{REPOSITORY_SCHEME} names have them."
+            f"revision={revision!r} is for {REPOSITORY_SCHEME} names, and {path} is "
+            "none; leave it out."
         )
     if path.startswith(_URL_SCHEMES):
         return _url(path)
@@ -109,14 +109,19 @@ def _repository(path, revision, weights):
     name = path.removeprefix(REPOSITORY_SCHEME)
     name, _, named = name.partition("@")
     if named and revision not in (None, named):
-        raise UserError(f"{path} names the revision {named}, not {revision}; give one.")
+        raise UserError(
+            f"{path} names the revision {named}, not {revision}; give only one of the "
+            "two."
+        )
     return download_repository(name, named or revision, weights)
 
 
 def _url(url):
     if url.startswith(_REPOSITORY_PAGES):
         name = "/".join(url.removeprefix(_REPOSITORY_PAGES).split("/")[:2])
-        raise UserError(f"{url} is a page; write {REPOSITORY_SCHEME}{name} instead.")
+        raise UserError(
+            f"{url} is a web page; write {REPOSITORY_SCHEME}{name} instead."
+        )
     return download_archive(url)
 
 

@@ -61,8 +61,8 @@ def download_repository(name, revision=None, weights=True):
     if weights and not any(file in files for file in _WEIGHTS):
         raise UserError(
             f"{_title(name, revision)} holds no {_WEIGHTS[0]}, the only Hugging Face "
-            "weights that albert_tf reads; write them with save_pretrained of "
-            "transformers first."
+            "weights that albert_tf reads; load the model with transformers and write "
+            "it with save_pretrained first."
         )
     return folder
 
@@ -85,7 +85,7 @@ def download_tables(name, revision=None):
         endings = ", ".join(pattern.removeprefix("*") for pattern in _TABLES)
         raise UserError(
             f"{_title(name, revision)} holds no table that albert_tf reads "
-            f"({endings}); write its data as such. The GLUE files are at "
+            f"({endings}); convert its data to one of these. The GLUE files are at "
             f"{GLUE_PAGE}: download them there, and name their folder."
         )
     return folder
@@ -152,7 +152,7 @@ def _reason(library, title, error):
     if constants.HF_HUB_OFFLINE:
         return (
             f"{title} is not complete in {constants.HF_HUB_CACHE}, and HF_HUB_OFFLINE "
-            "forbids to download it; unset HF_HUB_OFFLINE once."
+            "forbids downloading it; unset HF_HUB_OFFLINE to download it."
         )
     innermost = _cause(error, lambda e: e.__cause__ is None)
     lines = str(innermost).strip().splitlines() or [type(innermost).__name__]
@@ -190,5 +190,5 @@ def _check_hash(path, title):
     if digest.hexdigest() != expected:
         raise UserError(
             f"{path} of {title} is damaged: its hash is not the published one; delete "
-            f"{os.path.realpath(path)}, and it is downloaded again."
+            f"{os.path.realpath(path)} to download it again."
         )

@@ -71,8 +71,8 @@ def write_attention(output_dir, number, model, tokenizer, features):
     ids = features["input_ids"][0].tolist()
     if len(ids) > _MOST_TOKENS:
         raise UserError(
-            f"Text {number} has {len(ids)} tokens, more than the {_MOST_TOKENS} whose "
-            "attention can be drawn; shorten it."
+            f"Text {number} has {len(ids)} tokens, more than the {_MOST_TOKENS} that "
+            "a picture of attention can show; shorten it."
         )
     attentions = model(features, training=False)["attentions"]
     maps = [np.asarray(layer[0]).mean(axis=0) for layer in attentions]  # [T, T] each

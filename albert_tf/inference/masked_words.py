@@ -46,11 +46,13 @@ def fill_masks(model, tokenizer, texts, text_pairs=None, top_k=5, batch_size=32)
     for number, ids in enumerate(features["input_ids"], 1):
         if tokenizer.mask_id not in ids:
             mask = tokenizer.special_pieces["mask_id"]
-            raise UserError(f"Text {number} has no {mask}; put one where to guess.")
+            raise UserError(
+                f"Text {number} has no {mask}; put one where the model is to guess."
+            )
         if len(ids) > longest:
             raise UserError(
-                f"Text {number} has {len(ids)} tokens with the special ones, but the "
-                f"model has only {longest} positions; shorten it."
+                f"Text {number} has {len(ids)} tokens, special tokens included, but "
+                f"the model has only {longest} positions; shorten it."
             )
     compute = _best_tokens(model, tokenizer, top_k)
     predict = OutputsPredictor(compute, batch_size, longest)

@@ -2,7 +2,7 @@
 
 from albert_tf.errors import UserError
 from albert_tf.io.storage import read_bytes
-from albert_tf.tasks.tables import SUFFIXES
+from albert_tf.io.table_rows import SUFFIXES
 from albert_tf.tasks.tables import Columns
 from albert_tf.tasks.tables import has_column
 from albert_tf.tasks.tables import read_table
@@ -33,9 +33,9 @@ def read_texts(path):
     for number, row in enumerate(rows, 1):
         if len(row) > 2 or len(row) != len(rows[0]):
             raise UserError(
-                f"{path}, line {number}: expected "
-                f"{_counted(min(len(rows[0]), 2))} as on the first line, found "
-                f"{_counted(len(row))}; a tab stands between the two texts of a pair."
+                f"{path}, line {number}: expected {_counted(min(len(rows[0]), 2))} as "
+                f"on the first line, found {_counted(len(row))}; separate the two "
+                "texts of a pair by a tab."
             )
     texts, *pairs = map(list, zip(*rows, strict=True))
     return texts, pairs[0] if pairs else None

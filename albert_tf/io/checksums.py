@@ -130,6 +130,7 @@ def _check_file(path, local_path, folder, expected):
 
 def _damaged(path, folder):
     return UserError(
-        f"{path} is damaged: its SHA-256 is not that in {os.path.join(folder, NAME)}; "
-        "copy both again or, if the file was changed on purpose, remove its line there."
+        f"{path} is damaged: its SHA-256 differs from the one in "
+        f"{os.path.join(folder, NAME)}; copy both files again or, if you changed the "
+        "file on purpose, remove its line there."
     )

@@ -33,7 +33,7 @@ def require_disk(flag, path):
     if path and is_remote(path):
         raise UserError(
             f"--{flag}={path} is not on a disk of this machine, which this command "
-            "needs; name a local path, and copy the files between the two."
+            "needs; name a local path, and copy the files there yourself."
         )
 
 

@@ -46,8 +46,8 @@ def check_choice(pooling, layer, num_layers):
         raise UserError(f"pooling={pooling!r}: expected one of {', '.join(POOLINGS)}.")
     if not 1 <= abs(layer) <= num_layers:
         raise UserError(
-            f"layer={layer}: the model has the layers 1 to {num_layers}; negative "
-            "numbers count from the last, -1."
+            f"layer={layer}: the model has the layers 1 to {num_layers}; -1 is the "
+            "last, -2 the one before it."
         )
     if pooling == "pooler" and layer not in (-1, num_layers):
         raise UserError(

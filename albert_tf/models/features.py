@@ -62,12 +62,12 @@ def named_features(inputs, read=READ):
         features[name] = value
     if "input_ids" not in features:
         given = ", ".join(map(str, inputs)) or "none"
-        raise UserError(f"The features lack input_ids; given are: {given}.")
+        raise UserError(f"The features lack input_ids; got {given}.")
     return features
 
 
 def _unknown(name, read):
     known = (*read, *ALIASES)
     near = difflib.get_close_matches(str(name), known, 1)
-    hint = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(known)}."
+    hint = f"did you mean {near[0]!r}?" if near else f"it takes {', '.join(known)}."
     return f"The model has no feature {name!r}; {hint}"

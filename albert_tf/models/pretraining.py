@@ -155,8 +155,9 @@ class AlbertForPreTraining(PretrainedModel):
         for term in OBJECTIVES["sop" if self.sentence_order_head.trainable else "none"]:
             if term.labels not in x:
                 raise UserError(
-                    f"The batches lack {term.labels}; give fit those of "
-                    "pretraining_dataset, or compile a loss and give it labels."
+                    f"The batches lack {term.labels}; give fit the batches of "
+                    "pretraining_dataset, or compile the model with a loss and give "
+                    "fit labels."
                 )
             total, accuracies = term.sums(y_pred, x)
             loss += total / (tf.reduce_sum(term.weights(x)) + term.epsilon)

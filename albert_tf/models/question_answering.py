@@ -162,8 +162,8 @@ def _p_mask(features):
         return features["p_mask"]
     if "segment_ids" not in features:
         raise UserError(
-            "AlbertForAnswerableQuestions needs p_mask or segment_ids, to know where "
-            "the text is in which an answer may be."
+            "AlbertForAnswerableQuestions needs p_mask or segment_ids, which tell it "
+            "where answers may be."
         )
     input_mask = features.get("input_mask")
     if input_mask is None:

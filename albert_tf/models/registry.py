@@ -43,7 +43,9 @@ def register_model(model_class):
     """
     name = model_class.__name__
     if name in _MODULES:
-        raise UserError(f"albert_tf has a model {name} of its own; name yours another.")
+        raise UserError(
+            f"albert_tf already has a model {name}; give yours another name."
+        )
     _REGISTERED[name] = model_class
     return model_class
 
@@ -62,8 +64,8 @@ def model_class(name):
     # A list, in which one may look for a value of JSON that is no string, too.
     if name not in model_names():
         raise UserError(
-            f"There is no model {name!r}; known are {', '.join(model_names())}. "
-            "Register a model of your own with albert_tf.register_model."
+            f"There is no model {name!r}; choose from {', '.join(model_names())}, or "
+            "register your own with albert_tf.register_model."
         )
     if name in _REGISTERED:
         return _REGISTERED[name]

@@ -111,8 +111,8 @@ class PretrainingData:
                 raise UserError(
                     f"--eval_file={self._settings.eval_file} was made with "
                     f"--sentence_objective={held_out}, but the training data with "
-                    f"{trained[-1]}; make both alike, or pass --sentence_objective="
-                    "none to leave the sentences out."
+                    f"{trained[-1]}; make both with one objective, or pass "
+                    "--sentence_objective=none to train the masked LM alone."
                 )
 
     def terms(self):
@@ -128,15 +128,15 @@ class PretrainingData:
         if len(names) > 1:
             first, second, *_ = sorted(names)
             raise UserError(
-                f"Some of the data was made with --sentence_objective={first} and some "
-                f"with {second}; pass --sentence_objective=none to leave the sentences "
-                "out."
+                f"Some of the data was made with --sentence_objective={first} and "
+                f"some with {second}; pass --sentence_objective=none to train the "
+                "masked LM alone."
             )
         (name,) = names
         if name not in OBJECTIVES:
             raise UserError(
                 f"{self.input_files} was made with --sentence_objective={name}, which "
-                f"this version does not know; known are {', '.join(OBJECTIVES)}."
+                f"this version does not know; make it with {' or '.join(OBJECTIVES)}."
             )
         return OBJECTIVES[name]
 
@@ -176,8 +176,8 @@ class PretrainingData:
             if not settings.may_evaluate_training_data:
                 return None
             logging.warning(
-                "--do_eval without --eval_file: the figures are those of data that is "
-                "trained on, not of held-out data."
+                "--do_eval without --eval_file evaluates on the training data, not on "
+                "held-out data."
             )
         return HeldOut(self._held_out().take(settings.max_eval_steps), self.eval_files)
 
@@ -272,13 +272,13 @@ def naming_unreadable(input_file):
         yield
     except _UNREADABLE as error:
         if isinstance(error, tf.errors.DataLossError):
-            logging.warning("%s is damaged; looking for the file.", input_file)
+            logging.warning("%s is damaged; searching for the file.", input_file)
             verify_data(input_file)
         raise UserError(
             sentence_on(input_file, error)
-            or f"{input_file} cannot be read as TFRecords of --max_seq_length and "
-            f"--max_predictions_per_seq ({_first_line(error)}); a file is "
-            "damaged, or of other lengths: make it again or pass its own."
+            or f"{input_file} cannot be read as TFRecords of these lengths "
+            f"({_first_line(error)}); a file is damaged or has other lengths: make "
+            "it again, or pass its --max_seq_length and --max_predictions_per_seq."
         ) from error
 
 

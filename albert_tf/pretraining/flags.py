@@ -98,9 +98,8 @@ class PretrainingOptions(PhaseFlags, DeviceFlags, ExecutionFlags, ReadingFlags):
         may_change=True,
     )
     init_from_group0: bool = option(
-        "Give groups of layers that --init_checkpoint lacks the weights of its "
-        "group 0; by default they get those of the layer at the same share of the "
-        "depth.",
+        "Give the groups of layers that --init_checkpoint lacks the weights of its "
+        "group 0; by default they take those of the layer at the same relative depth.",
         False,
         may_change=True,
     )
@@ -172,8 +171,8 @@ class PretrainingOptions(PhaseFlags, DeviceFlags, ExecutionFlags, ReadingFlags):
         "Learning rate at the end of the warm-up.", 0.00176, minimum=0, may_change=True
     )
     scale_learning_rate: bool = option(
-        "Take --learning_rate as one for batches of 4096, and multiply it by the "
-        "root of train_batch_size / 4096.",
+        "Read --learning_rate as the rate for batches of 4096, and multiply it by the "
+        "square root of train_batch_size / 4096.",
         False,
         may_change=True,
     )
@@ -216,8 +215,8 @@ class PretrainingOptions(PhaseFlags, DeviceFlags, ExecutionFlags, ReadingFlags):
         may_change=True,
     )
     restart_data: bool = option(
-        "Continue the run, but read the data from its beginning, because it was "
-        "moved or made anew or is other data.",
+        "Continue the run, but read the data from its beginning: for data that was "
+        "moved, made again or replaced.",
         False,
         may_change=True,
     )
@@ -258,8 +257,8 @@ class PretrainingOptions(PhaseFlags, DeviceFlags, ExecutionFlags, ReadingFlags):
         may_change=True,
     )
     peak_teraflops: float | None = option(
-        "Speed of a device at its best, in 1e12 operations a second, from which the "
-        "program computes the utilisation; well-known GPUs and TPUs need no number.",
+        "Peak speed of one device, in 1e12 operations per second, for the utilisation "
+        "in the log; well-known GPUs and TPUs need no number.",
         None,
         minimum=0,
         may_change=True,

@@ -11,10 +11,9 @@ class PhaseFlags:
     """What changes in the middle of a run, such as the length of the sequences."""
 
     first_phase_steps: int = option(
-        "Step at which the second phase begins; 0 trains in one phase. What the "
-        "flags of the second phase do not set is as in the first, except for the "
-        "lengths of data of its own. The held-out data has the lengths of the last "
-        "phase.",
+        "Step at which the second phase begins; 0 trains in one phase. The second "
+        "phase takes over what its own flags do not set; data of its own brings its "
+        "own lengths. Held-out data has the lengths of the last phase.",
         0,
         minimum=0,
         may_change=True,

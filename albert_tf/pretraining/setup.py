@@ -161,7 +161,7 @@ def _trained_model(settings, config):
     model = AlbertForPreTraining.from_pretrained(path, **settings.execution)
     if model.config != config:
         raise UserError(
-            f"{path} holds a model whose configuration is not that of "
+            f"{path} holds a model whose configuration differs from "
             f"{settings.config_file}; pass the configuration of that model."
         )
     return model

@@ -48,7 +48,7 @@ def build_module(
         if not directory or not is_folder(directory):
             meant = did_you_mean(directory) or "; name the folder of a model."
             raise UserError(
-                f"--model_dir={model_dir}: there is no folder {directory!r}{meant}"
+                f"model_dir={model_dir}: there is no folder {directory!r}{meant}"
             )
     first, infos = model_dirs[0], [read_training_info(path) for path in model_dirs]
     execution = {"depth_loop": depth_loop}
@@ -163,7 +163,9 @@ def _several_heads(model_dirs, infos, execution):
         path = pathlib.Path(directory).resolve()
         name = path.parent.name if path.name == MODEL_DIR else path.name
         if name in tasks:
-            raise UserError(f"Two of --model_dir are called {name!r}; rename one.")
+            raise UserError(
+                f"Two models of --model_dir are called {name!r}; rename one."
+            )
         tasks[name] = task
     facts = {"tasks": {name: task.to_dict() for name, task in tasks.items()}}
     return multi_head(model_dirs, tasks, **execution), facts
@@ -176,7 +178,7 @@ def _length(config, infos, max_seq_length):
         length = min(i.get("max_seq_length", positions) for i in infos)
     if not 5 <= length <= positions:
         raise UserError(
-            f"--max_seq_length={length} must be from 5 to {positions}, the number of "
+            f"max_seq_length={length}: expected 5 to {positions}, the number of "
             "positions of the model."
         )
     return length

@@ -160,9 +160,11 @@ def _eval_task(options, head, facts):
             f"--eval_file compares models that take texts from a table, but "
             f"{options.model_dir} is for {head.name}; leave --eval_file out."
         )
-    if (len(task.text_inputs) > 1) != (options.text_pair_column is not None):
+    takes_pairs = len(task.text_inputs) > 1
+    if takes_pairs != (options.text_pair_column is not None):
         raise UserError(
-            "Models that take pairs need --text_pair_column, and others cannot use it."
+            f"{options.model_dir} takes {'pairs of' if takes_pairs else 'single'} "
+            f"texts; {'give' if takes_pairs else 'leave out'} --text_pair_column."
         )
     return task
 

@@ -132,8 +132,8 @@ def _open(path, tokenizer, task, revision):
     if version is not None:
         if tokenizer is not None or task != "auto":
             raise UserError(
-                f"{path} is an exported model, which has its task and its tokenizer; "
-                "leave task and tokenizer out, or name the model directory."
+                f"{path} is an exported model, which brings its own task and "
+                "tokenizer; leave task and tokenizer out, or name the model directory."
             )
         return _exported(version)
     if not os.path.isdir(directory):

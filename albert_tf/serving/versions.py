@@ -61,7 +61,7 @@ def _remove_left_over(export_dir):
             continue
         # Whoever made it locks it at once; whoever has died has no lock.
         if time.time() - path.stat().st_mtime > _NEW and not _is_locked(path):
-            logging.info("Removing %s, which a killed export left.", path)
+            logging.info("Removing %s, which an export left when it was killed.", path)
             shutil.rmtree(path, ignore_errors=True)
 
 

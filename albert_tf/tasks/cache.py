@@ -50,7 +50,7 @@ def _read(path, tokens_class):
         with open(path, "rb") as file, np.load(file) as arrays:
             return tokens_class(**arrays)
     except _DAMAGED as error:
-        logging.warning("%s is damaged (%s); the command makes it again.", path, error)
+        logging.warning("%s is damaged (%s); making it again.", path, error)
         return None
 
 

@@ -120,6 +120,6 @@ def _check_head(task, head, directory):
         if head.get(name, value) != value:
             raise UserError(
                 f"{directory} holds a model of {name}={head[name]}, but its "
-                f"training_info.json describes a task of {name}={value}; the two are "
-                "of different runs."
+                f"training_info.json describes a task of {name}={value}; the two come "
+                "from different runs."
             )

@@ -124,9 +124,10 @@ def fine_tuned(output_dir, init_checkpoint=None, asked=None):
             return directory, task_from_info(info, directory), info
     if len(candidates) > 1 and (task := task_told_by(candidates[-1], asked)):
         return candidates[-1], task, {}
+    searched = " or ".join(map(str, candidates))
     raise UserError(
-        f"{' and '.join(map(str, candidates))} hold no fine-tuned model; train one "
-        "with --do_train, or name one with --init_checkpoint."
+        f"There is no fine-tuned model in {searched}; train one with --do_train, or "
+        "name one with --init_checkpoint."
     )
 
 
@@ -172,8 +173,9 @@ def _check_sizes(start, config, tokenizer):
     too_large = tokenizer.vocab_size > config.vocab_size
     if too_large or (not known and tokenizer.vocab_size != config.vocab_size):
         raise UserError(
-            f"The vocabulary has {tokenizer.vocab_size} pieces, but the model "
-            f"{config.vocab_size}; give the vocabulary that the model was trained with."
+            f"The vocabulary has {tokenizer.vocab_size} pieces, but the model has "
+            f"{config.vocab_size}; give the vocabulary that the model was trained "
+            "with."
         )
     if start.max_seq_length > config.max_position_embeddings:
         raise UserError(

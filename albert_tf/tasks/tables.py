@@ -1,14 +1,5 @@
-"""Reads TSV, CSV and JSONL tables of texts; a bad row is named, or counted.
+"""Reads tables of texts; a bad row is named, or counted."""
 
-TSV follows GLUE: no quoting, a quotation mark is an ordinary character. CSV follows
-RFC 4180; quotation marks that do not pair always stop the reading, since where the next
-row starts is then unknown. JSONL has one object a line. Lines end in LF or CRLF only
-(the other line ends of Unicode are part of a text). Blank lines are passed over, but in
-a TSV or CSV of one column they are rows with an empty text: predictions are matched
-with the file by their order.
-"""
-
-import csv
 import dataclasses
 import json
 import pathlib
@@ -16,12 +7,10 @@ import pathlib
 import numpy as np
 
 from albert_tf.errors import UserError
-from albert_tf.io.files import parse_json
+from albert_tf.io.table_rows import read_rows
 from albert_tf.tasks.table import Table
 
-SUFFIXES = (".tsv", ".csv", ".jsonl")
 _HIDDEN = ("", "-1")  # stand in a column of labels where nobody is to know them
-_MAX_FIELD = 2**31 - 1  # characters; Python's own limit for CSV is 131,072
 
 
 @dataclasses.dataclass(frozen=True)
@@ -68,7 +57,7 @@ def read_table(path, columns, parse_label=None, skip_bad_rows=False):
         labels.append(label)
         rows.append(row)
     if not texts:
-        raise UserError(f"{path} holds no usable row; expected one example a row.")
+        raise UserError(f"{path} holds no usable row; expected one example per row.")
     return Table(
         path=str(path),
         texts=texts,
@@ -181,7 +170,9 @@ def _records(path, columns):
     if isinstance(columns.text, str) and pathlib.Path(path).suffix != ".jsonl":
         line, header = next(rows, (0, None))
         if header is None:
-            raise UserError(f"{path} is empty; expected a header and a row an example.")
+            raise UserError(
+                f"{path} is empty; expected a header and one row per example."
+            )
         for place, name in enumerate(wanted):
             positions[place] = _position(path, header, name)
     for line, fields in rows:
@@ -211,87 +202,15 @@ def _field(fields, position):
     try:
         value = fields[position]
     except (IndexError, KeyError):
-        raise ValueError(
-            f"the row lacks column {position!r}; it has {len(fields)} of its fields"
-        ) from None
+        by_place = isinstance(position, int)
+        place = f"field {position + 1}" if by_place else f"column {position!r}"
+        count = len(fields)
+        raise ValueError(f"the row lacks {place}; it has {count} field(s)") from None
     if value is None:
         raise ValueError(f"column {position!r} is null")
     if isinstance(value, dict):
         raise ValueError(f"column {position!r} holds an object, {value!r}")
     return value if isinstance(value, str | list) else json.dumps(value)
-
-
-def read_rows(path):
-    """Yields (line number, fields) of each row of a table, the header included.
-
-    Fields are a list, or of JSONL a dict; a ValueError where a line is no JSON object.
-    Bytes that are not UTF-8 become half characters, which `check_characters` refuses.
-
-    Raises:
-        UserError: the file cannot be read, or has another suffix than `SUFFIXES`.
-    """
-    suffix = pathlib.Path(path).suffix
-    if suffix not in SUFFIXES:
-        raise UserError(f"{path} must end in one of {', '.join(SUFFIXES)}.")
-    try:
-        # Wrong bytes become characters that `_check` finds, in the row they are in.
-        with open(
-            path, encoding="utf-8-sig", newline="\n", errors="surrogateescape"
-        ) as file:
-            rows = {".tsv": _tsv, ".csv": _csv, ".jsonl": _jsonl}[suffix](file)
-            yield from rows if suffix == ".jsonl" else _without_blank_lines(rows)
-    except OSError as error:
-        raise UserError(f"{path} cannot be read: {error.strerror}.") from error
-
-
-def _tsv(file):
-    for line, text in _lines(file):
-        yield line, text.split("\t") if text else []
-
-
-def _csv(file):
-    csv.field_size_limit(_MAX_FIELD)
-    # Otherwise a quotation mark that is never closed swallows the rest of the file.
-    reader = csv.reader(file, strict=True)
-    first_line = 1  # of the row, which may span several
-    try:
-        for fields in reader:
-            yield first_line, fields
-            first_line = reader.line_num + 1
-    except csv.Error as error:
-        raise UserError(
-            f"{file.name}, line {first_line}: the row that starts here is not valid "
-            f"CSV ({error}); correct it, its quotation marks above all."
-        ) from error
-
-
-def _jsonl(file):
-    for line, text in _lines(file):
-        if not text:
-            continue
-        try:
-            fields = parse_json(text)
-            problem = None if isinstance(fields, dict) else "not a JSON object"
-        except ValueError as error:
-            problem = f"not valid JSON ({error})"
-        yield line, ValueError(f"the line is {problem}") if problem else fields
-
-
-def _lines(file):
-    """Yields (line number, text without its line end)."""
-    for line, text in enumerate(file, 1):
-        yield line, text.rstrip("\r\n")
-
-
-def _without_blank_lines(rows):
-    """Leaves out lines without a field, unless the header has only one column."""
-    columns = 0
-    for line, fields in rows:
-        columns = columns or len(fields)
-        if fields:
-            yield line, fields
-        elif columns == 1:
-            yield line, [""]
 
 
 def _stack(labels):

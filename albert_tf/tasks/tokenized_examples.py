@@ -83,7 +83,7 @@ def tokenize_texts(texts, text_pairs, tokenizer, max_seq_length, labels=None):
     room = max_seq_length - (2 if text_pairs is None else 3)
     if room < 2:
         raise UserError(
-            f"--max_seq_length={max_seq_length} leaves no room for text beside the "
+            f"max_seq_length={max_seq_length} leaves no room for text beside the "
             "special tokens; expected 5 or more."
         )
     first, first_lengths = encode_flat_in_parallel(tokenizer, texts)

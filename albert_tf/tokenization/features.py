@@ -128,7 +128,7 @@ def _truncated(rows, pairs, max_length, truncation):
         index = too_long[0]
         length = first[index] + second[index] + max_length - room
         raise UserError(
-            f"texts[{index}] has {length} tokens with the special ones, more than "
+            f"texts[{index}] has {length} tokens, special tokens included, more than "
             f"max_length={max_length}; pass truncation=True to cut it."
         )
     rows = [row[:n] for row, n in zip(rows, first_left, strict=True)]

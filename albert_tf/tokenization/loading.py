@@ -90,8 +90,8 @@ def check_fits_model(tokenizer, config, directory):
     if tokenizer.vocab_size > config.vocab_size:
         raise UserError(
             f"The tokenizer in {directory} has {tokenizer.vocab_size} pieces, but the "
-            f"model's vocab_size is {config.vocab_size}; put the vocabulary there that "
-            "it was trained with."
+            f"model's vocab_size is {config.vocab_size}; put the vocabulary of its "
+            "training there."
         )
 
 

@@ -34,7 +34,7 @@ class VerifyOptions(ReadingFlags):
     """The flags of `python -m albert_tf.verify`."""
 
     directory: str = option(
-        "Folder to verify; also taken without the flag's name, as the first argument."
+        "Folder to verify; the first argument without a flag's name means the same."
     )
     spm_model_file: str | None = option(
         "Vocabulary that the recorded features were made with.", None

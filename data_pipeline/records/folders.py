@@ -132,7 +132,8 @@ def in_common(descriptions, paths):
             if info.get(name) != infos[0].get(name):
                 raise UserError(
                     f"The input files belong to data sets that differ in {name}: "
-                    f"{infos[0].get(name)} and {info.get(name)}."
+                    f"{infos[0].get(name)} and {info.get(name)}; name the files of "
+                    "one."
                 )
     return infos[0]
 

@@ -70,8 +70,8 @@ def sentence_on(input_file, error):
     """
     if isinstance(error, UnicodeDecodeError):
         return (
-            f"{input_file} holds a record that is no example; a file is damaged, or is "
-            "of another kind: make it again."
+            f"{input_file} holds a record that is not an example; a file is damaged "
+            "or of another kind: make it again."
         )
     found = out_of_range(error)
     if found is None:

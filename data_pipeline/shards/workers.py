@@ -85,8 +85,8 @@ def _write_in_processes(options, files, paths, shards, finished, report):
             end_of_lifeline.close()
             if isinstance(error, concurrent.futures.process.BrokenProcessPool):
                 raise UserError(
-                    "A worker process was killed (is there too little memory?); start "
-                    "the command again to go on with the shards that are missing."
+                    "A worker process was killed (is there too little memory?); run "
+                    "the command again to make the missing shards."
                 ) from error
             raise
 

@@ -118,13 +118,15 @@ def test_directories_without_a_checksum_load(saved, tmp_path):
 def test_one_changed_letter_is_found(name, saved, tmp_path):
     path = tmp_path / "model" / name
     path.write_text(path.read_text() + " ")
-    with pytest.raises(UserError, match=f"{name} is damaged: its SHA-256 is not that"):
+    with pytest.raises(UserError, match=f"{name} is damaged: its SHA-256 differs"):
         AlbertModel.from_pretrained(tmp_path / "model")
 
 
 def test_a_wrong_checksum_is_no_checksum(saved, tmp_path):
     (tmp_path / "model" / "SHA256SUMS").write_text(f"{'0' * 64}  {WEIGHTS}\n")
-    with pytest.raises(UserError, match="its SHA-256 is not that in .*/SHA256SUMS"):
+    with pytest.raises(
+        UserError, match="its SHA-256 differs from the one in .*/SHA256SUMS"
+    ):
         AlbertModel.from_pretrained(tmp_path / "model")
 
 

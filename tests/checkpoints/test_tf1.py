@@ -195,7 +195,7 @@ def test_a_checkpoint_file_that_names_another_directory(tiny_config, tmp_path):
     state = folder / "checkpoint"
     for name in (tmp_path / "other" / "model.ckpt-5", "../other/model.ckpt-5"):
         state.write_text(f'model_checkpoint_path: "{name}"\n')
-        with pytest.raises(UserError, match="names .* which lies elsewhere"):
+        with pytest.raises(UserError, match="names .* which is in another folder"):
             find_tf1_prefix(str(folder))
     for content in (b'model_checkpoint_path: "\xff"', b"\0\xff"):
         state.write_bytes(content)

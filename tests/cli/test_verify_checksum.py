@@ -52,7 +52,10 @@ def test_every_command_that_reads_models(command, folder, capsys, monkeypatch):
     monkeypatch.chdir(folder)
     flags = READING[command].format("flipped").split()
     said = said_by(command, flags, capsys)
-    assert "flipped/model.weights.h5 is damaged: its SHA-256 is not that in" in said
+    assert (
+        "flipped/model.weights.h5 is damaged: its SHA-256 differs from the one in"
+        in said
+    )
     said = said_by(command, [*flags, "--noverify_checksum"], capsys)
     assert said == "error: The weights are accepted."
 

@@ -103,7 +103,7 @@ def test_the_picture_names_the_legend(tmp_path):
     write_plot(
         tmp_path / "x.png", lambda figure, _: figures.append(figure), (4, 3), "面"
     )
-    assert figures[0].get_supxlabel() == "x_labels.tsv says what the numbers stand for"
+    assert figures[0].get_supxlabel() == "x_labels.tsv explains the numbers"
 
 
 def test_nothing_is_said_of_fonts(draw, fonts, caplog):

@@ -108,8 +108,8 @@ def test_a_range_that_the_run_does_not_reach(train, monkeypatch):
     train(steps=6, profile_steps=(1, 4))  # goes on
     train("other", profile_steps=(4, 6))
     assert warned == [
-        "--profile_steps=1:4 leaves no trace: this run goes from step 4 to 6",
-        "--profile_steps=4:6 leaves no trace: this run goes from step 0 to 4",
+        "--profile_steps=1:4 records no trace: this run goes from step 4 to 6",
+        "--profile_steps=4:6 records no trace: this run goes from step 0 to 4",
     ]
 
 

@@ -11,7 +11,7 @@ from albert_tf.errors import UserError
 
 
 def test_a_missing_tpu_is_one_sentence():
-    with pytest.raises(UserError, match="No TPU 'local' can be used .*--tpu_name"):
+    with pytest.raises(UserError, match="The TPU 'local' cannot be used .*--tpu_name"):
         create_strategy("tpu")
 
 

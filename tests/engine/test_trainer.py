@@ -123,7 +123,7 @@ def test_divergence_stops_with_advice(make_trainer, rows, weights):
     start = good.take(1).concatenate(bad.take(2)).concatenate(good.take(1))
     dataset = start.concatenate(bad)
     trainer = make_trainer(9, max_bad_steps=3, options={"save_checkpoints_steps": 4})
-    match = "not finite from step 5 to 7 without a break. Lower --learning_rate"
+    match = "not finite in any step from 5 to 7. Lower --learning_rate"
     with pytest.raises(UserError, match=match):
         trainer.train(dataset)
     last_good = make_trainer(4)

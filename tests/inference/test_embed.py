@@ -78,8 +78,8 @@ def test_served(model_dir):
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        ({}, "Give --input_file, or --similarity_file, and not both"),
-        ({"input_file": "a.txt"}, "--input_file and --output_file need each other"),
+        ({}, "Give either --input_file or --similarity_file"),
+        ({"input_file": "a.txt"}, "Give --input_file and --output_file together"),
         (
             {"input_file": "a.txt", "output_file": "v.csv"},
             "v.csv: expected a name that",
@@ -103,6 +103,4 @@ def test_scores_that_are_none(run, tmp_path, capsys):
     table.write_text("sentence1\tsentence2\tscore\nfilm\tgood\tnan\n")
     with pytest.raises(SystemExit):
         run(similarity_file=table)
-    assert (
-        "dev.tsv, line 2: a number was expected, not 'nan'" in capsys.readouterr().err
-    )
+    assert "dev.tsv, line 2: expected a number, not 'nan'" in capsys.readouterr().err

@@ -73,10 +73,10 @@ def test_a_file_of_pairs(run, model_dir, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "Give texts, such as"),
-        (["a [MASK]", "--input_file=x.txt"], "and not both"),
+        ([], "Give either texts, such as"),
+        (["a [MASK]", "--input_file=x.txt"], "or --input_file."),
         (["the film"], r"Text 1 has no \[MASK\]; put one"),
-        (["[MASK]", "the " * 15 + "[MASK]"], "Text 2 has 18 tokens .* only 16 pos"),
+        (["[MASK]", "the " * 15 + "[MASK]"], "Text 2 has 18 tokens, .* only 16 pos"),
         (["[MASK]", "--top_k=14"], "top_k=14: expected 1 to 13"),
         (["--input_file=missing.txt"], "missing.txt cannot be read"),
     ],

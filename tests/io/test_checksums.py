@@ -65,7 +65,7 @@ def test_changed_files_are_refused(tmp_path):
     checksums.check_folder(tmp_path)
     (tmp_path / "a.json").write_text("{ }")
     path = tmp_path / "a.json"
-    message = f"{path} is damaged: its SHA-256 is not that in {tmp_path}/SHA256SUMS; "
+    message = f"{path} is damaged: its SHA-256 differs from the one in {tmp_path}"
     with pytest.raises(UserError, match=message):
         read_json_object(path)
     with pytest.raises(UserError, match=message):

@@ -70,7 +70,7 @@ def test_predict_and_symbolic_inputs(model, features):
     [
         ("attention_masks", "has no feature 'attention_masks'; did you mean 'attenti"),
         ("position_ids", "has no feature 'position_ids'"),
-        ("x", "has no feature 'x'; known are input_ids, input_mask, .*token_type_ids"),
+        ("x", "has no feature 'x'; it takes input_ids, input_mask, .*token_type_ids"),
     ],
 )
 def test_unknown_names(model, features, name, message):
@@ -81,7 +81,7 @@ def test_unknown_names(model, features, name, message):
 
 
 def test_missing_and_doubled_names(model, features):
-    with pytest.raises(UserError, match="lack input_ids; given are: input_mask"):
+    with pytest.raises(UserError, match="lack input_ids; got input_mask"):
         model({"input_mask": features["input_mask"]})
     mask = features["input_mask"]
     with pytest.raises(UserError, match="input_mask and attention_mask are the same"):

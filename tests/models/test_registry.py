@@ -83,12 +83,14 @@ def test_a_registered_class_is_known_by_name(register):
 
 
 def test_names_of_the_package_are_taken(register):
-    with pytest.raises(UserError, match="has a model AlbertModel of its own"):
+    with pytest.raises(UserError, match="already has a model AlbertModel"):
         register(type("AlbertModel", (PretrainedModel,), {}))
 
 
 def test_unknown_names():
-    with pytest.raises(UserError, match="no model 'BertModel'; known are AlbertModel"):
+    with pytest.raises(
+        UserError, match="no model 'BertModel'; choose from AlbertModel"
+    ):
         registry.model_class("BertModel")
 
 

@@ -137,7 +137,9 @@ def test_a_record_that_is_no_example(evaluate, material, tmp_path):
     with tf.io.TFRecordWriter(str(data)) as writer:
         for contents in (record, b"\xff no example"):
             writer.write(contents)
-    with pytest.raises(UserError, match=f"{data} holds a record that is no example;"):
+    with pytest.raises(
+        UserError, match=f"{data} holds a record that is not an example;"
+    ):
         evaluate(input_file=data)
 
 

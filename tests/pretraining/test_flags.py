@@ -263,5 +263,5 @@ def test_official_command_line_runs_unchanged(project, material, tmp_path):
 
 
 def test_data_to_mask_needs_the_vocabulary(run, dynamic):
-    with pytest.raises(UserError, match="is to be masked in training: pass the vocab"):
+    with pytest.raises(UserError, match="is masked while training"):
         run(input_file=dynamic / "train.tfrecord", spm_model_file=None)

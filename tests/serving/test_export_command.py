@@ -45,9 +45,9 @@ def test_mistakes_are_one_clear_error(encoder, classifier, tmp_path):
     target = str(tmp_path / "m")
     with pytest.raises(UserError, match="task=classification does not fit"):
         export(ExportOptions(str(encoder.model_dir), target, task="classification"))
-    with pytest.raises(UserError, match="--max_seq_length=33 must be from 5 to 32"):
+    with pytest.raises(UserError, match="max_seq_length=33: expected 5 to 32"):
         export(ExportOptions(str(classifier.model_dir), target, max_seq_length=33))
-    with pytest.raises(UserError, match="--max_seq_length=0 must be from 5 to 32"):
+    with pytest.raises(UserError, match="max_seq_length=0: expected 5 to 32"):
         export(ExportOptions(str(classifier.model_dir), target, max_seq_length=0))
     with pytest.raises(UserError, match="--export_dir=ram://a is not on a disk"):
         export(ExportOptions(str(classifier.model_dir), "ram://a"))

@@ -63,7 +63,7 @@ def test_models_that_do_not_belong_together(
         together(model_dirs[0], pair_classifier.model_dir)
     with pytest.raises(UserError, match="was not fine-tuned"):
         together(model_dirs[0], encoder.model_dir)
-    with pytest.raises(UserError, match="Two of --model_dir are called 'mood'"):
+    with pytest.raises(UserError, match="Two models of --model_dir are called 'mood'"):
         together(model_dirs[0], model_dirs[0])
     info = {"task": {**_TASKS["mood"].to_dict(), "pair": True}}
     other = tmp_path / "pairs"

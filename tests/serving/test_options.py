@@ -230,7 +230,7 @@ def test_pretrained_models_as_files(
         ({"format": "tflite", "eval_file": "nowhere.tsv"}, "nowhere.tsv"),
         (
             {"format": "tflite", "eval_file": "x.tsv", "text_pair_column": "b"},
-            "Models that take pairs need --text_pair_column",
+            "texts; give --text_pair_column",
         ),
     ],
 )

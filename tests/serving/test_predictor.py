@@ -211,9 +211,11 @@ def test_wrong_calls(classifier, pair_classifier):
         predictor(_TEXTS, batch_size=0)
     with pytest.raises(UserError, match="takes text and text_pair, but text was"):
         pairs(_TEXTS)
-    with pytest.raises(UserError, match="text and text_pair differ in number: 3 and 2"):
+    with pytest.raises(
+        UserError, match="text and text_pair must be equal in number, got 3 and 2"
+    ):
         pairs(_TEXTS, _TEXTS[:2])
-    with pytest.raises(UserError, match="give one of each, or lists of all"):
+    with pytest.raises(UserError, match="of one input, or lists of all"):
         pairs("a", _TEXTS)
 
 
@@ -226,7 +228,7 @@ def test_what_is_no_model(classifier, tmp_path):
         Predictor({})
     with pytest.raises(UserError, match="A model in memory needs its tokenizer"):
         Predictor(classifier.model)
-    with pytest.raises(UserError, match="is an exported model, which has its task and"):
+    with pytest.raises(UserError, match="is an exported model, which brings its own"):
         Predictor(classifier.export_dir, task="encoder")
     classifier.model.export(tmp_path / "keras", verbose=False)
     with pytest.raises(UserError, match="takes no strings; export the model directory"):

@@ -99,7 +99,7 @@ def test_the_rest_of_an_epoch_has_any_length():
 
 
 def test_no_room_for_text_is_an_error():
-    with pytest.raises(UserError, match="--max_seq_length=4 leaves no room"):
+    with pytest.raises(UserError, match="max_seq_length=4 leaves no room"):
         tokenize_texts(["a"], ["b"], _Letters(), 4)
 
 

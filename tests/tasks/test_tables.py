@@ -50,7 +50,7 @@ def test_csv_with_an_open_quotation_mark_names_the_row(
     tmp_path, rows, line, problem, skip_bad_rows
 ):
     path = _write(tmp_path / "a.csv", "label,sentence\n" + rows)
-    message = f"a.csv, line {line}: .*{problem}.*its quotation marks above"
+    message = f"a.csv, line {line}: .*{problem}.*check its quotation marks"
     with pytest.raises(UserError, match=message):
         _read(path, skip_bad_rows=skip_bad_rows)
 
@@ -102,7 +102,7 @@ _BAD = {
     "a.tsv": "label\tsentence\ngood\tok\n%s\n",
     "unknown label": "ugly\ta",
     "empty": "good\t ",
-    "lacks column 'sentence'|lacks column 1": "good",
+    "lacks column 'sentence'|lacks field 2": "good",
     "NUL byte": "good\ta\0b",
 }
 

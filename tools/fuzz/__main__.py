@@ -26,8 +26,8 @@ _TESTS = pathlib.Path(__file__).resolve().parent.parent.parent / "tests"
 class FuzzOptions:
     """The flags of `python -m tools.fuzz`."""
 
-    examples: int = option("Inputs of each property.", 10_000, minimum=1)
-    seed: int = option("Where inputs start; equal seeds give equal inputs.", 0)
+    examples: int = option("Number of inputs for each property.", 10_000, minimum=1)
+    seed: int = option("Seed of the inputs; equal seeds give equal inputs.", 0)
     only: str = option("Run the properties whose file or name holds this.", "")
 
 

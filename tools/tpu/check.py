@@ -66,7 +66,7 @@ class TpuCheckOptions:
         False,
     )
     depth_loop: bool = option(
-        "Compile layers that share their weights once, as a loop.", False
+        "Compile layers that share weights only once, as a loop.", False
     )
     optimizer: str = option(
         "Optimizer that updates the weights.", "lamb", tuple(sorted(OPTIMIZERS))

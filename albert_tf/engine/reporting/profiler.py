@@ -35,8 +35,8 @@ class StepProfiler:
         """Warns where a run from step `begin` to step `end` has nothing to trace."""
         if self._first < _NEVER and max(begin, self._first) >= min(end, self._end):
             logging.warning(
-                "--profile_steps=%d:%d leaves no trace: this run goes from step %d to "
-                "%d",
+                "--profile_steps=%d:%d records no trace: this run goes from step %d "
+                "to %d",
                 self._first,
                 self._end,
                 begin,
@@ -62,4 +62,6 @@ class StepProfiler:
         if self._running:
             tf.profiler.experimental.stop()
             self._running = False
-            logging.info("Trace: tensorboard --logdir=%s", self._directory)
+            logging.info(
+                "To see the trace, run tensorboard --logdir=%s", self._directory
+            )

@@ -107,9 +107,7 @@ def read_history(path):
             return entries
     except (ValueError, KeyError, TypeError, AttributeError):  # UserError is one
         pass
-    logging.warning(
-        "%s is damaged: it will lack the evaluations before this start.", path
-    )
+    logging.warning("%s is damaged; it loses the evaluations before this start.", path)
     return []
 
 

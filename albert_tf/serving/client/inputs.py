@@ -37,7 +37,9 @@ class Inputs:
         bare = {name: _depth(v) < self.ranks[name] for name, v in columns.items()}
         is_one = any(bare.values())
         if is_one and not all(bare.values()):
-            raise UserError(f"{_and(columns)}: give one of each, or lists of all.")
+            raise UserError(
+                f"Give {_and(columns)} of one input, or lists of all of them."
+            )
         columns = {
             name: _encoded(values, self.ranks[name] - is_one, name)
             for name, values in columns.items()
@@ -52,7 +54,7 @@ class Inputs:
         sizes = [len(column) for column in columns.values()]
         if len(set(sizes)) > 1:
             raise UserError(
-                f"{_and(columns)} differ in number: {_and(map(str, sizes))}."
+                f"{_and(columns)} must be equal in number, got {_and(map(str, sizes))}."
             )
         return columns, False
 
@@ -73,8 +75,7 @@ class Inputs:
         if not set(names) - set(self.optional) <= given.keys() <= set(names):
             shown = [f"{n} (optional)" if n in self.optional else n for n in names]
             raise UserError(
-                f"The model takes {_and(shown)}, but {_and(given) or 'nothing'} was "
-                "given."
+                f"The model takes {_and(shown)}, but got {_and(given) or 'nothing'}."
             )
         return given
 

@@ -94,7 +94,9 @@ def question_answering_head(model, task, tokenizer):
 def _no_answer(task, is_first):
     """What the score says, and from where on the command answers nothing."""
     if is_first:
-        return "by how much no answer scores more than the best one"
+        return "how much higher no answer scores than the best answer"
     threshold = task.null_score_diff_threshold
-    best = "" if threshold is None else f"; in training, none was best from {threshold}"
-    return f"how much speaks for no answer{best}"
+    best = ""
+    if threshold is not None:
+        best = f"; in training, giving none was best from {threshold} on"
+    return f"the score of giving no answer{best}"

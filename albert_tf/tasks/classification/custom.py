@@ -4,11 +4,11 @@ import pathlib
 
 from albert_tf.cli.near_misses import did_you_mean
 from albert_tf.errors import UserError
+from albert_tf.io.table_rows import SUFFIXES
 from albert_tf.tasks.registry import create_task
 from albert_tf.tasks.registry import task_class
 from albert_tf.tasks.source import Source
 from albert_tf.tasks.source import Split
-from albert_tf.tasks.tables import SUFFIXES
 from albert_tf.tasks.tables import Columns
 from albert_tf.tasks.tables import discover_labels
 from albert_tf.tasks.tables import has_labels
@@ -69,8 +69,8 @@ def _labels(train, columns, asked, given, skip_bad_rows):
     if repeated or "" in given:
         problem = f"repeats {repeated[0]!r}" if repeated else "has an empty name"
         raise UserError(
-            f"--labels={','.join(given)} {problem}; give each label once, with one "
-            "comma between two."
+            f"--labels={','.join(given)} {problem}; give each label once, separated "
+            "by commas."
         )
     labels = given or discover_labels(train, columns, asked.label_names, skip_bad_rows)
     least = asked.fewest_labels

@@ -60,7 +60,8 @@ class ClassifierOptions(TaskOptions):
         "Name of a GLUE task such as sst-2, or custom for a table of your own.", None
     )
     data_dir: str | None = option(
-        "Folder of the GLUE data or of your own tables, or such a hf://owner/name.",
+        "Folder of the GLUE data or of your own tables, or the hf://owner/name of a "
+        "repository of tables.",
         None,
     )
     text_column: str = option(

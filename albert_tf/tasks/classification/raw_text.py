@@ -56,7 +56,7 @@ def read_raw_texts(input_text, input_text_pair, input_file, pair):
         if len(row) != expected:
             raise UserError(
                 f"Text {number} of {input_file or '--input_text'} has "
-                f"{len(row)} part(s), but the model takes {expected}."
+                f"{len(row)} text(s), but the model takes {expected}."
             )
     if not rows:
         raise UserError(f"--input_file={input_file} is empty.")

@@ -32,26 +32,37 @@ class RaceOptions(TaskOptions):
     do_predict: bool = option(
         "Predict the test set, and score it if it has labels.", False, may_change=True
     )
-    task_name: str = option("What --data_dir holds.", "race", TASK_NAMES)
+    task_name: str = option(
+        "Layout of --data_dir: RACE, C3, or JSONL files of your own (custom).",
+        "race",
+        TASK_NAMES,
+    )
     data_dir: str | None = option("Folder of the questions.", None)
     high_only: bool = option(
-        "Read the questions of high schools only, of --task_name=race.", False
+        "Read only the high-school questions of --task_name=race.", False
     )
     middle_only: bool = option(
-        "Read the questions of middle schools only, of --task_name=race.", False
+        "Read only the middle-school questions of --task_name=race.", False
     )
     max_qa_length: int = option(
-        "Tokens of a question with an option at most, of which the last are kept; "
-        "without --do_train that of the model.",
+        "Largest number of tokens of a question with an option; longer ones lose "
+        "their beginning. Without --do_train, that of the model.",
         128,
         minimum=1,
     )
     dropout_prob: float = option(
         "Dropout on the pooled output, in training.", 0.1, minimum=0
     )
-    learning_rate: float = option("Peak learning rate.", 1e-5, minimum=0)
+    learning_rate: float = option(
+        "Learning rate at the end of the warm-up.", 1e-5, minimum=0
+    )
     train_step: int = option("Number of training steps.", 12000, minimum=1)
-    warmup_step: int = option("Steps of linear warm-up.", 1000, minimum=0)
+    warmup_step: int = option(
+        "Number of steps in which the learning rate rises linearly.", 1000, minimum=0
+    )
     save_checkpoints_steps: int = option(
-        "Steps between checkpoints; the dev set is scored at each.", 100, minimum=1
+        "Number of steps from one checkpoint to the next; the dev set is scored at "
+        "each.",
+        100,
+        minimum=1,
     )

@@ -26,9 +26,9 @@ def check_lengths(max_seq_length, max_qa_length):
     """
     if max_seq_length <= max_qa_length + SPECIAL:
         raise UserError(
-            f"--max_seq_length={max_seq_length} leaves no room for a text beside "
-            f"--max_qa_length={max_qa_length} and {SPECIAL} special tokens; make the "
-            "one longer or the other shorter."
+            f"max_seq_length={max_seq_length} leaves no room for a text beside "
+            f"max_qa_length={max_qa_length} and {SPECIAL} special tokens; raise the "
+            "first or lower the second."
         )
 
 

@@ -34,15 +34,15 @@ class EvaluateOptions:
     """The flags of `python -m albert_tf.tasks.question_answering.evaluate`."""
 
     data: str = option(
-        "File of questions with answers, in SQuAD's JSON layout; also taken without "
-        "the flag's name, as the first argument."
+        "File of questions with answers, in SQuAD's JSON layout; the first argument "
+        "without a flag's name means the same."
     )
     predictions: str = option(
-        "JSON file of answers by question id; also taken without the flag's name, "
-        "as the second argument."
+        "JSON file of answers by question id; the second argument without a flag's "
+        "name means the same."
     )
     na_prob_file: str | None = option(
-        "JSON file of numbers by question id, which are high where there is no answer.",
+        "JSON file with a number for each question id; a high number means no answer.",
         None,
     )
     na_prob_thresh: float = option(
@@ -89,8 +89,8 @@ def evaluate(options):
     if null_odds is not None:
         figures |= scores.best_figures(raw, predictions, null_odds)
         _mind(
-            "the thresholds of best_exact and best_f1 were chosen on the file that is "
-            f"scored, {options.data}: on other questions they would be lower"
+            f"best_exact and best_f1 use thresholds chosen on {options.data} itself, "
+            "and would be lower on other questions"
         )
     print(json.dumps(figures, indent=2))
 

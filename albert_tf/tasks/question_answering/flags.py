@@ -69,8 +69,8 @@ class SquadOptions(TaskOptions):
         minimum=1,
     )
     max_query_length: int = option(
-        "Largest number of tokens of a question, the rest is cut off; without "
-        "--do_train that of the model.",
+        "Largest number of tokens of a question; longer ones lose their end. Without "
+        "--do_train, that of the model.",
         64,
         minimum=0,
     )

@@ -191,8 +191,9 @@ class SquadV1(SquadTask):
 
     def served_meaning(self):
         return {
-            "start_logits": "for each token, how much speaks for it as the first one",
-            "end_logits": "for each token, how much speaks for it as the last one",
+            "start_logits": "for each token, the score of being the first of the "
+            "answer",
+            "end_logits": "for each token, the score of being the last of the answer",
         }
 
 
@@ -233,8 +234,9 @@ class SquadV2(SquadTask):
     def window_sizes(self, max_seq_length):
         if max_seq_length < self.min_tokens:
             raise UserError(
-                f"--max_seq_length={max_seq_length} is less than --start_n_top="
-                f"{self.start_n_top} or --end_n_top={self.end_n_top}; make it longer."
+                f"max_seq_length={max_seq_length} is less than "
+                f"start_n_top={self.start_n_top} or end_n_top={self.end_n_top}; raise "
+                "it."
             )
         return super().window_sizes(max_seq_length)
 
@@ -264,7 +266,7 @@ class SquadV2(SquadTask):
             "start_top_index": "the tokens of these starts",
             "end_top_log_probs": "of the best ends given each start, start by start",
             "end_top_index": "the tokens of these ends",
-            "cls_logits": "how much speaks for no answer",
+            "cls_logits": "the score of giving no answer",
         }
 
 

@@ -50,16 +50,16 @@ class WindowSizes:
 
     def __post_init__(self):
         if self.doc_stride < 1:
-            raise UserError(f"--doc_stride={self.doc_stride}: expected at least 1.")
+            raise UserError(f"doc_stride={self.doc_stride}: expected at least 1.")
         if self.max_query_length < 0:
             raise UserError(
-                f"--max_query_length={self.max_query_length}: expected at least 0."
+                f"max_query_length={self.max_query_length}: expected at least 0."
             )
         if self.max_seq_length <= self.max_query_length + SPECIAL:
             raise UserError(
-                f"--max_seq_length={self.max_seq_length} leaves no room for a "
-                f"paragraph beside --max_query_length={self.max_query_length} and "
-                f"{SPECIAL} special tokens; make the one longer or the other shorter."
+                f"max_seq_length={self.max_seq_length} leaves no room for a paragraph "
+                f"beside max_query_length={self.max_query_length} and {SPECIAL} "
+                "special tokens; raise the first or lower the second."
             )
 
 

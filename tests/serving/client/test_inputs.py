@@ -41,8 +41,8 @@ def test_lists_of_texts_for_each_input():
     ("given", "message"),
     [
         (("who?", "a"), "choices must be a list of str, got str"),
-        ((["who?"], ["a", "b"]), "give one of each, or lists of all"),
-        ((["who?"], [["a"], ["b"]]), "differ in number: 1 and 2"),
+        ((["who?"], ["a", "b"]), "of one input, or lists of all"),
+        ((["who?"], [["a"], ["b"]]), "must be equal in number, got 1 and 2"),
         (("who?", ["a", 1]), r"choices\[1\] must be a str, got int"),
     ],
 )

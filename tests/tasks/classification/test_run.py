@@ -225,7 +225,7 @@ def test_single_texts_and_pairs_are_not_confused(flags, tmp_path, pair, message)
 
 
 def test_evaluation_without_a_model_is_an_error(flags):
-    with pytest.raises(UserError, match="hold no fine-tuned model"):
+    with pytest.raises(UserError, match="no fine-tuned model in"):
         flags(do_eval=True)
 
 

@@ -82,7 +82,7 @@ def test_all_txt_is_what_the_official_code_reads(race):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"answers": ["B", "E"]}, "high/7.txt, question 2: the label 4 is none of the"),
+        ({"answers": ["B", "E"]}, "high/7.txt, question 2: there is no option 4; the"),
         ({"answers": ["B", "2"]}, "question 2: the answer is '2', expected a letter"),
         ({"answers": ["B"]}, "7.txt is an article with 2 questions, 2 options, 1 ans"),
         ({"options": None}, "7.txt is without a list of options; expected an article"),
@@ -154,10 +154,13 @@ def test_all_of_c3(shared):
         ([["a"], [{**_C3, "choice": ["工作", " "]}], "1"], "an option is empty"),
         ([["a"], [{**_C3, "choice": None}], "1"], "the options are None, not a list"),
         ([["a"], [{**_C3, "question": 1}], "1"], "the question is 1, not a text"),
-        ([["a"], [_C3]], "document 1 is no document of C3; expected a list of texts"),
-        ([[1], [_C3], "1"], "document 1 is no document of C3"),
-        ([["a"], ["b"], "1"], "document 1 is no document of C3"),
-        ([["a"], [], "1"], "holds no question that can be used"),
+        (
+            [["a"], [_C3]],
+            "document 1 is not a document of C3; expected a list of texts",
+        ),
+        ([[1], [_C3], "1"], "document 1 is not a document of C3"),
+        ([["a"], ["b"], "1"], "document 1 is not a document of C3"),
+        ([["a"], [], "1"], "holds no usable question"),
     ],
 )
 def test_bad_documents(tmp_path, document, message):
@@ -194,12 +197,12 @@ def test_jsonl(write_jsonl):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"label": 2}, "train.jsonl, line 2: the label 2 is none of the 2 options"),
-        ({"label": -2}, "the label -2 is none of the 2 options"),
+        ({"label": 2}, "train.jsonl, line 2: there is no option 2; the 2 options"),
+        ({"label": -2}, "there is no option -2; the 2 options"),
         ({"label": -1}, "line 2: the question has no label; correct it, or leave"),
-        ({"label": True}, "the label is True, expected the place of an option or its"),
+        ({"label": True}, "the label is True, expected the number or the text of an"),
         ({"label": 1.0}, "the label is 1.0, expected"),
-        ({"label": "c"}, "the answer 'c' is none of the options"),
+        ({"label": "c"}, "the answer 'c' is not one of the options"),
         ({}, "line 2: the question has no label; correct it, or leave bad rows out"),
         ({"options": []}, "the question has 0 option.s., expected 2 or more"),
         ({"options": ["a", ""]}, "an option is empty"),

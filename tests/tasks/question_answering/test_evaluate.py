@@ -103,7 +103,7 @@ def test_version_2(files, capsys):
         "best_f1",
         "best_f1_thresh",
     ]
-    assert "chosen on the file that is scored" in found.err
+    assert "use thresholds chosen on " in found.err
     found = printed(
         capsys, data, predicted, "--na-prob-file", odds, "--na-prob-thresh=0.5"
     )

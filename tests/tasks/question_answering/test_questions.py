@@ -113,7 +113,10 @@ def paragraphs(text):
             ),
             "'answer_start' of an answer to the question '7' is not of type int",
         ),
-        (paragraphs(r'{"context": "\ud800"}'), "'context' .* holds half a character"),
+        (
+            paragraphs(r'{"context": "\ud800"}'),
+            "'context' .* holds half of a surrogate pair",
+        ),
     ],
 )
 def test_what_is_no_squad(text, message, tmp_path):

@@ -41,12 +41,12 @@ def read_c3(path):
     except (ValueError, UnicodeDecodeError) as error:
         raise UserError(f"{path} is not valid JSON: {error}.") from error
     if not isinstance(documents, list):
-        raise UserError(f"{path} must hold one JSON list, of documents.")
+        raise UserError(f"{path} must hold one JSON list of documents.")
     for number, document in enumerate(documents, 1):
         if not _is_document(document):
             raise UserError(
-                f"{path}, document {number} is no document of C3; expected a list of "
-                "texts, a list of questions and an id."
+                f"{path}, document {number} is not a document of C3; expected a list "
+                "of texts, a list of questions and an id."
             )
         turns, questions, identity = document
         for place, values in enumerate(questions):

@@ -9,10 +9,10 @@ text. -1 and "" stand for a label that nobody is to know.
 
 import pathlib
 
+from albert_tf.io.table_rows import read_rows
 from albert_tf.tasks.multiple_choice.reading.questions import Part
 from albert_tf.tasks.multiple_choice.reading.questions import checked_question
 from albert_tf.tasks.tables import has_labels
-from albert_tf.tasks.tables import read_rows
 
 LABEL = "label"
 _HIDDEN = (-1, "")

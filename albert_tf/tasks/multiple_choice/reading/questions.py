@@ -127,7 +127,7 @@ def read_questions(split, skip_bad_rows=False):
                     "--skip_bad_rows."
                 ) from question
     if not questions:
-        raise UserError(f"{split.path} holds no question that can be used.")
+        raise UserError(f"{split.path} holds no usable question.")
     return ChoiceFile(str(split.path), tuple(questions), skipped)
 
 
@@ -175,16 +175,15 @@ def _place(label, options):
         return None
     if isinstance(label, str):
         if label not in options:
-            raise ValueError(f"the answer {label!r} is none of the options")
+            raise ValueError(f"the answer {label!r} is not one of the options")
         return options.index(label)
     if type(label) is not int:
         raise ValueError(
-            f"the label is {label!r}, expected the place of an option or its text"
+            f"the label is {label!r}, expected the number or the text of an option"
         )
     if not 0 <= label < len(options):
         raise ValueError(
-            f"the label {label} is none of the {len(options)} options, which count "
-            "from 0"
+            f"there is no option {label}; the {len(options)} options count from 0"
         )
     return label
 

@@ -60,7 +60,8 @@ def read_level(path):
         files = sorted(folder.glob("*.txt"), key=lambda file: file.name)
         if not files:
             raise UserError(
-                f"{folder} has no article; expected {_ALL}, or a .txt file an article."
+                f"{folder} has no article; expected {_ALL}, or one .txt file per "
+                "article."
             )
         articles = ((str(file), _text(file)) for file in files)
     for where, text in articles:
@@ -108,7 +109,7 @@ def _problem(article):
 def _question(article, number):
     options, answer = article["options"][number], article["answers"][number]
     if not (isinstance(answer, str) and len(answer) == 1 and "A" <= answer <= "Z"):
-        raise ValueError(f"the answer is {answer!r}, expected a letter from A on")
+        raise ValueError(f"the answer is {answer!r}, expected a letter such as A")
     return checked_question(
         f"{article.get('id', '')}-{number}",
         article.get("article"),

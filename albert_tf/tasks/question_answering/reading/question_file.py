@@ -92,7 +92,7 @@ def read_question_file(split, version, skip_bad_rows=False):
         paragraphs = _without_bad_rows(paragraphs, split.is_training, version)
     kept = QuestionFile(str(split.path), paragraphs, split.is_training)
     if not len(kept):
-        raise UserError(f"{split.path} has no question that can be used.")
+        raise UserError(f"{split.path} holds no usable question.")
     return dataclasses.replace(kept, num_skipped=found.questions - len(kept))
 
 

@@ -126,7 +126,9 @@ def _member(values, name, kind, where, default=None):
         try:
             value.encode()
         except UnicodeEncodeError:
-            raise _Misfit(f"{name!r} of {where} holds half a character") from None
+            raise _Misfit(
+                f"{name!r} of {where} holds half of a surrogate pair"
+            ) from None
     return value
 
 

@@ -1,0 +1,92 @@
+"""The rows of TSV, CSV and JSONL tables.
+
+TSV follows GLUE: no quoting, a quotation mark is an ordinary character. CSV follows
+RFC 4180; quotation marks that do not pair always stop the reading, since where the next
+row starts is then unknown. JSONL has one object per line. Lines end in LF or CRLF only
+(the other line ends of Unicode are part of a text). Blank lines are left out, but in a
+TSV or CSV of one column they are rows with an empty text: predictions are matched with
+the file by their order.
+"""
+
+import csv
+import pathlib
+
+from albert_tf.errors import UserError
+from albert_tf.io.files import parse_json
+
+SUFFIXES = (".tsv", ".csv", ".jsonl")
+_MAX_FIELD = 2**31 - 1  # characters; Python's own limit for CSV is 131,072
+
+
+def read_rows(path):
+    """Yields (line number, fields) of each row of a table, the header included.
+
+    Fields are a list, or of JSONL a dict; a ValueError where a line is no JSON object.
+    Bytes that are not UTF-8 become half characters, which `check_characters` of
+    `tasks/tables.py` refuses.
+
+    Raises:
+        UserError: the file cannot be read, or has another suffix than `SUFFIXES`.
+    """
+    suffix = pathlib.Path(path).suffix
+    if suffix not in SUFFIXES:
+        raise UserError(f"{path} must end in one of {', '.join(SUFFIXES)}.")
+    try:
+        # Wrong bytes become characters that the reader of a row finds in it.
+        with open(
+            path, encoding="utf-8-sig", newline="\n", errors="surrogateescape"
+        ) as file:
+            rows = {".tsv": _tsv, ".csv": _csv, ".jsonl": _jsonl}[suffix](file)
+            yield from rows if suffix == ".jsonl" else _without_blank_lines(rows)
+    except OSError as error:
+        raise UserError(f"{path} cannot be read: {error.strerror}.") from error
+
+
+def _tsv(file):
+    for line, text in _lines(file):
+        yield line, text.split("\t") if text else []
+
+
+def _csv(file):
+    csv.field_size_limit(_MAX_FIELD)
+    # Otherwise a quotation mark that is never closed swallows the rest of the file.
+    reader = csv.reader(file, strict=True)
+    first_line = 1  # of the row, which may span several
+    try:
+        for fields in reader:
+            yield first_line, fields
+            first_line = reader.line_num + 1
+    except csv.Error as error:
+        raise UserError(
+            f"{file.name}, line {first_line}: the row that starts here is not valid "
+            f"CSV ({error}); correct it, and check its quotation marks first."
+        ) from error
+
+
+def _jsonl(file):
+    for line, text in _lines(file):
+        if not text:
+            continue
+        try:
+            fields = parse_json(text)
+            problem = None if isinstance(fields, dict) else "not a JSON object"
+        except ValueError as error:
+            problem = f"not valid JSON ({error})"
+        yield line, ValueError(f"the line is {problem}") if problem else fields
+
+
+def _lines(file):
+    """Yields (line number, text without its line end)."""
+    for line, text in enumerate(file, 1):
+        yield line, text.rstrip("\r\n")
+
+
+def _without_blank_lines(rows):
+    """Leaves out lines without a field, unless the header has only one column."""
+    columns = 0
+    for line, fields in rows:
+        columns = columns or len(fields)
+        if fields:
+            yield line, fields
+        elif columns == 1:
+            yield line, [""]
