@@ -197,7 +197,7 @@ def test_official_data_of_other_lengths_or_ids_is_an_error(flags, material, tmp_
     """Files without a description, as the official script leaves them."""
     data = tmp_path / "official.tfrecord"
     data.write_bytes((material / "data" / "train.tfrecord").read_bytes())
-    with pytest.raises(UserError, match="cannot be read as TFRecords of --max_seq"):
+    with pytest.raises(UserError, match="cannot be read as TFRecords of these"):
         run(flags(input_file=data, max_predictions_per_seq=4))
     write_config(material, tmp_path / "small.json", vocab_size=20)
     lines = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nthe\ncat\n"

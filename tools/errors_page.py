@@ -18,10 +18,10 @@ from albert_tf.io.files import write_atomically
 
 _BEGINNING = """# Errors
 
-What the commands say of wrong input. `python -m tools.errors_page` runs these command
-lines and writes this page; edit `tools/errors/cases.json`, not the page. Each ends
-with status 1 and one line behind `error:` on standard error, and keeps what it has
-written before.
+What the commands say about wrong input. Each command line below ends with status 1 and
+prints one line, `error:` and the sentence shown here, on standard error; nothing that
+was already written is lost. `python -m tools.errors_page` runs the command lines and
+writes this page; edit `tools/errors/cases.json`, not the page.
 """
 
 
@@ -50,7 +50,7 @@ def page(messages):
         cases = list(cases)
         parts.append(f"\n## {program}\n")
         if cases[0].shared:
-            parts.append(f"\nWith `{cases[0].shared}`, but for what is named.\n")
+            parts.append(f"\nShared flags: `{cases[0].shared}`; those of a case win.\n")
         for case in cases:
             flags = re.sub(r"~(\w+)", r"without --\1", case.flags)
             parts.append(

@@ -1,6 +1,7 @@
 """Texts to apply a model to, from a file."""
 
 from albert_tf.errors import UserError
+from albert_tf.io.files import unreadable
 from albert_tf.io.storage import read_bytes
 from albert_tf.io.table_rows import SUFFIXES
 from albert_tf.tasks.tables import Columns
@@ -45,7 +46,7 @@ def _lines(path):
     try:
         text = read_bytes(path).decode()
     except OSError as error:
-        raise UserError(f"{path} cannot be read: {error.strerror}.") from error
+        raise unreadable(path, error) from error
     except UnicodeDecodeError as error:
         raise UserError(f"{path} is not UTF-8 ({error}); convert it.") from error
     if not text:

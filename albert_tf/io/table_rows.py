@@ -13,6 +13,7 @@ import pathlib
 
 from albert_tf.errors import UserError
 from albert_tf.io.files import parse_json
+from albert_tf.io.files import unreadable
 
 SUFFIXES = (".tsv", ".csv", ".jsonl")
 _MAX_FIELD = 2**31 - 1  # characters; Python's own limit for CSV is 131,072
@@ -39,7 +40,7 @@ def read_rows(path):
             rows = {".tsv": _tsv, ".csv": _csv, ".jsonl": _jsonl}[suffix](file)
             yield from rows if suffix == ".jsonl" else _without_blank_lines(rows)
     except OSError as error:
-        raise UserError(f"{path} cannot be read: {error.strerror}.") from error
+        raise unreadable(path, error) from error
 
 
 def _tsv(file):

@@ -40,7 +40,7 @@ def test_the_page_of_two_cases():
     second = Case("", "No command", "", "fly")
     page = errors_page.page({first: "x_y is missing.", second: "What?"})
     assert page.endswith(
-        "\n## albert-tf data\n\nWith `--a=1`, but for what is named.\n"
+        "\n## albert-tf data\n\nShared flags: `--a=1`; those of a case win.\n"
         "\nNo file: `without --a --b=2`\n\n> x\\_y is missing.\n"
         "\n## albert-tf\n\nNo command: `fly`\n\n> What?\n"
     )

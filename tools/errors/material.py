@@ -112,6 +112,7 @@ def _models(folder):
     config = AlbertConfig.from_json_file("config.json")
     model = AlbertForPreTraining(config)
     model.save_pretrained("models/base", load_tokenizer("english.model"))
+    model.save_pretrained("k99/model", load_tokenizer("english.model"))
     model.save_pretrained("damaged", load_tokenizer("english.model"))
     weights = folder / "damaged/model.weights.h5"
     data = bytearray(weights.read_bytes())

@@ -4,6 +4,7 @@ import json
 
 from albert_tf.errors import UserError
 from albert_tf.io import storage
+from albert_tf.io.files import unreadable
 
 _CHARACTERS = 2**20
 _SHOWN = 40
@@ -31,7 +32,7 @@ def members(path, streamed):
         ):
             yield from _members(_Reader(file), streamed)
     except OSError as error:
-        raise UserError(f"{path} cannot be read: {error.strerror}.") from error
+        raise unreadable(path, error) from error
     except UserError:
         raise
     except UnicodeDecodeError as error:
