@@ -50,21 +50,30 @@ class Options:
     spm_model_file: str = option("File of the SentencePiece model.")
     data_dir: str | None = option("GLUE folder, for rows of SST-2.", None)
     squad_file: str | None = option(
-        "Questions to learn from, JSON as SQuAD 1.1's, for their windows instead.", None
-    )
-    tagging_file: str | None = option(
-        "Tagged words to learn from, as of run_tagging, for their windows instead.",
+        "File of questions in the layout of SQuAD 1.1, to train on their windows "
+        "instead.",
         None,
     )
-    peer_python: str | None = option("Python with torch and transformers.", None)
+    peer_python: str | None = option(
+        "Python interpreter with torch and transformers.", None
+    )
+    tagging_file: str | None = option(
+        "File of tagged words as run_tagging.py reads it, to train on their windows "
+        "instead.",
+        None,
+    )
     albert_config_file: str = option(
         "Shape of the model.", "configs/albert/base_v2.json"
     )
-    rows: int = option("Rows of an epoch.", 2000, minimum=2)
-    fixed_rows: int = option("Rows of an epoch of fixed length.", 256, minimum=2)
-    train_batch_size: int = option("Rows of a batch.", 32, minimum=1)
-    max_seq_length: int = option("Tokens of a row at most; the fixed length.", 128)
-    epochs: int = option("Epochs, the first one included.", 3, minimum=2)
+    rows: int = option("Number of rows in an epoch.", 2000, minimum=2)
+    fixed_rows: int = option(
+        "Number of rows in an epoch of the fixed length.", 256, minimum=2
+    )
+    train_batch_size: int = option("Number of rows in a batch.", 32, minimum=1)
+    max_seq_length: int = option(
+        "Largest length of a row, in tokens; also the fixed length.", 128
+    )
+    epochs: int = option("Number of epochs, the first one included.", 3, minimum=2)
 
 
 def benchmark(options):

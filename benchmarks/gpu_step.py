@@ -47,8 +47,8 @@ class Options:
     rounds: int = option("Number of turns of each side.", 7, minimum=1)
     steps: int = option("Number of training steps in a turn.", 10, minimum=1)
     peak_tflops: float | None = option(
-        "Speed of the device at its best in bfloat16, in 1e12 operations a second; "
-        "common cards need no number.",
+        "Peak speed of the device in bfloat16, in 1e12 operations per second; common "
+        "cards need no number.",
         None,
     )
 

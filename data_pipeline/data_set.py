@@ -64,8 +64,8 @@ def _finish(options, paths, directories, done):
     parts = [done.parts(shard) for shard in range(len(paths["train"]))]
     if None in parts:
         raise UserError(
-            f"{paths['train'][parts.index(None)]} was changed or removed while the "
-            "data set was made; start the command again to make it anew."
+            f"{paths['train'][parts.index(None)]} changed or vanished while the data "
+            "set was made; run the command again to make it again."
         )
     totals = _totals(parts, paths)
     # What is refused stays, for the same command with another --max_unknown.

@@ -102,7 +102,7 @@ def test_the_script_stops_on_a_signal_and_goes_on(project, flags, tmp_path):
     steps = int(checkpoints[0].stem.removeprefix("training-"))
 
     assert f"Saved: step {steps}, in {tmp_path}/long/checkpoints\n" in logged
-    (_, to_go_on) = logged.split("To go on, run: ")
+    (_, to_go_on) = logged.split("To continue, run: ")
     command = shlex.split(to_go_on.splitlines()[0])
     command.append(f"--num_train_steps={steps + 4}")
     done = subprocess.run(command, check=True, **run_options)

@@ -43,7 +43,7 @@ def say_how_to_go_on():
     if os.path.basename(sys.argv[0]) == _PROGRAM:
         # Its first line names an interpreter, which nobody has typed.
         words = [_PROGRAM, *sys.argv[1:]]
-    print(f"To go on, run: {shlex.join(words)}", file=sys.stderr)
+    print(f"To continue, run: {shlex.join(words)}", file=sys.stderr)
 
 
 def _is_command():

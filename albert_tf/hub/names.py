@@ -52,8 +52,8 @@ def local_directory(path, revision=None, weights=True):
         return _repository(path, revision, weights)
     if revision is not None:
         raise UserError(
-            f"revision={revision!r} is for {REPOSITORY_SCHEME} names, and {path} is "
-            "none; leave it out."
+            f"revision={revision!r} works only with {REPOSITORY_SCHEME} names, not "
+            f"with {path}; leave it out."
         )
     if path.startswith(_URL_SCHEMES):
         return _url(path)

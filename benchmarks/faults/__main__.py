@@ -32,18 +32,24 @@ class FaultOptions:
     """The flags of the attacks."""
 
     output_dir: str = option("Folder for the runs and the results.")
-    only: str = option("Attacks to make, joined by commas.", "kill,place,rival,damage")
-    pretraining_kills: int = option("Kills of pretraining, one process.", 42, minimum=0)
-    worker_kills: int = option("Kills of one of two workers.", 8, minimum=0)
-    data_kills: int = option("Kills of data creation.", 20, minimum=0)
-    task_kills: int = option("Kills of fine-tuning.", 10, minimum=0)
-    export_kills: int = option("Kills of an export.", 10, minimum=0)
-    programs: int = option(
-        "Commands whose folders are attacked, of those in programs.py.", 8, minimum=0
+    only: str = option(
+        "Attacks to make, separated by commas.", "kill,place,rival,damage"
     )
-    damages: int = option("Files to cut or to change.", 100, minimum=0)
+    pretraining_kills: int = option(
+        "Number of kills of pretraining in one process.", 42, minimum=0
+    )
+    worker_kills: int = option("Number of kills of one of two workers.", 8, minimum=0)
+    data_kills: int = option("Number of kills of data creation.", 20, minimum=0)
+    task_kills: int = option("Number of kills of fine-tuning.", 10, minimum=0)
+    export_kills: int = option("Number of kills of an export.", 10, minimum=0)
+    programs: int = option(
+        "Commands whose folders to attack, with their names in programs.py.",
+        8,
+        minimum=0,
+    )
+    damages: int = option("Number of files to cut or change.", 100, minimum=0)
     seed: int = option("Seed of the moments and places.", 0)
-    jobs: int = option("Attacks at a time.", 2, minimum=1)
+    jobs: int = option("Number of attacks at a time.", 2, minimum=1)
 
 
 def attacks(options, bench):

@@ -34,19 +34,28 @@ _OURS, _PEER = "this project", "Hugging Face"
 
 @dataclasses.dataclass(frozen=True)
 class Options:
-    data_file: str = option("Questions, JSON as SQuAD's.")
-    spm_model_file: str = option("SentencePiece model; its .vocab lies beside it.")
+    data_file: str = option("File of questions in SQuAD's JSON layout.")
+    spm_model_file: str = option("SentencePiece model; its .vocab file lies beside it.")
     peer_python: str | None = option(
-        "Python with torch and transformers; without it, ours only.", None
+        "Python interpreter with torch and transformers; without one, only our side "
+        "runs.",
+        None,
     )
-    max_seq_length: int = option("Tokens of a window at most.", 384, minimum=5)
+    max_seq_length: int = option(
+        "Largest length of a window, in tokens.", 384, minimum=5
+    )
     doc_stride: int = option(
-        "Tokens from a window to the next; of the peer, those that both have.",
+        "Number of tokens from a window to the next; for the peer, of tokens that two "
+        "windows share.",
         128,
         minimum=1,
     )
-    rounds: int = option("Times that each makes all windows.", 5, minimum=1)
-    memory_factor: int = option("Copies of the file in the long one.", 3, minimum=2)
+    rounds: int = option(
+        "Number of times that each side makes all windows.", 5, minimum=1
+    )
+    memory_factor: int = option(
+        "Number of copies of the file in the long file.", 3, minimum=2
+    )
 
 
 def benchmark(options):

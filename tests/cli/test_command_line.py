@@ -11,7 +11,7 @@ from albert_tf.cli import command_line
 from albert_tf.cli.command_line import option
 from albert_tf.errors import UserError
 
-GO_ON = "To go on, run: python run_x.py '--input_file=a b*'\n"
+GO_ON = "To continue, run: python run_x.py '--input_file=a b*'\n"
 
 
 @dataclasses.dataclass(frozen=True)

@@ -47,7 +47,7 @@ def interrupted(tmp_path, project):
 def test_a_command_says_a_word(interrupted, command):
     done = interrupted(*command)
     assert "Traceback" not in done.stderr
-    line = f"To go on, run: {shlex.join([sys.executable, *command])}"
+    line = f"To continue, run: {shlex.join([sys.executable, *command])}"
     assert done.stderr == f"\ninterrupted\n{line}\n"
     assert done.returncode in (-2, 130)
 
@@ -65,4 +65,4 @@ def test_the_installed_program_goes_by_its_name(monkeypatch, capsys):
     monkeypatch.setattr(sys, "orig_argv", ["/somewhere/bin/python3", *command])
     interrupts.say_how_to_go_on()
     printed = capsys.readouterr().err
-    assert printed == "To go on, run: albert-tf pretrain '--input_file=a b'\n"
+    assert printed == "To continue, run: albert-tf pretrain '--input_file=a b'\n"

@@ -46,12 +46,12 @@ class EvaluateOptions:
         None,
     )
     na_prob_thresh: float = option(
-        "Number in --na_prob_file above which an answer counts as none, as in "
+        "Number in --na_prob_file above which a question counts as unanswered, as in "
         "evaluate-v2.0.py.",
         scores.OFFICIAL_NA_PROB_THRESH,
     )
     null_score_diff_threshold: float | None = option(
-        "Number in --na_prob_file from which an answer counts as none, as in "
+        "Number in --na_prob_file from which a question counts as unanswered, as in "
         "run_squad.py.",
         None,
     )

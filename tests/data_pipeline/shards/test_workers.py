@@ -102,7 +102,7 @@ def test_workers_end_with_their_run(
     assert not (out / "dataset_info.json").exists()
     if stop is not _kill:
         assert f"stopped: finished files are kept in {out}\n" in printed
-        assert f"\nTo go on, run: {shlex.join(process.args)}\n" in printed
+        assert f"\nTo continue, run: {shlex.join(process.args)}\n" in printed
         assert not list(out.rglob("*.incomplete"))
 
     whole = str(tmp_path / "whole" / "x.tfrecord")
