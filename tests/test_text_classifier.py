@@ -102,7 +102,7 @@ def test_pairs_are_remembered(pretrained, tmp_path):
     task = json.loads((tmp_path / "training_info.json").read_text())["task"]
     assert task["pair"] is True
     assert albert_tf.Predictor(tmp_path)("bad plot", "film")["label"] == "9"
-    with pytest.raises(UserError, match="takes text and text_pair, but text was given"):
+    with pytest.raises(UserError, match="takes text and text_pair, but got text"):
         classifier.predict("good film")
     with pytest.raises(UserError, match="has learned from pairs of texts"):
         classifier.evaluate(["good"], ["9"])
@@ -118,7 +118,7 @@ def test_learning_on_says_what_was_learned_from(pretrained, tmp_path):
     for given in (("good",), ("good", "film")):
         assert classifier.predict(*given)["label"] in ("no", "yes")
     classifier.fit(["good"], ["yes"], text_pairs=["film"], epochs=1, verbose=0)
-    with pytest.raises(UserError, match="takes text and text_pair, but text was given"):
+    with pytest.raises(UserError, match="takes text and text_pair, but got text"):
         classifier.predict("good")
     assert classifier.model.task_info()["task"]["pair"] is True
 

@@ -95,5 +95,5 @@ def test_a_checkpoint_without_heads_is_reported(tiny_config, tmp_path):
 def test_another_width_is_an_error(tiny_config, tmp_path):
     AlbertForPreTraining(tiny_config()).save_pretrained(tmp_path)
     config = tiny_config(intermediate_size=24)
-    with pytest.raises(UserError, match="intermediate_size=20, .* has 24; they may"):
+    with pytest.raises(UserError, match="intermediate_size=20, .* has 24; the two may"):
         warm_start(AlbertForPreTraining, tmp_path, config, False, ())

@@ -105,7 +105,7 @@ def test_bad_options(make_options, changes, message):
 
 def test_few_predictions_are_warned_of(make_options, caplog):
     check(make_options(max_seq_length=512, max_predictions_per_seq=20))
-    assert "77 would" in caplog.text
+    assert "pass 77 to predict" in caplog.text
     caplog.clear()
     check(make_options(max_seq_length=512, max_predictions_per_seq=77))
     assert not caplog.text

@@ -101,7 +101,7 @@ def test_sample_is_uniform_and_seeded(train):
 
 def test_too_little_text_for_the_vocabulary(train, tmp_path):
     with pytest.raises(
-        UserError, match="--vocab_size=5000 is more than .* gives; pass"
+        UserError, match="--vocab_size=5000 is more than .* has pieces for; pass"
     ):
         train(vocab_size=5000)
     assert not (tmp_path / "out").exists()

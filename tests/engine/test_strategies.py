@@ -19,7 +19,7 @@ def test_an_address_where_nothing_answers_is_one_sentence():
     """TensorFlow itself would wait without end."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
-    with pytest.raises(UserError, match=f"No TPU 'grpc://127.0.0.1:{port}' .*refused"):
+    with pytest.raises(UserError, match=f"The TPU 'grpc://127.0.0.1:{port}' .*refused"):
         create_strategy("tpu", f"grpc://127.0.0.1:{port}")
 
 

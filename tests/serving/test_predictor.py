@@ -189,7 +189,7 @@ def test_a_task_of_another_version_answers_as_it_is(classifier, tmp_path):
     ("given", "message"),
     [
         ((_TEXTS, _TEXTS), "takes text, but got 2 arguments; put the texts in a list"),
-        ((), "takes text, but nothing was given"),
+        ((), "takes text, but got nothing"),
         (([1.5],), r"text\[0\] must be a str, got float"),
         ((None,), "takes text, but nothing"),
         ((3,), "text must be a str, got int"),
@@ -203,7 +203,7 @@ def test_wrong_texts(classifier, given, message):
 
 def test_wrong_calls(classifier, pair_classifier):
     predictor, pairs = Predictor(classifier.version), Predictor(pair_classifier.version)
-    with pytest.raises(UserError, match="takes text, but text and context was given"):
+    with pytest.raises(UserError, match="takes text, but got text and context"):
         predictor("a", context="b")
     with pytest.raises(UserError, match="text is given twice"):
         predictor("a", text="b")

@@ -111,8 +111,8 @@ def test_special_tokens_in_text(either):
         ((["the", None],), r"texts\[1\] must be a str, got NoneType"),
         (([("a", "b")],), r"texts\[0\] .* tuple; pass second texts as text_pairs"),
         ((["a", "b"], ["a"]), "texts has 2 texts, but text_pairs has 1"),
-        ((["a"], "a"), "must both be a str, or both lists"),
-        (("a", ["a"]), "must both be a str, or both lists"),
+        ((["a"], "a"), "must both be str, or both be lists"),
+        (("a", ["a"]), "must both be str, or both be lists"),
         (("a", None, 2), "max_length=2 leaves no room .* expected 3 or more"),
         (("a", "b", 3), "max_length=3 leaves no room .* expected 4 or more"),
         (("a", None, "9"), "max_length='9': expected a number of tokens"),
@@ -120,7 +120,7 @@ def test_special_tokens_in_text(either):
         (("a", None, None, "max_length"), "padding='max_length' needs max_length"),
         (("a", None, 8, "left"), "padding='left': expected 'longest'"),
         (("a", None, 8, 1), "padding=1: expected 'longest'"),
-        (("the the cat", "sat", 5, True, False), r"texts\[0\] has 7 tokens .*=5"),
+        (("the the cat", "sat", 5, True, False), r"texts\[0\] has 7 tokens, .*=5"),
     ],
 )
 def test_bad_input_is_one_sentence(tokenizer, arguments, message):

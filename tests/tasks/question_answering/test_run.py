@@ -237,7 +237,7 @@ def test_bad_rows_are_counted_and_left_out(flags, squad, caplog):
         ({"predict_file": "missing.json"}, "missing.json cannot be read"),
         ({"version": 1, "null_score_diff_threshold": 1.0}, "is for --version=2"),
         ({"null_score_diff_threshold": 1.0}, "is for SQuAD 2.0"),
-        ({"version": 2, "max_seq_length": 5, "start_n_top": 7}, "is less than --start"),
+        ({"version": 2, "max_seq_length": 5, "start_n_top": 7}, "is less than start"),
         ({"max_query_length": 10}, "leaves no room for a paragraph"),
         ({"output_dir": "gs://bucket/out"}, "output_dir"),
     ],
