@@ -2,9 +2,9 @@
 
   python run_demo.py --output_dir=demo_output
 
-runs the commands that a user would run, one after the other, and prints one table of
-the results; `make demo` is the same. Re-running keeps the finished steps and resumes an
-interrupted one.
+This runs the commands that a user would run, one after the other, and prints one table
+of the results; `make demo` does the same. Re-running keeps the finished steps and
+resumes an interrupted one.
 """
 
 import dataclasses

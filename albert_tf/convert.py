@@ -5,8 +5,8 @@
 
 --from takes a model directory, an official archive or TF-Hub module (unpacked or not),
 a TF1 checkpoint prefix, a Hugging Face directory, or a model to download:
-hf://owner/name or the URL of an archive. The command also
-converts the tokenizer beside the checkpoint. docs/checkpoints.md says more.
+hf://owner/name or the URL of an archive. The command also converts the tokenizer beside
+the checkpoint. docs/checkpoints.md says more.
 """
 
 import dataclasses

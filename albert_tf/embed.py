@@ -3,9 +3,9 @@
   python -m albert_tf.embed --model_dir=out --input_file=texts.txt \\
       --output_file=vectors.npy
 
-writes a vector for each text, as float32 rows (.npy) or JSON lines (.jsonl). With
---similarity_file=STS-B/dev.tsv it prints how well the cosines of two vectors rank pairs
-of sentences. docs/inference.md says more.
+This writes a vector for each text, as float32 rows (.npy) or JSON lines (.jsonl). With
+--similarity_file=STS-B/dev.tsv the command prints how well the cosine of two vectors
+ranks pairs of sentences. docs/inference.md says more.
 """
 
 import dataclasses

@@ -2,8 +2,8 @@
 
   python -m albert_tf.fill_mask --model_dir=out "Paris is the [MASK] of France."
 
-prints the best tokens of each mask with their probabilities. --input_file takes many
-texts, --output_file writes JSON lines. docs/inference.md says more.
+This prints the best tokens of each mask with their probabilities. --input_file takes
+many texts, --output_file writes JSON lines. docs/inference.md says more.
 """
 
 import dataclasses

@@ -3,8 +3,9 @@
   python -m albert_tf.inspect_layers --model_dir=out --output_dir=looked_at \\
       "Paris is the capital of France."
 
-writes layers.png and layers.tsv, how far each layer moves a token on average (figure 1
-of the ALBERT paper), and attention_1.png, which tokens look at which in each layer.
+This writes layers.png and layers.tsv, which show how far each layer moves a token on
+average (figure 1 of the ALBERT paper), and attention_1.png, which shows which tokens
+attend to which in each layer.
 docs/inference.md says more.
 """
 

@@ -5,9 +5,9 @@
       --spm_model_file=gs://bucket/30k-clean.model \\
       --beam_options='--runner=DataflowRunner --project=… --region=…'
 
-takes the flags of create_pretraining_data and writes the same files, byte for byte;
-each shard is one work item. Input and output must lie where every
-machine can reach them. Needs `pip install 'albert-tf[beam]'`.
+The command takes the flags of create_pretraining_data and writes the same files, byte
+for byte; each shard is one work item. Input and output must lie where every machine can
+reach them. The command needs `pip install 'albert-tf[beam]'`.
 docs/data.md says more.
 """
 

@@ -6,9 +6,9 @@ documents.
 
   python -m data_pipeline.sample_corpus --output_dir=sample
 
-writes to that folder
+This writes to that folder:
 
-  corpus.txt                one sentence a line, a blank line between documents
+  corpus.txt                one sentence per line, a blank line between documents
   {train,dev,test}.tsv      `label<TAB>sentence`: which package is this text from?
 
 The command masks package and module names in the labelled texts, so the content

@@ -3,7 +3,7 @@
   python -m data_pipeline.train_tokenizer --input_file='corpus/*.txt' \\
       --output_prefix=vocab/my_corpus --vocab_size=30000
 
-writes `vocab/my_corpus.model` (pass this one to the other commands) and the
+This writes `vocab/my_corpus.model` (pass this one to the other commands) and the
 readable `vocab/my_corpus.vocab`. Use the same --do_lower_case here and in
 create_pretraining_data. This command does not train WordPiece vocabularies: bring a
 `vocab.txt` (one piece per line, with [PAD], [UNK], [CLS], [SEP] and [MASK]) and pass

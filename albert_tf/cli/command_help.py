@@ -1,6 +1,7 @@
 """The text of `--help`: what a command does, then its flags in groups."""
 
 import dataclasses
+import inspect
 import textwrap
 
 _WIDTH = 88
@@ -19,7 +20,7 @@ def help_text(about, options_class, typed_fields, ignored=()):
         about: what the command does, an example, and the page that says more.
         options_class: a dataclass of options. Its `GROUPS`, if it has one, maps
             headings to the names of flags, separated by spaces, the essential ones
-            first; flags that are in no group come last.
+            first. Flags that are in no group come last, inherited ones behind others.
         typed_fields: (field, type) of each flag.
         ignored: names of official flags that have no effect.
     """
@@ -27,8 +28,9 @@ def help_text(about, options_class, typed_fields, ignored=()):
     groups = {k: v.split() for k, v in getattr(options_class, "GROUPS", {}).items()}
     grouped = {name for names in groups.values() for name in names}
     rest = [name for name in flags if name not in grouped]
+    own = inspect.get_annotations(options_class)
     groups["Other flags" if groups else "Flags"] = sorted(
-        rest, key=lambda name: not _is_required(flags[name][0])
+        rest, key=lambda name: (not _is_required(flags[name][0]), name not in own)
     )
     parts = [about.strip()]
     for heading, names in groups.items():

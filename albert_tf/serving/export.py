@@ -2,9 +2,10 @@
 
   python -m albert_tf.serving.export --model_dir=out/model --export_dir=/models/sst-2
 
-writes /models/sst-2/1 (the next free number): text in, answers out, with the tokenizer
-inside the graph, warm-up requests, signature.json and model_card.md. With
---format=tflite or onnx it writes a model that takes token ids, and the tokenizer.
+This writes /models/sst-2/1 (the next free number): text in, answers out, with the
+tokenizer inside the graph, warm-up requests, signature.json and model_card.md. With
+--format=tflite or onnx the command writes a model that takes token ids, and the
+tokenizer.
 docs/serving.md says more.
 """
 

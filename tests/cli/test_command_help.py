@@ -108,7 +108,7 @@ def test_groups_hold_each_flag_once(commands):
 
 
 @pytest.mark.parametrize(
-    "name", ["run_pretraining.py", "run_classifier.py", "run_squad.py"]
+    "name", ["run_pretraining.py", "run_classifier.py", "run_squad.py", "run_race.py"]
 )
 def test_essential_flags_come_first(commands, name):
     command = commands[0][name]
@@ -116,6 +116,13 @@ def test_essential_flags_come_first(commands, name):
     essential = command["groups"]["Essential flags"].split()
     assert flags[: len(essential)] == essential
     assert sorted(flags) == sorted([*command["flags"], "config"])
+
+
+def test_inherited_flags_come_last(commands):
+    printed = commands[0]["albert_tf.embed"]["printed"]
+    flags = re.findall(r"^  --(?:\[no\])?(\w+)", printed, re.M)
+    assert flags[0] == "model_dir"
+    assert flags[-2:] == ["verify_checksum", "config"]
 
 
 @dataclasses.dataclass(frozen=True)

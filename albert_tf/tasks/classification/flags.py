@@ -4,9 +4,9 @@
       --init_checkpoint=albert_base --max_seq_length=128 --do_train --do_eval
 
 The flags of the official run_classifier keep their meaning and defaults; new ones stand
-beside them. --init_checkpoint may be a model directory of this project,
-an official archive (unpacked or not), a Hugging Face directory, the prefix of a TF1
-checkpoint or a model to download: hf://albert/albert-base-v2 or the URL of an archive.
+beside them. --init_checkpoint may be a model directory of this project, an official
+archive (unpacked or not), a Hugging Face directory, the prefix of a TF1 checkpoint, or
+a model to download: hf://albert/albert-base-v2 or the URL of an archive.
 
 For a table of your own, pass --task_name=custom and put train.*, dev.* and, if you
 like, test.* (.tsv, .csv or .jsonl) into --data_dir. For raw text, pass --do_predict

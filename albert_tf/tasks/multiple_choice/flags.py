@@ -1,19 +1,19 @@
-"""Fine-tunes and applies a model that chooses the option that answers a question.
+"""Fine-tunes and applies a model that answers questions by choosing among options.
 
-  python run_race.py --data_dir=data --init_checkpoint=albert_base --output_dir=out
+  python run_race.py --data_dir=data --init_checkpoint=albert_base --output_dir=out \\
       --max_seq_length=512 --do_train --do_eval --do_predict
 
-The flags are those of the official run_race, with the same meaning; new ones stand
-beside them. --init_checkpoint is as in run_classifier.
+The flags of the official run_race keep their meaning; new ones stand beside them.
+--init_checkpoint takes what run_classifier.py takes.
 
 --data_dir holds RACE as it is published (RACE/train/middle/*.txt …, or all.txt as the
 official code reads it); with --task_name=c3, c3-d-train.json and its siblings; with
---task_name=custom, train.jsonl, dev.jsonl and test.jsonl, a question a line:
+--task_name=custom, train.jsonl, dev.jsonl and test.jsonl, one question per line:
 {"context": …, "question": …, "options": ["…", "…"], "label": 1}.
 
-Written to --output_dir: model/ (the best checkpoint by accuracy on dev), checkpoints/,
-eval_results.txt, predictions.jsonl, and <split>_errors.html, a page of the wrong
-answers.
+The command writes to --output_dir: model/ (the best checkpoint by accuracy on dev),
+checkpoints/, eval_results.txt, predictions.jsonl, and <split>_errors.html, a page of
+the wrong answers. docs/multiple_choice.md says more.
 """
 
 import dataclasses
@@ -27,6 +27,17 @@ TASK_NAMES = ("race", "c3", "custom")
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class RaceOptions(TaskOptions):
     """The flags of run_race.py."""
+
+    GROUPS = {
+        "Essential flags": (
+            "task_name data_dir init_checkpoint output_dir do_train do_eval "
+            "do_predict export_dir"
+        ),
+        "Questions": (
+            "max_qa_length dropout_prob high_only middle_only skip_bad_rows cached_dir"
+        ),
+        **TaskOptions.GROUPS,
+    }
 
     do_eval: bool = option("Score the dev set.", False, may_change=True)
     do_predict: bool = option(
