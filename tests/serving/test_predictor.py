@@ -209,7 +209,7 @@ def test_wrong_calls(classifier, pair_classifier):
         predictor("a", text="b")
     with pytest.raises(UserError, match="batch_size=0: expected at least 1"):
         predictor(_TEXTS, batch_size=0)
-    with pytest.raises(UserError, match="takes text and text_pair, but text was"):
+    with pytest.raises(UserError, match="takes text and text_pair, but got text"):
         pairs(_TEXTS)
     with pytest.raises(
         UserError, match="text and text_pair must be equal in number, got 3 and 2"

@@ -40,7 +40,7 @@ def test_bad_raw_text(refused, tmp_path):
     path.write_text("")
     refused("texts.txt is empty", input_file=path, **shared)
     changes = {"input_text": "good", "input_text_pair": "film"}
-    refused("has 2 part.s., but the model takes 1", **changes, **shared)
+    refused("has 2 text.s., but the model takes 1", **changes, **shared)
 
 
 @pytest.mark.parametrize(
