@@ -166,5 +166,7 @@ def test_a_configuration_of_far_more_than_the_weights(pretrained, tmp_path, name
     path = tmp_path / "albert_config.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), name: 2**31 - 1}))
     (tmp_path / "SHA256SUMS").unlink()
-    with pytest.raises(UserError, match=r"config\.json is of .* an encoder of \d+,"):
+    with pytest.raises(
+        UserError, match=r"config\.json belongs to .* an encoder of \d+,"
+    ):
         AlbertForPreTraining.from_pretrained(tmp_path)
