@@ -71,8 +71,8 @@ class LabelledOutputs:
             return arguments
         if cls._weights() not in tensors:
             raise UserError(
-                "The checkpoint has no classifier, so nothing tells how many labels "
-                "the model has; give num_labels."
+                "The checkpoint has no classifier, so the number of labels is "
+                "unknown; give num_labels."
             )
         return {**arguments, "num_labels": len(tensors[cls._weights()])}
 

@@ -15,7 +15,7 @@ from albert_tf.cli.command_line import option
 _RUN_ALL = r"""
 import contextlib, io, json, pathlib, re, runpy, sys, time
 from albert_tf.cli import command_line
-entry = re.compile(r"^from albert_tf[.\w]* import (command_line|run|main)$", re.M)
+entry = re.compile(r"^from albert_tf[.\w]* import (command_line|run|run_with_texts|main)$", re.M)
 help_text, found = command_line.help_text, {}
 def watched(about, options_class, typed_fields, ignored):
     fields = list(typed_fields)
@@ -46,6 +46,7 @@ slow = ("tensorflow", "keras", "torch", "jax", "apache_beam", "matplotlib")
 print(json.dumps([found, [package for package in slow if package in sys.modules]]))
 """
 _SOME = {
+    "albert_tf/fill_mask.py",
     "albert_tf/serving/export.py",
     "albert_tf/verify/__main__.py",
     "benchmarks/serving.py",
@@ -119,7 +120,7 @@ def test_essential_flags_come_first(commands, name):
 
 
 def test_inherited_flags_come_last(commands):
-    printed = commands[0]["albert_tf.embed"]["printed"]
+    printed = commands[0]["albert_tf/embed.py"]["printed"]
     flags = re.findall(r"^  --(?:\[no\])?(\w+)", printed, re.M)
     assert flags[0] == "model_dir"
     assert flags[-2:] == ["verify_checksum", "config"]

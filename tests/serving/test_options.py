@@ -230,7 +230,7 @@ def test_pretrained_models_as_files(
         ({"format": "tflite", "eval_file": "nowhere.tsv"}, "nowhere.tsv"),
         (
             {"format": "tflite", "eval_file": "x.tsv", "text_pair_column": "b"},
-            "texts; give --text_pair_column",
+            "takes single texts; leave out --text_pair_column",
         ),
     ],
 )

@@ -191,7 +191,7 @@ def test_a_task_of_another_version_answers_as_it_is(classifier, tmp_path):
         ((_TEXTS, _TEXTS), "takes text, but got 2 arguments; put the texts in a list"),
         ((), "takes text, but got nothing"),
         (([1.5],), r"text\[0\] must be a str, got float"),
-        ((None,), "takes text, but nothing"),
+        ((None,), "takes text, but got nothing"),
         ((3,), "text must be a str, got int"),
         (([["a", "b"]],), r"text\[0\] must be a str, got list"),
     ],

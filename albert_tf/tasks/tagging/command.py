@@ -1,5 +1,6 @@
 """The command line of tagging."""
 
+from albert_tf.checkpoints.flags import obeys_reading_flags
 from albert_tf.cli import command_line
 from albert_tf.tasks.tagging.flags import TaggingOptions
 
@@ -9,6 +10,7 @@ def main(argv=None):
     command_line.run(TaggingOptions, _tag, argv=argv)
 
 
+@obeys_reading_flags
 def _tag(options):
     # Imported here, so that --help does not wait for TensorFlow.
     from albert_tf.tasks.tagging.run import tag

@@ -7,7 +7,7 @@ A file has one of the two forms. `tags` and `spans` may lack in a file to predic
 members stay as they are in files of predictions.
 """
 
-from albert_tf.tasks.tables import read_rows
+from albert_tf.io.table_rows import read_rows
 from albert_tf.tasks.tagging.reading.sentences import sentence_of_text
 from albert_tf.tasks.tagging.reading.sentences import sentence_of_words
 from albert_tf.tasks.tagging.schemes import split_tag
