@@ -106,7 +106,7 @@ def test_bad_questions_are_named_or_left_out(flags, write_jsonl, make_questions)
         ({"middle_only": True}, "--middle_only is for --task_name=race"),
         (
             {"max_qa_length": 13},
-            "max_seq_length=16 leaves no room .*--max_qa_length=13",
+            "max_seq_length=16 leaves no room .*max_qa_length=13",
         ),
         ({"output_dir": "gs://bucket/out"}, "output_dir"),
     ],
