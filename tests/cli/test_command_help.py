@@ -15,7 +15,7 @@ from albert_tf.cli.command_line import option
 _RUN_ALL = r"""
 import contextlib, io, json, pathlib, re, runpy, sys, time
 from albert_tf.cli import command_line
-entry = re.compile(r"^from albert_tf[.\w]* import (command_line|run|run_with_texts|main)$", re.M)
+entry = re.compile(r"^from albert_tf[.\w]* import (command_line|run\w*|main)$", re.M)
 help_text, found = command_line.help_text, {}
 def watched(about, options_class, typed_fields, ignored):
     fields = list(typed_fields)

@@ -103,7 +103,9 @@ def test_a_vocabulary_that_does_not_fit_is_an_error(flags, tmp_path):
     known = (tmp_path / "vocab.txt").read_text().split()
     other, reordered = tmp_path / "other.txt", tmp_path / "reordered.txt"
     other.write_text("\n".join([*known, "more"]) + "\n")
-    with pytest.raises(UserError, match="vocabulary has 18 pieces, but the model has 17"):
+    with pytest.raises(
+        UserError, match="vocabulary has 18 pieces, but the model has 17"
+    ):
         flags(do_train=True, vocab_file=other)
     reordered.write_text("\n".join([*known[:5], *reversed(known[5:])]) + "\n")
     config = AlbertConfig.from_json_file(tmp_path / "tiny.json")

@@ -261,7 +261,9 @@ def test_files_that_do_not_fit(flags, squad, vocabulary, tmp_path):
                 flags(do_train=True, version=1, **{flag: name})
     vocab = tmp_path / "other_vocab.txt"
     vocab.write_text(vocabulary([*_PIECES, "more"]))
-    with pytest.raises(UserError, match="vocabulary has 48 pieces, but the model has 47"):
+    with pytest.raises(
+        UserError, match="vocabulary has 48 pieces, but the model has 47"
+    ):
         flags(do_train=True, vocab_file=vocab)
     asked = [("a", "after ba ?", [("be", 3)]), ("b", "after be ?", [])]
     partly = squad(("ba be", asked), name="partly.json")
