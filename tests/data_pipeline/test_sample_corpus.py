@@ -125,6 +125,6 @@ def test_files_of_tests_are_left_out(installation):
 
 def test_an_installation_without_packages_is_an_error(installation, monkeypatch):
     monkeypatch.setattr(sample_corpus, "_MIN_WORDS", 1000)
-    with pytest.raises(UserError, match="found in 0 package"):
+    with pytest.raises(UserError, match="docstrings in 0 package"):
         write_sample_corpus(SampleCorpusOptions(str(installation / "out")))
     assert not (installation / "out").exists()
