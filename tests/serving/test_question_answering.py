@@ -181,7 +181,7 @@ def test_wrong_requests(tiny_tokenizer, tmp_path):
     with pytest.raises(UserError, match="task=classification does not fit"):
         build_module(directory, task="classification")
     predictor = Predictor(directory)
-    with pytest.raises(UserError, match="takes question and context, but question was"):
+    with pytest.raises(UserError, match="takes question and context, but got question"):
         predictor(_QUESTIONS)
     with pytest.raises(tf.errors.InvalidArgumentError, match="differ in number"):
         module.text_signature()(
