@@ -206,8 +206,8 @@ def test_chinese(letters, squad):
     ("sizes", "message"),
     [
         ({"max_seq_length": 67}, "leaves no room for a paragraph"),
-        ({"doc_stride": 0}, "--doc_stride=0"),
-        ({"max_query_length": -1}, "--max_query_length=-1"),
+        ({"doc_stride": 0}, "^doc_stride=0: expected at least 1"),
+        ({"max_query_length": -1}, "^max_query_length=-1: expected at"),
     ],
 )
 def test_sizes_that_do_not_fit(sizes, message):
