@@ -140,7 +140,10 @@ def test_a_warm_start_takes_the_weights(flags, material, tmp_path):
         ({"random_seed": -1}, "--random_seed=-1: expected at least 0"),
         ({"tpu_name": "a", "distribution_strategy": "cpu"}, "--tpu_name=a contradicts"),
         ({"use_tpu": True, "distribution_strategy": "cpu"}, "--use_tpu contradicts"),
-        ({"tpu_name": "grpc://127.0.0.1:1"}, "No TPU 'grpc://127.0.0.1:1'"),
+        (
+            {"tpu_name": "grpc://127.0.0.1:1"},
+            "The TPU 'grpc://127.0.0.1:1' cannot be used",
+        ),
     ],
 )
 def test_mistakes_are_one_sentence(flags, changes, message):
