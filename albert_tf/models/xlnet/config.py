@@ -86,7 +86,7 @@ class XLNetConfig(ModelConfig):
                 )
         if self.d_model % 2:
             raise UserError(
-                f"d_model must be even, since half of a position's code are sines, got "
+                f"d_model must be even, because half of a position code is sines, got "
                 f"{self.d_model}."
             )
         check_layers(self, "n_layer")

@@ -150,8 +150,9 @@ class XLNetModel(PretrainedModel):
         guesses = self.config.bi_data and "reversed_rows" not in features
         if guesses and rows is not None and rows % 2:
             raise UserError(
-                f"The batch has {rows} rows, but bi_data takes the second half of an "
-                "even number for reversed text; give the feature reversed_rows."
+                f"The batch has {rows} rows, but bi_data reads the second half of "
+                "an even number of rows as reversed text; give the feature "
+                "reversed_rows."
             )
         if ("query_order" in features) != ("key_order" in features):
             raise UserError(

@@ -210,8 +210,8 @@ def _stack(rows, official, path):
     if sorted(rows) != list(range(len(rows))) or len(shapes) > 1:
         raise UserError(
             f"{path} holds {official.split('/')[-1]} for the layers "
-            f"{', '.join(map(str, sorted(rows)))}, not one of a shape for each layer "
-            "from 0; it is damaged."
+            f"{', '.join(map(str, sorted(rows)))}; expected one for each layer from 0, "
+            "all of the same shape. The checkpoint is damaged."
         )
     return np.stack([rows[i] for i in range(len(rows))])
 

@@ -101,8 +101,8 @@ def _fine_tuned(options):
     directory, task, _ = fine_tuned(options.output_dir, options.init_checkpoint)
     if not isinstance(task, TextTask):
         raise UserError(
-            f"{directory} was fine-tuned for {task.kind}, and does not classify "
-            "texts; apply it with the command that trained it."
+            f"{directory} was fine-tuned for {task.kind}, not for text "
+            "classification; apply it with the command that trained it."
         )
     return directory, task
 

@@ -84,7 +84,7 @@ def _task(options, train):
         directory, tuned, _ = fine_tuned(options.output_dir, options.init_checkpoint)
         if tuned.kind != _KIND:
             raise UserError(
-                f"{directory} was fine-tuned for {tuned.kind}, and tags no words; "
+                f"{directory} was fine-tuned for {tuned.kind}, not for tagging; "
                 "apply it with the command that trained it."
             )
         return dataclasses.replace(tuned, **fields)
@@ -92,8 +92,8 @@ def _task(options, train):
     labels = file.types()
     if not labels:
         raise UserError(
-            f"{file.path} has no entity, so there is nothing to learn; name its tags "
-            "with --tag_column."
+            f"{file.path} has no entity, so there is nothing to learn; name the column "
+            "of its tags with --tag_column."
         )
     scheme = file.scheme or options.scheme or IOB2
     return create_task(

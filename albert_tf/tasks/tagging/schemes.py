@@ -22,14 +22,15 @@ def split_tag(tag):
     """The letter and the type of a tag, ("O", "") outside of entities.
 
     Raises:
-        ValueError: it is no tag; the message says what is wrong.
+        ValueError: it is neither O nor a letter with a type.
     """
     if tag == OUTSIDE:
         return OUTSIDE, ""
     letter, _, label = tag.partition("-")
     if not (letter in ("B", "I", "E", "S") and label):
         raise ValueError(
-            f"{tag!r} is no tag; expected O, or B-, I-, E- or S- and a type, as B-PER"
+            f"the tag {tag!r} is neither O nor a letter of B, I, E and S with a type, "
+            "such as B-PER"
         )
     return letter, label
 
@@ -104,14 +105,14 @@ def all_tags(labels, scheme):
 
 
 def check_tags(tags, scheme):
-    """Refuses tags of a text that a scheme does not have.
+    """Refuses tags of a text that a scheme does not allow.
 
     Raises:
         ValueError: the message names the first.
     """
     for before, after in _pairs(tags):
         if not is_legal(before, after, scheme):
-            raise ValueError(f"{_forbids(scheme, before, after)}")
+            raise ValueError(_forbids(scheme, before, after))
 
 
 def find_scheme(texts):
@@ -143,4 +144,4 @@ def _pairs(tags):
 
 
 def _forbids(scheme, before, after):
-    return f"{scheme} has no {after} after {before}"
+    return f"{scheme} does not allow {after} after {before}"

@@ -71,14 +71,21 @@ class Tagging(Task):
         labels = tuple(labels)
         letters = {schemes.split_tag(label)[0] for label in labels}
         if schemes.OUTSIDE not in labels or len(set(labels)) < len(labels):
-            raise ValueError(f"the tags are {labels}, expected O and others, each once")
+            raise ValueError(
+                f"the tags are {labels}, expected O and others, no repeats"
+            )
         own = schemes.BIOES if letters & {"E", "S"} else schemes.IOB2
         scheme = own if self.scheme is None else self.scheme
-        if scheme not in schemes.SCHEMES or self.decoder not in decoding.DECODERS:
-            raise ValueError(f"scheme={self.scheme!r}, decoder={self.decoder!r}")
+        for name, value, choices in (
+            ("scheme", scheme, schemes.SCHEMES),
+            ("decoder", self.decoder, decoding.DECODERS),
+        ):
+            if value not in choices:
+                expected = ", ".join(choices)
+                raise ValueError(f"{name} is {value!r}, expected one of {expected}")
         if type(self.doc_stride) is not int or self.doc_stride < 1:
             raise ValueError(
-                f"doc_stride is {self.doc_stride!r}, expected an integer from 1"
+                f"doc_stride is {self.doc_stride!r}, expected a positive integer"
             )
         if type(self.dropout_prob) not in (int, float):
             raise ValueError(
@@ -101,15 +108,15 @@ class Tagging(Task):
             unknown = set(file.types()) - self._types()
             if unknown:
                 logging.warning(
-                    "%s: the model has no tag for %s, which it will miss.",
+                    "%s: the model has no tag for %s; it misses these entities.",
                     file.path,
                     ", ".join(sorted(unknown)),
                 )
             parts = sum(_parts_of_words(sentence) for sentence in file.sentences)
             if parts:
                 logging.warning(
-                    "%s: %d entities begin or end within a word, are learned with the "
-                    "whole word, and cannot be found as they are.",
+                    "%s: entities that begin or end within a word: %d; the model "
+                    "learns their whole words and cannot predict the exact characters.",
                     file.path,
                     parts,
                 )

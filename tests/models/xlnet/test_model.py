@@ -250,7 +250,7 @@ def test_other_features_are_refused(change, message, xlnet_config, xlnet_feature
 def test_half_of_an_odd_number_of_rows(xlnet_config, xlnet_features):
     model = XLNetModel(xlnet_config(bi_data=True))
     features = {name: value[:1] for name, value in xlnet_features.items()}
-    with pytest.raises(UserError, match="batch has 1 rows, but bi_data takes"):
+    with pytest.raises(UserError, match="batch has 1 rows, but bi_data reads"):
         model(features)
     assert model({**features, "reversed_rows": np.array([1])})
 

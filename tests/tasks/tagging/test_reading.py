@@ -90,12 +90,12 @@ def _span(start, end, label="N"):
     [
         (
             "a O\nb\n",
-            "a.txt, line 2: the line has 1 column.s., but the first o",
+            "a.txt, line 2: the line has 1 column.s., but the first l",
         ),
-        ("a O\nb X-PER\n", "a.txt, line 2: 'X-PER' is no tag; expected O, or B-, I-"),
-        ("a B-\n", "line 1: 'B-' is no tag"),
+        ("a O\nb X-PER\n", "a.txt, line 2: the tag 'X-PER' is neither O nor a"),
+        ("a B-\n", "line 1: the tag 'B-' is neither"),
         ("a O\n\x00 O\n", "line 1: a text holds a NUL byte"),
-        ("a I-A\n\nb B-B\n", "fit no scheme: iob2 has no I-A after O .*line 1.*; iob1"),
+        ("a I-A\n\nb B-B\n", "iob2 does not allow I-A after O .*line 1.*; iob1"),
         ("\n\n", "a.txt holds no sentence that can be used"),
         (b"\xff O\n", "a.txt is not UTF-8"),
     ],
@@ -108,7 +108,7 @@ def test_bad_columns(text, message, write):
 
 def test_a_scheme_that_is_given(write):
     path = write("a.txt", "a I-A\n\nb B-B\nc O\n\nd B-A\n")
-    with pytest.raises(UserError, match="line 1: iob2 has no I-A after O; correct"):
+    with pytest.raises(UserError, match="1: iob2 does not allow I-A after O; correct"):
         read(path, scheme="iob2")
     file = read(path, scheme="iob2", skip_bad_rows=True)
     assert (len(file), file.num_skipped, file.scheme) == (2, 1, "iob2")
@@ -123,20 +123,20 @@ def test_a_scheme_that_is_given(write):
     [
         (
             {"tokens": ["a", "b"], "tags": ["O"]},
-            "line 1: there are 2 token.s., but 1",
+            "line 1: the row has 2 token.s., but 1",
         ),
-        ({"tokens": ["a", " "], "tags": ["O", "O"]}, "' ' is no word"),
+        ({"tokens": ["a", " "], "tags": ["O", "O"]}, "' ' is not a word: a text"),
         ({"tokens": ["a"], "tags": [3]}, "the tag 3 is not a text, such as B-PER"),
-        ({"tokens": ["a"], "tags": ["PER"]}, "'PER' is no tag"),
-        ({"tokens": ["a"]}, "the tags are None, not a list"),
-        ({"tokens": "a b", "tags": []}, "the tokens are 'a b', not a list"),
-        ({"text": 3, "spans": []}, "the text is 3, not a text"),
-        ({"text": "a b", "spans": [_span(1, 4)]}, "from 1 to 4 is not within the 3 ch"),
-        ({"text": "a b", "spans": [_span(1, 2)]}, "the span '' .N. has no word"),
+        ({"tokens": ["a"], "tags": ["PER"]}, "the tag 'PER' is neither O nor"),
+        ({"tokens": ["a"]}, "tags is None, expected a list"),
+        ({"tokens": "a b", "tags": []}, "tokens is 'a b', expected a list"),
+        ({"text": 3, "spans": []}, "text is 3, expected a JSON string"),
+        ({"text": "a b", "spans": [_span(1, 4)]}, "from 1 to 4 leaves the text of 3"),
+        ({"text": "a b", "spans": [_span(1, 2)]}, "span '' .N. contains no whole word"),
         ({"text": "a b", "spans": [_span(0, 1, "")]}, "a span has an empty label"),
         (
             {"text": "a b", "spans": [{"start": 0}]},
-            "is no span; expected start and",
+            "the span {'start': 0} is not an object with start and",
         ),
         (
             {"text": "ab-cd", "spans": [_span(0, 2), _span(3, 5)]},

@@ -91,10 +91,11 @@ def test_labels_are_those_of_first_pieces(words, tmp_path):
     [
         ({"labels": "O"}, "the tags are 'O', expected a list of texts"),
         ({"labels": ["O", 1]}, "expected a list of texts"),
-        ({"labels": ["B-A", "I-A"]}, "expected O and others, each once"),
-        ({"labels": ["O", "PER"]}, "'PER' is no tag"),
-        ({"labels": ["O"], "scheme": "io"}, "scheme='io', decoder='greedy'"),
-        ({"labels": ["O"], "doc_stride": 0}, "doc_stride is 0, expected an integer"),
+        ({"labels": ["B-A", "I-A"]}, "expected O and others, no repeats"),
+        ({"labels": ["O", "PER"]}, "the tag 'PER' is neither O nor"),
+        ({"labels": ["O"], "scheme": "io"}, "'io', expected one of iob2, iob1, bioes"),
+        ({"labels": ["O"], "decoder": 1}, "decoder is 1, expected one of greedy, "),
+        ({"labels": ["O"], "doc_stride": 0}, "doc_stride is 0, expected a positive"),
         ({"labels": ["O"], "dropout_prob": "0"}, "dropout_prob is '0', expected a num"),
     ],
 )

@@ -129,8 +129,8 @@ def test_spans_that_end_within_a_word_are_told(flags, tmp_path, caplog):
         (data / f"{role}.jsonl").write_text(lines)
     with caplog.at_level(logging.WARNING):
         out = flags(do_train=True, do_eval=True, train_step=1, train_batch_size=2)
-    assert "1 entities begin or end within a word, are learned with the" in caplog.text
-    assert "the model has no tag for GPE, which it will miss" in caplog.text
+    assert "that begin or end within a word: 1; the model learns" in caplog.text
+    assert "the model has no tag for GPE; it misses" in caplog.text
     scores = results(out)
     assert scores["GPE_recall"] == scores["PER_recall"] == 0
 
@@ -141,8 +141,8 @@ def test_spans_that_end_within_a_word_are_told(flags, tmp_path, caplog):
         ({"do_train": False}, "Nothing to do"),
         ({"data_dir": None}, "--data_dir is needed"),
         ({"data_dir": "missing"}, "--data_dir=missing has no train.conll, train.txt, "),
-        ({"scheme": "bioes"}, "train.conll, line 3: bioes has no . after "),
-        ({"tag_column": 1}, "train.conll, line 3: 'X' is no tag; expected O, or B-"),
+        ({"scheme": "bioes"}, "train.conll, line 3: bioes does not allow . after "),
+        ({"tag_column": 1}, "train.conll, line 3: the tag 'X' is neither O"),
         ({"output_dir": "gs://bucket/out"}, "output_dir"),
     ],
 )
@@ -165,7 +165,7 @@ def test_a_model_of_another_task(flags, tiny_config, words, tmp_path):
     model = AlbertForSequenceClassification(tiny_config(), labels=["a", "b"])
     model.save_pretrained(tmp_path / "other", words)
     changes = {"init_checkpoint": tmp_path / "other", "from_scratch": None}
-    with pytest.raises(UserError, match="was fine-tuned for single_label, and tags no"):
+    with pytest.raises(UserError, match="was fine-tuned for single_label, not for tag"):
         flags(do_eval=True, **changes)
 
 

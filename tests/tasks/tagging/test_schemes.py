@@ -102,11 +102,12 @@ def test_tags_that_fit_no_scheme():
     with pytest.raises(ValueError) as error:
         find_scheme(texts)
     assert str(error.value) == (
-        "iob2 has no I-B after O (line 9); iob1 has no B-A after O (line 1)"
+        "iob2 does not allow I-B after O (line 9); "
+        "iob1 does not allow B-A after O (line 1)"
     )
-    with pytest.raises(ValueError, match=r"^bioes has no O after B-A \(x\)$"):
+    with pytest.raises(ValueError, match=r"^bioes does not allow O after B-A \(x\)$"):
         find_scheme([("x", ["S-A", "B-A"])])
-    with pytest.raises(ValueError, match="'X-A' is no tag; expected O, or B-, I-, E-"):
+    with pytest.raises(ValueError, match="the tag 'X-A' is neither O nor a letter"):
         entities_of(["X-A"])
 
 

@@ -71,8 +71,8 @@ def read_conll(path, lines, word_column, tag_column, with_tags):
             try:
                 if len(columns) != width:
                     raise ValueError(
-                        f"the line has {len(columns)} column(s), but the first one "
-                        f"{width}"
+                        f"the line has {len(columns)} column(s), but the first "
+                        f"line has {width}"
                     )
                 words.append(_column(columns, word_column))
                 if with_tags:

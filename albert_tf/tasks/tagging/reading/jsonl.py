@@ -65,5 +65,5 @@ def _of_text(where, fields, with_tags):
 
 def _list(fields, name):
     if not isinstance(fields.get(name), list):
-        raise ValueError(f"the {name} are {fields.get(name)!r}, not a list")
+        raise ValueError(f"{name} is {fields.get(name)!r}, expected a list")
     return fields[name]

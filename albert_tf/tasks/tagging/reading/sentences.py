@@ -63,7 +63,7 @@ def sentence_of_words(identity, words, tags, source):
     """
     for word in words:
         if not isinstance(word, str) or not word.strip():
-            raise ValueError(f"{word!r} is no word")
+            raise ValueError(f"{word!r} is not a word: a text that is not blank")
         check_characters("text", word)
     bounds, place = [], 0
     for word in words:
@@ -73,7 +73,7 @@ def sentence_of_words(identity, words, tags, source):
     if tags is None:
         return sentence
     if len(tags) != len(words):
-        raise ValueError(f"there are {len(words)} token(s), but {len(tags)} tag(s)")
+        raise ValueError(f"the row has {len(words)} token(s), but {len(tags)} tag(s)")
     entities = tuple(sentence.in_characters(entities_of(tags)))
     return dataclasses.replace(sentence, entities=entities)
 
@@ -86,7 +86,7 @@ def sentence_of_text(identity, text, spans, source):
             within the text, or two of them share a word.
     """
     if not isinstance(text, str):
-        raise ValueError(f"the text is {text!r}, not a text")
+        raise ValueError(f"text is {text!r}, expected a JSON string")
     check_characters("text", text)
     sentence = Sentence(identity, text, tuple(word_bounds(text)), source=source)
     if spans is None:
@@ -98,7 +98,7 @@ def sentence_of_text(identity, text, spans, source):
     ):
         shown = f"the span {text[entity[1] : entity[2]]!r} ({label})"
         if first >= end:
-            raise ValueError(f"{shown} has no word")
+            raise ValueError(f"{shown} contains no whole word")
         if first < taken:
             raise ValueError(f"{shown} shares a word with the one before it")
         taken = end
@@ -112,13 +112,13 @@ def _entity(span, text):
         type(span.get(key)) is not kind for key, kind in keys.items()
     ):
         raise ValueError(
-            f"{span!r} is no span; expected start and end, in characters, and a label"
+            f"the span {span!r} is not an object with start and end, in characters, "
+            "and a label"
         )
     start, end, label = (span[key] for key in keys)
     if not 0 <= start < end <= len(text):
         raise ValueError(
-            f"the span from {start} to {end} is not within the {len(text)} characters "
-            "of the text"
+            f"the span from {start} to {end} leaves the text of {len(text)} characters"
         )
     check_characters("label", label)
     if not label:
