@@ -3,6 +3,7 @@
 import json
 import random
 
+import h5py
 import pytest
 
 from albert_tf.cli.command_line import parse
@@ -56,11 +57,14 @@ def tiny_model(tmp_path, vocabulary, tiny_config):
 
 
 @pytest.fixture
-def undo_step_4():
-    """Takes a run with checkpoints of the steps 2 and 4 back to the former."""
+def continues_exactly():
+    """Trains to step 4, undoes the last two, and trains again: nothing may differ."""
 
-    def undo(out):
+    def check(flags, **changes):
+        changes |= {"do_train": True, "save_checkpoints_steps": 2}
+        out = flags(**changes)
         history = json.loads((out / "history.json").read_text())
+        weights = _stored_arrays(out)
         assert [entry["step"] for entry in history] == [2, 4]
         for path in (out / "checkpoints").glob("training-4.*"):
             path.unlink()
@@ -68,9 +72,26 @@ def undo_step_4():
         state.write_text(state.read_text().replace("training-4", "training-2"))
         with ChecksummedFolder(out) as folder:
             folder.write_json("history.json", history[:1])
-        return history
+        flags(**changes)
+        again = json.loads((out / "history.json").read_text())
+        for entry in (*history, *again):
+            del entry["train_seconds"]
+        assert again == history
+        assert _stored_arrays(out) == weights
 
-    return undo
+    return check
+
+
+def _stored_arrays(out):
+    """The bytes of the trained model's arrays by path; the file itself holds times."""
+    arrays = {}
+    with h5py.File(out / "model" / "model.weights.h5") as file:
+        file.visititems(
+            lambda path, item: arrays.update(
+                {path: item[()].tobytes()} if isinstance(item, h5py.Dataset) else {}
+            )
+        )
+    return arrays
 
 
 @pytest.fixture

@@ -11,12 +11,13 @@ from absl import logging
 from albert_tf.engine.reporting.summaries import write_eval_results
 from albert_tf.errors import UserError
 from albert_tf.io.files import write_json
+from albert_tf.tasks.commands.steps import run_steps
 
 _SEEDS = 2**32  # how many --random_seed may be
 
 
-def run_repeatedly(options, run, check_flags):
-    """Runs a task `--num_runs` times; the paper reports the median of five.
+def run_repeatedly(options, train_and_apply, check_flags):
+    """Does what the flags ask for, `--num_runs` times; the paper reports a median of 5.
 
     Run i has the seed `random_seed + i` and the folder `run_<i>` in the output
     directory. There, eval_results.txt holds the median, least and greatest of each
@@ -24,16 +25,19 @@ def run_repeatedly(options, run, check_flags):
 
     Args:
         options: `TaskOptions`.
-        run: the command of a task: from options to the values of eval_results.txt.
+        train_and_apply: as in `run_steps`.
         check_flags: raises `UserError` for options that do not fit together.
 
+    Returns:
+        The values of eval_results.txt; empty if nothing is scored, and in a worker
+        that leaves evaluation and files to another.
+
     Raises:
-        UserError: as `run`; or flags that do not fit several runs.
+        UserError: flags, files or checkpoints that do not fit.
     """
     check_flags(options)
     if options.num_runs == 1:
-        run(options)
-        return
+        return run_steps(options, train_and_apply)
     _check_flags_of_several_runs(options)
     output_dir = pathlib.Path(options.output_dir)
     runs = []
@@ -46,10 +50,11 @@ def run_repeatedly(options, run, check_flags):
             output_dir=str(output_dir / f"run_{i}"),
             cached_dir=options.cached_dir or str(output_dir / "cache"),
         )
-        runs.append({"random_seed": one.random_seed, **run(one)})
+        values = run_steps(one, train_and_apply)
+        runs.append({"random_seed": one.random_seed, **values})
         keras.backend.clear_session()
     if runs[0].keys() == {"random_seed"}:
-        return  # Another worker has the results.
+        return {}  # Another worker has the results.
     write_json(output_dir / "runs.json", runs)
     values = {"num_runs": options.num_runs}
     for name in runs[0].keys() - {"random_seed"}:
@@ -60,6 +65,7 @@ def run_repeatedly(options, run, check_flags):
     for name, value in sorted(values.items()):
         if name.endswith("_median"):
             logging.info("%s = %s", name, value)
+    return values
 
 
 def _check_flags_of_several_runs(options):

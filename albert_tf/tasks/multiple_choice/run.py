@@ -7,7 +7,6 @@ from albert_tf.tasks.commands.repeated_runs import run_repeatedly
 from albert_tf.tasks.commands.run import run_task
 from albert_tf.tasks.commands.steps import check_steps
 from albert_tf.tasks.commands.steps import needed_roles
-from albert_tf.tasks.commands.steps import run_steps
 from albert_tf.tasks.multiple_choice.reading.race import LEVELS
 from albert_tf.tasks.multiple_choice.rows import check_lengths
 from albert_tf.tasks.multiple_choice.sources import choice_source
@@ -17,23 +16,13 @@ from albert_tf.tasks.registry import create_task
 def choose(options):
     """Does what the flags ask for, once or several times; see `RaceOptions`.
 
-    Raises:
-        UserError: flags, files or checkpoints that do not fit.
-    """
-    run_repeatedly(options, run_race, check_flags)
-
-
-def run_race(options):
-    """Does once what the flags ask for.
-
     Returns:
-        The values of eval_results.txt; empty if nothing is scored, and in a worker
-        that leaves evaluation and files to another.
+        As `run_repeatedly`.
 
     Raises:
         UserError: flags, files or checkpoints that do not fit.
     """
-    return run_steps(options, _train_and_apply)
+    return run_repeatedly(options, _train_and_apply, check_flags)
 
 
 def _train_and_apply(options):

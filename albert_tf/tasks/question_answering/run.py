@@ -6,7 +6,6 @@ from albert_tf.errors import UserError
 from albert_tf.tasks.commands.repeated_runs import run_repeatedly
 from albert_tf.tasks.commands.run import run_task
 from albert_tf.tasks.commands.steps import check_steps
-from albert_tf.tasks.commands.steps import run_steps
 from albert_tf.tasks.question_answering.reading.question_file import QuestionSplit
 from albert_tf.tasks.question_answering.reading.questions import read_paragraphs
 from albert_tf.tasks.question_answering.reading.survey import survey
@@ -21,23 +20,13 @@ _THRESHOLD = "null_score_diff_threshold"
 def answer_questions(options):
     """Does what the flags ask for, once or several times; see `SquadOptions`.
 
-    Raises:
-        UserError: flags, files or checkpoints that do not fit.
-    """
-    run_repeatedly(options, run_squad, check_flags)
-
-
-def run_squad(options):
-    """Does once what the flags ask for.
-
     Returns:
-        The values of eval_results.txt; empty if nothing is scored, and in a worker
-        that leaves evaluation and files to another.
+        As `run_repeatedly`.
 
     Raises:
         UserError: flags, files or checkpoints that do not fit.
     """
-    return run_steps(options, _train_and_apply)
+    return run_repeatedly(options, _train_and_apply, check_flags)
 
 
 def _train_and_apply(options):

@@ -8,7 +8,6 @@ from albert_tf.tasks.commands.repeated_runs import run_repeatedly
 from albert_tf.tasks.commands.run import run_task
 from albert_tf.tasks.commands.steps import check_steps
 from albert_tf.tasks.commands.steps import needed_roles
-from albert_tf.tasks.commands.steps import run_steps
 from albert_tf.tasks.registry import create_task
 from albert_tf.tasks.setup import fine_tuned
 from albert_tf.tasks.source import Source
@@ -23,23 +22,13 @@ _KIND = "tagging"
 def tag(options):
     """Does what the flags ask for, once or several times; see `TaggingOptions`.
 
-    Raises:
-        UserError: flags, files or checkpoints that do not fit.
-    """
-    run_repeatedly(options, run_tagging, check_flags)
-
-
-def run_tagging(options):
-    """Does once what the flags ask for.
-
     Returns:
-        The values of eval_results.txt; empty without --do_eval, and in a worker that
-        leaves evaluation and files to another.
+        As `run_repeatedly`.
 
     Raises:
         UserError: flags, files or checkpoints that do not fit.
     """
-    return run_steps(options, _train_and_apply)
+    return run_repeatedly(options, _train_and_apply, check_flags)
 
 
 def _train_and_apply(options):

@@ -226,7 +226,7 @@ def test_damaged_tensors(theirs, tmp_path):
         with pytest.raises(UserError, match=message):
             XLNetLMHeadModel.from_pretrained(tmp_path)
 
-    refuse(lambda t: t.pop(bias), "holds r_w_bias for the layers 1, not one")
+    refuse(lambda t: t.pop(bias), "holds r_w_bias for the layers 1; expected one")
     refuse(lambda t: t.update({bias: t[bias][:1]}), "expected one for each")
     table = kept["transformer.word_embedding.weight"]
     refuse(lambda t: t.update({"lm_loss.weight": table + 1}), "differs from transfor")

@@ -60,16 +60,10 @@ def test_learned_applied_and_found_again(flags, write_jsonl, make_questions, tmp
     assert not (other / "eval_results.txt").exists()
 
 
-def test_interrupted_training_goes_on(flags, undo_step_4):
-    changes = {"do_train": True, "save_checkpoints_steps": 2, "train_step": 4}
-    out = flags(**changes)
-    whole = undo_step_4(out)
-    flags(**changes)
-    again = json.loads((out / "history.json").read_text())
-    assert [entry["step"] for entry in again] == [2, 4]
-    assert again[1]["loss"] == whole[1]["loss"]
+def test_interrupted_training_goes_on(flags, continues_exactly):
+    continues_exactly(flags, train_step=4)
     with pytest.raises(UserError, match="max_qa_length"):
-        flags(**changes, max_qa_length=5)
+        flags(do_train=True, save_checkpoints_steps=2, train_step=4, max_qa_length=5)
 
 
 def test_dropout_is_that_of_the_flag(flags):
@@ -119,7 +113,9 @@ def test_flags_that_do_not_fit(flags, changes, message):
 
 def test_several_runs(flags, monkeypatch):
     scores = iter([0.5, 0.7])
-    monkeypatch.setattr(run, "run_race", lambda o: {"eval_accuracy": next(scores)})
+    monkeypatch.setattr(
+        run, "_train_and_apply", lambda o: {"eval_accuracy": next(scores)}
+    )
     out = flags(do_train=True, do_eval=True, num_runs=2)
     assert results(out)["eval_accuracy_median"] == pytest.approx(0.6)
 

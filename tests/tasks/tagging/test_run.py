@@ -84,16 +84,10 @@ def test_learned_applied_and_found_again(flags, write_conll, make_sentences, tmp
     assert spans == {("PER", "Ada"), ("PER", "Kurt"), *places}
 
 
-def test_interrupted_training_goes_on(flags, undo_step_4):
-    changes = {"do_train": True, "save_checkpoints_steps": 2, "train_step": 4}
-    out = flags(**changes)
-    whole = undo_step_4(out)
-    flags(**changes)
-    again = json.loads((out / "history.json").read_text())
-    assert [entry["step"] for entry in again] == [2, 4]
-    assert again[1]["loss"] == whole[1]["loss"]
+def test_interrupted_training_goes_on(flags, continues_exactly):
+    continues_exactly(flags, train_step=4)
     with pytest.raises(UserError, match="doc_stride"):
-        flags(**changes, doc_stride=4)
+        flags(do_train=True, save_checkpoints_steps=2, train_step=4, doc_stride=4)
 
 
 def test_the_decoder_decides_whether_tags_are_legal(flags, tmp_path):
@@ -171,6 +165,6 @@ def test_a_model_of_another_task(flags, tiny_config, words, tmp_path):
 
 def test_several_runs(flags, monkeypatch):
     scores = iter([0.5, 0.7])
-    monkeypatch.setattr(run, "run_tagging", lambda o: {"f1": next(scores)})
+    monkeypatch.setattr(run, "_train_and_apply", lambda o: {"f1": next(scores)})
     out = flags(do_train=True, do_eval=True, num_runs=2)
     assert results(out)["f1_median"] == pytest.approx(0.6)
