@@ -207,16 +207,15 @@ def test_bad_places(mounts, tmp_path, monkeypatch):
 
 
 def test_a_small_attack(tmp_path, capsys):
-    asked = options(tmp_path, data_kills=1, pretraining_kills=1, damages=1, jobs=2)
+    asked = options(tmp_path, data_kills=1, damages=1, jobs=2)
     run(asked)
     assert "| damage | vocabulary | 1 " in capsys.readouterr().out
     results = Results(tmp_path)
-    for name in ("data", "pretrain"):
-        kills = results.of("kill", name, "kill")
-        assert [case["verdict"] for case in kills] == ["killed"]
-        # One more where the first run ended before its kill.
-        ends = results.of("kill", name, "outcome")
-        assert {case["verdict"] for case in ends} == {"equal"}
+    kills = results.of("kill", "data", "kill")
+    assert [case["verdict"] for case in kills] == ["killed"]
+    # One more where the first run ended before its kill.
+    ends = results.of("kill", "data", "outcome")
+    assert {case["verdict"] for case in ends} == {"equal"}
     cases = results.cases
     run(asked)  # goes on where it stopped: nothing is left to do
     assert Results(tmp_path).cases == cases

@@ -30,14 +30,10 @@ def pooled_features(tiny_features):
 def loss_and_gradients(compute, variables):
     """Of a training step; `compute` returns tensors."""
 
-    @tf.function
-    def step():
-        with tf.GradientTape() as tape:
-            loss = tf.add_n([tf.reduce_sum(output**2) for output in compute()])
-        gradients = tape.gradient(loss, [v.value for v in variables])
-        return loss, [tf.convert_to_tensor(gradient) for gradient in gradients]
-
-    return step()
+    with tf.GradientTape() as tape:
+        loss = tf.add_n([tf.reduce_sum(output**2) for output in compute()])
+    gradients = tape.gradient(loss, [v.value for v in variables])
+    return loss, [tf.convert_to_tensor(gradient) for gradient in gradients]
 
 
 def assert_same_training(compute, variables):
