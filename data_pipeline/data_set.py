@@ -11,8 +11,8 @@ from absl import logging
 
 from albert_tf.errors import UserError
 from albert_tf.io.folder_lock import folder_lock
+from data_pipeline.option_checks import check
 from data_pipeline.options import Options
-from data_pipeline.options import check
 from data_pipeline.records import dataset_info
 from data_pipeline.shards.resuming import FinishedShards
 from data_pipeline.shards.resuming import remove_leftovers
@@ -97,6 +97,13 @@ def _why_nothing(options, totals):
         return (
             f"{options.input_file} holds no text: {without} JSON lines lack the field "
             f"{options.text_field!r}; name the right one with --text_field."
+        )
+    if options.objective == "permutation_lm":
+        return (
+            f"{options.input_file} holds too little text for a stream: "
+            f"{totals['train']['text tokens']} tokens in {options.num_shards} files, "
+            f"for sequences of {options.max_seq_length}; pass more text, a smaller "
+            "--max_seq_length or fewer --num_shards."
         )
     return f"{options.input_file} holds no text to make sequences of."
 

@@ -5,6 +5,7 @@ from absl import logging
 
 from albert_tf.errors import UserError
 from data_pipeline.records import examples
+from data_pipeline.records import fitting
 from data_pipeline.records import folders
 from data_pipeline.records.description import MASKING
 from data_pipeline.records.integrity import check_sizes
@@ -107,21 +108,8 @@ def _check(
     info, folder, tokenizer, max_seq_length, max_predictions_per_seq, masked_lm_prob
 ):
     where = folder or "."
-    if tokenizer is None:
-        if info["kind"] == "dynamic":
-            raise UserError(
-                f"The data set in {where} is masked while training, which needs the "
-                "vocabulary: pass --spm_model_file or --vocab_file (in Python, "
-                "tokenizer)."
-            )
-    elif info["tokenizer"]["fingerprint"] != tokenizer.fingerprint():
-        raise UserError(
-            f"The data set in {where} was made with another tokenizer "
-            f"({info['tokenizer']['kind']}, {info['tokenizer']['vocab_size']} pieces, "
-            f"do_lower_case={info['tokenizer']['do_lower_case']}) than the model's "
-            f"({tokenizer.kind}, {tokenizer.vocab_size} pieces, "
-            f"do_lower_case={tokenizer.do_lower_case}); make it again with the model's."
-        )
+    fitting.check_objective(info, where, "masked_lm")
+    fitting.check_tokenizer(info, where, tokenizer, info["kind"] == "dynamic")
     for name, wanted, made in (
         ("max_seq_length", max_seq_length, info["max_seq_length"]),
         (
@@ -133,10 +121,7 @@ def _check(
         # Dynamic records are not padded and not masked yet: more is not wrong.
         fits = wanted >= made if info["kind"] == "dynamic" else wanted == made
         if not fits:
-            raise UserError(
-                f"The data set in {where} was made with {name}={made}, but training "
-                f"asks for {wanted}; pass {name}={made} or make the data set again."
-            )
+            fitting.refuse(where, name, made, wanted)
 
 
 def _warn_of_padding(info, folder, max_seq_length):
@@ -235,13 +220,18 @@ def _mask(dataset, options, max_seq_length, vocab_size, seed):
         features = examples.parse_dynamic(
             batch, max_seq_length, options.pad_id, vocab_size
         )
-        first, second = seed
-        batch_seed = tf.stack(
-            [tf.cast(first, tf.int64), tf.cast(second, tf.int64) ^ number]
-        )
         masked = mask_tokens(
-            features["input_ids"], features.pop("word_starts"), options, batch_seed
+            features["input_ids"],
+            features.pop("word_starts"),
+            options,
+            batch_seed(seed, number),
         )
         return {**features, **masked}
 
     return dataset.enumerate().map(parse_and_mask, num_parallel_calls=tf.data.AUTOTUNE)
+
+
+def batch_seed(seed, number):
+    """The stateless seed, int64 `[2]`, of the batch of a number, from two ints."""
+    first, second = seed
+    return tf.stack([tf.cast(first, tf.int64), tf.cast(second, tf.int64) ^ number])

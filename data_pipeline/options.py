@@ -13,16 +13,16 @@ import dataclasses
 import functools
 import os
 
-from absl import logging
-
 from albert_tf.cli.command_line import option
 from albert_tf.errors import UserError
 from albert_tf.tokenization import load_tokenizer
 from data_pipeline.sequences import instances
 from data_pipeline.sequences.masking_options import MaskingOptions
 from data_pipeline.sequences.masking_options import default_max_predictions
+from data_pipeline.sequences.streams import default_predictions
 from data_pipeline.text import corpus
 
+OBJECTIVES = ["masked_lm", "permutation_lm"]
 OFFICIAL_DUPE_FACTOR = 40
 
 
@@ -31,13 +31,13 @@ class Options:
     # Headings of --help.
     GROUPS = {
         "Essential flags": (
-            "input_file output_file spm_model_file vocab_file do_lower_case "
-            "max_seq_length num_shards held_out_fraction workers"
+            "input_file output_file objective spm_model_file vocab_file "
+            "do_lower_case max_seq_length num_shards held_out_fraction workers"
         ),
         "Text": "input_format text_field max_unknown",
         "Sequences": (
             "sentence_objective random_next_sentence official_sop short_seq_prob "
-            "dupe_factor pack max_pairs_per_row"
+            "dupe_factor pack max_pairs_per_row bi_data"
         ),
         "Predictions": (
             "masking masked_lm_prob max_predictions_per_seq ngram "
@@ -52,6 +52,13 @@ class Options:
         "TFRecord files to write: one name per shard, separated by commas, or one "
         "name x.tfrecord, of which --num_shards=N makes x-00000-of-0000N.tfrecord "
         "and so on."
+    )
+    objective: str = option(
+        "What a model learns from the data. masked_lm: ALBERT's masked LM and "
+        "--sentence_objective; permutation_lm: XLNet's permutation LM, on streams of "
+        "text whose segments continue each other.",
+        "masked_lm",
+        OBJECTIVES,
     )
     vocab_file: str = option(
         "WordPiece vocabulary (vocab.txt), where there is no --spm_model_file.", None
@@ -112,19 +119,25 @@ class Options:
     max_pairs_per_row: int = option(
         "Largest number of pairs that --pack puts into a row.", 16
     )
+    bi_data: bool = option(
+        "Write the streams of --objective=permutation_lm a second time, from the last "
+        "token to the first.",
+        False,
+    )
     max_seq_length: int = option(
         "Length of a sequence in tokens, special tokens included.", 512
     )
     ngram: int = option("Longest masked span, in words.", 3)
     max_predictions_per_seq: int | None = option(
         "Largest number of predictions in a sequence; by default what a full "
-        "sequence needs, which is 77 at 512 tokens.",
+        "sequence needs, which is 77 at 512 tokens, or 85 with "
+        "--objective=permutation_lm.",
         None,
     )
     random_seed: int = option("Seed of everything random.", 12345)
     dupe_factor: int | None = option(
         "How often each document is used; by default 40 times with static masking, "
-        "once with dynamic masking.",
+        "once otherwise.",
         None,
     )
     masked_lm_prob: float = option("Share of the tokens to predict.", 0.15)
@@ -169,8 +182,10 @@ class Options:
         return tokenizer
 
     @property
-    def objective(self):
+    def pair_objective(self):
         """The sentence objective, whichever flag chose it."""
+        if self.objective == "permutation_lm":
+            return "none"
         return "nsp" if self.random_next_sentence else self.sentence_objective
 
     @property
@@ -178,94 +193,39 @@ class Options:
         """How often each training document is used."""
         if self.dupe_factor is not None:
             return self.dupe_factor
-        return OFFICIAL_DUPE_FACTOR if self.masking == "static" else 1
+        is_static = self.objective == "masked_lm" and self.masking == "static"
+        return OFFICIAL_DUPE_FACTOR if is_static else 1
+
+    @property
+    def predictions(self):
+        """Predictions of a sequence at most."""
+        if self.max_predictions_per_seq is not None:
+            return self.max_predictions_per_seq
+        if self.objective == "permutation_lm":
+            return default_predictions(self.max_seq_length)
+        return default_max_predictions(self.max_seq_length, self.masked_lm_prob)
 
     def pairing_options(self):
         return instances.PairingOptions(
             max_seq_length=self.max_seq_length,
             short_seq_prob=self.short_seq_prob,
-            sentence_objective=self.objective,
+            sentence_objective=self.pair_objective,
             official_sop=self.official_sop,
             sep_id=self.tokenizer.sep_id,
         )
 
     def masking_options(self):
         tokenizer = self.tokenizer
-        predictions = self.max_predictions_per_seq
-        if predictions is None:
-            predictions = default_max_predictions(
-                self.max_seq_length, self.masked_lm_prob
-            )
         return MaskingOptions(
             vocab_size=tokenizer.vocab_size,
             mask_id=tokenizer.mask_id,
             cls_id=tokenizer.cls_id,
             sep_id=tokenizer.sep_id,
             pad_id=tokenizer.pad_id,
-            max_predictions_per_seq=predictions,
+            max_predictions_per_seq=self.predictions,
             masked_lm_prob=self.masked_lm_prob,
             ngram=self.ngram,
             favor_shorter_ngram=self.favor_shorter_ngram,
             do_whole_word_mask=self.do_whole_word_mask,
             do_permutation=self.do_permutation,
-        )
-
-
-def check(options):
-    """Raises `UserError` for values that make no sense, and warns of unwise ones."""
-    _check_ranges(options)
-    _check_together(options)
-    wanted = default_max_predictions(options.max_seq_length, options.masked_lm_prob)
-    given = options.max_predictions_per_seq
-    if given is not None and given < wanted:
-        logging.warning(
-            "--max_predictions_per_seq=%d predicts fewer than %g%% of the tokens of a "
-            "full sequence; pass %d to predict all of them",
-            given,
-            100 * options.masked_lm_prob,
-            wanted,
-        )
-
-
-def _check_ranges(options):
-    bounds = {
-        "max_seq_length": (8, None),
-        "ngram": (1, None),
-        "max_predictions_per_seq": (1, options.max_seq_length),
-        "dupe_factor": (1, None),
-        "max_pairs_per_row": (1, None),
-        "num_shards": (1, None),
-        "workers": (1, None),
-        "masked_lm_prob": (0, 1),
-        "short_seq_prob": (0, 1),
-        "held_out_fraction": (0, 1),
-        "max_unknown": (0, 1),
-    }
-    for name, (lowest, highest) in bounds.items():
-        value = getattr(options, name)
-        if value is None:
-            continue
-        # Not the other way round: every comparison with NaN is false.
-        in_range = value >= lowest and (highest is None or value <= highest)
-        if not in_range:
-            limit = f" and at most {highest}" if highest is not None else ""
-            raise UserError(f"--{name}={value}: expected at least {lowest}{limit}.")
-
-
-def _check_together(options):
-    """Refuses values that leave no data, or exclude each other."""
-    if options.held_out_fraction == 1:
-        raise UserError(
-            "--held_out_fraction=1 leaves nothing to train on: expected less than 1; "
-            "to make held-out data alone, run the command on that text without the "
-            "flag."
-        )
-    if options.official_sop and options.objective != "sop":
-        raise UserError(
-            "--official_sop needs --sentence_objective=sop; leave one of the two out."
-        )
-    if options.pack and options.masking == "dynamic":
-        raise UserError(
-            "--pack puts masked pairs together and needs --masking=static; leave out "
-            "--pack or --masking=dynamic."
         )

@@ -7,6 +7,7 @@ from albert_tf.io import storage
 from albert_tf.io.checksummed_folder import ChecksummedFolder
 from albert_tf.io.files import read_json_object
 from data_pipeline.records.description import MASKING
+from data_pipeline.records.description import PERMUTATION
 from data_pipeline.records.description import check_description
 from data_pipeline.text import quality
 
@@ -39,18 +40,11 @@ def write(directory, options, counts, files):
 
 def _description(options):
     tokenizer = options.tokenizer
-    masking = options.masking_options()
     return {
         "schema_version": SCHEMA_VERSION,
-        "kind": "packed" if options.pack else options.masking,
-        **({"max_pairs_per_row": options.max_pairs_per_row} if options.pack else {}),
+        **_OF_OBJECTIVE[options.objective](options),
         "max_seq_length": options.max_seq_length,
-        "max_predictions_per_seq": masking.num_predictions,
-        "sentence_objective": options.objective,
-        "official_sop": options.official_sop,
-        "short_seq_prob": options.short_seq_prob,
         "word_boundaries": options.word_boundaries,
-        "masking": {name: getattr(masking, name) for name in MASKING},
         "tokenizer": {
             "kind": tokenizer.kind,
             "fingerprint": tokenizer.fingerprint(),
@@ -60,6 +54,31 @@ def _description(options):
         "random_seed": options.random_seed,
         "dupe_factor": options.passes,
     }
+
+
+def _of_masked_lm(options):
+    masking = options.masking_options()
+    return {
+        "kind": "packed" if options.pack else options.masking,
+        **({"max_pairs_per_row": options.max_pairs_per_row} if options.pack else {}),
+        "max_predictions_per_seq": masking.num_predictions,
+        "sentence_objective": options.pair_objective,
+        "official_sop": options.official_sop,
+        "short_seq_prob": options.short_seq_prob,
+        "masking": {name: getattr(masking, name) for name in MASKING},
+    }
+
+
+def _of_permutation_lm(options):
+    return {
+        "kind": PERMUTATION,
+        "max_predictions_per_seq": options.predictions,
+        "sentence_objective": options.pair_objective,
+        "bi_data": options.bi_data,
+    }
+
+
+_OF_OBJECTIVE = {"masked_lm": _of_masked_lm, "permutation_lm": _of_permutation_lm}
 
 
 def _results(options, counts):
@@ -76,7 +95,7 @@ def _results(options, counts):
         results["fill_rate_unpacked"] = round(full_rows / sequences, 4)
     return {
         "counts": results,
-        "shares": quality.shares(counts, options.objective),
+        "shares": quality.shares(counts, options.pair_objective),
         "special_cases": special,
     }
 

@@ -14,7 +14,10 @@ MASKING = (
 )
 """The law of the mask, by the names of `MaskingOptions`."""
 
-_KINDS = ("static", "dynamic", "packed")
+PERMUTATION = "permutation"
+"""The kind of data that is for a permutation language model."""
+
+_KINDS = ("static", "dynamic", "packed", PERMUTATION)
 _SHA256 = re.compile("[0-9a-f]{64}")
 
 
@@ -52,15 +55,17 @@ _FIELDS = {
     ("max_predictions_per_seq",): _COUNT,
     # Which there are, objectives say (`albert_tf.pretraining.objective`).
     ("sentence_objective",): _TEXT,
+    ("tokenizer", "kind"): _TEXT,
+    ("tokenizer", "fingerprint"): _TEXT,
+    ("tokenizer", "vocab_size"): _COUNT,
+    ("tokenizer", "do_lower_case"): _BOOL,
+}
+_OF_MASKS = {
     ("masking", "masked_lm_prob"): (_is_share, "a number from 0 to 1"),
     ("masking", "ngram"): _COUNT,
     ("masking", "favor_shorter_ngram"): _BOOL,
     ("masking", "do_whole_word_mask"): _BOOL,
     ("masking", "do_permutation"): _BOOL,
-    ("tokenizer", "kind"): _TEXT,
-    ("tokenizer", "fingerprint"): _TEXT,
-    ("tokenizer", "vocab_size"): _COUNT,
-    ("tokenizer", "do_lower_case"): _BOOL,
 }
 _FACTS = {
     "bytes": _SIZE,
@@ -82,6 +87,8 @@ def check_description(path, info):
     fields = dict(_FIELDS)
     if info.get("kind") == "packed":
         fields[("max_pairs_per_row",)] = _COUNT
+    if info.get("kind") != PERMUTATION:
+        fields.update(_OF_MASKS)
     files = info.get("files")
     if isinstance(files, dict):
         for name in files:

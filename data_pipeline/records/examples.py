@@ -11,6 +11,10 @@ int64 cls_positions [K], and int64 pair_ids [S], which count a row's pairs from 
 are 0 for padding. They lack next_sentence_labels, so that nothing that would mix the
 pairs reads them by mistake.
 
+Permutation records are segments of a stream, in its order: int64 input_ids,
+segment_ids, token_boundary [S]; int64 reversed_rows [1], 1 for text that runs from its
+last token to its first, and stream_starts [1], 1 where the segment continues no other.
+
 Dynamic records are compact and unmasked: int64 input_ids, special tokens included,
 without padding; bytes word_starts [1], a bit a token, first token in the highest
 bit; int64 segment_b_start [1], the position of B's first token (the number of
@@ -24,7 +28,11 @@ from data_pipeline.records import schema
 from data_pipeline.records.ranges import LARGEST_INT32
 from data_pipeline.records.ranges import within
 
-DESCRIBED = {"pair_ids": "packed", "word_starts": "dynamic"}
+DESCRIBED = {
+    "pair_ids": "packed",
+    "word_starts": "dynamic",
+    "stream_starts": "permutation",
+}
 """Features that only records of a kind have which dataset_info.json must describe."""
 
 _INT64_FIELD = b"\x1a"
@@ -167,6 +175,24 @@ def parse_packed(
         schema.PAIRS: max_pairs_per_row,
     }
     features = schema.features_of("packed", objective)
+    return _parse_padded(serialized, features, lengths, vocab_size)
+
+
+def parse_permutation(serialized, max_seq_length, vocab_size):
+    """Parses a batch of permutation records.
+
+    Args:
+        serialized: string [B].
+        max_seq_length, vocab_size: as in `parse_static`.
+
+    Returns:
+        A dict of the features of `schema.FEATURES["permutation"]`.
+
+    Raises:
+        tf.errors.InvalidArgumentError: as `parse_static`.
+    """
+    features = schema.features_of("permutation", None)
+    lengths = {schema.TOKENS: max_seq_length}
     return _parse_padded(serialized, features, lengths, vocab_size)
 
 

@@ -52,8 +52,25 @@ FEATURES = {
         Feature("sentence_order_labels", PAIRS),
         Feature("sentence_order_weights", PAIRS, dtype=tf.float32),
     ),
+    "permutation": (
+        Feature("input_ids", TOKENS, is_input=True, largest=AN_ID),
+        Feature("segment_ids", TOKENS, is_input=True, largest=2),
+        Feature("word_starts", TOKENS, record_name="token_boundary"),
+        Feature("reversed_rows", ONE, is_input=True),
+        Feature("stream_starts", ONE),
+    ),
 }
 """By the kind of records. Dynamic ones become batches as static ones do."""
+
+
+DRAWN = (
+    Feature("query_order", TOKENS, is_input=True),
+    Feature("key_order", TOKENS, is_input=True),
+    Feature("target_positions", PREDICTIONS, is_input=True),
+    Feature("target_ids", PREDICTIONS),
+    Feature("target_weights", PREDICTIONS, dtype=tf.float32),
+)
+"""What the batches of permutation records have besides, drawn anew in each epoch."""
 
 
 def features_of(kind, objective):
@@ -63,5 +80,6 @@ def features_of(kind, objective):
 
 def model_inputs(batch):
     """The features of a batch that the model is given."""
-    names = {f.name for kind in FEATURES.values() for f in kind if f.is_input}
+    kinds = (*FEATURES.values(), DRAWN)
+    names = {f.name for kind in kinds for f in kind if f.is_input}
     return {name: value for name, value in batch.items() if name in names}

@@ -6,32 +6,25 @@ any machine may write it.
 
 import collections
 import contextlib
-import functools
 
 import numpy as np
 import tensorflow as tf
 
 from albert_tf.errors import UserError
-from data_pipeline.records import examples
 from data_pipeline.seeds import derive_fraction
-from data_pipeline.seeds import derive_seed
-from data_pipeline.sequences import packing
 from data_pipeline.sequences.instances import Window
-from data_pipeline.sequences.instances import join_documents
-from data_pipeline.sequences.instances import make_instances
-from data_pipeline.sequences.masking import mask_tokens
 from data_pipeline.shards.finished_files import facts_of
 from data_pipeline.shards.finished_files import publish
+from data_pipeline.shards.pairs import pair_records
 from data_pipeline.shards.resuming import temporary_name
+from data_pipeline.shards.streams import stream_records
 from data_pipeline.text import corpus
 from data_pipeline.text import quality
 
-# Instances are shuffled within a window of about a million tokens, which bounds
-# the memory of a worker.
+# Instances are shuffled within a window of about a million tokens, and streams are as
+# long, which bounds the memory of a worker.
 _WINDOW_CHARACTERS = 2**22
-_BATCH = 256
-# More pairs to choose from leave fewer rows partly filled.
-_PACKED_BATCH = 1024
+_RECORDS = {"masked_lm": pair_records, "permutation_lm": stream_records}
 
 
 def write_shard(options, files, shard, paths, report):
@@ -118,22 +111,15 @@ class _Split:
         self._characters = 0
         seed = (*self._seed, self._windows)
         self._windows += 1
-        rows, counts = make_instances(
-            window,
-            self._options.pairing_options(),
-            self._passes,
-            derive_seed(*seed, "pairs")[0],
-        )
-        self.counts.update(counts)
         before = self.counts["tokens"]
-        size = _PACKED_BATCH if self._options.pack else _BATCH
-        for start in range(0, len(rows), size):
-            batch = _assemble(window, rows[start : start + size], self._options)
-            self._count(batch)
-            serialized = self._serialize(batch, derive_seed(*seed, "mask", start))
-            self.counts["rows"] += len(serialized)
-            for record in serialized:
-                self._writer.write(record)
+        if len(window.ids):
+            records = _RECORDS[self._options.objective]
+            for serialized in records(
+                window, self._options, self._passes, seed, self.counts
+            ):
+                self.counts["rows"] += len(serialized)
+                for record in serialized:
+                    self._writer.write(record)
         return self.counts["tokens"] - before
 
     def _tokenize(self):
@@ -159,34 +145,7 @@ class _Split:
         )
         alone = np.diff(window.documents) == 1
         self.counts["documents of one sentence"] += int(alone.sum())
-        if self._options.objective == "none" and len(segment_ends):
-            return join_documents(window, self._tokenizer.sep_id)
         return window
-
-    def _count(self, batch):
-        self.counts["sequences"] += len(batch["lengths"])
-        self.counts["tokens"] += int(batch["lengths"].sum())
-        self.counts["label 1"] += int(batch["labels"].sum())
-
-    def _serialize(self, batch, seed):
-        if self._options.masking == "dynamic":
-            return examples.serialize(_dynamic_features(batch))
-        with tf.device("/CPU:0"):
-            masked = _masking_function(self._options)(
-                batch["input_ids"], batch["word_starts"], tf.constant(seed, tf.int32)
-            )
-        features = {
-            **{name: values.numpy() for name, values in masked.items()},
-            "input_mask": batch["real"],
-            "segment_ids": batch["segment_ids"],
-            "token_boundary": batch["word_starts"],
-            "next_sentence_labels": batch["labels"][:, None],
-        }
-        if self._options.pack:
-            features = packing.pack(
-                features, self._options.max_pairs_per_row, self._tokenizer.pad_id
-            )
-        return examples.serialize(features)
 
     def close(self):
         """Gives the finished file its name, and fills `facts`."""
@@ -223,63 +182,3 @@ def _encode_spaced(tokenizer, segments):
         np.array(lengths, np.int32),
         np.array(starts, np.bool_),
     )
-
-
-def _assemble(window, rows, options):
-    """Lays out [CLS] A [SEP] B [SEP] for each row of a batch of instances."""
-    tokenizer = options.tokenizer
-    a_start, a_end, b_start, b_end, labels = rows.T
-    a_length = (a_end - a_start)[:, None]  # [B, 1]
-    b_length = (b_end - b_start)[:, None]
-    has_b = options.objective != "none"
-    lengths = a_length + b_length + (3 if has_b else 2)
-    position = np.arange(options.max_seq_length, dtype=np.int32)[None, :]  # [1, S]
-    in_a = (position >= 1) & (position <= a_length)  # [B, S]
-    in_b = (position >= a_length + 2) & (position <= a_length + 1 + b_length)
-    source = np.where(in_a, a_start[:, None] + position - 1, 0)
-    source += np.where(in_b, b_start[:, None] + position - a_length - 2, 0)
-    is_text = in_a | in_b
-    real = position < lengths
-    special = np.where(position == 0, tokenizer.cls_id, tokenizer.sep_id)
-    special = np.where(real, special, tokenizer.pad_id)
-    return {
-        "input_ids": np.where(is_text, window.ids[source], special).astype(np.int32),
-        # The official token_boundary: special tokens count as starts.
-        "word_starts": np.where(is_text, window.word_starts[source], real),
-        "segment_ids": (real & (position >= a_length + 2)).astype(np.int32),
-        "real": real.astype(np.int32),
-        "b_starts": a_length[:, 0] + 2,
-        "lengths": lengths[:, 0],
-        "labels": labels,
-    }
-
-
-def _dynamic_features(batch):
-    real = batch["real"].astype(bool)
-    num_bytes = -(-batch["lengths"] // 8)
-    packed = np.packbits(batch["word_starts"], axis=1)
-    return {
-        "input_ids": (batch["input_ids"][real], batch["lengths"]),
-        "word_starts": [
-            row[:size].tobytes() for row, size in zip(packed, num_bytes, strict=True)
-        ],
-        "segment_b_start": batch["b_starts"][:, None],
-        "sentence_order_label": batch["labels"][:, None],
-    }
-
-
-@functools.lru_cache(maxsize=1)
-def _compiled_masking(masking_options, max_seq_length):
-    shape = [None, max_seq_length]
-    return tf.function(
-        lambda ids, starts, seed: mask_tokens(ids, starts, masking_options, seed),
-        input_signature=[
-            tf.TensorSpec(shape, tf.int32),
-            tf.TensorSpec(shape, tf.bool),
-            tf.TensorSpec([2], tf.int32),
-        ],
-    )
-
-
-def _masking_function(options):
-    return _compiled_masking(options.masking_options(), options.max_seq_length)

@@ -110,7 +110,7 @@ def refuse(counts, options):
     """
     limit = f"more than --max_unknown={options.max_unknown:g} allows"
     refuse_encoding(counts, options.input_file, options.max_unknown, limit)
-    found = shares(counts, options.objective)
+    found = shares(counts, options.pair_objective)
     if found["unknown"] > options.max_unknown:
         raise UserError(
             f"{found['unknown']:.1%} of the tokens of {options.input_file} are unknown "
@@ -152,7 +152,7 @@ def warn_of_encoding(counts):
 
 def warn(counts, options):
     """Logs a line for each share that is higher than it should be."""
-    found = shares(counts, options.objective)
+    found = shares(counts, options.pair_objective)
     if found["unknown"] > _MANY_UNKNOWN:
         logging.warning(
             "%.1f%% of the tokens are unknown to %s; was it made for other text, or "
@@ -170,7 +170,7 @@ def warn(counts, options):
             options.max_seq_length,
         )
     alone = found["one_sentence_documents"]
-    if alone > _MANY_DOCUMENTS and options.objective != "none":
+    if alone > _MANY_DOCUMENTS and options.pair_objective != "none":
         logging.warning(
             "%.1f%% of the documents hold a single sentence, so the model cannot learn "
             "the order of sentences; does each line hold one sentence, and do blank "

@@ -1,0 +1,108 @@
+"""Which options of create_pretraining_data make sense, by themselves and together."""
+
+import dataclasses
+
+from absl import logging
+
+from albert_tf.errors import UserError
+from data_pipeline.sequences.masking_options import default_max_predictions
+
+_FOR_MASKED_LM = (
+    "sentence_objective",
+    "random_next_sentence",
+    "official_sop",
+    "short_seq_prob",
+    "pack",
+    "max_pairs_per_row",
+    "masking",
+    "masked_lm_prob",
+    "ngram",
+    "favor_shorter_ngram",
+    "do_whole_word_mask",
+    "do_permutation",
+)
+_FOR_PERMUTATION_LM = ("bi_data",)
+
+
+def check(options):
+    """Raises `UserError` for values that make no sense, and warns of unwise ones."""
+    _check_ranges(options)
+    if options.held_out_fraction == 1:
+        raise UserError(
+            "--held_out_fraction=1 leaves nothing to train on: expected less than 1; "
+            "to make held-out data alone, run the command on that text without the "
+            "flag."
+        )
+    if options.objective == "permutation_lm":
+        _refuse(options, _FOR_MASKED_LM, "masked_lm")
+        _check_length(options.max_seq_length)
+        return
+    _refuse(options, _FOR_PERMUTATION_LM, "permutation_lm")
+    _check_together(options)
+    wanted = default_max_predictions(options.max_seq_length, options.masked_lm_prob)
+    given = options.max_predictions_per_seq
+    if given is not None and given < wanted:
+        logging.warning(
+            "--max_predictions_per_seq=%d predicts fewer than %g%% of the tokens of a "
+            "full sequence; pass %d to predict all of them",
+            given,
+            100 * options.masked_lm_prob,
+            wanted,
+        )
+
+
+def _check_ranges(options):
+    bounds = {
+        "max_seq_length": (8, None),
+        "ngram": (1, None),
+        "max_predictions_per_seq": (1, options.max_seq_length),
+        "dupe_factor": (1, None),
+        "max_pairs_per_row": (1, None),
+        "num_shards": (1, None),
+        "workers": (1, None),
+        "masked_lm_prob": (0, 1),
+        "short_seq_prob": (0, 1),
+        "held_out_fraction": (0, 1),
+        "max_unknown": (0, 1),
+    }
+    for name, (lowest, highest) in bounds.items():
+        value = getattr(options, name)
+        if value is None:
+            continue
+        # Not the other way round: every comparison with NaN is false.
+        in_range = value >= lowest and (highest is None or value <= highest)
+        if not in_range:
+            limit = f" and at most {highest}" if highest is not None else ""
+            raise UserError(f"--{name}={value}: expected at least {lowest}{limit}.")
+
+
+def _check_together(options):
+    """Refuses values that exclude each other."""
+    if options.official_sop and options.pair_objective != "sop":
+        raise UserError(
+            "--official_sop needs --sentence_objective=sop; leave one of the two out."
+        )
+    if options.pack and options.masking == "dynamic":
+        raise UserError(
+            "--pack puts masked pairs together and needs --masking=static; leave out "
+            "--pack or --masking=dynamic."
+        )
+
+
+def _refuse(options, names, objective):
+    """Refuses flags that say something about another objective."""
+    for field in dataclasses.fields(options):
+        value = getattr(options, field.name)
+        if field.name in names and value != field.default:
+            raise UserError(
+                f"--{field.name}={value} needs --objective={objective}; leave one of "
+                "the two out."
+            )
+
+
+def _check_length(max_seq_length):
+    if max_seq_length % 2:
+        raise UserError(
+            f"--max_seq_length={max_seq_length} is odd, but --objective=permutation_lm "
+            f"cuts a sequence into two halves; pass {max_seq_length + 1}."
+        )

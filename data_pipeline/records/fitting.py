@@ -1,0 +1,63 @@
+"""Whether a data set fits the model that is to be trained on it."""
+
+from albert_tf.errors import UserError
+from data_pipeline.records.description import PERMUTATION
+
+
+def check_objective(info, where, objective):
+    """Refuses data that is for another objective.
+
+    Args:
+        info: what dataset_info.json holds.
+        where: its folder.
+        objective: "masked_lm" or "permutation_lm".
+
+    Raises:
+        UserError: it names the folder, and what to do.
+    """
+    made_for = "permutation_lm" if info["kind"] == PERMUTATION else "masked_lm"
+    if made_for != objective:
+        raise UserError(
+            f"The data set in {where} was made with --objective={made_for}, but this "
+            f"run trains with --objective={objective}; pass "
+            f"--objective={made_for} and a configuration of "
+            f"{'XLNet' if made_for == 'permutation_lm' else 'ALBERT'}, or make the "
+            f"data with --objective={objective}."
+        )
+
+
+def check_tokenizer(info, where, tokenizer, is_needed):
+    """Refuses data that was made with another tokenizer than the model's.
+
+    Args:
+        info: what dataset_info.json holds.
+        where: its folder.
+        tokenizer: the model's, or None.
+        is_needed: whether the data cannot be read without.
+
+    Raises:
+        UserError: it names the folder, and both tokenizers.
+    """
+    if tokenizer is None:
+        if is_needed:
+            raise UserError(
+                f"The data set in {where} is masked while training, which needs the "
+                "vocabulary: pass --spm_model_file or --vocab_file (in Python, "
+                "tokenizer)."
+            )
+    elif info["tokenizer"]["fingerprint"] != tokenizer.fingerprint():
+        raise UserError(
+            f"The data set in {where} was made with another tokenizer "
+            f"({info['tokenizer']['kind']}, {info['tokenizer']['vocab_size']} pieces, "
+            f"do_lower_case={info['tokenizer']['do_lower_case']}) than the model's "
+            f"({tokenizer.kind}, {tokenizer.vocab_size} pieces, "
+            f"do_lower_case={tokenizer.do_lower_case}); make it again with the model's."
+        )
+
+
+def refuse(where, name, made, wanted):
+    """Refuses a length that is not that of the data; always raises `UserError`."""
+    raise UserError(
+        f"The data set in {where} was made with {name}={made}, but training "
+        f"asks for {wanted}; pass {name}={made} or make the data set again."
+    )

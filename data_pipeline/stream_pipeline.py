@@ -1,0 +1,194 @@
+"""tf.data for permutation language models: streams to batches that continue them.
+
+The records of all files are one line, in the order of their streams, which is cut into
+as many equal parts as a batch has rows. Each row walks through one part, so that the
+next batch continues the text of this one, row by row.
+"""
+
+import os
+
+import tensorflow as tf
+
+from albert_tf.errors import UserError
+from data_pipeline.input_pipeline import batch_seed
+from data_pipeline.records import dataset_info
+from data_pipeline.records import examples
+from data_pipeline.records import fitting
+from data_pipeline.records import folders
+from data_pipeline.records.integrity import check_sizes
+from data_pipeline.seeds import derive_seed
+from data_pipeline.sequences.permutation import draw_permutations
+from data_pipeline.sequences.permutation import permuted_order
+from data_pipeline.sequences.permutation import predictions
+from data_pipeline.sequences.spans import choose_targets
+from data_pipeline.sequences.streams import reused_length
+
+_PREFETCHED = 4
+
+
+def stream_dataset(
+    input_file,
+    tokenizer,
+    batch_size,
+    max_seq_length,
+    max_predictions_per_seq,
+    seed,
+    training,
+    vocab_size=None,
+):
+    """Reads the files of create_pretraining_data --objective=permutation_lm.
+
+    Args:
+        input_file: as for `input_pipeline.pretraining_dataset`.
+        tokenizer: the model's tokenizer.
+        batch_size: rows a batch; each has one file open.
+        max_seq_length: tokens S a segment.
+        max_predictions_per_seq: predictions P a segment, of which tokens that turn out
+            to be special leave some empty.
+        seed: int; equal seeds give equal batches.
+        training: take the files in a new order in each epoch, repeat for ever, and
+            leave out what rows have more than others. Without it, each record comes
+            once, and the last batch may lack rows at its end.
+        vocab_size: the model's, which ids have to be below; by default the tokenizer's.
+
+    Returns:
+        A `tf.data.Dataset` of dicts: int32 input_ids, segment_ids, query_order,
+        key_order [batch, S], target_positions (-1 for padding), target_ids [batch, P],
+        reversed_rows (1 for text from its last token to its first), stream_starts (1
+        for a row that does not continue that of the batch before) [batch]; float32
+        target_weights [batch, P]. Its iterator can be checkpointed. What is predicted,
+        and in what order, is drawn anew in each epoch.
+
+    Raises:
+        UserError: no such file, or a data set that does not fit these arguments.
+        tf.errors.InvalidArgumentError: as `input_pipeline.pretraining_dataset`.
+    """
+    paths = folders.find(input_file)
+    descriptions = folders.describe(paths)
+    check_sizes(descriptions, paths)
+    for folder, info in descriptions.items():
+        _check(info, folder or ".", tokenizer, max_seq_length)
+    if not 2 <= max_predictions_per_seq <= max_seq_length:
+        raise UserError(
+            f"--max_predictions_per_seq={max_predictions_per_seq}: expected 2 to "
+            f"{max_seq_length}, the length of a sequence."
+        )
+    folders.in_common(descriptions, paths)
+    counts = [_records_of(path, descriptions) for path in paths]
+    dataset = _batches(paths, counts, batch_size, seed, training)
+    draw = _Draw(tokenizer, max_seq_length, max_predictions_per_seq, vocab_size, seed)
+    dataset = dataset.enumerate().map(draw, num_parallel_calls=tf.data.AUTOTUNE)
+    return dataset.prefetch(_PREFETCHED)
+
+
+def _check(info, where, tokenizer, max_seq_length):
+    if info is None or isinstance(info["files"], list):
+        raise UserError(
+            f"{where} holds no {dataset_info.NAME} that counts the records of each "
+            "file, which streams of text need; copy it from where the data was made, "
+            "or make the data with create_pretraining_data --objective=permutation_lm."
+        )
+    fitting.check_objective(info, where, "permutation_lm")
+    fitting.check_tokenizer(info, where, tokenizer, is_needed=True)
+    made = info["max_seq_length"]
+    if made != max_seq_length:
+        fitting.refuse(where, "max_seq_length", made, max_seq_length)
+
+
+def _records_of(path, descriptions):
+    folder, name = os.path.split(path)
+    return descriptions[folder]["files"][name]["records"]
+
+
+def _batches(paths, counts, batch_size, seed, training):
+    """Batches of `(serialized record, whether its row begins with it)`."""
+    size, more = divmod(sum(counts), batch_size)
+    if training and not size:
+        raise UserError(
+            f"{paths[0]} and the files beside it hold {sum(counts)} segments, too few "
+            f"for a batch of {batch_size} rows; lower --train_batch_size, or make the "
+            "data of more text."
+        )
+    files = tf.constant(paths), tf.constant(counts, tf.int64)
+    shuffle_seed = derive_seed(seed, "files")
+
+    def epoch(number):
+        order = tf.range(len(paths), dtype=tf.int64)
+        if training:
+            order = tf.random.experimental.stateless_shuffle(
+                order, batch_seed(shuffle_seed, number)
+            )
+        ordered = [tf.gather(values, order) for values in files]
+
+        def row(index):
+            begin = index * size + tf.minimum(index, more)
+            extra = 0 if training else tf.cast(index < more, tf.int64)
+            return _part(*ordered, begin, begin + size + extra)
+
+        # All parts have as many records, or one more, which those of the first rows
+        # have: so rows take turns without a gap.
+        return tf.data.Dataset.range(batch_size).interleave(
+            row, cycle_length=batch_size, block_length=1
+        )
+
+    epochs = tf.data.Dataset.counter() if training else tf.data.Dataset.range(1)
+    return epochs.flat_map(epoch).batch(batch_size, drop_remainder=training)
+
+
+def _part(paths, counts, begin, end):
+    """The records `begin` to `end` of all files; the first is marked as such."""
+    ends = tf.cumsum(counts)
+    starts = ends - counts
+
+    def of_file(number):
+        first = tf.maximum(begin, starts[number])
+        last = tf.minimum(end, ends[number])
+        records = tf.data.TFRecordDataset(paths[number])
+        return records.skip(first - starts[number]).take(last - first)
+
+    low = tf.searchsorted(ends, [begin], side="right", out_type=tf.int64)[0]
+    high = tf.searchsorted(starts, [end], side="left", out_type=tf.int64)[0]
+    records = tf.data.Dataset.range(low, high).flat_map(of_file)
+    return records.enumerate().map(lambda place, record: (record, place == 0))
+
+
+class _Draw:
+    """Parses a batch, and draws what is predicted by the number of the batch."""
+
+    def __init__(
+        self, tokenizer, max_seq_length, max_predictions_per_seq, vocab_size, seed
+    ):
+        self._functional = (tokenizer.sep_id, tokenizer.cls_id)
+        self._max_seq_length = max_seq_length
+        self._num_predict = max_predictions_per_seq
+        self._vocab_size = vocab_size or tokenizer.vocab_size
+        self._seed = derive_seed(seed, "permutations")
+
+    def __call__(self, number, batch):
+        serialized, begins = batch
+        features = examples.parse_permutation(
+            serialized, self._max_seq_length, self._vocab_size
+        )
+        # A row that begins inside of a stream has no memory of what lies before.
+        starts = (features["stream_starts"] == 1) | begins
+        features["stream_starts"] = tf.cast(starts, tf.int32)
+        word_starts = features.pop("word_starts") == 1
+        return {**features, **self._drawn(features, word_starts, number)}
+
+    def _drawn(self, features, word_starts, number):
+        ids = features["input_ids"]
+        seeds = tf.unstack(tf.random.split(batch_seed(self._seed, number), 2))
+        reuse_len = reused_length(self._max_seq_length)
+        is_reversed = features["reversed_rows"] == 1
+        chosen = choose_targets(
+            word_starts, is_reversed, reuse_len, self._num_predict, seeds[0]
+        )
+        permutations = draw_permutations(tf.shape(ids)[0], reuse_len, seeds[1])
+        query_order, key_order, targets = permuted_order(
+            ids, chosen, permutations, reuse_len, self._functional
+        )
+        return {
+            "query_order": query_order,
+            "key_order": key_order,
+            **predictions(ids, targets, self._num_predict),
+        }

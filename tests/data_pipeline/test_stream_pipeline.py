@@ -1,0 +1,209 @@
+"""Streams of text, from files to the batches that continue them."""
+
+import shutil
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from albert_tf.errors import UserError
+from data_pipeline.create_pretraining_data import create_pretraining_data
+from data_pipeline.input_pipeline import pretraining_dataset
+from data_pipeline.stream_pipeline import stream_dataset
+
+LENGTH = 32
+REUSED = LENGTH // 2
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory, corpus_file, model_file):
+    """Makes data, once for each choice of options."""
+    from data_pipeline.options import Options
+
+    def make(name, **changes):
+        folder = tmp_path_factory.getbasetemp() / f"streams_{name}"
+        if not folder.exists():
+            values = {
+                "input_file": str(corpus_file),
+                "output_file": str(folder / "x.tfrecord"),
+                "objective": "permutation_lm",
+                "spm_model_file": model_file,
+                "max_seq_length": LENGTH,
+                "num_shards": 2,
+                "workers": 1,
+            }
+            create_pretraining_data(Options(**{**values, **changes}))
+        return folder
+
+    return make
+
+
+@pytest.fixture
+def read(tokenizer):
+    """Reads a folder's batches of three rows."""
+
+    def dataset(folder, training=False, **changes):
+        arguments = {
+            "batch_size": 3,
+            "max_seq_length": LENGTH,
+            "max_predictions_per_seq": 5,
+            "seed": 1,
+            **changes,
+        }
+        return stream_dataset(str(folder), tokenizer, training=training, **arguments)
+
+    return dataset
+
+
+def test_segments_of_a_file_continue_each_other(made, examples, tokenizer, corpus_file):
+    folder = made("bi", bi_data=True)
+    reused = {0: [], 1: []}
+    for path in sorted(folder.glob("*.tfrecord")):
+        for example in examples(path):
+            direction = int(example["reversed_rows"][0])
+            if example["stream_starts"][0]:
+                reused[direction].append([])
+            reused[direction][-1].extend(example["input_ids"][:REUSED].tolist())
+            assert example["input_ids"][-1] == tokenizer.cls_id
+            assert example["segment_ids"].max() == 2
+    assert len(reused[0]) == len(reused[1]) == 2  # a stream each way in each file
+    documents = corpus_file.read_text().split("\n\n")
+    ids = []
+    for document in documents:
+        for line in filter(None, document.split("\n")):
+            ids.extend(tokenizer.encode(line))
+        ids.append(tokenizer.mask_id)
+    forward = reused[0][0]
+    assert len(forward) > 1000 and forward == ids[: len(forward)]
+    backward = reused[1][1][::-1]
+    assert (
+        backward == ids[len(ids) - 1 - len(backward) : -1]
+        or backward == (ids[len(ids) - len(backward) :])
+    )
+
+
+def test_the_same_bytes_for_any_number_of_workers(made, digests):
+    one = digests(made("bi", bi_data=True))
+    assert one == digests(made("workers", bi_data=True, workers=2))
+
+
+def test_rows_of_a_batch_continue_those_of_the_batch_before(made, read):
+    folder = made("uni")
+    for training in (False, True):
+        batches = [b for b, _ in zip(read(folder, training), range(60), strict=False)]
+        assert np.array(batches[0]["stream_starts"]).tolist() == [1, 1, 1]
+        for before, after in zip(batches, batches[1:], strict=False):
+            rows = len(after["input_ids"])  # the last batch may lack some at its end
+            continues = after["stream_starts"].numpy() == 0
+            # The text behind the reused part begins as the next segment does.
+            first_sep = (before["segment_ids"].numpy()[:rows] == 0).sum(axis=1) - 1
+            for row in np.flatnonzero(continues):
+                length = min(first_sep[row] - REUSED, REUSED)
+                of_a = before["input_ids"].numpy()[row, REUSED : REUSED + length]
+                reused = after["input_ids"].numpy()[row, :length]
+                np.testing.assert_array_equal(of_a, reused)
+        starts = sum(int(b["stream_starts"].numpy().sum()) for b in batches)
+        assert starts < 20
+
+
+def test_evaluation_reads_each_record_once(made, read, examples):
+    folder = made("uni")
+    expected = sorted(
+        tuple(example["input_ids"])
+        for path in folder.glob("*.tfrecord")
+        for example in examples(path)
+    )
+    for batch_size in (3, 7):
+        batches = list(read(folder, batch_size=batch_size))
+        rows = np.concatenate([batch["input_ids"] for batch in batches])
+        assert sorted(map(tuple, rows)) == expected
+        sizes = {len(batch["input_ids"]) for batch in batches[:-1]}
+        assert sizes == {batch_size}
+
+
+def test_predictions_are_drawn_anew_in_each_epoch(made, read):
+    folder = made("uni")
+    records = sum(len(b["input_ids"]) for b in read(folder))
+    epoch = records // 3
+    batches = list(read(folder, training=True).take(2 * epoch))
+    again = list(read(folder, training=True).take(2 * epoch))
+    seen = {}
+    for batch, same in zip(batches, again, strict=True):
+        for name, values in batch.items():
+            np.testing.assert_array_equal(values, same[name])
+        for ids, targets in zip(
+            batch["input_ids"].numpy(), batch["target_positions"].numpy(), strict=True
+        ):
+            seen.setdefault(tuple(ids), set()).add(tuple(targets))
+    drawn = [len(targets) for targets in seen.values()]
+    assert np.mean(drawn) > 1.9
+    weights = np.concatenate([batch["target_weights"] for batch in batches])
+    assert 4 < weights.sum(axis=1).mean() <= 5
+
+
+def test_the_place_in_the_streams_is_saved(made, read, tmp_path):
+    def batches(iterator, count):
+        return [next(iterator)["target_positions"].numpy() for _ in range(count)]
+
+    dataset = read(made("uni"), training=True)
+    iterator = iter(dataset)
+    batches(iterator, 45)
+    path = tf.train.Checkpoint(iterator=iterator).save(str(tmp_path / "place"))
+    expected = batches(iterator, 30)
+    other = iter(dataset)
+    tf.train.Checkpoint(iterator=other).restore(path)
+    np.testing.assert_array_equal(batches(other, 30), expected)
+
+
+def test_data_for_the_other_objective_is_refused(
+    made, read, make_dataset, tokenizer, tmp_path
+):
+    folder = made("uni")
+    with pytest.raises(UserError, match="made with --objective=permutation_lm, but"):
+        pretraining_dataset(str(folder), tokenizer, 2, LENGTH, 5, 1, True)
+    make_dataset("dynamic")
+    with pytest.raises(UserError, match="trains with --objective=permutation_lm;"):
+        read(tmp_path / "dynamic")
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"batch_size": 5000}, "too few for a batch of 5000 rows"),
+        ({"max_seq_length": 16}, "made with max_seq_length=32, but training asks"),
+        ({"max_predictions_per_seq": 1}, "expected 2 to 32"),
+    ],
+)
+def test_what_does_not_fit_is_refused(made, read, changes, message):
+    with pytest.raises(UserError, match=message):
+        read(made("uni"), training=True, **changes)
+
+
+def test_streams_need_their_description(made, read, tmp_path):
+    shutil.copytree(made("uni"), tmp_path / "alone")
+    (tmp_path / "alone" / "dataset_info.json").unlink()
+    with pytest.raises(UserError, match="holds no dataset_info.json that counts"):
+        read(tmp_path / "alone")
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"pack": True}, "--pack=True needs --objective=masked_lm; leave"),
+        ({"ngram": 5}, "--ngram=5 needs --objective=masked_lm; leave"),
+        ({"max_seq_length": 31}, "--max_seq_length=31 is odd, .*; pass 32"),
+        (
+            {"objective": "masked_lm", "bi_data": True},
+            "--bi_data=True needs --objective=permutation_lm; leave",
+        ),
+        (
+            {"max_seq_length": 10**6},
+            "holds too little text for a stream: [0-9]+ tokens",
+        ),
+    ],
+)
+def test_options_that_make_no_streams_are_refused(make_options, out, changes, message):
+    changes = {"objective": "permutation_lm", "dupe_factor": None, **changes}
+    with pytest.raises(UserError, match=message):
+        create_pretraining_data(make_options(**changes))
+    assert not list(out.rglob("*.tfrecord"))
