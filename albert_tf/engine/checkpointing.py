@@ -37,21 +37,23 @@ class Checkpointing:
         writes: whether `save` saves; all processes of a run restore, one saves. (All
             would have to if a variable had other values in each; none has.)
         record: `RunRecord` of what the run is made from.
-        iterators: list of iterators whose place is saved.
+        stage_runs: list of the `StageRun`s whose places are saved.
         **objects: what else is saved, such as `model=` and `optimizer=`.
 
     Raises:
         UserError: the files that the list names are gone.
     """
 
-    def __init__(self, directory, keep, writes, record, iterators, **objects):
+    def __init__(self, directory, keep, writes, record, stage_runs, **objects):
         self.directory = directory
         self._record = record
+        self._carried = [run.carried for run in stage_runs if run.carried.saved]
         self._without_place = tf.train.Checkpoint(**objects)
+        place = {"iterators": [run.iterator for run in stage_runs]}
+        if self._carried:
+            place["carried"] = [carried.saved for carried in self._carried]
         # The record's name is that in the checkpoints of every version.
-        self._checkpoint = tf.train.Checkpoint(
-            data_record=record, iterators=iterators, **objects
-        )
+        self._checkpoint = tf.train.Checkpoint(data_record=record, **place, **objects)
         self._paths = _paths_in(directory)
         self._manager = self._new_manager(keep) if writes else None
         self._step = None
@@ -78,6 +80,8 @@ class Checkpointing:
             OSError: it cannot be written.
         """
         if self._manager and step != self._step:
+            for carried in self._carried:
+                carried.collect()
             with storage.os_errors():
                 self._manager.save(checkpoint_number=step)
             self._step = step
@@ -120,6 +124,8 @@ class Checkpointing:
                 logging.warning("Skipping the checkpoint %s: %s", path, reason)
                 reasons.append(f"{os.path.basename(path)} ({reason})")
                 continue
+            for carried in self._carried:
+                carried.deal_out()
             self._step = int(path.rpartition("-")[2])
             return path
         if reasons:

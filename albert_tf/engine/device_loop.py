@@ -4,7 +4,108 @@ import functools
 
 import tensorflow as tf
 
-from albert_tf.engine.train_step import replica_rows
+from albert_tf.engine.strategies import replica_rows
+from albert_tf.errors import UserError
+
+
+class CarriedState:
+    """What an objective carries from batch to batch, for each row of a batch.
+
+    Each device keeps that of its own rows.
+
+    Args:
+        objective: an `Objective`.
+        model: the Keras model.
+        strategy: the `tf.distribute.Strategy` that deals out the rows.
+        rows: int, of the global batch.
+
+    Attributes:
+        saved: `{name: variable [rows, ...]}`, what a checkpoint holds; empty where
+            nothing is carried.
+
+    Raises:
+        UserError: something is carried, and several processes train.
+    """
+
+    def __init__(self, objective, model, strategy, rows):
+        first = objective.first_carried(model, rows)
+        devices = strategy.extended.worker_devices
+        if first and len(devices) < strategy.num_replicas_in_sync:
+            raise UserError(
+                f"What a batch hands on to the next one ({', '.join(first)}) stays in "
+                "one process; train with another --distribution_strategy than "
+                "multi_worker, or without it (mem_len 0 in the configuration)."
+            )
+        self._strategy = strategy
+        self._size = rows // len(devices) if first else 0
+        self._own = [_variables(first, self._rows(i), d) for i, d in enumerate(devices)]
+        self.saved = self._own[0]
+        if len(devices) > 1:
+            self.saved = _variables(first, slice(None), "/cpu:0")
+
+    def run(self, function, rows):
+        """Runs `function` on all replicas, and keeps what it hands on.
+
+        Args:
+            function: of the rows of a replica and, where something is carried, that;
+                it then returns its results and what is to be carried.
+            rows: what `replica_rows` deals out.
+
+        Returns:
+            The results, of each replica.
+        """
+        if not self.saved:
+            return self._strategy.run(function, args=(rows,))
+        own = [{name: v.read_value() for name, v in of.items()} for of in self._own]
+        carried = own[0]
+        if len(own) > 1:
+            distribute = self._strategy.experimental_distribute_values_from_function
+            carried = distribute(lambda context: own[context.replica_id_in_sync_group])
+        results, carried = self._strategy.run(function, args=(rows, carried))
+        for name, values in carried.items():
+            values = self._strategy.experimental_local_results(values)
+            for of_replica, value in zip(self._own, values, strict=True):
+                of_replica[name].assign(value)
+        return results
+
+    def collect(self):
+        """Brings what all devices hold into `saved`."""
+        for name, variable in self.saved.items():
+            if variable is not self._own[0][name]:
+                with tf.device(variable.device):
+                    variable.assign(tf.concat([own[name] for own in self._own], 0))
+
+    def deal_out(self):
+        """Brings `saved` to the devices."""
+        for name, variable in self.saved.items():
+            for i, own in enumerate(self._own):
+                if variable is not own[name]:
+                    own[name].assign(variable[self._rows(i)])
+
+    def _rows(self, replica):
+        return slice(replica * self._size, (replica + 1) * self._size)
+
+
+def _variables(values, rows, device):
+    with tf.device(device):
+        return {
+            name: tf.Variable(value[rows], trainable=False)
+            for name, value in values.items()
+        }
+
+
+class StageRun:
+    """A `Stage` in the making: where it is in its data, and what it carries.
+
+    Args:
+        stage: the `Stage`.
+        objective, model, strategy: see `CarriedState`.
+    """
+
+    def __init__(self, stage, objective, model, strategy):
+        self.stage = stage
+        self.iterator = iter(stage.dataset)
+        self.carried = CarriedState(objective, model, strategy, stage.batch_size)
 
 
 class DeviceLoop:
@@ -21,53 +122,52 @@ class DeviceLoop:
         self._steps = tf.function(self._run_steps)
         self._observed_step = tf.function(self._run_observed_step)
 
-    def run(self, iterator, count, micro_batches):
-        """Runs `count` steps.
-
-        Args:
-            iterator: gives the batches, dicts of `[global batch, ...]`.
-            count: int.
-            micro_batches: int, what a replica's rows are split into.
+    def run(self, stage_run, count):
+        """Runs `count` steps of a `StageRun`.
 
         Returns:
             Sums and weights of the metrics, float32 `[metrics, 2]`; rows and tokens
             of the batches, padding included, int64 `[2]`.
         """
-        totals, sizes = self._steps(iterator, tf.constant(count), micro_batches)
+        totals, sizes = self._steps(*_parts(stage_run), tf.constant(count))
         return totals.numpy(), sizes.numpy()
 
-    def run_observed(self, iterator, micro_batches):
+    def run_observed(self, stage_run):
         """As `run`, one step; also returns its `VARIABLE_STATISTICS`, float32."""
-        results = self._observed_step(iterator, micro_batches)
+        results = self._observed_step(*_parts(stage_run))
         return [result.numpy() for result in results]
 
-    def _run_steps(self, iterator, count, micro_batches):
+    def _run_steps(self, iterator, carried, micro_batches, count):
         step = functools.partial(self.train_step, micro_batches=micro_batches)
         totals = tf.zeros([len(self.train_step.metric_names), 2])
         sizes = tf.zeros([2], tf.int64)
         for _ in tf.range(count):
             batch = next(iterator)
-            totals += self._first(step, batch)
+            totals += self._first(step, batch, carried)
             sizes += _sizes(batch)
         return totals, sizes
 
-    def _run_observed_step(self, iterator, micro_batches):
+    def _run_observed_step(self, iterator, carried, micro_batches):
         step = functools.partial(
             self.train_step, with_statistics=True, micro_batches=micro_batches
         )
         batch = next(iterator)
-        sums, statistics = self._first(step, batch)
+        sums, statistics = self._first(step, batch, carried)
         return sums, _sizes(batch), statistics
 
-    def _first(self, step, batch):
+    def _first(self, step, batch, carried):
         """What `step` returns on the first replica; it is the same on all."""
-        rows = replica_rows(self.strategy, batch)
-        results = self.strategy.run(step, args=(rows,))
+        results = carried.run(step, replica_rows(self.strategy, batch))
         first = [
             self.strategy.experimental_local_results(result)[0]
             for result in tf.nest.flatten(results)
         ]
         return first if isinstance(results, tuple) else first[0]
+
+
+def _parts(stage_run):
+    micro_batches = stage_run.stage.gradient_accumulation_steps
+    return stage_run.iterator, stage_run.carried, micro_batches
 
 
 def _sizes(batch):

@@ -4,8 +4,9 @@ import math
 
 import tensorflow as tf
 
+from albert_tf.engine.device_loop import CarriedState
 from albert_tf.engine.objective import EXAMPLE_WEIGHTS
-from albert_tf.engine.train_step import replica_rows
+from albert_tf.engine.strategies import replica_rows
 from albert_tf.engine.train_step import reported_sums
 from albert_tf.errors import UserError
 
@@ -28,6 +29,7 @@ class Evaluator:
             self._sums, jit_compile=use_xla or None, autograph=False
         )
         self._step = tf.function(self._distributed_step)
+        self._carried = {}  # by the rows of a batch, so that a second run compiles none
 
     def evaluate(self, dataset):
         """Returns `{name: float}`; `loss` is the sum of the loss terms.
@@ -43,34 +45,46 @@ class Evaluator:
         totals, batch_size = 0.0, None
         for batch in dataset:
             batch_size = batch_size or self._padded_size(batch)
-            totals = totals + self._step(pad_rows(batch, batch_size)).numpy()
+            batch = pad_rows(batch, batch_size)
+            totals = totals + self._step(batch, self._carried_by(batch_size)).numpy()
         if batch_size is None:
             raise UserError(
                 "The evaluation data set is empty; expected at least one row."
             )
-        return average(names, totals, self.objective)
+        results = average(names, totals, self.objective)
+        return {**results, **self.objective.derived(results)}
+
+    def _carried_by(self, rows):
+        if rows not in self._carried:
+            self._carried[rows] = CarriedState(
+                self.objective, self.model, self.strategy, rows
+            )
+        return self._carried[rows]
 
     def _padded_size(self, batch):
         replicas = self.strategy.num_replicas_in_sync
         rows = int(next(iter(batch.values())).shape[0])
         return math.ceil(rows / replicas) * replicas
 
-    def _distributed_step(self, batch):
-        rows = replica_rows(self.strategy, batch)
-        sums = self.strategy.run(self._replica_sums, args=(rows,))
+    def _distributed_step(self, batch, carried):
+        sums = carried.run(self._replica_sums, replica_rows(self.strategy, batch))
         return self.strategy.experimental_local_results(sums)[0]
 
-    def _replica_sums(self, rows):
+    def _replica_sums(self, rows, carried=None):
         context = tf.distribute.get_replica_context()
-        sums = self._compiled_sums(rows)
-        return context.all_reduce(tf.distribute.ReduceOp.SUM, sums)
+        if carried:
+            rows = {**rows, **self.objective.resumed(carried, rows)}
+        sums, after = self._compiled_sums(rows)
+        sums = context.all_reduce(tf.distribute.ReduceOp.SUM, sums)
+        return (sums, after) if carried else sums
 
     def _sums(self, batch):
-        losses, metrics = self.objective(
+        losses, metrics, carried = self.objective.call_carrying(
             self.model, batch, training=False, dropout_seed=None
         )
         denominators = self.objective.denominators(batch)
-        return reported_sums(self.objective, losses, metrics, denominators)
+        sums = reported_sums(self.objective, losses, metrics, denominators)
+        return sums, carried
 
 
 def pad_rows(batch, size):

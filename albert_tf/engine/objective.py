@@ -80,6 +80,38 @@ class Objective:
             metrics: `{name: (sum, weight)}`, float32.
         """
         outputs = self.outputs(model, batch, training, dropout_seed)
+        return self._sums(outputs, batch)
+
+    def first_carried(self, model, rows):
+        """What batches hand on to the next one, before the first.
+
+        Args:
+            model: the Keras model.
+            rows: int, of the global batch.
+
+        Returns:
+            `{name: float32 [rows, ...]}`; by default nothing is handed on.
+        """
+        return {}
+
+    def resumed(self, carried, batch):
+        """What was carried, where rows of `batch` continue those of the one before."""
+        return carried
+
+    def call_carrying(self, model, batch, training, dropout_seed):
+        """As `__call__` on a batch that holds what was carried.
+
+        Returns:
+            losses, metrics: as `__call__`.
+            carried: `{name: [batch, ...]}`, what is handed on.
+        """
+        return (*self(model, batch, training, dropout_seed), {})
+
+    def derived(self, results):
+        """Further metrics of an evaluation, computed from its averages."""
+        return {}
+
+    def _sums(self, outputs, batch):
         losses, metrics = {}, {}
         for term in self.terms:
             losses[term.name], term_metrics = term.sums(outputs, batch)

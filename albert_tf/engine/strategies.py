@@ -101,6 +101,31 @@ def writes_outputs(strategy):
     return strategy.extended.should_checkpoint
 
 
+def replica_rows(strategy, batch):
+    """Deals the rows of a global batch out to the replicas, with static shapes.
+
+    An ordinary iterator is read on the host and sliced there: unlike a distributed
+    one, it can be saved, and each device is sent its own rows only.
+
+    Args:
+        strategy: a `tf.distribute.Strategy`.
+        batch: dict of tensors `[global batch, ...]`.
+
+    Returns:
+        What `strategy.run` gives to each replica: dicts of `[rows, ...]`.
+    """
+    replicas = strategy.num_replicas_in_sync
+    if replicas == 1:
+        return batch
+    size = next(iter(batch.values())).shape[0] // replicas
+
+    def rows_of(context):
+        start = context.replica_id_in_sync_group * size
+        return {name: value[start : start + size] for name, value in batch.items()}
+
+    return strategy.experimental_distribute_values_from_function(rows_of)
+
+
 def _one_process(name):
     if name == "auto" and (workers := _worker_count()) > 1:
         raise UserError(

@@ -74,37 +74,49 @@ class TrainStep:
         use_xla = self.options.use_xla or None
         return tf.function(function, jit_compile=use_xla, autograph=False)
 
-    def __call__(self, rows, micro_batches=1, with_statistics=False):
+    def __call__(self, rows, carried=None, micro_batches=1, with_statistics=False):
         """Trains on this replica's rows of a global batch.
 
         Args:
             rows: dict of tensors `[rows, ...]`, as `replica_rows` deals them out.
+            carried: what these rows carry from the step before, `{name: [rows, ...]}`.
             micro_batches: int, what the rows are split into.
             with_statistics: also compute `VARIABLE_STATISTICS`; a Python bool.
 
         Returns:
             Float32 `[metrics, 2]`: sum and weight of each of `metric_names`, over
             all replicas. With statistics, also float32 `[statistics, variables]`.
+            With `carried`, that and what is carried on, which a step that does not
+            count leaves as it was.
         """
         replica = tf.distribute.get_replica_context()
         step = self.optimizer.iterations.value
+        before = self.objective.resumed(carried, rows) if carried else {}
+        rows = {**rows, **before}
         denominators = replica.all_reduce(_SUM, self.objective.denominators(rows))
-        gradients, sums = self._gradients(
-            rows, denominators, self._replica_seed(replica, step), micro_batches
+        gradients, sums, after = self._gradients(
+            rows,
+            denominators,
+            self._replica_seed(replica, step),
+            micro_batches,
+            tuple(before),
         )
         gradients, sums = _reduce(replica, gradients, sums)
         state = tf.nest.map_structure(tf.convert_to_tensor, self._variables())
+        state["carried"] = before
         losses = sums[: len(self.objective.loss_terms), 0]
         learning_rate = tf.convert_to_tensor(self.optimizer.learning_rate)
         new_state, own_metrics = self._compiled_new_state(
-            gradients, losses, state, learning_rate, step
+            gradients, losses, state, learning_rate, step, after
         )
         if with_statistics:
             statistics = self._compiled_statistics(gradients, state, step)
+        after = new_state.pop("carried")
         replica.merge_call(self._assign, args=(new_state,))
         own = tf.stack([own_metrics, tf.ones_like(own_metrics)], axis=1)
         sums = tf.concat([sums, own], axis=0)
-        return (sums, statistics) if with_statistics else sums
+        results = (sums, statistics) if with_statistics else sums
+        return (results, after) if carried else results
 
     def _replica_seed(self, replica, step):
         """Dropout's seed, int32 `[2]`: another in each step and on each replica."""
@@ -112,29 +124,37 @@ class TrainStep:
         replica_id = tf.cast(replica.replica_id_in_sync_group, tf.int32)
         return tf.random.experimental.stateless_fold_in(seed, replica_id)
 
-    def _gradients(self, rows, denominators, seed, micro_batches):
-        """Sums gradients and metrics over the micro-batches of a replica."""
+    def _gradients(self, rows, denominators, seed, micro_batches, carried):
+        """Sums gradients and metrics over the micro-batches of a replica.
+
+        `carried` are the names of what rows carry, which is returned, too.
+        """
         if micro_batches == 1:
             return self._compiled_gradients(rows, denominators, seed)
         size = next(iter(rows.values())).shape[0] // micro_batches
         gradients = [tf.zeros(v.shape) for v in self.model.trainable_variables]
         sums = tf.zeros([len(self._objective_metrics), 2])
+        parts = {name: tf.TensorArray(tf.float32, micro_batches) for name in carried}
         for i in tf.range(micro_batches):
             micro_batch = {k: _slice(v, i * size, size) for k, v in rows.items()}
             micro_seed = tf.random.experimental.stateless_fold_in(seed, i)
-            more, more_sums = self._compiled_gradients(
+            more, more_sums, after = self._compiled_gradients(
                 micro_batch, denominators, micro_seed
             )
             gradients = [a + b for a, b in zip(gradients, more, strict=True)]
             sums += more_sums
-        return gradients, sums
+            parts = {name: part.write(i, after[name]) for name, part in parts.items()}
+        after = {n: tf.reshape(p.stack(), rows[n].shape) for n, p in parts.items()}
+        return gradients, sums, after
 
     def _micro_batch_gradients(self, batch, denominators, seed):
-        """Scaled gradients of the global loss that these rows contribute; metrics."""
+        """Scaled gradients of the global loss that these rows contribute; metrics;
+        what is carried on.
+        """
         objective = self.objective
         variables = [v.value for v in self.model.trainable_variables]
         with tf.GradientTape() as tape:
-            losses, metrics = objective(
+            losses, metrics, carried = objective.call_carrying(
                 self.model, batch, training=True, dropout_seed=seed
             )
             loss = tf.add_n(
@@ -149,7 +169,7 @@ class TrainStep:
             loss, variables, unconnected_gradients=tf.UnconnectedGradients.ZERO
         )
         sums = reported_sums(objective, losses, metrics, objective.denominators(batch))
-        return [tf.convert_to_tensor(g) for g in gradients], sums
+        return [tf.convert_to_tensor(g) for g in gradients], sums, carried
 
     def _variables(self):
         """What a step changes beside the number of steps, by name."""
@@ -160,13 +180,15 @@ class TrainStep:
             "guard": self.guard.state,
         }
 
-    def _new_state(self, gradients, losses, state, learning_rate, step):
+    def _new_state(self, gradients, losses, state, learning_rate, step, carried):
         """New values of `_variables`, and of the metrics that are not sums.
 
-        The gradients and the losses are those of the whole global batch.
+        The gradients and the losses are those of the whole global batch. What is
+        carried is part of the state, too.
         """
         clipped, norm = self._clip(gradients)
         updated = self._update(clipped, state, learning_rate, step)
+        updated["carried"] = carried
         new_state, metrics = self._guard(updated, state, losses, norm, step)
         shown_norm = tf.where(tf.math.is_finite(norm), norm, 0.0)
         return new_state, tf.concat([[shown_norm], metrics], axis=0)
@@ -238,31 +260,6 @@ class TrainStep:
         strategy.extended.update(
             self.optimizer.iterations.value, lambda copy: copy.assign_add(1)
         )
-
-
-def replica_rows(strategy, batch):
-    """Deals the rows of a global batch out to the replicas, with static shapes.
-
-    An ordinary iterator is read on the host and sliced there: unlike a distributed
-    one, it can be saved, and each device is sent its own rows only.
-
-    Args:
-        strategy: a `tf.distribute.Strategy`.
-        batch: dict of tensors `[global batch, ...]`.
-
-    Returns:
-        What `strategy.run` gives to each replica: dicts of `[rows, ...]`.
-    """
-    replicas = strategy.num_replicas_in_sync
-    if replicas == 1:
-        return batch
-    size = next(iter(batch.values())).shape[0] // replicas
-
-    def rows_of(context):
-        start = context.replica_id_in_sync_group * size
-        return {name: value[start : start + size] for name, value in batch.items()}
-
-    return strategy.experimental_distribute_values_from_function(rows_of)
 
 
 def _reduce(replica, gradients, sums):

@@ -12,6 +12,7 @@ from absl import logging
 from albert_tf.engine.checkpointing import Checkpointing
 from albert_tf.engine.checkpointing import RunRecord
 from albert_tf.engine.device_loop import DeviceLoop
+from albert_tf.engine.device_loop import StageRun
 from albert_tf.engine.early_stopping import is_best
 from albert_tf.engine.early_stopping import out_of_patience
 from albert_tf.engine.evaluation import Evaluator
@@ -116,8 +117,8 @@ class Trainer:
         return folder_lock(self.options.output_dir)
 
     def _train_stages(self, stages, eval_dataset, save_best):
-        iterators = [iter(stage.dataset) for stage in stages]
-        checkpointing = self._checkpointing(iterators)
+        runs = [self._run_of(stage) for stage in stages]
+        checkpointing = self._checkpointing(runs)
         with (
             checkpointing.told_of_when_stopped(),
             Interruption() as interruption,
@@ -130,7 +131,7 @@ class Trainer:
             while self.step < self.options.num_train_steps:
                 if self._out_of_patience():
                     break
-                self._loop(stages, iterators)
+                self._loop(runs)
                 if self._due(self.options.eval_steps):
                     self._evaluate(eval_dataset, save_best)
                 # What may turn out to diverge must not replace what does not.
@@ -149,7 +150,10 @@ class Trainer:
             checkpointing.save(self.step)
             raise SystemExit(128 + int(signal))
 
-    def _checkpointing(self, iterators):
+    def _run_of(self, stage):
+        return StageRun(stage, self.objective, self.model, self.strategy)
+
+    def _checkpointing(self, runs):
         """The checkpoints of the run, whose newest has been restored."""
         checkpointing = Checkpointing(
             os.path.join(self.options.output_dir, "checkpoints"),
@@ -157,7 +161,7 @@ class Trainer:
             self.writes_outputs,
             RunRecord(self.options.facts),
             # All of them: a run that goes on finds its place in whichever it is.
-            iterators,
+            runs,
             model=self.model,
             optimizer=self.optimizer,
             guard=self._train_step.guard,
@@ -191,12 +195,10 @@ class Trainer:
         They train the model, and nothing is written.
         """
         self._check_batch(stage)
-        iterator = iter(stage.dataset)
-        micro_batches = stage.gradient_accumulation_steps
-        times = []
+        run, times = self._run_of(stage), []
         for _ in range(1 + steps):
             started = time.monotonic()
-            self._device_loop.run(iterator, 1, micro_batches)
+            self._device_loop.run(run, 1)
             times.append(time.monotonic() - started)
         return min(times[1:])
 
@@ -222,22 +224,19 @@ class Trainer:
     def _due(self, interval):
         return interval > 0 and self.step % interval == 0
 
-    def _loop(self, stages, iterators):
+    def _loop(self, runs):
         """Runs steps up to the next multiple of an interval, and reports them."""
         start, reporter = self.step, self.reporter
-        number = sum(stage.last_step <= start for stage in stages)
-        stage, iterator = stages[number], iterators[number]
-        count = self._loop_end(start, number, stage.last_step) - start
-        micro_batches = stage.gradient_accumulation_steps
+        number = sum(run.stage.last_step <= start for run in runs)
+        run = runs[number]
+        count = self._loop_end(start, number, run.stage.last_step) - start
         reporter.before_loop(start)
         started = time.monotonic()
         if reporter.wants_statistics(start):
-            totals, sizes, statistics = self._device_loop.run_observed(
-                iterator, micro_batches
-            )
+            totals, sizes, statistics = self._device_loop.run_observed(run)
             reporter.after_statistics(self.step, statistics)
         else:
-            totals, sizes = self._device_loop.run(iterator, count, micro_batches)
+            totals, sizes = self._device_loop.run(run, count)
         seconds = time.monotonic() - started
         slowest = max(self._workers.all_values(seconds / count))
         self._seconds_per_step[number] = slowest

@@ -12,6 +12,8 @@ import tensorflow as tf
 
 from albert_tf.config import AlbertConfig
 from albert_tf.engine.device_loop import DeviceLoop
+from albert_tf.engine.device_loop import StageRun
+from albert_tf.engine.options import Stage
 from albert_tf.engine.strategies import create_strategy
 from albert_tf.engine.train_step import StepOptions
 from albert_tf.engine.train_step import TrainStep
@@ -35,7 +37,8 @@ def main(setting):
         optimizer = create_optimizer("adamw", 1e-5, num_train_steps=1_000_000)
         optimizer.build(model.trainable_variables)
         options = StepOptions(use_xla=False)
-        step = TrainStep(model, task.objective(), optimizer, options)
+        objective = task.objective()
+        step = TrainStep(model, objective, optimizer, options)
     dataset = training_dataset(
         examples,
         setting["batch_size"],
@@ -44,11 +47,12 @@ def main(setting):
         pad_to_max_length=setting["padding"] == "fixed",
         buckets=FINE_BUCKETS,
     )
-    loop, iterator = DeviceLoop(step, strategy), iter(dataset)
     steps = len(examples) // setting["batch_size"]
+    loop = DeviceLoop(step, strategy)
+    run = StageRun(Stage(dataset, steps), objective, model, strategy)
 
     def take_turn(request):
-        return turns.seconds_per_step(lambda: loop.run(iterator, steps, 1), 1)
+        return turns.seconds_per_step(lambda: loop.run(run, steps), 1)
 
     turns.serve(take_turn, f"tensorflow {tf.__version__}")
 

@@ -12,7 +12,11 @@ from albert_tf.engine.reporting.profiler import StepProfiler
 from albert_tf.engine.reporting.summaries import RunHistory
 from albert_tf.engine.train_step import VARIABLE_STATISTICS
 
-_SHORT_NAMES = {"masked_lm": "MLM", "sentence_order": "SOP"}
+_SHORT_NAMES = {
+    "masked_lm": "MLM",
+    "permutation_lm": "PLM",
+    "sentence_order": "SOP",
+}
 
 
 @dataclasses.dataclass(frozen=True)
