@@ -204,6 +204,24 @@ def dynamic(material):
     )
 
 
+@pytest.fixture(scope="session")
+def streams(material):
+    """Streams of the same corpus, both ways, and in xlnet.json an XLNet for them."""
+    config = {
+        "n_token": 36,
+        "d_model": 8,
+        "n_layer": 1,
+        "n_head": 2,
+        "d_head": 4,
+        "d_inner": 16,
+        "mem_len": 6,
+        "reuse_len": 8,
+        "initializer_range": 0.3,
+    }
+    (material / "xlnet.json").write_text(json.dumps(config))
+    return _make_records(material, "streams", objective="permutation_lm", bi_data=True)
+
+
 def _make_records(material, name, **options):
     from data_pipeline.create_pretraining_data import create_pretraining_data
     from data_pipeline.options import Options

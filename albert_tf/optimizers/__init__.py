@@ -37,6 +37,7 @@ def create_optimizer(
     lr_schedule="polynomial",
     start_warmup_step=0,
     learning_rate_factors=None,
+    also_excluded=(),
 ):
     """Returns the official optimizer with the official schedule (`optimization.py`).
 
@@ -48,7 +49,7 @@ def create_optimizer(
         poly_power: exponent of the polynomial decay.
         lr_schedule: one of `SCHEDULES`; the official one is polynomial.
         start_warmup_step: steps before the warm-up, at the rate 0.
-        learning_rate_factors: as `MomentsOptimizer` takes them.
+        learning_rate_factors, also_excluded: as `MomentsOptimizer` takes them.
 
     Raises:
         UserError: `name` is no optimizer of ours, `lr_schedule` no schedule.
@@ -71,7 +72,9 @@ def create_optimizer(
         steps["power"] = poly_power
     schedule = __getattr__(SCHEDULES[lr_schedule])(**steps)
     return __getattr__(OPTIMIZERS[name])(
-        learning_rate=schedule, learning_rate_factors=learning_rate_factors
+        learning_rate=schedule,
+        learning_rate_factors=learning_rate_factors,
+        also_excluded=also_excluded,
     )
 
 

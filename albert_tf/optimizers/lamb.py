@@ -19,8 +19,13 @@ class LAMB(AdamW):
     adapts = True
 
     def trust_ratio(self, weight, update):
-        weight_norm = ops.norm(weight)
-        update_norm = ops.norm(update)
+        weight_norm = _norm(weight)
+        update_norm = _norm(update)
         both = ops.logical_and(weight_norm > 0, update_norm > 0)
         safe_norm = ops.where(both, update_norm, ops.ones_like(update_norm))
         return ops.where(both, weight_norm / safe_norm, ops.ones_like(weight_norm))
+
+
+def _norm(values):
+    # Keras has norms of vectors and matrices only.
+    return ops.norm(values if len(values.shape) < 3 else ops.reshape(values, (-1,)))

@@ -3,6 +3,7 @@
 import keras
 from keras import ops
 
+from albert_tf.optimizers.rules import is_excluded
 from albert_tf.optimizers.rules import rule_of
 from albert_tf.optimizers.rules import rules_table
 
@@ -21,6 +22,8 @@ class MomentsOptimizer(keras.optimizers.Optimizer):
         weight_decay_rate: decay of all but biases and normalization parameters.
         learning_rate_factors: `{part of a path: factor}`; the rate of the variables
             below that part is multiplied by the factor (see `layer_decay.py`).
+        also_excluded: names of further rules whose variables are neither decayed nor
+            adapted.
 
     Raises:
         UserError: in `build`, a variable that several rules claim.
@@ -36,17 +39,22 @@ class MomentsOptimizer(keras.optimizers.Optimizer):
         learning_rate=0.001,
         weight_decay_rate=0.01,
         learning_rate_factors=None,
+        also_excluded=(),
         **kwargs,
     ):
         super().__init__(learning_rate=learning_rate, **kwargs)
         self.weight_decay_rate = weight_decay_rate
+        self.also_excluded = tuple(also_excluded)
         self.learning_rate_factors = learning_rate_factors or {}
 
     def build(self, variables):
         if self.built:
             return
         super().build(variables)
-        self.excluded = [rule_of(variable.path).excluded for variable in variables]
+        self.excluded = [
+            is_excluded(rule_of(variable.path), self.also_excluded)
+            for variable in variables
+        ]
         self.factors = [self._factor(variable.path) for variable in variables]
         for name in self.moment_names:
             moment = [self.add_variable_from_reference(v, name=name) for v in variables]
@@ -59,7 +67,9 @@ class MomentsOptimizer(keras.optimizers.Optimizer):
 
     def rules_table(self, variables):
         """Lines that say which of `variables` are decayed and adapted."""
-        return rules_table(variables, self.weight_decay_rate, self.adapts)
+        return rules_table(
+            variables, self.weight_decay_rate, self.adapts, self.also_excluded
+        )
 
     def _factor(self, path):
         found = [self.learning_rate_factors.get(part) for part in path.split("/")]
@@ -145,4 +155,5 @@ class MomentsOptimizer(keras.optimizers.Optimizer):
             **super().get_config(),
             "weight_decay_rate": self.weight_decay_rate,
             "learning_rate_factors": self.learning_rate_factors,
+            "also_excluded": self.also_excluded,
         }

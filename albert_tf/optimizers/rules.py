@@ -21,6 +21,9 @@ class Rule:
         return re.search(self.pattern, path) is not None
 
 
+RELATIVE_BIASES = "relative biases"
+"""The name of the rule for XLNet's biases of attention."""
+
 # The official list of exclusions is "LayerNorm|layer_norm|bias"; Keras calls the
 # scale and offset of a normalization gamma and beta.
 RULES = (
@@ -28,7 +31,7 @@ RULES = (
     Rule("biases", r"^(?!.*LayerNorm|.*layer_norm|.*\br_[wrs]_bias$).*bias$", True),
     Rule("weights", r"(kernel|embeddings|weights|_emb|_embed)$", False),
     # Official XLNet decays them, and looks them up before its list.
-    Rule("relative biases", r"\br_[wrs]_bias$", False),
+    Rule(RELATIVE_BIASES, r"\br_[wrs]_bias$", False),
 )
 # The official code treats whatever is not on its list as a weight.
 OTHER = Rule("others", "", False)
@@ -50,13 +53,24 @@ def rule_of(path):
     return claiming[0] if claiming else OTHER
 
 
-def rules_table(variables, weight_decay_rate, adapts):
+def is_excluded(rule, also_excluded):
+    """Whether variables of a `Rule` are neither decayed nor adapted.
+
+    Args:
+        rule: the `Rule`.
+        also_excluded: names of rules that are, besides those that always are.
+    """
+    return rule.excluded or rule.name in also_excluded
+
+
+def rules_table(variables, weight_decay_rate, adapts, also_excluded=()):
     """Lines that say what holds for how many variables, with what is unusual by name.
 
     Args:
         variables: Keras variables.
         weight_decay_rate: of those that are not excluded.
         adapts: whether the optimizer scales them by trust ratios.
+        also_excluded: see `is_excluded`.
     """
     lines = []
     for rule in (*RULES, OTHER):
@@ -65,7 +79,7 @@ def rules_table(variables, weight_decay_rate, adapts):
             continue
         parameters = sum(math.prod(v.shape) for v in own)
         treatment = "neither decayed nor adapted" if adapts else "not decayed"
-        if not rule.excluded:
+        if not is_excluded(rule, also_excluded):
             treatment = f"decayed by {weight_decay_rate:g}"
             treatment += ", each with its own trust ratio" if adapts else ""
         if rule == OTHER:

@@ -10,11 +10,11 @@ from absl import logging
 
 from albert_tf.engine.options import Stage
 from albert_tf.errors import UserError
+from albert_tf.pretraining.kinds import KINDS
 from albert_tf.pretraining.objective import OBJECTIVES
 from albert_tf.pretraining.phases import Phase
 from data_pipeline.input_pipeline import describe_data
 from data_pipeline.input_pipeline import predictions_needed
-from data_pipeline.input_pipeline import pretraining_dataset
 from data_pipeline.records.integrity import verify_data
 from data_pipeline.records.ranges import sentence_on
 
@@ -35,6 +35,8 @@ _ALONE = "none"
 class DataSettings:
     """What is read, how, and how much of it."""
 
+    objective: str
+    """A key of `kinds.KINDS`."""
     phases: list[Phase]
     eval_file: str | None
     eval_batch_size: int
@@ -115,7 +117,7 @@ class PretrainingData:
                     "--sentence_objective=none to train the masked LM alone."
                 )
 
-    def terms(self):
+    def sentence_terms(self):
         """The `HeadTerm`s that the data was made for, or the masked LM's alone.
 
         Raises:
@@ -198,7 +200,7 @@ class PretrainingData:
     def _dataset(
         self, input_file, phase, batch_size, masked_lm_prob, training, number=0
     ):
-        return pretraining_dataset(
+        return KINDS[self._settings.objective].dataset(
             input_file,
             self._tokenizer,
             batch_size,

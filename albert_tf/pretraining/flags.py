@@ -1,4 +1,4 @@
-"""Pretrains ALBERT on TFRecords of create_pretraining_data.
+"""Pretrains ALBERT or XLNet on TFRecords of create_pretraining_data.
 
   python run_pretraining.py --input_file='data/train*.tfrecord' \\
       --eval_file='data/held_out/*.tfrecord' --spm_model_file=vocab/my_corpus.model \\
@@ -16,14 +16,12 @@ docs/pretraining.md says more.
 """
 
 import dataclasses
-import re
 
 from albert_tf.checkpoints.flags import ReadingFlags
 from albert_tf.cli.command_line import option
 from albert_tf.engine.flags import DeviceFlags
 from albert_tf.engine.flags import ExecutionFlags
 from albert_tf.engine.resumption import RESTART_DATA
-from albert_tf.errors import UserError
 from albert_tf.optimizers import SCHEDULES
 from albert_tf.pretraining.phase_flags import PhaseFlags
 
@@ -34,8 +32,8 @@ class PretrainingOptions(PhaseFlags, DeviceFlags, ExecutionFlags, ReadingFlags):
 
     GROUPS = {
         "Essential flags": (
-            "input_file output_dir albert_config_file spm_model_file vocab_file "
-            "init_checkpoint train_batch_size learning_rate num_train_steps "
+            "input_file output_dir objective albert_config_file spm_model_file "
+            "vocab_file init_checkpoint train_batch_size learning_rate num_train_steps "
             "num_warmup_steps"
         ),
         "What to do": "do_train do_eval dry_run restart_data",
@@ -45,7 +43,8 @@ class PretrainingOptions(PhaseFlags, DeviceFlags, ExecutionFlags, ReadingFlags):
         ),
         "Optimization": (
             "optimizer lr_schedule poly_power start_warmup_step scale_learning_rate "
-            "gradient_accumulation_steps batch_ramp_steps init_from_group0"
+            "gradient_accumulation_steps batch_ramp_steps init_from_group0 "
+            "decay_relative_biases"
         ),
         "A second phase": (
             "first_phase_steps second_phase_input_file second_phase_max_seq_length "
@@ -72,8 +71,15 @@ class PretrainingOptions(PhaseFlags, DeviceFlags, ExecutionFlags, ReadingFlags):
         may_change=True,
     )
     albert_config_file: str = option(
-        "Configuration of the model, a JSON file or a name such as albert/base_v2.",
+        "Configuration of the model, a JSON file or a name such as albert/base_v2 or "
+        "xlnet/base.",
         may_change=True,
+    )
+    objective: str = option(
+        "What is trained. masked_lm: ALBERT; permutation_lm: XLNet, with the memory "
+        "that its configuration asks for.",
+        "masked_lm",
+        ("masked_lm", "permutation_lm"),
     )
     eval_file: str | None = option(
         "Held-out TFRecord files to evaluate on: names, globs and folders, "
@@ -166,6 +172,11 @@ class PretrainingOptions(PhaseFlags, DeviceFlags, ExecutionFlags, ReadingFlags):
     )
     optimizer: str = option(
         "Optimizer that updates the weights.", "lamb", ("adamw", "lamb")
+    )
+    decay_relative_biases: bool = option(
+        "Decay the three biases of XLNet's attention, as the official code does, "
+        "unlike all other biases.",
+        True,
     )
     learning_rate: float = option(
         "Learning rate at the end of the warm-up.", 0.00176, minimum=0, may_change=True
@@ -281,20 +292,3 @@ class PretrainingOptions(PhaseFlags, DeviceFlags, ExecutionFlags, ReadingFlags):
         None,
         may_change=True,
     )
-
-
-def profile_range(text):
-    """Turns `"a:b"` into `(a, b)`; None stays None.
-
-    Raises:
-        UserError: it is not of this form, or the range is empty.
-    """
-    if text is None:
-        return None
-    match = re.fullmatch(r"(\d+):(\d+)", text)
-    if not match or int(match[1]) >= int(match[2]):
-        raise UserError(
-            f"--profile_steps={text} is not a range of steps; expected first:end with "
-            "first below end, such as 100:110."
-        )
-    return int(match[1]), int(match[2])

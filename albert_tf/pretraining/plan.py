@@ -1,8 +1,5 @@
 """What a pretraining run is going to do and cost, said before it begins."""
 
-from albert_tf.costs.flops import training_flops
-from albert_tf.costs.memory import training_memory
-from albert_tf.costs.parameters import pretraining_parameters
 from albert_tf.engine.compilation import bfloat16_units
 from albert_tf.engine.strategies import is_cpu
 
@@ -11,13 +8,14 @@ _BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}
 _MEASURED_STEPS = 3
 
 
-def plan_lines(optimizer, phases, trainer):
+def plan_lines(optimizer, phases, trainer, kind):
     """The plan: devices, phases, costs, learning rate, what the optimizer decays.
 
     Args:
         optimizer: the `OptimizerSettings`.
         phases: the `Phase`s.
         trainer: the `Trainer` of the run.
+        kind: of `kinds.KINDS`.
     """
     model, replicas = trainer.model, trainer.strategy.num_replicas_in_sync
     devices = ", ".join(trainer.strategy.extended.worker_devices)
@@ -26,10 +24,10 @@ def plan_lines(optimizer, phases, trainer):
     ]
     tokens, begin = 0, 0
     for phase in phases:
-        lines.extend(_phase_lines(model, phase, begin, replicas))
+        lines.extend(_phase_lines(kind, model, phase, begin, replicas))
         steps, begin = phase.last_step - begin, phase.last_step
         tokens += steps * phase.batch_size * phase.max_seq_length
-    parameters = sum(pretraining_parameters(model.config).values())
+    parameters = sum(kind.parameters(model.config).values())
     lines.append(f"  in all {tokens:,} tokens, padding included")
     lines.append(f"  {parameters:,} parameters in float32")
     if model.compute_dtype != "float32":
@@ -52,11 +50,11 @@ def _units(trainer):
     return f" by this processor's {units}, without XLA" * is_cpu(trainer.strategy)
 
 
-def _phase_lines(model, phase, begin, replicas):
+def _phase_lines(kind, model, phase, begin, replicas):
     length, predictions = phase.max_seq_length, phase.max_predictions_per_seq
     micro_batch = phase.batch_size // replicas // phase.gradient_accumulation_steps
     rematerialize = model.execution["rematerialize"]
-    memory = training_memory(
+    memory = kind.training_memory(
         model.config,
         micro_batch,
         length,
@@ -64,7 +62,7 @@ def _phase_lines(model, phase, begin, replicas):
         rematerialize,
         _BYTES[model.compute_dtype],
     )
-    flops = training_flops(model.config, length, predictions, rematerialize)
+    flops = kind.training_flops(model.config, length, predictions, rematerialize)
     return [
         f"  steps {begin:,} to {phase.last_step:,}: {phase.input_file}",
         f"    batches of {phase.batch_size:,} sequences of {length} tokens "

@@ -9,7 +9,6 @@ import tensorflow as tf
 from absl import logging
 
 from albert_tf.costs.device_peaks import strategy_peak
-from albert_tf.costs.flops import training_flops
 from albert_tf.engine.compilation import pretraining_uses_xla
 from albert_tf.engine.compilation import warn_of_slow_bfloat16
 from albert_tf.engine.reporting.summaries import write_eval_results
@@ -20,12 +19,11 @@ from albert_tf.io import storage
 from albert_tf.pretraining.best_model import save_best_model
 from albert_tf.pretraining.data import PretrainingData
 from albert_tf.pretraining.data import naming_unreadable
-from albert_tf.pretraining.objective import PretrainingObjective
+from albert_tf.pretraining.kinds import KINDS
+from albert_tf.pretraining.kinds import load_config
 from albert_tf.pretraining.plan import measured_lines
 from albert_tf.pretraining.plan import plan_lines
 from albert_tf.pretraining.settings import resolve
-from albert_tf.pretraining.setup import initial_model
-from albert_tf.pretraining.setup import load_config
 from albert_tf.pretraining.setup import load_tokenizer
 from albert_tf.pretraining.setup import named_facts
 from albert_tf.pretraining.setup import trained_steps
@@ -46,11 +44,13 @@ def pretrain(options):
     # The devices are the first thing that TensorFlow is asked for.
     strategy = _strategy(settings)
     tokenizer = load_tokenizer(settings.model)
-    longest = max(phase.max_seq_length for phase in settings.data.phases)
-    config = load_config(settings.model.config_file, tokenizer, longest)
+    kind = KINDS[settings.objective]
+    lengths = [phase.max_seq_length for phase in settings.data.phases]
+    config_file = settings.model.config_file
+    config = load_config(settings.objective, config_file, tokenizer, lengths)
     data = PretrainingData(settings.data, tokenizer, config.vocab_size)
     trainer = _trainer(settings, strategy, config, data, tokenizer)
-    plan = plan_lines(settings.optimizer, settings.data.phases, trainer)
+    plan = plan_lines(settings.optimizer, settings.data.phases, trainer, kind)
     if settings.dry_run:
         print("\n".join([*plan, *measured_lines(trainer, data.stages())]))
         return None
@@ -75,9 +75,10 @@ def _strategy(settings):
 
 
 def _trainer(settings, strategy, config, data, tokenizer):
-    phases, terms = settings.data.phases, data.terms()
+    kind, phases = KINDS[settings.objective], settings.data.phases
+    terms = kind.terms(data)
     with strategy.scope():
-        model = initial_model(settings.model, config, terms)
+        model = kind.initial_model(settings.model, config, terms)
         optimizer = settings.optimizer.create()
     data.check()
     facts = named_facts(
@@ -90,7 +91,7 @@ def _trainer(settings, strategy, config, data, tokenizer):
         facts=(*settings.trainer.facts, *facts),
         report=_report(settings, model, strategy),
     )
-    objective = PretrainingObjective(terms)
+    objective = kind.objective(terms)
     return Trainer(model, objective, optimizer, strategy, trainer_options)
 
 
@@ -104,11 +105,11 @@ def _step_options(settings, model, strategy):
 
 def _report(settings, model, strategy):
     """The `ReportOptions`, with what only the model and the devices say."""
-    phases = settings.data.phases
+    kind, phases = KINDS[settings.objective], settings.data.phases
     predictions = {p.max_seq_length: p.max_predictions_per_seq for p in phases}
 
     def flops_per_token(length):
-        return training_flops(model.config, length, predictions[length])
+        return kind.training_flops(model.config, length, predictions[length])
 
     peak = strategy_peak(strategy, model.compute_dtype)
     if settings.device_peak_flops is not None:
@@ -130,7 +131,7 @@ def _train(trainer, data, held_out, tokenizer, info):
         tokenizer: saved beside the weights.
         info: from a step and evaluations to a dict for `training_info.json`.
     """
-    output_dir = trainer.options.output_dir
+    output_dir, stages = trainer.options.output_dir, data.stages()
     storage.make_folder(output_dir)
     checkpoints = os.path.join(output_dir, "checkpoints")
 
@@ -140,7 +141,7 @@ def _train(trainer, data, held_out, tokenizer, info):
         save_best_model(trainer.model, checkpoints, step, tokenizer, best_info)
 
     with naming_unreadable(data.input_files):
-        trainer.train(data.stages(), held_out, save_best)
+        trainer.train(stages, held_out, save_best)
     if trainer.writes_outputs:
         last_info = info(trainer.step, trainer.history)
         trainer.model.save_pretrained(output_dir, tokenizer, last_info)

@@ -1,6 +1,7 @@
 """From the flags of a run to what each of its parts needs: once, at the top."""
 
 import dataclasses
+import re
 
 from albert_tf.cli.command_line import values_of
 from albert_tf.engine.flags import DeviceFlags
@@ -12,16 +13,20 @@ from albert_tf.engine.resumption import flag_facts
 from albert_tf.errors import UserError
 from albert_tf.hub.names import local_directory
 from albert_tf.optimizers import scaled_learning_rate
+from albert_tf.optimizers.rules import RELATIVE_BIASES
 from albert_tf.pretraining.data import DataSettings
 from albert_tf.pretraining.data import described_lengths
-from albert_tf.pretraining.flags import profile_range
+from albert_tf.pretraining.flags import PretrainingOptions
 from albert_tf.pretraining.phases import Phase
 from albert_tf.pretraining.phases import plan_phases
 from albert_tf.pretraining.setup import ModelSettings
 from albert_tf.pretraining.setup import OptimizerSettings
 
-_BEST_METRIC = "masked_lm_accuracy"
 _OFFICIAL_LENGTHS = {"max_seq_length": 512, "max_predictions_per_seq": 20}
+_FLAGS_OF = {
+    "masked_lm": ("masked_lm_prob", "sentence_objective", "init_from_group0"),
+    "permutation_lm": ("decay_relative_biases",),
+}
 _SECOND = "second_phase_"
 _TERA = 1e12
 
@@ -30,6 +35,8 @@ _TERA = 1e12
 class Settings:
     """A run: what is to be done, and what each part of it needs."""
 
+    objective: str
+    """A key of `kinds.KINDS`."""
     do_train: bool
     do_eval: bool
     dry_run: bool
@@ -57,6 +64,7 @@ def resolve(options):
     _check(options)
     options = with_lengths(options)
     return Settings(
+        objective=options.objective,
         do_train=options.do_train,
         do_eval=options.do_eval,
         dry_run=options.dry_run,
@@ -75,6 +83,7 @@ def resolve(options):
 def _check(options):
     if not (options.do_train or options.do_eval):
         raise UserError("There is nothing to do; pass --do_train or --do_eval.")
+    _refuse_flags_of_others(options)
     if options.init_from_group0 and not options.init_checkpoint:
         raise UserError("--init_from_group0 needs --init_checkpoint.")
     if options.eval_steps and not options.eval_file:
@@ -82,6 +91,18 @@ def _check(options):
             "--eval_steps needs --eval_file, held-out TFRecords "
             "(create_pretraining_data --held_out_fraction writes some)."
         )
+
+
+def _refuse_flags_of_others(options):
+    """Refuses flags that say something about another objective."""
+    for objective, names in _FLAGS_OF.items():
+        for name in names if objective != options.objective else ():
+            value = getattr(options, name)
+            if value != getattr(PretrainingOptions, name):
+                raise UserError(
+                    f"--{name}={value} needs --objective={objective}, but this run has "
+                    f"--objective={options.objective}; leave one of the two out."
+                )
 
 
 def with_lengths(options):
@@ -166,11 +187,13 @@ def _optimizer(options):
         poly_power=options.poly_power,
         lr_schedule=options.lr_schedule,
         start_warmup_step=options.start_warmup_step,
+        also_excluded=() if options.decay_relative_biases else (RELATIVE_BIASES,),
     )
 
 
 def _data(options):
     return DataSettings(
+        objective=options.objective,
         phases=phases_from(options),
         eval_file=options.eval_file,
         eval_batch_size=options.eval_batch_size,
@@ -191,7 +214,7 @@ def _trainer(options):
         save_checkpoints_steps=options.save_checkpoints_steps,
         keep_checkpoint_max=options.keep_checkpoint_max,
         eval_steps=options.eval_steps,
-        best_metric=_BEST_METRIC,
+        best_metric=f"{options.objective}_accuracy",
         facts=flag_facts(options),
         restart_data=options.restart_data,
         report=ReportOptions(
@@ -199,3 +222,20 @@ def _trainer(options):
             profile_steps=profile_range(options.profile_steps),
         ),
     )
+
+
+def profile_range(text):
+    """Turns `"a:b"` into `(a, b)`; None stays None.
+
+    Raises:
+        UserError: it is not of this form, or the range is empty.
+    """
+    if text is None:
+        return None
+    match = re.fullmatch(r"(\d+):(\d+)", text)
+    if not match or int(match[1]) >= int(match[2]):
+        raise UserError(
+            f"--profile_steps={text} is not a range of steps; expected first:end with "
+            "first below end, such as 100:110."
+        )
+    return int(match[1]), int(match[2])

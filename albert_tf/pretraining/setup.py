@@ -6,7 +6,6 @@ from absl import logging
 
 from albert_tf.checkpoints.model_directory import read_training_info
 from albert_tf.checkpoints.warm_start import warm_start
-from albert_tf.config import AlbertConfig
 from albert_tf.engine.resumption import RESTART_DATA
 from albert_tf.engine.resumption import UNKNOWN
 from albert_tf.engine.resumption import Fact
@@ -25,6 +24,8 @@ _OFFICIAL_HEADS = {"sentence_order": 2}
 _MAY_CHANGE = (
     "attention_probs_dropout_prob",
     "hidden_dropout_prob",
+    "dropatt",
+    "dropout",
     "initializer_range",
 )
 
@@ -57,6 +58,8 @@ class OptimizerSettings:
     poly_power: float
     lr_schedule: str
     start_warmup_step: int
+    also_excluded: tuple[str, ...]
+    """Names of rules; see `MomentsOptimizer`."""
 
     def create(self):
         """The optimizer."""
@@ -68,6 +71,7 @@ class OptimizerSettings:
             self.poly_power,
             self.lr_schedule,
             self.start_warmup_step,
+            also_excluded=self.also_excluded,
         )
 
 
@@ -93,34 +97,6 @@ def load_tokenizer(settings):
     return own
 
 
-def load_config(path, tokenizer, longest):
-    """The `AlbertConfig` of a file.
-
-    Args:
-        path: the file.
-        tokenizer: the model's, or None.
-        longest: tokens of the longest sequences to come.
-
-    Raises:
-        UserError: it does not fit the vocabulary or the sequences.
-    """
-    config = AlbertConfig.from_json_file(path)
-    if tokenizer is not None and config.vocab_size < tokenizer.vocab_size:
-        raise UserError(
-            f"{path} has vocab_size {config.vocab_size}, but the tokenizer has "
-            f"{tokenizer.vocab_size} pieces; pass the configuration that belongs to "
-            "this tokenizer or, for a new model, set vocab_size to "
-            f"{tokenizer.vocab_size}."
-        )
-    if config.max_position_embeddings < longest:
-        raise UserError(
-            f"--max_seq_length={longest} exceeds "
-            f"max_position_embeddings={config.max_position_embeddings} of "
-            f"{path}; shorten the sequences."
-        )
-    return config
-
-
 def initial_model(settings, config, terms):
     """The model before the first step, or the trained one where none is to be taken.
 
@@ -134,7 +110,7 @@ def initial_model(settings, config, terms):
         UserError: a checkpoint that does not fit.
     """
     if settings.trained_model:
-        return _trained_model(settings, config)
+        return trained_model(AlbertForPreTraining, settings, config)
     trained_heads = sentence_heads(terms)
     heads = {**_OFFICIAL_HEADS, **trained_heads}
     arguments = {"sentence_heads": heads, **settings.execution}
@@ -156,9 +132,19 @@ def initial_model(settings, config, terms):
     return model
 
 
-def _trained_model(settings, config):
+def trained_model(model_class, settings, config):
+    """The model that is evaluated where nothing is trained.
+
+    Args:
+        model_class: a `PretrainedModel`.
+        settings: the `ModelSettings`.
+        config: the configuration that it should have.
+
+    Raises:
+        UserError: it cannot be read, or has another configuration.
+    """
     path = settings.trained_model
-    model = AlbertForPreTraining.from_pretrained(path, **settings.execution)
+    model = model_class.from_pretrained(path, **settings.execution)
     if model.config != config:
         raise UserError(
             f"{path} holds a model whose configuration differs from "
@@ -177,7 +163,7 @@ def named_facts(config_file, config, tokenizer, terms, phases, data_digest):
 
     Args:
         config_file: what the configuration was read from.
-        config: the `AlbertConfig`.
+        config: the `AlbertConfig` or `XLNetConfig`.
         tokenizer: the tokenizer, or None.
         terms: the `HeadTerm`s.
         phases: the `Phase`s.

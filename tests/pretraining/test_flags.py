@@ -97,9 +97,12 @@ def test_masked_lm_alone(run, dynamic):
 def test_without_sentence_objective_its_head_does_not_train(options):
     """Nothing but weight decay would reach it."""
     chosen = options(sentence_objective="none")
-    terms = PretrainingData(resolve(chosen).data, None).terms()
+    terms = PretrainingData(resolve(chosen).data, None).sentence_terms()
     assert terms == OBJECTIVES["none"]
-    assert PretrainingData(resolve(options()).data, None).terms() == OBJECTIVES["sop"]
+    assert (
+        PretrainingData(resolve(options()).data, None).sentence_terms()
+        == OBJECTIVES["sop"]
+    )
     config = AlbertConfig.from_json_file(chosen.albert_config_file)
     model = initial_model(resolve(chosen).model, config, terms)
     names = {model.official_names()[v.path] for v in model.trainable_variables}

@@ -5,13 +5,17 @@ import json
 import pytest
 
 from albert_tf.cli.command_line import parse
-from albert_tf.config import AlbertConfig
+from albert_tf.costs.xlnet import pretraining_parameters
+from albert_tf.models.xlnet.config import XLNetConfig
 from albert_tf.pretraining.flags import PretrainingOptions
+from albert_tf.pretraining.kinds import load_config
 from albert_tf.pretraining.run import pretrain
 from albert_tf.pretraining.settings import phases_from
 
 _PAPER = ("base", "large", "xlarge", "xxlarge")
-_RECIPES = (*_PAPER, "two_phases", "roberta_style", "tiny", "wikipedia_small")
+_XLNET = ("xlnet_base", "xlnet_large", "xlnet_tiny", "albert_xlnet_tiny")
+_ALBERT = (*_PAPER, "two_phases", "roberta_style", "tiny", "wikipedia_small")
+_RECIPES = (*_ALBERT, *_XLNET)
 
 
 @pytest.fixture
@@ -30,7 +34,9 @@ def test_every_recipe_is_tested(project):
     files = (project / "configs" / "pretraining").glob("*.json")
     assert {path.stem for path in files} == {
         *_RECIPES,
+        "albert_xlnet_tiny_config",
         "tiny_config",
+        "xlnet_tiny_config",
         "wikipedia_small_config",
     }
 
@@ -41,9 +47,10 @@ def test_recipe_says_where_it_comes_from_and_fits_its_model(project, recipe, nam
     comments = json.loads(path.read_text())
     assert {"//source", "//hardware", "//data", "//expected"} <= set(comments)
     options = recipe(name)
-    config = AlbertConfig.from_json_file(project / options.albert_config_file)
     phases = phases_from(options)
-    assert max(p.max_seq_length for p in phases) <= config.max_position_embeddings
+    lengths = [phase.max_seq_length for phase in phases]
+    path = project / options.albert_config_file
+    load_config(options.objective, path, None, lengths)
     assert options.num_warmup_steps < options.num_train_steps == phases[-1].last_step
 
 
@@ -61,14 +68,34 @@ def test_recipe_of_the_paper(project, recipe, name):
     ) == ("lamb", 4096, 0.00176, 125_000, 3125, 512)
 
 
+@pytest.mark.parametrize(
+    ("name", "parameters"), [("base", 116_750_336), ("large", 360_300_800)]
+)
+def test_recipe_of_xlnet(project, recipe, name, parameters):
+    options = recipe(f"xlnet_{name}")
+    config = XLNetConfig.from_json_file(project / options.albert_config_file)
+    assert sum(pretraining_parameters(config).values()) == parameters
+    assert (config.mem_len, config.reuse_len, config.dropout) == (384, 256, 0.1)
+    assert (
+        options.optimizer,
+        options.train_batch_size,
+        options.learning_rate,
+        options.num_train_steps,
+        options.num_warmup_steps,
+        options.max_predictions_per_seq,
+    ) == ("adamw", 8192, 0.0004, 500_000, 40_000, 85)
+
+
 def test_two_phases_are_90_and_10_percent(recipe):
     first, second = phases_from(recipe("two_phases"))
     assert (first.max_seq_length, second.max_seq_length) == (128, 512)
     assert first.last_step == 0.9 * second.last_step
 
 
-@pytest.mark.parametrize("name", _RECIPES)
-def test_shrunk_recipe_trains(recipe, material, short, dynamic, flags, tmp_path, name):
+@pytest.mark.parametrize("name", [*_ALBERT, "xlnet_base"])
+def test_shrunk_recipe_trains(
+    recipe, material, short, dynamic, streams, flags, tmp_path, name
+):
     changes = {"train_batch_size": 16, "num_train_steps": 3, "num_warmup_steps": 1}
     changes |= {"learning_rate": None, "eval_file": None, "eval_steps": 0}
     if name == "two_phases":
@@ -83,5 +110,9 @@ def test_shrunk_recipe_trains(recipe, material, short, dynamic, flags, tmp_path,
         }
     if name == "roberta_style":
         changes["input_file"] = dynamic / "train.tfrecord"
+    if name == "xlnet_base":
+        changes["input_file"] = streams / "train.tfrecord"
+        changes["albert_config_file"] = material / "xlnet.json"
+        changes["do_lower_case"] = True
     pretrain(recipe(name, *flags(**changes)))
     assert (tmp_path / "model" / "model.weights.h5").exists()

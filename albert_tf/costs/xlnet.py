@@ -1,0 +1,92 @@
+"""What a configuration of XLNet costs in pretraining: parameters, FLOPs, memory."""
+
+from albert_tf.costs.flops import backward_flops
+from albert_tf.models.xlnet.family import XLNET
+
+_FLOAT = 4  # bytes
+
+
+def pretraining_parameters(config):
+    """Parameters of an `XLNetLMHeadModel` by part; the word table counts once."""
+    return {
+        "encoder": XLNET.encoder_parameters(config),
+        "permutation LM bias": config.n_token,
+    }
+
+
+def forward_flops(config, max_seq_length, max_predictions_per_seq):
+    """FLOPs of a pretraining forward pass, a token, by part.
+
+    A multiplication and an addition count as two. Only matrix products count, without
+    those of the position codes, which all rows of a batch share. The last block
+    computes the query stream only.
+
+    Args:
+        config: an `XLNetConfig`.
+        max_seq_length: tokens S in a segment.
+        max_predictions_per_seq: predictions P of a segment.
+    """
+    width, heads = config.d_model, config.n_head * config.d_head
+    predictions = max_predictions_per_seq / max_seq_length
+    keys = max_seq_length + config.mem_len
+    per_token = keys / max_seq_length
+    queries = 1 + predictions
+    projection = 2 * width * heads
+    # Content and values meet all keys, positions also the codes that no key has.
+    scores = 2 * heads * (3 * keys + max_seq_length)
+    feed_forward = 4 * width * config.d_inner
+    mapping = 2 * config.table_width * width if config.has_embedding_mapping else 0
+    words = 2 * config.table_width * config.n_token
+    whole = config.blocks - 1
+    last = queries - 1
+    return {
+        "embedding mapping": mapping,
+        "attention projections": whole * 2 * projection * (per_token + queries),
+        "attention scores": whole * queries * scores,
+        "feed-forward": whole * queries * feed_forward,
+        "last block": 2 * projection * (per_token + last)
+        + last * (scores + feed_forward),
+        "permutation LM head": predictions * (mapping + words),
+    }
+
+
+def training_flops(
+    config, max_seq_length, max_predictions_per_seq, rematerialize=False
+):
+    """Operations of a training step, a token; as `forward_flops`."""
+    forward = forward_flops(config, max_seq_length, max_predictions_per_seq)
+    return sum(forward.values()) + backward_flops(forward, rematerialize)
+
+
+def training_memory(
+    config,
+    batch_size,
+    max_seq_length,
+    max_predictions_per_seq,
+    rematerialize=False,
+    activation_bytes=_FLOAT,
+):
+    """Bytes of a pretraining step by part; an estimate.
+
+    The arguments are those of `memory.training_memory`.
+    """
+    queries = max_seq_length + max_predictions_per_seq
+    keys = max_seq_length + config.mem_len
+    # Of a query: probabilities, and scores of positions before they are shifted.
+    scores = config.n_head * (2 * keys + max_seq_length)
+    block = 8 * config.d_model + config.d_inner + scores
+    kept = config.blocks * block
+    if rematerialize:
+        kept = config.blocks * config.d_model + block
+    parameters = _FLOAT * sum(pretraining_parameters(config).values())
+    remembered = config.blocks * config.mem_len * config.d_model
+    logits = 2 * max_predictions_per_seq * config.n_token
+    return {
+        "weights": parameters,
+        "gradients": parameters,
+        "optimizer (two moments)": 2 * parameters,
+        "activations": activation_bytes * batch_size * queries * kept,
+        # Before the step and after it.
+        "memory of earlier segments": 2 * _FLOAT * batch_size * remembered,
+        "permutation LM logits": _FLOAT * batch_size * logits,
+    }

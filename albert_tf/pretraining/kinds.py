@@ -1,0 +1,162 @@
+"""The kinds of pretraining: for each `--objective` its model, its data, its loss."""
+
+import contextlib
+
+from absl import logging
+
+from albert_tf.config import AlbertConfig
+from albert_tf.costs import flops
+from albert_tf.costs import memory
+from albert_tf.costs import parameters
+from albert_tf.costs import xlnet
+from albert_tf.errors import UserError
+from albert_tf.models.xlnet.config import XLNetConfig
+from albert_tf.models.xlnet.language_model import XLNetLMHeadModel
+from albert_tf.pretraining.objective import PretrainingObjective
+from albert_tf.pretraining.permutation import PERMUTATION_LM
+from albert_tf.pretraining.permutation import PermutationObjective
+from albert_tf.pretraining.setup import initial_model
+from albert_tf.pretraining.setup import trained_model
+from data_pipeline.input_pipeline import pretraining_dataset
+from data_pipeline.sequences.streams import reused_length
+from data_pipeline.stream_pipeline import stream_dataset
+
+# Neither a weight nor its meaning depends on them.
+_OF_A_RUN = (
+    "bi_data",
+    "dropatt",
+    "dropout",
+    "initializer_range",
+    "mem_len",
+    "reuse_len",
+)
+
+
+class MaskedLM:
+    """ALBERT's masked LM, with what the data says of its sentences."""
+
+    config_class = AlbertConfig
+    training_flops = staticmethod(flops.training_flops)
+    training_memory = staticmethod(memory.training_memory)
+    parameters = staticmethod(parameters.pretraining_parameters)
+    objective = PretrainingObjective
+    initial_model = staticmethod(initial_model)
+    dataset = staticmethod(pretraining_dataset)
+
+    def terms(self, data):
+        """The `HeadTerm`s of a `PretrainingData`."""
+        return data.sentence_terms()
+
+    def check_config(self, config, path, lengths):
+        """Refuses a configuration for sequences that it cannot hold."""
+        if config.max_position_embeddings < max(lengths):
+            raise UserError(
+                f"--max_seq_length={max(lengths)} exceeds "
+                f"max_position_embeddings={config.max_position_embeddings} of "
+                f"{path}; shorten the sequences."
+            )
+
+
+class PermutationLM:
+    """XLNet's permutation language model, on streams of text."""
+
+    config_class = XLNetConfig
+    training_flops = staticmethod(xlnet.training_flops)
+    training_memory = staticmethod(xlnet.training_memory)
+    parameters = staticmethod(xlnet.pretraining_parameters)
+
+    def objective(self, terms):
+        """The loss; there is but one."""
+        return PermutationObjective()
+
+    def terms(self, data):
+        """The `HeadTerm`s of a `PretrainingData`."""
+        return (PERMUTATION_LM,)
+
+    def initial_model(self, settings, config, terms):
+        """As `setup.initial_model`, from a checkpoint of the same layers.
+
+        Raises:
+            UserError: a checkpoint that does not fit, or of another configuration.
+        """
+        if settings.trained_model:
+            return trained_model(XLNetLMHeadModel, settings, config)
+        path = settings.init_checkpoint
+        if not path:
+            return XLNetLMHeadModel(config, **settings.execution)
+        changes = {name: getattr(config, name) for name in _OF_A_RUN}
+        model = XLNetLMHeadModel.from_pretrained(path, **changes, **settings.execution)
+        for name, value in config.to_dict().items():
+            other = getattr(model.config, name)
+            if value != other:
+                raise UserError(
+                    f"{path} has {name} {other}, but {settings.config_file} {value}; "
+                    f"they may differ only in {', '.join(_OF_A_RUN)}."
+                )
+        logging.info("Starting from %s", model.load_report)
+        return model
+
+    def check_config(self, config, path, lengths):
+        """Refuses a memory of other tokens than those that come before a segment."""
+        for length in lengths:
+            reused = reused_length(length)
+            if config.mem_len and config.reuse_len != reused:
+                raise UserError(
+                    f"{path} has reuse_len {config.reuse_len}, but segments of "
+                    f"{length} tokens continue each other after {reused}; set "
+                    f"reuse_len to {reused}, or mem_len to 0 for no memory."
+                )
+
+    def dataset(self, *arguments, masked_lm_prob=None, vocab_size=None):
+        """As `stream_dataset`."""
+        return stream_dataset(*arguments, vocab_size=vocab_size)
+
+
+KINDS = {"masked_lm": MaskedLM(), "permutation_lm": PermutationLM()}
+"""By `--objective`."""
+
+
+def load_config(objective, path, tokenizer, lengths):
+    """The configuration of a file.
+
+    Args:
+        objective: a key of `KINDS`.
+        path: the file.
+        tokenizer: the model's, or None.
+        lengths: of the sequences to come, in tokens.
+
+    Raises:
+        UserError: it is none of that kind of model, or does not fit the vocabulary or
+            the sequences.
+    """
+    kind = KINDS[objective]
+    try:
+        config = kind.config_class.from_json_file(path)
+    except UserError:
+        _refuse_other_kind(objective, path)
+        raise
+    if tokenizer is not None and config.vocab_size < tokenizer.vocab_size:
+        name = "n_token" if objective == "permutation_lm" else "vocab_size"
+        raise UserError(
+            f"{path} has {name} {config.vocab_size}, but the tokenizer has "
+            f"{tokenizer.vocab_size} pieces; pass the configuration that belongs to "
+            f"this tokenizer or, for a new model, set {name} to "
+            f"{tokenizer.vocab_size}."
+        )
+    kind.check_config(config, path, lengths)
+    return config
+
+
+def _refuse_other_kind(objective, path):
+    """Says which objective a configuration is for, if it is for another one."""
+    for other, kind in KINDS.items():
+        if other != objective:
+            with contextlib.suppress(UserError):
+                kind.config_class.from_json_file(path)
+                break
+    else:
+        return
+    raise UserError(
+        f"{path} is a configuration for --objective={other}, but this run has "
+        f"--objective={objective}; pass the other objective or another configuration."
+    )

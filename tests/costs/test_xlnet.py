@@ -1,0 +1,45 @@
+"""Costs of XLNet: parameters of the model itself, operations counted by hand."""
+
+import pytest
+
+from albert_tf.costs.xlnet import forward_flops
+from albert_tf.costs.xlnet import pretraining_parameters
+from albert_tf.costs.xlnet import training_memory
+from albert_tf.models.xlnet.config import XLNetConfig
+from albert_tf.models.xlnet.language_model import XLNetLMHeadModel
+
+
+def config(**changes):
+    sizes = {"n_token": 30, "d_model": 8, "n_layer": 3, "n_head": 2, "d_head": 3}
+    return XLNetConfig(**{**sizes, "d_inner": 10, **changes})
+
+
+@pytest.mark.parametrize(
+    "changes", [{}, {"parameter_sharing": "all", "embedding_size": 4}]
+)
+def test_parameters_are_those_of_the_model(changes):
+    model = XLNetLMHeadModel(config(**changes))
+    found = sum(pretraining_parameters(config(**changes)).values())
+    assert found == model.count_params()
+
+
+def test_operations_counted_by_hand():
+    """Of 4 tokens with 2 predictions and a memory of 2."""
+    found = forward_flops(config(n_layer=2, mem_len=2), 4, 2)
+    heads, keys, queries = 6, 6, 6
+    # Keys and values of 6 places; questions and outputs of 6; 8 wide.
+    assert found["attention projections"] * 4 == 2 * 8 * heads * (2 * 6 + 2 * queries)
+    # Content, values: 6 keys each; positions: 10 codes.
+    assert found["attention scores"] * 4 == 2 * heads * queries * (2 * keys + 10)
+    assert found["feed-forward"] * 4 == queries * 2 * 2 * 8 * 10
+    last = 2 * 8 * heads * (2 * 6 + 2 * 2) + 2 * heads * 2 * 22 + 2 * 4 * 8 * 10
+    assert found["last block"] * 4 == last
+    assert found["permutation LM head"] * 4 == 2 * 2 * 8 * 30
+
+
+def test_memory_of_segments_and_of_rematerialisation():
+    arguments = (4, 16, 3)
+    with_memory = training_memory(config(mem_len=5), *arguments)
+    assert with_memory["memory of earlier segments"] == 2 * 4 * 4 * 3 * 5 * 8
+    less = training_memory(config(mem_len=5), *arguments, rematerialize=True)
+    assert less["activations"] < with_memory["activations"] / 1.5

@@ -1,0 +1,174 @@
+"""Pretraining XLNet: memory from step to step, a killed run, what is refused."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from albert_tf.cli.command_line import parse
+from albert_tf.engine.trainer import Trainer
+from albert_tf.errors import UserError
+from albert_tf.models.xlnet.language_model import XLNetLMHeadModel
+from albert_tf.pretraining.flags import PretrainingOptions
+from albert_tf.pretraining.permutation import PermutationObjective
+from albert_tf.pretraining.run import pretrain
+from albert_tf.tokenization import load_tokenizer
+from data_pipeline.stream_pipeline import stream_dataset
+
+
+@pytest.fixture
+def run(flags, streams, material):
+    """Pretrains on the streams."""
+
+    def train(**changes):
+        changes = {
+            "objective": "permutation_lm",
+            "input_file": streams / "train.tfrecord",
+            "eval_file": streams / "held_out" / "train.tfrecord",
+            "albert_config_file": material / "xlnet.json",
+            "train_batch_size": 8,
+            "eval_batch_size": 8,
+            "max_eval_steps": 12,
+            **changes,
+        }
+        return pretrain(parse(PretrainingOptions, ["", *flags(**changes)]))
+
+    return train
+
+
+def losses_by_hand(model, batches):
+    """The mean loss of batches, each with the memories of the one before."""
+    total = weight = 0.0
+    memories = np.zeros((8, 1, 6, 8), np.float32)
+    for batch in batches:
+        memories[np.array(batch["stream_starts"]) == 1] = 0
+        names = ("input_ids", "segment_ids", "query_order", "key_order")
+        names += ("target_positions", "reversed_rows")
+        outputs = model({**{n: batch[n] for n in names}, "memories": memories})
+        memories = outputs["memories"].numpy()
+        log_probs = tf.nn.log_softmax(outputs["logits"])
+        found = tf.gather(log_probs, batch["target_ids"], batch_dims=2)
+        total -= np.sum(found * batch["target_weights"])
+        weight += np.sum(batch["target_weights"])
+    return total / weight
+
+
+def test_a_run_from_streams_to_a_model_and_its_perplexity(run, streams, material):
+    folder = material / "trained"
+    results = run(output_dir=folder, do_eval=True, num_train_steps=24)
+    history = json.loads((folder / "history.json").read_text())
+    assert results["loss"] < history[0]["loss"] - 0.3
+    assert results["perplexity"] == pytest.approx(math.exp(results["loss"]))
+    assert results["bits_per_token"] == pytest.approx(results["loss"] / math.log(2))
+    assert list((folder / "checkpoints").glob("best-*"))
+    model = XLNetLMHeadModel.from_pretrained(folder)
+    batches = stream_dataset(
+        str(streams / "held_out"),
+        load_tokenizer(material / "vocab.model"),
+        batch_size=8,
+        max_seq_length=16,
+        max_predictions_per_seq=3,
+        seed=12345,
+        training=False,
+    )
+    batches = list(batches.take(12))
+    assert results["loss"] == pytest.approx(losses_by_hand(model, batches), rel=1e-5)
+    for batch in batches:  # and without memory it is another
+        batch["stream_starts"] = np.ones(8, np.int32)
+    assert abs(results["loss"] - losses_by_hand(model, batches)) > 1e-4
+
+
+@pytest.mark.parametrize("devices", ["cpu", "mirrored"])
+def test_a_killed_run_continues_bit_for_bit(run, tmp_path, monkeypatch, devices):
+    changes = {
+        "distribution_strategy": devices,
+        "save_checkpoints_steps": 2,
+        "num_train_steps": 5,
+        "eval_file": None,
+    }
+    run(output_dir=tmp_path / "whole", **changes)
+    loop = Trainer._loop
+
+    def dying_loop(trainer, runs):
+        if trainer.step >= 3:
+            raise KeyboardInterrupt
+        loop(trainer, runs)
+
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr(Trainer, "_loop", dying_loop)
+        run(output_dir=tmp_path / "killed", **changes)
+    run(output_dir=tmp_path / "killed", **changes)
+    whole, rest = (
+        tf.train.load_checkpoint(str(tmp_path / name / "checkpoints" / "training-5"))
+        for name in ("whole", "killed")
+    )
+    names = whole.get_variable_to_shape_map()
+    memories = [name for name in names if name.startswith("carried/")]
+    assert [names[name] for name in memories] == [[8, 1, 6, 8]]
+    assert whole.get_tensor(memories[0]).any()
+    compared = [n for n in names if n.startswith(("carried/", "model/", "optimizer/"))]
+    for name in compared:
+        np.testing.assert_array_equal(whole.get_tensor(name), rest.get_tensor(name))
+
+
+def test_streams_start_with_zeros_and_rows_apart():
+    memories = tf.random.stateless_normal([3, 2, 4, 5], [1, 2])
+    batch = {"stream_starts": tf.constant([0, 1, 0])}
+    found = PermutationObjective().resumed({"memories": memories}, batch)["memories"]
+    np.testing.assert_array_equal(found[::2], memories[::2])
+    assert not found[1].numpy().any()
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"objective": "masked_lm"}, "is a configuration for --objective=permutation"),
+        ({"albert_config_file": "albert/base_v2"}, "for --objective=masked_lm, but"),
+        ({"masked_lm_prob": 0.2}, "--masked_lm_prob=0.2 needs --objective=masked_lm"),
+        (
+            {"objective": "masked_lm", "decay_relative_biases": False},
+            "--decay_relative_biases=False needs --objective=permutation_lm, but",
+        ),
+        ({"input_file": "data"}, "made with --objective=masked_lm, but this run"),
+        ({"reuse_len": 4}, "reuse_len 4, but segments of 16 tokens .* set reuse_len"),
+        ({"n_token": 30}, "has n_token 30, but the tokenizer has 36 pieces"),
+        ({"train_batch_size": 99999}, "too few for a batch of 99999 rows; lower"),
+    ],
+)
+def test_what_does_not_fit_is_refused(run, material, tmp_path, changes, message):
+    for name in ("reuse_len", "n_token"):
+        if name in changes:
+            config = json.loads((material / "xlnet.json").read_text())
+            (tmp_path / "xlnet.json").write_text(json.dumps({**config, **changes}))
+            changes = {"albert_config_file": tmp_path / "xlnet.json"}
+    if changes.get("input_file"):
+        changes = {"input_file": material / "data" / "train.tfrecord"}
+    with pytest.raises(UserError, match=message):
+        run(**changes)
+    assert not (tmp_path / "model").exists()
+
+
+@pytest.mark.parametrize(("decays", "said"), [(True, "dec"), (False, "neither dec")])
+def test_a_dry_run_says_what_it_costs(run, capsys, tmp_path, decays, said):
+    run(dry_run=True, num_train_steps=3, decay_relative_biases=decays)
+    plan = capsys.readouterr().out
+    assert "1,004 parameters in float32" in plan
+    assert f"3 relative biases            24 parameters  {said}ayed" in plan
+    assert "seconds a step" in plan
+    assert not (tmp_path / "model").exists()
+
+
+def test_a_run_starts_from_a_model_of_another_memory(run, material, tmp_path, lines):
+    config = json.loads((material / "xlnet.json").read_text())
+    start = tmp_path / "start"
+    small = XLNetLMHeadModel.family.config_class(**{**config, "mem_len": 0})
+    XLNetLMHeadModel(small).save_pretrained(
+        start, load_tokenizer(material / "vocab.model")
+    )
+    run(init_checkpoint=start, num_train_steps=1, num_warmup_steps=0)
+    assert any(line.startswith("Starting from") for line in lines)
+    (material / "wide.json").write_text(json.dumps({**config, "d_inner": 20}))
+    with pytest.raises(UserError, match="has d_inner 16, but .* 20; they may differ"):
+        run(init_checkpoint=start, albert_config_file=material / "wide.json")
