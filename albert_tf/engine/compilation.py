@@ -1,14 +1,20 @@
-"""Whether XLA compiles the training step if no flag says so, and bfloat16 on CPUs."""
+"""What the devices compute fast: with XLA or without, and in which type."""
 
 import functools
 
+import tensorflow as tf
 from absl import logging
 
+from albert_tf.engine.strategies import asks_tpu
 from albert_tf.engine.strategies import is_cpu
+from albert_tf.errors import UserError
 
 _CPU_INFO = "/proc/cpuinfo"
 # Instructions that multiply bfloat16, as Linux names them.
 _BFLOAT16_UNITS = ("avx512_bf16", "amx_bf16")
+_UNITS = ", ".join(_BFLOAT16_UNITS)
+# The compute capability from which on a GPU has fast products of a type.
+_GPU_TYPES = {"bfloat16": (8, 0), "float16": (7, 0)}
 
 
 @functools.cache
@@ -20,6 +26,48 @@ def bfloat16_units():
     except OSError:  # not Linux
         return ()
     return tuple(name for name in _BFLOAT16_UNITS if name in words)
+
+
+def fastest_precision(distribution_strategy, use_tpu, tpu_name):
+    """The type that `--mixed_precision=auto` means: the fastest one of the devices.
+
+    The hardware decides, not a stopwatch: the same command on the same machine must
+    compute the same numbers. GPUs multiply bfloat16 from NVIDIA's compute capability
+    8.0 on, and float16 from 7.0 on.
+
+    Args:
+        distribution_strategy, use_tpu, tpu_name: as in `engine.flags.DeviceFlags`.
+
+    Raises:
+        UserError: there are several workers, whose devices may differ.
+    """
+    if distribution_strategy == "multi_worker":
+        raise UserError(
+            "--mixed_precision=auto looks at the devices of one machine, and several "
+            "workers must compute alike; name the type, such as "
+            "--mixed_precision=bfloat16."
+        )
+    if asks_tpu(distribution_strategy, use_tpu, tpu_name):
+        found, reason = "bfloat16", "the type of TPUs"
+    elif distribution_strategy != "cpu" and (
+        gpus := tf.config.list_physical_devices("GPU")
+    ):
+        found, reason = _precision_of_gpus(gpus)
+    elif units := bfloat16_units():
+        found, reason = "bfloat16", f"this processor has {', '.join(units)}"
+    else:
+        found, reason = "float32", f"this processor has none of {_UNITS}"
+    logging.info("--mixed_precision=auto takes %s: %s.", found, reason)
+    return found
+
+
+def _precision_of_gpus(gpus):
+    """The type of the oldest GPU, and why."""
+    details = map(tf.config.experimental.get_device_details, gpus)
+    least = min(one.get("compute_capability", (0, 0)) for one in details)
+    fast = [name for name, first in _GPU_TYPES.items() if least >= first]
+    reason = f"the GPU has compute capability {least[0]}.{least[1]}"
+    return (*fast, "float32")[0], reason
 
 
 def pretraining_uses_xla(strategy, model):
@@ -51,5 +99,5 @@ def warn_of_slow_bfloat16(strategy, compute_dtype):
         logging.warning(
             "This processor cannot multiply in bfloat16 (it has none of %s), so that "
             "--mixed_precision=bfloat16 is slower than float32.",
-            ", ".join(_BFLOAT16_UNITS),
+            _UNITS,
         )

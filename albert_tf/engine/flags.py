@@ -5,7 +5,7 @@ import dataclasses
 from albert_tf.cli.command_line import option
 
 STRATEGIES = ("auto", "cpu", "mirrored", "multi_worker", "tpu")
-_PRECISIONS = ("float32", "bfloat16", "float16")
+_PRECISIONS = ("float32", "bfloat16", "float16", "auto")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -44,7 +44,7 @@ class ExecutionFlags:
 
     mixed_precision: str = option(
         "Type in which the layers compute; weights, losses and the optimizer stay "
-        "in float32.",
+        "in float32. auto: the fastest one that the devices multiply.",
         "float32",
         _PRECISIONS,
     )
@@ -56,6 +56,25 @@ class ExecutionFlags:
         "gradients, which takes less memory and more time.",
         False,
     )
+
+
+def with_precision(options):
+    """`DeviceFlags` and `ExecutionFlags` with a type in place of "auto".
+
+    A run stores the type, and so goes on with it on other devices, or refuses to.
+
+    Raises:
+        UserError: "auto" for several workers.
+    """
+    if options.mixed_precision != "auto":
+        return options
+    # Imported here, so that --help does not wait for TensorFlow.
+    from albert_tf.engine.compilation import fastest_precision
+
+    found = fastest_precision(
+        options.distribution_strategy, options.use_tpu, options.tpu_name
+    )
+    return dataclasses.replace(options, mixed_precision=found)
 
 
 def execution_arguments(mixed_precision, depth_loop, rematerialize):

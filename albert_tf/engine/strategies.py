@@ -36,12 +36,21 @@ def strategy_from(
         UserError: as `create_strategy`, or flags that contradict each other.
     """
     name = distribution_strategy
-    if use_tpu or (tpu_name and use_tpu is None):
+    if asks_tpu(name, use_tpu, tpu_name):
         if name not in ("auto", "tpu"):
             flag = f"--tpu_name={tpu_name}" if tpu_name else "--use_tpu"
             raise UserError(f"{flag} contradicts --distribution_strategy={name}.")
         name = "tpu"
     return _only_strategy(name, tpu_name, tpu_zone, gcp_project)
+
+
+def asks_tpu(distribution_strategy, use_tpu, tpu_name):
+    """Whether these of `DeviceFlags`, which may contradict each other, name a TPU."""
+    return (
+        distribution_strategy == "tpu"
+        or bool(use_tpu)
+        or (bool(tpu_name) and use_tpu is None)
+    )
 
 
 def create_strategy(name, tpu_name=None, tpu_zone=None, gcp_project=None):

@@ -7,6 +7,7 @@ from albert_tf.cli.command_line import values_of
 from albert_tf.engine.flags import DeviceFlags
 from albert_tf.engine.flags import ExecutionFlags
 from albert_tf.engine.flags import execution_arguments
+from albert_tf.engine.flags import with_precision
 from albert_tf.engine.options import TrainerOptions
 from albert_tf.engine.reporting.reporter import ReportOptions
 from albert_tf.engine.resumption import flag_facts
@@ -62,7 +63,7 @@ def resolve(options):
         UserError: flags that do not fit each other, or data that cannot be described.
     """
     _check(options)
-    options = with_lengths(options)
+    options = with_precision(with_lengths(options))
     return Settings(
         objective=options.objective,
         do_train=options.do_train,

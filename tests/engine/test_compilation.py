@@ -6,6 +6,7 @@ import pytest
 import tensorflow as tf
 
 from albert_tf.engine import compilation
+from albert_tf.errors import UserError
 from albert_tf.models.albert import AlbertModel
 
 CPU = tf.distribute.OneDeviceStrategy("/cpu:0")
@@ -38,6 +39,42 @@ def test_units_of_a_processor(processor, monkeypatch):
     monkeypatch.setattr(compilation, "_CPU_INFO", "/no/such/file")
     compilation.bfloat16_units.cache_clear()
     assert compilation.bfloat16_units() == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "gpus", "devices", "expected", "reason"),
+    [
+        (WITH_UNITS, [], ("auto", None, None), "bfloat16", "has avx512_bf16, amx_bf16"),
+        (WITHOUT_UNITS, [], ("auto", None, None), "float32", "has none of avx512_bf16"),
+        (WITHOUT_UNITS, [], ("auto", True, None), "bfloat16", "TPUs"),
+        (WITHOUT_UNITS, [], ("tpu", None, None), "bfloat16", "TPUs"),
+        (WITHOUT_UNITS, [], ("auto", None, "mine"), "bfloat16", "TPUs"),
+        (WITHOUT_UNITS, [], ("auto", False, "mine"), "float32", "this processor"),
+        (WITHOUT_UNITS, [(9, 0), (8, 0)], ("auto", None, None), "bfloat16", "8.0"),
+        (WITHOUT_UNITS, [(7, 5), (8, 6)], ("mirrored", None, None), "float16", "7.5"),
+        (WITH_UNITS, [(6, 1)], ("auto", None, None), "float32", "6.1"),
+        (WITHOUT_UNITS, [(9, 0)], ("cpu", None, None), "float32", "this processor"),
+    ],
+)
+def test_the_fastest_type_of_the_devices(
+    text, gpus, devices, expected, reason, processor, monkeypatch, caplog
+):
+    processor(text)
+    monkeypatch.setattr(tf.config, "list_physical_devices", lambda kind: gpus)
+    monkeypatch.setattr(
+        tf.config.experimental,
+        "get_device_details",
+        lambda gpu: {"compute_capability": gpu},
+    )
+    with caplog.at_level("INFO"):
+        assert compilation.fastest_precision(*devices) == expected
+    assert f"--mixed_precision=auto takes {expected}: " in caplog.text
+    assert reason in caplog.text
+
+
+def test_workers_are_told_the_type():
+    with pytest.raises(UserError, match="workers must compute alike; name the type"):
+        compilation.fastest_precision("multi_worker", None, None)
 
 
 @pytest.mark.parametrize(

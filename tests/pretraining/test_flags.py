@@ -169,6 +169,14 @@ def test_precision_reaches_the_model(options, precision):
     assert {variable.dtype for variable in model.trainable_variables} == {"float32"}
 
 
+def test_the_type_of_the_devices_is_stored(options, monkeypatch):
+    monkeypatch.setattr(compilation, "bfloat16_units", lambda: ("amx_bf16",))
+    settings = resolve(options(mixed_precision="auto", distribution_strategy="cpu"))
+    assert settings.model.execution["dtype"] == "mixed_bfloat16"
+    stored = {fact.name: fact.value for fact in settings.trainer.facts}
+    assert stored["mixed_precision"] == "bfloat16"
+
+
 def test_dry_run_measures_and_writes_nothing(options, capsys, tmp_path):
     assert pretrain(options(dry_run=True)) is None
     assert not (tmp_path / "model").exists()

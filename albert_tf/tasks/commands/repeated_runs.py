@@ -8,6 +8,7 @@ import statistics
 import keras
 from absl import logging
 
+from albert_tf.engine.flags import with_precision
 from albert_tf.engine.reporting.summaries import write_eval_results
 from albert_tf.errors import UserError
 from albert_tf.io.files import write_json
@@ -36,6 +37,7 @@ def run_repeatedly(options, train_and_apply, check_flags):
         UserError: flags, files or checkpoints that do not fit.
     """
     check_flags(options)
+    options = with_precision(options)
     if options.num_runs == 1:
         return run_steps(options, train_and_apply)
     _check_flags_of_several_runs(options)

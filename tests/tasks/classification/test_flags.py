@@ -5,6 +5,8 @@ import json
 import pytest
 
 from albert_tf.cli import command_line
+from albert_tf.engine import compilation
+from albert_tf.tasks.classification import run
 from albert_tf.tasks.classification.flags import ClassifierOptions
 from albert_tf.tasks.commands.run import start_from
 from albert_tf.tasks.registry import create_task
@@ -42,6 +44,14 @@ def test_flags_change_the_result_or_leave_it(flags, tmp_path):
         assert abs(loss - expected) > 1e-6, changes
     loss = _loss(flags, tmp_path / "same", **_NO_CHANGE)
     assert loss == pytest.approx(expected, rel=1e-4)
+
+
+def test_the_type_of_the_devices_is_taken(flags, monkeypatch):
+    monkeypatch.setattr(compilation, "bfloat16_units", lambda: ("amx_bf16",))
+    found = []
+    monkeypatch.setattr(run, "_train_and_apply", lambda o: found.append(o) or {})
+    flags(do_train=True, mixed_precision="auto")
+    assert found[0].mixed_precision == "bfloat16"
 
 
 def test_where_files_go_and_how_many_are_kept(flags, tmp_path):
