@@ -101,7 +101,7 @@ def _why_nothing(options, totals):
     if options.objective == "permutation_lm":
         return (
             f"{options.input_file} holds too little text for a stream: "
-            f"{totals['train']['text tokens']} tokens in {options.num_shards} files, "
+            f"{totals['train']['text tokens']} tokens in {options.num_shards} file(s), "
             f"for sequences of {options.max_seq_length}; pass more text, a smaller "
             "--max_seq_length or fewer --num_shards."
         )

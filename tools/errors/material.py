@@ -7,6 +7,7 @@ import random
 
 from albert_tf.config import AlbertConfig
 from albert_tf.models.pretraining import AlbertForPreTraining
+from albert_tf.models.xlnet.config import XLNetConfig
 from albert_tf.tokenization import load_tokenizer
 from data_pipeline.create_pretraining_data import create_pretraining_data
 from data_pipeline.options import Options
@@ -70,6 +71,10 @@ def _vocabularies(folder):
 def _configurations(folder):
     AlbertConfig(vocab_size=_PIECES, **_SIZES).to_json_file("config.json")
     AlbertConfig(vocab_size=_PIECES - 5, **_SIZES).to_json_file("small_vocab.json")
+    sizes = {"n_token": _PIECES, "d_model": 8, "n_layer": 1, "n_head": 2, "d_head": 4}
+    xlnet = {**sizes, "d_inner": 16, "mem_len": 6, "reuse_len": 8}
+    XLNetConfig(**xlnet).to_json_file("xlnet.json")
+    XLNetConfig(**{**xlnet, "reuse_len": 4}).to_json_file("xlnet_4.json")
     values = json.loads((folder / "config.json").read_text())
     changes = {
         "odd_heads": {"num_attention_heads": 3},
@@ -99,6 +104,7 @@ def _records(folder):
 
     records("records")
     records("dynamic", masking="dynamic")
+    records("streams", objective="permutation_lm")
     records("longer", max_seq_length=32, max_predictions_per_seq=5)
     records("wordpiece", spm_model_file=None, vocab_file="vocab.txt")
     records("missing", num_shards=2)
