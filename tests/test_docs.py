@@ -198,6 +198,7 @@ def test_the_python_of_the_readme_runs(project, demo_model):
 
 def test_the_python_on_checkpoints_runs(project, demo_model, capsys):
     here = {"albert_base": "demo_output/pretrained"}
+    here |= {"uncased_L-2_H-128_A-2": "demo_output/pretrained"}  # no BERT
     here |= {"hf://albert/albert-base-v2": "demo_output/pretrained"}  # no download
     names = _run_python(project / "docs" / "checkpoints.md", **here)
     assert names["model"].num_labels == 3

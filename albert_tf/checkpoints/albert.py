@@ -10,10 +10,10 @@ from albert_tf.checkpoints.family import ModelFamily
 from albert_tf.checkpoints.family import as_float32
 from albert_tf.checkpoints.family import our_activation
 from albert_tf.checkpoints.family import require_entries
+from albert_tf.checkpoints.family import untied
 from albert_tf.checkpoints.layer_sharing import unshare
 from albert_tf.config import AlbertConfig
 from albert_tf.costs.parameters import encoder_parameters
-from albert_tf.errors import UserError
 
 # Their "gelu" is the exact function; that of the official code is "gelu_new".
 _OUR_ACTIVATIONS = {
@@ -82,12 +82,8 @@ class AlbertFamily(ModelFamily):
         return dataclasses.replace(config, always_map_embeddings=equal)
 
     def tensors_from_huggingface(self, tensors, head_names, path):
-        theirs = dict(tensors)
+        theirs = untied(tensors, _TIED, path)
         theirs.pop(_BUFFER, None)
-        for copy, original in _TIED.items():
-            tensor = theirs.pop(copy, None)
-            if tensor is not None and not np.array_equal(tensor, theirs.get(original)):
-                raise UserError(f"{path} holds a {copy} that differs from {original}.")
         heads = {name: official for official, name in head_names.items()}
         found = {}
         for name, tensor in theirs.items():

@@ -30,9 +30,22 @@ class ModelFamily(abc.ABC):
     encoder: str
     known_heads: tuple
 
+    @property
+    def read_as(self):
+        """The family whose models the checkpoints become."""
+        return self
+
     def encoder_parameters(self, config):
         """How many parameters an encoder has at least, without building it."""
         return 0
+
+    def config_from_official(self, path):
+        """The config in the file beside an official checkpoint.
+
+        Raises:
+            UserError: the file is damaged.
+        """
+        return self.config_class.from_json_file(path)
 
     def from_official(self, tensors):
         """The tensors of an official checkpoint by the names of this project.
@@ -53,6 +66,10 @@ class ModelFamily(abc.ABC):
         Returns:
             (config, tensors) that the official code can express.
         """
+
+    def entries_from_huggingface(self, entries):
+        """The entries of a `config.json` as the models of this package read them."""
+        return entries
 
     @abc.abstractmethod
     def config_from_huggingface(self, entries, path):
@@ -130,6 +147,25 @@ def our_activation(entries, key, default, names, path):
             f"{path} sets {key} to {activation!r}, expected one of {', '.join(names)}."
         )
     return names[activation]
+
+
+def untied(tensors, tied, path):
+    """A foreign checkpoint's tensors without the copies that it holds of tied ones.
+
+    Args:
+        tensors: arrays by name.
+        tied: the names of originals by those of their copies.
+        path: the file they come from, for messages.
+
+    Raises:
+        UserError: a copy differs from its original.
+    """
+    kept = dict(tensors)
+    for copy, original in tied.items():
+        tensor = kept.pop(copy, None)
+        if tensor is not None and not np.array_equal(tensor, kept.get(original)):
+            raise UserError(f"{path} holds a {copy} that differs from {original}.")
+    return kept
 
 
 def as_float32(tensor, name, path):

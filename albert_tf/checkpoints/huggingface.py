@@ -5,6 +5,7 @@ import os
 import numpy as np
 
 from albert_tf.checkpoints.assignment import assign_tensors
+from albert_tf.checkpoints.bert import readable_families
 from albert_tf.errors import UserError
 from albert_tf.io import checksums
 from albert_tf.io.checksummed_folder import ChecksummedFolder
@@ -56,7 +57,7 @@ def read_huggingface_config(directory):
     """
     path = os.path.join(directory, CONFIG_FILE)
     entries = read_json_object(path)
-    families = registry.families()
+    families = readable_families()
     types = [family.huggingface_type for family in families]
     model_type = entries.get("model_type", types[0])
     if model_type not in types:
@@ -65,7 +66,8 @@ def read_huggingface_config(directory):
             f"{' or '.join(map(repr, types))}."
         )
     family = families[types.index(model_type)]
-    return family, family.config_from_huggingface(entries, path), entries
+    config = family.config_from_huggingface(entries, path)
+    return family, config, family.entries_from_huggingface(entries)
 
 
 def architectures(entries):
@@ -110,7 +112,7 @@ def read_huggingface_tensors(path, family, architectures):
     if not any(name.startswith(prefix) for name in theirs):
         # The bare encoder is saved without the prefix.
         theirs = {prefix + name: tensor for name, tensor in theirs.items()}
-    names = registry.head_names(family, architectures)
+    names = registry.head_names(family.read_as, architectures)
     return family.tensors_from_huggingface(theirs, names, path)
 
 

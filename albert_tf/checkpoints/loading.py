@@ -95,7 +95,7 @@ def read_checkpoint(path):
         family, config = read_tf1_config(prefix)
         tensors = read_tf1_tensors(prefix)
         tensors = tensors if family is None else family.from_official(tensors)
-        return Checkpoint(prefix, config, tensors, family)
+        return Checkpoint(prefix, config, tensors, family and family.read_as)
     if not storage.exists(path):
         meant = did_you_mean(path) or "; name a model directory or another checkpoint."
         raise UserError(f"There is no checkpoint {path}{meant}")
@@ -110,7 +110,7 @@ def _read_huggingface(path):
     weights = os.path.join(path, HUGGINGFACE_WEIGHTS)
     names = architectures(entries)
     tensors = read_huggingface_tensors(weights, family, names)
-    return Checkpoint(path, config, tensors, family, entries)
+    return Checkpoint(path, config, tensors, family.read_as, entries)
 
 
 def find_head(path, otherwise=()):

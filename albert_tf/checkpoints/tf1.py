@@ -8,10 +8,10 @@ import numpy as np
 import tensorflow as tf
 
 from albert_tf.checkpoints.assignment import assign_tensors
+from albert_tf.checkpoints.bert import readable_families
 from albert_tf.errors import UserError
 from albert_tf.io import storage
 from albert_tf.io.checksummed_folder import ChecksummedFolder
-from albert_tf.models import registry
 
 BEST_CHECKPOINT = "model.ckpt-best"
 # Optimizer slots and counters: state of a training run, not of the model.
@@ -100,10 +100,10 @@ def read_tf1_config(prefix):
     """
     folder = os.path.dirname(prefix)
     for place in ("", os.path.join("..", "assets")):
-        for family in registry.families():
+        for family in readable_families():
             path = os.path.normpath(os.path.join(folder, place, family.config_file))
             if os.path.isfile(path):
-                return family, family.config_class.from_json_file(path)
+                return family, family.config_from_official(path)
     return None, None
 
 

@@ -170,7 +170,7 @@ def test_copies_of_tied_tensors_must_be_equal(saved, tmp_path):
     ("changes", "message"),
     [
         ({"layer_norm_eps": 1e-5}, "layer_norm_eps to 1e-05, expected 1e-12"),
-        ({"model_type": "bert"}, "model_type to 'bert', expected 'albert'"),
+        ({"model_type": "t5"}, "to 't5', expected 'albert' or 'xlnet' or 'bert'"),
         ({"hidden_act": "silu"}, "hidden_act to 'silu', expected one of gelu"),
         ({"num_hidden_groups": 9}, "num_hidden_groups"),
     ],

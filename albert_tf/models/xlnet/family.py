@@ -9,6 +9,7 @@ from albert_tf.checkpoints.family import ModelFamily
 from albert_tf.checkpoints.family import as_float32
 from albert_tf.checkpoints.family import our_activation
 from albert_tf.checkpoints.family import require_entries
+from albert_tf.checkpoints.family import untied
 from albert_tf.errors import UserError
 from albert_tf.layers.layer_schedule import layer_schedule
 from albert_tf.models.xlnet import names
@@ -100,11 +101,7 @@ class XLNetFamily(ModelFamily):
         return XLNetConfig.from_dict({"d_head": None, **ours}, source=path)
 
     def tensors_from_huggingface(self, tensors, head_names, path):
-        theirs = dict(tensors)
-        tied = theirs.pop(_TIED, None)
-        table = names.huggingface_name(names.TABLE)
-        if tied is not None and not np.array_equal(tied, theirs.get(table)):
-            raise UserError(f"{path} holds a {_TIED} that differs from {table}.")
+        theirs = untied(tensors, {_TIED: names.huggingface_name(names.TABLE)}, path)
         heads = {name: official for official, name in head_names.items()}
         found, stacked = {}, {}
         for name, tensor in theirs.items():

@@ -1,0 +1,162 @@
+"""BERT's checkpoints, read as those of ALBERTs whose layers share nothing.
+
+BERT is such an ALBERT with tables as wide as the layers (Lan et al., section 3.1); only
+the names differ. Nothing is written in BERT's form.
+"""
+
+import re
+
+from albert_tf.checkpoints.albert import ALBERT
+from albert_tf.checkpoints.albert import AlbertFamily
+from albert_tf.checkpoints.albert_names import block_scope
+from albert_tf.checkpoints.family import as_float32
+from albert_tf.checkpoints.family import our_activation
+from albert_tf.checkpoints.family import require_entries
+from albert_tf.checkpoints.family import untied
+from albert_tf.config import AlbertConfig
+from albert_tf.io.files import read_json_object
+from albert_tf.models import registry
+
+# Google's code computes "gelu" by tanh, Hugging Face's exactly.
+_OFFICIAL_ACTIVATIONS = {name: name for name in ("gelu", "relu", "linear", "tanh")}
+_THEIR_ACTIVATIONS = {
+    "gelu": "gelu_erf",
+    "gelu_new": "gelu",
+    "gelu_pytorch_tanh": "gelu",
+    "linear": "linear",
+    "relu": "relu",
+    "tanh": "tanh",
+}
+_KEYS = (
+    "vocab_size",
+    "hidden_size",
+    "num_hidden_layers",
+    "num_attention_heads",
+    "intermediate_size",
+    "hidden_dropout_prob",
+    "attention_probs_dropout_prob",
+    "max_position_embeddings",
+    "type_vocab_size",
+    "initializer_range",
+)
+# What Google's code and Hugging Face's have where a file says nothing.
+_DEFAULTS = {
+    "hidden_size": 768,
+    "num_hidden_layers": 12,
+    "num_attention_heads": 12,
+    "intermediate_size": 3072,
+    "hidden_dropout_prob": 0.1,
+    "attention_probs_dropout_prob": 0.1,
+}
+# Under other values their model computes another function than ours.
+_REQUIRED = {
+    "layer_norm_eps": 1e-12,
+    "position_embedding_type": "absolute",
+    "tie_word_embeddings": True,
+    "is_decoder": False,
+    "add_cross_attention": False,
+}
+_LAYER = re.compile(r"bert/encoder/layer_(\d+)/(.+)/(\w+)")
+_SUBLAYERS = {
+    "attention/self/query": "attention_1/self/query",
+    "attention/self/key": "attention_1/self/key",
+    "attention/self/value": "attention_1/self/value",
+    "attention/output/dense": "attention_1/output/dense",
+    "attention/output/LayerNorm": "LayerNorm",
+    "intermediate/dense": "ffn_1/intermediate/dense",
+    "output/dense": "ffn_1/intermediate/output/dense",
+    "output/LayerNorm": "LayerNorm_1",
+}
+_BUFFER = "bert.embeddings.position_ids"
+# Copies of tied tensors, which some versions of their library wrote.
+_TIED = {
+    "cls.predictions.decoder.weight": "bert.embeddings.word_embeddings.weight",
+    "cls.predictions.decoder.bias": "cls.predictions.bias",
+}
+_HEADS = {
+    "cls.predictions.bias": "cls/predictions/output_bias",
+    "cls.seq_relationship.weight": "cls/seq_relationship/output_weights",
+    "cls.seq_relationship.bias": "cls/seq_relationship/output_bias",
+}
+_ARCHITECTURE = re.compile("^Bert(?=[A-Z])")
+
+
+class BertFamily(AlbertFamily):
+    """BERT's configurations and names; its models are those of `AlbertFamily`."""
+
+    config_file = "bert_config.json"
+    huggingface_type = "bert"
+    encoder = "bert"
+    read_as = ALBERT
+
+    def config_from_official(self, path):
+        entries = read_json_object(path)
+        return _config(entries, _OFFICIAL_ACTIVATIONS, path)
+
+    def from_official(self, tensors):
+        return {_our_name(name): tensor for name, tensor in tensors.items()}
+
+    def entries_from_huggingface(self, entries):
+        """With ALBERT's names of the models, and of the dropout before a classifier."""
+        names = entries.get("architectures")
+        if isinstance(names, list):
+            names = [_ARCHITECTURE.sub("Albert", str(name)) for name in names]
+        dropout = entries.get("classifier_dropout")
+        if dropout is None:
+            dropout = entries.get("hidden_dropout_prob", 0.1)
+        return {**entries, "architectures": names, "classifier_dropout_prob": dropout}
+
+    def config_from_huggingface(self, entries, path):
+        require_entries(entries, _REQUIRED, path)
+        return _config(entries, _THEIR_ACTIVATIONS, path)
+
+    def tensors_from_huggingface(self, tensors, head_names, path):
+        theirs = untied(tensors, _TIED, path)
+        theirs.pop(_BUFFER, None)
+        heads = {name: official for official, name in head_names.items()} | _HEADS
+        found = {}
+        for name, tensor in theirs.items():
+            official = heads.get(name) or _our_name(_official_name(name)) or name
+            if official.endswith("/kernel"):
+                tensor = tensor.T  # theirs are [out, in]
+            found[official] = as_float32(tensor, name, path)
+        return found
+
+
+BERT = BertFamily()
+
+
+def readable_families():
+    """The families whose checkpoints can be read; those of the models first."""
+    return [*registry.families(), BERT]
+
+
+def _config(entries, activations, path):
+    ours = {**_DEFAULTS, **{key: entries[key] for key in _KEYS if key in entries}}
+    ours["hidden_act"] = our_activation(
+        entries, "hidden_act", "gelu", activations, path
+    )
+    ours |= {"embedding_size": ours["hidden_size"], "parameter_sharing": "none"}
+    return AlbertConfig.from_dict(ours, source=path)
+
+
+def _our_name(official):
+    """The official ALBERT name of a variable of the official BERT."""
+    match = _LAYER.fullmatch(official)
+    if match is None or match[2] not in _SUBLAYERS:
+        return official
+    layer, sublayer, parameter = match.groups()
+    return f"{block_scope(f'{layer}_0')}/{_SUBLAYERS[sublayer]}/{parameter}"
+
+
+def _official_name(theirs):
+    """The official BERT name of a tensor of Hugging Face's BERT."""
+    scope, _, parameter = theirs.rpartition(".")
+    scope = re.sub(r"\.layer\.(\d+)\.", r".layer_\1.", scope).replace(".", "/")
+    if scope.endswith("_embeddings"):
+        return scope
+    # The first checkpoints call the parameters of a norm as the official code does.
+    names = {"weight": "kernel", "bias": "bias"}
+    if scope.endswith("LayerNorm"):
+        names = {"weight": "gamma", "bias": "beta", "gamma": "gamma", "beta": "beta"}
+    return f"{scope}/{names[parameter]}" if parameter in names else theirs
