@@ -24,6 +24,7 @@ _LONGEST_COMMAND = 100
 # What commands and examples write, what other projects have, and placeholders.
 _ELSEWHERE = {
     "albert_config.json",
+    "bert_config.json",
     "c3-d-train.json",
     "c3-m-train.json",
     "config.json",
