@@ -4,7 +4,6 @@ import functools
 import json
 import os
 import pathlib
-import random
 import signal
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
@@ -14,6 +13,8 @@ import hypothesis  # noqa: E402
 import pytest  # noqa: E402
 
 from tests import worker_processes  # noqa: E402
+from tests.corpus import make_records  # noqa: E402
+from tests.corpus import write_corpus  # noqa: E402
 
 # `python -m tools.fuzz` draws more; TensorFlow traces its graphs in the first example.
 hypothesis.settings.register_profile(
@@ -156,21 +157,9 @@ def tiny_features():
 @pytest.fixture(scope="session")
 def material(tmp_path_factory):
     """A corpus, its vocabulary, its records and a config to pretrain with."""
-    from data_pipeline.train_tokenizer import Options
-    from data_pipeline.train_tokenizer import train_tokenizer
-
     folder = tmp_path_factory.mktemp("material")
-    words = "the cat dog bird sat ran flew on under a mat house tree quickly slowly"
-    rng = random.Random(0)
-    lines = [
-        " ".join(rng.choices(words.split(), k=6)) + "." if rng.random() < 0.9 else ""
-        for _ in range(2000)
-    ]
-    (folder / "corpus.txt").write_text("\n".join(lines))
-    prefix = str(folder / "vocab")
-    corpus = str(folder / "corpus.txt")
-    train_tokenizer(Options(input_file=corpus, output_prefix=prefix, vocab_size=36))
-    _make_records(folder, "data")
+    write_corpus(folder)
+    make_records(folder, "data")
     config = {
         "vocab_size": 36,
         "embedding_size": 8,
@@ -187,19 +176,19 @@ def material(tmp_path_factory):
 @pytest.fixture(scope="session")
 def packed(material):
     """Records of the same corpus, several pairs a row."""
-    return _make_records(material, "packed", short_seq_prob=1.0, pack=True)
+    return make_records(material, "packed", short_seq_prob=1.0, pack=True)
 
 
 @pytest.fixture(scope="session")
 def short(material):
     """Records of the same corpus, half as long."""
-    return _make_records(material, "short", max_seq_length=8, max_predictions_per_seq=2)
+    return make_records(material, "short", max_seq_length=8, max_predictions_per_seq=2)
 
 
 @pytest.fixture(scope="session")
 def dynamic(material):
     """Records of the same corpus, one segment each, masked in training."""
-    return _make_records(
+    return make_records(
         material, "dynamic", masking="dynamic", sentence_objective="none"
     )
 
@@ -219,25 +208,7 @@ def streams(material):
         "initializer_range": 0.3,
     }
     (material / "xlnet.json").write_text(json.dumps(config))
-    return _make_records(material, "streams", objective="permutation_lm", bi_data=True)
-
-
-def _make_records(material, name, **options):
-    from data_pipeline.create_pretraining_data import create_pretraining_data
-    from data_pipeline.options import Options
-
-    create_pretraining_data(
-        Options(
-            input_file=str(material / "corpus.txt"),
-            output_file=str(material / name / "train.tfrecord"),
-            spm_model_file=str(material / "vocab.model"),
-            dupe_factor=1,
-            held_out_fraction=0.2,
-            workers=1,
-            **{"max_seq_length": 16, "max_predictions_per_seq": 3, **options},
-        )
-    )
-    return material / name
+    return make_records(material, "streams", objective="permutation_lm", bi_data=True)
 
 
 @pytest.fixture

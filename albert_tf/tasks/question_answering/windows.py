@@ -199,10 +199,9 @@ def _make(paragraphs, tokenizer, sizes, notices, is_training):
     for index in np.flatnonzero(question_tokens > sizes.max_query_length):
         notices.add(LONG_QUESTION, questions[index].id)
     tokens = np.array([len(found) for found in spans])
-    kept = np.minimum(question_tokens, sizes.max_query_length)
-    layout = Layout.of(
-        kept + BEFORE, tokens[paragraph], sizes.max_seq_length, sizes.doc_stride
-    )
+    before = np.minimum(question_tokens, sizes.max_query_length) + BEFORE
+    lengths = sizes.max_seq_length, sizes.doc_stride
+    layout = Layout.of(before, tokens[paragraph], *lengths)
     rows, positions = layout.rows_and_positions()
     ids = np.where(positions == 0, tokenizer.cls_id, tokenizer.sep_id).astype(np.int32)
     here, token = _of_questions(layout, rows, positions)
@@ -211,9 +210,8 @@ def _make(paragraphs, tokenizer, sizes, notices, is_training):
     here, token = layout.of_texts(rows, positions)
     place = (np.cumsum(tokens) - tokens)[paragraph[layout.text[rows[here]]]] + token
     ids[here] = np.array([i for found, _ in encoded for i in found], np.int32)[place]
-    labels = None
+    labels, by_question = None, [spans[index] for index in paragraph]
     if is_training:
-        by_question = [spans[index] for index in paragraph]
         labels = _labels(questions, contexts, by_question, layout, notices)
     is_max_context = layout.max_context(rows[here], token)
     return Windows(

@@ -1,0 +1,39 @@
+"""A corpus for tests, its vocabulary and its records."""
+
+import random
+
+
+def write_corpus(folder):
+    """Writes corpus.txt, and vocab.model of 36 pieces."""
+    from data_pipeline.train_tokenizer import Options
+    from data_pipeline.train_tokenizer import train_tokenizer
+
+    words = "the cat dog bird sat ran flew on under a mat house tree quickly slowly"
+    rng = random.Random(0)
+    lines = [
+        " ".join(rng.choices(words.split(), k=6)) + "." if rng.random() < 0.9 else ""
+        for _ in range(2000)
+    ]
+    (folder / "corpus.txt").write_text("\n".join(lines))
+    prefix = str(folder / "vocab")
+    corpus = str(folder / "corpus.txt")
+    train_tokenizer(Options(input_file=corpus, output_prefix=prefix, vocab_size=36))
+
+
+def make_records(folder, name, **options):
+    """Makes records of the corpus in a folder, beside it: the path of their folder."""
+    from data_pipeline.create_pretraining_data import create_pretraining_data
+    from data_pipeline.options import Options
+
+    create_pretraining_data(
+        Options(
+            input_file=str(folder / "corpus.txt"),
+            output_file=str(folder / name / "train.tfrecord"),
+            spm_model_file=str(folder / "vocab.model"),
+            dupe_factor=1,
+            held_out_fraction=0.2,
+            workers=1,
+            **{"max_seq_length": 16, "max_predictions_per_seq": 3, **options},
+        )
+    )
+    return folder / name
