@@ -107,7 +107,7 @@ def _batches(paths, counts, batch_size, seed, training):
         raise UserError(
             f"{paths[0]} and the files beside it hold {sum(counts)} segments, too few "
             f"for a batch of {batch_size} rows; lower --train_batch_size, or make the "
-            "data of more text."
+            "data from more text."
         )
     files = tf.constant(paths), tf.constant(counts, tf.int64)
     shuffle_seed = derive_seed(seed, "files")
