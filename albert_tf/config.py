@@ -54,6 +54,7 @@ class AlbertConfig(ModelConfig):
     """
 
     file_name = "albert_config.json"
+    dropout_fields = _PROBABILITIES
 
     vocab_size: int
     embedding_size: int = 128  # E; the tables are E wide, then mapped to H

@@ -45,9 +45,10 @@ class ConvertOptions(ReadingFlags):
         "official names, or the beginnings of these, separated by commas.",
         "",
     )
-    do_lower_case: bool = option(
-        "Lower the case of letters, where the tokenizer's own files do not say.",
-        True,
+    do_lower_case: bool | None = option(
+        "Lower the case of letters, where the tokenizer's own files do not say; by "
+        "default for ALBERT's vocabularies and not for XLNet's.",
+        None,
     )
 
 

@@ -8,11 +8,13 @@ from albert_tf.cli.near_misses import model_file
 from albert_tf.cli.recipes import find_recipe
 from albert_tf.errors import UserError
 from albert_tf.io.files import read_json_object
+from albert_tf.row_layout import CLS_FIRST
 
 PARAMETER_SHARING = ("all", "attention", "ffn", "none")
 
 _LARGEST = sys.float_info.max
 _MOST_BLOCKS = 10_000  # the deepest network published has 1,000
+_SHORTEST_ROW = 5  # two texts of a token each, and the special tokens
 
 
 class ModelConfig:
@@ -20,6 +22,10 @@ class ModelConfig:
 
     # The name of the file in model directories and beside official checkpoints.
     file_name = None
+    # The fields of the rates of dropout inside the encoder.
+    dropout_fields = ()
+    # How the models read texts.
+    row_layout = CLS_FIRST
 
     @classmethod
     def inert_keys(cls):
@@ -33,6 +39,29 @@ class ModelConfig:
         15 of 22 with 22 groups into group 14 by rounding.
         """
         return layer * self.num_hidden_groups // self.num_hidden_layers
+
+    def longest_row(self, wanted):
+        """`wanted` tokens, or as many as there are positions for, if that is less."""
+        positions = self.max_position_embeddings
+        return wanted if positions is None else min(wanted, positions)
+
+    def check_row(self, name, tokens):
+        """Refuses a length of rows that leaves no room, or more than the model has.
+
+        Raises:
+            UserError: it calls the length by `name`.
+        """
+        if tokens < _SHORTEST_ROW or self.longest_row(tokens) < tokens:
+            positions = self.max_position_embeddings
+            most = f"to {positions}, the number of positions of the model"
+            raise UserError(
+                f"{name}={tokens}: expected {_SHORTEST_ROW} "
+                f"{'or more' if positions is None else most}."
+            )
+
+    def with_dropout(self, rate):
+        """The same configuration with another rate of dropout inside the encoder."""
+        return dataclasses.replace(self, **dict.fromkeys(self.dropout_fields, rate))
 
     @classmethod
     def from_dict(cls, values, source="the configuration"):

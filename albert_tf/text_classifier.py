@@ -8,6 +8,7 @@ import os
 import keras
 import tensorflow as tf
 
+from albert_tf.checkpoints.loading import family_of
 from albert_tf.checkpoints.model_directory import read_training_info
 from albert_tf.errors import UserError
 from albert_tf.hub.names import local_directory
@@ -33,7 +34,7 @@ from albert_tf.tasks.task import Prepared
 from albert_tf.tasks.tokenized_examples import tokenize_texts
 from albert_tf.tokenization import load_tokenizer
 from albert_tf.tokenization.features import list_of_texts
-from albert_tf.tokenization.loading import check_fits_model
+from albert_tf.tokenization.loading import tokenizer_for_model
 
 _WARMUP = 0.1  # of all steps
 _LONGEST = 128  # tokens of a text, unless something else is asked for
@@ -57,8 +58,9 @@ class TextClassifier:
         **changes: fields of the configuration, such as `hidden_dropout_prob`.
 
     Attributes:
-        model: the `AlbertForSequenceClassification`, a Keras model; None until `fit`
-            knows the labels.
+        model: the `AlbertForSequenceClassification` or
+            `XLNetForSequenceClassification`, a Keras model; None until `fit` knows the
+            labels.
         tokenizer: the `Tokenizer` of the model.
 
     Raises:
@@ -230,16 +232,14 @@ class TextClassifier:
         arguments = {**task.model_arguments(), "label_kind": task.kind, **self._changes}
         if task.labels:
             arguments["labels"] = list(task.labels)
-        model = task.model_class.from_pretrained(self._directory, **arguments)
-        check_fits_model(self.tokenizer, model.config, self._directory)
-        positions = model.config.max_position_embeddings
+        model_class = task.model_class_of(family_of(self._directory))
+        model = model_class.from_pretrained(self._directory, **arguments)
+        self.tokenizer = tokenizer_for_model(
+            self.tokenizer, model.config, self._directory
+        )
         if self._max_length is None:
-            self._max_length = min(_LONGEST, positions)
-        if not 5 <= self._max_length <= positions:
-            raise UserError(
-                f"max_length={self._max_length}: expected 5 to {positions}, the number "
-                "of positions of the model."
-            )
+            self._max_length = model.config.longest_row(_LONGEST)
+        model.config.check_row("max_length", self._max_length)
         self.model = model
         self._set(task)
 

@@ -148,7 +148,7 @@ def _write_rows(examples, folder, count):
         )
     chosen = np.random.default_rng(0).permutation(len(examples))[:count]
     path = os.path.join(folder, f"rows_{count}.npz")
-    np.savez(path, **dataclasses.asdict(examples.take(chosen)))
+    np.savez(path, **examples.take(chosen).arrays())
     return path
 
 

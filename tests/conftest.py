@@ -1,6 +1,7 @@
 """Shared fixtures: reference material, two virtual devices, a tiny pretraining run."""
 
 import functools
+import io
 import json
 import os
 import pathlib
@@ -131,6 +132,42 @@ def tiny_config():
         return AlbertConfig(**{**sizes, **changes})
 
     return make
+
+
+@pytest.fixture(scope="session")
+def xlnet_pieces():
+    """Makes a SentencePiece model, bytes, of XLNet's special pieces and some words."""
+
+    def make(words):
+        import sentencepiece
+
+        writer = io.BytesIO()
+        sentencepiece.SentencePieceTrainer.Train(
+            sentence_iterator=iter([words]),
+            model_writer=writer,
+            vocab_size=9 + len(words.split()),
+            model_type="word",
+            unk_id=0,
+            bos_id=1,
+            eos_id=2,
+            pad_id=-1,
+            control_symbols=["<cls>", "<sep>", "<pad>", "<mask>", "<eod>"],
+            user_defined_symbols=["<eop>"],
+            hard_vocab_limit=False,
+            minloglevel=2,
+        )
+        return writer.getvalue()
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def xlnet_tokenizer(xlnet_pieces):
+    """A tokenizer of a few words whose vocabulary is XLNet's."""
+    from albert_tf.tokenization.sentencepiece import SentencePieceTokenizer
+
+    words = "a and bad film good is it not plot the very was"
+    return SentencePieceTokenizer(xlnet_pieces(words))
 
 
 @pytest.fixture(scope="session")

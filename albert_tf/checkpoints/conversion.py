@@ -15,8 +15,8 @@ from albert_tf.hub.names import local_directory
 from albert_tf.io import storage
 from albert_tf.models import registry
 from albert_tf.tokenization import load_tokenizer
-from albert_tf.tokenization.loading import check_fits_model
 from albert_tf.tokenization.loading import is_tokenizer
+from albert_tf.tokenization.loading import tokenizer_for_model
 
 
 def write_converted(options):
@@ -31,7 +31,7 @@ def write_converted(options):
     model, info = _read(options)
     tokenizer = _tokenizer_of(options)
     if tokenizer is not None:
-        check_fits_model(tokenizer, model.config, options.source)
+        tokenizer = tokenizer_for_model(tokenizer, model.config, options.source)
     model.save_pretrained(options.to, tokenizer, info, options.to_format)
     print(model.load_report)
     print(f"{type(model).__name__} written to {options.to}")

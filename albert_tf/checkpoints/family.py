@@ -22,6 +22,7 @@ class ModelFamily(abc.ABC):
             Hugging Face names of its variables begin with it.
         known_heads: beginnings of the official names of heads that a checkpoint may
             hold; a model without that head skips them.
+        advice: what to do where a model of another family is needed.
     """
 
     config_class: type
@@ -29,6 +30,7 @@ class ModelFamily(abc.ABC):
     huggingface_type: str
     encoder: str
     known_heads: tuple
+    advice: str = "name a model of that family"
 
     @property
     def read_as(self):

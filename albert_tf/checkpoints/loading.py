@@ -58,7 +58,7 @@ class Checkpoint:
             raise UserError(
                 f"{self.source} is of the {self.family.huggingface_type} family, but "
                 f"{model_class.__name__} is of the "
-                f"{model_class.family.huggingface_type} family."
+                f"{model_class.family.huggingface_type} family; {self.family.advice}."
             )
 
     def head_arguments(self, model_class):
@@ -113,6 +113,27 @@ def _read_huggingface(path):
     return Checkpoint(path, config, tensors, family.read_as, entries)
 
 
+def family_of(path):
+    """The `ModelFamily` of the model at `path`, without reading its weights.
+
+    It is None where nothing beside the checkpoint tells.
+
+    Args:
+        path: as of `read_checkpoint`.
+
+    Raises:
+        UserError: what describes the model is damaged.
+    """
+    path = os.fspath(path)
+    if is_model_directory(path):
+        return read_head(path)[0].family
+    if is_huggingface_directory(path):
+        return read_huggingface_config(path)[0].read_as
+    prefix = find_tf1_prefix(path)
+    family = read_tf1_config(prefix)[0] if prefix else None
+    return family and family.read_as
+
+
 def find_head(path, otherwise=()):
     """The model at `path`: its class, and the constructor arguments of its head.
 
@@ -151,7 +172,9 @@ def load_pretrained(model_class, path, allow_missing, arguments, revision=None):
     if is_as_saved:
         model = load_model_directory(path, **arguments)
     else:
-        checkpoint = _changed(read_checkpoint(path), changes)
+        checkpoint = read_checkpoint(path)
+        checkpoint.check_family(model_class)
+        checkpoint = _changed(checkpoint, changes)
         told = checkpoint.head_arguments(model_class)
         arguments = model_class.changed_head(told, arguments)
         model = build_model(model_class, checkpoint, allow_missing, arguments)

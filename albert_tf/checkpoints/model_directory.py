@@ -47,7 +47,7 @@ def save_model_directory(model, directory, tokenizer=None, training_info=None):
     with ChecksummedFolder(directory) as folder:
         folder.write(WEIGHTS_FILE, weights.getbuffer())
         if tokenizer is not None:
-            tokenizer.save(directory)
+            tokenizer.laid_out(model.config.row_layout).save(directory)
         if training_info is not None:
             folder.write_json(TRAINING_INFO_FILE, training_info)
         folder.write_json(HEAD_FILE, head)

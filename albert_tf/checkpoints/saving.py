@@ -32,4 +32,4 @@ def save_pretrained(model, directory, tokenizer, training_info, form):
     if tokenizer is not None:
         from albert_tf.tokenization.saving import save_for_others
 
-        save_for_others(tokenizer, directory, form)
+        save_for_others(tokenizer.laid_out(model.config.row_layout), directory, form)

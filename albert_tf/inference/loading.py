@@ -1,7 +1,7 @@
 """A model and its tokenizer, from one place."""
 
 from albert_tf.tokenization import load_tokenizer
-from albert_tf.tokenization.loading import check_fits_model
+from albert_tf.tokenization.loading import tokenizer_for_model
 
 
 def load(model_class, model_dir, **arguments):
@@ -17,5 +17,4 @@ def load(model_class, model_dir, **arguments):
     """
     tokenizer = load_tokenizer(model_dir)
     model = model_class.from_pretrained(model_dir, **arguments)
-    check_fits_model(tokenizer, model.config, model_dir)
-    return model, tokenizer
+    return model, tokenizer_for_model(tokenizer, model.config, model_dir)

@@ -11,6 +11,7 @@ from albert_tf.errors import UserError
 from albert_tf.hub.names import local_directory
 from albert_tf.io.storage import is_folder
 from albert_tf.models import registry
+from albert_tf.row_layout import CLS_FIRST
 from albert_tf.serving.heads.several import multi_head
 from albert_tf.serving.serving_module import ServingModule
 from albert_tf.tasks.registry import task_from_info
@@ -18,7 +19,9 @@ from albert_tf.tasks.registry import task_told_by_head
 from albert_tf.tasks.setup import MODEL_DIR
 from albert_tf.tasks.task import Task
 from albert_tf.tokenization import load_tokenizer
-from albert_tf.tokenization.loading import check_fits_model
+from albert_tf.tokenization.loading import tokenizer_for_model
+
+_LONGEST = 512  # tokens of a row, where neither the model nor its training says more
 
 
 def build_module(
@@ -62,7 +65,7 @@ def build_module(
     else:
         tokenizer = tokenizer or load_tokenizer(first)
         head, facts = _several_heads(model_dirs, infos, execution)
-    check_fits_model(tokenizer, head.config, first)
+    tokenizer = tokenizer_for_model(tokenizer, head.config, first)
     return _module(head, facts, tokenizer, infos, max_seq_length, serving_options)
 
 
@@ -86,7 +89,7 @@ def build_module_of(model, tokenizer, task="auto"):
     )
     form = _form(type(model), forms, tuned_for, task, source)
     served = model if form.model_class is type(model) else model.encoder()
-    check_fits_model(tokenizer, model.config, "memory")
+    tokenizer = tokenizer_for_model(tokenizer, model.config, "memory")
     head = form.head(served, tokenizer)
     return _module(head, form.facts(), tokenizer, [info])
 
@@ -120,7 +123,7 @@ def _form(model_class, forms, tuned_for, task, source):
     if not forms:
         raise UserError(
             f"{source} is an {model_class.__name__}, which cannot be served; export a "
-            "model of another kind."
+            "model of another kind, such as what run_classifier.py makes of it."
         )
     own = model_class.default_served_form
     tuned_form = forms.pop(registry.TASK_FORM, None)
@@ -143,12 +146,16 @@ def _form(model_class, forms, tuned_for, task, source):
 
 def _module(head, facts, tokenizer, infos, max_seq_length=None, serving_options=()):
     length = _length(head.config, infos, max_seq_length)
+    longest = head.config.max_position_embeddings or length
+    head = dataclasses.replace(head, longest=longest)
     facts = {
         **facts,
         "serves": head.name,
         "max_seq_length": length,
         "text_inputs": list(head.text_inputs),
     }
+    if tokenizer.layout != CLS_FIRST:
+        facts["row_layout"] = tokenizer.layout.name
     features = head.text_features.of(tokenizer, length)
     return ServingModule(head, features, **dict(serving_options)), head, facts
 
@@ -172,13 +179,9 @@ def _several_heads(model_dirs, infos, execution):
 
 
 def _length(config, infos, max_seq_length):
-    positions = config.max_position_embeddings
     length = max_seq_length
     if length is None:
-        length = min(i.get("max_seq_length", positions) for i in infos)
-    if not 5 <= length <= positions:
-        raise UserError(
-            f"max_seq_length={length}: expected 5 to {positions}, the number of "
-            "positions of the model."
-        )
+        longest = config.max_position_embeddings or _LONGEST
+        length = min(info.get("max_seq_length", longest) for info in infos)
+    config.check_row("max_seq_length", length)
     return length

@@ -100,7 +100,7 @@ def _describe(saved_model_dir, module, head, facts, compiled):
     requests = list(examples.items())
     if compiled:  # a request for each length, so that nobody waits for the compiler
         longest = facts["max_seq_length"]
-        lengths = compiled_lengths(head.config)
+        lengths = compiled_lengths(head.longest)
         needed = sum(length < longest for length in lengths) + 1
         requests += [("tokens", _of_length(examples, n)) for n in lengths[:needed]]
     with os_errors():
@@ -126,6 +126,7 @@ def _write_signature(directory, description):
 def _write_token_file(options, module, head, facts, directory):
     """Writes the model without the tokenizer, and says what the conversion cost."""
     tokenizer = load_tokenizer(options.model_dir.split(",")[0])
+    tokenizer = tokenizer.laid_out(head.config.row_layout)
     task, length, examples = None, facts["max_seq_length"], None
     if options.eval_file is not None:
         task = _eval_task(options, head, facts)

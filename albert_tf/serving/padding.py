@@ -27,7 +27,8 @@ def compiled_for_one(head, compute):
     """
     compiled = _traced(head, compute, jit_compile=True)
     plain = _traced(head, compute)
-    lengths = tf.constant(compiled_lengths(head.config))
+    lengths = tf.constant(compiled_lengths(head.longest))
+    pads_left = head.config.row_layout.pads_left
 
     def compute_one(features):
         sizes = {name: tf.shape(values)[-1] for name, values in features.items()}
@@ -35,7 +36,9 @@ def compiled_for_one(head, compute):
         for name, values in features.items():
             least = lengths[tf.reduce_sum(tf.cast(sizes[name] > lengths, tf.int32))]
             before = [[0, 0]] * (head.feature_axes - 1)
-            padded[name] = tf.pad(values, [*before, [0, least - sizes[name]]])
+            missing = least - sizes[name]
+            columns = [missing, 0] if pads_left else [0, missing]
+            padded[name] = tf.pad(values, [*before, columns])
         numbers = compiled(padded)
         for name, feature in head.along.items():
             numbers[name] = numbers[name][:, : sizes[feature]]
@@ -51,9 +54,8 @@ def compiled_for_one(head, compute):
     return compute_either
 
 
-def compiled_lengths(config):
-    """Those of `LENGTHS` that the model has positions for, and its longest."""
-    longest = config.max_position_embeddings
+def compiled_lengths(longest):
+    """Those of `LENGTHS` below the `longest` of a `Head`, and that."""
     return [*(length for length in LENGTHS if length < longest), longest]
 
 
@@ -73,9 +75,10 @@ def in_groups(head, compute):
     """
     compute = _traced(head, compute)
     specs = compute.structured_outputs
+    pads_left = head.config.row_layout.pads_left
 
     def compute_groups(features):
-        ends = _ends(features["input_mask"])  # [B]
+        ends = _ends(features["input_mask"], pads_left)  # [B]
         order = tf.argsort(ends, stable=True)
         ends = tf.gather(ends, order)
         rows = {name: tf.gather(values, order) for name, values in features.items()}
@@ -84,11 +87,8 @@ def in_groups(head, compute):
         def step(i, arrays):
             group = slice(i * _GROUP, (i + 1) * _GROUP)
             tokens = tf.maximum(tf.reduce_max(ends[group]), 1)
-            own = {
-                name: values[group][..., :tokens] if name in FEATURES else values[group]
-                for name, values in rows.items()
-            }
-            numbers = compute(own)
+            columns = slice(-tokens, None) if pads_left else slice(tokens)
+            numbers = compute(_part(rows, group, columns))
             for name, feature in head.along.items():
                 width = tf.shape(rows[feature])[1] - tf.shape(numbers[name])[1]
                 further = [[0, 0]] * (numbers[name].shape.rank - 2)
@@ -111,11 +111,22 @@ def in_groups(head, compute):
     return compute_groups
 
 
-def _ends(input_mask):
+def _part(features, rows, columns):
+    """Some rows of all features, and some columns of those that are of tokens."""
+    return {
+        name: values[rows][..., columns] if name in FEATURES else values[rows]
+        for name, values in features.items()
+    }
+
+
+def _ends(input_mask, pads_left):
     """How many columns of each row of a mask `[B, T]` reach up to its last token.
 
-    Of a mask `[B, choices, T]`, that of its longest choice.
+    Of rows padded on the left, the columns from the first token on. Of a mask `[B,
+    choices, T]`, that of its longest choice.
     """
+    if pads_left:
+        input_mask = input_mask[..., ::-1]
     positions = tf.range(1, tf.shape(input_mask)[-1] + 1)  # [T]
     ends = tf.where(input_mask > 0, positions, 0)
     return tf.reduce_max(ends, axis=list(range(1, input_mask.shape.rank)))

@@ -7,6 +7,8 @@ with every optimization. Servers pass the sentence on.
 
 import tensorflow as tf
 
+from albert_tf.tokenization.in_graph_rows import moved_right
+
 
 def string_answers(strings, answer):
     """What `answer` says to strings `[batch, …]`, which it takes by name.
@@ -23,43 +25,39 @@ def string_answers(strings, answer):
     return answer(**strings)
 
 
-def token_features(features, config):
+def token_features(features, config, longest):
     """The features, int32, of integers `[batch, …, tokens]` by name.
 
     Refuses ids, masks, segments and positions out of range, features of different
-    shapes, rows without tokens and more tokens than the model has positions. A batch
-    without rows gets a column, so that the model finds a first token in it.
+    shapes, rows without tokens, more tokens than the model takes, and padding on the
+    wrong side where the model reads the last token. A batch without rows gets a column,
+    so that the model finds a token in it.
 
     Args:
         features: `input_ids`, `input_mask`, `segment_ids`, and others that are
             positions among the tokens.
-        config: the `AlbertConfig`.
+        config: the configuration of the model, such as an `AlbertConfig`.
+        longest: tokens of a row at most.
     """
-    shape = tf.shape(features["input_ids"])
-    rows, tokens = tf.reduce_prod(shape[:-1]), shape[-1]
-    most = config.max_position_embeddings
-    checks = [
-        require((tokens > 0) | (rows == 0), "input_ids has rows without tokens."),
-        require(tokens <= most, f"input_ids has more than {most} tokens in a row."),
-    ]
     limits = {
         "input_ids": config.vocab_size,
         "input_mask": 2,
         "segment_ids": config.type_vocab_size,
     }
-    for name, values in features.items():
-        limit = limits.get(name)
-        own = tf.shape(values)
-        same = tf.reduce_all(own == shape) if limit else own[0] == shape[0]
-        checks.append(require(same, f"{name} has another shape than input_ids."))
-        top = tf.maximum(tokens, 1) if limit is None else limit
-        allowed = f"from 0 to {limit - 1}" if limit else "less than the tokens of a row"
-        inside = (values >= 0) & (values < tf.cast(top, values.dtype))
-        checks.append(
-            require(
-                tf.reduce_all(inside), f"{name} must be {allowed}, the padding too."
-            )
-        )
+    shape = tf.shape(features["input_ids"])
+    rows, tokens = tf.reduce_prod(shape[:-1]), shape[-1]
+    checks = [
+        require((tokens > 0) | (rows == 0), "input_ids has rows without tokens."),
+        require(
+            tokens <= longest, f"input_ids has more than {longest} tokens in a row."
+        ),
+        *_range_checks(features, limits),
+    ]
+    if config.row_layout.pads_left:
+        # Heads read the last token.
+        ends = tf.reduce_all(features["input_mask"][..., -1:] > 0)
+        message = "input_mask must end with 1: pad rows on the left."
+        checks.append(require(ends, message))
     with tf.control_dependencies(checks):
         features = {n: tf.cast(tf.identity(v), tf.int32) for n, v in features.items()}
     missing = tf.maximum(1 - tokens, 0)
@@ -73,7 +71,29 @@ def token_features(features, config):
     }
 
 
-def example_features(examples, names, config):
+def _range_checks(features, limits):
+    """Refuses other shapes, and values that are not below the limit of their name.
+
+    Features without one are positions among the tokens.
+    """
+    shape, checks = tf.shape(features["input_ids"]), []
+    for name, values in features.items():
+        limit = limits.get(name)
+        own = tf.shape(values)
+        same = tf.reduce_all(own == shape) if limit else own[0] == shape[0]
+        checks.append(require(same, f"{name} has another shape than input_ids."))
+        top = tf.maximum(shape[-1], 1) if limit is None else limit
+        allowed = f"from 0 to {limit - 1}" if limit else "less than the tokens of a row"
+        inside = (values >= 0) & (values < tf.cast(top, values.dtype))
+        checks.append(
+            require(
+                tf.reduce_all(inside), f"{name} must be {allowed}, the padding too."
+            )
+        )
+    return checks
+
+
+def example_features(examples, names, config, longest):
     """The features, int32 `[batch, tokens]` by name, of serialized `tf.Example`s.
 
     The mask and the segments may be left out, as in a call of the model: the mask is
@@ -103,7 +123,9 @@ def example_features(examples, names, config):
         missing = width - tf.shape(features[name], tf.int64)[1]
         padded = tf.pad(features[name], [[0, 0], [0, missing]])  # [B, T]
         features[name] = tf.where(given, padded, instead)
-    return token_features(features, config)
+        if config.row_layout.pads_left:
+            features[name] = moved_right(features[name], lengths[:, None])
+    return token_features(features, config, longest)
 
 
 def require(condition, message):

@@ -94,11 +94,13 @@ class ServingModule(tf.Module):
         return self._outputs(self.text_features(**strings))
 
     def _from_tokens(self, **features):
-        return self._outputs(token_features(features, self._head.config))
+        head = self._head
+        return self._outputs(token_features(features, head.config, head.longest))
 
     def _from_examples(self, examples):
-        names, config = self._head.features, self._head.config
-        return self._outputs(example_features(examples, names, config))
+        head = self._head
+        features = example_features(examples, head.features, head.config, head.longest)
+        return self._outputs(features)
 
 
 def _stored(value, dtype):

@@ -2,6 +2,10 @@
 
 import tensorflow as tf
 
+from albert_tf.tokenization.in_graph_rows import is_token
+from albert_tf.tokenization.in_graph_rows import numbers
+from albert_tf.tokenization.in_graph_rows import segments
+
 FEATURES = ("input_ids", "input_mask", "segment_ids")
 """What a classifier reads of a batch."""
 
@@ -131,16 +135,17 @@ def _features(batches, examples, max_seq_length, pad_to_max_length, buckets):
         def of_rows(values):
             return tf.gather(values, rows)[kept][..., None]  # [B, 1] or [B, C, 1]
 
-        position = tf.range(width)  # [T]
-        real = position < of_rows(lengths)  # [B, T] or [B, C, T]
-        place = of_rows(starts) + tf.cast(position, tf.int64)
+        layout, own_lengths = examples.layout, of_rows(lengths)
+        number = numbers(width, own_lengths, layout)
+        real = is_token(number, own_lengths)  # [B, T] or [B, C, T]
+        place = of_rows(starts) + tf.cast(number, tf.int64)
         place = tf.where(real, place, 0)
-        second = position >= of_rows(first_lengths)
         batch = {
-            # Padding is id 0, segment 0, as in the official features.
-            "input_ids": tf.where(real, tf.gather(ids, place), 0),
+            "input_ids": tf.where(real, tf.gather(ids, place), examples.pad_id),
             "input_mask": tf.cast(real, tf.int32),
-            "segment_ids": tf.cast(real & second, tf.int32),
+            "segment_ids": segments(
+                number, own_lengths, of_rows(first_lengths), layout
+            ),
         }
         if examples.labels_tokens:
             batch["labels"] = tf.where(real, tf.gather(labels, place), -1)

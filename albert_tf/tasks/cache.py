@@ -33,11 +33,18 @@ def cached_tokens(task, examples, tokenizer, max_seq_length, cache_dir):
     if tokens is None:
         tokens = task.tokenize(examples, tokenizer, max_seq_length)
         _write(path, tokens)
-    return dataclasses.replace(tokens, labels=task.targets(examples, tokens))
+    return dataclasses.replace(
+        tokens,
+        labels=task.targets(examples, tokens),
+        layout=tokenizer.layout,
+        pad_id=tokenizer.pad_id,
+    )
 
 
 def _key(tokens_key, tokenizer, max_seq_length):
     facts = [_VERSION, tokens_key, tokenizer.fingerprint(), max_seq_length]
+    if tokenizer.layout != tokenizer.usual_layout:
+        facts.append(tokenizer.layout.name)
     return hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:32]
 
 
@@ -56,11 +63,7 @@ def _read(path, tokens_class):
 
 def _write(path, tokens):
     path.parent.mkdir(parents=True, exist_ok=True)
-    arrays = {
-        field.name: getattr(tokens, field.name)
-        for field in dataclasses.fields(tokens)
-        if field.name != "labels"
-    }
+    arrays = {n: values for n, values in tokens.arrays().items() if n != "labels"}
     # Workers that share the folder may have the same process id, in their containers.
     temporary = path.with_suffix(f".{uuid.uuid4().hex}.tmp")
     try:

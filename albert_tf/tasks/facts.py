@@ -1,5 +1,6 @@
 """What a fine-tuning run is made from: a continued run may not be made from else."""
 
+import dataclasses
 import os
 
 from albert_tf.engine.resumption import Fact
@@ -22,7 +23,9 @@ def run_facts(options, source, examples):
     Raises:
         UserError: version 0.1.0 began the run, with other flags.
     """
-    flags = flag_facts(options)
+    # Where no casing is given, the vocabulary decides, whose fingerprint is a fact.
+    lowers = options.do_lower_case is not False
+    flags = flag_facts(dataclasses.replace(options, do_lower_case=lowers))
     path = os.path.join(options.output_dir, _EARLIER_FLAGS)
     if os.path.exists(path):
         check_facts(flags, read_json_object(path), options.output_dir)

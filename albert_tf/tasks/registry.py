@@ -57,8 +57,9 @@ def task_told_by(directory, asked=None):
     # Imported here, so that commands that name tasks do not wait for TensorFlow.
     from albert_tf.checkpoints.loading import find_head
 
-    asked_class = [asked.model_class.huggingface_architecture()] if asked else []
-    return task_told_by_head(*find_head(directory, asked_class))
+    classes = asked.model_classes if asked else ()
+    names = [model_class.huggingface_architecture() for model_class in classes]
+    return task_told_by_head(*find_head(directory, names))
 
 
 def task_told_by_head(model_class, head):

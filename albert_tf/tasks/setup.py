@@ -33,7 +33,7 @@ class Start:
     from_scratch: bool
     albert_config_file: str | None
     vocabulary: str | None  # of --spm_model_file or --vocab_file
-    do_lower_case: bool
+    do_lower_case: bool | None
     dropout_prob: float | None
     max_seq_length: int
     random_seed: int
@@ -58,7 +58,7 @@ def initial_tokenizer(start):
     return tokenizer_of(start.init_checkpoint, named, start.do_lower_case)
 
 
-def tokenizer_of(checkpoint, named=None, do_lower_case=True):
+def tokenizer_of(checkpoint, named=None, do_lower_case=None):
     """The tokenizer that a flag named, else the one beside a checkpoint.
 
     Raises:
@@ -84,16 +84,17 @@ def initial_model(start, task, tokenizer):
             raise UserError(
                 "--from_scratch needs --albert_config_file and no --init_checkpoint."
             )
-        config = _config(start, None)
+        config = _config(start)
         _check_sizes(start, config, tokenizer)
         return task.model_class(config, **arguments)
     checkpoint = read_checkpoint(start.init_checkpoint)
-    checkpoint.check_family(task.model_class)
-    config = _config(start, checkpoint.config)
+    model_class = task.model_class_of(checkpoint.family)
+    checkpoint.check_family(model_class)
+    config = _config(start, checkpoint)
     _check_sizes(start, config, tokenizer)
     # The head is new, or (after MNLI, say) has another number of labels.
     model = build_model(
-        task.model_class,
+        model_class,
         dataclasses.replace(checkpoint, config=config),
         allow_missing=(),
         arguments=arguments,
@@ -149,21 +150,19 @@ def check_head(model, directory):
         )
 
 
-def _config(start, own):
+def _config(start, checkpoint=None):
     """The config of the flags or of the checkpoint, with the dropout asked for."""
-    config = own
+    config = checkpoint and checkpoint.config
     if start.albert_config_file:
-        config = AlbertConfig.from_json_file(start.albert_config_file)
+        config_class = AlbertConfig if config is None else type(config)
+        config = config_class.from_json_file(start.albert_config_file)
     if config is None:
         raise UserError(
             f"No albert_config.json lies beside {start.init_checkpoint}; name it "
             "with --albert_config_file."
         )
     if start.dropout_prob is not None:
-        rate = start.dropout_prob
-        config = dataclasses.replace(
-            config, hidden_dropout_prob=rate, attention_probs_dropout_prob=rate
-        )
+        config = config.with_dropout(start.dropout_prob)
     return config
 
 
@@ -177,7 +176,7 @@ def _check_sizes(start, config, tokenizer):
             f"{config.vocab_size}; give the vocabulary that the model was trained "
             "with."
         )
-    if start.max_seq_length > config.max_position_embeddings:
+    if config.longest_row(start.max_seq_length) < start.max_seq_length:
         raise UserError(
             f"--max_seq_length={start.max_seq_length} is more than the model's "
             f"{config.max_position_embeddings} positions; lower it."

@@ -86,10 +86,20 @@ class Task(abc.ABC):
     @property
     @abc.abstractmethod
     def model_class(self):
-        """The Keras model that is fine-tuned."""
+        """The Keras model that is fine-tuned, of the ALBERT family."""
+
+    @property
+    def model_classes(self):
+        """The Keras models that can be fine-tuned, each of another family."""
+        return (self.model_class,)
+
+    def model_class_of(self, family):
+        """That of `model_classes` that is of a `ModelFamily`; else `model_class`."""
+        of_family = (one for one in self.model_classes if one.family is family)
+        return next(of_family, self.model_class)
 
     def model_arguments(self):
-        """Arguments of `model_class` that the task decides."""
+        """Arguments of `model_classes` that the task decides."""
         return {}
 
     @abc.abstractmethod

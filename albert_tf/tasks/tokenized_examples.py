@@ -5,6 +5,8 @@ import dataclasses
 import numpy as np
 
 from albert_tf.errors import UserError
+from albert_tf.row_layout import CLS_FIRST
+from albert_tf.row_layout import RowLayout
 from albert_tf.tokenization.parallel import encode_flat_in_parallel
 from albert_tf.tokenization.truncation import truncated_lengths
 
@@ -13,7 +15,7 @@ _PLACED = 8192  # rows
 
 @dataclasses.dataclass(frozen=True)
 class TokenizedExamples:
-    """Rows `[CLS] A [SEP]` or `[CLS] A [SEP] B [SEP]` of different lengths.
+    """Rows `[CLS] A [SEP]` or `[CLS] A [SEP] B [SEP]`, or XLNet's, of any lengths.
 
     An example is a row, or of multiple choice several: a row for each choice. Arrays
     are then `[N, choices]`, and an example with fewer choices than another ends with
@@ -23,9 +25,12 @@ class TokenizedExamples:
         ids: int32, the ids of all rows, one row after the other.
         starts: int64 `[N]`, where each row begins in `ids`.
         lengths: int32 `[N]`, tokens of each row.
-        first_lengths: int32 `[N]`, tokens of `[CLS] A [SEP]`; segment 1 begins there.
+        first_lengths: int32 `[N]`, tokens of `[CLS] A [SEP]` (XLNet: of `A [SEP]`);
+            segment 1 begins there.
         labels: as in `Table`, or None; or int32 `[len(ids)]`, one for each token, -1
             where there is none.
+        layout: the `RowLayout`.
+        pad_id: what rows are padded with.
     """
 
     ids: np.ndarray
@@ -33,6 +38,8 @@ class TokenizedExamples:
     lengths: np.ndarray
     first_lengths: np.ndarray
     labels: np.ndarray | None = None
+    layout: RowLayout = CLS_FIRST
+    pad_id: int = 0
 
     def __len__(self):
         return len(self.starts)
@@ -54,6 +61,11 @@ class TokenizedExamples:
         longest = self.lengths.max(axis=1).astype(np.int64)
         return (self.lengths > 0).sum(axis=1) * (longest.max(initial=0) + 1) + longest
 
+    def arrays(self):
+        """Those of the fields that are arrays, by name."""
+        values = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
+        return {n: v for n, v in values.items() if isinstance(v, np.ndarray)}
+
     def take(self, rows):
         """The examples at `rows`, an int array, in that order."""
         return TokenizedExamples(
@@ -64,6 +76,8 @@ class TokenizedExamples:
             self.labels
             if self.labels is None or self.labels_tokens
             else self.labels[rows],
+            self.layout,
+            self.pad_id,
         )
 
 
@@ -95,17 +109,21 @@ def tokenize_texts(texts, text_pairs, tokenizer, max_seq_length, labels=None):
     ends = np.cumsum(lengths, dtype=np.int64)
     starts = ends - lengths
     ids = np.full(lengths.sum(), tokenizer.sep_id, np.int32)
-    ids[starts] = tokenizer.cls_id
-    place(first, begins_of(first_lengths), left, starts + 1, ids)
+    layout = tokenizer.layout
+    ids[ends - 1 if layout.cls_last else starts] = tokenizer.cls_id
+    before = layout.before
+    place(first, begins_of(first_lengths), left, starts + before, ids)
     if second_left is not None:
         begins = begins_of(second_lengths)
-        place(second, begins, second_left, starts + left + 2, ids)
+        place(second, begins, second_left, starts + before + left + 1, ids)
     return TokenizedExamples(
         ids=ids,
         starts=starts,
         lengths=lengths.astype(np.int32),
-        first_lengths=(left + 2).astype(np.int32),
+        first_lengths=(before + left + 1).astype(np.int32),
         labels=labels,
+        layout=layout,
+        pad_id=tokenizer.pad_id,
     )
 
 

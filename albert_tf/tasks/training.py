@@ -79,7 +79,9 @@ def fine_tune(source, examples, start, training, strategy, facts):
     tokenizer = initial_tokenizer(start)
     with strategy.scope():
         model = initial_model(start, task, tokenizer)
-    model.encoder().trainable = not training.freeze_encoder
+    if training.freeze_encoder:  # else its weights are trained that are meant to be
+        model.encoder().trainable = False
+    tokenizer = tokenizer.laid_out(model.config.row_layout)
     train, *dev = (
         prepare(task, name, examples[name], tokenizer, length, training.cache_dir)
         for name in ("train", *source.dev)

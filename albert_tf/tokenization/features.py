@@ -40,9 +40,10 @@ def features_of(
     if padding is None:
         return features
     width = max_length if padding == MAX_LENGTH else None
-    filling = {"input_ids": tokenizer.pad_id}
+    layout = tokenizer.layout
+    filling = {"input_ids": tokenizer.pad_id, "segment_ids": layout.pad_segment}
     return {
-        name: _padded(values, filling.get(name, 0), width)
+        name: _padded(values, filling.get(name, 0), width, layout.pads_left)
         for name, values in features.items()
     }
 
@@ -147,22 +148,25 @@ def _length(max_length):
 
 
 def _with_special_tokens(tokenizer, rows, pairs):
-    """`[CLS] A [SEP]` or `[CLS] A [SEP] B [SEP]`, as lists of lists."""
-    cls, sep = tokenizer.cls_id, tokenizer.sep_id
-    firsts = [[cls, *row, sep] for row in rows]
-    seconds = [[] for _ in rows] if pairs is None else [[*row, sep] for row in pairs]
-    both = list(zip(firsts, seconds, strict=True))
-    return {
-        "input_ids": [a + b for a, b in both],
-        "input_mask": [[1] * len(a + b) for a, b in both],
-        "segment_ids": [[0] * len(a) + [1] * len(b) for a, b in both],
-    }
+    """`[CLS] A [SEP]` or `[CLS] A [SEP] B [SEP]`, or XLNet's, as lists of lists."""
+    layout, cls, sep = tokenizer.layout, [tokenizer.cls_id], [tokenizer.sep_id]
+    firsts = [row + sep for row in rows]
+    seconds = [[] for _ in rows] if pairs is None else [row + sep for row in pairs]
+    ids, segments = [], []
+    for a, b in zip(firsts, seconds, strict=True):
+        of_texts, of_cls = [0] * len(a) + [1] * len(b), [layout.cls_segment]
+        last = layout.cls_last
+        ids.append(a + b + cls if last else cls + a + b)
+        segments.append(of_texts + of_cls if last else of_cls + of_texts)
+    mask = [[1] * len(row) for row in ids]
+    return {"input_ids": ids, "input_mask": mask, "segment_ids": segments}
 
 
-def _padded(rows, filling, width=None):
+def _padded(rows, filling, width, pads_left):
     # Without rows there is room for an empty text: models read a first token.
     width = max(map(len, rows), default=2) if width is None else width
     array = np.full((len(rows), width), filling, np.int32)
     for index, row in enumerate(rows):
-        array[index, : len(row)] = row
+        first = width - len(row) if pads_left else 0
+        array[index, first : first + len(row)] = row
     return array

@@ -5,6 +5,8 @@ import tensorflow_text as tf_text
 
 from albert_tf.tokenization import in_graph_origins
 from albert_tf.tokenization.normalization import CHINESE
+from albert_tf.tokenization.normalization import ONE_QUOTE
+from albert_tf.tokenization.normalization import PAIRED_QUOTES
 from albert_tf.tokenization.normalization import character_class
 from albert_tf.tokenization.normalization import is_accent
 from albert_tf.tokenization.normalization import is_mark
@@ -79,6 +81,7 @@ class _SentencePiece(tf.Module):
         super().__init__()
         self._max_characters = max_characters
         self._do_lower_case = tokenizer.do_lower_case
+        self._joins_quotes = tokenizer.joins_quotes
         self._tokenizer = tf_text.SentencepieceTokenizer(
             model=tokenizer.file_bytes, out_type=tf.int32
         )
@@ -87,7 +90,7 @@ class _SentencePiece(tf.Module):
         self._part_lengths = tokenizer.replacement_lengths
 
     def prepare(self, text, max_characters=None):
-        text = _single_spaces(text)
+        text = _single_spaces(self._with_joined_quotes(text))
         marks = f"{character_class(is_mark)}+"
         text = tf.strings.regex_replace(text, marks, "")
         text = tf_text.normalize_utf8(text, "NFKD")
@@ -108,7 +111,13 @@ class _SentencePiece(tf.Module):
             replaced, tf.gather(ends, ids.row_splits), validate=False
         )
 
+    def _with_joined_quotes(self, text):
+        if not self._joins_quotes:
+            return text
+        return tf.strings.regex_replace(text, PAIRED_QUOTES, ONE_QUOTE)
+
     def with_offsets(self, text):
+        text = self._with_joined_quotes(text)
         characters = tf.strings.unicode_split(text, _UTF8)
         flat = characters.flat_values  # [C]
         is_space = tf.strings.regex_full_match(flat, character_class(str.isspace))

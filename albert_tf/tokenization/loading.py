@@ -7,6 +7,7 @@ from albert_tf.hub.names import local_directory
 from albert_tf.io import checksums
 from albert_tf.io import storage
 from albert_tf.io.files import unreadable
+from albert_tf.row_layout import LAYOUTS
 from albert_tf.tokenization.saved_config import HUGGINGFACE_FILE
 from albert_tf.tokenization.saved_config import read_saved_config
 from albert_tf.tokenization.sentencepiece import SentencePieceTokenizer
@@ -17,15 +18,16 @@ _KNOWN_NAMES = ("spiece.model", "30k-clean.model", "vocab.txt", "vocab_chinese.t
 _TFHUB_FOLDER = "assets"
 
 
-def load_tokenizer(path, do_lower_case=True, revision=None):
+def load_tokenizer(path, do_lower_case=None, revision=None):
     """Loads a SentencePiece or WordPiece tokenizer, whichever `path` holds.
 
     Args:
         path: a SentencePiece `.model` file, a WordPiece `vocab.txt`, or a directory
             with one of them (ours, an unpacked official archive or a Hugging Face
             model); or the name of a model, as `from_pretrained` takes it.
-        do_lower_case: whether to lower letters; the casing that a directory
-            records in `tokenizer_config.json` wins.
+        do_lower_case: whether to lower letters; by default as the released models
+            do, which XLNet's do not. The casing that a directory records in
+            `tokenizer_config.json` wins.
         revision: of an "hf://" model: a branch, a tag or a commit.
 
     Returns:
@@ -33,18 +35,21 @@ def load_tokenizer(path, do_lower_case=True, revision=None):
 
     Raises:
         UserError: `path` does not exist, holds no tokenizer or more than one, or
-            its vocabulary lacks ALBERT's special pieces.
+            its vocabulary lacks the special pieces of ALBERT and of XLNet.
     """
+    layout = None
     path = local_directory(path, revision, weights=False)
     if storage.is_folder(path):
         config = read_saved_config(path)
         do_lower_case = config.get("do_lower_case", do_lower_case)
+        layout = LAYOUTS.get(config.get("row_layout"))
         path = _vocabulary_in(path, config)
         if not storage.is_remote(path) and not os.path.isfile(path):
             raise UserError(f"The tokenizer {path} is missing or not an ordinary file.")
     file_bytes = _read(path)
     tokenizer_class = _class_for(path, file_bytes)
-    return tokenizer_class(file_bytes, do_lower_case, source=path)
+    tokenizer = tokenizer_class(file_bytes, do_lower_case, source=path)
+    return tokenizer if layout is None else tokenizer.laid_out(layout)
 
 
 def is_tokenizer(name):
@@ -65,7 +70,7 @@ def saved_tokenizer(checkpoint):
     return load_tokenizer(checkpoint) if is_complete else None
 
 
-def load_tokenizer_for(checkpoint, path, do_lower_case=True):
+def load_tokenizer_for(checkpoint, path, do_lower_case=None):
     """`load_tokenizer(path, do_lower_case)`, for training on from `checkpoint`.
 
     Raises:
@@ -81,11 +86,16 @@ def load_tokenizer_for(checkpoint, path, do_lower_case=True):
     return tokenizer
 
 
-def check_fits_model(tokenizer, config, directory):
-    """Refuses a tokenizer with pieces that the model has no embedding for.
+def tokenizer_for_model(tokenizer, config, directory):
+    """The tokenizer, whose rows are laid out as the model has learned to read them.
+
+    Args:
+        tokenizer: of the model.
+        config: of the model.
+        directory: where both are from, for messages.
 
     Raises:
-        UserError: it says how many both have.
+        UserError: it has pieces that the model has no embedding for.
     """
     if tokenizer.vocab_size > config.vocab_size:
         raise UserError(
@@ -93,6 +103,7 @@ def check_fits_model(tokenizer, config, directory):
             f"model's vocab_size is {config.vocab_size}; put the vocabulary of its "
             "training there."
         )
+    return tokenizer.laid_out(config.row_layout)
 
 
 def _read(path):

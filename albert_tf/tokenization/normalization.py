@@ -118,6 +118,16 @@ def _decompose(text):
     return _strip_marks(unicodedata.normalize("NFKD", text))
 
 
+PAIRED_QUOTES, ONE_QUOTE = "``|''", '"\u0300'
+"""What official XLNet reads as one quotation mark, and what makes it one here: marks
+such as the second character are dropped, and so each keeps its place in the text."""
+
+
+def join_quotes(text):
+    """The text with each of `PAIRED_QUOTES` as `ONE_QUOTE`."""
+    return re.sub(PAIRED_QUOTES, ONE_QUOTE, text)
+
+
 def _has_surplus_spaces(text):
     return "  " in text or text.startswith(" ") or text.endswith(" ")
 

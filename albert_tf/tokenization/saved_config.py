@@ -6,6 +6,7 @@ import re
 from albert_tf.errors import UserError
 from albert_tf.io import storage
 from albert_tf.io.files import read_json_object
+from albert_tf.row_layout import LAYOUTS
 from albert_tf.tokenization.tokenizer import CONFIG_NAME
 
 # What makes a path of a name, or ends it.
@@ -28,8 +29,9 @@ def read_saved_config(directory):
         directory: of a model; it need not exist.
 
     Returns:
-        A dict: "file", if `Tokenizer.save` wrote it, and "do_lower_case", unless
-        neither `tokenizer_config.json` nor `tokenizer.json` tells.
+        A dict: "file", if `Tokenizer.save` wrote it, "row_layout", if it is not that
+        of the vocabulary, and "do_lower_case", unless neither `tokenizer_config.json`
+        nor `tokenizer.json` tells.
 
     Raises:
         UserError: it is a tokenizer of Hugging Face's that ours is not equal to.
@@ -61,6 +63,11 @@ def _check(path, config):
         raise UserError(
             f"{path} sets do_lower_case to {config['do_lower_case']!r}, expected true "
             "or false."
+        )
+    layout = config.get("row_layout", "cls_first")
+    if layout not in list(LAYOUTS):  # it may be no string
+        raise UserError(
+            f"{path} sets row_layout to {layout!r}, expected {' or '.join(LAYOUTS)}."
         )
     name = config.get("file", "-")
     if not isinstance(name, str) or name in ("", ".", "..") or _LEADS_AWAY(name):

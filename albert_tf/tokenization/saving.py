@@ -18,8 +18,7 @@ def save_for_others(tokenizer, directory, form):
     name = tokenizer.file_name
     if tokenizer.kind == "sentencepiece":
         name = _SENTENCEPIECE_NAMES[form]
-    # In Hugging Face's words, which both loaders of this project read, too.
-    casing = {"do_lower_case": tokenizer.do_lower_case}
     with ChecksummedFolder(directory) as folder:
         folder.write(name, tokenizer.file_bytes)
-        folder.write_json(CONFIG_NAME, casing)
+        # The casing has Hugging Face's name.
+        folder.write_json(CONFIG_NAME, tokenizer.settings())

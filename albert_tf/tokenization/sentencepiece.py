@@ -1,9 +1,10 @@
-"""SentencePiece with the official preprocessing, for the English models."""
+"""SentencePiece with the official preprocessing: English ALBERT models, and XLNet."""
 
 import numpy as np
 import sentencepiece
 
 from albert_tf.errors import UserError
+from albert_tf.row_layout import CLS_LAST
 from albert_tf.tokenization import normalization
 from albert_tf.tokenization.tokenizer import Tokenizer
 
@@ -12,6 +13,13 @@ _MARK = "\u2581"
 # ', =, < and >).
 _ENGLISH = frozenset("abcdefghijklmnopqrstuvwxyz" + '!"#$%&()*+,-./:;?@[\\]^_`{|}~')
 _PUNCTUATION = frozenset('!"#$%&()*+,-./:;?@[\\]^_`{|}~')
+_XLNET_PIECES = {
+    "pad_id": "<pad>",
+    "unk_id": "<unk>",
+    "cls_id": "<cls>",
+    "sep_id": "<sep>",
+    "mask_id": "<mask>",
+}
 # The space, and what SentencePiece turns into one although Unicode does not.
 BLANK = frozenset(" \u200b\u200c\u200d\u200e\u200f\ufeff")
 # Texts encoded at a time: few enough that their arrays stay in the cache.
@@ -20,24 +28,30 @@ _NONE = np.zeros(0, np.int32)
 
 
 class SentencePieceTokenizer(Tokenizer):
-    """The tokenizer of the released English models.
+    """The tokenizer of the released English models, and of XLNet.
 
     Beyond plain SentencePiece it collapses white space, strips accents and lowers
-    letters first, and splits a piece such as "2000," into "2000" and ",".
+    letters first, and splits a piece such as "2000," into "2000" and ",". The
+    vocabulary says how its special pieces are spelt: `[CLS]` as ALBERT's, or `<cls>` as
+    XLNet's, whose rows end with it. For the latter two grave accents, or two
+    apostrophes, become one quotation mark.
 
     Args:
         file_bytes: a serialized SentencePiece model.
-        do_lower_case: whether letters are lowered.
+        do_lower_case: whether letters are lowered; None: as the released models, so
+            all but XLNet's.
         source: what an error message calls this tokenizer.
 
     Raises:
         UserError: not a SentencePiece model, or a special piece is missing.
 
     Source: `preprocess_text`, `encode_pieces` in tokenization.py and
-    `_is_start_piece_sp` in create_pretraining_data.py of google-research/albert.
+    `_is_start_piece_sp` in create_pretraining_data.py of google-research/albert;
+    prepro_utils.py of zihangdai/xlnet does the same to a text.
     """
 
     kind = "sentencepiece"
+    joins_quotes = False  # as XLNet's official code does
     special_pieces = {
         "pad_id": "<pad>",
         "unk_id": "<unk>",
@@ -46,7 +60,7 @@ class SentencePieceTokenizer(Tokenizer):
         "mask_id": "[MASK]",
     }
 
-    def __init__(self, file_bytes, do_lower_case=True, source="given"):
+    def __init__(self, file_bytes, do_lower_case=None, source="given"):
         self._processor = sentencepiece.SentencePieceProcessor()
         try:
             self._processor.LoadFromSerializedProto(file_bytes)
@@ -56,6 +70,11 @@ class SentencePieceTokenizer(Tokenizer):
             ) from error
         size = self._processor.GetPieceSize()
         pieces = [self._processor.IdToPiece(index) for index in range(size)]
+        if _XLNET_PIECES["cls_id"] in pieces and "[CLS]" not in pieces:
+            self.special_pieces, self.model_type = _XLNET_PIECES, "XLNet"
+            self.usual_layout, self.joins_quotes = CLS_LAST, True
+        if do_lower_case is None:
+            do_lower_case = self.model_type != "XLNet"
         super().__init__("spiece.model", file_bytes, pieces, do_lower_case, source)
         self._tabulate_replacements()
 
@@ -92,6 +111,8 @@ class SentencePieceTokenizer(Tokenizer):
         return [*parts, ","]
 
     def prepare(self, text):
+        if self.joins_quotes:
+            text = normalization.join_quotes(text)
         return normalization.sentencepiece_text(text, self.do_lower_case)
 
     def join(self, pieces):
@@ -136,6 +157,8 @@ class SentencePieceTokenizer(Tokenizer):
         return ids, lengths
 
     def encode_with_offsets(self, text):
+        if self.joins_quotes:
+            text = normalization.join_quotes(text)
         prepared, origins = normalization.sentencepiece_text_with_spans(
             text, self.do_lower_case
         )

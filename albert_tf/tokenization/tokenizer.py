@@ -7,6 +7,7 @@ import numpy as np
 
 from albert_tf.errors import UserError
 from albert_tf.io.checksummed_folder import ChecksummedFolder
+from albert_tf.row_layout import CLS_FIRST
 from albert_tf.tokenization import decoding
 from albert_tf.tokenization.features import LONGEST
 from albert_tf.tokenization.features import features_of
@@ -28,6 +29,7 @@ class Tokenizer(abc.ABC):
     Attributes:
         kind: "sentencepiece" or "wordpiece".
         vocab_size, pad_id, unk_id, cls_id, sep_id, mask_id: int.
+        layout: the `RowLayout` of the rows that a call makes.
 
     Raises:
         UserError: the vocabulary lacks one of the special pieces.
@@ -35,25 +37,31 @@ class Tokenizer(abc.ABC):
 
     kind = None
     special_pieces = {}
+    # What models need these pieces, and the layout of their rows.
+    model_type = "ALBERT"
+    usual_layout = CLS_FIRST
 
     def __init__(self, file_name, file_bytes, pieces, do_lower_case, source):
         self.file_name = file_name
         self.file_bytes = file_bytes
         self.pieces = pieces
         self.do_lower_case = do_lower_case
+        self.layout = self.usual_layout
         # Of equal pieces, the first one counts.
         ids = {piece: index for index, piece in reversed(list(enumerate(pieces)))}
         self._ids = ids
         for attribute, piece in self.special_pieces.items():
             if piece not in ids:
+                needed = ", ".join(self.special_pieces.values())
                 raise UserError(
-                    f"The vocabulary {source} has no piece {piece!r}; ALBERT needs "
-                    f"{', '.join(self.special_pieces.values())}."
+                    f"The vocabulary {source} has no piece {piece!r}; "
+                    f"{self.model_type} needs {needed}."
                 )
             setattr(self, attribute, ids[piece])
 
     def __reduce__(self):
-        return type(self), (self.file_bytes, self.do_lower_case)
+        state = {"layout": self.layout}
+        return type(self), (self.file_bytes, self.do_lower_case), state
 
     @property
     def vocab_size(self):
@@ -84,9 +92,11 @@ class Tokenizer(abc.ABC):
         Returns:
             Dict of int32 arrays `[batch, tokens]`; a str is a batch of one. With
             `padding=False` a dict of lists of lists of int.
-                input_ids: `[CLS] A [SEP]` or `[CLS] A [SEP] B [SEP]`
+                input_ids: `[CLS] A [SEP]` or `[CLS] A [SEP] B [SEP]`; XLNet's are
+                    `A [SEP] [CLS]` or `A [SEP] B [SEP] [CLS]`, padded on the left
                 input_mask: 1 for tokens, 0 for padding
-                segment_ids: 1 for B and the `[SEP]` after it, else 0
+                segment_ids: 1 for B and the `[SEP]` after it, else 0; XLNet's are 2
+                    for `[CLS]` and 3 for padding
 
         Raises:
             UserError: texts that are not str, another number of pairs, a `max_length`
@@ -186,13 +196,24 @@ class Tokenizer(abc.ABC):
         ids, lengths = self.encode_flat(list(texts))
         return [part.tolist() for part in np.split(ids, np.cumsum(lengths))[:-1]]
 
+    def laid_out(self, layout):
+        """The tokenizer whose rows have a `RowLayout`: this one, or another like it."""
+        if layout == self.layout:
+            return self
+        twin = type(self)(self.file_bytes, self.do_lower_case)
+        twin.layout = layout
+        return twin
+
+    def settings(self):
+        """What `tokenizer_config.json` says of a vocabulary: a dict for JSON."""
+        settings = {"do_lower_case": self.do_lower_case}
+        if self.layout != self.usual_layout:
+            settings["row_layout"] = self.layout.name
+        return settings
+
     def save(self, directory):
         """Writes the model or vocabulary file and `tokenizer_config.json`."""
-        config = {
-            "kind": self.kind,
-            "file": self.file_name,
-            "do_lower_case": self.do_lower_case,
-        }
+        config = {"kind": self.kind, "file": self.file_name, **self.settings()}
         with ChecksummedFolder(directory) as folder:
             folder.write(self.file_name, self.file_bytes)
             folder.write_json(CONFIG_NAME, config)

@@ -21,7 +21,8 @@ class WordPieceTokenizer(Tokenizer):
 
     Args:
         file_bytes: the vocabulary, a piece a line, in UTF-8.
-        do_lower_case: whether letters are lowered and accents stripped.
+        do_lower_case: whether letters are lowered and accents stripped; None: they
+            are.
         source: what an error message calls this tokenizer.
 
     Raises:
@@ -40,7 +41,8 @@ class WordPieceTokenizer(Tokenizer):
         "mask_id": "[MASK]",
     }
 
-    def __init__(self, file_bytes, do_lower_case=True, source="given"):
+    def __init__(self, file_bytes, do_lower_case=None, source="given"):
+        do_lower_case = True if do_lower_case is None else do_lower_case
         pieces = _pieces(file_bytes.decode("utf-8"))
         super().__init__("vocab.txt", file_bytes, pieces, do_lower_case, source)
         self._longest_piece = max(map(len, pieces))

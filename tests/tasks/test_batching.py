@@ -8,6 +8,7 @@ import pytest
 import tensorflow as tf
 
 from albert_tf.errors import UserError
+from albert_tf.row_layout import CLS_FIRST
 from albert_tf.tasks.batching import evaluation_dataset
 from albert_tf.tasks.batching import features_and_labels
 from albert_tf.tasks.batching import training_dataset
@@ -24,7 +25,8 @@ _TASK = create_task("regression", "t")
 class _Letters:
     """One token a letter."""
 
-    cls_id, sep_id = 2, 3
+    cls_id, sep_id, pad_id = 2, 3, 0
+    layout = usual_layout = CLS_FIRST
 
     def __init__(self):
         self.calls = 0

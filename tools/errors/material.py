@@ -8,6 +8,7 @@ import random
 from albert_tf.config import AlbertConfig
 from albert_tf.models.pretraining import AlbertForPreTraining
 from albert_tf.models.xlnet.config import XLNetConfig
+from albert_tf.models.xlnet.encoder import XLNetModel
 from albert_tf.tokenization import load_tokenizer
 from data_pipeline.create_pretraining_data import create_pretraining_data
 from data_pipeline.options import Options
@@ -129,6 +130,10 @@ def _models(folder):
     (folder / "two_tokenizers" / "tokenizer_config.json").unlink()
     (folder / "two_tokenizers" / "vocab.txt").write_text("a")
     (folder / "empty_folder").mkdir()
+    xlnet = XLNetConfig(
+        n_token=_PIECES, d_model=8, n_layer=1, n_head=2, d_head=4, d_inner=16
+    )
+    XLNetModel(xlnet).save_pretrained("xlnet", load_tokenizer("english.model"))
 
 
 def _tables(folder):

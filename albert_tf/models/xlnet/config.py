@@ -12,6 +12,7 @@ from albert_tf.model_config import check_layers
 from albert_tf.model_config import check_probabilities
 from albert_tf.model_config import check_sizes
 from albert_tf.model_config import check_switches
+from albert_tf.row_layout import CLS_LAST
 
 ACTIVATIONS = ("gelu", "relu", "gelu_erf")
 _SIZES = (
@@ -44,6 +45,8 @@ class XLNetConfig(ModelConfig):
     """
 
     file_name = "xlnet_config.json"
+    dropout_fields = ("dropout", "dropatt")
+    row_layout = CLS_LAST
 
     n_token: int  # size of the vocabulary
     d_model: int  # width of the hidden states, even
@@ -111,6 +114,16 @@ class XLNetConfig(ModelConfig):
     def intermediate_size(self):
         """`d_inner`."""
         return self.d_inner
+
+    @property
+    def max_position_embeddings(self):
+        """None: positions are relative, and a row may have any number of tokens."""
+        return
+
+    @property
+    def type_vocab_size(self):
+        """5: rows have the segments 0 to 4; there is no table of them."""
+        return 5
 
     @property
     def blocks(self):

@@ -47,6 +47,10 @@ class XLNetFamily(ModelFamily):
     huggingface_type = "xlnet"
     encoder = "transformer"
     known_heads = ("model/start_logits", "model/end_logits", "model/answer_class")
+    advice = (
+        "XLNet models are here for classification (run_classifier.py, TextClassifier, "
+        "XLNetForSequenceClassification), so name an ALBERT model for this"
+    )
 
     def encoder_parameters(self, config):
         attention, feed_forward = (len(set(part)) for part in _sets(config).values())

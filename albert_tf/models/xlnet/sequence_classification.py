@@ -1,5 +1,7 @@
 """Classification (or regression) of a text or a pair of texts."""
 
+import dataclasses
+
 import keras
 from keras import ops
 
@@ -10,6 +12,7 @@ from albert_tf.layers.dropout import dropout
 from albert_tf.models import head_variables
 from albert_tf.models.base import PretrainedModel
 from albert_tf.models.features import named_features
+from albert_tf.models.registry import TASK_FORM
 from albert_tf.models.text_labels import TextLabels
 from albert_tf.models.text_labels import checked_text_labels
 from albert_tf.models.xlnet.encoder import READ
@@ -35,7 +38,9 @@ class XLNetForSequenceClassification(TextLabels, PretrainedModel):
     `summarize_sequence` and `classification_loss`.
 
     Args:
-        config: an `XLNetConfig`.
+        config: an `XLNetConfig`. As in the official fine-tuning there is no memory, and
+            no row is reversed, whatever it says of `mem_len`, `reuse_len` and
+            `bi_data`.
         num_labels, labels, label_kind: as of `AlbertForSequenceClassification`.
         classifier_dropout_prob: dropout on the summary, in training.
         **kwargs: `depth_loop` and `rematerialize`, see `XLNetModel`.
@@ -64,6 +69,7 @@ class XLNetForSequenceClassification(TextLabels, PretrainedModel):
     )
     # The official code has none in fine-tuning.
     unused_variables = (MASK_EMB,)
+    served_forms = {TASK_FORM: "albert_tf.serving.heads.builders:task_head"}
 
     def __init__(
         self,
@@ -78,8 +84,9 @@ class XLNetForSequenceClassification(TextLabels, PretrainedModel):
         super().__init__(config, **kwargs)
         self.labels, self.num_labels, self.label_kind = told
         self.classifier_dropout_prob = classifier_dropout_prob
+        alone = dataclasses.replace(config, mem_len=0, reuse_len=0, bi_data=False)
         self.transformer = XLNetModel(
-            config, dtype=self.dtype_policy, name="transformer", **self.execution
+            alone, dtype=self.dtype_policy, name="transformer", **self.execution
         )
         # No loss depends on it.
         self.transformer.embeddings.mask_emb.trainable = False

@@ -2,7 +2,12 @@
 
 import tensorflow as tf
 
+from albert_tf.row_layout import CLS_FIRST
 from albert_tf.tokenization.in_graph import InGraphTokenizer
+from albert_tf.tokenization.in_graph_rows import is_token
+from albert_tf.tokenization.in_graph_rows import moved_right
+from albert_tf.tokenization.in_graph_rows import numbers
+from albert_tf.tokenization.in_graph_rows import segments
 
 
 class TextFeatures(tf.Module):
@@ -12,9 +17,7 @@ class TextFeatures(tf.Module):
     its longest row.
 
     Args:
-        tokenizer: an `InGraphTokenizer`.
-        cls_id: id before the first text.
-        sep_id: id after each text.
+        tokenizer: a `Tokenizer`, whose `layout` is that of the rows.
         max_seq_length: tokens of a row at most, the special ones counted.
     """
 
@@ -23,14 +26,13 @@ class TextFeatures(tf.Module):
     @classmethod
     def of(cls, tokenizer, max_seq_length):
         """The features that a tokenizer makes."""
-        ids = tokenizer.cls_id, tokenizer.sep_id
-        return cls(InGraphTokenizer(tokenizer, max_seq_length), *ids, max_seq_length)
+        return cls(tokenizer, max_seq_length)
 
-    def __init__(self, tokenizer, cls_id, sep_id, max_seq_length):
+    def __init__(self, tokenizer, max_seq_length):
         super().__init__()
-        self.tokenizer = tokenizer
-        self.cls_id = cls_id
-        self.sep_id = sep_id
+        self.tokenizer = InGraphTokenizer(tokenizer, max_seq_length)
+        self.cls_id, self.sep_id = tokenizer.cls_id, tokenizer.sep_id
+        self.layout, self.pad_id = tokenizer.layout, tokenizer.pad_id
         self.max_seq_length = max_seq_length
 
     def __call__(self, text, text_pair=None):
@@ -40,30 +42,36 @@ class TextFeatures(tf.Module):
         cls, sep = special * self.cls_id, special * self.sep_id
         if text_pair is None:
             first = first_tokens(first, tf.minimum(first.row_lengths(), self._room(2)))
-            rows = tf.concat([cls, first, sep], axis=1)
-            return dense_features(rows, rows.row_lengths())
+            return self._features(cls, [first, sep])
         second = self.tokenizer(text_pair)
         first, second = _truncate_pair(first, second, self._room(3))
-        rows = tf.concat([cls, first, sep, second, sep], axis=1)
-        return dense_features(rows, first.row_lengths() + 2)
+        return self._features(cls, [first, sep, second, sep])
+
+    def _features(self, cls, parts):
+        """The features of `[CLS]` and the parts of a row, the first text before all."""
+        first_lengths = parts[0].row_lengths() + self.layout.before + 1
+        parts = [*parts, cls] if self.layout.cls_last else [cls, *parts]
+        rows = tf.concat(parts, axis=1)
+        return dense_features(rows, first_lengths, self.layout, self.pad_id)
 
     def _room(self, special):
         return tf.constant(self.max_seq_length - special, tf.int64)
 
 
-def dense_features(rows, first_lengths):
+def dense_features(rows, first_lengths, layout=CLS_FIRST, pad_id=0):
     """Pads ragged rows of ids `[B, (tokens)]`; segment 1 begins at `first_lengths`."""
-    input_ids = rows.to_tensor(0)  # [B, T]
-    # Of no row there is no length, but the model reads a first token.
+    input_ids = rows.to_tensor(pad_id)  # [B, T]
+    # Of no row there is no length, but the model reads a token.
     missing = tf.maximum(1 - tf.shape(input_ids)[1], 0)
     input_ids = tf.pad(input_ids, [[0, 0], [0, missing]])
-    position = tf.range(tf.shape(input_ids, tf.int64)[1])[None, :]  # [1, T]
-    real = position < rows.row_lengths()[:, None]  # [B, T]
-    second = position >= first_lengths[:, None]  # [B, T]
+    lengths = rows.row_lengths()[:, None]  # [B, 1]
+    if layout.pads_left:
+        input_ids = moved_right(input_ids, lengths)
+    number = numbers(tf.shape(input_ids, tf.int64)[1], lengths, layout)
     return {
         "input_ids": input_ids,
-        "input_mask": tf.cast(real, tf.int32),
-        "segment_ids": tf.cast(real & second, tf.int32),
+        "input_mask": tf.cast(is_token(number, lengths), tf.int32),
+        "segment_ids": segments(number, lengths, first_lengths[:, None], layout),
     }
 
 

@@ -9,8 +9,8 @@ import typing
 
 import tensorflow as tf
 
-from albert_tf.config import AlbertConfig
 from albert_tf.layers.text_vectors import text_vectors
+from albert_tf.model_config import ModelConfig
 from albert_tf.serving.features.masked_texts import MaskedTextFeatures
 from albert_tf.serving.features.texts import TextFeatures
 from albert_tf.tasks.batching import FEATURES
@@ -24,7 +24,7 @@ class Head:
 
     Attributes:
         name: the served form of the model, what its `Task` serves, or `"multi_head"`.
-        config: the `AlbertConfig`.
+        config: the configuration, such as an `AlbertConfig`.
         variables: the Keras variables that are saved.
         compute: maps a dict of features to a dict of named numbers, `[batch, …]`.
         answers: maps those numbers and the features to the served outputs.
@@ -42,10 +42,12 @@ class Head:
         string_answers: where an answer to strings is not that to their features: maps
             the module of `text_features` and a function like `compute` to what maps
             strings to the served outputs.
+        longest: tokens of a row at most: the positions of the model or, where it has no
+            table of them, what it is served for.
     """
 
     name: str
-    config: AlbertConfig
+    config: ModelConfig
     variables: list
     compute: typing.Callable
     answers: typing.Callable
@@ -58,6 +60,7 @@ class Head:
     along: dict = dataclasses.field(default_factory=dict)
     text_features: typing.Any = TextFeatures
     string_answers: typing.Callable | None = None
+    longest: int | None = None
 
     def feature_specs(self):
         """A `tf.TensorSpec` of any size for each of the features, by name."""

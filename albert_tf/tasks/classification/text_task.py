@@ -150,6 +150,14 @@ class TextTask(Task):
 
         return AlbertForSequenceClassification
 
+    @property
+    def model_classes(self):
+        from albert_tf.models.xlnet.sequence_classification import (
+            XLNetForSequenceClassification,
+        )
+
+        return (self.model_class, XLNetForSequenceClassification)
+
     def model_arguments(self):
         return {"num_labels": self.num_outputs}
 

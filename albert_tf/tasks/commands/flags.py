@@ -92,8 +92,10 @@ class TaskOptions(DeviceFlags, ExecutionFlags, ReadingFlags):
     vocab_file: str | None = option(
         "WordPiece vocabulary, if it does not lie beside --init_checkpoint.", None
     )
-    do_lower_case: bool = option(
-        "Lower the case of letters, for an uncased vocabulary.", True
+    do_lower_case: bool | None = option(
+        "Lower the case of letters, for an uncased vocabulary; by default what lies "
+        "beside the model says, or else whether it is ALBERT's and not XLNet's.",
+        None,
     )
     albert_dropout_prob: float | None = option(
         "Dropout inside the encoder; by default that of its configuration.",

@@ -5,6 +5,7 @@ import pathlib
 
 from absl import logging
 
+from albert_tf.checkpoints.loading import family_of
 from albert_tf.cli.command_line import values_of
 from albert_tf.engine.flags import DeviceFlags
 from albert_tf.engine.flags import ExecutionFlags
@@ -23,7 +24,7 @@ from albert_tf.tasks.setup import tokenizer_of
 from albert_tf.tasks.training import FineTuning
 from albert_tf.tasks.training import fine_tune
 from albert_tf.tasks.training import prepare
-from albert_tf.tokenization.loading import check_fits_model
+from albert_tf.tokenization.loading import tokenizer_for_model
 
 # Names under which the official scripts report the first dev set.
 _OFFICIAL_NAMES = {"accuracy": "eval_accuracy", "loss": "eval_loss"}
@@ -36,7 +37,7 @@ class Applying:
     output_dir: str
     init_checkpoint: str | None
     vocabulary: str | None  # of --spm_model_file or --vocab_file
-    do_lower_case: bool
+    do_lower_case: bool | None
     cache_dir: str
     max_seq_length: int
     eval_batch_size: int
@@ -176,12 +177,13 @@ def _applier(applying, source, examples):
     # Without training info, the flags say what the model does not.
     task = task if info else source.task
     arguments = {} if info else task.model_arguments()
-    model = task.model_class.from_pretrained(directory, **arguments)
+    model_class = task.model_class_of(family_of(directory))
+    model = model_class.from_pretrained(directory, **arguments)
     check_head(model, directory)
     tokenizer = tokenizer_of(directory, applying.vocabulary, applying.do_lower_case)
-    check_fits_model(tokenizer, model.config, directory)
+    tokenizer = tokenizer_for_model(tokenizer, model.config, directory)
     # A model that was saved by hand need not say at which length it was trained.
-    longest = min(applying.max_seq_length, model.config.max_position_embeddings)
+    longest = model.config.longest_row(applying.max_seq_length)
     length = info.get("max_seq_length", longest)
     _tell_differences(
         directory,

@@ -1,0 +1,45 @@
+"""How a text, or a pair of texts, becomes a row of tokens."""
+
+import dataclasses
+
+
+@dataclasses.dataclass(frozen=True)
+class RowLayout:
+    """Where the special tokens and the padding of a row stand, and their segments.
+
+    The first text and its `[SEP]` have the segment 0, the second and its `[SEP]` 1. A
+    configuration names the layout that its models were trained with (`row_layout`); a
+    tokenizer makes rows of it, in Python and inside a graph.
+
+    Attributes:
+        name: by which `tokenizer_config.json` and `signature.json` record it.
+        cls_last: whether a row is `A [SEP] B [SEP] [CLS]`, and not `[CLS] A [SEP] B
+            [SEP]`.
+        pads_left: whether padding stands before the tokens, and not after them.
+        cls_segment: of `[CLS]`.
+        pad_segment: of padding.
+    """
+
+    name: str
+    cls_last: bool = False
+    pads_left: bool = False
+    cls_segment: int = 0
+    pad_segment: int = 0
+
+    @property
+    def before(self):
+        """Tokens before the first text."""
+        return 0 if self.cls_last else 1
+
+
+CLS_FIRST = RowLayout("cls_first")
+"""ALBERT's."""
+
+CLS_LAST = RowLayout(
+    "cls_last", cls_last=True, pads_left=True, cls_segment=2, pad_segment=3
+)
+"""XLNet's (official `convert_single_example`). Padding has the segment 3, as Hugging
+Face's; that of the official code is 4, and no token sees it."""
+
+LAYOUTS = {layout.name: layout for layout in (CLS_FIRST, CLS_LAST)}
+"""By name."""

@@ -1,0 +1,56 @@
+"""Rows of a `RowLayout` inside a TensorFlow graph: padding, mask and segments.
+
+Lengths and positions are of one integer dtype; B rows, T tokens, padding included.
+"""
+
+import tensorflow as tf
+
+
+def numbers(width, lengths, layout):
+    """Which of its row's tokens each place holds, counted from 0.
+
+    Padding has a number below 0, or one that is not less than the length.
+
+    Args:
+        width: T.
+        lengths: `[B, 1]`, of the rows.
+        layout: their `RowLayout`.
+
+    Returns:
+        `[B, T]`, or what broadcasts to it.
+    """
+    places = tf.range(width)
+    return places - (width - lengths) if layout.pads_left else places
+
+
+def is_token(number, lengths):
+    """bool `[B, T]`: which places are no padding, by what `numbers` returned."""
+    return (number >= 0) & (number < lengths)
+
+
+def segments(number, lengths, first_lengths, layout):
+    """The segment of each place, int32 `[B, T]`.
+
+    Args:
+        number: what `numbers` returned.
+        lengths: `[B, 1]`, of the rows.
+        first_lengths: `[B, 1]`, tokens before the second text.
+        layout: the `RowLayout`.
+    """
+    found = tf.cast(number >= first_lengths, tf.int32)
+    if layout.cls_last:
+        found = tf.where(number == lengths - 1, layout.cls_segment, found)
+    return tf.where(is_token(number, lengths), found, layout.pad_segment)
+
+
+def moved_right(values, lengths):
+    """Rows that are padded after their tokens as rows that are padded before them.
+
+    Args:
+        values: `[B, T]`.
+        lengths: int64 `[B, 1]`, of the rows.
+    """
+    width = tf.shape(values, tf.int64)[1]
+    number = tf.range(width) - (width - lengths)
+    # The padding comes round to the front.
+    return tf.gather(values, number % tf.maximum(width, 1), batch_dims=1)

@@ -1,0 +1,123 @@
+"""Rows of XLNet's layout: made by calls, for training, and inside a graph."""
+
+import json
+import pickle
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from albert_tf.errors import UserError
+from albert_tf.row_layout import CLS_FIRST
+from albert_tf.row_layout import CLS_LAST
+from albert_tf.serving.features.texts import TextFeatures
+from albert_tf.tasks.batching import evaluation_dataset
+from albert_tf.tasks.tokenized_examples import tokenize_texts
+from albert_tf.tokenization import load_tokenizer
+from albert_tf.tokenization.in_graph import InGraphTokenizer
+from albert_tf.tokenization.sentencepiece import SentencePieceTokenizer
+
+_TEXTS = ["good film", "the plot was bad not Very"]
+_PAIRS = ["it is", "a film was not bad the"]
+
+
+class _Ids:
+    """The ids of a text are its words."""
+
+    cls_id, sep_id, pad_id, layout = 3, 4, 5, CLS_LAST
+
+    def encode_flat(self, texts):
+        rows = [list(map(int, text.split())) for text in texts]
+        lengths = np.array([len(row) for row in rows], np.int32)
+        return np.array(sum(rows, []), np.int32), lengths
+
+
+def test_the_vocabulary_tells_its_special_pieces(xlnet_tokenizer, small):
+    xlnet = xlnet_tokenizer
+    ids = {name: getattr(xlnet, name) for name in xlnet.special_pieces}
+    pieces = {name: xlnet.pieces[index] for name, index in ids.items()}
+    assert pieces == xlnet.special_pieces
+    assert (ids["cls_id"], ids["sep_id"], ids["pad_id"]) == (3, 4, 5)
+    assert (xlnet.layout, small.layout) == (CLS_LAST, CLS_FIRST)
+    # XLNet's released models are cased.
+    assert xlnet.convert_ids_to_tokens(xlnet.encode("Good good")) == ["<unk>", "▁good"]
+    assert xlnet.decode(xlnet("good film")["input_ids"][0], True) == "good film"
+    with pytest.raises(UserError, match="no piece '<pad>'; XLNet needs <pad>, <unk>"):
+        without_pad = xlnet.file_bytes.replace(b"<pad>", b"<pod>")
+        SentencePieceTokenizer(without_pad)
+
+
+def test_two_quotes_are_one_for_xlnet(xlnet_pieces, small):
+    tokenizer = SentencePieceTokenizer(xlnet_pieces('" "good \'good good'))
+    texts = ["``good good", "  ''  good", "'''good", "`good"]
+    pieces = [['▁"good', "▁good"], ['▁"', "▁good"], ["<unk>"], ["<unk>"]]
+    ids = [[tokenizer.convert_tokens_to_ids(p) for p in row] for row in pieces]
+    spans = [[(0, 6), (7, 11)], [(2, 4), (6, 10)], [(0, 7)], [(0, 5)]]
+    in_graph = InGraphTokenizer(tokenizer)
+    found, starts, ends = in_graph.with_offsets(tf.constant(texts))
+    assert tokenizer.encode_batch(texts) == ids
+    assert in_graph(tf.constant(texts)).to_list() == found.to_list() == ids
+    for row, text in enumerate(texts):
+        assert tokenizer.encode_with_offsets(text) == (ids[row], spans[row])
+        places = zip(starts[row].numpy(), ends[row].numpy(), strict=True)
+        assert [(int(s), int(e)) for s, e in places] == spans[row]
+    assert small.prepare("``a") == "``a"
+
+
+def test_the_same_rows_everywhere(xlnet_tokenizer):
+    xlnet = xlnet_tokenizer
+    a_pair = xlnet(_TEXTS, _PAIRS, max_length=8)
+    words = xlnet.convert_ids_to_tokens(a_pair["input_ids"][0])
+    assert words == [
+        *("<pad>", "▁good", "▁film", "<sep>", "▁it", "▁is", "<sep>", "<cls>")
+    ]
+    assert a_pair["segment_ids"].tolist() == [
+        [3, 0, 0, 0, 1, 1, 1, 2],
+        [0, 0, 0, 0, 1, 1, 1, 2],
+    ]
+    assert a_pair["input_mask"].tolist() == [[0, *[1] * 7], [1] * 8]
+    for pairs in (None, _PAIRS):
+        expected = xlnet(_TEXTS, pairs, max_length=8)
+        tokens = tokenize_texts(_TEXTS, pairs, xlnet, 8)
+        trained = next(iter(evaluation_dataset(tokens.take([0, 1]), 2, 8)))
+        strings = [None if t is None else tf.constant(t) for t in (_TEXTS, pairs)]
+        served = TextFeatures.of(xlnet, 8)(*strings)
+        for name, values in expected.items():
+            np.testing.assert_array_equal(trained[name], values, name)
+            np.testing.assert_array_equal(served[name], values, name)
+    nothing = TextFeatures.of(xlnet, 8)(tf.constant([], tf.string))
+    assert {tuple(value.shape) for value in nothing.values()} == {(0, 1)}
+
+
+def test_the_rows_of_the_official_code(shared):
+    cases = json.loads(shared("fixtures/xlnet/data/fine_tuning.json").read_text())
+    assert any(case["b"] for case in cases) and not all(case["b"] for case in cases)
+    for case in cases:
+        a, b = (" ".join(map(str, case[name])) for name in "ab")
+        length = case["max_seq_length"]
+        tokens = tokenize_texts([a], [b] if b else None, _Ids(), length)
+        dataset = evaluation_dataset(tokens, 1, length, pad_to_max_length=True)
+        row = {name: values.numpy()[0] for name, values in next(iter(dataset)).items()}
+        real = row["input_mask"] == 1
+        assert (1 - row["input_mask"]).tolist() == case["input_mask"]
+        for name in ("input_ids", "segment_ids"):
+            assert row[name][real].tolist() == np.array(case[name])[real].tolist()
+        # Padding differs: theirs is <unk> of segment 4, as no token sees it.
+        assert set(row["input_ids"][~real]) <= {5}
+        assert set(row["segment_ids"][~real]) <= {3}
+
+
+def test_a_layout_that_the_vocabulary_does_not_tell_is_kept(small, tmp_path):
+    small.save(tmp_path / "plain")
+    assert "row_layout" not in (tmp_path / "plain/tokenizer_config.json").read_text()
+    last = small.laid_out(CLS_LAST)
+    assert last is last.laid_out(CLS_LAST) is not small
+    last.save(tmp_path)
+    for again in (load_tokenizer(tmp_path), pickle.loads(pickle.dumps(last))):
+        assert again.layout == CLS_LAST
+        assert again("the")["input_ids"][0, -1] == small.cls_id
+    path = tmp_path / "tokenizer_config.json"
+    path.write_text(path.read_text().replace("cls_last", "cls_end"))
+    (tmp_path / "SHA256SUMS").unlink()
+    with pytest.raises(UserError, match="row_layout to 'cls_end', expected cls_first"):
+        load_tokenizer(tmp_path)
