@@ -54,7 +54,8 @@ def fill_masks(model, tokenizer, texts, text_pairs=None, top_k=5, batch_size=32)
                 f"Text {number} has {len(ids)} tokens, special tokens included, but "
                 f"the model has only {longest} positions; shorten it."
             )
-    compute = _best_tokens(model, tokenizer, top_k)
+    ids = tokenizer.mask_id, tokenizer.vocab_size
+    compute = best_tokens_of_masks(model, *ids, top_k)
     predict = OutputsPredictor(compute, batch_size, longest)
     probabilities, tokens = predict(from_features(features))  # [N, masks, top_k] each
     return [
@@ -66,16 +67,16 @@ def fill_masks(model, tokenizer, texts, text_pairs=None, top_k=5, batch_size=32)
     ]
 
 
-def _best_tokens(model, tokenizer, top_k):
+def best_tokens_of_masks(model, mask_id, vocab_size, top_k):
     """From features to the best tokens of the masks, `[batch, masks, top_k]`."""
 
     def compute(features, training):
-        is_mask = features["input_ids"] == tokenizer.mask_id  # [B, T]
+        is_mask = features["input_ids"] == mask_id  # [B, T]
         columns = tf.range(tf.shape(is_mask)[1])[None, :]
         columns = tf.broadcast_to(columns, tf.shape(is_mask))
         positions = tf.ragged.boolean_mask(columns, is_mask).to_tensor(0)  # [B, P]
         features = {**features, "masked_lm_positions": positions}
-        return model.best_tokens(features, top_k, tokenizer.vocab_size)
+        return model.best_tokens(features, top_k, vocab_size)
 
     return compute
 

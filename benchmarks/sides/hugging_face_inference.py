@@ -1,0 +1,94 @@
+"""Applying Hugging Face's models on PyTorch, in turns.
+
+The first argument is the order of the rows: "file", as its pipelines read them, or
+"length", so that those of similar length share a batch; each batch is padded to its
+longest row. The second is the JSON of `inference`, with threads.
+"""
+
+import json
+import sys
+
+import numpy as np
+import torch
+import transformers
+
+from benchmarks import turns
+
+_BEST = 5  # words for a mask
+
+
+def main(order, setting):
+    """Answers the name of a task with the seconds of a pass over its rows."""
+    torch.set_num_threads(setting["threads"])
+    runs = {
+        task: _run(_compute(task, setting), path, order, setting["batch_size"])
+        for task, path in setting["rows"].items()
+    }
+
+    def take_turn(task):
+        with torch.inference_mode():
+            return turns.seconds_per_step(runs[task], 1)
+
+    details = f"torch {torch.__version__}, transformers {transformers.__version__}"
+    turns.serve(take_turn, details)
+
+
+def _compute(task, setting):
+    """What a task computes of a batch, as Hugging Face's pipelines and pages do."""
+    config = transformers.AlbertConfig.from_json_file(setting["config"])
+    if config.hidden_act == "gelu":
+        config.hidden_act = "gelu_new"  # the approximation that ALBERT means by gelu
+    if task == "multiple_choice":
+        model = transformers.AlbertForMultipleChoice(config).eval()
+        return lambda batch: model(**batch).logits
+    if task == "masked_words":
+        model = transformers.AlbertForMaskedLM(config).eval()
+
+        def best_words(batch):
+            is_mask = batch["input_ids"] == setting["mask_id"]
+            return model(**batch).logits[is_mask].softmax(-1).topk(_BEST)
+
+        return best_words
+    model = transformers.AlbertModel(config, add_pooling_layer=False).eval()
+
+    def vectors(batch):
+        hidden = model(**batch).last_hidden_state
+        weights = batch["attention_mask"][:, :, None].float()
+        return (hidden * weights).sum(1) / weights.sum(1)
+
+    return vectors
+
+
+def _run(compute, path, order, size):
+    with np.load(path) as arrays:
+        rows = dict(arrays)
+    lengths = rows["lengths"].reshape(len(rows["lengths"]), -1).max(axis=1)
+    places = np.arange(len(lengths))
+    if order == "length":
+        places = np.argsort(lengths, kind="stable")
+
+    def run():
+        for i in range(0, len(places), size):
+            compute(_batch(rows, places[i : i + size]))
+
+    return run
+
+
+def _batch(rows, chosen):
+    """Features `[rows, tokens]`, or `[rows, choices, tokens]`."""
+    starts, lengths, first = (
+        rows[name][chosen] for name in ("starts", "lengths", "first_lengths")
+    )
+    position = np.arange(lengths.max())
+    real = position < lengths[..., None]
+    place = np.where(real, starts[..., None] + position, 0)
+    arrays = {
+        "input_ids": np.where(real, rows["ids"][place], 0),
+        "attention_mask": real,
+        "token_type_ids": real & (position >= first[..., None]),
+    }
+    return {n: torch.from_numpy(a.astype(np.int64)) for n, a in arrays.items()}
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], json.loads(sys.argv[2]))
