@@ -20,8 +20,7 @@ def stream_records(window, options, passes, seed, counts):
     `options.bi_data` the same tokens from the last to the first are another one. Each
     pass splits the texts anew. The arguments are those of `pairs.pair_records`.
     """
-    # [MASK], which no input of XLNet holds, stands for the official <eod>.
-    window = join_documents(window, options.tokenizer.mask_id)
+    window = join_documents(window, end_of_document(options.tokenizer))
     directions = [_forward(window)]
     if options.bi_data:
         directions.append(_backward(window))
@@ -39,6 +38,15 @@ def stream_records(window, options, passes, seed, counts):
                 features["stream_starts"] = starts[:, None].astype(np.int32)
                 features["reversed_rows"] = np.full([len(some), 1], is_reversed)
                 yield examples.serialize(features)
+
+
+def end_of_document(tokenizer):
+    """The id behind each document: `<eod>`, as in the official data.
+
+    Where a vocabulary lacks it, [MASK] stands for it, which no input of XLNet holds.
+    """
+    pieces = list(tokenizer.pieces)
+    return pieces.index("<eod>") if "<eod>" in pieces else tokenizer.mask_id
 
 
 def _forward(window):

@@ -1,6 +1,7 @@
 """Streams of text, from files to the batches that continue them."""
 
 import shutil
+import types
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ import tensorflow as tf
 from albert_tf.errors import UserError
 from data_pipeline.create_pretraining_data import create_pretraining_data
 from data_pipeline.input_pipeline import pretraining_dataset
+from data_pipeline.shards.streams import end_of_document
 from data_pipeline.stream_pipeline import stream_dataset
 
 LENGTH = 32
@@ -80,6 +82,12 @@ def test_segments_of_a_file_continue_each_other(made, examples, tokenizer, corpu
         backward == ids[len(ids) - 1 - len(backward) : -1]
         or backward == (ids[len(ids) - len(backward) :])
     )
+
+
+def test_documents_end_as_the_vocabulary_says():
+    theirs = types.SimpleNamespace(pieces=("a", "<mask>", "<eod>"), mask_id=1)
+    ours = types.SimpleNamespace(pieces=("a", "[MASK]"), mask_id=1)
+    assert (end_of_document(theirs), end_of_document(ours)) == (2, 1)
 
 
 def test_the_same_bytes_for_any_number_of_workers(made, digests):
