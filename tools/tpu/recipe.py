@@ -3,6 +3,7 @@
 import dataclasses
 
 from albert_tf.cli.command_line import config_file_values
+from albert_tf.errors import UserError
 from albert_tf.pretraining.flags import PretrainingOptions
 
 _LAST_PHASE = "second_phase_"
@@ -22,9 +23,15 @@ def recipe_values(path, options_class):
         A dict of values by the names of their flags.
 
     Raises:
-        UserError: as `config_file_values`.
+        UserError: as `config_file_values`, or a recipe of XLNet, which the command
+            does not compile.
     """
     values = config_file_values(path, PretrainingOptions, options_class)
+    if values.get("objective", "masked_lm") != "masked_lm":
+        raise UserError(
+            f"{path} trains XLNet (--objective={values['objective']}), but tpu_check "
+            "compiles the training step of ALBERT only; name a recipe of ALBERT."
+        )
     for name in [name for name in values if name.startswith(_LAST_PHASE)]:
         values[name.removeprefix(_LAST_PHASE)] = values[name]
     own = {field.name for field in dataclasses.fields(options_class)}
