@@ -73,6 +73,7 @@ def test_version_0_1_kept_the_flags_of_a_run_in_a_file(flags, command_line):
     options = parse(ClassifierOptions, ["run", *command_line(**_RUN)])
     earlier = stored_values(f for f in flag_facts(options) if not f.may_change)
     del earlier["layer_decay"]  # as if it had come later
+    earlier["do_lower_case"] = True  # its default, which is None since
     (out / "flags.json").write_text(json.dumps(earlier))
     flags(**_RUN)
     (out / "flags.json").write_text(json.dumps({**earlier, "train_batch_size": 8}))
