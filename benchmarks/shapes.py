@@ -2,12 +2,13 @@
 
 import dataclasses
 
+_RATES = {"hidden_dropout_prob", "attention_probs_dropout_prob", "dropout", "dropatt"}
+
 
 def without_dropout(config):
-    """An `AlbertConfig` with both dropout rates 0."""
-    return dataclasses.replace(
-        config, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0
-    )
+    """A configuration with all dropout rates 0."""
+    rates = _RATES & {field.name for field in dataclasses.fields(config)}
+    return dataclasses.replace(config, **dict.fromkeys(rates, 0.0))
 
 
 def batch_shape(text):

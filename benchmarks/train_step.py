@@ -1,6 +1,7 @@
 """How fast a training step is, against other ALBERTs on the same cores.
 
   python -m benchmarks.train_step --torch_python=... --keras_hub_python=...
+  python -m benchmarks.train_step --model=xlnet --shapes=128x8x21 --torch_python=...
 
 The two options name interpreters of environments with torch and transformers, and
 with keras-hub and TensorFlow (extra `bench`, if one environment is to have all);
@@ -11,8 +12,9 @@ gradients clipped to a global norm of 1, in float32 or, with
 --mixed_precision=bfloat16, each in its own mixed precision with float32 weights. Each
 is a process of its own that sleeps while another is timed, and they take turns in every
 round. A ratio is that of the median times of a step; the lowest and highest ratio
-within a round stand behind it. Different by nature: Hugging Face's model computes
-logits at all positions, keras-hub's has no sentence-order loss.
+within a round stand behind it. Different by nature: Hugging Face's ALBERT computes
+logits at all positions, keras-hub's has no sentence-order loss. XLNets train without
+memory.
 """
 
 import contextlib
@@ -28,6 +30,7 @@ from albert_tf.cli import command_line
 from albert_tf.cli.command_line import option
 from albert_tf.config import AlbertConfig
 from albert_tf.errors import UserError
+from albert_tf.models.xlnet.config import XLNetConfig
 from benchmarks.records import make_records
 from benchmarks.shapes import batch_shape
 from benchmarks.shapes import without_dropout
@@ -52,15 +55,36 @@ _SIDES = {
         "torch, transformers",
         {"compile": True},
     ),
+    "hugging_face_xlnet": (
+        "hugging_face_xlnet",
+        "torch_python",
+        "torch, transformers",
+        {},
+    ),
     "keras_hub": ("keras_hub", "keras_hub_python", "keras_hub", {}),
     "keras_hub_xla": ("keras_hub", "keras_hub_python", "keras_hub", {"compile": True}),
 }
 
 
+# Of each model: the sides beside ours, the class of its configuration and its name, and
+# what of it is changed beside dropout.
+_MODELS = {
+    "albert": (
+        ("hugging_face", "hugging_face_fast_gelu", "keras_hub", "keras_hub_xla"),
+        AlbertConfig,
+        "albert/base_v2",
+        {},
+    ),
+    "xlnet": (("hugging_face_xlnet",), XLNetConfig, "xlnet/base", {"mem_len": 0}),
+}
+
+
 @dataclasses.dataclass(frozen=True)
 class Options:
+    model: str = option("Model to train.", "albert", tuple(_MODELS))
     albert_config_file: str | None = option(
-        "Configuration of the model, a JSON file or a name; by default albert/base_v2.",
+        "Configuration of the model, a JSON file or a name; by default albert/base_v2 "
+        "or xlnet/base.",
         None,
     )
     shapes: str = option(
@@ -68,9 +92,10 @@ class Options:
         "TOKENSxBATCHxPREDICTIONS.",
         "128x8x20,512x2x77",
     )
-    sides: str = option(
-        f"Sides to measure beside ours, separated by commas, of {', '.join(_SIDES)}.",
-        "hugging_face,hugging_face_fast_gelu,keras_hub,keras_hub_xla",
+    sides: str | None = option(
+        f"Sides to measure beside ours, separated by commas, of {', '.join(_SIDES)}; "
+        "by default those of the model.",
+        None,
     )
     mixed_precision: str = option(
         "Type in which all sides compute.", "float32", ("float32", "bfloat16")
@@ -87,7 +112,7 @@ class Options:
         "Number of threads of each side.", len(os.sched_getaffinity(0))
     )
     measure_records: bool = option(
-        "Also train from records that the benchmark makes.", True
+        "Also train an ALBERT from records that the benchmark makes.", True
     )
 
 
@@ -97,13 +122,10 @@ def benchmark(options):
     Returns:
         For each shape, a dict from what was timed to the median seconds of a step.
     """
-    for name in filter(None, options.sides.split(",")):
-        if name not in _SIDES:
-            raise UserError(f"--sides has {name!r}; choose from {', '.join(_SIDES)}.")
-    config = AlbertConfig.released("base_v2")
-    if options.albert_config_file:
-        config = AlbertConfig.from_json_file(options.albert_config_file)
-    config = without_dropout(config)
+    _, config_class, name, changes = _MODELS[options.model]
+    config = config_class.from_json_file(options.albert_config_file or name)
+    config = dataclasses.replace(without_dropout(config), **changes)
+    sides = _sides(options)
     found = {}
     for shape in options.shapes.split(","):
         try:
@@ -117,33 +139,55 @@ def benchmark(options):
             f"S = {batch['tokens']}, batch {batch['batch_size']}, "
             f"{batch['predictions']} predictions"
         )
-        found[shape] = _measure(options, config, batch)
+        found[shape] = _measure(options, sides, config, batch)
     return found
 
 
-def _measure(options, config, batch):
+def _sides(options):
+    """The names of the sides, ours first."""
+    if options.sides is None:
+        return (_OWN, *_MODELS[options.model][0])
+    names = tuple(filter(None, options.sides.split(",")))
+    for_xlnet = options.model == "xlnet"
+    fitting = [
+        name
+        for name in _SIDES
+        if name.startswith(_OWN) or name.endswith("_xlnet") == for_xlnet
+    ]
+    for name in names:
+        if name not in fitting:
+            raise UserError(f"--sides has {name!r}; choose from {', '.join(fitting)}.")
+    return (_OWN, *names)
+
+
+def _measure(options, sides, config, batch):
     with tempfile.TemporaryDirectory() as folder:
         setting = {
+            "model": options.model,
             "config": config.to_dict(),
             "batch": batch,
             "threads": options.threads,
             "steps": options.steps,
             "bfloat16": options.mixed_precision == "bfloat16",
         }
-        if options.measure_records:
+        if _reads_records(options):
             setting["records"] = make_records(
                 folder, batch["tokens"], batch["predictions"], config.vocab_size
             )
         with contextlib.ExitStack() as stack:
-            players = _start(options, setting, stack)
+            players = _start(options, sides, setting, stack)
             times = _take_turns(players, options)
     return _report(times, batch)
 
 
-def _start(options, setting, stack):
+def _reads_records(options):
+    return options.measure_records and options.model == "albert"
+
+
+def _start(options, sides, setting, stack):
     """Starts the sides that can be started; returns their `Player`s by name."""
     players = {}
-    for name in (_OWN, *filter(None, options.sides.split(","))):
+    for name in sides:
         module, python, packages, more = _SIDES[name]
         python = getattr(options, python) if python else sys.executable
         missing = subprocess.run(
@@ -162,7 +206,7 @@ def _start(options, setting, stack):
 def _take_turns(players, options):
     """Seconds a step, a list for each thing that is timed."""
     things = {name: (player, "") for name, player in players.items()}
-    if options.measure_records:
+    if _reads_records(options):
         things["records"] = (players[_OWN], "records")
     times = {name: [] for name in things}
     for number in range(_WARM_UPS + options.rounds):

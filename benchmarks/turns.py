@@ -138,3 +138,29 @@ def make_batch(batch_size, tokens, predictions, vocab_size):
     batch = {name: values.astype("int32") for name, values in features.items()}
     batch["masked_lm_weights"] = np.ones((batch_size, predictions), "float32")
     return batch
+
+
+def make_permutation_batch(batch_size, tokens, predictions, vocab_size):
+    """A batch of full segments, with the features of `stream_pipeline`.
+
+    The tokens to predict are predicted in an order of their own, from all others.
+    """
+    rng = np.random.default_rng(1)
+    ranks = np.full((batch_size, tokens), -1)
+    for row in ranks:
+        chosen = rng.choice(np.arange(tokens), predictions, replace=False)
+        row[chosen] = rng.permutation(predictions)
+    ids = rng.integers(5, vocab_size, (batch_size, tokens))
+    positions = np.nonzero(ranks >= 0)[1].reshape(batch_size, predictions)
+    features = {
+        "input_ids": ids,
+        "segment_ids": np.broadcast_to(np.arange(tokens) >= tokens // 2, ids.shape),
+        "query_order": np.maximum(ranks, 0),
+        "key_order": ranks,
+        "target_positions": positions,
+        "target_ids": np.take_along_axis(ids, positions, 1),
+        "stream_starts": np.ones(batch_size),
+    }
+    batch = {name: values.astype("int32") for name, values in features.items()}
+    batch["target_weights"] = np.ones((batch_size, predictions), "float32")
+    return batch

@@ -6,18 +6,24 @@ import sys
 import keras
 import tensorflow as tf
 
-from albert_tf.config import AlbertConfig
 from albert_tf.engine.compilation import pretraining_uses_xla
 from albert_tf.engine.strategies import create_strategy
 from albert_tf.engine.train_step import StepOptions
 from albert_tf.engine.train_step import TrainStep
 from albert_tf.models.pretraining import AlbertForPreTraining
+from albert_tf.models.xlnet.language_model import XLNetLMHeadModel
 from albert_tf.optimizers import create_optimizer
 from albert_tf.pretraining.objective import PretrainingObjective
+from albert_tf.pretraining.permutation import PermutationObjective
 from albert_tf.tokenization import load_tokenizer
 from benchmarks import turns
 from data_pipeline.input_pipeline import pretraining_dataset
 
+# By the model's name: its class, what it minimises, and its batches.
+_MODELS = {
+    "albert": (AlbertForPreTraining, PretrainingObjective, turns.make_batch),
+    "xlnet": (XLNetLMHeadModel, PermutationObjective, turns.make_permutation_batch),
+}
 # More batches than the input pipeline prepares in advance.
 _PREPARED = 12
 # A turn on records has this many times as many steps, because its first step also
@@ -32,8 +38,9 @@ def main(setting):
     """
     tf.config.threading.set_intra_op_parallelism_threads(setting["threads"])
     keras.utils.set_random_seed(1)
-    config = AlbertConfig.from_dict(setting["config"])
-    step = make_step(config, setting["bfloat16"])
+    model_class, objective, _ = _MODELS[setting["model"]]
+    config = model_class.family.config_class.from_dict(setting["config"])
+    step = make_step(model_class, objective(), config, setting["bfloat16"])
 
     @tf.function
     def run(iterator, count):
@@ -58,21 +65,22 @@ def main(setting):
     turns.serve(take_turn, details)
 
 
-def make_step(config, bfloat16):
+def make_step(model_class, objective, config, bfloat16):
     """The `TrainStep` that pretraining with AdamW has by default."""
     dtype = "mixed_bfloat16" if bfloat16 else "float32"
-    model = AlbertForPreTraining(config, dtype=dtype)
+    model = model_class(config, dtype=dtype)
     optimizer = create_optimizer("adamw", 1e-5, num_train_steps=1000000)
     optimizer.build(model.trainable_variables)
     use_xla = pretraining_uses_xla(create_strategy("auto"), model)
     options = StepOptions(use_xla=use_xla)
-    return TrainStep(model, PretrainingObjective(), optimizer, options)
+    return TrainStep(model, objective, optimizer, options)
 
 
 def _batches(setting):
     """Endless batches: `cached` is one batch, `records` are read and masked."""
     batch = setting["batch"]
-    cached = tf.data.Dataset.from_tensors(turns.make_batch(**batch))
+    make_batch = _MODELS[setting["model"]][2]
+    cached = tf.data.Dataset.from_tensors(make_batch(**batch))
     datasets = {"cached": cached.repeat()}
     records = setting.get("records")
     if records:

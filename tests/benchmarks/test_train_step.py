@@ -3,6 +3,7 @@
 import pytest
 
 from albert_tf.errors import UserError
+from albert_tf.models.xlnet.config import XLNetConfig
 from benchmarks import train_step
 
 
@@ -26,8 +27,34 @@ def test_own_side_is_timed_on_a_batch_and_on_records(tiny_config, tmp_path, caps
     assert "times that on one batch" in printed
 
 
+def test_a_step_of_xlnet(tmp_path, capsys):
+    config = XLNetConfig(
+        n_token=50, d_model=8, n_layer=2, n_head=2, d_inner=16, mem_len=4, reuse_len=8
+    )
+    config.to_json_file(tmp_path / "config.json")
+    options = train_step.Options(
+        model="xlnet",
+        albert_config_file=str(tmp_path / "config.json"),
+        shapes="16x4x3",
+        torch_python="false",
+        rounds=1,
+    )
+    found = train_step.benchmark(options)
+    assert list(found["16x4x3"]) == ["albert_tf"]
+    assert "hugging_face_xlnet is left out" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
-    ("changes", "message"), [({"shapes": "32x4"}, "--shapes"), ({"sides": "x"}, "x")]
+    ("changes", "message"),
+    [
+        ({"shapes": "32x4"}, "--shapes"),
+        ({"sides": "x"}, "x"),
+        ({"sides": "hugging_face_xlnet"}, "choose from albert_tf, albert_tf_float32, "),
+        (
+            {"sides": "keras_hub", "model": "xlnet"},
+            "_float32, hugging_face_xl",
+        ),
+    ],
 )
 def test_refuses(changes, message):
     with pytest.raises(UserError, match=message):

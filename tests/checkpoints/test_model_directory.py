@@ -9,11 +9,7 @@ from albert_tf.errors import UserError
 from albert_tf.models.albert import AlbertModel
 from albert_tf.models.pretraining import AlbertForPreTraining
 from albert_tf.models.sequence_classification import AlbertForSequenceClassification
-
-
-class FakeTokenizer:
-    def save(self, directory):
-        (directory / "tokenizer_config.json").write_text("{}")
+from albert_tf.tokenization.wordpiece import WordPieceTokenizer
 
 
 @pytest.fixture
@@ -55,9 +51,10 @@ def test_head_arguments_are_kept(classifier, tmp_path):
     assert_same_weights(loaded, classifier, classifier.official_variables())
 
 
-def test_files(tiny_config, tmp_path):
+def test_files(tiny_config, tmp_path, vocabulary):
+    tokenizer = WordPieceTokenizer(vocabulary(["a"]).encode())
     AlbertModel(tiny_config()).save_pretrained(
-        tmp_path, tokenizer=FakeTokenizer(), training_info={"steps": 5}
+        tmp_path, tokenizer=tokenizer, training_info={"steps": 5}
     )
     assert {path.name for path in tmp_path.iterdir()} == {
         "albert_config.json",
@@ -66,6 +63,7 @@ def test_files(tiny_config, tmp_path):
         "SHA256SUMS",
         "tokenizer_config.json",
         "training_info.json",
+        "vocab.txt",
     }
     assert json.loads((tmp_path / "training_info.json").read_text()) == {"steps": 5}
 
