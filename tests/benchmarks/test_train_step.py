@@ -29,7 +29,7 @@ def test_own_side_is_timed_on_a_batch_and_on_records(tiny_config, tmp_path, caps
 
 def test_a_step_of_xlnet(tmp_path, capsys):
     config = XLNetConfig(
-        n_token=50, d_model=8, n_layer=2, n_head=2, d_inner=16, mem_len=4, reuse_len=8
+        n_token=50, d_model=8, n_layer=2, n_head=2, d_head=4, d_inner=16, mem_len=4
     )
     config.to_json_file(tmp_path / "config.json")
     options = train_step.Options(

@@ -45,8 +45,9 @@ def with_options(config, source, **options):
     return model
 
 
-@pytest.mark.parametrize("rate", [0.0, 0.1])
-@pytest.mark.parametrize("jit_compile", ["eager", None, True])
+@pytest.mark.parametrize(
+    ("jit_compile", "rate"), [("eager", 0.0), (None, 0.1), (True, 0.1)]
+)
 def test_options_do_not_change_the_numbers(
     jit_compile, rate, tiny_config, tiny_features
 ):

@@ -6,11 +6,13 @@ import math
 import numpy as np
 import pytest
 import tensorflow as tf
+from tensorflow.python.framework.config import disable_op_determinism
 
 from albert_tf.cli.command_line import parse
 from albert_tf.engine.trainer import Trainer
 from albert_tf.errors import UserError
 from albert_tf.models.xlnet.language_model import XLNetLMHeadModel
+from albert_tf.pretraining import run as command
 from albert_tf.pretraining.flags import PretrainingOptions
 from albert_tf.pretraining.permutation import PermutationObjective
 from albert_tf.pretraining.run import pretrain
@@ -80,10 +82,21 @@ def test_a_run_from_streams_to_a_model_and_its_perplexity(run, streams, material
     assert abs(results["loss"] - losses_by_hand(model, batches)) > 1e-4
 
 
-@pytest.mark.parametrize("devices", ["cpu", "mirrored"])
-def test_a_killed_run_continues_bit_for_bit(run, tmp_path, monkeypatch, devices):
+@pytest.fixture
+def deterministic():
+    """`--deterministic`, which switches the whole process, and back afterwards."""
+    yield {"deterministic": True}
+    disable_op_determinism()
+
+
+@pytest.mark.parametrize("replicas", [1, 2])
+def test_a_killed_run_continues_bit_for_bit(
+    run, tmp_path, monkeypatch, two_replicas, replicas, deterministic
+):
+    if replicas == 2:
+        monkeypatch.setattr(command, "strategy_from", lambda **_: two_replicas)
     changes = {
-        "distribution_strategy": devices,
+        **deterministic,
         "save_checkpoints_steps": 2,
         "num_train_steps": 5,
         "eval_file": None,

@@ -10,7 +10,6 @@ from albert_tf.tasks.multiple_choice.flags import RaceOptions
 
 _OFFICIAL_DEFAULTS = {
     "task_name": "race",
-    "do_lower_case": True,
     "dropout_prob": 0.1,
     "max_seq_length": 512,
     "max_qa_length": 128,
@@ -31,6 +30,8 @@ def test_official_defaults():
     options = parse(RaceOptions, ["run_race.py", "--output_dir=out"])
     found = {name: getattr(options, name) for name in _OFFICIAL_DEFAULTS}
     assert found == _OFFICIAL_DEFAULTS
+    # The vocabulary decides; ALBERT's are lowered, as in the official code.
+    assert options.do_lower_case is None
 
 
 def test_official_command_line():
