@@ -16,14 +16,14 @@ from albert_tf.config import AlbertConfig
 from albert_tf.costs.parameters import encoder_parameters
 
 # Their "gelu" is the exact function; that of the official code is "gelu_new".
-_OUR_ACTIVATIONS = {
+OUR_ACTIVATIONS = {
     "gelu": "gelu_erf",
     "gelu_new": "gelu",
     "linear": "linear",
     "relu": "relu",
     "tanh": "tanh",
 }
-_THEIR_ACTIVATIONS = {ours: theirs for theirs, ours in _OUR_ACTIVATIONS.items()}
+_THEIR_ACTIVATIONS = {ours: theirs for theirs, ours in OUR_ACTIVATIONS.items()}
 _SAME_KEYS = (
     "vocab_size",
     "embedding_size",
@@ -47,22 +47,29 @@ _REQUIRED = {
 }
 _SPECIAL_TOKENS = {"pad_token_id": 0, "bos_token_id": 2, "eos_token_id": 3}
 _MAPPING = "bert/encoder/embedding_hidden_mapping_in"
-_BUFFER = "albert.embeddings.position_ids"
-# Copies of tied tensors, which some versions of their library wrote.
-_TIED = {
-    "predictions.decoder.weight": "albert.embeddings.word_embeddings.weight",
-    "predictions.decoder.bias": "predictions.bias",
-}
 
 
 class AlbertFamily(ModelFamily):
-    """The models with an ALBERT encoder."""
+    """The models with an ALBERT encoder.
+
+    Attributes:
+        tied: the names of tied tensors by those of the copies that some versions of
+            Hugging Face's library wrote.
+    """
 
     config_class = AlbertConfig
     config_file = AlbertConfig.file_name
     huggingface_type = "albert"
     encoder = "albert"
     known_heads = ("cls/",)
+    tied = {
+        "predictions.decoder.weight": "albert.embeddings.word_embeddings.weight",
+        "predictions.decoder.bias": "predictions.bias",
+    }
+
+    def official_name(self, theirs):
+        """The official ALBERT name of a tensor of theirs; None for an unknown one."""
+        return official_name(theirs)
 
     def encoder_parameters(self, config):
         return sum(encoder_parameters(config).values())
@@ -75,19 +82,19 @@ class AlbertFamily(ModelFamily):
         require_entries(entries, _REQUIRED, path)
         ours = {key: entries[key] for key in _SAME_KEYS if key in entries}
         ours["hidden_act"] = our_activation(
-            entries, "hidden_act", "gelu_new", _OUR_ACTIVATIONS, path
+            entries, "hidden_act", "gelu_new", OUR_ACTIVATIONS, path
         )
         config = AlbertConfig.from_dict(ours, source=path)
         equal = config.embedding_size == config.hidden_size
         return dataclasses.replace(config, always_map_embeddings=equal)
 
     def tensors_from_huggingface(self, tensors, head_names, path):
-        theirs = untied(tensors, _TIED, path)
-        theirs.pop(_BUFFER, None)
+        theirs = untied(tensors, self.tied, path)
+        theirs.pop(f"{self.encoder}.embeddings.position_ids", None)
         heads = {name: official for official, name in head_names.items()}
         found = {}
         for name, tensor in theirs.items():
-            official = heads.get(name) or official_name(name) or name
+            official = heads.get(name) or self.official_name(name) or name
             if official.endswith("/kernel"):
                 tensor = tensor.T  # theirs are [out, in]
             found[official] = as_float32(tensor, name, path)

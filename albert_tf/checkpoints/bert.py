@@ -7,26 +7,18 @@ the names differ. Nothing is written in BERT's form.
 import re
 
 from albert_tf.checkpoints.albert import ALBERT
+from albert_tf.checkpoints.albert import OUR_ACTIVATIONS
 from albert_tf.checkpoints.albert import AlbertFamily
 from albert_tf.checkpoints.albert_names import block_scope
-from albert_tf.checkpoints.family import as_float32
 from albert_tf.checkpoints.family import our_activation
 from albert_tf.checkpoints.family import require_entries
-from albert_tf.checkpoints.family import untied
 from albert_tf.config import AlbertConfig
 from albert_tf.io.files import read_json_object
 from albert_tf.models import registry
 
 # Google's code computes "gelu" by tanh, Hugging Face's exactly.
 _OFFICIAL_ACTIVATIONS = {name: name for name in ("gelu", "relu", "linear", "tanh")}
-_THEIR_ACTIVATIONS = {
-    "gelu": "gelu_erf",
-    "gelu_new": "gelu",
-    "gelu_pytorch_tanh": "gelu",
-    "linear": "linear",
-    "relu": "relu",
-    "tanh": "tanh",
-}
+_THEIR_ACTIVATIONS = {**OUR_ACTIVATIONS, "gelu_pytorch_tanh": "gelu"}
 _KEYS = (
     "vocab_size",
     "hidden_size",
@@ -67,12 +59,6 @@ _SUBLAYERS = {
     "output/dense": "ffn_1/intermediate/output/dense",
     "output/LayerNorm": "LayerNorm_1",
 }
-_BUFFER = "bert.embeddings.position_ids"
-# Copies of tied tensors, which some versions of their library wrote.
-_TIED = {
-    "cls.predictions.decoder.weight": "bert.embeddings.word_embeddings.weight",
-    "cls.predictions.decoder.bias": "cls.predictions.bias",
-}
 _HEADS = {
     "cls.predictions.bias": "cls/predictions/output_bias",
     "cls.seq_relationship.weight": "cls/seq_relationship/output_weights",
@@ -88,6 +74,10 @@ class BertFamily(AlbertFamily):
     huggingface_type = "bert"
     encoder = "bert"
     read_as = ALBERT
+    tied = {
+        "cls.predictions.decoder.weight": "bert.embeddings.word_embeddings.weight",
+        "cls.predictions.decoder.bias": "cls.predictions.bias",
+    }
 
     def config_from_official(self, path):
         entries = read_json_object(path)
@@ -110,17 +100,8 @@ class BertFamily(AlbertFamily):
         require_entries(entries, _REQUIRED, path)
         return _config(entries, _THEIR_ACTIVATIONS, path)
 
-    def tensors_from_huggingface(self, tensors, head_names, path):
-        theirs = untied(tensors, _TIED, path)
-        theirs.pop(_BUFFER, None)
-        heads = {name: official for official, name in head_names.items()} | _HEADS
-        found = {}
-        for name, tensor in theirs.items():
-            official = heads.get(name) or _our_name(_official_name(name)) or name
-            if official.endswith("/kernel"):
-                tensor = tensor.T  # theirs are [out, in]
-            found[official] = as_float32(tensor, name, path)
-        return found
+    def official_name(self, theirs):
+        return _HEADS.get(theirs) or _our_name(_official_name(theirs))
 
 
 BERT = BertFamily()
