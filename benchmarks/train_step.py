@@ -55,12 +55,6 @@ _SIDES = {
         "torch, transformers",
         {"compile": True},
     ),
-    "hugging_face_xlnet": (
-        "hugging_face_xlnet",
-        "torch_python",
-        "torch, transformers",
-        {},
-    ),
     "keras_hub": ("keras_hub", "keras_hub_python", "keras_hub", {}),
     "keras_hub_xla": ("keras_hub", "keras_hub_python", "keras_hub", {"compile": True}),
 }
@@ -75,7 +69,7 @@ _MODELS = {
         "albert/base_v2",
         {},
     ),
-    "xlnet": (("hugging_face_xlnet",), XLNetConfig, "xlnet/base", {"mem_len": 0}),
+    "xlnet": (("hugging_face",), XLNetConfig, "xlnet/base", {"mem_len": 0}),
 }
 
 
@@ -148,12 +142,8 @@ def _sides(options):
     if options.sides is None:
         return (_OWN, *_MODELS[options.model][0])
     names = tuple(filter(None, options.sides.split(",")))
-    for_xlnet = options.model == "xlnet"
-    fitting = [
-        name
-        for name in _SIDES
-        if name.startswith(_OWN) or name.endswith("_xlnet") == for_xlnet
-    ]
+    lacking = ("keras_hub",) if options.model == "xlnet" else ()
+    fitting = [name for name, side in _SIDES.items() if side[0] not in lacking]
     for name in names:
         if name not in fitting:
             raise UserError(f"--sides has {name!r}; choose from {', '.join(fitting)}.")

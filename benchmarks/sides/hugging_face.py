@@ -1,4 +1,4 @@
-"""Training steps of Hugging Face's AlbertForPreTraining, in turns."""
+"""Training steps of Hugging Face's AlbertForPreTraining or XLNetLMHeadModel."""
 
 import json
 import sys
@@ -13,24 +13,28 @@ def main(setting):
     """Answers with the seconds of a step.
 
     Args:
-        setting: dict with `config`, `batch` (arguments of `turns.make_batch`) and
-            `steps`; optionally `threads`, `activation`, `compile`, `device` and
+        setting: dict with `config`, `batch` (the arguments of the function of
+            `turns` that makes the model's batch) and `steps`; optionally `model`
+            (`albert` or `xlnet`), `threads`, `activation`, `compile`, `device` and
             `bfloat16` (autocast of the forward pass; weights stay float32).
     """
     if "threads" in setting:
         torch.set_num_threads(setting["threads"])
     torch.manual_seed(1)
     device = setting.get("device", "cpu")
+    make_model, make_inputs = _MODELS[setting.get("model", "albert")]
     model = make_model(setting).to(device).train()
-    step = make_step(model, setting, device)
+    inputs = make_inputs(setting["batch"])
+    inputs = {name: values.to(device) for name, values in inputs.items()}
+    step = _make_step(model, inputs, setting, device)
     wait = torch.cuda.synchronize if device == "cuda" else lambda: None
     details = f"transformers {transformers.__version__}, torch {torch.__version__}"
     turns.serve(lambda _: turns.seconds_per_step(step, setting["steps"], wait), details)
 
 
-def make_model(setting):
+def _make_albert(setting):
     """A new model with attention `sdpa`."""
-    activation = setting.get("activation", "gelu_new")
+    activation = _activation(setting)
     config = transformers.AlbertConfig(
         **{**setting["config"], "hidden_act": activation, "classifier_dropout_prob": 0}
     )
@@ -39,9 +43,25 @@ def make_model(setting):
     )
 
 
-def make_step(model, setting, device):
+def _make_xlnet(setting):
+    """A new model without memory; theirs has no attention `sdpa`."""
+    ours = setting["config"]
+    config = transformers.XLNetConfig(
+        vocab_size=ours["n_token"],
+        **{name: ours[name] for name in ("d_model", "n_layer", "n_head", "d_inner")},
+        ff_activation=_activation(setting),
+        dropout=0.0,
+        use_mems_train=False,
+    )
+    return transformers.XLNetLMHeadModel(config)
+
+
+def _activation(setting):
+    return setting.get("activation", "gelu_new")
+
+
+def _make_step(model, inputs, setting, device):
     """A function that does a training step; the optimizer is the fused one."""
-    batch = model_inputs(turns.make_batch(**setting["batch"]), device)
     weights = list(model.parameters())
     optimizer = torch.optim.AdamW(weights, lr=1e-5, weight_decay=0.01, fused=True)
     if setting.get("compile"):
@@ -51,7 +71,7 @@ def make_step(model, setting, device):
     def step():
         optimizer.zero_grad(set_to_none=True)
         with torch.autocast(device, torch.bfloat16, enabled=lower):
-            loss = model(**batch).loss
+            loss = model(**inputs).loss
         loss.backward()
         torch.nn.utils.clip_grad_norm_(weights, 1.0)
         optimizer.step()
@@ -59,21 +79,43 @@ def make_step(model, setting, device):
     return step
 
 
-def model_inputs(batch, device):
-    """A batch as the model's arguments: labels are -100 where none is asked for."""
-    batch = {name: torch.tensor(values) for name, values in batch.items()}
+def _albert_inputs(shape):
+    """The model's arguments for a batch: labels are -100 where none is asked for."""
+    batch = _tensors(turns.make_batch(**shape))
     labels = torch.full(batch["input_ids"].shape, -100)
-    labels.scatter_(
-        1, batch["masked_lm_positions"].long(), batch["masked_lm_ids"].long()
-    )
-    inputs = {
+    labels.scatter_(1, batch["masked_lm_positions"], batch["masked_lm_ids"])
+    return {
         "input_ids": batch["input_ids"],
         "attention_mask": batch["input_mask"],
         "token_type_ids": batch["segment_ids"],
         "labels": labels,
         "sentence_order_label": batch["sentence_order_labels"],
     }
-    return {name: values.long().to(device) for name, values in inputs.items()}
+
+
+def _xlnet_inputs(shape):
+    """The model's arguments: masks `[batch, tokens, tokens]` and one-hot targets."""
+    batch = _tensors(turns.make_permutation_batch(**shape))
+    sees = batch["query_order"][:, :, None] > batch["key_order"][:, None, :]
+    tokens = batch["input_ids"].shape[1]
+    mapping = torch.nn.functional.one_hot(batch["target_positions"], tokens)
+    return {
+        "input_ids": batch["input_ids"],
+        "token_type_ids": batch["segment_ids"],
+        "perm_mask": (~sees).float(),
+        "target_mapping": mapping.float(),
+        "labels": batch["target_ids"],
+    }
+
+
+def _tensors(batch):
+    return {name: torch.tensor(values).long() for name, values in batch.items()}
+
+
+_MODELS = {
+    "albert": (_make_albert, _albert_inputs),
+    "xlnet": (_make_xlnet, _xlnet_inputs),
+}
 
 
 if __name__ == "__main__":
