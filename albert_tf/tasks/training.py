@@ -79,7 +79,8 @@ def fine_tune(source, examples, start, training, strategy, facts):
     tokenizer = initial_tokenizer(start)
     with strategy.scope():
         model = initial_model(start, task, tokenizer)
-    if training.freeze_encoder:  # else its weights are trained that are meant to be
+    # Setting True would also train what a model leaves untrained, as XLNet's mask_emb.
+    if training.freeze_encoder:
         model.encoder().trainable = False
     tokenizer = tokenizer.laid_out(model.config.row_layout)
     train, *dev = (
