@@ -35,6 +35,7 @@ def stream_dataset(
     seed,
     training,
     vocab_size=None,
+    max_gram=5,
 ):
     """Reads the files of create_pretraining_data --objective=permutation_lm.
 
@@ -50,6 +51,7 @@ def stream_dataset(
             leave out what rows have more than others. Without it, each record comes
             once, and the last batch may lack rows at its end.
         vocab_size: the model's, which ids have to be below; by default the tokenizer's.
+        max_gram: tokens at most of a span that is predicted.
 
     Returns:
         A `tf.data.Dataset` of dicts: int32 input_ids, segment_ids, query_order,
@@ -76,7 +78,8 @@ def stream_dataset(
     folders.in_common(descriptions, paths)
     counts = [_records_of(path, descriptions) for path in paths]
     dataset = _batches(paths, counts, batch_size, seed, training)
-    draw = _Draw(tokenizer, max_seq_length, max_predictions_per_seq, vocab_size, seed)
+    targets = max_predictions_per_seq, max_gram
+    draw = _Draw(tokenizer, max_seq_length, targets, vocab_size, seed)
     dataset = dataset.enumerate().map(draw, num_parallel_calls=tf.data.AUTOTUNE)
     return dataset.prefetch(_PREFETCHED)
 
@@ -155,12 +158,10 @@ def _part(paths, counts, begin, end):
 class _Draw:
     """Parses a batch, and draws what is predicted by the number of the batch."""
 
-    def __init__(
-        self, tokenizer, max_seq_length, max_predictions_per_seq, vocab_size, seed
-    ):
+    def __init__(self, tokenizer, max_seq_length, targets, vocab_size, seed):
         self._functional = (tokenizer.sep_id, tokenizer.cls_id)
         self._max_seq_length = max_seq_length
-        self._num_predict = max_predictions_per_seq
+        self._num_predict, self._max_gram = targets
         self._vocab_size = vocab_size or tokenizer.vocab_size
         self._seed = derive_seed(seed, "permutations")
 
@@ -181,7 +182,12 @@ class _Draw:
         reuse_len = reused_length(self._max_seq_length)
         is_reversed = features["reversed_rows"] == 1
         chosen = choose_targets(
-            word_starts, is_reversed, reuse_len, self._num_predict, seeds[0]
+            word_starts,
+            is_reversed,
+            reuse_len,
+            self._num_predict,
+            seeds[0],
+            self._max_gram,
         )
         permutations = draw_permutations(tf.shape(ids)[0], reuse_len, seeds[1])
         query_order, key_order, targets = permuted_order(

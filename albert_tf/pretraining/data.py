@@ -43,6 +43,8 @@ class DataSettings:
     max_eval_steps: int
     may_evaluate_training_data: bool
     masked_lm_prob: float | None
+    max_gram: int
+    """Tokens at most of a span that a permutation LM predicts."""
     masked_lm_alone: bool
     """Whether to leave the sentences out, whatever the data was made for."""
     verify_checksums: bool
@@ -209,6 +211,7 @@ class PretrainingData:
             self._settings.random_seed + number,
             training,
             masked_lm_prob=masked_lm_prob,
+            max_gram=self._settings.max_gram,
             vocab_size=self._vocab_size,
         )
 

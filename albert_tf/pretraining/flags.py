@@ -39,7 +39,8 @@ class PretrainingOptions(PhaseFlags, DeviceFlags, ExecutionFlags, ReadingFlags):
         "What to do": "do_train do_eval dry_run restart_data",
         "Data": (
             "eval_file do_lower_case max_seq_length max_predictions_per_seq "
-            "masked_lm_prob sentence_objective verify_data verify_checksum random_seed"
+            "masked_lm_prob max_gram sentence_objective verify_data verify_checksum "
+            "random_seed"
         ),
         "Optimization": (
             "optimizer lr_schedule poly_power start_warmup_step scale_learning_rate "
@@ -128,6 +129,12 @@ class PretrainingOptions(PhaseFlags, DeviceFlags, ExecutionFlags, ReadingFlags):
         "default the share that the data was made for.",
         None,
         minimum=0,
+        may_change=RESTART_DATA,
+    )
+    max_gram: int = option(
+        "Longest span that XLNet predicts, in tokens; 1 predicts single tokens.",
+        5,
+        minimum=1,
         may_change=RESTART_DATA,
     )
     sentence_objective: str = option(

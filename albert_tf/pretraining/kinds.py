@@ -41,7 +41,10 @@ class MaskedLM:
     parameters = staticmethod(parameters.pretraining_parameters)
     objective = PretrainingObjective
     initial_model = staticmethod(initial_model)
-    dataset = staticmethod(pretraining_dataset)
+
+    def dataset(self, *arguments, max_gram, **reading):
+        """As `pretraining_dataset`."""
+        return pretraining_dataset(*arguments, **reading)
 
     def terms(self, data):
         """The `HeadTerm`s of a `PretrainingData`."""
@@ -107,9 +110,9 @@ class PermutationLM:
                     f"reuse_len to {reused}, or mem_len to 0 for no memory."
                 )
 
-    def dataset(self, *arguments, masked_lm_prob=None, vocab_size=None):
+    def dataset(self, *arguments, masked_lm_prob, **reading):
         """As `stream_dataset`."""
-        return stream_dataset(*arguments, vocab_size=vocab_size)
+        return stream_dataset(*arguments, **reading)
 
 
 KINDS = {"masked_lm": MaskedLM(), "permutation_lm": PermutationLM()}

@@ -26,7 +26,7 @@ from albert_tf.pretraining.setup import OptimizerSettings
 _OFFICIAL_LENGTHS = {"max_seq_length": 512, "max_predictions_per_seq": 20}
 _FLAGS_OF = {
     "masked_lm": ("masked_lm_prob", "sentence_objective", "init_from_group0"),
-    "permutation_lm": ("decay_relative_biases",),
+    "permutation_lm": ("max_gram", "decay_relative_biases"),
 }
 _SECOND = "second_phase_"
 _TERA = 1e12
@@ -201,6 +201,7 @@ def _data(options):
         max_eval_steps=options.max_eval_steps,
         may_evaluate_training_data=options.do_eval,
         masked_lm_prob=options.masked_lm_prob,
+        max_gram=options.max_gram,
         masked_lm_alone=options.sentence_objective == "none",
         verify_checksums=options.verify_data,
         random_seed=options.random_seed,

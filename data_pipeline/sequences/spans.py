@@ -1,6 +1,6 @@
 """Which tokens a permutation language model predicts, for a batch of texts at once.
 
-Spans of 1 to 5 tokens are chosen one after the other, each within a context of six
+Spans of a few tokens are chosen one after the other, each within a context of six
 times its length, and single tokens fill up what the goal lacks.
 
 Shapes: B rows, S tokens, G goal.
@@ -12,12 +12,10 @@ a word and is counted in pieces.
 import numpy as np
 import tensorflow as tf
 
-LONGEST = 5
-"""Tokens of a span at most; p(n) is proportional to 1/n."""
 _CONTEXT = 6  # tokens of context a token of a span; the official alpha / beta
 
 
-def choose_targets(word_starts, is_reversed, reuse_len, num_predict, seed):
+def choose_targets(word_starts, is_reversed, reuse_len, num_predict, seed, max_gram):
     """Chooses in both halves of each row; special tokens may be among the chosen.
 
     Args:
@@ -27,6 +25,7 @@ def choose_targets(word_starts, is_reversed, reuse_len, num_predict, seed):
         num_predict: tokens to choose in both halves together, one more in the first if
             they are odd.
         seed: int32 [2], stateless seed.
+        max_gram: tokens of a span at most.
 
     Returns:
         bool [B, S].
@@ -37,15 +36,19 @@ def choose_targets(word_starts, is_reversed, reuse_len, num_predict, seed):
     seeds = tf.unstack(tf.random.split(seed, 2))
     for starts, goal, half_seed in zip(halves, goals, seeds, strict=True):
         starts = _turned(starts, is_reversed)
-        draws = draw_spans(tf.shape(starts)[0], starts.shape[1], goal, half_seed)
+        rows, tokens = tf.shape(starts)[0], starts.shape[1]
+        draws = draw_spans(rows, tokens, goal, half_seed, max_gram)
         chosen.append(_turned(choose(starts, goal, *draws), is_reversed))
     return tf.concat(chosen, axis=1)
 
 
-def draw_spans(rows, tokens, goal, seed):
-    """What `choose` needs: int32 [B, G], float32 [B, G], float32 [B, S]."""
+def draw_spans(rows, tokens, goal, seed, max_gram):
+    """What `choose` needs: int32 [B, G], float32 [B, G], float32 [B, S].
+
+    The probability of a span of n tokens is proportional to 1/n.
+    """
     length_seed, left_seed, fill_seed = tf.unstack(tf.random.split(seed, 3))
-    shares = 1.0 / np.arange(1, LONGEST + 1)
+    shares = 1.0 / np.arange(1, max_gram + 1)
     bounds = np.cumsum(shares / shares.sum())[:-1].astype(np.float32)
     uniform = tf.random.stateless_uniform([rows, goal], length_seed)
     lengths = 1 + tf.reduce_sum(tf.cast(uniform[..., None] >= bounds, tf.int32), -1)

@@ -66,20 +66,27 @@ def test_a_run_from_streams_to_a_model_and_its_perplexity(run, streams, material
     assert results["bits_per_token"] == pytest.approx(results["loss"] / math.log(2))
     assert list((folder / "checkpoints").glob("best-*"))
     model = XLNetLMHeadModel.from_pretrained(folder)
-    batches = stream_dataset(
+    reading = {
+        "batch_size": 8,
+        "max_seq_length": 16,
+        "max_predictions_per_seq": 3,
+        "seed": 12345,
+        "training": False,
+    }
+    files, tokenizer = (
         str(streams / "held_out"),
         load_tokenizer(material / "vocab.model"),
-        batch_size=8,
-        max_seq_length=16,
-        max_predictions_per_seq=3,
-        seed=12345,
-        training=False,
     )
-    batches = list(batches.take(12))
+    batches = list(stream_dataset(files, tokenizer, **reading).take(12))
     assert results["loss"] == pytest.approx(losses_by_hand(model, batches), rel=1e-5)
     for batch in batches:  # and without memory it is another
         batch["stream_starts"] = np.ones(8, np.int32)
     assert abs(results["loss"] - losses_by_hand(model, batches)) > 1e-4
+    changes = {"do_train": False, "do_eval": True, "num_train_steps": 24, "max_gram": 1}
+    single = run(output_dir=folder, **changes)["loss"]
+    batches = list(stream_dataset(files, tokenizer, **reading, max_gram=1).take(12))
+    assert single == pytest.approx(losses_by_hand(model, batches), rel=1e-5)
+    assert abs(single - results["loss"]) > 1e-4
 
 
 @pytest.fixture
@@ -140,6 +147,10 @@ def test_streams_start_with_zeros_and_rows_apart():
         ({"objective": "masked_lm"}, "is a configuration for --objective=permutation"),
         ({"albert_config_file": "albert/base_v2"}, "for --objective=masked_lm, but"),
         ({"masked_lm_prob": 0.2}, "--masked_lm_prob=0.2 needs --objective=masked_lm"),
+        (
+            {"objective": "masked_lm", "max_gram": 1},
+            "--max_gram=1 needs --objective=permutation_lm, but",
+        ),
         (
             {"objective": "masked_lm", "decay_relative_biases": False},
             "--decay_relative_biases=False needs --objective=permutation_lm, but",

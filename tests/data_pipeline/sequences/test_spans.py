@@ -59,7 +59,7 @@ def test_drawn_tokens_have_the_official_statistics(shared, is_reversed):
     name = "goal_43" + "_reverse" * is_reversed
     recorded = json.loads((folder / "sample_mask.json").read_text())["statistics"][name]
     rows = np.tile(np.concatenate([starts, starts], axis=1), (10, 1))
-    chosen = choose_targets(rows, tf.fill([len(rows)], is_reversed), 256, 86, [1, 2])
+    chosen = choose_targets(rows, tf.fill([len(rows)], is_reversed), 256, 86, [1, 2], 5)
     halves = np.array(chosen).reshape(-1, 256)
     assert (halves.sum(axis=1) == 43).all()
     found = np.bincount(runs(halves), minlength=10)[1:6] / len(halves)
@@ -72,11 +72,12 @@ def test_drawn_tokens_have_the_official_statistics(shared, is_reversed):
 
 def test_draws_follow_from_their_seed():
     first, same, other = (
-        draw_spans(3, 8, 4, seed) for seed in ([1, 2], [1, 2], [1, 3])
+        draw_spans(3, 8, 4, seed, 5) for seed in ([1, 2], [1, 2], [1, 3])
     )
     for a, b in zip(first, same, strict=True):
         np.testing.assert_array_equal(a, b)
     assert (first[2].numpy() != other[2].numpy()).any()
-    lengths = draw_spans(2000, 8, 10, [5, 6])[0].numpy().reshape(-1)
+    lengths = draw_spans(2000, 8, 10, [5, 6], 5)[0].numpy().reshape(-1)
     shares = np.bincount(lengths, minlength=6)[1:] / lengths.size
     np.testing.assert_allclose(shares, [0.438, 0.219, 0.146, 0.109, 0.088], atol=0.012)
+    assert (draw_spans(2, 8, 10, [5, 6], 1)[0].numpy() == 1).all()
