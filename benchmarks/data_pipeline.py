@@ -94,21 +94,27 @@ def _reference(options):
 
 def _rates(options, folder, reference):
     for masking in ("static", "dynamic"):
-        one = _run_processes(_data_options(options, masking, folder), 1)
-        two = _run_processes(_data_options(options, masking, folder), 2)
-        print(
-            f"{masking}, one worker: {one['rate']:,.0f} tokens/s, "
-            f"{one['rate'] / reference['prepared']:.2f} of the encoder on prepared "
-            f"lines, {one['rate'] / reference['raw']:.2f} on raw lines; two workers: "
-            f"{two['rate'] / one['rate']:.2f} times one"
-        )
-        with _copies(options.input_file, options.memory_factor) as longer:
-            many = dataclasses.replace(options, input_file=longer)
-            more = _run_processes(_data_options(many, masking, folder), 1, repeats=1)
-        print(
-            f"{masking}, peak memory of a worker: {one['peak']:.0f} MB, "
-            f"{more['peak']:.0f} MB on {options.memory_factor} times the text"
-        )
+        data_options = _data_options(options, masking, folder)
+        with (
+            _copies(options.input_file, options.memory_factor) as longer,
+            _workers(data_options, 2) as (first, second),
+        ):
+            one = _rate(data_options, [first])
+            peak = first.peak()
+            two = _rate(data_options, [first, second])
+            # The second has seen half the text so far.
+            longer_options = dataclasses.replace(data_options, input_file=longer)
+            _rate(longer_options, [second], repeats=1)
+            print(
+                f"{masking}, one worker: {one:,.0f} tokens/s, "
+                f"{one / reference['prepared']:.2f} of the encoder on prepared "
+                f"lines, {one / reference['raw']:.2f} on raw lines; two workers: "
+                f"{two / one:.2f} times one"
+            )
+            print(
+                f"{masking}, peak memory of a worker: {peak:.0f} MB, "
+                f"{second.peak():.0f} MB on {options.memory_factor} times the text"
+            )
 
 
 @contextlib.contextmanager
@@ -121,50 +127,82 @@ def _copies(input_file, count):
         yield folder
 
 
-def _run_processes(data_options, count, repeats=_REPEATS):
-    """Best rate of `count` workers that start together, and their peak memory."""
-    context = multiprocessing.get_context("spawn")
-    pipes, processes = [], []
-    for number in range(count):
-        pipe, worker_pipe = context.Pipe()
-        arguments = (data_options, number, count, worker_pipe)
-        processes.append(context.Process(target=_worker, args=arguments))
-        processes[-1].start()
+class _Worker:
+    """A process that writes the shards that it is told to."""
+
+    def __init__(self, data_options):
+        context = multiprocessing.get_context("spawn")
+        self._pipe, worker_pipe = context.Pipe()
+        arguments = (data_options, worker_pipe)
+        self._process = context.Process(target=_work, args=arguments)
+        self._process.start()
         # With our copy closed, `recv` fails instead of waiting if the worker dies.
         worker_pipe.close()
-        pipes.append(pipe)
-    for pipe in pipes:
-        pipe.recv()  # The worker is ready.
+
+    def send(self, *task):
+        self._pipe.send(task)
+
+    def receive(self):
+        return self._pipe.recv()
+
+    def peak(self):
+        """Most memory that the process has held so far, in megabytes."""
+        self.send()
+        return self.receive()
+
+    def end(self):
+        self._pipe.close()
+        self._process.join()
+
+
+@contextlib.contextmanager
+def _workers(data_options, count):
+    """Starts workers together, and yields them once all are ready."""
+    workers = [_Worker(data_options) for _ in range(count)]
+    try:
+        for worker in workers:
+            worker.receive()
+        yield workers
+    finally:
+        for worker in workers:
+            worker.end()
+
+
+def _rate(data_options, workers, repeats=_REPEATS):
+    """Best rate at which workers write all shards together, in tokens a second."""
     rate = 0.0
     for _ in range(repeats):
         start = time.perf_counter()
-        for pipe in pipes:
-            pipe.send("write")
-        tokens = sum(pipe.recv() for pipe in pipes)
+        for number, worker in enumerate(workers):
+            worker.send(data_options, number, len(workers))
+        tokens = sum(worker.receive() for worker in workers)
         rate = max(rate, tokens / (time.perf_counter() - start))
-    for pipe in pipes:
-        pipe.send(None)
-    peak = max(pipe.recv() for pipe in pipes)
-    for process in processes:
-        process.join()
-    return {"rate": rate, "peak": peak}
+    return rate
 
 
-def _worker(data_options, number, count, pipe):
-    """Writes its shard whenever told to; answers with its tokens, at last its peak."""
-    from data_pipeline.shards import workers
-
-    workers.use_one_cpu()
+def _work(data_options, pipe):
+    """Writes the shard it is told; answers with its tokens, or with its peak."""
     files = corpus.find_files(data_options.input_file)
     directory = os.path.dirname(data_options.output_file)
     os.makedirs(directory, exist_ok=True)
-    paths = {"train": [os.path.join(directory, f"shard{k}") for k in range(count)]}
-    _warm_up(data_options, files, paths["train"][number])
+
+    from data_pipeline.shards import workers
+
+    workers.use_one_cpu()
+    _warm_up(data_options, files, os.path.join(directory, f"shard{os.getpid()}"))
     pipe.send("ready")
-    while pipe.recv() is not None:
-        parts = _write_shard(data_options, files, number, paths)
-        pipe.send(parts["train"]["counts"].get("tokens", 0))
-    pipe.send(peak_megabytes())
+    with contextlib.suppress(EOFError):  # The benchmark is done with this worker.
+        while True:
+            task = pipe.recv()
+            pipe.send(_tokens_written(*task) if task else peak_megabytes())
+
+
+def _tokens_written(data_options, number, count):
+    files = corpus.find_files(data_options.input_file)
+    directory = os.path.dirname(data_options.output_file)
+    paths = {"train": [os.path.join(directory, f"shard{k}") for k in range(count)]}
+    parts = _write_shard(data_options, files, number, paths)
+    return parts["train"]["counts"].get("tokens", 0)
 
 
 def _warm_up(data_options, files, path):

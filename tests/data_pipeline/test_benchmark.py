@@ -31,5 +31,5 @@ def test_prints_every_figure(corpus_file, model_file, capsys):
 def test_a_dead_worker_is_an_error_and_no_endless_wait(model_file, tmp_path):
     options = benchmark.Options(str(tmp_path / "missing.txt"), model_file)
     data_options = benchmark._data_options(options, "static", str(tmp_path))
-    with pytest.raises(EOFError):
-        benchmark._run_processes(data_options, 1)
+    with pytest.raises(EOFError), benchmark._workers(data_options, 1):
+        pass
