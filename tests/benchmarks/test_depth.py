@@ -9,8 +9,8 @@ import sys
 def test_prints_every_figure(project):
     # A process of its own: XLA writes its buffers down only if asked at the start.
     command = [sys.executable, "-m", "benchmarks.depth"]
-    command += ["--layers=3", "--hidden_size=64", "--max_seq_length=64", "--steps=1"]
-    command += ["--batch_size=32"]
+    command += ["--layers=2", "--hidden_size=64", "--max_seq_length=64", "--steps=1"]
+    command += ["--batch_size=8"]
     environment = {**os.environ, "CUDA_VISIBLE_DEVICES": "-1"}
     output = subprocess.run(
         command, cwd=project, env=environment, capture_output=True, text=True

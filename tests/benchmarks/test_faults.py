@@ -1,6 +1,7 @@
 """The attacks of benchmarks/faults notice what they are there to notice."""
 
 import json
+import shutil
 import signal
 import threading
 
@@ -36,6 +37,23 @@ _NONE = {
 
 def options(directory, **counts):
     return FaultOptions(output_dir=str(directory), **{**_NONE, **counts})
+
+
+@pytest.fixture(scope="module")
+def references(tmp_path_factory):
+    """The folder in which data was made without faults, in one process."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(programs.DATA.flags, "workers", 1)
+        bench = Bench(tmp_path_factory.mktemp("bench"), 0)
+        bench.reference(programs.DATA)
+        yield bench.reference_folder
+
+
+@pytest.fixture
+def directory(references, tmp_path):
+    """A folder for attacks, where these references are."""
+    shutil.copytree(references, tmp_path / "reference")
+    return tmp_path
 
 
 @pytest.mark.parametrize(
@@ -193,12 +211,12 @@ def test_results_are_kept_and_counted(tmp_path):
 
 
 @pytest.mark.parametrize("mounts", [True, False])
-def test_bad_places(mounts, tmp_path, monkeypatch):
+def test_bad_places(mounts, directory, monkeypatch):
     if mounts and not places.can_mount():
         pytest.skip("only root mounts disks")
     monkeypatch.setattr(places, "can_mount", lambda: mounts)
     monkeypatch.setattr(places, "ROOM", (0.4,))
-    bench = Bench(tmp_path, 0)
+    bench = Bench(directory, 0)
     for fault in (places.FULL, places.READ_ONLY)[: 2 if mounts else 1]:
         places.attack(bench, programs.VOCAB, fault)
     verdicts = [case["verdict"] for case in bench.results.cases]
@@ -206,11 +224,11 @@ def test_bad_places(mounts, tmp_path, monkeypatch):
     assert ("No space" if mounts else "too large") in bench.results.cases[0]["note"]
 
 
-def test_a_small_attack(tmp_path, capsys):
-    asked = options(tmp_path, data_kills=1, damages=1, jobs=2)
+def test_a_small_attack(directory, capsys):
+    asked = options(directory, data_kills=1, damages=1, jobs=2)
     run(asked)
     assert "| damage | vocabulary | 1 " in capsys.readouterr().out
-    results = Results(tmp_path)
+    results = Results(directory)
     kills = results.of("kill", "data", "kill")
     assert [case["verdict"] for case in kills] == ["killed"]
     # One more where the first run ended before its kill.
@@ -218,9 +236,9 @@ def test_a_small_attack(tmp_path, capsys):
     assert {case["verdict"] for case in ends} == {"equal"}
     cases = results.cases
     run(asked)  # goes on where it stopped: nothing is left to do
-    assert Results(tmp_path).cases == cases
+    assert Results(directory).cases == cases
 
 
-def test_a_second_run_is_told_of_the_first(tmp_path, capsys):
-    run(options(tmp_path, programs=1, only="rival"))
+def test_a_second_run_is_told_of_the_first(directory, capsys):
+    run(options(directory, programs=1, only="rival"))
     assert "| second run | data | 1 refused, 1 equal |" in capsys.readouterr().out
