@@ -58,9 +58,9 @@ def environment(wheel, tmp_path_factory):
 
 
 @pytest.fixture
-def run(environment, tmp_path):
+def run(environment, project, tmp_path):
     """Runs one of the environment's programs far from the checkout."""
-    variables = {name: v for name, v in os.environ.items() if name != "PYTHONPATH"}
+    variables = {**os.environ, "PYTHONPATH": str(project / "tests" / "absent")}
 
     def call(program, *arguments):
         command = [environment / program, *map(str, arguments)]
