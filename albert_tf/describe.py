@@ -8,19 +8,35 @@ Memory is an estimate for pretraining in float32 with LAMB or AdamW;
 docs/pretraining.md says more.
 """
 
+import contextlib
 import dataclasses
 
 from albert_tf.cli.command_line import option
 from albert_tf.cli.command_line import run
 from albert_tf.config import AlbertConfig
+from albert_tf.costs import flops
+from albert_tf.costs import memory
+from albert_tf.costs import parameters
+from albert_tf.costs import xlnet
 from albert_tf.costs.flops import backward_flops
-from albert_tf.costs.flops import forward_flops
-from albert_tf.costs.memory import training_memory
-from albert_tf.costs.parameters import pretraining_parameters
 from albert_tf.errors import UserError
+from albert_tf.models.xlnet.config import XLNetConfig
 
 _MASKED_FRACTION = 0.15
 _MEBIBYTE = 2**20
+# Of each architecture: parameters, FLOPs of the forward pass, memory.
+_COSTS = {
+    AlbertConfig: (
+        parameters.pretraining_parameters,
+        flops.forward_flops,
+        memory.training_memory,
+    ),
+    XLNetConfig: (
+        xlnet.pretraining_parameters,
+        xlnet.forward_flops,
+        xlnet.training_memory,
+    ),
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -28,7 +44,8 @@ class DescribeOptions:
     """The flags of `python -m albert_tf.describe`."""
 
     albert_config_file: str = option(
-        "Configuration of the model, a JSON file or a name such as albert/base_v2."
+        "Configuration of the model, a JSON file or a name such as albert/base_v2 or "
+        "xlnet/base."
     )
     batch_size: int = option(
         "Number of sequences that one device computes at once.", 8, minimum=1
@@ -45,11 +62,11 @@ def describe(options):
     """Prints the tables.
 
     Raises:
-        UserError: the length exceeds the positions of the configuration.
+        UserError: there is no such configuration, or the length exceeds its positions.
     """
-    config = AlbertConfig.from_json_file(options.albert_config_file)
+    config = _read(options.albert_config_file)
     length = options.max_seq_length
-    if length > config.max_position_embeddings:
+    if config.longest_row(length) < length:
         raise UserError(
             f"--max_seq_length={length} exceeds max_position_embeddings "
             f"({config.max_position_embeddings}) of {options.albert_config_file}; "
@@ -58,27 +75,35 @@ def describe(options):
     predictions = options.max_predictions_per_seq
     if predictions is None:
         predictions = round(length * _MASKED_FRACTION)
-    _print_parameters(config)
-    _print_flops(config, length, predictions)
-    _print_memory(config, options.batch_size, length, predictions)
+    count_parameters, forward_flops, training_memory = _COSTS[type(config)]
+    _print_parameters(count_parameters(config))
+    _print_flops(forward_flops(config, length, predictions))
+    sizes = options.batch_size, length, predictions
+    _print_memory(*(training_memory(config, *sizes, saves) for saves in (False, True)))
 
 
-def _print_parameters(config):
-    parameters = pretraining_parameters(config)
-    heads = parameters["masked LM head"] + parameters["sentence order head"]
-    total = sum(parameters.values())
+def _read(path):
+    """The configuration of any architecture; the error of the first where none fits."""
+    try:
+        return AlbertConfig.from_json_file(path)
+    except UserError:
+        with contextlib.suppress(UserError):
+            return XLNetConfig.from_json_file(path)
+        raise
+
+
+def _print_parameters(counts):
+    total = sum(counts.values())
+    counts = dict(counts)
+    heads = sum(count for part, count in counts.items() if part.endswith("head"))
+    counts.setdefault("encoder", total - heads)
+    counts["with the pretraining heads"] = total
     _print_table(
-        ("parameters", ""),
-        [
-            *((part, f"{count:,}") for part, count in parameters.items()),
-            ("encoder", f"{total - heads:,}"),
-            ("with the pretraining heads", f"{total:,}"),
-        ],
+        ("parameters", ""), [(part, f"{count:,}") for part, count in counts.items()]
     )
 
 
-def _print_flops(config, length, predictions):
-    forward = forward_flops(config, length, predictions)
+def _print_flops(forward):
     rows = [(part, count, 2 * count) for part, count in forward.items()]
     rows.append(("total", sum(forward.values()), backward_flops(forward)))
     rows.append(("total, rematerialised", rows[-1][1], backward_flops(forward, True)))
@@ -88,11 +113,7 @@ def _print_flops(config, length, predictions):
     )
 
 
-def _print_memory(config, batch_size, length, predictions):
-    plain, saving = (
-        training_memory(config, batch_size, length, predictions, rematerialize)
-        for rematerialize in (False, True)
-    )
+def _print_memory(plain, saving):
     rows = [(part, plain[part], saving[part]) for part in plain]
     rows.append(("total", sum(plain.values()), sum(saving.values())))
     _print_table(

@@ -37,6 +37,17 @@ def test_table_of_base(project, capsys):
     assert plain > 5 * saving
 
 
+def test_table_of_xlnet(capsys):
+    config = "xlnet/base"
+    describe(DescribeOptions(albert_config_file=config, max_predictions_per_seq=85))
+    output = capsys.readouterr().out
+    lines = {line[:28].strip(): line[28:].split() for line in output.splitlines()}
+    assert lines["encoder"] == ["116,718,336"]
+    assert lines["with the pretraining heads"] == ["116,750,336"]
+    # 384 tokens of width 768 in 12 layers and 8 rows, before the step and after it.
+    assert lines["memory of earlier segments"] == ["216.0", "216.0"]
+
+
 def test_flops_by_hand():
     config = AlbertConfig(
         50,

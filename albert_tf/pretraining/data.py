@@ -42,6 +42,8 @@ class DataSettings:
     eval_batch_size: int
     max_eval_steps: int
     may_evaluate_training_data: bool
+    eval_any_objective: bool
+    """Whether held-out sentence labels may mean something else than those trained."""
     masked_lm_prob: float | None
     max_gram: int
     """Tokens at most of a span that a permutation LM predicts."""
@@ -105,7 +107,7 @@ class PretrainingData:
 
     def _check_eval_objective(self):
         """Refuses held-out sentence labels that mean something else than trained."""
-        if self._settings.masked_lm_alone:
+        if self._settings.masked_lm_alone or self._settings.eval_any_objective:
             return
         trained = _sentence_objectives(self.input_files)
         if None in trained:
@@ -115,8 +117,9 @@ class PretrainingData:
                 raise UserError(
                     f"--eval_file={self._settings.eval_file} was made with "
                     f"--sentence_objective={held_out}, but the training data with "
-                    f"{trained[-1]}; make both with one objective, or pass "
-                    "--sentence_objective=none to train the masked LM alone."
+                    f"{trained[-1]}; make both with one objective, pass "
+                    "--sentence_objective=none to train the masked LM alone, or "
+                    "--eval_any_objective to compare the two."
                 )
 
     def sentence_terms(self):

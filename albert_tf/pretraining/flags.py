@@ -39,8 +39,8 @@ class PretrainingOptions(PhaseFlags, DeviceFlags, ExecutionFlags, ReadingFlags):
         "What to do": "do_train do_eval dry_run restart_data",
         "Data": (
             "eval_file do_lower_case max_seq_length max_predictions_per_seq "
-            "masked_lm_prob max_gram sentence_objective verify_data verify_checksum "
-            "random_seed"
+            "masked_lm_prob max_gram sentence_objective eval_any_objective verify_data "
+            "verify_checksum random_seed"
         ),
         "Optimization": (
             "optimizer lr_schedule poly_power start_warmup_step scale_learning_rate "
@@ -175,6 +175,12 @@ class PretrainingOptions(PhaseFlags, DeviceFlags, ExecutionFlags, ReadingFlags):
         "training; 0 evaluates only at the end.",
         0,
         minimum=0,
+        may_change=True,
+    )
+    eval_any_objective: bool = option(
+        "Evaluate on --eval_file even if it was made for another sentence objective "
+        "than the training data, as in the paper's table 5.",
+        False,
         may_change=True,
     )
     optimizer: str = option(

@@ -25,7 +25,12 @@ from albert_tf.pretraining.setup import OptimizerSettings
 
 _OFFICIAL_LENGTHS = {"max_seq_length": 512, "max_predictions_per_seq": 20}
 _FLAGS_OF = {
-    "masked_lm": ("masked_lm_prob", "sentence_objective", "init_from_group0"),
+    "masked_lm": (
+        "masked_lm_prob",
+        "sentence_objective",
+        "eval_any_objective",
+        "init_from_group0",
+    ),
     "permutation_lm": ("max_gram", "decay_relative_biases"),
 }
 _SECOND = "second_phase_"
@@ -200,6 +205,7 @@ def _data(options):
         eval_batch_size=options.eval_batch_size,
         max_eval_steps=options.max_eval_steps,
         may_evaluate_training_data=options.do_eval,
+        eval_any_objective=options.eval_any_objective,
         masked_lm_prob=options.masked_lm_prob,
         max_gram=options.max_gram,
         masked_lm_alone=options.sentence_objective == "none",

@@ -58,6 +58,9 @@ def test_held_out_data_for_another_objective(
     results = evaluate(eval_file=held_out, sentence_objective="none")
     assert "masked_lm_accuracy" in results
     assert "sentence_order_accuracy" not in results
+    changes = {"eval_any_objective": True, "output_dir": tmp_path / "other"}
+    results = evaluate(eval_file=held_out, **changes)
+    assert 0 <= results["sentence_order_accuracy"] <= 1
 
 
 def test_held_out_data_that_nobody_described(evaluate, held_out_for):
