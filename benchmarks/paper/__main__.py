@@ -1,0 +1,90 @@
+"""The comparisons of the ALBERT paper, RoBERTa and XLNet, as far as two cores go.
+
+  python -m benchmarks.paper --table=4 --scale=base --output_dir=paper
+  python -m benchmarks.paper --table=4 --input_file=wikipedia.txt --output_dir=paper
+
+`base` writes the paper's configurations, and prints what they cost and the commands
+that run them. `tiny` trains each row with `--num_runs` seeds on a corpus: a few layers
+of width 128 on sequences of 64 tokens. It prints and writes `results.md`, with mean and
+spread of what the seeds reach on held-out data, and `results.png`. Re-running keeps
+finished runs and resumes the one that was interrupted.
+"""
+
+import dataclasses
+import pathlib
+
+from albert_tf.cli import command_line
+from albert_tf.cli.command_line import option
+from albert_tf.errors import UserError
+from benchmarks.paper import base
+from benchmarks.paper import frequencies
+from benchmarks.paper import report
+from benchmarks.paper import tiny
+from benchmarks.paper.tables import TABLES
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Options:
+    table: str = option("Comparison to make.", choices=tuple(TABLES))
+    output_dir: str = option("Folder to write data, runs and tables to.")
+    scale: str = option(
+        "base: the paper's configurations, on paper; tiny: runs on two cores.",
+        "tiny",
+        ("base", "tiny"),
+    )
+    input_file: str | None = option(
+        "Text to learn from, at the tiny scale: one paragraph a line.", None
+    )
+    vocab_size: int = option("Pieces of the vocabulary of that text.", 4000, minimum=6)
+    num_train_steps: int = option(
+        "Steps of a row, unless rows differ in them.", 2000, minimum=1
+    )
+    num_runs: int = option("Seeds of each row.", 3, minimum=1)
+
+
+def compare(options):
+    """Makes a comparison; returns its Markdown.
+
+    Raises:
+        UserError: a flag is missing, the table has no base scale, or a run fails.
+    """
+    table = TABLES[options.table]
+    folder = pathlib.Path(options.output_dir) / f"table_{options.table}"
+    if options.scale == "base":
+        if not all(row.base for row in table.rows):
+            raise UserError(
+                f"--table={options.table} has no configurations of a paper; pass "
+                "--scale=tiny."
+            )
+        text = base.write(table, folder / "base")
+    else:
+        text = _run(table, folder, options)
+    print(text, end="")
+    return text
+
+
+def _run(table, folder, options):
+    if options.input_file is None:
+        raise UserError("--scale=tiny needs --input_file, a text to learn from.")
+    corpus = tiny.Corpus(
+        options.input_file, options.vocab_size, pathlib.Path(options.output_dir)
+    )
+    steps = options.num_train_steps
+    found = tiny.run(table, corpus, folder, steps, options.num_runs)
+    data = corpus.data(tiny.data_flags(table, table.rows[0]))
+    base_line = frequencies.unigram_loss(
+        table.objective, data, corpus.vocabulary, tiny.LENGTHS.values()
+    )
+    if table.draws_layers:
+        tiny.draw_layers(table, corpus, folder)
+    details = (
+        f"{options.input_file}, {options.vocab_size} pieces, {steps} steps, "
+        f"{options.num_runs} seeds"
+    )
+    if table.conclusion:
+        details += f"; the paper: {table.conclusion}"
+    return report.write(table, found, base_line, folder, f"{details}.")
+
+
+if __name__ == "__main__":
+    command_line.run(Options, compare)

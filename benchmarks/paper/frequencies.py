@@ -1,0 +1,51 @@
+"""The loss of a model that knows how frequent each token is, and nothing else."""
+
+import numpy as np
+
+from albert_tf.pretraining.kinds import KINDS
+from albert_tf.tokenization import load_tokenizer
+
+_SEED = 12345
+_BATCH_SIZE = 64
+_TARGETS = {
+    "masked_lm": ("masked_lm_ids", "masked_lm_weights"),
+    "permutation_lm": ("target_ids", "target_weights"),
+}
+
+
+def unigram_loss(objective, folder, vocabulary, lengths, batches=200):
+    """Cross-entropy in nats of the tokens to predict in held-out data.
+
+    The frequencies are those of the tokens to predict in the training data, each token
+    counted once more.
+
+    Args:
+        objective: `masked_lm` or `permutation_lm`.
+        folder: a `Path` with records and their `held_out`.
+        vocabulary: the tokenizer's file.
+        lengths: tokens and predictions of a sequence.
+        batches: how many of each to read, of 64 sequences.
+    """
+    tokenizer = load_tokenizer(vocabulary)
+    ids, weights = _TARGETS[objective]
+
+    def counts(path):
+        dataset = KINDS[objective].dataset(
+            str(path),
+            tokenizer,
+            _BATCH_SIZE,
+            *lengths,
+            _SEED,
+            False,
+            masked_lm_prob=None,
+            max_gram=5,
+        )
+        total = np.zeros(tokenizer.vocab_size)
+        for batch in dataset.take(batches):
+            kept = np.array(batch[ids])[np.array(batch[weights]) > 0]
+            total += np.bincount(kept, minlength=tokenizer.vocab_size)
+        return total
+
+    known = counts(folder) + 1
+    asked = counts(folder / "held_out")
+    return -float(asked @ np.log(known / known.sum()) / asked.sum())

@@ -1,0 +1,107 @@
+"""The table of runs at the tiny scale, as Markdown and as a picture."""
+
+import math
+import statistics
+
+from albert_tf.display.plots import COLOURS
+from albert_tf.display.plots import write_plot
+from albert_tf.io.files import write_atomically
+
+_LOSSES = ("masked_lm_loss", "permutation_lm_loss")
+_METRICS = (*_LOSSES, "masked_lm_accuracy", "sentence_order_accuracy")
+
+
+def write(table, found, base_line, folder, details):
+    """Writes results.md and results.png.
+
+    Args:
+        table: a `Table`.
+        found: what `tiny.run` returns.
+        base_line: loss of a model that knows the frequencies of tokens only.
+        folder: a `Path`.
+        details: what else a reader has to know: corpus, steps.
+
+    Returns:
+        The Markdown.
+    """
+    columns = _columns(found)
+    heads = [metric + f" ({data})" * bool(data) for data, metric in columns]
+    if table.figure:
+        heads.append(f"paper: {table.figure}")
+    lines = [f"## {table.title}", "", details, "", _line(["", *heads])]
+    lines.append("|---" * (len(heads) + 1) + "|")
+    for row in table.rows:
+        cells = [_cell(_values(found[row.name], *column)) for column in columns]
+        lines.append(_line([row.name, *cells, *[row.figure] * bool(table.figure)]))
+    lines += ["", f"Each token by its frequency: loss {base_line:.3f}.", ""]
+    for head, column in zip(heads, columns, strict=False):
+        least = least_difference(found, *column)
+        if least is not None:
+            lines.append(f"Differences in {head} count from {least:.4f}.")
+    text = "\n".join(lines) + "\n"
+    write_atomically(folder / "results.md", text)
+    _draw(folder / "results.png", table, found, columns[0])
+    return text
+
+
+def least_difference(found, data, metric):
+    """The difference between two rows' means that counts: two of its standard errors.
+
+    The variance between seeds is the mean of that within each row. None with one seed.
+
+    Args:
+        found: what `tiny.run` returns.
+        data, metric: a column.
+    """
+    rows = [_values(runs, data, metric) for runs in found.values()]
+    rows = [values for values in rows if len(values) > 1]
+    if not rows:
+        return None
+    variance = statistics.mean(statistics.variance(values) for values in rows)
+    return 2 * math.sqrt(2 * variance / min(map(len, rows)))
+
+
+def _columns(found):
+    """`(evaluation, metric)` of what was measured, the losses first."""
+    runs = [run for runs in found.values() for run in runs]
+    evaluations = list(dict.fromkeys(data for run in runs for data in run))
+    return [
+        (data, metric)
+        for metric in _METRICS
+        for data in evaluations
+        if any(metric in run[data] for run in runs)
+    ]
+
+
+def _values(runs, data, metric):
+    return [run[data][metric] for run in runs if metric in run[data]]
+
+
+def _cell(values):
+    if not values:
+        return "—"
+    mean = f"{statistics.mean(values):.4f}"
+    return mean if len(values) == 1 else f"{mean} ± {statistics.stdev(values):.4f}"
+
+
+def _line(cells):
+    return f"| {' | '.join(cells)} |"
+
+
+def _draw(path, table, found, column):
+    names = [row.name for row in table.rows]
+
+    def draw(figure, labels):
+        axes = figure.subplots()
+        for place, name in enumerate(names):
+            values = _values(found[name], *column)
+            colour = COLOURS["held out"]
+            axes.plot(values, [place] * len(values), "o", color=colour, alpha=0.5)
+            if values:
+                axes.plot(statistics.mean(values), place, "|", color=colour, ms=24)
+        axes.set_yticks(range(len(names)), labels)
+        axes.invert_yaxis()
+        axes.set_xlabel(f"held-out {column[1]}; | is the mean of the seeds")
+        axes.set_title(table.title)
+
+    write_plot(path, draw, size=(8, 1.5 + 0.45 * len(names)), labels=names)

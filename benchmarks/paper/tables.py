@@ -1,0 +1,324 @@
+"""The comparisons of the ALBERT paper, of RoBERTa and of XLNet: rows at two scales.
+
+`base` is the configuration of the paper and what it reached there, the average of
+SQuAD 1.1 and 2.0, MNLI, SST-2 and RACE unless the table says something else. `tiny`
+changes the tiny configuration (`tiny.py`) in the same direction.
+
+Source: Lan et al., arXiv 1909.11942, tables 3, 4, 5, 8, 11, 12 and 13; Liu et al.,
+arXiv 1907.11692, tables 1 and 3; Yang et al., arXiv 1906.08237, table 6.
+"""
+
+import dataclasses
+
+_BASE = "albert/base_v2"
+_LARGE = "albert/large_v2"
+_XXLARGE = "albert/xxlarge_v2"
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Row:
+    """A line of a table: one way to pretrain."""
+
+    name: str
+    base: str | None = None
+    """The configuration that the paper's begins with; None without one."""
+    base_changes: dict = dataclasses.field(default_factory=dict)
+    tiny: dict = dataclasses.field(default_factory=dict)
+    """How the tiny configuration changes."""
+    flags: dict = dataclasses.field(default_factory=dict)
+    """Flags of run_pretraining.py that differ from those of the other rows."""
+    data: dict = dataclasses.field(default_factory=dict)
+    """Flags of create_pretraining_data that differ."""
+    steps: float = 1.0
+    """Steps, as a multiple of those of the other rows."""
+    millions: float | None = None
+    """Parameters in the paper."""
+    figure: str = ""
+    """What the paper reports."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Table:
+    """Rows that differ in one thing."""
+
+    title: str
+    conclusion: str
+    """What the paper concludes."""
+    rows: tuple
+    figure: str = "average"
+    """What `Row.figure` is."""
+    objective: str = "masked_lm"
+    all_held_out: bool = False
+    """Whether all rows are evaluated on the held-out data of each, not of the first."""
+    evaluations: dict = dataclasses.field(default_factory=lambda: {"": {}})
+    """By name, the flags with which each model is evaluated."""
+    equal_compute: bool = False
+    """Whether rows get steps until they have used as many FLOPs as the first."""
+    draws_layers: bool = False
+    """Whether the distances between the layers' inputs and outputs are drawn."""
+
+
+def _embedding_sizes():
+    """Tables as wide as `(paper, tiny)`, with layers that share nothing or all."""
+    sizes = ((64, 16), (128, 32), (256, 64), (768, 128))
+    figures = {
+        "none": ((87, "81.3"), (89, "81.7"), (93, "81.8"), (108, "82.3")),
+        "all": ((10, "79.0"), (12, "80.1"), (16, "79.6"), (31, "79.8")),
+    }
+    return tuple(
+        Row(
+            name=f"E={paper}, parameter_sharing={sharing}",
+            base=_BASE,
+            base_changes={"embedding_size": paper, "parameter_sharing": sharing},
+            tiny={"embedding_size": tiny, "parameter_sharing": sharing},
+            millions=millions,
+            figure=figure,
+        )
+        for sharing, reported in figures.items()
+        for (paper, tiny), (millions, figure) in zip(sizes, reported, strict=True)
+    )
+
+
+def _sharings():
+    """What layers share, with a wide and a factorised table."""
+    kinds = ("all", "attention", "ffn", "none")
+    figures = {
+        (768, 128): ((31, "79.8"), (83, "81.6"), (57, "79.5"), (108, "82.3")),
+        (128, 32): ((12, "80.1"), (64, "81.7"), (38, "80.2"), (89, "81.6")),
+    }
+    return tuple(
+        Row(
+            name=f"E={paper}, parameter_sharing={sharing}",
+            base=_BASE,
+            base_changes={"embedding_size": paper, "parameter_sharing": sharing},
+            tiny={"embedding_size": tiny, "parameter_sharing": sharing},
+            millions=millions,
+            figure=figure,
+        )
+        for (paper, tiny), reported in figures.items()
+        for sharing, (millions, figure) in zip(kinds, reported, strict=True)
+    )
+
+
+def _depths():
+    figures = ("52.9", "71.2", "77.2", "81.5", "82.1", "81.8")
+    return tuple(
+        Row(
+            name=f"L={paper}",
+            base=_LARGE,
+            base_changes={"num_hidden_layers": paper},
+            tiny={"num_hidden_layers": tiny},
+            millions=18,
+            figure=figure,
+        )
+        for paper, tiny, figure in zip(
+            (1, 3, 6, 12, 24, 48), (1, 2, 3, 4, 6, 8), figures, strict=True
+        )
+    )
+
+
+def _widths():
+    paper_widths, tiny_widths = (1024, 2048, 4096, 6144), (64, 128, 192, 256)
+    figures = ((18, "71.2"), (60, "74.6"), (225, "76.3"), (499, "74.0"))
+    return tuple(
+        Row(
+            name=f"H={paper}",
+            base=_LARGE,
+            base_changes={"num_hidden_layers": 3, **_width(paper)},
+            tiny=_width(tiny),
+            millions=millions,
+            figure=figure,
+        )
+        for paper, tiny, (millions, figure) in zip(
+            paper_widths, tiny_widths, figures, strict=True
+        )
+    )
+
+
+def _width(hidden_size):
+    return {
+        "hidden_size": hidden_size,
+        "num_attention_heads": hidden_size // 64,
+        "intermediate_size": 4 * hidden_size,
+    }
+
+
+def _dropout(rate):
+    return {"hidden_dropout_prob": rate, "attention_probs_dropout_prob": rate}
+
+
+def _objectives():
+    figures = {"none": "79.0", "nsp": "79.2", "sop": "80.1"}
+    return tuple(
+        Row(
+            name=f"sentence_objective={name}",
+            base=_BASE,
+            data={"sentence_objective": name},
+            millions=12,
+            figure=figure,
+        )
+        for name, figure in figures.items()
+    )
+
+
+_BERT_LARGE = {
+    "embedding_size": 1024,
+    "parameter_sharing": "none",
+    **_dropout(0.1),
+}
+_MEMORY = {"mem_len": 48, "reuse_len": 32}
+
+TABLES = {
+    "3": Table(
+        title="Embedding size, with and without sharing (table 3)",
+        conclusion="unshared layers gain a little from wider tables; with shared "
+        "layers, 128 is best",
+        rows=_embedding_sizes(),
+    ),
+    "4": Table(
+        title="What layers share (table 4)",
+        conclusion="sharing all costs 1.5 to 2.5 points, most of it by sharing the "
+        "feed-forward networks; sharing attention costs 0.7, or nothing at E=128",
+        rows=_sharings(),
+    ),
+    "5": Table(
+        title="The sentence objective (table 5)",
+        conclusion="next sentence prediction does not learn sentence order (52.0%), "
+        "while sentence order also learns next sentence (78.9%)",
+        rows=_objectives(),
+        all_held_out=True,
+    ),
+    "8": Table(
+        title="Dropout (table 8)",
+        conclusion="the largest model learns masked words better without dropout",
+        rows=tuple(
+            Row(
+                name=f"dropout {rate:g}",
+                base=_XXLARGE,
+                base_changes=_dropout(rate),
+                tiny=_dropout(rate),
+                figure=figure,
+            )
+            for rate, figure in ((0.1, "90.4"), (0.0, "90.7"))
+        ),
+    ),
+    "11": Table(
+        title="Depth (table 11)",
+        conclusion="deeper is better up to 24 layers, with diminishing returns, and "
+        "48 are no better",
+        rows=_depths(),
+    ),
+    "12": Table(
+        title="Width (table 12)",
+        conclusion="wider is better up to 4096, and 6144 is worse",
+        rows=_widths(),
+    ),
+    "13": Table(
+        title="Equal compute (table 13: equal hours)",
+        conclusion="for equal hours a wide ALBERT with shared layers is better than "
+        "BERT-large by 1.5 points",
+        equal_compute=True,
+        rows=(
+            Row(
+                name="nothing shared, E=H",
+                base=_LARGE,
+                base_changes=_BERT_LARGE,
+                tiny={"embedding_size": 128, "parameter_sharing": "none"},
+                millions=334,
+                figure="87.2",
+            ),
+            Row(
+                name="all shared, wider",
+                base=_XXLARGE,
+                tiny=_width(256),
+                millions=235,
+                figure="88.7",
+            ),
+        ),
+    ),
+    "figure1": Table(
+        title="Distances between the input and the output of each layer (figure 1)",
+        conclusion="with shared layers the transitions are smoother, and do not "
+        "converge to 0",
+        draws_layers=True,
+        figure="",
+        rows=(
+            Row(
+                name="all shared",
+                base=_LARGE,
+                tiny={"num_hidden_layers": 6},
+                millions=18,
+            ),
+            Row(
+                name="nothing shared, E=H",
+                base=_LARGE,
+                base_changes=_BERT_LARGE,
+                tiny={
+                    "num_hidden_layers": 6,
+                    "embedding_size": 128,
+                    "parameter_sharing": "none",
+                },
+                millions=334,
+            ),
+        ),
+    ),
+    "masking": Table(
+        title="Static and dynamic masks (RoBERTa, table 1)",
+        conclusion="new masks in each epoch are as good as fixed ones or slightly "
+        "better",
+        rows=(
+            Row(name="static masks", data={"masking": "static"}),
+            Row(name="dynamic masks", data={"masking": "dynamic"}),
+        ),
+    ),
+    "batch": Table(
+        title="Batch size at equal tokens (RoBERTa, table 3)",
+        conclusion="larger batches are better, with a rate that is tuned for each",
+        rows=tuple(
+            Row(
+                name=f"{size} sequences",
+                flags={"train_batch_size": size, "learning_rate": rate},
+                steps=32 / size,
+            )
+            for size, rate in ((16, 0.0035), (32, 0.005), (64, 0.007), (128, 0.01))
+        ),
+    ),
+    "pairs": Table(
+        title="Pairs of the official code against pure sentence order",
+        conclusion="",
+        figure="",
+        rows=(
+            Row(name="sentence order alone", data={"official_sop": False}),
+            Row(name="the official pairs", data={"official_sop": True}),
+        ),
+    ),
+    "xlnet": Table(
+        title="XLNet: memory, spans, sharing (table 6)",
+        conclusion="on RACE, 1.1 points less without memory, 0.7 without spans, 0.3 "
+        "without reversed text",
+        figure="RACE",
+        objective="permutation_lm",
+        evaluations={"spans": {}, "single tokens": {"max_gram": 1}},
+        rows=(
+            Row(name="memory, spans", tiny=_MEMORY, figure="66.66"),
+            Row(name="no memory", tiny={**_MEMORY, "mem_len": 0}, figure="65.55"),
+            Row(
+                name="single tokens",
+                tiny=_MEMORY,
+                flags={"max_gram": 1},
+                figure="65.95",
+            ),
+            Row(
+                name="no reversed text",
+                tiny={**_MEMORY, "bi_data": False},
+                data={"bi_data": False},
+                figure="66.34",
+            ),
+            Row(
+                name="shared layers, factorised table",
+                tiny={**_MEMORY, "parameter_sharing": "all", "embedding_size": 64},
+            ),
+        ),
+    ),
+}
+"""By the name of `--table`."""

@@ -1,0 +1,228 @@
+"""Runs the rows of a table on a corpus, at a scale of minutes."""
+
+import dataclasses
+import hashlib
+import itertools
+import json
+import pathlib
+import re
+
+from albert_tf.config import AlbertConfig
+from albert_tf.costs import flops
+from albert_tf.io.files import read_json_object
+from albert_tf.io.files import write_atomically
+from albert_tf.models.xlnet.config import XLNetConfig
+from albert_tf.tokenization import load_tokenizer
+from benchmarks.modules import run_module
+from data_pipeline.text.input_files import matching
+
+LENGTHS = {"max_seq_length": 64, "max_predictions_per_seq": 10}
+"""Of all sequences."""
+_DATA = {
+    "max_seq_length": LENGTHS["max_seq_length"],
+    "held_out_fraction": 0.02,
+    "input_format": "paragraphs",
+    "num_shards": 8,
+}
+# By objective: the class of the configuration, its field with the size of the
+# vocabulary, its other fields, and the data.
+_MODELS = {
+    "masked_lm": (
+        AlbertConfig,
+        "vocab_size",
+        {
+            "embedding_size": 32,
+            "hidden_size": 128,
+            "num_hidden_layers": 3,
+            "num_attention_heads": 2,
+            "intermediate_size": 512,
+            "hidden_dropout_prob": 0.0,
+            "attention_probs_dropout_prob": 0.0,
+            "max_position_embeddings": 64,
+            "initializer_range": 0.05,
+        },
+        {"masking": "dynamic", "dupe_factor": 2},
+    ),
+    "permutation_lm": (
+        XLNetConfig,
+        "n_token",
+        {
+            "d_model": 128,
+            "n_layer": 2,
+            "n_head": 2,
+            "d_head": 64,
+            "d_inner": 512,
+            "untie_r": True,
+            "dropout": 0.0,
+            "dropatt": 0.0,
+            "initializer_range": 0.06,
+        },
+        {"objective": "permutation_lm", "bi_data": True},
+    ),
+}
+_TRAINING = {
+    "masked_lm": {"optimizer": "lamb", "learning_rate": 0.005},
+    "permutation_lm": {"optimizer": "adamw", "learning_rate": 0.001},
+}
+_RESULTS = "results.json"
+
+
+@dataclasses.dataclass(frozen=True)
+class Corpus:
+    """Texts, and what is made of them."""
+
+    input_file: str
+    vocab_size: int
+    folder: pathlib.Path
+
+    @property
+    def vocabulary(self):
+        """The SentencePiece model, which is trained where there is none."""
+        path = self.folder / f"vocab_{self.vocab_size}.model"
+        if not path.exists():
+            flags = {
+                "input_file": self.input_file,
+                "input_format": _DATA["input_format"],
+                "output_prefix": path.with_suffix(""),
+                "vocab_size": self.vocab_size,
+                "input_sentence_size": 50_000,
+            }
+            run_module("data_pipeline.train_tokenizer", flags)
+        return path
+
+    def data(self, flags):
+        """The folder of records that are made with some flags, where there is none."""
+        name = hashlib.sha256(json.dumps(flags, sort_keys=True).encode()).hexdigest()
+        folder = self.folder / f"data_{name[:8]}"
+        if not (folder / "held_out" / "dataset_info.json").exists():
+            own = {
+                "input_file": self.input_file,
+                "output_file": folder / "train.tfrecord",
+                "spm_model_file": self.vocabulary,
+            }
+            run_module("data_pipeline.create_pretraining_data", {**own, **flags})
+        return folder
+
+
+def run(table, corpus, folder, num_train_steps, num_runs):
+    """Trains each row with each seed; finished runs are kept.
+
+    Args:
+        table: a `Table`.
+        corpus: a `Corpus`.
+        folder: a `Path`, for the runs.
+        num_train_steps: of a row whose `steps` is 1.
+        num_runs: seeds.
+
+    Returns:
+        Of each row, by its name, what each seed reached: dicts of results by the name
+        of the evaluation.
+
+    Raises:
+        UserError: a run fails.
+    """
+    first, found = None, {}
+    sets = _held_out(table, corpus)
+    for row in table.rows:
+        config = _config(table, row, load_tokenizer(corpus.vocabulary))
+        cost = row.steps
+        if table.equal_compute:
+            spent = flops.training_flops(config, *LENGTHS.values())
+            first = first or spent
+            cost = first / spent
+        steps = round(num_train_steps * cost)
+        flags = _flags(table, row, corpus, config, folder / slug(row.name), steps)
+        found[row.name] = [
+            _results(table, flags, sets, seed + 1) for seed in range(num_runs)
+        ]
+    return found
+
+
+def draw_layers(table, corpus, folder):
+    """Draws what the layers of each row's first seed do to 64 lines of the corpus."""
+    texts = folder / "texts.txt"
+    with open(matching(corpus.input_file)[0], encoding="utf-8") as lines:
+        chosen = itertools.islice(filter(str.strip, lines), 64)
+        write_atomically(texts, "".join(chosen))
+    for row in table.rows:
+        own = folder / slug(row.name)
+        flags = {
+            "model_dir": own / "seed_1",
+            "output_dir": own / "layers",
+            "input_file": texts,
+        }
+        run_module("albert_tf.inspect_layers", flags)
+
+
+def slug(name):
+    """A name that can be a file's."""
+    return re.sub(r"\W+", "_", name)
+
+
+def data_flags(table, row):
+    """The flags of create_pretraining_data for a row."""
+    return {**_DATA, **_MODELS[table.objective][-1], **row.data}
+
+
+def _held_out(table, corpus):
+    """The folders to evaluate on, by what tells them apart."""
+    sets = {}
+    for row in table.rows if table.all_held_out else table.rows[:1]:
+        folder = corpus.data(data_flags(table, row)) / "held_out"
+        sets.setdefault(folder, row.name if table.all_held_out else "")
+    return {name: folder for folder, name in sets.items()}
+
+
+def _config(table, row, tokenizer):
+    config_class, size, entries, _ = _MODELS[table.objective]
+    size = {size: tokenizer.vocab_size}
+    return config_class.from_dict({**entries, **size, **row.tiny}, source=row.name)
+
+
+def _flags(table, row, corpus, config, folder, steps):
+    """The flags that all seeds of a row share; writes its configuration."""
+    folder.mkdir(parents=True, exist_ok=True)
+    config.to_json_file(folder / "config.json")
+    return {
+        "objective": table.objective,
+        "input_file": corpus.data(data_flags(table, row)),
+        "spm_model_file": corpus.vocabulary,
+        "albert_config_file": folder / "config.json",
+        "output_dir": folder,
+        **LENGTHS,
+        **_TRAINING[table.objective],
+        "train_batch_size": 32,
+        "num_train_steps": steps,
+        "num_warmup_steps": steps // 10,
+        "save_checkpoints_steps": 1000,
+        "iterations_per_loop": 100,
+        **row.flags,
+    }
+
+
+def _results(table, flags, sets, seed):
+    """What a seed reached in each evaluation."""
+    folder = flags["output_dir"] / f"seed_{seed}"
+    path = folder / _RESULTS
+    if path.exists():
+        return read_json_object(path)
+    flags = {**flags, "output_dir": folder, "random_seed": seed}
+    run_module("run_pretraining", flags)
+    found = {}
+    for data, held_out in sets.items():
+        for name, changes in table.evaluations.items():
+            changes = {
+                **changes,
+                "do_train": False,
+                "do_eval": True,
+                "eval_file": held_out,
+                "eval_any_objective": table.objective == "masked_lm",
+            }
+            run_module("run_pretraining", {**flags, **changes})
+            lines = (folder / "eval_results.txt").read_text().splitlines()
+            pairs = dict(line.split(" = ") for line in lines)
+            found[", ".join(filter(None, [data, name]))] = {
+                metric: float(value) for metric, value in pairs.items()
+            }
+    write_atomically(path, json.dumps(found, indent=1))
+    return found

@@ -1,0 +1,123 @@
+"""A comparison on a corpus, from text to table; what a difference must exceed."""
+
+import dataclasses
+import math
+
+import pytest
+
+from albert_tf.cli.command_line import parse
+from albert_tf.pretraining.flags import PretrainingOptions
+from albert_tf.pretraining.run import pretrain
+from benchmarks.paper import __main__ as paper
+from benchmarks.paper import report
+from benchmarks.paper import tiny
+from benchmarks.paper.tables import TABLES
+from data_pipeline import create_pretraining_data as data
+from data_pipeline import train_tokenizer as vocabulary
+
+_COMMANDS = {
+    "data_pipeline.train_tokenizer": (vocabulary.Options, vocabulary.train_tokenizer),
+    "data_pipeline.create_pretraining_data": (
+        data.Options,
+        data.create_pretraining_data,
+    ),
+    "run_pretraining": (PretrainingOptions, pretrain),
+}
+
+
+@pytest.fixture
+def commands(monkeypatch):
+    """The commands that were run, in this process."""
+    called = []
+
+    def run(name, flags):
+        called.append((name, flags))
+        options, function = _COMMANDS[name]
+        if options is data.Options:
+            flags = {**flags, "workers": 1}
+        if options is PretrainingOptions:
+            flags = {**flags, "use_xla": False, "max_eval_steps": 1}
+        function(parse(options, ["", *(f"--{k}={v}" for k, v in flags.items())]))
+
+    monkeypatch.setattr(tiny, "run_module", run)
+    return called
+
+
+@pytest.fixture
+def corpus_file(tmp_path):
+    """Documents of a paragraph each."""
+    words = ["ant", "bee", "cat", "dog", "eel", "fox", "gnu", "hen"]
+
+    def sentence(number):
+        return " ".join(words[(number * place) % 7] for place in range(1, 12)) + "."
+
+    paragraphs = (
+        " ".join(sentence(document + line) for line in range(12))
+        for document in range(200)
+    )
+    path = tmp_path / "corpus.txt"
+    path.write_text("\n\n".join(paragraphs))
+    return path
+
+
+def test_each_model_is_evaluated_on_the_data_of_each(
+    corpus_file, tmp_path, commands, monkeypatch, capsys
+):
+    table = TABLES["5"]
+    rows = tuple(row for row in table.rows if not row.name.endswith("none"))
+    monkeypatch.setitem(TABLES, "5", dataclasses.replace(table, rows=rows))
+    options = paper.Options(
+        table="5",
+        input_file=str(corpus_file),
+        output_dir=str(tmp_path),
+        vocab_size=28,
+        num_train_steps=2,
+        num_runs=1,
+    )
+    text = paper.compare(options)
+    assert capsys.readouterr().out.endswith(text)
+    lines = {line.split(" | ")[0]: line for line in text.splitlines()}
+    for name in ("nsp", "sop"):
+        assert f"sentence_order_accuracy (sentence_objective={name})" in text
+        *cells, figure = lines[f"| sentence_objective={name}"].split(" | ")[1:]
+        assert len(cells) == 6
+        assert all(math.isfinite(float(cell)) for cell in cells)
+        assert figure == {"nsp": "79.2 |", "sop": "80.1 |"}[name]
+    trained = [flags for name, flags in commands if name == "run_pretraining"]
+    assert len(trained) == 6
+    count = len(commands)
+    assert paper.compare(options) == text
+    assert len(commands) == count
+
+
+def test_a_difference_counts_beyond_twice_its_standard_error():
+    found = {
+        "a": [{"": {"masked_lm_loss": loss}} for loss in (1.0, 2.0, 3.0)],
+        "b": [{"": {"masked_lm_loss": loss}} for loss in (5.0, 5.0, 5.0)],
+    }
+    # Variances 1 and 0; their mean 0.5 in both means of three.
+    least = report.least_difference(found, "", "masked_lm_loss")
+    assert least == pytest.approx(2 * math.sqrt(0.5 / 3 + 0.5 / 3))
+    alone = {"a": found["a"][:1]}
+    assert report.least_difference(alone, "", "masked_lm_loss") is None
+
+
+def test_rows_of_equal_compute_have_steps_by_their_flops(monkeypatch, tmp_path):
+    given = {}
+
+    def results(table, flags, sets, seed):
+        given[flags["output_dir"].name] = flags["num_train_steps"]
+
+    monkeypatch.setattr(tiny, "_results", results)
+    monkeypatch.setattr(tiny.Corpus, "data", lambda corpus, flags: tmp_path)
+    monkeypatch.setattr(tiny, "load_tokenizer", lambda path: _Pieces)
+    corpus = tiny.Corpus("", 4000, tmp_path)
+    (tmp_path / "vocab_4000.model").touch()
+    tiny.run(TABLES["13"], corpus, tmp_path, 1000, 1)
+    # Four times the products of a layer, more in the head.
+    assert given["nothing_shared_E_H"] == 1000
+    assert 250 < given["all_shared_wider"] < 500
+
+
+class _Pieces:
+    vocab_size = 4000
