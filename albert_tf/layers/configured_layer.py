@@ -1,6 +1,7 @@
-"""What all ALBERT layers share: a config, initialisers and serialisation."""
+"""What all ALBERT layers share: a config, projections and serialisation."""
 
 import keras
+from keras import ops
 
 from albert_tf.config import AlbertConfig
 
@@ -28,7 +29,7 @@ class ConfiguredLayer(keras.layers.Layer):
 
     def _dense(self, units, name):
         """A biased projection of the last axis, initialised as the official one."""
-        return keras.layers.Dense(
+        return Dense(
             units,
             kernel_initializer=self._initializer(),
             dtype=self.dtype_policy,
@@ -38,6 +39,22 @@ class ConfiguredLayer(keras.layers.Layer):
     def _initializer(self):
         """That of all weights but biases and normalisations."""
         return truncated_normal(self.config.initializer_range)
+
+
+@keras.saving.register_keras_serializable(package="albert_tf")
+class Dense(keras.layers.Dense):
+    """As `keras.layers.Dense`, with fewer operations around the product.
+
+    Keras contracts three axes with two by `tf.tensordot`, a dozen operations on shapes.
+    Here the rows of `[batch, tokens, width]` are those of one matrix, which gives the
+    same numbers.
+    """
+
+    def call(self, inputs, training=None):
+        *outer, width = ops.shape(inputs)
+        rows = ops.matmul(ops.reshape(inputs, (-1, width)), self.kernel)
+        outputs = ops.reshape(rows, (*outer, self.units))
+        return outputs if self.bias is None else ops.add(outputs, self.bias)
 
 
 def truncated_normal(standard_deviation):

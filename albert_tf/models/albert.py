@@ -8,6 +8,7 @@ from albert_tf.checkpoints.albert_names import encoder_variables
 from albert_tf.errors import UserError
 from albert_tf.layers.attention import key_bias
 from albert_tf.layers.attention import pair_bias
+from albert_tf.layers.configured_layer import Dense
 from albert_tf.layers.configured_layer import truncated_normal
 from albert_tf.layers.embeddings import Embeddings
 from albert_tf.layers.positions import gather_positions
@@ -83,7 +84,7 @@ class AlbertModel(PretrainedModel):
         self.build((None, None))
 
     def _dense(self, name):
-        return keras.layers.Dense(
+        return Dense(
             self.config.hidden_size,
             kernel_initializer=truncated_normal(self.config.initializer_range),
             dtype=self.dtype_policy,
