@@ -44,16 +44,16 @@ class AnswerBeamsHead(ConfiguredLayer):
         self.end_n_top = end_n_top
         self.dropout_prob = dropout_prob
         width = config.hidden_size
-        self.start = self._dense(1, "start")
+        self.start = self._dense(1, "start", "float32")
         self.end_hidden = self._dense(width, "end_hidden")
         self.end_norm = LayerNorm(config, dtype=self.dtype_policy, name="end_norm")
-        self.end = self._dense(1, "end")
+        self.end = self._dense(1, "end", "float32")
         self.answer_hidden = self._dense(width, "answer_hidden")
         self.answer = keras.layers.Dense(
             1,
             use_bias=False,
             kernel_initializer=truncated_normal(config.initializer_range),
-            dtype=self.dtype_policy,
+            dtype="float32",
             name="answer",
         )
 

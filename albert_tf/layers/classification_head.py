@@ -12,7 +12,8 @@ class ClassificationHead(ConfiguredLayer):
     """Logits from `[..., hidden]`, with the weights stored as `[labels, hidden]`.
 
     The official sentence-order head (two labels: 0 in order, 1 swapped) and the
-    official classifier have this form.
+    official classifier have this form. It is computed in float32 whatever the compute
+    dtype.
 
     Args:
         config: an `AlbertConfig`.
@@ -33,21 +34,19 @@ class ClassificationHead(ConfiguredLayer):
         return (None, self.num_labels)
 
     def build(self, input_shape=None):
-        self.output_weights = self.add_weight(
-            name="output_weights",
-            shape=(self.num_labels, self.config.hidden_size),
-            initializer=truncated_normal(self.initializer_range),
+        self.output_weights = self._float32_weight(
+            "output_weights",
+            (self.num_labels, self.config.hidden_size),
+            truncated_normal(self.initializer_range),
         )
-        self.output_bias = self.add_weight(
-            name="output_bias",
-            shape=(self.num_labels,),
-            initializer="zeros",
-            autocast=False,
+        self.output_bias = self._float32_weight(
+            "output_bias", (self.num_labels,), "zeros"
         )
 
     def call(self, pooled):
+        # In float32, as the weights: bfloat16 would round a logit of 5 by 0.02.
         logits = ops.matmul(pooled, ops.transpose(self.output_weights))  # [..., L]
-        return ops.cast(logits, "float32") + self.output_bias
+        return logits + self.output_bias
 
     def get_config(self):
         return {

@@ -1,4 +1,4 @@
-"""What all ALBERT layers share: a config, projections and serialisation."""
+"""What all ALBERT layers share: a config, projections, weights and serialisation."""
 
 import keras
 from keras import ops
@@ -27,13 +27,26 @@ class ConfiguredLayer(keras.layers.Layer):
         config = dict(config)
         return cls(cls.config_class.from_dict(config.pop("config")), **config)
 
-    def _dense(self, units, name):
-        """A biased projection of the last axis, initialised as the official one."""
+    def _dense(self, units, name, dtype=None):
+        """A biased projection of the last axis, initialised as the official one.
+
+        By default of the layer's own dtype policy.
+        """
         return Dense(
             units,
             kernel_initializer=self._initializer(),
-            dtype=self.dtype_policy,
+            dtype=dtype or self.dtype_policy,
             name=name,
+        )
+
+    def _float32_weight(self, name, shape, initializer):
+        """A weight of float32 computations, in a model of bfloat16 weights, too."""
+        return self.add_weight(
+            name=name,
+            shape=shape,
+            initializer=initializer,
+            dtype="float32",
+            autocast=False,
         )
 
     def _initializer(self):

@@ -24,12 +24,8 @@ class LayerNorm(ConfiguredLayer):
 
     def build(self, input_shape):
         shape = (input_shape[-1],)
-        self.gamma = self.add_weight(
-            name="gamma", shape=shape, initializer="ones", autocast=False
-        )
-        self.beta = self.add_weight(
-            name="beta", shape=shape, initializer="zeros", autocast=False
-        )
+        self.gamma = self._float32_weight("gamma", shape, "ones")
+        self.beta = self._float32_weight("beta", shape, "zeros")
 
     def call(self, inputs):
         inputs = ops.cast(inputs, "float32")

@@ -29,6 +29,7 @@ def build_module(
     task="auto",
     max_seq_length=None,
     depth_loop=True,
+    compute_dtype="float32",
     tokenizer=None,
     **serving_options,
 ):
@@ -40,6 +41,7 @@ def build_module(
         max_seq_length: as `ExportOptions.max_seq_length`.
         depth_loop: see `TransformerStack`; a graph of a tenth of the size, which is
             loaded and compiled sooner.
+        compute_dtype: as `ExportOptions.compute_dtype`.
         tokenizer: by default the one in the directory.
         **serving_options: arguments of `ServingModule`.
 
@@ -55,6 +57,9 @@ def build_module(
             )
     first, infos = model_dirs[0], [read_training_info(path) for path in model_dirs]
     execution = {"depth_loop": depth_loop}
+    if compute_dtype != "float32":
+        # That of the variables, too: no request has to cast them.
+        execution["dtype"] = compute_dtype
     if len(model_dirs) == 1:
         form = _form_in(first, infos[0], task)
         tokenizer = tokenizer or load_tokenizer(first)

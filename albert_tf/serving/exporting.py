@@ -28,6 +28,13 @@ from albert_tf.tasks.registry import task_from_info
 from albert_tf.tasks.tables import Columns
 from albert_tf.tokenization import load_tokenizer
 
+# Options that other formats do not have, and their defaults.
+_SAVED_MODEL_OPTIONS = {
+    "optimize_for": None,
+    "compute_dtype": "float32",
+    "variables_dtype": "float32",
+}
+
 
 def write_version(options):
     """`export.export`, whose arguments and errors these are."""
@@ -38,6 +45,7 @@ def write_version(options):
         options.task,
         options.max_seq_length,
         depth_loop=is_saved_model,
+        compute_dtype=options.compute_dtype,
         optimize_for=options.optimize_for,
         variables_dtype=options.variables_dtype,
     )
@@ -45,6 +53,7 @@ def write_version(options):
     with exporting_folder(export_dir) as temporary:
         facts = {"name": export_dir.resolve().name, **facts}
         if is_saved_model:
+            facts["compute_dtype"] = options.compute_dtype
             _save(module, temporary)
             compiled = options.optimize_for == "latency"
             _describe(temporary, module, head, facts, compiled)
@@ -79,14 +88,30 @@ def _check(options, is_saved_model):
     require_disk("export_dir", options.export_dir)
     if is_saved_model and options.eval_file is not None:
         raise UserError("--eval_file is for --format=tflite and --format=onnx.")
+    if options.compute_dtype != "float32":
+        _check_compute_dtype(options)
     if not is_saved_model:
-        for name, default in (("optimize_for", None), ("variables_dtype", "float32")):
+        for name, default in _SAVED_MODEL_OPTIONS.items():
             value = getattr(options, name)
             if value != default:
                 raise UserError(
                     f"--{name}={value} is for --format=saved_model, "
                     f"not --format={options.format}."
                 )
+
+
+def _check_compute_dtype(options):
+    asked = f"--compute_dtype={options.compute_dtype}"
+    if options.variables_dtype != "float32":
+        raise UserError(
+            f"{asked} keeps the weights in that type; leave "
+            f"--variables_dtype={options.variables_dtype} out."
+        )
+    if options.optimize_for == "latency":
+        raise UserError(
+            f"--optimize_for=latency compiles with XLA, which makes {asked} slower on "
+            "CPUs; leave --optimize_for out, or compute in float32."
+        )
 
 
 def _describe(saved_model_dir, module, head, facts, compiled):

@@ -37,7 +37,7 @@ class ServingModule(tf.Module):
         # Only variables are tracked, not the Keras model: the file then holds what
         # serving needs and nothing of Keras' own bookkeeping.
         self.weights = [variable.value for variable in head.variables]
-        self._compute = head.compute
+        self._compute = self._float32_numbers
         if variables_dtype != "float32":
             self.weights = [_stored(value, variables_dtype) for value in self.weights]
             self._compute = self._compute_from_stored
@@ -51,6 +51,13 @@ class ServingModule(tf.Module):
         """The numbers among the outputs; see `Head.compute`."""
         return self._compute(features)
 
+    def _float32_numbers(self, features):
+        """The outputs of the head, in float32 whatever it computes in."""
+        return {
+            name: tf.cast(values, tf.float32) if values.dtype.is_floating else values
+            for name, values in self._head.compute(features).items()
+        }
+
     def _compute_from_stored(self, features):
         variables = self._head.variables
         values = [
@@ -59,7 +66,7 @@ class ServingModule(tf.Module):
         ]
         mapping = list(zip(variables, values, strict=True))
         with keras.StatelessScope(state_mapping=mapping):
-            return self._head.compute(features)
+            return self._float32_numbers(features)
 
     def text_signature(self, names=None):
         """The concrete function that takes strings.

@@ -1,10 +1,12 @@
-"""Projections: Keras' numbers with fewer operations."""
+"""Projections: Keras' numbers with fewer operations; what stays in float32."""
 
 import keras
 import numpy as np
 import tensorflow as tf
 
+import albert_tf
 from albert_tf.layers.configured_layer import Dense
+from albert_tf.layers.masked_lm_head import MaskedLMHead
 
 _ROWS = np.random.default_rng(0).normal(size=(2, 3, 8)).astype("float32")
 
@@ -36,3 +38,17 @@ def test_a_row_and_no_bias():
     np.testing.assert_allclose(
         layer(_ROWS[0]), _ROWS[0] @ layer.kernel.numpy(), rtol=1e-6
     )
+
+
+def test_heads_of_bfloat16_models_round_no_logit():
+    config = albert_tf.AlbertConfig(
+        vocab_size=3, embedding_size=8, hidden_size=8, num_attention_heads=2
+    )
+    head = MaskedLMHead(config, dtype="bfloat16")
+    head.build()
+    logits = head(_ROWS, tf.cast(_ROWS[0], tf.bfloat16))
+    assert np.any(logits != tf.cast(tf.cast(logits, tf.bfloat16), tf.float32))
+    model = albert_tf.AlbertForAnswerableQuestions(config, dtype="bfloat16")
+    layers = model.answer_beams_head
+    types = {layer.compute_dtype for layer in (layers.start, layers.end, layers.answer)}
+    assert types == {"float32"}

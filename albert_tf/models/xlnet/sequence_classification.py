@@ -91,15 +91,15 @@ class XLNetForSequenceClassification(TextLabels, PretrainedModel):
         # No loss depends on it.
         self.transformer.embeddings.mask_emb.trainable = False
         self.summary_dense = self._dense(config.d_model, "summary_dense")
-        self.classifier = self._dense(self.num_labels, "classifier")
+        self.classifier = self._dense(self.num_labels, "classifier", "float32")
         self.build()
 
-    def _dense(self, units, name):
+    def _dense(self, units, name, dtype=None):
         spread = self.config.initializer_range
         return keras.layers.Dense(
             units,
             kernel_initializer=keras.initializers.RandomNormal(stddev=spread),
-            dtype=self.dtype_policy,
+            dtype=dtype or self.dtype_policy,
             name=name,
         )
 

@@ -1,0 +1,150 @@
+"""Exports that compute in bfloat16: half the file, nearly the same probabilities."""
+
+import functools
+import json
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import albert_tf
+from albert_tf.errors import UserError
+from albert_tf.serving.building import build_module
+from albert_tf.serving.export import ExportOptions
+from albert_tf.serving.export import export
+from albert_tf.serving.predictor import Predictor
+
+_TEXTS = ["the film was very good .", "", "it is not a bad plot, and not a good one."]
+_TOKENS = np.array([[2, 7, 11, 9, 3, 0], [2, 5, 6, 3, 12, 3]], "int32")
+_FEATURES = {
+    "input_ids": _TOKENS,
+    "input_mask": (_TOKENS > 0).astype("int32"),
+    "segment_ids": np.array([[0] * 6, [0, 0, 0, 0, 1, 1]], "int32"),
+}
+
+
+@pytest.fixture(scope="module")
+def version(classifier, tmp_path_factory):
+    """The export of the classifier that computes in bfloat16."""
+    target = tmp_path_factory.mktemp("bfloat16") / "m"
+    options = ExportOptions(
+        str(classifier.model_dir),
+        str(target),
+        compute_dtype="bfloat16",
+        optimize_for="throughput",
+    )
+    return export(options)
+
+
+def test_probabilities_are_those_of_float32(classifier, version):
+    found = Predictor(version).arrays(_TEXTS)["probabilities"]
+    expected = Predictor(classifier.version).arrays(_TEXTS)["probabilities"]
+    assert 1e-6 < np.abs(found - expected).max() < 0.01
+    np.testing.assert_allclose(found.sum(axis=1), 1, atol=1e-6)
+
+
+def test_weights_are_cast_once(classifier, version):
+    def stored(path):
+        return tf.train.list_variables(str(path / "variables/variables"))
+
+    loaded = tf.saved_model.load(str(version))
+    weights = {v.dtype.name for v in loaded.weights if v.dtype.is_floating}
+    assert weights == {"bfloat16", "float32"}
+    rounded = [v for v in loaded.weights if v.dtype == tf.bfloat16]
+    numbers = sum(np.prod(v.shape) for v in loaded.weights)
+    assert sum(np.prod(v.shape) for v in rounded) > 0.9 * numbers
+    assert len(stored(version)) == len(stored(classifier.version))
+    # Nothing reads a variable to cast it.
+    graph = loaded.signatures["serving_default"].graph.as_graph_def()
+    nodes = [node for function in graph.library.function for node in function.node_def]
+    read = {node.name for node in nodes if node.op == "ReadVariableOp"}
+    casts = [node.input[0].split(":")[0] for node in nodes if node.op == "Cast"]
+    assert read
+    assert not read.intersection(casts)
+    products = [n.attr["T"].type for n in nodes if n.op == "MatMul"]
+    assert products.count(tf.bfloat16.as_datatype_enum) >= 6
+
+
+def test_the_card_says_so(classifier, version):
+    described = json.loads((version / "signature.json").read_text())
+    assert described["compute_dtype"] == "bfloat16"
+    assert classifier.description["compute_dtype"] == "float32"
+    meaning = "usually differ from those of a float32 export"
+    assert meaning in (version / "model_card.md").read_text()
+    assert meaning not in (classifier.version / "model_card.md").read_text()
+
+
+MODELS = {
+    "encoder": albert_tf.AlbertModel,
+    "masked_lm": albert_tf.AlbertForMaskedLM,
+    "question_answering": albert_tf.AlbertForAnswerableQuestions,
+    "tagging": functools.partial(
+        albert_tf.AlbertForTokenClassification, labels=("O", "B-A", "I-A")
+    ),
+}
+
+
+@pytest.mark.parametrize("task", MODELS)
+def test_every_head(served_config, tiny_tokenizer, tmp_path, task):
+    keras.utils.set_random_seed(3)
+    # Windows of questions need 68 tokens at least.
+    changes = {"initializer_range": 0.1, "max_position_embeddings": 68}
+    model = MODELS[task](served_config(tiny_tokenizer, **changes))
+    model.save_pretrained(tmp_path / "m", tiny_tokenizer)
+    check(tmp_path / "m", task, _FEATURES)
+
+
+def test_xlnet(xlnet_tokenizer, tmp_path):
+    keras.utils.set_random_seed(3)
+    config = albert_tf.XLNetConfig(
+        n_token=xlnet_tokenizer.vocab_size,
+        d_model=16,
+        n_layer=2,
+        n_head=2,
+        d_head=4,
+        d_inner=16,
+        initializer_range=0.3,
+    )
+    model = albert_tf.XLNetForSequenceClassification(config, labels=("no", "yes"))
+    model.save_pretrained(tmp_path / "m", xlnet_tokenizer)
+    check(tmp_path / "m", "auto", dict(xlnet_tokenizer(["good film", "a bad plot"])))
+
+
+def check(folder, task, features):
+    """Compares the numbers of both types, all of which are float32."""
+    if task == "masked_lm":
+        features = {**features, "masked_lm_positions": np.array([[1], [2]], "int32")}
+    features = {name: tf.constant(values) for name, values in features.items()}
+    numbers = {}
+    for dtype in ("float32", "bfloat16"):
+        module, _, _ = build_module(folder, task, compute_dtype=dtype)
+        numbers[dtype] = module.compute(features)
+    for name, expected in numbers["float32"].items():
+        found = numbers["bfloat16"][name]
+        assert found.dtype == expected.dtype
+        if found.dtype == tf.float32:
+            scale = max(1, np.abs(expected).max())
+            deviation = np.abs(found - expected).max() / scale
+            assert 0 < deviation < 0.03, name
+            # Beside the vectors, nothing is rounded to eight binary places at the end.
+            rounded = tf.cast(tf.cast(found, tf.bfloat16), tf.float32)
+            vectors = name in ("sequence_output", "pooled_output")
+            assert np.array_equal(found, rounded) == vectors, name
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"variables_dtype": "float16"}, "leave --variables_dtype=float16 out"),
+        ({"optimize_for": "latency"}, "compiles with XLA, .* leave --optimize_for out"),
+        ({"format": "onnx"}, "--compute_dtype=bfloat16 is for --format=saved_model"),
+    ],
+)
+def test_what_does_not_go_together(classifier, tmp_path, options, message):
+    chosen = ExportOptions(
+        str(classifier.model_dir), str(tmp_path), compute_dtype="bfloat16", **options
+    )
+    with pytest.raises(UserError, match=message):
+        export(chosen)
+    assert not list(tmp_path.iterdir())
