@@ -2,7 +2,6 @@
 
 import functools
 import gc
-import io
 import json
 import os
 import pathlib
@@ -14,9 +13,11 @@ os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
 import hypothesis  # noqa: E402
 import pytest  # noqa: E402
 
+from tests import vocabularies  # noqa: E402
 from tests import worker_processes  # noqa: E402
 from tests.corpus import make_records  # noqa: E402
 from tests.corpus import write_corpus  # noqa: E402
+from tests.corpus import write_squad  # noqa: E402
 
 # `python -m tools.fuzz` draws more; TensorFlow traces its graphs in the first example.
 hypothesis.settings.register_profile(
@@ -149,28 +150,7 @@ def tiny_config():
 @pytest.fixture(scope="session")
 def xlnet_pieces():
     """Makes a SentencePiece model, bytes, of XLNet's special pieces and some words."""
-
-    def make(words):
-        import sentencepiece
-
-        writer = io.BytesIO()
-        sentencepiece.SentencePieceTrainer.Train(
-            sentence_iterator=iter([words]),
-            model_writer=writer,
-            vocab_size=9 + len(words.split()),
-            model_type="word",
-            unk_id=0,
-            bos_id=1,
-            eos_id=2,
-            pad_id=-1,
-            control_symbols=["<cls>", "<sep>", "<pad>", "<mask>", "<eod>"],
-            user_defined_symbols=["<eop>"],
-            hard_vocab_limit=False,
-            minloglevel=2,
-        )
-        return writer.getvalue()
-
-    return make
+    return vocabularies.xlnet_pieces
 
 
 @pytest.fixture(scope="session")
@@ -185,8 +165,7 @@ def xlnet_tokenizer(xlnet_pieces):
 @pytest.fixture(scope="session")
 def vocabulary():
     """Makes the text of a WordPiece vocabulary: the special pieces, and these."""
-    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-    return lambda pieces: "\n".join([*special, *pieces]) + "\n"
+    return vocabularies.wordpiece
 
 
 @pytest.fixture
@@ -306,22 +285,5 @@ def lines(monkeypatch):
 
 @pytest.fixture
 def squad(tmp_path):
-    """Writes a file in SQuAD's layout from (context, [(id, question, answers)]).
-
-    Answers are (text, start); None marks a question as impossible.
-    """
-
-    def question(identity, text, answers):
-        found = [{"text": text, "answer_start": at} for text, at in answers or []]
-        impossible = {"is_impossible": True} if answers is None else {}
-        return {"id": identity, "question": text, "answers": found, **impossible}
-
-    def write(*paragraphs, name="squad.json", **members):
-        written = [
-            {"context": c, "qas": [question(*q) for q in a]} for c, a in paragraphs
-        ]
-        data = [{"title": "A title", "paragraphs": written}]
-        (tmp_path / name).write_text(json.dumps({**members, "data": data}), "utf-8")
-        return tmp_path / name
-
-    return write
+    """Writes a file in SQuAD's layout: `write_squad` into the folder of the test."""
+    return functools.partial(write_squad, tmp_path)

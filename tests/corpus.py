@@ -1,5 +1,6 @@
-"""A corpus for tests, its vocabulary and its records."""
+"""A corpus for tests, its vocabulary and its records; files of questions."""
 
+import json
 import random
 
 
@@ -37,3 +38,20 @@ def make_records(folder, name, **options):
         )
     )
     return folder / name
+
+
+def write_squad(folder, *paragraphs, name="squad.json", **members):
+    """Writes a file in SQuAD's layout from (context, [(id, question, answers)]).
+
+    Answers are (text, start); None marks a question as impossible.
+    """
+    written = [{"context": c, "qas": [_asked(*q) for q in a]} for c, a in paragraphs]
+    data = [{"title": "A title", "paragraphs": written}]
+    (folder / name).write_text(json.dumps({**members, "data": data}), "utf-8")
+    return folder / name
+
+
+def _asked(identity, text, answers):
+    found = [{"text": text, "answer_start": at} for text, at in answers or []]
+    impossible = {"is_impossible": True} if answers is None else {}
+    return {"id": identity, "question": text, "answers": found, **impossible}

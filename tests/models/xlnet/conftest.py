@@ -51,3 +51,9 @@ def randomised():
         return model
 
     return randomise
+
+
+@pytest.fixture
+def theirs(xlnet_config):
+    """A config that all forms can express."""
+    return xlnet_config(n_head=2, mem_len=5, reuse_len=3, clamp_len=9)

@@ -7,15 +7,10 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from albert_tf import embed
-from albert_tf import fill_mask
-from albert_tf import inspect_layers
 from albert_tf.checkpoints.loading import find_head
 from albert_tf.checkpoints.tf1 import load_tf1_checkpoint
-from albert_tf.checkpoints.warm_start import warm_start
 from albert_tf.convert import main
 from albert_tf.errors import UserError
-from albert_tf.models.albert import AlbertModel
 from albert_tf.models.xlnet.encoder import XLNetModel
 from albert_tf.models.xlnet.language_model import XLNetLMHeadModel
 from albert_tf.models.xlnet.names import huggingface_name
@@ -23,12 +18,6 @@ from albert_tf.models.xlnet.names import official_name
 from albert_tf.models.xlnet.sequence_classification import (
     XLNetForSequenceClassification,
 )
-from albert_tf.serving.export import ExportOptions
-from albert_tf.serving.export import export
-from albert_tf.tasks.registry import create_task
-from albert_tf.tasks.setup import Start
-from albert_tf.tasks.setup import initial_model
-from albert_tf.tokenization import load_tokenizer
 
 safetensors = pytest.importorskip("safetensors.numpy")
 
@@ -41,12 +30,6 @@ _MADE = {
         {"num_labels": 3, "labels": ["no", "so", "yes"]},
     ),
 }
-
-
-@pytest.fixture
-def theirs(xlnet_config):
-    """A config that all forms can express."""
-    return xlnet_config(n_head=2, mem_len=5, reuse_len=3, clamp_len=9)
 
 
 def assert_same_weights(found, expected):
@@ -245,64 +228,3 @@ def test_what_others_cannot_express(xlnet_config, tmp_path):
     with pytest.raises(UserError, match="3 heads of d_head=4 make 12, not d_model=8"):
         exact.save_pretrained(tmp_path, format="huggingface")
     assert not list(tmp_path.iterdir())
-
-
-def test_another_family_is_refused(theirs, tiny_config, tmp_path):
-    XLNetModel(theirs).save_pretrained(tmp_path / "xlnet", format="tf1")
-    AlbertModel(tiny_config()).save_pretrained(tmp_path / "albert")
-    with pytest.raises(UserError, match="of the xlnet family, but AlbertModel is"):
-        AlbertModel.from_pretrained(tmp_path / "xlnet")
-    with pytest.raises(UserError, match="of the albert family, but XLNetModel is"):
-        XLNetModel.from_pretrained(tmp_path / "albert")
-
-
-@pytest.fixture
-def with_tokenizer(theirs, vocabulary, tmp_path):
-    """A directory with a language model and the tokenizer beside it."""
-    path = tmp_path / "vocab.txt"
-    path.write_text(vocabulary("abcdefghijklmnopqr"))
-    folder = tmp_path / "model"
-    XLNetLMHeadModel(theirs).save_pretrained(folder, load_tokenizer(path))
-    return folder
-
-
-def test_tasks_for_albert_refuse_it(with_tokenizer, tiny_config, tmp_path):
-    start = Start(
-        init_checkpoint=str(with_tokenizer),
-        from_scratch=False,
-        albert_config_file=None,
-        vocabulary=None,
-        do_lower_case=None,
-        dropout_prob=None,
-        max_seq_length=8,
-        random_seed=1,
-        execution={},
-    )
-    tasks = {"squad_v2": {}, "multiple_choice": {}, "tagging": {"labels": ["O", "B-A"]}}
-    for kind, fields in tasks.items():
-        refusal = "the albert family; XLNet models are here for classification"
-        with pytest.raises(UserError, match=refusal):
-            task = create_task(kind, "t", **fields)
-            initial_model(start, task, load_tokenizer(with_tokenizer))
-    with pytest.raises(UserError, match="of the xlnet family, but AlbertModel is"):
-        warm_start(AlbertModel, with_tokenizer, tiny_config(), False, ())
-    with pytest.raises(UserError, match="an XLNetLMHeadModel, which cannot be ser"):
-        export(ExportOptions(str(with_tokenizer), str(tmp_path / "served")))
-
-
-@pytest.mark.parametrize(
-    ("main", "flags"),
-    [
-        (fill_mask.main, ["a [MASK]"]),
-        (embed.main, ["--input_file=texts.txt", "--output_file=vectors.npy"]),
-        (inspect_layers.main, ["--output_dir=layers", "a b"]),
-    ],
-)
-def test_commands_for_albert_refuse_it(
-    main, flags, with_tokenizer, tmp_path, monkeypatch, capsys
-):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "texts.txt").write_text("a b\n")
-    with pytest.raises(SystemExit):
-        main(["program", f"--model_dir={with_tokenizer}", *flags])
-    assert "XLNet models are here for classification" in capsys.readouterr().err
