@@ -1,5 +1,8 @@
 """How fast an exported classifier answers raw text, against Hugging Face's pipeline.
 
+The peer takes the best of its settings on this processor: float32, bfloat16 weights or
+dynamic int8, attention by torch or not, threads. Both sort texts by length.
+
   python -m benchmarks.serving --data_file=SST-2/dev.tsv \\
       --spm_model_file=30k-clean.model --peer_python=PEER_VENV/bin/python
 
@@ -34,6 +37,12 @@ from albert_tf.tokenization import load_tokenizer
 from benchmarks.turns import Player
 
 _MAX_SEQ_LENGTH = 128
+_EXPORTS = {
+    "default": {},
+    "latency": {"optimize_for": "latency"},
+    "throughput": {"optimize_for": "throughput"},
+    "bfloat16": {"optimize_for": "throughput", "compute_dtype": "bfloat16"},
+}
 _SHORT_WORDS = 8  # words of the sentence whose latency is measured
 _CLIENT = """
 import sys, time
@@ -77,14 +86,8 @@ def benchmark(options):
         folder = pathlib.Path(folder)
         model_dir = _model_dir(options, folder)
         exports = {
-            name: export(
-                ExportOptions(
-                    str(model_dir),
-                    str(folder / name),
-                    optimize_for=None if name == "default" else name,
-                )
-            )
-            for name in ("default", "latency", "throughput")
+            name: export(ExportOptions(str(model_dir), str(folder / name), **flags))
+            for name, flags in _EXPORTS.items()
         }
         for name in ("default", "latency"):
             _print_cold_load(name, exports[name], texts["latency"]["texts"][0])
@@ -94,11 +97,13 @@ def benchmark(options):
                 sides["peer"] = lambda name, n: peer.turn(f"{name} {n}")
             _print_throughput(options, sides, texts)
             _print_latency(options, sides)
+        for name in ("default", "bfloat16"):
+            _print_operations(name, exports[name], texts["latency"]["texts"][0])
         _print_parts(options, model_dir, texts["throughput"]["texts"])
 
 
 def _texts(options):
-    """What is asked in a turn: batches in file order, and one short sentence."""
+    """What is asked in a turn: texts in file order, and one short sentence."""
     with open(options.data_file, encoding="utf-8", newline="") as file:
         rows = csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
         sentences = [row["sentence"].strip() for row in rows]
@@ -130,9 +135,7 @@ def _own_side(predictor, texts):
         seconds = []
         for _ in range(repeats):
             start = time.perf_counter()
-            asked, size = texts[name]["texts"], texts[name]["batch_size"]
-            for begin in range(0, len(asked), size):
-                predictor(asked[begin : begin + size], batch_size=size)
+            predictor(texts[name]["texts"], batch_size=texts[name]["batch_size"])
             seconds.append(time.perf_counter() - start)
         return seconds
 
@@ -177,7 +180,7 @@ def _alternating(options, sides, name, repeats):
 
 def _print_throughput(options, sides, texts):
     count = len(texts["throughput"]["texts"])
-    print(f"\nstrings to probabilities, batches of {options.batch_size} in file order")
+    print(f"\nstrings to probabilities, batches of {options.batch_size} by length")
     seconds = _alternating(options, sides, "throughput", 1)
     rates = {
         side: count / statistics.median(values) for side, values in seconds.items()
@@ -198,6 +201,19 @@ def _print_latency(options, sides):
         if "peer" in medians:
             shown += f", median {medians[side] / medians['peer']:.2f} of the peer"
         print(f"  {side:<10} {shown}")
+
+
+def _print_operations(name, version, text):
+    """Where the time of the short sentence goes."""
+    from benchmarks.sides.served_operations import operation_times
+
+    times = operation_times(version, text)
+    total = sum(micros for _, micros in times.values())
+    shown = ", ".join(
+        f"{group} {100 * micros / total:.0f} % ({count})"
+        for group, (count, micros) in times.items()
+    )
+    print(f"\ntime in operations (and their number), {name}: {shown}")
 
 
 def _print_parts(options, model_dir, texts):

@@ -39,6 +39,11 @@ def test_prints_every_figure(options, capsys):
     for figure in (
         "cold load to first answer, latency",
         "strings to probabilities, batches of 4",
+        "bfloat16 ",
+        "time in operations (and their number), bfloat16: ",
+        "products ",
+        "attention ",
+        "element-wise ",
         "one sentence of 8 words",
         "p50",
         "p95",
