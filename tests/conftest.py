@@ -192,7 +192,7 @@ def material(tmp_path_factory):
         "vocab_size": 36,
         "embedding_size": 8,
         "hidden_size": 8,
-        "num_hidden_layers": 2,
+        "num_hidden_layers": 1,
         "num_attention_heads": 2,
         "intermediate_size": 16,
         "max_position_embeddings": 16,

@@ -90,7 +90,7 @@ def test_the_same_vocabulary_elsewhere(run, files):
 @pytest.mark.parametrize(
     ("field", "value", "before"),
     [
-        ("num_hidden_layers", 4, 2),
+        ("num_hidden_layers", 2, 1),
         ("num_attention_heads", 4, 2),
         ("hidden_act", "relu", "gelu"),
     ],

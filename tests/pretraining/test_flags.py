@@ -203,7 +203,7 @@ def test_a_deeper_model_starts_from_a_shallower_one(options, lines, tmp_path):
     config = dataclasses.replace(config, num_hidden_layers=4, num_hidden_groups=2)
     start = resolve(options(init_checkpoint=tmp_path / "shallow")).model
     deep = initial_model(start, config, OBJECTIVES["sop"])
-    assert "  layers: 4, from 2" in lines
+    assert "  layers: 4, from 1" in lines
     weights = shallow.official_variables()
     for name, value in deep.official_variables().items():
         origin = weights[name.replace("group_1", "group_0")]
@@ -212,7 +212,7 @@ def test_a_deeper_model_starts_from_a_shallower_one(options, lines, tmp_path):
 
 def test_init_from_group0_is_the_official_rule(options, lines, tmp_path):
     config = AlbertConfig.from_json_file(options().albert_config_file)
-    config = dataclasses.replace(config, num_hidden_groups=2)
+    config = dataclasses.replace(config, num_hidden_layers=2, num_hidden_groups=2)
     albert_tf.AlbertForPreTraining(config).save_pretrained(tmp_path / "two")
     config = dataclasses.replace(config, num_hidden_layers=4, num_hidden_groups=4)
     origins = []

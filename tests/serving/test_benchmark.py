@@ -15,7 +15,7 @@ def options(shared, tmp_path):
         "vocab_size": load_tokenizer(model_file).vocab_size,
         "embedding_size": 4,
         "hidden_size": 8,
-        "num_hidden_layers": 2,
+        "num_hidden_layers": 1,
         "num_attention_heads": 2,
         "intermediate_size": 16,
         "max_position_embeddings": 128,
