@@ -37,6 +37,10 @@ COMMANDS = {
     "vocab": Command(
         "data_pipeline.train_tokenizer:main", "Train a SentencePiece vocabulary."
     ),
+    "count-tokens": Command(
+        "data_pipeline.count_tokens:main",
+        "Count how often each token occurs, for --mask_smoothing.",
+    ),
     "data": Command(
         "data_pipeline.create_pretraining_data:main",
         "Turn text into TFRecords for pretraining.",

@@ -152,6 +152,7 @@ def _digest(options, files):
         (*file, tf.io.gfile.stat(file.path).mtime_nsec) for file in files
     ]
     values["tokenizer"] = options.tokenizer.fingerprint()
+    values["token_counts"] = options.token_counts
     return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
 
 

@@ -160,6 +160,10 @@ def predictions_needed(info, masked_lm_prob=None):
 
 def _masking_options(info, tokenizer, max_predictions_per_seq, masked_lm_prob):
     masking = {name: info["masking"][name] for name in MASKING}
+    if "mask_smoothing" in info["masking"]:
+        counts = info["masking"]["token_counts"].split()
+        masking["mask_smoothing"] = info["masking"]["mask_smoothing"]
+        masking["token_counts"] = tuple(map(int, counts))
     if masked_lm_prob is not None:
         masking["masked_lm_prob"] = masked_lm_prob
     return MaskingOptions(

@@ -20,7 +20,10 @@ _FOR_MASKED_LM = (
     "favor_shorter_ngram",
     "do_whole_word_mask",
     "do_permutation",
+    "mask_smoothing",
+    "token_counts_file",
 )
+_MOST_SMOOTHING = 2  # weights of billions of tokens, squared, are float32 still
 _FOR_PERMUTATION_LM = ("bi_data",)
 
 
@@ -64,6 +67,7 @@ def _check_ranges(options):
         "short_seq_prob": (0, 1),
         "held_out_fraction": (0, 1),
         "max_unknown": (0, 1),
+        "mask_smoothing": (0, _MOST_SMOOTHING),
     }
     for name, (lowest, highest) in bounds.items():
         value = getattr(options, name)
@@ -78,6 +82,11 @@ def _check_ranges(options):
 
 def _check_together(options):
     """Refuses values that exclude each other."""
+    if bool(options.mask_smoothing) != bool(options.token_counts_file):
+        raise UserError(
+            "--mask_smoothing and --token_counts_file need each other; pass both, or "
+            "none. python -m data_pipeline.count_tokens writes the counts."
+        )
     if options.official_sop and options.pair_objective != "sop":
         raise UserError(
             "--official_sop needs --sentence_objective=sop; leave one of the two out."

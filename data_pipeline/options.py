@@ -21,6 +21,7 @@ from data_pipeline.sequences.masking_options import MaskingOptions
 from data_pipeline.sequences.masking_options import default_max_predictions
 from data_pipeline.sequences.streams import default_predictions
 from data_pipeline.text import corpus
+from data_pipeline.text import token_counts
 
 OBJECTIVES = ["masked_lm", "permutation_lm"]
 OFFICIAL_DUPE_FACTOR = 40
@@ -41,7 +42,8 @@ class Options:
         ),
         "Predictions": (
             "masking masked_lm_prob max_predictions_per_seq ngram "
-            "favor_shorter_ngram do_whole_word_mask word_boundaries do_permutation"
+            "favor_shorter_ngram do_whole_word_mask word_boundaries do_permutation "
+            "mask_smoothing token_counts_file"
         ),
     }
 
@@ -150,6 +152,16 @@ class Options:
         "files of the same names in a folder held_out beside the others.",
         0.0,
     )
+    mask_smoothing: float = option(
+        "How much more often rare tokens are predicted than frequent ones: a word is "
+        "chosen with the mean of (count of a token) to the power of minus this; 0 "
+        "chooses all words alike, XLM and DistilBERT have 0.7. Needs "
+        "--token_counts_file.",
+        0.0,
+    )
+    token_counts_file: str | None = option(
+        "What data_pipeline.count_tokens wrote about the corpus.", None
+    )
     max_unknown: float = option(
         "Largest accepted share of unknown tokens, and of characters that are not "
         "UTF-8; 1 accepts any text.",
@@ -169,17 +181,16 @@ class Options:
     @functools.cached_property
     def tokenizer(self):
         """The tokenizer of --spm_model_file or --vocab_file."""
-        if not self.vocabulary:
-            raise UserError(
-                "There is no vocabulary; pass --spm_model_file or --vocab_file."
-            )
-        tokenizer = load_tokenizer(self.vocabulary, self.do_lower_case)
-        if self.spm_model_file and tokenizer.kind != "sentencepiece":
-            raise UserError(
-                f"--spm_model_file={self.spm_model_file} is a WordPiece vocabulary, "
-                "expected a SentencePiece model; pass it as --vocab_file."
-            )
-        return tokenizer
+        return required_tokenizer(
+            self.spm_model_file, self.vocab_file, self.do_lower_case
+        )
+
+    @functools.cached_property
+    def token_counts(self):
+        """Of each id, where --mask_smoothing needs them; otherwise nothing."""
+        if not self.mask_smoothing:
+            return ()
+        return token_counts.read(self.token_counts_file, self.tokenizer)
 
     @property
     def pair_objective(self):
@@ -228,4 +239,25 @@ class Options:
             favor_shorter_ngram=self.favor_shorter_ngram,
             do_whole_word_mask=self.do_whole_word_mask,
             do_permutation=self.do_permutation,
+            mask_smoothing=self.mask_smoothing,
+            token_counts=self.token_counts,
         )
+
+
+def required_tokenizer(spm_model_file, vocab_file, do_lower_case):
+    """The tokenizer of one of two files, the first of which wins.
+
+    Raises:
+        UserError: there is none, or it is of the other kind.
+    """
+    if not (spm_model_file or vocab_file):
+        raise UserError(
+            "There is no vocabulary; pass --spm_model_file or --vocab_file."
+        )
+    tokenizer = load_tokenizer(spm_model_file or vocab_file, do_lower_case)
+    if spm_model_file and tokenizer.kind != "sentencepiece":
+        raise UserError(
+            f"--spm_model_file={spm_model_file} is a WordPiece vocabulary, "
+            "expected a SentencePiece model; pass it as --vocab_file."
+        )
+    return tokenizer

@@ -16,10 +16,6 @@ import pathlib
 from albert_tf.cli import command_line
 from albert_tf.cli.command_line import option
 from albert_tf.errors import UserError
-from benchmarks.paper import base
-from benchmarks.paper import frequencies
-from benchmarks.paper import report
-from benchmarks.paper import tiny
 from benchmarks.paper.tables import TABLES
 
 
@@ -28,18 +24,21 @@ class Options:
     table: str = option("Comparison to make.", choices=tuple(TABLES))
     output_dir: str = option("Folder to write data, runs and tables to.")
     scale: str = option(
-        "base: the paper's configurations, on paper; tiny: runs on two cores.",
+        "Size of the models. base: the paper's configurations, on paper; tiny: runs on "
+        "two cores.",
         "tiny",
         ("base", "tiny"),
     )
     input_file: str | None = option(
         "Text to learn from, at the tiny scale: one paragraph a line.", None
     )
-    vocab_size: int = option("Pieces of the vocabulary of that text.", 4000, minimum=6)
-    num_train_steps: int = option(
-        "Steps of a row, unless rows differ in them.", 2000, minimum=1
+    vocab_size: int = option(
+        "Number of pieces in the vocabulary of that text.", 4000, minimum=6
     )
-    num_runs: int = option("Seeds of each row.", 3, minimum=1)
+    num_train_steps: int = option(
+        "Number of steps of a row, unless rows differ in them.", 2000, minimum=1
+    )
+    num_runs: int = option("Number of seeds of each row.", 3, minimum=1)
 
 
 def compare(options):
@@ -48,6 +47,9 @@ def compare(options):
     Raises:
         UserError: a flag is missing, the table has no base scale, or a run fails.
     """
+    # Imported here, so that --help does not wait for TensorFlow.
+    from benchmarks.paper import base
+
     table = TABLES[options.table]
     folder = pathlib.Path(options.output_dir) / f"table_{options.table}"
     if options.scale == "base":
@@ -64,6 +66,10 @@ def compare(options):
 
 
 def _run(table, folder, options):
+    from benchmarks.paper import frequencies
+    from benchmarks.paper import report
+    from benchmarks.paper import tiny
+
     if options.input_file is None:
         raise UserError("--scale=tiny needs --input_file, a text to learn from.")
     corpus = tiny.Corpus(

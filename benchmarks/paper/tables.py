@@ -263,12 +263,20 @@ TABLES = {
         ),
     ),
     "masking": Table(
-        title="Static and dynamic masks (RoBERTa, table 1)",
+        title="Static and dynamic masks (RoBERTa, table 1), and smoothed ones",
         conclusion="new masks in each epoch are as good as fixed ones or slightly "
         "better",
         rows=(
             Row(name="static masks", data={"masking": "static"}),
             Row(name="dynamic masks", data={"masking": "dynamic"}),
+            Row(
+                name="static masks, smoothed",
+                data={"masking": "static", "mask_smoothing": 0.7},
+            ),
+            Row(
+                name="dynamic masks, smoothed",
+                data={"masking": "dynamic", "mask_smoothing": 0.7},
+            ),
         ),
     ),
     "batch": Table(

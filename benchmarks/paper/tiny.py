@@ -100,8 +100,22 @@ class Corpus:
                 "output_file": folder / "train.tfrecord",
                 "spm_model_file": self.vocabulary,
             }
+            if "mask_smoothing" in flags:
+                own["token_counts_file"] = self._token_counts()
             run_module("data_pipeline.create_pretraining_data", {**own, **flags})
         return folder
+
+    def _token_counts(self):
+        path = self.vocabulary.with_suffix(".counts")
+        if not path.exists():
+            flags = {
+                "input_file": self.input_file,
+                "input_format": _DATA["input_format"],
+                "output_file": path,
+                "spm_model_file": self.vocabulary,
+            }
+            run_module("data_pipeline.count_tokens", flags)
+        return path
 
 
 def run(table, corpus, folder, num_train_steps, num_runs):

@@ -65,7 +65,20 @@ def _of_masked_lm(options):
         "sentence_objective": options.pair_objective,
         "official_sop": options.official_sop,
         "short_seq_prob": options.short_seq_prob,
-        "masking": {name: getattr(masking, name) for name in MASKING},
+        "masking": {
+            **{name: getattr(masking, name) for name in MASKING},
+            **_smoothing(masking),
+        },
+    }
+
+
+def _smoothing(masking):
+    """The smoothing of the choice, where there is one, with what it is made from."""
+    if not masking.mask_smoothing:
+        return {}
+    return {
+        "mask_smoothing": masking.mask_smoothing,
+        "token_counts": " ".join(map(str, masking.token_counts)),
     }
 
 

@@ -33,6 +33,10 @@ def _is_share(value):
     return type(value) in (int, float) and 0 <= value <= 1
 
 
+def _is_power(value):
+    return type(value) in (int, float) and 0 < value < float("inf")
+
+
 def _is_bool(value):
     return type(value) is bool
 
@@ -89,6 +93,8 @@ def check_description(path, info):
         fields[("max_pairs_per_row",)] = _COUNT
     if info.get("kind") != PERMUTATION:
         fields.update(_OF_MASKS)
+        if _get(info, ("masking", "mask_smoothing")) is not None:
+            fields.update(_of_smoothing(_get(info, ("tokenizer", "vocab_size"))))
     files = info.get("files")
     if isinstance(files, dict):
         for name in files:
@@ -102,6 +108,17 @@ def check_description(path, info):
         value = _get(info, keys)
         if not is_good(value):
             _refuse(path, keys, value, expected)
+
+
+def _of_smoothing(vocab_size):
+    def are_counts(value):
+        good = _is_text(value) and re.fullmatch(r"\d+( \d+)*", value)
+        return bool(good) and value.count(" ") + 1 == vocab_size
+
+    return {
+        ("masking", "mask_smoothing"): (_is_power, "a number above 0"),
+        ("masking", "token_counts"): (are_counts, f"{vocab_size} counts"),
+    }
 
 
 def _get(info, keys):

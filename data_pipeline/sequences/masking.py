@@ -36,6 +36,8 @@ def mask_tokens(input_ids, word_starts, options, seed):
     if not options.do_whole_word_mask:
         word_starts = tf.ones_like(word_starts)
     words = _find_words(word_starts, special, options.ngram)
+    if options.mask_smoothing:
+        words["weights"] = _word_weights(input_ids, words, options)
     budget = _budget(input_ids, options)
     covered = _no_word_covered(words)
     covered = _cover(words, covered, budget, options, seeds[0])
@@ -102,6 +104,16 @@ def _find_words(word_starts, special, ngram):
     return {"starts": starts, "longest": longest, "index": index}
 
 
+def _word_weights(input_ids, words, options):
+    """The mean weight of the tokens of each unit, float32 [B, W]; 0 where none is."""
+    rows, size = tf.shape(input_ids)[0], input_ids.shape[1]
+    weights = tf.gather(tf.constant(options.token_weights), input_ids)  # [B, S]
+    # One segment for each unit of each row; padding behind the last is its own unit.
+    places = words["index"] + size * tf.range(rows)[:, None]
+    means = tf.math.unsorted_segment_mean(weights, places, rows * size)
+    return tf.reshape(means, [rows, size])
+
+
 def _no_word_covered(words):
     return tf.zeros_like(words["starts"], tf.bool)
 
@@ -109,16 +121,21 @@ def _no_word_covered(words):
 def _cover(words, covered, budget, options, seed):
     """Covers spans of words until the budget is used up.
 
-    Words are visited in random order. At each a length is drawn, shortened until it
-    fits the budget, and the span is taken unless it meets a covered word. The loop
-    goes over the order of visit, for all sequences at once.
+    Words are visited in random order, those of large weight sooner if there are any.
+    At each a length is drawn, shortened until it fits the budget, and the span is
+    taken unless it meets a covered word. The loop goes over the order of visit, for
+    all sequences at once.
     """
     order_seed, length_seed = tf.unstack(tf.random.split(seed, 2))
     longest = words["longest"]
     shape = tf.shape(longest)
     keys = tf.random.stateless_uniform(shape, order_seed)
+    if "weights" in words:
+        # The next word is each that is left with a probability proportional to its
+        # weight (Efraimidis and Spirakis, 2006).
+        keys = -tf.math.log1p(-keys) / words["weights"]
     # Special tokens come last and end a sequence's visits.
-    order = tf.argsort(tf.where(longest > 0, keys, 2.0), axis=1)  # [B, W]
+    order = tf.argsort(tf.where(longest > 0, keys, np.inf), axis=1)  # [B, W]
     drawn = _draw_lengths(shape, options, length_seed)  # [B, W]
     num_words = tf.reduce_sum(tf.cast(longest > 0, tf.int32), axis=1)  # [B]
 

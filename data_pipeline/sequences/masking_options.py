@@ -2,6 +2,8 @@
 
 import dataclasses
 
+import numpy as np
+
 
 @dataclasses.dataclass(frozen=True)
 class MaskingOptions:
@@ -17,6 +19,8 @@ class MaskingOptions:
         do_whole_word_mask: False makes every token a word of its own.
         do_permutation: as many tokens again change places among themselves and
             are predicted too; there are then 2P predictions.
+        mask_smoothing: 0, or the power of `token_weights`.
+        token_counts: how often each id occurs in the corpus, if not 0.
     """
 
     vocab_size: int
@@ -30,6 +34,17 @@ class MaskingOptions:
     favor_shorter_ngram: bool = True
     do_whole_word_mask: bool = True
     do_permutation: bool = False
+    mask_smoothing: float = 0.0
+    token_counts: tuple = ()
+
+    @property
+    def token_weights(self):
+        """How gladly each id is predicted, float32 [V]: 1 / count ** smoothing.
+
+        What never occurs counts once. Source: `mlm_smoothing` of XLM and DistilBERT.
+        """
+        counts = np.maximum(np.array(self.token_counts, np.float64), 1.0)
+        return (counts**-self.mask_smoothing).astype(np.float32)
 
     @property
     def num_predictions(self):

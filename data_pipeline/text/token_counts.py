@@ -1,0 +1,55 @@
+"""How often each token occurs in a corpus: a file beside a vocabulary."""
+
+import json
+
+from albert_tf.errors import UserError
+from albert_tf.io.files import read_json_object
+from albert_tf.io.files import write_atomically
+
+_FINGERPRINT, _COUNTS = "tokenizer", "counts"
+
+
+def write(path, tokenizer, counts):
+    """Writes the counts of a corpus.
+
+    Args:
+        path: the file.
+        tokenizer: what made the tokens.
+        counts: ints, one for each id.
+    """
+    found = {_FINGERPRINT: tokenizer.fingerprint(), _COUNTS: [int(n) for n in counts]}
+    write_atomically(path, json.dumps(found))
+
+
+def read(path, tokenizer):
+    """The counts that a file holds.
+
+    Args:
+        path: the file.
+        tokenizer: what makes the tokens.
+
+    Returns:
+        A tuple of ints, one for each id.
+
+    Raises:
+        UserError: the file is damaged, or of another vocabulary.
+    """
+    found = read_json_object(path)
+    counts = found.get(_COUNTS)
+    if not are_counts(counts):
+        raise UserError(
+            f"{path} does not hold the counts of tokens; make it with python -m "
+            "data_pipeline.count_tokens."
+        )
+    same = found.get(_FINGERPRINT) == tokenizer.fingerprint()
+    if not same or len(counts) != tokenizer.vocab_size:
+        raise UserError(
+            f"{path} counts the tokens of another vocabulary; count them again with "
+            "this one."
+        )
+    return tuple(counts)
+
+
+def are_counts(value):
+    """Whether a value of JSON is a list of counts."""
+    return isinstance(value, list) and all(type(n) is int and n >= 0 for n in value)
