@@ -36,7 +36,7 @@ def run(options):
         flags = {"task_name": task_name, "data_dir": options.data_dir}
         flags |= options.passed_on()
         for model, start, runs in pretraining_gain.compare(
-            "run_classifier.py",
+            "run_classifier",
             task_name,
             options.model_dirs,
             options.output_dir,

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import os
 import pathlib
 import statistics
 import subprocess
@@ -48,7 +49,7 @@ def compare(script, task_name, model_dirs, output_dir, flags):
     """Fine-tunes each model from its weights and from random ones; keeps finished runs.
 
     Args:
-        script: the command, such as "run_classifier.py".
+        script: the module of the command, such as "run_classifier".
         task_name: what the folders of the runs begin with.
         model_dirs: pretrained model directories, joined by commas.
         output_dir: a folder, which gets one for each start of each model.
@@ -124,15 +125,30 @@ def _start_flags(model_dir, start):
     }
 
 
+def run_module(name, flags):
+    """Runs a command in a process of its own, until it ends.
+
+    Args:
+        name: of its module, such as "run_pretraining" or "albert_tf.convert".
+        flags: dict.
+
+    Raises:
+        UserError: it fails.
+    """
+    command = [sys.executable, "-m", name]
+    command += [f"--{flag}={value}" for flag, value in flags.items()]
+    paths = filter(None, [str(_ROOT), os.environ.get("PYTHONPATH")])
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+    if subprocess.run(command, env=environment).returncode:
+        raise UserError(f"{' '.join(command)} failed.")
+
+
 def _runs(script, flags):
     """The results of each seed, which the script leaves in its folder."""
     several = flags["num_runs"] > 1
     path = flags["output_dir"] / ("runs.json" if several else "eval_results.txt")
     if not path.exists():
-        command = [sys.executable, str(_ROOT / script)]
-        command += [f"--{name}={value}" for name, value in flags.items()]
-        if subprocess.run(command).returncode:
-            raise UserError(f"Fine-tuning failed: {' '.join(command)}.")
+        run_module(script, flags)
     if several:
         return json.loads(path.read_text(encoding="utf-8"))
     pairs = [line.split(" = ") for line in path.read_text().splitlines()]

@@ -23,11 +23,14 @@ from albert_tf.engine.flags import DeviceFlags
 from albert_tf.engine.flags import ExecutionFlags
 from albert_tf.engine.resumption import RESTART_DATA
 from albert_tf.optimizers import SCHEDULES
+from albert_tf.pretraining.objective_flags import ObjectiveFlags
 from albert_tf.pretraining.phase_flags import PhaseFlags
 
 
 @dataclasses.dataclass(frozen=True)
-class PretrainingOptions(PhaseFlags, DeviceFlags, ExecutionFlags, ReadingFlags):
+class PretrainingOptions(
+    ObjectiveFlags, PhaseFlags, DeviceFlags, ExecutionFlags, ReadingFlags
+):
     """The flags of run_pretraining.py."""
 
     GROUPS = {
@@ -124,27 +127,6 @@ class PretrainingOptions(PhaseFlags, DeviceFlags, ExecutionFlags, ReadingFlags):
         minimum=1,
         may_change=RESTART_DATA,
     )
-    masked_lm_prob: float | None = option(
-        "Share of the tokens to predict, for data made with --masking=dynamic; by "
-        "default the share that the data was made for.",
-        None,
-        minimum=0,
-        may_change=RESTART_DATA,
-    )
-    max_gram: int = option(
-        "Longest span that XLNet predicts, in tokens; 1 predicts single tokens.",
-        5,
-        minimum=1,
-        may_change=RESTART_DATA,
-    )
-    sentence_objective: str = option(
-        "What the model learns about two segments. data: what the data was made for "
-        "(sentence order, next sentence or nothing); none: nothing, only the masked "
-        "LM is trained.",
-        "data",
-        ("data", "none"),
-        may_change=True,
-    )
     do_train: bool = option(
         "Train, or continue an interrupted run.", True, may_change=True
     )
@@ -175,12 +157,6 @@ class PretrainingOptions(PhaseFlags, DeviceFlags, ExecutionFlags, ReadingFlags):
         "training; 0 evaluates only at the end.",
         0,
         minimum=0,
-        may_change=True,
-    )
-    eval_any_objective: bool = option(
-        "Evaluate on --eval_file even if it was made for another sentence objective "
-        "than the training data, as in the paper's table 5.",
-        False,
         may_change=True,
     )
     optimizer: str = option(

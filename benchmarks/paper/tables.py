@@ -8,54 +8,12 @@ Source: Lan et al., arXiv 1909.11942, tables 3, 4, 5, 8, 11, 12 and 13; Liu et a
 arXiv 1907.11692, tables 1 and 3; Yang et al., arXiv 1906.08237, table 6.
 """
 
-import dataclasses
+from benchmarks.paper.rows import Row
+from benchmarks.paper.rows import Table
 
 _BASE = "albert/base_v2"
 _LARGE = "albert/large_v2"
 _XXLARGE = "albert/xxlarge_v2"
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Row:
-    """A line of a table: one way to pretrain."""
-
-    name: str
-    base: str | None = None
-    """The configuration that the paper's begins with; None without one."""
-    base_changes: dict = dataclasses.field(default_factory=dict)
-    tiny: dict = dataclasses.field(default_factory=dict)
-    """How the tiny configuration changes."""
-    flags: dict = dataclasses.field(default_factory=dict)
-    """Flags of run_pretraining.py that differ from those of the other rows."""
-    data: dict = dataclasses.field(default_factory=dict)
-    """Flags of create_pretraining_data that differ."""
-    steps: float = 1.0
-    """Steps, as a multiple of those of the other rows."""
-    millions: float | None = None
-    """Parameters in the paper."""
-    figure: str = ""
-    """What the paper reports."""
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Table:
-    """Rows that differ in one thing."""
-
-    title: str
-    conclusion: str
-    """What the paper concludes."""
-    rows: tuple
-    figure: str = "average"
-    """What `Row.figure` is."""
-    objective: str = "masked_lm"
-    all_held_out: bool = False
-    """Whether all rows are evaluated on the held-out data of each, not of the first."""
-    evaluations: dict = dataclasses.field(default_factory=lambda: {"": {}})
-    """By name, the flags with which each model is evaluated."""
-    equal_compute: bool = False
-    """Whether rows get steps until they have used as many FLOPs as the first."""
-    draws_layers: bool = False
-    """Whether the distances between the layers' inputs and outputs are drawn."""
 
 
 def _embedding_sizes():

@@ -13,7 +13,7 @@ from albert_tf.io.files import read_json_object
 from albert_tf.io.files import write_atomically
 from albert_tf.models.xlnet.config import XLNetConfig
 from albert_tf.tokenization import load_tokenizer
-from benchmarks.modules import run_module
+from benchmarks.pretraining_gain import run_module
 from data_pipeline.text.input_files import matching
 
 LENGTHS = {"max_seq_length": 64, "max_predictions_per_seq": 10}

@@ -71,7 +71,7 @@ def run(options):
         "max_query_length": options.max_query_length,
     }
     for model, start, runs in pretraining_gain.compare(
-        "run_squad.py", "squad", options.model_dirs, options.output_dir, flags
+        "run_squad", "squad", options.model_dirs, options.output_dir, flags
     ):
         for metric in _METRICS:
             cells = pretraining_gain.score_cells(runs, metric, 2)

@@ -22,7 +22,7 @@ READING = {
     "verify": "{}",
 }
 # They read no weights.
-OTHERS = {"corpus", "vocab", "data", "describe", "squad-scores"}
+OTHERS = {"corpus", "count-tokens", "vocab", "data", "describe", "squad-scores"}
 
 
 def write_inputs(folder):

@@ -38,9 +38,9 @@ def test_scores_of_pretrained_models_and_from_scratch(
 ):
     commands = []
 
-    def in_this_process(command):
+    def in_this_process(command, env):
         commands.append(command)
-        classify(command_line.parse(ClassifierOptions, command[1:]))
+        classify(command_line.parse(ClassifierOptions, command[2:]))
         return subprocess.CompletedProcess(command, 0)
 
     monkeypatch.setattr(pretraining_gain.subprocess, "run", in_this_process)

@@ -55,9 +55,9 @@ def options(data_file, tmp_path, tiny_config):
 def test_a_table_of_all_starts(options, tmp_path, monkeypatch, capsys):
     commands = []
 
-    def in_this_process(command):
+    def in_this_process(command, env):
         commands.append(command)
-        answer_questions(command_line.parse(SquadOptions, command[1:]))
+        answer_questions(command_line.parse(SquadOptions, command[2:]))
         return subprocess.CompletedProcess(command, 0)
 
     monkeypatch.setattr(pretraining_gain.subprocess, "run", in_this_process)

@@ -1,0 +1,46 @@
+"""What a comparison is: a table of rows that differ in one thing."""
+
+import dataclasses
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Row:
+    """A line of a table: one way to pretrain."""
+
+    name: str
+    base: str | None = None
+    """The configuration that the paper's begins with; None without one."""
+    base_changes: dict = dataclasses.field(default_factory=dict)
+    tiny: dict = dataclasses.field(default_factory=dict)
+    """How the tiny configuration changes."""
+    flags: dict = dataclasses.field(default_factory=dict)
+    """Flags of run_pretraining.py that differ from those of the other rows."""
+    data: dict = dataclasses.field(default_factory=dict)
+    """Flags of create_pretraining_data that differ."""
+    steps: float = 1.0
+    """Steps, as a multiple of those of the other rows."""
+    millions: float | None = None
+    """Parameters in the paper."""
+    figure: str = ""
+    """What the paper reports."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Table:
+    """Rows that differ in one thing."""
+
+    title: str
+    conclusion: str
+    """What the paper concludes."""
+    rows: tuple
+    figure: str = "average"
+    """What `Row.figure` is."""
+    objective: str = "masked_lm"
+    all_held_out: bool = False
+    """Whether all rows are evaluated on the held-out data of each, not of the first."""
+    evaluations: dict = dataclasses.field(default_factory=lambda: {"": {}})
+    """By name, the flags with which each model is evaluated."""
+    equal_compute: bool = False
+    """Whether rows get steps until they have used as many FLOPs as the first."""
+    draws_layers: bool = False
+    """Whether the distances between the layers' inputs and outputs are drawn."""
