@@ -15,6 +15,7 @@ from absl import logging
 
 from albert_tf.cli import command_line
 from albert_tf.cli.command_line import option
+from albert_tf.display.progress import Progress
 from albert_tf.errors import UserError
 from data_pipeline.options import required_tokenizer
 from data_pipeline.text import corpus
@@ -59,10 +60,13 @@ def count_tokens(options):
     reader = corpus.Reader(files, options.input_format, options.text_field)
     counts = np.zeros(tokenizer.vocab_size, np.int64)
     found = collections.Counter()
-    for document in reader.documents(0, 1):
-        quality.count_text(document.segments, found)
-        ids, _ = tokenizer.encode_flat(document.segments)
-        counts += np.bincount(ids, minlength=len(counts))
+    size = sum(file.size for file in files)
+    with Progress(size, "bytes", "counting tokens") as progress:
+        for document in reader.documents(0, 1):
+            quality.count_text(document.segments, found)
+            ids, _ = tokenizer.encode_flat(document.segments)
+            counts += np.bincount(ids, minlength=len(counts))
+            progress.update(reader.bytes_read)
     quality.refuse_encoding(
         found, options.input_file, _MAX_REPLACED, "too many to count"
     )
