@@ -65,6 +65,7 @@ def _write_in_processes(options, files, paths, shards, finished, report):
     context = multiprocessing.get_context("spawn")
     reports = context.Queue()
     lifeline, end_of_lifeline = context.Pipe(duplex=False)
+    others = set(multiprocessing.active_children())
     with concurrent.futures.ProcessPoolExecutor(
         min(options.workers, len(shards)),
         mp_context=context,
@@ -83,6 +84,10 @@ def _write_in_processes(options, files, paths, shards, finished, report):
         except BaseException as error:
             executor.shutdown(wait=False, cancel_futures=True)
             end_of_lifeline.close()
+            # Those that are starting do not hold the lifeline yet; without this process
+            # they would print tracebacks.
+            for worker in set(multiprocessing.active_children()) - others:
+                worker.kill()
             if isinstance(error, concurrent.futures.process.BrokenProcessPool):
                 raise UserError(
                     "A worker process was killed (is there too little memory?); run "

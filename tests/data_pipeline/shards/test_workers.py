@@ -84,14 +84,20 @@ def _press_ctrl_c(process):
 
 
 @pytest.mark.parametrize(
-    ("stop", "status"),
-    [(_kill, -signal.SIGKILL), (_terminate, 143), (_press_ctrl_c, 130)],
+    ("stop", "files", "status"),
+    [
+        (_kill, 2, -signal.SIGKILL),
+        # While the workers start: they, and the process that cleans up after them.
+        (_terminate, 0, 143),
+        (_press_ctrl_c, 1, 130),
+    ],
 )
 def test_workers_end_with_their_run(
-    start, make_options, out, tmp_path, digests, stop, status
+    start, make_options, out, tmp_path, digests, stop, files, status
 ):
     process = start()
-    wait_until(lambda: any(out.glob("x-*.incomplete")), _SECONDS)
+    wait_until(lambda: len(children_of(process.pid)) >= 3, _SECONDS)
+    wait_until(lambda: len(list(out.glob("x-*.incomplete"))) >= files, _SECONDS)
     children = children_of(process.pid)
     assert len([pid for pid in children if is_alive(pid)]) >= 2
     stop(process)
