@@ -20,7 +20,7 @@ from data_pipeline.text import corpus
 from data_pipeline.text import quality
 
 # What no shard depends on.
-_CHANGE_NOTHING = {"workers", "max_unknown"}
+_CHANGE_NOTHING = {"workers", "max_unknown", "output_file"}
 
 
 def make(options, write_shards):
@@ -43,7 +43,8 @@ def make(options, write_shards):
 
 def _create(options, files, paths, write_shards):
     directories = {split: folder_of(paths[split]) for split in paths}
-    done = FinishedShards(paths, directories["train"], _digest(options, files))
+    digest = _digest(options, files, paths["train"])
+    done = FinishedShards(paths, directories["train"], digest)
     for split, directory in directories.items():
         tf.io.gfile.makedirs(directory)
         remove_leftovers(paths[split])
@@ -144,8 +145,11 @@ def folder_of(paths):
     return directories.pop() or "."
 
 
-def _digest(options, files):
-    """Names what a shard depends on, so that shards of another run are not taken."""
+def _digest(options, files, paths):
+    """Names what a shard depends on, so that shards of another run are not taken.
+
+    The folder that holds the shards may be another one: it was moved.
+    """
     names = {field.name for field in dataclasses.fields(Options)} - _CHANGE_NOTHING
     values = {name: getattr(options, name) for name in names}
     values["files"] = [
@@ -153,6 +157,7 @@ def _digest(options, files):
     ]
     values["tokenizer"] = options.tokenizer.fingerprint()
     values["token_counts"] = options.token_counts
+    values["shards"] = list(map(os.path.basename, paths))
     return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
 
 
