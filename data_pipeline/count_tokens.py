@@ -22,8 +22,6 @@ from data_pipeline.text import corpus
 from data_pipeline.text import quality
 from data_pipeline.text import token_counts
 
-_MAX_REPLACED = 0.3
-
 
 @dataclasses.dataclass(frozen=True)
 class Options:
@@ -68,7 +66,7 @@ def count_tokens(options):
             counts += np.bincount(ids, minlength=len(counts))
             progress.update(reader.bytes_read)
     quality.refuse_encoding(
-        found, options.input_file, _MAX_REPLACED, "too many to count"
+        found, options.input_file, quality.MAX_REPLACED, "too many to count"
     )
     if not counts.any():
         raise UserError(f"--input_file={options.input_file} holds no text.")

@@ -32,7 +32,6 @@ from data_pipeline.text import quality
 _CONTROL_SYMBOLS = ["[CLS]", "[SEP]", "[MASK]"]
 _USER_SYMBOLS = ["(", ")", '"', "-", ".", "–", "£", "€"]
 _REPORT_LINES = 10_000
-_MAX_REPLACED = 0.3
 
 
 @dataclasses.dataclass(frozen=True)
@@ -112,7 +111,7 @@ def _sample(options):
         elif (place := rng.randrange(count + 1)) < size:
             sample[place] = line
     quality.refuse_encoding(
-        counts, options.input_file, _MAX_REPLACED, "too many to train on"
+        counts, options.input_file, quality.MAX_REPLACED, "too many to train on"
     )
     quality.warn_of_encoding(counts)
     return sample

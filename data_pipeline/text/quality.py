@@ -21,6 +21,9 @@ COUNTS = (
 )
 """The counts of a shard that `shares` needs and nothing else shows."""
 
+MAX_REPLACED = 0.3
+"""The share of replaced characters above which a text is not read on."""
+
 # Above these shares there is a warning. Chinese classics have 3.4% unknown tokens with
 # the vocabulary of BERT, which lacks their quotation marks; English text 0.1% with the
 # official one, and 49% of Chinese text are unknown to it.

@@ -36,7 +36,7 @@ def read(path, tokenizer):
     """
     found = read_json_object(path)
     counts = found.get(_COUNTS)
-    if not are_counts(counts):
+    if not _are_counts(counts):
         raise UserError(
             f"{path} does not hold the counts of tokens; make it with python -m "
             "data_pipeline.count_tokens."
@@ -50,6 +50,5 @@ def read(path, tokenizer):
     return tuple(counts)
 
 
-def are_counts(value):
-    """Whether a value of JSON is a list of counts."""
+def _are_counts(value):
     return isinstance(value, list) and all(type(n) is int and n >= 0 for n in value)
