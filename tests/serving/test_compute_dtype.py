@@ -95,17 +95,9 @@ def test_every_head(served_config, tiny_tokenizer, tmp_path, task):
     check(tmp_path / "m", task, _FEATURES)
 
 
-def test_xlnet(xlnet_tokenizer, tmp_path):
+def test_xlnet(xlnet_tokenizer, xlnet_config, tmp_path):
     keras.utils.set_random_seed(3)
-    config = albert_tf.XLNetConfig(
-        n_token=xlnet_tokenizer.vocab_size,
-        d_model=16,
-        n_layer=2,
-        n_head=2,
-        d_head=4,
-        d_inner=16,
-        initializer_range=0.3,
-    )
+    config = xlnet_config(initializer_range=0.3)
     model = albert_tf.XLNetForSequenceClassification(config, labels=("no", "yes"))
     model.save_pretrained(tmp_path / "m", xlnet_tokenizer)
     check(tmp_path / "m", "auto", dict(xlnet_tokenizer(["good film", "a bad plot"])))

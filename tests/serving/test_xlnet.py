@@ -14,16 +14,8 @@ _LABELS = ["no", "so", "yes"]
 
 
 @pytest.fixture(scope="module")
-def folder(xlnet_tokenizer, tmp_path_factory):
-    config = albert_tf.XLNetConfig(
-        n_token=xlnet_tokenizer.vocab_size,
-        d_model=16,
-        n_layer=2,
-        n_head=2,
-        d_head=4,
-        d_inner=16,
-        initializer_range=0.5,
-    )
+def folder(xlnet_tokenizer, xlnet_config, tmp_path_factory):
+    config = xlnet_config(initializer_range=0.5)
     model = albert_tf.XLNetForSequenceClassification(config, labels=_LABELS)
     path = tmp_path_factory.mktemp("xlnet")
     model.save_pretrained(path, xlnet_tokenizer)

@@ -12,21 +12,13 @@ from albert_tf.errors import UserError
 
 
 @pytest.fixture
-def pretrained(xlnet_tokenizer, tmp_path):
+def pretrained(xlnet_tokenizer, xlnet_config, tmp_path):
     """Writes a tiny XLNet as pretraining leaves it; returns its folder."""
 
     def write(form="model_directory"):
         keras.utils.set_random_seed(1)
-        config = albert_tf.XLNetConfig(
-            n_token=xlnet_tokenizer.vocab_size,
-            d_model=16,
-            n_layer=1,
-            n_head=2,
-            d_head=8,
-            d_inner=16,
-            initializer_range=0.1,
-            mem_len=6,
-            bi_data=True,
+        config = xlnet_config(
+            n_layer=1, d_head=8, initializer_range=0.1, mem_len=6, bi_data=True
         )
         folder = tmp_path / form
         model = albert_tf.XLNetLMHeadModel(config)
