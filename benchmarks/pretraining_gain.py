@@ -143,6 +143,13 @@ def run_module(name, flags):
         raise UserError(f"{' '.join(command)} failed.")
 
 
+def read_results(folder):
+    """The dict of numbers in the eval_results.txt of a folder."""
+    text = (folder / "eval_results.txt").read_text(encoding="utf-8")
+    pairs = (line.split(" = ") for line in text.splitlines())
+    return {name: float(value) for name, value in pairs}
+
+
 def _runs(script, flags):
     """The results of each seed, which the script leaves in its folder."""
     several = flags["num_runs"] > 1
@@ -151,5 +158,4 @@ def _runs(script, flags):
         run_module(script, flags)
     if several:
         return json.loads(path.read_text(encoding="utf-8"))
-    pairs = [line.split(" = ") for line in path.read_text().splitlines()]
-    return [{name: float(value) for name, value in pairs}]
+    return [read_results(flags["output_dir"])]

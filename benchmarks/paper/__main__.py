@@ -16,6 +16,7 @@ import pathlib
 from albert_tf.cli import command_line
 from albert_tf.cli.command_line import option
 from albert_tf.errors import UserError
+from benchmarks.paper import base
 from benchmarks.paper.tables import TABLES
 
 
@@ -47,9 +48,6 @@ def compare(options):
     Raises:
         UserError: a flag is missing, the table has no base scale, or a run fails.
     """
-    # Imported here, so that --help does not wait for TensorFlow.
-    from benchmarks.paper import base
-
     table = TABLES[options.table]
     folder = pathlib.Path(options.output_dir) / f"table_{options.table}"
     if options.scale == "base":
@@ -66,6 +64,7 @@ def compare(options):
 
 
 def _run(table, folder, options):
+    # Imported here, so that --help does not wait for TensorFlow.
     from benchmarks.paper import frequencies
     from benchmarks.paper import report
     from benchmarks.paper import tiny

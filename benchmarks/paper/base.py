@@ -6,13 +6,12 @@ from albert_tf.config import AlbertConfig
 from albert_tf.costs.flops import training_flops
 from albert_tf.costs.memory import training_memory
 from albert_tf.costs.parameters import encoder_parameters
-from benchmarks.paper.tiny import slug
+from benchmarks.paper.rows import slug
 
 _LENGTHS = (512, 77)
 _BATCH, _STEPS = 4096, 125_000  # section 4.1
 _ROWS_OF_A_DEVICE = 8
 _MILLION, _GIBIBYTE, _EXA = 1e6, 2**30, 1e18
-# The paper's words for the flags that the recipe lacks.
 _COMMAND = (
     "python run_pretraining.py --config=pretraining/{recipe} --input_file={data} "
     "--spm_model_file=vocab.model --albert_config_file={config} --output_dir={run}"
@@ -41,10 +40,10 @@ def write(table, folder):
         "|---" * 6 + "|",
     ]
     commands = []
+    folder.mkdir(parents=True, exist_ok=True)
     for row in table.rows:
         config = configuration(row)
         path = folder / f"{slug(row.name)}.json"
-        folder.mkdir(parents=True, exist_ok=True)
         config.to_json_file(path)
         memory = training_memory(config, _ROWS_OF_A_DEVICE, *_LENGTHS)
         tokens = _BATCH * _STEPS * _LENGTHS[0]

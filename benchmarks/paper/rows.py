@@ -1,6 +1,7 @@
 """What a comparison is: a table of rows that differ in one thing."""
 
 import dataclasses
+import re
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -44,3 +45,8 @@ class Table:
     """Whether rows get steps until they have used as many FLOPs as the first."""
     draws_layers: bool = False
     """Whether the distances between the layers' inputs and outputs are drawn."""
+
+
+def slug(name):
+    """A name that can be a file's."""
+    return re.sub(r"\W+", "_", name)

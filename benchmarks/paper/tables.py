@@ -24,16 +24,9 @@ def _embedding_sizes():
         "all": ((10, "79.0"), (12, "80.1"), (16, "79.6"), (31, "79.8")),
     }
     return tuple(
-        Row(
-            name=f"E={paper}, parameter_sharing={sharing}",
-            base=_BASE,
-            base_changes={"embedding_size": paper, "parameter_sharing": sharing},
-            tiny={"embedding_size": tiny, "parameter_sharing": sharing},
-            millions=millions,
-            figure=figure,
-        )
+        _shared(sharing, size, reached)
         for sharing, reported in figures.items()
-        for (paper, tiny), (millions, figure) in zip(sizes, reported, strict=True)
+        for size, reached in zip(sizes, reported, strict=True)
     )
 
 
@@ -45,16 +38,22 @@ def _sharings():
         (128, 32): ((12, "80.1"), (64, "81.7"), (38, "80.2"), (89, "81.6")),
     }
     return tuple(
-        Row(
-            name=f"E={paper}, parameter_sharing={sharing}",
-            base=_BASE,
-            base_changes={"embedding_size": paper, "parameter_sharing": sharing},
-            tiny={"embedding_size": tiny, "parameter_sharing": sharing},
-            millions=millions,
-            figure=figure,
-        )
-        for (paper, tiny), reported in figures.items()
-        for sharing, (millions, figure) in zip(kinds, reported, strict=True)
+        _shared(sharing, size, reached)
+        for size, reported in figures.items()
+        for sharing, reached in zip(kinds, reported, strict=True)
+    )
+
+
+def _shared(sharing, embedding_size, reached):
+    """What `(paper, tiny)` tables and layers that share `sharing` reached."""
+    (paper, tiny), (millions, figure) = embedding_size, reached
+    return Row(
+        name=f"E={paper}, parameter_sharing={sharing}",
+        base=_BASE,
+        base_changes={"embedding_size": paper, "parameter_sharing": sharing},
+        tiny={"embedding_size": tiny, "parameter_sharing": sharing},
+        millions=millions,
+        figure=figure,
     )
 
 
@@ -124,7 +123,6 @@ _BERT_LARGE = {
     "parameter_sharing": "none",
     **_dropout(0.1),
 }
-_MEMORY = {"mem_len": 48, "reuse_len": 32}
 
 TABLES = {
     "3": Table(
@@ -266,23 +264,22 @@ TABLES = {
         objective="permutation_lm",
         evaluations={"spans": {}, "single tokens": {"max_gram": 1}},
         rows=(
-            Row(name="memory, spans", tiny=_MEMORY, figure="66.66"),
-            Row(name="no memory", tiny={**_MEMORY, "mem_len": 0}, figure="65.55"),
+            Row(name="memory, spans", figure="66.66"),
+            Row(name="no memory", tiny={"mem_len": 0}, figure="65.55"),
             Row(
                 name="single tokens",
-                tiny=_MEMORY,
                 flags={"max_gram": 1},
                 figure="65.95",
             ),
             Row(
                 name="no reversed text",
-                tiny={**_MEMORY, "bi_data": False},
+                tiny={"bi_data": False},
                 data={"bi_data": False},
                 figure="66.34",
             ),
             Row(
                 name="shared layers, factorised table",
-                tiny={**_MEMORY, "parameter_sharing": "all", "embedding_size": 64},
+                tiny={"parameter_sharing": "all", "embedding_size": 64},
             ),
         ),
     ),

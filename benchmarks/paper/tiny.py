@@ -5,7 +5,6 @@ import hashlib
 import itertools
 import json
 import pathlib
-import re
 
 from albert_tf.config import AlbertConfig
 from albert_tf.costs import flops
@@ -13,6 +12,8 @@ from albert_tf.io.files import read_json_object
 from albert_tf.io.files import write_atomically
 from albert_tf.models.xlnet.config import XLNetConfig
 from albert_tf.tokenization import load_tokenizer
+from benchmarks.paper.rows import slug
+from benchmarks.pretraining_gain import read_results
 from benchmarks.pretraining_gain import run_module
 from data_pipeline.text.input_files import matching
 
@@ -24,20 +25,16 @@ _DATA = {
     "input_format": "paragraphs",
     "num_shards": 8,
 }
-# By objective: the class of the configuration, its field with the size of the
-# vocabulary, its other fields, and the data.
+# By objective: the class of the configuration, the file to begin with, the field with
+# the size of the vocabulary, the fields that differ, and the data.
 _MODELS = {
     "masked_lm": (
         AlbertConfig,
+        "pretraining/tiny_config",
         "vocab_size",
         {
             "embedding_size": 32,
-            "hidden_size": 128,
             "num_hidden_layers": 3,
-            "num_attention_heads": 2,
-            "intermediate_size": 512,
-            "hidden_dropout_prob": 0.0,
-            "attention_probs_dropout_prob": 0.0,
             "max_position_embeddings": 64,
             "initializer_range": 0.05,
         },
@@ -45,18 +42,9 @@ _MODELS = {
     ),
     "permutation_lm": (
         XLNetConfig,
+        "pretraining/xlnet_tiny_config",
         "n_token",
-        {
-            "d_model": 128,
-            "n_layer": 2,
-            "n_head": 2,
-            "d_head": 64,
-            "d_inner": 512,
-            "untie_r": True,
-            "dropout": 0.0,
-            "dropatt": 0.0,
-            "initializer_range": 0.06,
-        },
+        {},
         {"objective": "permutation_lm", "bi_data": True},
     ),
 }
@@ -168,11 +156,6 @@ def draw_layers(table, corpus, folder):
         run_module("albert_tf.inspect_layers", flags)
 
 
-def slug(name):
-    """A name that can be a file's."""
-    return re.sub(r"\W+", "_", name)
-
-
 def data_flags(table, row):
     """The flags of create_pretraining_data for a row."""
     return {**_DATA, **_MODELS[table.objective][-1], **row.data}
@@ -180,17 +163,20 @@ def data_flags(table, row):
 
 def _held_out(table, corpus):
     """The folders to evaluate on, by what tells them apart."""
-    sets = {}
-    for row in table.rows if table.all_held_out else table.rows[:1]:
-        folder = corpus.data(data_flags(table, row)) / "held_out"
-        sets.setdefault(folder, row.name if table.all_held_out else "")
-    return {name: folder for folder, name in sets.items()}
+    rows = {row.name: row for row in table.rows}
+    if not table.all_held_out:
+        rows = {"": table.rows[0]}
+    return {
+        name: corpus.data(data_flags(table, row)) / "held_out"
+        for name, row in rows.items()
+    }
 
 
 def _config(table, row, tokenizer):
-    config_class, size, entries, _ = _MODELS[table.objective]
-    size = {size: tokenizer.vocab_size}
-    return config_class.from_dict({**entries, **size, **row.tiny}, source=row.name)
+    config_class, path, size, changes, _ = _MODELS[table.objective]
+    entries = config_class.from_json_file(path).to_dict()
+    changes = {**changes, size: tokenizer.vocab_size, **row.tiny}
+    return config_class.from_dict({**entries, **changes}, source=row.name)
 
 
 def _flags(table, row, corpus, config, folder, steps):
@@ -233,10 +219,6 @@ def _results(table, flags, sets, seed):
                 "eval_any_objective": table.objective == "masked_lm",
             }
             run_module("run_pretraining", {**flags, **changes})
-            lines = (folder / "eval_results.txt").read_text().splitlines()
-            pairs = dict(line.split(" = ") for line in lines)
-            found[", ".join(filter(None, [data, name]))] = {
-                metric: float(value) for metric, value in pairs.items()
-            }
+            found[", ".join(filter(None, [data, name]))] = read_results(folder)
     write_atomically(path, json.dumps(found, indent=1))
     return found
