@@ -7,11 +7,11 @@ needs one of them does not import all the others.
 import importlib
 
 from albert_tf.cli import interrupts
-from albert_tf.cli import quiet_import
+from albert_tf.cli import tensorflow_import
 from albert_tf.models import registry
 
 interrupts.install()
-quiet_import.install()
+tensorflow_import.install()
 
 _HOMES = {
     "AlbertConfig": "albert_tf.config",

@@ -1,11 +1,16 @@
-"""Keeps what TensorFlow says of itself while it is imported off the terminal.
+"""How TensorFlow is imported: without its noise, and in two thirds of the time.
 
 TensorFlow's libraries log a few lines on oneDNN, CUDA and their log before they read
 TF_CPP_MIN_LOG_LEVEL, straight to the file descriptor of standard error.
+
+The import makes half a million objects that stay until the program ends. Python's
+collector looks through them again and again while it runs, and once more at the end:
+2.9 seconds for `python -c "import tensorflow"`, 1.9 without.
 """
 
 import contextlib
 import faulthandler
+import gc
 import importlib.util
 import os
 import re
@@ -23,34 +28,56 @@ _NOISE = re.compile(
 
 
 def install():
-    """Quiets the import of TensorFlow, wherever it is, and its log after that.
+    """Quickens the import of TensorFlow, wherever it is; quiets it and its log.
 
-    Nothing changes where the user has set TF_CPP_MIN_LOG_LEVEL to a lower level than 3,
-    or has imported TensorFlow. Worker processes inherit the level.
+    Nothing is quieted where the user has set TF_CPP_MIN_LOG_LEVEL to a lower level than
+    3, and nothing changes once TensorFlow is imported. Worker processes inherit the
+    level.
     """
-    wanted = os.environ.setdefault(_LEVEL, "3") == "3"
-    if wanted and "tensorflow" not in sys.modules:
-        sys.meta_path.insert(0, _Finder())
+    quiet = os.environ.setdefault(_LEVEL, "3") == "3"
+    if "tensorflow" not in sys.modules:
+        sys.meta_path.insert(
+            0, _Finder(without_noise if quiet else contextlib.nullcontext)
+        )
 
 
 class _Finder:
-    """Finds TensorFlow once, and has its import run without noise."""
+    """Finds TensorFlow once, and has its import run in a context.
 
-    @staticmethod
-    def find_spec(name, path=None, target=None):
+    Args:
+        context: makes the context manager.
+    """
+
+    def __init__(self, context):
+        self._context = context
+
+    def find_spec(self, name, path=None, target=None):
         if name != "tensorflow":
             return None
-        sys.meta_path[:] = [f for f in sys.meta_path if not isinstance(f, _Finder)]
+        sys.meta_path.remove(self)
         spec = importlib.util.find_spec(name)
         if spec is not None and spec.loader is not None:
             load = spec.loader.exec_module
 
             def exec_module(module):
-                with without_noise():
+                with self._context(), without_collections():
                     load(module)
 
             spec.loader.exec_module = exec_module
         return spec
+
+
+@contextlib.contextmanager
+def without_collections():
+    """Keeps Python's collector from what is made inside, then and later."""
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+        gc.freeze()
+    finally:
+        if collects:
+            gc.enable()
 
 
 @contextlib.contextmanager
