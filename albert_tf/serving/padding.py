@@ -12,6 +12,19 @@ LENGTHS = (8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)
 _GROUP = 8
 
 
+def traced_once(head, compute, jit_compile=None):
+    """One concrete function for all signatures: traced, saved and compiled once.
+
+    Args:
+        head: the `Head`.
+        compute: as `head.compute`.
+        jit_compile: as of `tf.function`.
+    """
+    return tf.function(compute, jit_compile=jit_compile).get_concrete_function(
+        head.feature_specs()
+    )
+
+
 def compiled_for_one(head, compute):
     """For latency: a single row is computed by a function that XLA compiled.
 
@@ -25,8 +38,8 @@ def compiled_for_one(head, compute):
     Returns:
         A function like `compute`.
     """
-    compiled = _traced(head, compute, jit_compile=True)
-    plain = _traced(head, compute)
+    compiled = traced_once(head, compute, jit_compile=True)
+    plain = traced_once(head, compute)
     lengths = tf.constant(compiled_lengths(head.longest))
     pads_left = head.config.row_layout.pads_left
 
@@ -73,7 +86,7 @@ def in_groups(head, compute):
     Returns:
         A function like `compute`.
     """
-    compute = _traced(head, compute)
+    compute = traced_once(head, compute)
     specs = compute.structured_outputs
     pads_left = head.config.row_layout.pads_left
 
@@ -130,10 +143,3 @@ def _ends(input_mask, pads_left):
     positions = tf.range(1, tf.shape(input_mask)[-1] + 1)  # [T]
     ends = tf.where(input_mask > 0, positions, 0)
     return tf.reduce_max(ends, axis=list(range(1, input_mask.shape.rank)))
-
-
-def _traced(head, compute, jit_compile=None):
-    """One concrete function for all signatures: it is saved and compiled once."""
-    return tf.function(compute, jit_compile=jit_compile).get_concrete_function(
-        head.feature_specs()
-    )

@@ -5,6 +5,7 @@ import tensorflow as tf
 
 from albert_tf.serving.padding import compiled_for_one
 from albert_tf.serving.padding import in_groups
+from albert_tf.serving.padding import traced_once
 from albert_tf.serving.requests import example_features
 from albert_tf.serving.requests import string_answers
 from albert_tf.serving.requests import token_features
@@ -41,7 +42,9 @@ class ServingModule(tf.Module):
         if variables_dtype != "float32":
             self.weights = [_stored(value, variables_dtype) for value in self.weights]
             self._compute = self._compute_from_stored
-        if optimize_for is not None:
+        if optimize_for is None:
+            self._compute = traced_once(head, self._compute)
+        else:
             self._compute = OPTIMIZATIONS[optimize_for](head, self._compute)
         self._answer_strings = self._answer_features
         if head.string_answers is not None:
