@@ -16,6 +16,9 @@ from albert_tf.errors import UserError
 from albert_tf.io import storage
 from albert_tf.io.files import write_atomically
 
+CHECKPOINTS = "checkpoints"
+"""Their folder in the output directory of a run."""
+
 # What TensorFlow raises for files that are damaged, or not of these objects.
 _UNUSABLE = (tf.errors.OpError, AssertionError, IndexError, ValueError)
 _NAME = "training"

@@ -9,6 +9,7 @@ import time
 import tensorflow as tf
 from absl import logging
 
+from albert_tf.engine.checkpointing import CHECKPOINTS
 from albert_tf.engine.checkpointing import Checkpointing
 from albert_tf.engine.checkpointing import RunRecord
 from albert_tf.engine.device_loop import DeviceLoop
@@ -156,7 +157,7 @@ class Trainer:
     def _checkpointing(self, runs):
         """The checkpoints of the run, whose newest has been restored."""
         checkpointing = Checkpointing(
-            os.path.join(self.options.output_dir, "checkpoints"),
+            os.path.join(self.options.output_dir, CHECKPOINTS),
             self.options.keep_checkpoint_max,
             self.writes_outputs,
             RunRecord(self.options.facts),

@@ -9,6 +9,7 @@ import tensorflow as tf
 from absl import logging
 
 from albert_tf.costs.device_peaks import strategy_peak
+from albert_tf.engine.checkpointing import CHECKPOINTS
 from albert_tf.engine.compilation import pretraining_uses_xla
 from albert_tf.engine.compilation import warn_of_slow_bfloat16
 from albert_tf.engine.reporting.summaries import write_eval_results
@@ -133,7 +134,7 @@ def _train(trainer, data, held_out, tokenizer, info):
     """
     output_dir, stages = trainer.options.output_dir, data.stages()
     storage.make_folder(output_dir)
-    checkpoints = os.path.join(output_dir, "checkpoints")
+    checkpoints = os.path.join(output_dir, CHECKPOINTS)
 
     def save_best(step, results):
         when = [{"step": step, **results}]

@@ -6,14 +6,18 @@ import pathlib
 
 from absl import logging
 
+from albert_tf.checkpoints.model_directory import read_training_info
+from albert_tf.engine.checkpointing import CHECKPOINTS
 from albert_tf.engine.compilation import warn_of_slow_bfloat16
 from albert_tf.engine.options import Stage
 from albert_tf.engine.options import TrainerOptions
+from albert_tf.engine.reporting.summaries import read_history
 from albert_tf.engine.reporting.versions import versions
 from albert_tf.engine.strategies import is_cpu
 from albert_tf.engine.strategies import is_tpu
 from albert_tf.engine.train_step import StepOptions
 from albert_tf.engine.trainer import Trainer
+from albert_tf.errors import UserError
 from albert_tf.optimizers import create_optimizer
 from albert_tf.optimizers.layer_decay import layer_factors
 from albert_tf.tasks.batching import BUCKETS
@@ -72,9 +76,11 @@ def fine_tune(source, examples, start, training, strategy, facts):
         Whether it is this process, of all that train, that writes files.
 
     Raises:
-        UserError: a checkpoint or flag that does not fit, or divergence.
+        UserError: a checkpoint or flag that does not fit, a best model that somebody
+            removed, or divergence.
         SystemExit: the run was asked to stop and has saved its state.
     """
+    _require_best_model(training.output_dir)
     task, length = source.task, start.max_seq_length
     tokenizer = initial_tokenizer(start)
     with strategy.scope():
@@ -104,7 +110,21 @@ def fine_tune(source, examples, start, training, strategy, facts):
         dataset, trainer.options.num_train_steps, training.gradient_accumulation_steps
     )
     trainer.train([stage], dict(zip(source.dev, dev, strict=True)), save_best)
+    if trainer.writes_outputs:
+        _require_best_model(training.output_dir)
     return trainer.writes_outputs
+
+
+def _require_best_model(output_dir):
+    """Refuses a run whose best model is lost: no later step need be as good."""
+    output_dir = pathlib.Path(output_dir)
+    continues = (output_dir / CHECKPOINTS).exists()
+    evaluated = continues and read_history(output_dir / "history.json")
+    if evaluated and not read_training_info(output_dir / MODEL_DIR):
+        raise UserError(
+            f"{output_dir / MODEL_DIR}, the best model of this run, is gone; put it "
+            "back, or train again into another --output_dir."
+        )
 
 
 def prepare(task, name, examples, tokenizer, max_seq_length, cache_dir):

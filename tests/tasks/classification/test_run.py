@@ -2,6 +2,7 @@
 
 import json
 import math
+import shutil
 
 import pytest
 import tensorflow as tf
@@ -72,6 +73,24 @@ def test_best_checkpoint_is_kept_not_the_last(flags):
     best = max(history, key=lambda entry: (entry["accuracy"], -entry["loss"]))
     info = json.loads((out / "model" / "training_info.json").read_text())
     assert (info["step"], info["dev"]["accuracy"]) == (best["step"], best["accuracy"])
+
+
+def test_a_best_model_that_is_gone_is_missed(flags, monkeypatch):
+    gone = "out/model, the best model of this run, is gone; put it back"
+    run = {"do_train": True, "train_step": 4, "save_checkpoints_steps": 4}
+    out = flags(**run)
+    shutil.rmtree(out / "model")
+    with pytest.raises(UserError, match=gone):
+        flags(**run, do_eval=True)
+    shutil.rmtree(out / "checkpoints")  # a run from the beginning writes its own
+    flags(**run)
+    assert (out / "model" / "training_info.json").exists()
+
+    shutil.rmtree(out)
+    model_class = AlbertForSequenceClassification
+    monkeypatch.setattr(model_class, "save_pretrained", lambda *arguments: None)
+    with pytest.raises(UserError, match=gone):
+        flags(**run)
 
 
 def test_epochs_count_in_place_of_steps(flags):
