@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 
+from albert_tf.errors import UserError
 from benchmarks.faults import programs
 from benchmarks.faults import reading
 from benchmarks.faults.processes import PROJECT
@@ -57,6 +58,11 @@ def attack(bench, group, cases):
     folder = bench.directory / "damaged" / group
     with Reader(bench.reference_folder) as reader:
         expected = reader.read(group, _copy(source, folder))
+        if "digest" not in expected:
+            raise UserError(
+                f"The {group} in {source} cannot be read: {expected}; delete it, and "
+                "it is made again."
+            )
         for number in range(cases):
             kind = list(kinds)[number % len(kinds)]
             how = ("flipped", "cut")[number // len(kinds) % 2]

@@ -20,8 +20,9 @@ _MOMENTS = ("at work", "writing", "at work", "any time", "writing")
 def attack(bench, program, kills):
     """Kills a program so often, and compares the outcome of each chain of kills.
 
-    A run that ends before it is killed ends its chain: its outcome is compared with
-    that of the run that nobody killed, and the next chain begins in an empty folder.
+    A run that ends before it is killed ends its chain, and so does one that refuses to
+    run since the work is done: the outcome is compared with that of the run that nobody
+    killed, and the next chain begins in an empty folder.
 
     Args:
         bench: the `Bench`.
@@ -40,7 +41,8 @@ def attack(bench, program, kills):
             _compare(bench, program, folder, reference)
     if _not_compared(bench, program):
         ended = bench.finish(program, folder)
-        _compare(bench, program, folder, reference, ended.said if ended.code else "")
+        failed = ended.code and ended.sentence is None
+        _compare(bench, program, folder, reference, ended.said if failed else "")
 
 
 def _kills(bench, program):
@@ -72,7 +74,7 @@ def _kill(bench, program, folder, reference, moment, rng):
         if ended.code >= 0:
             for other in others:
                 other.wait()
-            if ended.code:
+            if ended.code and ended.sentence is None:
                 _note(bench, program, moment, ended, "traceback", ended.said[-2000:])
             return False
         survivors = [other.wait(_SURVIVOR_SECONDS) for other in others]

@@ -16,6 +16,7 @@ FULL, READ_ONLY, VANISHED = "full disk", "read-only folder", "vanished folder"
 # Of what the command writes, the share that the disk has room for.
 ROOM = (0.1, 0.4, 0.8)
 _BLOCK = 4096
+_ATTEMPTS = 4  # to remove a folder before the last file is written
 # A process with mounts of its own: nobody else sees them, and they end with it.
 _OWN_MOUNTS = ("unshare", "--mount", "sh", "-c")
 _SMALL_DISK = """
@@ -58,28 +59,43 @@ def attack(bench, program, fault):
             continue
         folder = fresh(bench.directory / "places" / program.name / fault)
         ended = _FAULTS[fault](bench, program, folder, room)
-        _judge(bench, program, folder, case, ended)
         reference = bench.reference(program).folder
+        names = outcomes.differing(folder, reference)
+        verdict, note = judge(ended, names, folder)
+        bench.results.add(_PART, program.name, case, verdict, note, code=ended.code)
         again = bench.finish(program, folder)
         names = outcomes.differing(folder, reference)
-        verdict = "differs" if names or again.code else "equal"
-        note = ", ".join(names) if again.code == 0 else again.said[-2000:]
+        verdict, note = judge_again(again, names, folder, fault)
         bench.results.add(_PART, program.name, f"{case}, afterwards", verdict, note)
 
 
-def _judge(bench, program, folder, case, ended):
-    """Notes what a program said of a bad place."""
-    note = ended.said[-2000:]
+def judge(ended, differing, folder):
+    """The verdict on a command that wrote into a bad place, and what to note.
+
+    Args:
+        ended: its `Ended`.
+        differing: names of the files that are not as they should be.
+        folder: the place.
+    """
     if ended.code == 0:
-        reference = bench.reference(program).folder
-        names = outcomes.differing(folder, reference)
-        verdict, note = ("silent" if names else "harmless"), ", ".join(names)
-    elif ended.sentence is None:
-        verdict = "traceback"
-    else:
-        note = ended.sentence
-        verdict = "refused" if str(folder) in note else "unnamed"
-    bench.results.add(_PART, program.name, case, verdict, note, code=ended.code)
+        verdict = "silent" if folder.exists() else "too late"
+        return (verdict if differing else "harmless"), ", ".join(differing)
+    if ended.sentence is None:
+        return "traceback", ended.said[-2000:]
+    named = str(folder) in ended.sentence
+    return ("refused" if named else "unnamed"), ended.sentence
+
+
+def judge_again(ended, differing, folder, fault):
+    """As `judge`, of the same command once the place is good.
+
+    What vanished is lost: there the command may ask for another folder.
+    """
+    if ended.code == 0:
+        return ("differs" if differing else "equal"), ", ".join(differing)
+    verdict, note = judge(ended, differing, folder)
+    refused = verdict == "refused" and fault == VANISHED
+    return ("refused" if refused else "differs"), note
 
 
 def _full_disk(bench, program, folder, room):
@@ -110,13 +126,18 @@ def _read_only(bench, program, folder, _):
 
 
 def _vanished(bench, program, folder, _):
-    reference = bench.reference(program)
-    rng = bench.rng(program.name, VANISHED)
-    with bench.started(program, folder) as running:
-        wait_for_change(folder, running)
-        time.sleep(rng.uniform(0, reference.working_seconds / 2))
-        shutil.rmtree(folder, ignore_errors=True)
-        return [process.wait() for process in running][0]
+    latest = bench.reference(program).working_seconds / 2
+    for attempt in range(_ATTEMPTS):
+        rng = bench.rng(program.name, VANISHED, attempt)
+        with bench.started(program, fresh(folder)) as running:
+            wait_for_change(folder, running)
+            time.sleep(rng.uniform(0, latest))
+            shutil.rmtree(folder, ignore_errors=True)
+            ended = [process.wait() for process in running][0]
+        if ended.code or folder.exists():
+            break
+        latest /= 4  # It had written everything.
+    return ended
 
 
 _FAULTS = {FULL: _full_disk, READ_ONLY: _read_only, VANISHED: _vanished}

@@ -12,6 +12,7 @@ KEPT = {
     "equal": "equal to what no fault has touched, bit for bit",
     "refused": "one sentence that names what is wrong",
     "harmless": "the result is the same",
+    "too late": "the folder was removed after the last file was written",
     "warned": "a warning that names the file, which is then not used",
 }
 BROKEN = {

@@ -10,6 +10,7 @@ import pytest
 import tensorflow as tf
 
 from albert_tf.errors import UserError
+from benchmarks.faults import damage
 from benchmarks.faults import outcomes
 from benchmarks.faults import places
 from benchmarks.faults import programs
@@ -163,6 +164,58 @@ def test_what_a_kill_counts_as(gone, code, said, verdict):
 def test_what_damage_counts_as(answer, verdict):
     expected = {"digest": "a", "warned": ""}
     assert judge(answer, expected, "head.json")[0] == verdict
+
+
+@pytest.mark.parametrize(
+    ("code", "said", "differing", "there", "verdicts"),
+    [
+        (0, "", [], True, ("harmless", "equal")),
+        (0, "", ["x"], True, ("silent", "differs")),
+        (0, "", ["x"], False, ("too late", "differs")),
+        (1, "error: {} is full.", ["x"], True, ("refused", "refused")),
+        (1, "error: a folder is full.", ["x"], True, ("unnamed", "differs")),
+        (1, "Traceback", ["x"], True, ("traceback", "differs")),
+    ],
+)
+def test_what_a_bad_place_counts_as(code, said, differing, there, verdicts, tmp_path):
+    folder = tmp_path if there else tmp_path / "gone"
+    ended = Ended(code, said.format(folder), 1.0)
+    again = places.judge_again(ended, differing, folder, places.VANISHED)
+    found = places.judge(ended, differing, folder)[0], again[0]
+    assert found == verdicts
+    expected = "equal" if verdicts[1] == "equal" else "differs"
+    mended = places.judge_again(ended, differing, folder, places.FULL)
+    assert mended[0] == expected
+
+
+def test_a_folder_that_vanishes_late_vanishes_again_sooner(directory, monkeypatch):
+    bench, moments = Bench(directory, 0), _Moments()
+    monkeypatch.setattr(bench, "rng", lambda *seed: moments)
+    monkeypatch.setattr(places, "wait_for_change", _wait_for_the_end)
+    places.attack(bench, programs.VOCAB, places.VANISHED)
+    assert len(moments) == 4 and moments[-1] < moments[0]
+    verdicts = [case["verdict"] for case in bench.results.cases]
+    assert verdicts == ["too late", "equal"]
+
+
+class _Moments(list):
+    """Random numbers that are 0; the latest that each could have been."""
+
+    def uniform(self, _, latest):
+        self.append(latest)
+        return 0
+
+
+def _wait_for_the_end(folder, running):
+    for process in running:
+        process.wait()
+
+
+def test_what_cannot_be_read_undamaged_is_no_measure(directory):
+    bench = Bench(directory, 0)
+    (bench.reference(programs.VOCAB).folder / "words.model").write_text("")
+    with pytest.raises(UserError, match="The vocabulary in .* cannot be read: .*words"):
+        damage.attack(bench, "vocabulary", 1)
 
 
 def test_damage(tmp_path):
