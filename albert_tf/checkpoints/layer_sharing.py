@@ -3,31 +3,37 @@
 import dataclasses
 import re
 
+import numpy as np
+
 from albert_tf.checkpoints.albert_names import block_scope
 from albert_tf.layers.layer_schedule import layer_schedule
 
 _BLOCK = re.compile(r"(bert/encoder/transformer/group_\d+/inner_group_\d+)/")
 _FEED_FORWARD = ("/ffn_1/", "/LayerNorm_1/")
 _FIRST_GROUP = "0"
+FIRST, MEAN, GROUP0 = "first", "mean", "group0"
+"""What parameters become that stand for several layers; see `move_layers`."""
 
 
-def move_layers(tensors, source, target, init_from_group0=False):
+def move_layers(tensors, source, target, rule=FIRST):
     """Names the tensors of the configuration `source` as `target` needs them.
 
-    Layer i of L takes the parameters of the layer at the same share of the depth,
-    `i * S // L` of S. Where layers share parameters, the first of them decides. The
-    two differ in nothing but the number of layers and groups and what is shared.
+    Layer i of L stands for the layers at the same share of the depth: `i * S // L` of
+    S, and those up to the next one's. The two differ in nothing but the number of
+    layers and groups and what is shared.
 
     Args:
         tensors: arrays by official name.
         source: their `AlbertConfig`.
         target: the `AlbertConfig` to name them for.
-        init_from_group0: the official rule instead: a group that `source` has, too,
-            keeps its parameters, and every other one takes those of group 0.
+        rule: `FIRST`: parameters are those of the first layer that they stand for;
+            `MEAN`: the mean of all of them; `GROUP0`, the official rule: a group that
+            `source` has, too, keeps its parameters, and every other one takes those of
+            group 0.
 
     Returns:
-        The tensors by their new names, and where the blocks come from: a dict of
-        official scopes, `{new: (of attention, of the feed-forward layer)}`.
+        The tensors by their new names, and where the blocks come from: a dict from
+        `(new scope, whether of the feed-forward layer)` to a list of old scopes.
     """
     blocks, others = {}, {}
     for name, tensor in tensors.items():
@@ -36,12 +42,14 @@ def move_layers(tensors, source, target, init_from_group0=False):
             blocks.setdefault(match[1], {})[name.removeprefix(match[1])] = tensor
         else:
             others[name] = tensor
-    origins = _origins(source, target, init_from_group0)
+    origins = _origins(source, target, rule)
     moved = {}
-    for (scope, is_feed_forward), origin in origins.items():
-        for suffix, tensor in blocks.get(origin, {}).items():
-            if suffix.startswith(_FEED_FORWARD) == is_feed_forward:
-                moved[scope + suffix] = tensor
+    for (scope, is_feed_forward), scopes in origins.items():
+        found = [blocks.get(origin, {}) for origin in scopes]
+        for suffix in found[0]:
+            is_whole = all(suffix in block for block in found)
+            if is_whole and suffix.startswith(_FEED_FORWARD) == is_feed_forward:
+                moved[scope + suffix] = _mean([block[suffix] for block in found])
     return {**others, **moved}, origins
 
 
@@ -69,18 +77,34 @@ def unshare(config, tensors):
     return unshared, tensors
 
 
-def _origins(source, target, init_from_group0):
-    """`{(new scope, whether of the feed-forward layer): old scope}`."""
+def _origins(source, target, rule):
+    """`{(new scope, whether of the feed-forward layer): old scopes}`."""
     old_layers, new_layers = layer_schedule(source), layer_schedule(target)
     old_keys = {key for blocks in old_layers for block in blocks for key in block}
     origins = {}
-    for i, blocks in enumerate(new_layers):
-        alike = old_layers[i * len(old_layers) // len(new_layers)]
+    for blocks, alike in _alike(new_layers, old_layers):
         for keys, old in zip(blocks, alike, strict=True):
             for part, (key, origin) in enumerate(zip(keys, old, strict=True)):
-                if init_from_group0:
+                if rule == GROUP0:
                     inner = key.split("_")[1]
                     origin = key if key in old_keys else f"{_FIRST_GROUP}_{inner}"
                 place = (block_scope(key), bool(part))
-                origins.setdefault(place, block_scope(origin))
+                origins.setdefault(place, []).append(block_scope(origin))
+    if rule != MEAN:
+        return {place: scopes[:1] for place, scopes in origins.items()}
     return origins
+
+
+def _alike(new_layers, old_layers):
+    """Pairs of a new layer and an old one for which it stands, in order."""
+    for i, new in enumerate(new_layers):
+        first, end = (n * len(old_layers) // len(new_layers) for n in (i, i + 1))
+        for old in old_layers[first : max(end, first + 1)]:
+            yield new, old
+
+
+def _mean(tensors):
+    if len(tensors) == 1:
+        return tensors[0]
+    # In float64, so that the mean of equal numbers is that number.
+    return np.mean(tensors, axis=0, dtype=np.float64).astype(tensors[0].dtype)

@@ -18,7 +18,7 @@ _MAY_DIFFER = (
 )
 
 
-def warm_start(model_class, path, config, init_from_group0, allow_missing, **arguments):
+def warm_start(model_class, path, config, rule, allow_missing, **arguments):
     """Builds a model of `config` with the weights of a checkpoint.
 
     The paper trains deep networks from shallow ones: xxlarge from its first 6 layers
@@ -28,7 +28,7 @@ def warm_start(model_class, path, config, init_from_group0, allow_missing, **arg
         model_class: a `PretrainedModel`.
         path: the checkpoint; see `read_checkpoint`.
         config: the `AlbertConfig` of the model.
-        init_from_group0: see `move_layers`.
+        rule: see `move_layers`.
         allow_missing: beginnings of official names that may be absent, and are new.
         **arguments: constructor arguments of the model.
 
@@ -43,7 +43,7 @@ def warm_start(model_class, path, config, init_from_group0, allow_missing, **arg
     checkpoint.check_family(model_class)
     source = checkpoint.config or config
     _check(source, config, checkpoint.source)
-    tensors, origins = move_layers(checkpoint.tensors, source, config, init_from_group0)
+    tensors, origins = move_layers(checkpoint.tensors, source, config, rule)
     checkpoint = dataclasses.replace(checkpoint, config=config, tensors=tensors)
     model = build_model(model_class, checkpoint, allow_missing, arguments)
     return model, _report(model.load_report, source, config, origins)
@@ -64,10 +64,12 @@ def _report(load_report, source, config, origins):
         f"Starting from {load_report}",
         f"  layers: {config.num_hidden_layers}, from {source.num_hidden_layers}",
     ]
-    for (scope, is_feed_forward), origin in origins.items():
-        if scope != origin:
+    for (scope, is_feed_forward), scopes in origins.items():
+        if scopes != [scope]:
             part = "feed-forward layer" if is_feed_forward else "attention"
-            lines.append(f"  {_short(scope)}, {part}: from {_short(origin)}")
+            whose = ", ".join(map(_short, scopes))
+            whose = f"the mean of {whose}" if len(scopes) > 1 else whose
+            lines.append(f"  {_short(scope)}, {part}: from {whose}")
     return [*lines, "  optimizer, schedule and place in the data: new"]
 
 

@@ -18,6 +18,8 @@ docs/pretraining.md says more.
 import dataclasses
 
 from albert_tf.checkpoints.flags import ReadingFlags
+from albert_tf.checkpoints.layer_sharing import FIRST
+from albert_tf.checkpoints.layer_sharing import MEAN
 from albert_tf.cli.command_line import option
 from albert_tf.engine.flags import DeviceFlags
 from albert_tf.engine.flags import ExecutionFlags
@@ -47,8 +49,8 @@ class PretrainingOptions(
         ),
         "Optimization": (
             "optimizer lr_schedule poly_power start_warmup_step scale_learning_rate "
-            "gradient_accumulation_steps batch_ramp_steps init_from_group0 "
-            "decay_relative_biases"
+            "gradient_accumulation_steps batch_ramp_steps init_layers "
+            "init_from_group0 decay_relative_biases"
         ),
         "A second phase": (
             "first_phase_steps second_phase_input_file second_phase_max_seq_length "
@@ -105,6 +107,13 @@ class PretrainingOptions(
         "Face directory, or one to download, hf://owner/name or the URL of an "
         "archive.",
         None,
+        may_change=True,
+    )
+    init_layers: str = option(
+        "Where --init_checkpoint has several layers in the place of one, what that one "
+        "takes: the weights of the first of them, or the mean of all.",
+        FIRST,
+        (FIRST, MEAN),
         may_change=True,
     )
     init_from_group0: bool = option(

@@ -3,6 +3,8 @@
 import dataclasses
 import re
 
+from albert_tf.checkpoints.layer_sharing import FIRST
+from albert_tf.checkpoints.layer_sharing import GROUP0
 from albert_tf.cli.command_line import values_of
 from albert_tf.engine.flags import DeviceFlags
 from albert_tf.engine.flags import ExecutionFlags
@@ -29,6 +31,7 @@ _FLAGS_OF = {
         "masked_lm_prob",
         "sentence_objective",
         "eval_any_objective",
+        "init_layers",
         "init_from_group0",
     ),
     "permutation_lm": ("max_gram", "decay_relative_biases"),
@@ -90,8 +93,10 @@ def _check(options):
     if not (options.do_train or options.do_eval):
         raise UserError("There is nothing to do; pass --do_train or --do_eval.")
     _refuse_flags_of_others(options)
-    if options.init_from_group0 and not options.init_checkpoint:
-        raise UserError("--init_from_group0 needs --init_checkpoint.")
+    rule = _init_rule(options)
+    if rule != FIRST and not options.init_checkpoint:
+        flag = "init_from_group0" if rule == GROUP0 else "init_layers"
+        raise UserError(f"--{flag} needs --init_checkpoint.")
     if options.eval_steps and not options.eval_file:
         raise UserError(
             "--eval_steps needs --eval_file, held-out TFRecords "
@@ -164,6 +169,16 @@ def phases_from(options):
     )
 
 
+def _init_rule(options):
+    """The rule of `move_layers`."""
+    if options.init_from_group0 and options.init_layers != FIRST:
+        raise UserError(
+            f"--init_from_group0 and --init_layers={options.init_layers} exclude each "
+            "other; pass one of them."
+        )
+    return GROUP0 if options.init_from_group0 else options.init_layers
+
+
 def _model(options):
     # A run that does not train evaluates what it finds.
     init_checkpoint = local_directory(options.init_checkpoint)
@@ -173,7 +188,7 @@ def _model(options):
         vocabulary_file=options.spm_model_file or options.vocab_file,
         do_lower_case=options.do_lower_case,
         init_checkpoint=init_checkpoint,
-        init_from_group0=options.init_from_group0,
+        init_rule=_init_rule(options),
         trained_model=found,
         execution=execution_arguments(**values_of(ExecutionFlags, options)),
     )

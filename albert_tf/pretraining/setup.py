@@ -38,7 +38,8 @@ class ModelSettings:
     vocabulary_file: str | None
     do_lower_case: bool
     init_checkpoint: str | None
-    init_from_group0: bool
+    init_rule: str
+    """What `init_checkpoint` gives to each layer; see `move_layers`."""
     trained_model: str | None
     """What is evaluated where nothing is trained; None for a run that trains."""
     execution: dict
@@ -121,7 +122,7 @@ def initial_model(settings, config, terms):
             AlbertForPreTraining,
             settings.init_checkpoint,
             config,
-            settings.init_from_group0,
+            settings.init_rule,
             allow_missing=(_PRETRAINING_HEADS,),
             **arguments,
         )

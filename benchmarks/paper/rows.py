@@ -18,6 +18,8 @@ class Row:
     """Flags of run_pretraining.py that differ from those of the other rows."""
     data: dict = dataclasses.field(default_factory=dict)
     """Flags of create_pretraining_data that differ."""
+    starts_from: str | None = None
+    """The name of an earlier row, whose model of the same seed is warm-started."""
     steps: float = 1.0
     """Steps, as a multiple of those of the other rows."""
     millions: float | None = None

@@ -1,13 +1,14 @@
-"""The comparisons of the ALBERT paper, of RoBERTa and of XLNet: rows at two scales.
+"""The tables of the ALBERT paper: rows at two scales.
 
 `base` is the configuration of the paper and what it reached there, the average of
 SQuAD 1.1 and 2.0, MNLI, SST-2 and RACE unless the table says something else. `tiny`
 changes the tiny configuration (`tiny.py`) in the same direction.
 
-Source: Lan et al., arXiv 1909.11942, tables 3, 4, 5, 8, 11, 12 and 13; Liu et al.,
-arXiv 1907.11692, tables 1 and 3; Yang et al., arXiv 1906.08237, table 6.
+Source: Lan et al., arXiv 1909.11942, tables 3, 4, 5, 8, 11, 12 and 13.
 """
 
+from benchmarks.paper.comparisons import COMPARISONS
+from benchmarks.paper.comparisons import UNSHARED
 from benchmarks.paper.rows import Row
 from benchmarks.paper.rows import Table
 
@@ -179,7 +180,7 @@ TABLES = {
                 name="nothing shared, E=H",
                 base=_LARGE,
                 base_changes=_BERT_LARGE,
-                tiny={"embedding_size": 128, "parameter_sharing": "none"},
+                tiny=UNSHARED,
                 millions=334,
                 figure="87.2",
             ),
@@ -209,79 +210,11 @@ TABLES = {
                 name="nothing shared, E=H",
                 base=_LARGE,
                 base_changes=_BERT_LARGE,
-                tiny={
-                    "num_hidden_layers": 6,
-                    "embedding_size": 128,
-                    "parameter_sharing": "none",
-                },
+                tiny={"num_hidden_layers": 6, **UNSHARED},
                 millions=334,
             ),
         ),
     ),
-    "masking": Table(
-        title="Static and dynamic masks (RoBERTa, table 1), and smoothed ones",
-        conclusion="new masks in each epoch are as good as fixed ones or slightly "
-        "better",
-        rows=(
-            Row(name="static masks", data={"masking": "static"}),
-            Row(name="dynamic masks", data={"masking": "dynamic"}),
-            Row(
-                name="static masks, smoothed",
-                data={"masking": "static", "mask_smoothing": 0.7},
-            ),
-            Row(
-                name="dynamic masks, smoothed",
-                data={"masking": "dynamic", "mask_smoothing": 0.7},
-            ),
-        ),
-    ),
-    "batch": Table(
-        title="Batch size at equal tokens (RoBERTa, table 3)",
-        conclusion="larger batches are better, with a rate that is tuned for each",
-        rows=tuple(
-            Row(
-                name=f"{size} sequences",
-                flags={"train_batch_size": size, "learning_rate": rate},
-                steps=32 / size,
-            )
-            for size, rate in ((16, 0.0035), (32, 0.005), (64, 0.007), (128, 0.01))
-        ),
-    ),
-    "pairs": Table(
-        title="Pairs of the official code against pure sentence order",
-        conclusion="",
-        figure="",
-        rows=(
-            Row(name="sentence order alone", data={"official_sop": False}),
-            Row(name="the official pairs", data={"official_sop": True}),
-        ),
-    ),
-    "xlnet": Table(
-        title="XLNet: memory, spans, sharing (table 6)",
-        conclusion="on RACE, 1.1 points less without memory, 0.7 without spans, 0.3 "
-        "without reversed text",
-        figure="RACE",
-        objective="permutation_lm",
-        evaluations={"spans": {}, "single tokens": {"max_gram": 1}},
-        rows=(
-            Row(name="memory, spans", figure="66.66"),
-            Row(name="no memory", tiny={"mem_len": 0}, figure="65.55"),
-            Row(
-                name="single tokens",
-                flags={"max_gram": 1},
-                figure="65.95",
-            ),
-            Row(
-                name="no reversed text",
-                tiny={"bi_data": False},
-                data={"bi_data": False},
-                figure="66.34",
-            ),
-            Row(
-                name="shared layers, factorised table",
-                tiny={"parameter_sharing": "all", "embedding_size": 64},
-            ),
-        ),
-    ),
+    **COMPARISONS,
 }
 """By the name of `--table`."""

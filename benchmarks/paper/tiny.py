@@ -183,7 +183,7 @@ def _flags(table, row, corpus, config, folder, steps):
     """The flags that all seeds of a row share; writes its configuration."""
     folder.mkdir(parents=True, exist_ok=True)
     config.to_json_file(folder / "config.json")
-    return {
+    flags = {
         "objective": table.objective,
         "input_file": corpus.data(data_flags(table, row)),
         "spm_model_file": corpus.vocabulary,
@@ -198,6 +198,10 @@ def _flags(table, row, corpus, config, folder, steps):
         "iterations_per_loop": 100,
         **row.flags,
     }
+    if row.starts_from:
+        # A folder for each seed, as below `folder`.
+        flags["init_checkpoint"] = folder.parent / slug(row.starts_from)
+    return flags
 
 
 def _results(table, flags, sets, seed):
@@ -207,6 +211,8 @@ def _results(table, flags, sets, seed):
     if path.exists():
         return read_json_object(path)
     flags = {**flags, "output_dir": folder, "random_seed": seed}
+    if "init_checkpoint" in flags:
+        flags["init_checkpoint"] /= folder.name
     run_module("run_pretraining", flags)
     found = {}
     for data, held_out in sets.items():

@@ -3,6 +3,9 @@
 import numpy as np
 import pytest
 
+from albert_tf.checkpoints.layer_sharing import FIRST
+from albert_tf.checkpoints.layer_sharing import GROUP0
+from albert_tf.checkpoints.layer_sharing import MEAN
 from albert_tf.checkpoints.layer_sharing import move_layers
 from albert_tf.checkpoints.warm_start import warm_start
 from albert_tf.config import AlbertConfig
@@ -27,8 +30,8 @@ def moved(source, target, **options):
     tensors = {"bert/pooler/dense/bias": -1}
     for number in range(source.num_hidden_layers):
         scope = f"{_TRANSFORMER}/group_{number}/inner_group_0"
-        tensors[f"{scope}/attention_1/self/query/bias"] = number
-        tensors[f"{scope}/ffn_1/intermediate/dense/bias"] = number
+        tensors[f"{scope}/attention_1/self/query/bias"] = np.float32(number)
+        tensors[f"{scope}/ffn_1/intermediate/dense/bias"] = np.float32(number)
     tensors, _ = move_layers(tensors, source, target, **options)
     assert tensors.pop("bert/pooler/dense/bias") == -1
     attention = {n.split("/")[3]: t for n, t in tensors.items() if "query" in n}
@@ -54,7 +57,38 @@ def test_layers_come_from_the_same_share_of_the_depth(source, target, expected):
 def test_the_official_rule_takes_what_is_missing_from_group_0():
     source, target = groups(4, 2), groups(8, 4)
     expected = [0, 1, 0, 0]
-    assert moved(source, target, init_from_group0=True) == (expected, expected)
+    assert moved(source, target, rule=GROUP0) == (expected, expected)
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "expected"),
+    [
+        (groups(4, 1, "none"), groups(4, 1), [1.5]),
+        (groups(4, 4), groups(8, 1), [1.5]),
+        (groups(4, 4), groups(2, 2), [0.5, 2.5]),
+        (groups(3, 3), groups(2, 2), [0, 1.5]),
+        (groups(4, 2), groups(4, 1), [0.5]),
+        (groups(6, 1), groups(12, 1), [0]),
+    ],
+)
+def test_layers_take_the_mean_of_those_they_stand_for(source, target, expected):
+    assert moved(source, target, rule=MEAN) == (expected, expected)
+
+
+def test_the_mean_of_equal_layers_is_each_of_them(tiny_config, tiny_features, tmp_path):
+    shared = AlbertForPreTraining(tiny_config())
+    shared.save_pretrained(tmp_path / "a")
+    config = tiny_config(parameter_sharing="none")
+    rules = ((config, FIRST, "a", "b"), (tiny_config(), MEAN, "b", "c"))
+    for config, rule, source, target in rules:
+        model, report = warm_start(
+            AlbertForPreTraining, tmp_path / source, config, rule, ()
+        )
+        model.save_pretrained(tmp_path / target)
+    blocks = ", ".join(f"group_{i}/inner_group_0" for i in range(4))
+    assert f"  group_0/inner_group_0, attention: from the mean of {blocks}" in report
+    states = model(tiny_features)["sequence_output"]
+    np.testing.assert_array_equal(states, shared(tiny_features)["sequence_output"])
 
 
 def test_sublayers_move_apart_where_only_one_is_shared():
@@ -69,7 +103,7 @@ def test_deeper_model_computes_with_the_weights_it_starts_from(
     shallow = AlbertForPreTraining(tiny_config())
     shallow.save_pretrained(tmp_path)
     deep, report = warm_start(
-        AlbertForPreTraining, tmp_path, tiny_config(num_hidden_layers=8), False, ()
+        AlbertForPreTraining, tmp_path, tiny_config(num_hidden_layers=8), FIRST, ()
     )
     states = deep(tiny_features)["sequence_output"]
     expected = AlbertForPreTraining(tiny_config(num_hidden_layers=8))
@@ -83,17 +117,17 @@ def test_deeper_model_computes_with_the_weights_it_starts_from(
 def test_a_checkpoint_without_heads_is_reported(tiny_config, tmp_path):
     AlbertModel(tiny_config()).save_pretrained(tmp_path)
     config = tiny_config(num_hidden_groups=2, hidden_dropout_prob=0.1)
-    model, report = warm_start(AlbertForPreTraining, tmp_path, config, False, ("cls/",))
+    model, report = warm_start(AlbertForPreTraining, tmp_path, config, FIRST, ("cls/",))
     lines = "\n".join(report)
     assert "cls/predictions/output_bias" in lines
     assert "group_1/inner_group_0, attention: from group_0/inner_group_0" in lines
     assert model.config == config
     with pytest.raises(UserError, match="lacks cls/predictions"):
-        warm_start(AlbertForPreTraining, tmp_path, config, False, ())
+        warm_start(AlbertForPreTraining, tmp_path, config, FIRST, ())
 
 
 def test_another_width_is_an_error(tiny_config, tmp_path):
     AlbertForPreTraining(tiny_config()).save_pretrained(tmp_path)
     config = tiny_config(intermediate_size=24)
     with pytest.raises(UserError, match="intermediate_size=20, .* has 24; the two may"):
-        warm_start(AlbertForPreTraining, tmp_path, config, False, ())
+        warm_start(AlbertForPreTraining, tmp_path, config, FIRST, ())

@@ -137,6 +137,7 @@ def test_a_warm_start_takes_the_weights(flags, material, tmp_path):
         ({"max_predictions_per_seq": 5}, "max_predictions_per_seq=3"),
         ({"do_train": False}, "pass --do_train or --do_eval"),
         ({"init_from_group0": True}, "--init_from_group0 needs --init_checkpoint"),
+        ({"init_layers": "mean"}, "--init_layers needs --init_checkpoint"),
         ({"random_seed": -1}, "--random_seed=-1: expected at least 0"),
         ({"tpu_name": "a", "distribution_strategy": "cpu"}, "--tpu_name=a contradicts"),
         ({"use_tpu": True, "distribution_strategy": "cpu"}, "--use_tpu contradicts"),

@@ -1,10 +1,8 @@
 """Flags of run_pretraining.py beyond the official ones: each changes what it says."""
 
-import dataclasses
 import itertools
 import json
 
-import numpy as np
 import pytest
 
 import albert_tf
@@ -20,17 +18,6 @@ from albert_tf.pretraining.objective import OBJECTIVES
 from albert_tf.pretraining.run import pretrain
 from albert_tf.pretraining.settings import resolve
 from albert_tf.pretraining.setup import initial_model
-from albert_tf.pretraining.setup import load_tokenizer
-
-
-@pytest.fixture
-def options(flags):
-    """Makes the options of a short run."""
-
-    def make(**changes):
-        return parse(PretrainingOptions, ["run_pretraining.py", *flags(**changes)])
-
-    return make
 
 
 @pytest.fixture
@@ -194,47 +181,6 @@ def test_scaled_rate_is_in_the_plan(run, lines):
         "learning rate 0.01 = 0.16 * sqrt(16 / 4096), polynomial" in line
         for line in lines
     )
-
-
-def test_a_deeper_model_starts_from_a_shallower_one(options, lines, tmp_path):
-    config = AlbertConfig.from_json_file(options().albert_config_file)
-    shallow = albert_tf.AlbertForPreTraining(config)
-    shallow.save_pretrained(tmp_path / "shallow")
-    config = dataclasses.replace(config, num_hidden_layers=4, num_hidden_groups=2)
-    start = resolve(options(init_checkpoint=tmp_path / "shallow")).model
-    deep = initial_model(start, config, OBJECTIVES["sop"])
-    assert "  layers: 4, from 1" in lines
-    weights = shallow.official_variables()
-    for name, value in deep.official_variables().items():
-        origin = weights[name.replace("group_1", "group_0")]
-        np.testing.assert_array_equal(value, origin, err_msg=name)
-
-
-def test_init_from_group0_is_the_official_rule(options, lines, tmp_path):
-    config = AlbertConfig.from_json_file(options().albert_config_file)
-    config = dataclasses.replace(config, num_hidden_layers=2, num_hidden_groups=2)
-    albert_tf.AlbertForPreTraining(config).save_pretrained(tmp_path / "two")
-    config = dataclasses.replace(config, num_hidden_layers=4, num_hidden_groups=4)
-    origins = []
-    for official in (False, True):
-        lines.clear()
-        start = {"init_checkpoint": tmp_path / "two", "init_from_group0": official}
-        initial_model(resolve(options(**start)).model, config, OBJECTIVES["sop"])
-        moved = [line for line in lines if ", attention: from" in line]
-        origins.append([line.split("from ")[1][:7] for line in moved])
-    assert origins == [["group_0", "group_1", "group_1"], ["group_0", "group_0"]]
-
-
-def test_a_checkpoint_of_another_vocabulary_is_refused(options, material, tmp_path):
-    albert_tf.load_tokenizer(material / "vocab.model").save(tmp_path / "start")
-    start = {"init_checkpoint": tmp_path / "start"}
-    own, named = (
-        load_tokenizer(resolve(options(**start, **changes)).model)
-        for changes in ({"spm_model_file": None}, {})
-    )
-    assert own.fingerprint() == named.fingerprint()
-    with pytest.raises(UserError, match="is not the vocabulary"):
-        load_tokenizer(resolve(options(do_lower_case=False, **start)).model)
 
 
 def test_official_command_line_runs_unchanged(project, material, tmp_path):

@@ -119,5 +119,26 @@ def test_rows_of_equal_compute_have_steps_by_their_flops(monkeypatch, tmp_path):
     assert 250 < given["all_shared_wider"] < 500
 
 
+def test_a_row_starts_from_the_same_seed_of_another(monkeypatch, tmp_path):
+    starts = {}
+
+    def run(name, flags):
+        flags["output_dir"].mkdir()
+        run = flags["output_dir"].relative_to(tmp_path).as_posix()
+        starts[run] = flags.get("init_checkpoint"), flags.get("init_layers")
+
+    monkeypatch.setattr(tiny, "run_module", run)
+    monkeypatch.setattr(tiny, "_held_out", lambda table, corpus: {})
+    monkeypatch.setattr(tiny.Corpus, "data", lambda corpus, flags: tmp_path)
+    monkeypatch.setattr(tiny, "load_tokenizer", lambda path: _Pieces)
+    corpus = tiny.Corpus("", 4000, tmp_path)
+    (tmp_path / "vocab_4000.model").touch()
+    tiny.run(TABLES["start"], corpus, tmp_path, 1000, 2)
+    source = tmp_path / "nothing_shared_E_H" / "seed_2"
+    assert starts["nothing_shared_E_H/seed_2"] == (None, None)
+    assert starts["all_shared_from_scratch/seed_2"] == (None, None)
+    assert starts["all_shared_from_the_mean/seed_2"] == (source, "mean")
+
+
 class _Pieces:
     vocab_size = 4000
