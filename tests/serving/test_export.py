@@ -6,6 +6,7 @@ import json
 import numpy as np
 import pytest
 import tensorflow as tf
+from tensorflow.core.protobuf import saved_model_pb2
 
 from albert_tf.models.pretraining import AlbertForPreTraining
 from albert_tf.models.sequence_classification import AlbertForSequenceClassification
@@ -69,6 +70,14 @@ def test_pairs_are_truncated_as_in_training(pair_classifier):
     answers = Predictor(pair_classifier.export_dir).arrays(texts, pairs)
     expected = _python_path(pair_classifier, texts, pairs)
     np.testing.assert_allclose(answers["probabilities"], expected, atol=1e-5)
+
+
+def test_the_model_is_in_the_file_once(classifier):
+    with (classifier.version / "saved_model.pb").open("rb") as file:
+        saved = saved_model_pb2.SavedModel.FromString(file.read())
+    functions = saved.meta_graphs[0].graph_def.library.function
+    with_products = [f for f in functions if any(n.op == "MatMul" for n in f.node_def)]
+    assert len(with_products) == 1
 
 
 def test_three_signatures_give_the_same_answer(pair_classifier):
