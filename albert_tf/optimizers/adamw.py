@@ -1,5 +1,7 @@
 """AdamW of the official code."""
 
+import math
+
 import keras
 from keras import ops
 
@@ -55,8 +57,8 @@ class AdamW(MomentsOptimizer):
     def _corrected(self, m, v, step):
         if not self.bias_correction:
             return m, v
-        power = ops.cast(step, m.dtype) + 1.0
-        return m / (1.0 - self.beta_1**power), v / (1.0 - self.beta_2**power)
+        steps = ops.cast(step, m.dtype) + 1.0
+        return m / _less_power(self.beta_1, steps), v / _less_power(self.beta_2, steps)
 
     def get_config(self):
         return {
@@ -66,3 +68,14 @@ class AdamW(MomentsOptimizer):
             "epsilon": self.epsilon,
             "bias_correction": self.bias_correction,
         }
+
+
+def _less_power(beta, steps):
+    """`1 - beta ** steps`.
+
+    As a difference it would be wrong by 1.3e-5 in float32 at the first step of a beta
+    of 0.999, and the update with it.
+    """
+    if not beta:
+        return ops.ones_like(steps)
+    return -ops.expm1(steps * math.log(beta))

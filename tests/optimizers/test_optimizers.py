@@ -75,7 +75,8 @@ def test_first_adamw_step_is_not_bias_corrected(dense):
 def test_bias_correction_makes_the_first_step_one_learning_rate(dense):
     optimizer = AdamW(learning_rate=0.1, bias_correction=True)
     optimizer.apply([tf.ones([4, 3]), tf.ones([3])], dense.weights)
-    np.testing.assert_allclose(1.0 - dense.bias.numpy(), 0.1, rtol=1e-4)
+    # 1 - 0.999 in float32 alone would be wrong by 1.3e-5.
+    np.testing.assert_allclose(1.0 - dense.bias.numpy(), 0.1, rtol=2e-6)
 
 
 def test_the_trust_ratio_is_the_one_applied(dense):

@@ -1,0 +1,216 @@
+"""The same start, data and optimizer here and in PyTorch: the same losses.
+
+  python -m benchmarks.same_curve --input_file='demo_output/data/train*.tfrecord' \\
+      --spm_model_file=demo_output/vocab/docstrings.model --output_dir=same_curve
+
+Hugging Face's AlbertForPreTraining, and its BertForPreTraining against a model that
+shares nothing, begin with the same random weights, which travel through a checkpoint of
+theirs. Both sides read the same batches in the same order, without dropout, and use
+AdamW with bias correction or LAMB, PyTorch's being written from the paper's formulas.
+The command writes losses.json and same_curve.png, and exits with status 1 if a loss
+differs by more than --tolerance.
+"""
+
+import dataclasses
+import json
+import pathlib
+import subprocess
+import sys
+
+import numpy as np
+
+from albert_tf.cli import command_line
+from albert_tf.cli.command_line import option
+from albert_tf.config import AlbertConfig
+from albert_tf.errors import UserError
+from albert_tf.io.files import write_atomically
+
+MODELS, OPTIMIZERS = ("albert", "bert"), ("adamw", "lamb")
+# Loss terms of ours, and what the table calls them.
+TERMS = {"masked_lm_loss": "masked LM", "sentence_order_loss": "sentence order"}
+_ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+
+
+@dataclasses.dataclass(frozen=True)
+class Options:
+    input_file: str = option("TFRecords with sentence order, to train on.")
+    spm_model_file: str = option("SentencePiece model that the data was made with.")
+    output_dir: str = option("Folder for the starts, the batches and the results.")
+    peer_python: str = option(
+        "Python interpreter that has torch and transformers.", sys.executable
+    )
+    models: str = option(
+        "Models to train, separated by commas: albert, bert.", ",".join(MODELS)
+    )
+    optimizers: str = option(
+        "Optimizers to train with, separated by commas: adamw, lamb.",
+        ",".join(OPTIMIZERS),
+    )
+    hidden_size: int = option("Width of the layers, a multiple of 64.", 128, minimum=64)
+    num_hidden_layers: int = option("Number of layers.", 4, minimum=1)
+    num_train_steps: int = option("Number of training steps.", 300, minimum=1)
+    train_batch_size: int = option("Number of sequences in a batch.", 32, minimum=1)
+    adamw_learning_rate: float = option("Learning rate of AdamW.", 1e-3, minimum=0)
+    lamb_learning_rate: float = option("Learning rate of LAMB.", 5e-3, minimum=0)
+    random_seed: int = option("Seed of weights, order and masks.", 12345, minimum=0)
+    tolerance: float = option("Largest difference of a loss.", 1e-4, minimum=0)
+
+
+def benchmark(options):
+    """Trains every model with every optimizer on both sides; prints the differences.
+
+    Returns:
+        `{(model, optimizer): {side: {term: losses}}}`; the lists are of `[steps]`.
+
+    Raises:
+        UserError: an unknown model or optimizer, no peer, or a difference above
+            `options.tolerance`.
+    """
+    from benchmarks import turns
+
+    chosen = [
+        (model, optimizer)
+        for model in _chosen("models", options.models, MODELS)
+        for optimizer in _chosen("optimizers", options.optimizers, OPTIMIZERS)
+    ]
+    turns.check_peer(options.peer_python)
+    folder = pathlib.Path(options.output_dir)
+    folder.mkdir(parents=True, exist_ok=True)
+    config = _prepare(options, folder)
+    found = {}
+    for model, optimizer in chosen:
+        found[model, optimizer] = _curves(options, folder, config, model, optimizer)
+    return _report(found, folder, options.tolerance)
+
+
+def _chosen(flag, value, known):
+    names = value.split(",")
+    for name in names:
+        if name not in known:
+            raise UserError(f"--{flag} has {name!r}; choose from {', '.join(known)}.")
+    return names
+
+
+def _prepare(options, folder):
+    """Writes the batches; returns the configuration of the ALBERT."""
+    # Imported here, as below, so that --help does not wait for TensorFlow.
+    from albert_tf.pretraining.data import described_lengths
+    from albert_tf.tokenization import load_tokenizer
+    from data_pipeline.input_pipeline import pretraining_dataset
+
+    tokenizer = load_tokenizer(options.spm_model_file)
+    lengths = described_lengths(options.input_file, None)
+    dataset = pretraining_dataset(
+        options.input_file,
+        tokenizer,
+        options.train_batch_size,
+        *lengths.values(),
+        options.random_seed,
+        True,
+    )
+    batches = list(dataset.take(options.num_train_steps).as_numpy_iterator())
+    stacked = {
+        name: np.stack([batch[name] for batch in batches]) for name in batches[0]
+    }
+    np.savez(folder / "batches.npz", **stacked)
+    return AlbertConfig(
+        vocab_size=tokenizer.vocab_size,
+        embedding_size=options.hidden_size // 2,
+        hidden_size=options.hidden_size,
+        num_hidden_layers=options.num_hidden_layers,
+        num_attention_heads=options.hidden_size // 64,
+        intermediate_size=4 * options.hidden_size,
+        max_position_embeddings=lengths["max_seq_length"],
+        hidden_dropout_prob=0.0,
+        attention_probs_dropout_prob=0.0,
+    )
+
+
+def _curves(options, folder, config, model, optimizer):
+    """The losses of both sides; each begins with `folder`/`model`."""
+    rates = {"adamw": options.adamw_learning_rate, "lamb": options.lamb_learning_rate}
+    setting = {
+        "start": str(folder / model),
+        "batches": str(folder / "batches.npz"),
+        "optimizer": optimizer,
+        "learning_rate": rates[optimizer],
+        "random_seed": options.random_seed,
+    }
+    if model == "bert":  # ours cannot be written in its form, but theirs be read
+        setting["bert"] = {**config.to_dict(), "embedding_size": config.hidden_size}
+    else:
+        _write_start(config, folder / model, options)
+    theirs = _peer(options.peer_python, setting)
+    from benchmarks.same_curve import ours
+
+    own = ours.losses(setting)
+    print(
+        f"{model}, {optimizer}: {own['seconds']:.3f} s a step here, "
+        f"{theirs['seconds']:.3f} s in PyTorch",
+        flush=True,
+    )
+    return {"albert-tf": own, "Hugging Face": theirs}
+
+
+def _write_start(config, folder, options):
+    """Writes random weights as a directory of Hugging Face's."""
+    import keras
+
+    from albert_tf.models.pretraining import AlbertForPreTraining
+    from albert_tf.tokenization import load_tokenizer
+
+    keras.utils.set_random_seed(options.random_seed)
+    tokenizer = load_tokenizer(options.spm_model_file)
+    model = AlbertForPreTraining(config)
+    model.save_pretrained(folder, tokenizer, format="huggingface")
+
+
+def _peer(python, setting):
+    command = [python, "-m", "benchmarks.same_curve.hugging_face", json.dumps(setting)]
+    done = subprocess.run(command, stdout=subprocess.PIPE, cwd=_ROOT, check=False)
+    if done.returncode:
+        raise UserError(f"{' '.join(command[:3])} failed; its messages are above.")
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def _report(found, folder, tolerance):
+    """Prints the table, draws the curves, refuses what differs."""
+    write_atomically(
+        folder / "losses.json",
+        json.dumps({", ".join(key): sides for key, sides in found.items()}),
+    )
+    print("\n| model, optimizer | loss | first | last | largest difference |")
+    print("|---" * 5 + "|")
+    worst = 0.0
+    for key, sides in found.items():
+        for term, name in TERMS.items():
+            own, theirs = (np.array(sides[side][term]) for side in sides)
+            difference = float(np.abs(own - theirs).max())
+            worst = max(worst, difference)
+            cells = [", ".join(key), name, f"{own[0]:.4f}", f"{own[-1]:.4f}"]
+            print(f"| {' | '.join([*cells, f'{difference:.1e}'])} |")
+    _draw(folder / "same_curve.png", found)
+    if not worst <= tolerance:
+        raise UserError(f"The losses differ by {worst:.1e}, more than {tolerance:g}.")
+    return found
+
+
+def _draw(path, found):
+    from albert_tf.display.plots import COLOURS
+    from albert_tf.display.plots import write_plot
+
+    def draw(figure, _):
+        plots = figure.subplots(len(found), len(TERMS), squeeze=False, sharex=True)
+        for row, (key, sides) in zip(plots, found.items(), strict=True):
+            for axes, (term, name) in zip(row, TERMS.items(), strict=True):
+                own, theirs = (sides[side][term] for side in sides)
+                axes.plot(own, color=COLOURS["training"], lw=3, alpha=0.4)
+                axes.plot(theirs, color=COLOURS["held out"], lw=0.8)
+                axes.set_title(f"{', '.join(key)}: {name}", fontsize=9)
+        figure.legend(list(next(iter(found.values()))), loc="outside lower center")
+
+    write_plot(path, draw, size=(9, 2.2 * len(found)))
+
+
+if __name__ == "__main__":
+    command_line.run(Options, benchmark)
