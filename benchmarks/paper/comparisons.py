@@ -77,7 +77,7 @@ COMPARISONS = {
         "without reversed text",
         figure="RACE",
         objective="permutation_lm",
-        evaluations={"spans": {}, "single tokens": {"max_gram": 1}},
+        evaluations={"spans": {"max_gram": 5}, "single tokens": {"max_gram": 1}},
         rows=(
             Row(name="memory, spans", figure="66.66"),
             Row(name="no memory", tiny={"mem_len": 0}, figure="65.55"),

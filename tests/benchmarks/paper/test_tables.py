@@ -52,3 +52,11 @@ def test_what_is_missing_is_said(changes, message, tmp_path):
     with pytest.raises(UserError, match=message):
         paper.compare(options)
     assert not (tmp_path / "paper").exists()
+
+
+def test_an_evaluation_sets_what_a_row_changes():
+    for name, table in TABLES.items():
+        changed = {flag for row in table.rows for flag in row.flags}
+        for evaluation in table.evaluations.values():
+            shared = set().union(*table.evaluations.values())
+            assert changed & shared <= evaluation.keys(), name
