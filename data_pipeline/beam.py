@@ -34,11 +34,18 @@ def write_shards(options, files, paths, shards, finished):
 
     The arguments are those of `workers.write_shards`; `finished` is called on the
     machine that wrote the shard.
+
+    Raises:
+        UserError: Beam is not installed, or has no such runner.
     """
     beam, runner_options_class = _beam()
     runner_options = runner_options_class(shlex.split(options.beam_options))
     write = functools.partial(_write, options, files, paths, finished)
-    with beam.Pipeline(options=runner_options) as pipeline:
+    try:
+        pipeline = beam.Pipeline(options=runner_options)
+    except ValueError as error:
+        raise UserError(f"--beam_options={options.beam_options}: {error}") from error
+    with pipeline:
         _ = (
             pipeline
             | "Shards" >> beam.Create(shards)

@@ -1,6 +1,7 @@
 """The Beam pipeline writes the same bytes as the processes of one machine."""
 
 import dataclasses
+import os
 import sys
 
 import pytest
@@ -17,21 +18,64 @@ def test_without_beam_one_sentence_names_the_extra(make_options, monkeypatch):
         create_pretraining_data(options, beam.write_shards)
 
 
-def test_same_files_as_without_beam(make_options, tmp_path):
-    pytest.importorskip("apache_beam")
-    values = dataclasses.asdict(make_options(num_shards=3, held_out_fraction=0.2))
-    options = beam.BeamOptions(**values)
-    folders = [tmp_path / "plain", tmp_path / "beam"]
-    for folder, writing in zip(
-        folders, [{}, {"write_shards": beam.write_shards}], strict=True
-    ):
-        output_file = str(folder / "x.tfrecord")
-        create_pretraining_data(
-            dataclasses.replace(options, output_file=output_file), **writing
+@pytest.fixture
+def both(make_options, tmp_path):
+    """Makes the files without Beam and with it: two dicts of bytes by name."""
+
+    def make(num_shards, beam_options, write_shards):
+        values = dataclasses.asdict(
+            make_options(num_shards=num_shards, held_out_fraction=0.2)
         )
-    plain, other = (
-        {p.relative_to(f): p.read_bytes() for p in f.rglob("*") if p.is_file()}
-        for f in folders
-    )
+        options = beam.BeamOptions(**values, beam_options=beam_options)
+        found = []
+        for name, writing in (("plain", {}), ("beam", {"write_shards": write_shards})):
+            folder = tmp_path / name
+            output_file = str(folder / "x.tfrecord")
+            create_pretraining_data(
+                dataclasses.replace(options, output_file=output_file), **writing
+            )
+            files = [path for path in folder.rglob("*") if path.is_file()]
+            found.append({p.relative_to(folder): p.read_bytes() for p in files})
+        return found
+
+    return make
+
+
+def test_same_files_as_without_beam(both):
+    pytest.importorskip("apache_beam")
+    plain, other = both(3, "--runner=DirectRunner", beam.write_shards)
     assert plain == other
-    assert len(plain) == 8
+    assert len(plain) == 10
+
+
+def test_two_processes_of_dask_write_the_same_files(both, tmp_path):
+    pytest.importorskip("apache_beam")
+    distributed = pytest.importorskip("distributed")
+    pids = tmp_path / "pids"
+    pids.mkdir()
+
+    def write(options, files, paths, shards, finished):
+        def finished_here(shard, written):
+            (pids / str(shard)).write_text(str(os.getpid()))
+            finished(shard, written)
+
+        beam.write_shards(options, files, paths, shards, finished_here)
+
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, dashboard_address=None
+    ) as cluster:
+        runner = "apache_beam.runners.dask.dask_runner.DaskRunner"
+        address = cluster.scheduler_address
+        beam_options = (
+            f"--runner={runner} --dask_client_address={address} --dask_partition_size=1"
+        )
+        plain, other = both(8, beam_options, write)
+    assert plain == other
+    writers = {path.read_text() for path in pids.iterdir()}
+    assert len(writers) == 2 and str(os.getpid()) not in writers
+
+
+def test_an_unknown_runner_is_one_sentence(both):
+    pytest.importorskip("apache_beam")
+    with pytest.raises(UserError, match="--beam_options=--runner=No: Unexpected"):
+        both(3, "--runner=No", beam.write_shards)

@@ -12,7 +12,6 @@ that.
 import dataclasses
 import itertools
 import os
-import pathlib
 import subprocess
 import sys
 
@@ -22,8 +21,8 @@ from albert_tf.cli.command_line import option
 from albert_tf.cli.command_line import run
 from albert_tf.errors import UserError
 from albert_tf.io.files import read_json_object
-from albert_tf.io.files import write_atomically
 from albert_tf.io.files import write_json
+from tools.page_part import write_part
 from tools.tpu.check import TpuCheckOptions
 from tools.tpu.check import step_compiler
 
@@ -39,7 +38,6 @@ FORMS = {
     "loop, rematerialised": {"depth_loop": True, "rematerialize": True},
 }
 _QUICK = ", quick"  # In the names of the cells that were compiled with --quick.
-_BEGIN, _END = "<!-- table -->", "<!-- end of table -->"
 _CONFIGS = os.path.join("configs", "albert")
 
 
@@ -101,7 +99,7 @@ def make_table(options):
         for program in dict.fromkeys(missing):
             logging.info("compiling %s", program)
             _compile_in_process(program, options)
-    _write_table(_read(options.cache), options.document)
+    write_part(options.document, "\n".join(_table(_read(options.cache))))
 
 
 def _program(name):
@@ -146,15 +144,6 @@ def _compile_program(options):
         result = compile_batch(check.batch_size, check.topology)
         done = _read(options.cache)
         write_json(options.cache, {**done, name: dataclasses.asdict(result)})
-
-
-def _write_table(done, document):
-    """Puts the table in the place of the one between the two comments."""
-    text = pathlib.Path(document).read_text(encoding="utf-8")
-    before, old = text.split(_BEGIN)
-    after = old.split(_END)[1]
-    table = "\n".join(_table(done))
-    write_atomically(document, f"{before}{_BEGIN}\n\n{table}\n\n{_END}{after}")
 
 
 def _table(done):

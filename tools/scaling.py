@@ -1,0 +1,162 @@
+"""Computes docs/scaling.md: what pretraining on 16 GB and on 160 GB of text takes.
+
+  python -m tools.scaling
+
+Nothing is run: FLOPs and memory are those of `albert_tf.describe`, memory on TPUs that
+of tools/tpu/table.json, and rates and sizes of data were measured on two cores
+(docs/data.md). --utilization is an assumption.
+"""
+
+import dataclasses
+import os
+
+from albert_tf.cli.command_line import option
+from albert_tf.cli.command_line import run
+from albert_tf.config import AlbertConfig
+from albert_tf.costs.device_peaks import gpu_peak
+from albert_tf.costs.device_peaks import tpu_peak
+from albert_tf.costs.flops import training_flops
+from albert_tf.costs.memory import training_memory
+from albert_tf.costs.parameters import pretraining_parameters
+from albert_tf.io.files import read_json_object
+from tools.page_part import write_part
+
+_GIGA, _TERA, _HOUR = 1e9, 1e12, 3600
+# Paper, section 4.1; the sizes without dropout.
+_BATCH, _STEPS, _TOKENS, _PREDICTIONS = 4096, 125_000, 512, 77
+_SIZES = ("base", "large", "xlarge", "xxlarge")
+_CORPORA = {"Wikipedia + Books, 16 GB": 16e9, "160 GB, as RoBERTa's": 160e9}
+# 3,000,000 bytes of English Wikipedia, 30,000 pieces: 1776 sequences of 512 tokens.
+_BYTES_OF_TEXT_PER_SEQUENCE, _BYTES_PER_TOKEN = 3e6 / 1776, 3e6 / 615_497
+# Bytes of a record, tokens a second of a worker (docs/data.md), usual --dupe_factor.
+_KINDS = {"static": (2986, 1.35e6, 10), "dynamic": (704, 1.96e6, 1)}
+# Sequences of a device that tools/tpu/table.json was compiled for.
+_TPU_BATCHES = {"base": 16, "large": 16, "xlarge": 8, "xxlarge": 8}
+_FIT = 0.9  # of a GPU's memory; the rest is fragments and the runtime's own
+_ADAM_COPIES = 3  # weights and two moments, float32
+
+
+@dataclasses.dataclass(frozen=True)
+class Devices:
+    """A machine: its name, devices, peak FLOPs a second in bfloat16, and memory."""
+
+    name: str
+    count: int
+    peak: float
+    gigabytes: int  # of a device
+    table: str | None  # its chip in tools/tpu/table.json
+
+
+MACHINES = (
+    # The compiler no longer knows v3, whose cores have as much memory as v4's.
+    Devices("TPU v3-8", 8, tpu_peak("v3-8"), 16, "v4"),
+    Devices("TPU v4-32", 32, tpu_peak("v4-32"), 16, "v4"),
+    Devices("TPU v5e-64", 64, tpu_peak("v5litepod-64"), 16, "v5e"),
+    Devices("8 × H100", 8, 8 * gpu_peak("NVIDIA H100 80GB HBM3", "bfloat16"), 80, None),
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class ScalingOptions:
+    """The flags of `python -m tools.scaling`."""
+
+    utilization: float = option(
+        "Share of the peak FLOPs that a step is assumed to reach.", 0.4, minimum=0.01
+    )
+    document: str = option(
+        "Markdown file that holds the tables, between two comments.",
+        os.path.join("docs", "scaling.md"),
+    )
+
+
+def write_page(options):
+    """Writes the tables into the page."""
+    write_part(options.document, "\n".join(tables(options.utilization)))
+
+
+def tables(utilization):
+    """Yields the lines of both tables."""
+    columns = ["corpus", "masks", "records", "tokens", "GB", "worker-hours", "passes"]
+    yield from _table(columns, _data_rows())
+    yield ""
+    header = (
+        "size",
+        "devices",
+        "sequences of a device",
+        "GB of its memory",
+        "--gradient_accumulation_steps",
+        "hours",
+        "M tokens/s to read",
+        "checkpoint, GB",
+    )
+    yield from _table(header, _training_rows(utilization))
+
+
+def _table(header, rows):
+    yield f"| {' | '.join(header)} |"
+    yield "|---" * len(header) + "|"
+    for row in rows:
+        yield f"| {' | '.join(row)} |"
+
+
+def _data_rows():
+    for corpus, size in _CORPORA.items():
+        sequences = size / _BYTES_OF_TEXT_PER_SEQUENCE
+        tokens = size / _BYTES_PER_TOKEN
+        for kind, (record, rate, dupe_factor) in _KINDS.items():
+            copies = dupe_factor * sequences
+            yield (
+                corpus,
+                f"{kind}, `--dupe_factor={dupe_factor}`",
+                f"{copies / 1e6:,.0f} M",
+                f"{tokens / _GIGA:.1f} G",
+                f"{copies * record / _GIGA:,.0f}",
+                f"{dupe_factor * tokens / rate / _HOUR:,.1f}",
+                f"{_BATCH * _STEPS / copies:,.1f}",
+            )
+
+
+def _training_rows(utilization):
+    compiled = read_json_object(os.path.join("tools", "tpu", "table.json"))
+    for size in _SIZES:
+        config = AlbertConfig.from_json_file(f"albert/{size}_v2")
+        flops = training_flops(config, _TOKENS, _PREDICTIONS)
+        parameters = sum(pretraining_parameters(config).values())
+        for machine in MACHINES:
+            rows, used = _fitting(config, size, machine, compiled)
+            rate = machine.peak * utilization / flops
+            yield (
+                size,
+                machine.name,
+                f"{rows}",
+                f"{used / _GIGA:.1f} of {machine.gigabytes}",
+                f"{-(-_BATCH // (rows * machine.count))}",
+                f"{_BATCH * _STEPS * _TOKENS / rate / _HOUR:,.0f}",
+                f"{rate / 1e6:,.2f}",
+                f"{4 * _ADAM_COPIES * parameters / _GIGA:.1f}",
+            )
+
+
+def _fitting(config, size, machine, compiled):
+    """Sequences of a device, and the bytes that a step of so many takes.
+
+    On a TPU, what was compiled; on a GPU, the largest power of two by the estimate.
+    """
+    if machine.table:
+        rows = _TPU_BATCHES[size]
+        cell = f"{size}/{_TOKENS}/{rows}/{machine.table}/bfloat16/unrolled"
+        program = compiled.get(cell) or compiled[f"{cell}, quick"]
+        return rows, program["used_bytes"]
+
+    def used(rows):
+        parts = training_memory(config, rows, _TOKENS, _PREDICTIONS, activation_bytes=2)
+        return sum(parts.values())
+
+    rows = _BATCH // machine.count
+    while rows > 1 and used(rows) > _FIT * machine.gigabytes * _GIGA:
+        rows //= 2
+    return rows, used(rows)
+
+
+if __name__ == "__main__":
+    run(ScalingOptions, write_page)
