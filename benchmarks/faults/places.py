@@ -60,13 +60,17 @@ def attack(bench, program, fault):
         folder = fresh(bench.directory / "places" / program.name / fault)
         ended = _FAULTS[fault](bench, program, folder, room)
         reference = bench.reference(program).folder
-        names = outcomes.differing(folder, reference)
-        verdict, note = judge(ended, names, folder)
+        verdict, note = judge(ended, _differing(ended, folder, reference), folder)
         bench.results.add(_PART, program.name, case, verdict, note, code=ended.code)
         again = bench.finish(program, folder)
-        names = outcomes.differing(folder, reference)
+        names = _differing(again, folder, reference)
         verdict, note = judge_again(again, names, folder, fault)
         bench.results.add(_PART, program.name, f"{case}, afterwards", verdict, note)
+
+
+def _differing(ended, folder, reference):
+    """As `outcomes.differing`; of a command that failed, files may be half-written."""
+    return [] if ended.code else outcomes.differing(folder, reference)
 
 
 def judge(ended, differing, folder):

@@ -14,7 +14,7 @@ differs by more than --tolerance.
 import dataclasses
 import json
 import pathlib
-import subprocess
+import statistics
 import sys
 
 import numpy as np
@@ -24,11 +24,11 @@ from albert_tf.cli.command_line import option
 from albert_tf.config import AlbertConfig
 from albert_tf.errors import UserError
 from albert_tf.io.files import write_atomically
+from benchmarks.same_curve import material
 
 MODELS, OPTIMIZERS = ("albert", "bert"), ("adamw", "lamb")
 # Loss terms of ours, and what the table calls them.
 TERMS = {"masked_lm_loss": "masked LM", "sentence_order_loss": "sentence order"}
-_ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 
 
 @dataclasses.dataclass(frozen=True)
@@ -92,38 +92,31 @@ def _chosen(flag, value, known):
 
 
 def _prepare(options, folder):
-    """Writes the batches; returns the configuration of the ALBERT."""
-    # Imported here, as below, so that --help does not wait for TensorFlow.
-    from albert_tf.pretraining.data import described_lengths
+    """Writes the batches and ALBERT's start; returns its configuration."""
     from albert_tf.tokenization import load_tokenizer
-    from data_pipeline.input_pipeline import pretraining_dataset
 
     tokenizer = load_tokenizer(options.spm_model_file)
-    lengths = described_lengths(options.input_file, None)
-    dataset = pretraining_dataset(
+    length = material.write_batches(
+        folder / "batches.npz",
         options.input_file,
         tokenizer,
         options.train_batch_size,
-        *lengths.values(),
+        options.num_train_steps,
         options.random_seed,
-        True,
     )
-    batches = list(dataset.take(options.num_train_steps).as_numpy_iterator())
-    stacked = {
-        name: np.stack([batch[name] for batch in batches]) for name in batches[0]
-    }
-    np.savez(folder / "batches.npz", **stacked)
-    return AlbertConfig(
+    config = AlbertConfig(
         vocab_size=tokenizer.vocab_size,
         embedding_size=options.hidden_size // 2,
         hidden_size=options.hidden_size,
         num_hidden_layers=options.num_hidden_layers,
         num_attention_heads=options.hidden_size // 64,
         intermediate_size=4 * options.hidden_size,
-        max_position_embeddings=lengths["max_seq_length"],
+        max_position_embeddings=length,
         hidden_dropout_prob=0.0,
         attention_probs_dropout_prob=0.0,
     )
+    material.write_start(config, folder / "albert", tokenizer, options.random_seed)
+    return config
 
 
 def _curves(options, folder, config, model, optimizer):
@@ -138,39 +131,16 @@ def _curves(options, folder, config, model, optimizer):
     }
     if model == "bert":  # ours cannot be written in its form, but theirs be read
         setting["bert"] = {**config.to_dict(), "embedding_size": config.hidden_size}
-    else:
-        _write_start(config, folder / model, options)
-    theirs = _peer(options.peer_python, setting)
+    theirs = material.peer(options.peer_python, setting)
     from benchmarks.same_curve import ours
 
-    own = ours.losses(setting)
+    own = ours.train(setting)
+    here, there = (statistics.median(side["seconds"]) for side in (own, theirs))
     print(
-        f"{model}, {optimizer}: {own['seconds']:.3f} s a step here, "
-        f"{theirs['seconds']:.3f} s in PyTorch",
+        f"{model}, {optimizer}: {here:.3f} s a step here, {there:.3f} s in PyTorch",
         flush=True,
     )
     return {"albert-tf": own, "Hugging Face": theirs}
-
-
-def _write_start(config, folder, options):
-    """Writes random weights as a directory of Hugging Face's."""
-    import keras
-
-    from albert_tf.models.pretraining import AlbertForPreTraining
-    from albert_tf.tokenization import load_tokenizer
-
-    keras.utils.set_random_seed(options.random_seed)
-    tokenizer = load_tokenizer(options.spm_model_file)
-    model = AlbertForPreTraining(config)
-    model.save_pretrained(folder, tokenizer, format="huggingface")
-
-
-def _peer(python, setting):
-    command = [python, "-m", "benchmarks.same_curve.hugging_face", json.dumps(setting)]
-    done = subprocess.run(command, stdout=subprocess.PIPE, cwd=_ROOT, check=False)
-    if done.returncode:
-        raise UserError(f"{' '.join(command[:3])} failed; its messages are above.")
-    return json.loads(done.stdout.splitlines()[-1])
 
 
 def _report(found, folder, tolerance):

@@ -4,7 +4,6 @@ Needs only PyTorch, transformers and NumPy.
 """
 
 import json
-import statistics
 import sys
 import time
 
@@ -46,37 +45,60 @@ class Lamb(torch.optim.Optimizer):
         weight -= group["lr"] * ratio * update
 
 
-def main(setting):
+def train(setting):
     """Trains; returns the losses before each step.
 
     Args:
         setting: dict with `start`, the folder of the model; `batches`, an `.npz` of
             features `[steps, batch, …]`; `optimizer`, `learning_rate` and
             `random_seed`. With `bert`, sizes as in `albert_config.json`, the model is
-            a BERT of random weights that is written to `start` first.
+            a BERT of random weights that is written to `start` first. With
+            `num_train_steps` and `num_warmup_steps`, the rate follows the official
+            schedule. With `eval_batches`, an `.npz`, the model is evaluated every
+            `eval_steps`, until the masked LM loss is at most `stop_at`. `bfloat16`
+            turns autocast on.
 
     Returns:
-        A dict: `masked_lm_loss` and `sentence_order_loss`, lists, and the median
-        `seconds` of a step.
+        A dict of lists: `masked_lm_loss` and `sentence_order_loss`, the `seconds` of
+        each step, and the `held_out` masked LM losses.
     """
     if "bert" in setting:
         _write_bert(setting)
     model = _load(setting)
     optimizer = _optimizer(model, setting)
-    batches = np.load(setting["batches"])
-    batches = {name: batches[name] for name in batches}
-    found, times = [], []
+    lower = setting.get("bfloat16", False)
+    batches, held_out = _read(setting["batches"]), _read(setting.get("eval_batches"))
+    losses, seconds, evaluations = [], [], []
     for i in range(len(batches["input_ids"])):
         began = time.perf_counter()
+        for group in optimizer.param_groups:
+            group["lr"] = _rate(setting, i)
         batch = {name: torch.tensor(values[i]) for name, values in batches.items()}
-        found.append(_step(model, optimizer, batch))
-        times.append(time.perf_counter() - began)
-    masked_lm, sentences = zip(*found, strict=True)
+        losses.append(_step(model, optimizer, batch, lower))
+        seconds.append(time.perf_counter() - began)
+        if held_out and (i + 1) % setting["eval_steps"] == 0:
+            evaluations.append(_evaluate(model, held_out, lower))
+            if evaluations[-1] <= setting["stop_at"]:
+                break
+    masked_lm, sentences = zip(*losses, strict=True)
     return {
         "masked_lm_loss": masked_lm,
         "sentence_order_loss": sentences,
-        "seconds": statistics.median(times),
+        "seconds": seconds,
+        "held_out": evaluations,
     }
+
+
+def _read(path):
+    return dict(np.load(path)) if path else {}
+
+
+def _rate(setting, step):
+    rate, steps = setting["learning_rate"], setting.get("num_train_steps")
+    if steps is None:
+        return rate
+    warmup = setting["num_warmup_steps"]
+    return rate * (step / warmup if step < warmup else 1 - step / steps)
 
 
 def _write_bert(setting):
@@ -116,24 +138,9 @@ def _optimizer(model, setting):
     return torch.optim.AdamW(groups, lr=rate, betas=_BETAS, eps=_EPSILON)
 
 
-def _step(model, optimizer, batch):
+def _step(model, optimizer, batch, lower):
     """A step clipped to the norm 1; returns its two losses."""
-    asked = torch.full(batch["input_ids"].shape, -100)
-    rows, places = torch.nonzero(batch["masked_lm_weights"], as_tuple=True)
-    positions = batch["masked_lm_positions"].long()[rows, places]
-    asked[rows, positions] = batch["masked_lm_ids"].long()[rows, places]
-    outputs = model(
-        input_ids=batch["input_ids"].long(),
-        attention_mask=batch["input_mask"].long(),
-        token_type_ids=batch["segment_ids"].long(),
-    )
-    words, sentences = outputs[:2]
-    order = batch["sentence_order_labels"].long()
-    cross_entropy = torch.nn.functional.cross_entropy
-    losses = (
-        cross_entropy(words.flatten(0, 1), asked.flatten()),
-        cross_entropy(sentences, order),
-    )
+    losses = _losses(model, batch, lower, "mean")
     optimizer.zero_grad(set_to_none=True)
     sum(losses).backward()
     torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
@@ -141,5 +148,34 @@ def _step(model, optimizer, batch):
     return [loss.item() for loss in losses]
 
 
+@torch.no_grad()
+def _evaluate(model, held_out, lower):
+    """The masked LM loss of all batches."""
+    total = 0.0
+    for i in range(len(held_out["input_ids"])):
+        batch = {name: torch.tensor(values[i]) for name, values in held_out.items()}
+        total += _losses(model, batch, lower, "sum")[0].item()
+    return total / float(held_out["masked_lm_weights"].sum())
+
+
+def _losses(model, batch, lower, reduction):
+    asked = torch.full(batch["input_ids"].shape, -100)
+    rows, places = torch.nonzero(batch["masked_lm_weights"], as_tuple=True)
+    positions = batch["masked_lm_positions"].long()[rows, places]
+    asked[rows, positions] = batch["masked_lm_ids"].long()[rows, places]
+    with torch.autocast("cpu", torch.bfloat16, enabled=lower):
+        words, sentences = model(
+            input_ids=batch["input_ids"].long(),
+            attention_mask=batch["input_mask"].long(),
+            token_type_ids=batch["segment_ids"].long(),
+        )[:2]
+    order = batch["sentence_order_labels"].long()
+    pairs = ((words.flatten(0, 1), asked.flatten()), (sentences, order))
+    return [
+        torch.nn.functional.cross_entropy(logits.float(), labels, reduction=reduction)
+        for logits, labels in pairs
+    ]
+
+
 if __name__ == "__main__":
-    print(json.dumps(main(json.loads(sys.argv[1]))))
+    print(json.dumps(train(json.loads(sys.argv[1]))))

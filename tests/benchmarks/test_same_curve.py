@@ -8,6 +8,8 @@ import pytest
 
 from albert_tf.errors import UserError
 from benchmarks.same_curve import __main__ as same_curve
+from benchmarks.same_curve import material as sides
+from benchmarks.same_curve import quality
 
 
 @pytest.fixture
@@ -50,7 +52,7 @@ def _answering(shift):
     def peer(python, setting):
         from benchmarks.same_curve import ours
 
-        own = ours.losses(setting)
+        own = ours.train(setting)
         own["masked_lm_loss"] = [loss + shift for loss in own["masked_lm_loss"]]
         return own
 
@@ -61,7 +63,7 @@ def _answering(shift):
 def test_a_difference_beyond_the_tolerance_fails(
     shift, differs, options, monkeypatch, capsys
 ):
-    monkeypatch.setattr(same_curve, "_peer", _answering(shift))
+    monkeypatch.setattr(sides, "peer", _answering(shift))
     monkeypatch.setattr("benchmarks.turns.check_peer", lambda python: None)
     few = options(models="albert", optimizers="adamw")
     if differs:
@@ -85,10 +87,53 @@ def test_unknown_names(flag, options):
 
 def test_a_peer_that_fails_is_named():
     with pytest.raises(UserError, match="hugging_face failed; its messages are above"):
-        same_curve._peer(sys.executable, {"start": "nowhere"})
+        sides.peer(sys.executable, {"start": "nowhere"})
 
 
 def test_pytorch_is_asked_for_first(options, tmp_path):
     with pytest.raises(UserError, match="--peer_python=false cannot import torch"):
         same_curve.benchmark(options(peer_python="false"))
     assert not (tmp_path / "curves").exists()
+
+
+@pytest.fixture
+def quality_options(material, tmp_path):
+    """Makes the options of a few steps of the demo's model."""
+
+    def make(**changes):
+        values = {
+            "input_file": str(material / "data" / "train*.tfrecord"),
+            "eval_file": str(material / "data" / "held_out" / "*.tfrecord"),
+            "spm_model_file": str(material / "vocab.model"),
+            "output_dir": str(tmp_path / "quality"),
+            "max_steps": 4,
+            "eval_steps": 2,
+        }
+        return quality.Options(**{**values, **changes})
+
+    return make
+
+
+def test_time_to_quality_with_pytorch(quality_options):
+    pytest.importorskip("torch")
+    pytest.importorskip("transformers")
+    found = quality.benchmark(quality_options(losses="20,1", peer_bfloat16=True))
+    assert all(0 < seconds < 60 for seconds in found[20.0])
+    assert found[1.0] == (float("inf"), float("inf"))
+
+
+def test_time_to_quality(quality_options, monkeypatch, capsys):
+    monkeypatch.setattr(sides, "peer", _answering(0.0))
+    monkeypatch.setattr("benchmarks.turns.check_peer", lambda python: None)
+    found = quality.benchmark(quality_options(losses="3,20"))
+    assert list(found) == [20.0, 3.0]
+    assert "| 20 | " in capsys.readouterr().out
+    with pytest.raises(UserError, match=r"--losses=low: expected 5.0,4.6"):
+        quality.benchmark(quality_options(losses="low"))
+
+
+def test_seconds_until_a_loss_do_not_count_the_tracing():
+    side = {"seconds": [60.0, 1.0, 2.0, 2.0, 3.0, 9.0], "held_out": [5.0, 4.0, 3.0]}
+    assert quality.seconds_until(5.0, side, 2) == 2.0
+    assert quality.seconds_until(4.5, side, 2) == 1.0 + 1.0 + 2.0 + 2.0
+    assert quality.seconds_until(1.0, side, 2) == float("inf")

@@ -1,0 +1,140 @@
+"""Seconds until a held-out masked LM loss, here and in PyTorch, from one start.
+
+  python -m benchmarks.same_curve.quality --output_dir=quality \\
+      --input_file='demo_output/data/train*.tfrecord' \\
+      --eval_file='demo_output/data/held_out/*.tfrecord' \\
+      --spm_model_file=demo_output/vocab/docstrings.model
+
+Both sides train the model and the schedule of `make demo` on the same batches, one side
+after the other. Only the steps are timed: reading, evaluating and, of the first step,
+tracing and compiling do not count. --bfloat16 and --peer_bfloat16 give a side what is
+faster for it on this processor.
+"""
+
+import dataclasses
+import pathlib
+import sys
+
+import numpy as np
+
+from albert_tf.cli import command_line
+from albert_tf.cli.command_line import option
+from albert_tf.config import AlbertConfig
+from albert_tf.errors import UserError
+from benchmarks.same_curve import material
+
+# configs/demo.json
+_SCHEDULE = {"learning_rate": 0.005, "num_train_steps": 5500, "num_warmup_steps": 200}
+_BATCH_SIZE, _EVAL_BATCH_SIZE = 32, 64
+
+
+@dataclasses.dataclass(frozen=True)
+class Options:
+    input_file: str = option("TFRecords with sentence order, to train on.")
+    eval_file: str = option("Held-out TFRecords, to evaluate on.")
+    spm_model_file: str = option("SentencePiece model that the data was made with.")
+    output_dir: str = option("Folder for the start and the batches.")
+    peer_python: str = option(
+        "Python interpreter that has torch and transformers.", sys.executable
+    )
+    losses: str = option("Masked LM losses to reach, separated by commas.", "5.0,4.6")
+    max_steps: int = option(
+        "Number of steps after which a side gives up.", 5500, minimum=1, maximum=5500
+    )
+    eval_steps: int = option("Number of steps between evaluations.", 100, minimum=1)
+    eval_batches: int = option(
+        "Number of batches of 64 held-out sequences.", 10, minimum=1
+    )
+    bfloat16: bool = option("Compute in bfloat16 on our side.", False)
+    peer_bfloat16: bool = option("Compute in bfloat16 in PyTorch (autocast).", False)
+    random_seed: int = option("Seed of weights, order and masks.", 12345, minimum=0)
+
+
+def benchmark(options):
+    """Trains both sides; prints when each reached each loss, and the ratio.
+
+    Returns:
+        `{loss: (seconds here, seconds in PyTorch)}`; infinite where it was not reached.
+
+    Raises:
+        UserError: losses that are no numbers, unreadable records, or no peer.
+    """
+    from benchmarks import turns
+
+    try:
+        targets = sorted(map(float, options.losses.split(",")), reverse=True)
+    except ValueError as error:
+        raise UserError(f"--losses={options.losses}: expected 5.0,4.6.") from error
+    turns.check_peer(options.peer_python)
+    setting = _prepare(options, targets[-1])
+    theirs = material.peer(
+        options.peer_python, {**setting, "bfloat16": options.peer_bfloat16}
+    )
+    from benchmarks.same_curve import ours
+
+    own = ours.train({**setting, "bfloat16": options.bfloat16})
+    print("\n| held-out masked LM loss | here, s | PyTorch, s | times as soon |")
+    print("|---" * 4 + "|")
+    found = {}
+    for target in targets:
+        here, there = (
+            seconds_until(target, side, options.eval_steps) for side in (own, theirs)
+        )
+        found[target] = here, there
+        print(f"| {target:g} | {here:.1f} | {there:.1f} | {there / here:.2f} |")
+    return found
+
+
+def seconds_until(target, side, eval_steps):
+    """Seconds of training until the first evaluation of at most `target`.
+
+    Args:
+        target: held-out loss.
+        side: what a side's `train` returned. Its first step counts as long as its
+            second, without tracing and compiling.
+        eval_steps: steps between two evaluations.
+    """
+    seconds = [side["seconds"][1], *side["seconds"][1:]]
+    for number, loss in enumerate(side["held_out"], start=1):
+        if loss <= target:
+            return float(np.sum(seconds[: number * eval_steps]))
+    return float("inf")
+
+
+def _prepare(options, stop_at):
+    """Writes the batches and the start; returns what both sides are told."""
+    from albert_tf.tokenization import load_tokenizer
+
+    folder = pathlib.Path(options.output_dir)
+    folder.mkdir(parents=True, exist_ok=True)
+    tokenizer = load_tokenizer(options.spm_model_file)
+    sources = {
+        "batches": (options.input_file, _BATCH_SIZE, options.max_steps, True),
+        "eval_batches": (
+            options.eval_file,
+            _EVAL_BATCH_SIZE,
+            options.eval_batches,
+            False,
+        ),
+    }
+    paths = {name: str(folder / f"{name}.npz") for name in sources}
+    for name, (files, rows, count, training) in sources.items():
+        material.write_batches(
+            paths[name], files, tokenizer, rows, count, options.random_seed, training
+        )
+    config = AlbertConfig.from_json_file("pretraining/tiny_config")
+    config = dataclasses.replace(config, vocab_size=tokenizer.vocab_size)
+    material.write_start(config, folder / "start", tokenizer, options.random_seed)
+    return {
+        **paths,
+        **_SCHEDULE,
+        "start": str(folder / "start"),
+        "optimizer": "lamb",
+        "random_seed": options.random_seed,
+        "eval_steps": options.eval_steps,
+        "stop_at": stop_at,
+    }
+
+
+if __name__ == "__main__":
+    command_line.run(Options, benchmark)
