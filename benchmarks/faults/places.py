@@ -62,9 +62,12 @@ def attack(bench, program, fault):
         reference = bench.reference(program).folder
         verdict, note = judge(ended, _differing(ended, folder, reference), folder)
         bench.results.add(_PART, program.name, case, verdict, note, code=ended.code)
-        again = bench.finish(program, folder)
-        names = _differing(again, folder, reference)
-        verdict, note = judge_again(again, names, folder, fault)
+        if verdict == "harmless":
+            note = "nothing was left to do"
+        else:
+            again = bench.finish(program, folder)
+            names = _differing(again, folder, reference)
+            verdict, note = judge_again(again, names, folder, fault)
         bench.results.add(_PART, program.name, f"{case}, afterwards", verdict, note)
 
 
