@@ -43,7 +43,7 @@ def write_shards(options, files, paths, shards, finished):
     write = functools.partial(_write, options, files, paths, finished)
     try:
         pipeline = beam.Pipeline(options=runner_options)
-    except ValueError as error:
+    except (AttributeError, ImportError, ValueError) as error:
         raise UserError(f"--beam_options={options.beam_options}: {error}") from error
     with pipeline:
         _ = (

@@ -3,8 +3,8 @@
   python -m tools.scaling
 
 Nothing is run: FLOPs and memory are those of `albert_tf.describe`, memory on TPUs that
-of tools/tpu/table.json, and rates and sizes of data were measured on two cores
-(docs/data.md). --utilization is an assumption.
+of tools/tpu/table.json, the rates of data creation those of docs/data.md, and the sizes
+of records were measured on 3 MB of Wikipedia. --utilization is an assumption.
 """
 
 import dataclasses
@@ -21,7 +21,7 @@ from albert_tf.costs.parameters import pretraining_parameters
 from albert_tf.io.files import read_json_object
 from tools.page_part import write_part
 
-_GIGA, _TERA, _HOUR = 1e9, 1e12, 3600
+_GIGA, _HOUR = 1e9, 3600
 # Paper, section 4.1; the sizes without dropout.
 _BATCH, _STEPS, _TOKENS, _PREDICTIONS = 4096, 125_000, 512, 77
 _SIZES = ("base", "large", "xlarge", "xxlarge")
@@ -33,7 +33,10 @@ _KINDS = {"static": (2986, 1.35e6, 10), "dynamic": (704, 1.96e6, 1)}
 # Sequences of a device that tools/tpu/table.json was compiled for.
 _TPU_BATCHES = {"base": 16, "large": 16, "xlarge": 8, "xxlarge": 8}
 _FIT = 0.9  # of a GPU's memory; the rest is fragments and the runtime's own
-_ADAM_COPIES = 3  # weights and two moments, float32
+# What was compiled with --quick may take more in the end: docs/tpu.md.
+_QUICK_AT_WORST = 1 / 0.75
+_FLOAT = 4  # bytes
+_COPIES = 3  # in a checkpoint: weights and two moments
 
 
 @dataclasses.dataclass(frozen=True)
@@ -61,7 +64,10 @@ class ScalingOptions:
     """The flags of `python -m tools.scaling`."""
 
     utilization: float = option(
-        "Share of the peak FLOPs that a step is assumed to reach.", 0.4, minimum=0.01
+        "Share of the peak FLOPs that a step is assumed to reach.",
+        0.4,
+        minimum=0.01,
+        maximum=1,
     )
     document: str = option(
         "Markdown file that holds the tables, between two comments.",
@@ -76,8 +82,18 @@ def write_page(options):
 
 def tables(utilization):
     """Yields the lines of both tables."""
-    columns = ["corpus", "masks", "records", "tokens", "GB", "worker-hours", "passes"]
-    yield from _table(columns, _data_rows())
+    header = (
+        "corpus",
+        "tokens of the text",
+        "masks",
+        "records",
+        "GB",
+        "worker-hours",
+        "passes",
+    )
+    yield from _table(header, _data_rows())
+    yield ""
+    yield f"Hours and rates at {utilization:.0%} of the peak:"
     yield ""
     header = (
         "size",
@@ -107,9 +123,9 @@ def _data_rows():
             copies = dupe_factor * sequences
             yield (
                 corpus,
+                f"{tokens / _GIGA:.1f} G",
                 f"{kind}, `--dupe_factor={dupe_factor}`",
                 f"{copies / 1e6:,.0f} M",
-                f"{tokens / _GIGA:.1f} G",
                 f"{copies * record / _GIGA:,.0f}",
                 f"{dupe_factor * tokens / rate / _HOUR:,.1f}",
                 f"{_BATCH * _STEPS / copies:,.1f}",
@@ -120,42 +136,75 @@ def _training_rows(utilization):
     compiled = read_json_object(os.path.join("tools", "tpu", "table.json"))
     for size in _SIZES:
         config = AlbertConfig.from_json_file(f"albert/{size}_v2")
-        flops = training_flops(config, _TOKENS, _PREDICTIONS)
         parameters = sum(pretraining_parameters(config).values())
         for machine in MACHINES:
-            rows, used = _fitting(config, size, machine, compiled)
+            step = _fitting(config, size, machine, compiled, _FLOAT * parameters)
+            flops = training_flops(config, _TOKENS, _PREDICTIONS, step.rematerialize)
             rate = machine.peak * utilization / flops
+            remark = ", `--rematerialize`" if step.rematerialize else ""
             yield (
                 size,
                 machine.name,
-                f"{rows}",
-                f"{used / _GIGA:.1f} of {machine.gigabytes}",
-                f"{-(-_BATCH // (rows * machine.count))}",
+                f"{step.rows}",
+                f"{step.shown} of {machine.gigabytes}{remark}",
+                f"{-(-_BATCH // (step.rows * machine.count))}",
                 f"{_BATCH * _STEPS * _TOKENS / rate / _HOUR:,.0f}",
                 f"{rate / 1e6:,.2f}",
-                f"{4 * _ADAM_COPIES * parameters / _GIGA:.1f}",
+                f"{_FLOAT * _COPIES * parameters / _GIGA:.1f}",
             )
 
 
-def _fitting(config, size, machine, compiled):
-    """Sequences of a device, and the bytes that a step of so many takes.
+@dataclasses.dataclass(frozen=True)
+class _Step:
+    """Sequences of a device, how they are computed, and GB of its memory."""
+
+    rows: int
+    rematerialize: bool
+    shown: str
+
+
+def _fitting(config, size, machine, compiled, sums):
+    """The `_Step` that fits a device.
 
     On a TPU, what was compiled; on a GPU, the largest power of two by the estimate.
+
+    Args:
+        config: the `AlbertConfig`.
+        size: its name.
+        machine: the `Devices`.
+        compiled: cells of tools/tpu/table.json by name.
+        sums: bytes of the gradients that accumulation keeps.
     """
-    if machine.table:
-        rows = _TPU_BATCHES[size]
-        cell = f"{size}/{_TOKENS}/{rows}/{machine.table}/bfloat16/unrolled"
-        program = compiled.get(cell) or compiled[f"{cell}, quick"]
-        return rows, program["used_bytes"]
+    if machine.table is None:
+        return _fitting_estimate(config, machine, sums)
+    plain, rematerialized = (
+        _compiled_step(size, machine, compiled, sums, rematerialize)
+        for rematerialize in (False, True)
+    )
+    step, most = plain
+    return step if most <= machine.gigabytes * _GIGA else rematerialized[0]
 
-    def used(rows):
-        parts = training_memory(config, rows, _TOKENS, _PREDICTIONS, activation_bytes=2)
-        return sum(parts.values())
 
+def _compiled_step(size, machine, compiled, sums, rematerialize):
+    """A `_Step`, and the bytes that it takes at worst."""
+    rows = _TPU_BATCHES[size]
+    form = "unrolled, rematerialised" if rematerialize else "unrolled"
+    cell = f"{size}/{_TOKENS}/{rows}/{machine.table}/bfloat16/{form}"
+    is_exact = cell in compiled
+    used = compiled[cell if is_exact else f"{cell}, quick"]["used_bytes"]
+    shown = f"{'' if is_exact else '≈ '}{(used + sums) / _GIGA:.1f}"
+    most = used * (1 if is_exact else _QUICK_AT_WORST) + sums
+    return _Step(rows, rematerialize, shown), most
+
+
+def _fitting_estimate(config, machine, sums):
     rows = _BATCH // machine.count
-    while rows > 1 and used(rows) > _FIT * machine.gigabytes * _GIGA:
+    while True:
+        parts = training_memory(config, rows, _TOKENS, _PREDICTIONS, activation_bytes=2)
+        used = sum(parts.values()) + sums
+        if rows == 1 or used <= _FIT * machine.gigabytes * _GIGA:
+            return _Step(rows, False, f"≈ {used / _GIGA:.1f}")
         rows //= 2
-    return rows, used(rows)
 
 
 if __name__ == "__main__":

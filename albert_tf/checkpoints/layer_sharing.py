@@ -12,7 +12,7 @@ _BLOCK = re.compile(r"(bert/encoder/transformer/group_\d+/inner_group_\d+)/")
 _FEED_FORWARD = ("/ffn_1/", "/LayerNorm_1/")
 _FIRST_GROUP = "0"
 FIRST, MEAN, GROUP0 = "first", "mean", "group0"
-"""What parameters become that stand for several layers; see `move_layers`."""
+"""Rules for parameters that stand for several layers; see `move_layers`."""
 
 
 def move_layers(tensors, source, target, rule=FIRST):
@@ -90,9 +90,10 @@ def _origins(source, target, rule):
                     origin = key if key in old_keys else f"{_FIRST_GROUP}_{inner}"
                 place = (block_scope(key), bool(part))
                 origins.setdefault(place, []).append(block_scope(origin))
-    if rule != MEAN:
-        return {place: scopes[:1] for place, scopes in origins.items()}
-    return origins
+    return {
+        place: scopes if rule == MEAN and len(set(scopes)) > 1 else scopes[:1]
+        for place, scopes in origins.items()
+    }
 
 
 def _alike(new_layers, old_layers):

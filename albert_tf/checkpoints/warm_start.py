@@ -67,7 +67,7 @@ def _report(load_report, source, config, origins):
     for (scope, is_feed_forward), scopes in origins.items():
         if scopes != [scope]:
             part = "feed-forward layer" if is_feed_forward else "attention"
-            whose = ", ".join(map(_short, scopes))
+            whose = ", ".join(map(_short, dict.fromkeys(scopes)))
             whose = f"the mean of {whose}" if len(scopes) > 1 else whose
             lines.append(f"  {_short(scope)}, {part}: from {whose}")
     return [*lines, "  optimizer, schedule and place in the data: new"]

@@ -58,7 +58,9 @@ class AdamW(MomentsOptimizer):
         if not self.bias_correction:
             return m, v
         steps = ops.cast(step, m.dtype) + 1.0
-        return m / _less_power(self.beta_1, steps), v / _less_power(self.beta_2, steps)
+        return m / _bias_correction(self.beta_1, steps), v / _bias_correction(
+            self.beta_2, steps
+        )
 
     def get_config(self):
         return {
@@ -70,11 +72,11 @@ class AdamW(MomentsOptimizer):
         }
 
 
-def _less_power(beta, steps):
-    """`1 - beta ** steps`.
+def _bias_correction(beta, steps):
+    """`1 - beta ** steps`, exact in float32.
 
-    As a difference it would be wrong by 1.3e-5 in float32 at the first step of a beta
-    of 0.999, and the update with it.
+    The difference would be wrong by 1.3e-5 at the first step of a beta of 0.999, and
+    the update by half of that.
     """
     if not beta:
         return ops.ones_like(steps)

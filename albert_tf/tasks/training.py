@@ -118,9 +118,10 @@ def fine_tune(source, examples, start, training, strategy, facts):
 def _require_best_model(output_dir):
     """Refuses a run whose best model is lost: no later step need be as good."""
     output_dir = pathlib.Path(output_dir)
+    if read_training_info(output_dir / MODEL_DIR):
+        return
     continues = (output_dir / CHECKPOINTS).exists()
-    evaluated = continues and read_history(output_dir / "history.json")
-    if evaluated and not read_training_info(output_dir / MODEL_DIR):
+    if continues and read_history(output_dir / "history.json"):
         raise UserError(
             f"{output_dir / MODEL_DIR}, the best model of this run, is gone; put it "
             "back, or train again into another --output_dir."

@@ -59,9 +59,10 @@ def attack(bench, group, cases):
     with Reader(bench.reference_folder) as reader:
         expected = reader.read(group, _copy(source, folder))
         if "digest" not in expected:
+            said = expected.get("error", "a crash")
             raise UserError(
-                f"The {group} in {source} cannot be read: {expected}; delete it, and "
-                "it is made again."
+                f"The undamaged {group} in {source} cannot be read ({said}); empty "
+                f"{bench.directory} and run the command again."
             )
         for number in range(cases):
             kind = list(kinds)[number % len(kinds)]

@@ -74,7 +74,8 @@ def _kill(bench, program, folder, reference, moment, rng):
         if ended.code >= 0:
             for other in others:
                 other.wait()
-            if ended.code and ended.sentence is None:
+            is_done = ended.sentence and _not_compared(bench, program)
+            if ended.code and not is_done:
                 _note(bench, program, moment, ended, "traceback", ended.said[-2000:])
             return False
         survivors = [other.wait(_SURVIVOR_SECONDS) for other in others]

@@ -60,7 +60,8 @@ def attack(bench, program, fault):
         folder = fresh(bench.directory / "places" / program.name / fault)
         ended = _FAULTS[fault](bench, program, folder, room)
         reference = bench.reference(program).folder
-        verdict, note = judge(ended, _differing(ended, folder, reference), folder)
+        names = _differing(ended, folder, reference)
+        verdict, note = judge(ended, names, folder, _was_whole(folder, reference))
         bench.results.add(_PART, program.name, case, verdict, note, code=ended.code)
         if verdict == "harmless":
             note = "nothing was left to do"
@@ -76,16 +77,28 @@ def _differing(ended, folder, reference):
     return [] if ended.code else outcomes.differing(folder, reference)
 
 
-def judge(ended, differing, folder):
+def _removed(folder):
+    """Where a folder goes that vanishes."""
+    return folder.with_name(f"{folder.name}, removed")
+
+
+def _was_whole(folder, reference):
+    """Whether everything had been written when the folder vanished."""
+    removed = _removed(folder)
+    return removed.exists() and not outcomes.differing(removed, reference)
+
+
+def judge(ended, differing, folder, was_whole=False):
     """The verdict on a command that wrote into a bad place, and what to note.
 
     Args:
         ended: its `Ended`.
         differing: names of the files that are not as they should be.
         folder: the place.
+        was_whole: whether it vanished with all files in it.
     """
     if ended.code == 0:
-        verdict = "silent" if folder.exists() else "too late"
+        verdict = "too late" if was_whole else "silent"
         return (verdict if differing else "harmless"), ", ".join(differing)
     if ended.sentence is None:
         return "traceback", ended.said[-2000:]
@@ -133,17 +146,19 @@ def _read_only(bench, program, folder, _):
 
 
 def _vanished(bench, program, folder, _):
-    latest = bench.reference(program).working_seconds / 2
+    reference = bench.reference(program)
+    latest = reference.working_seconds / 2
     for attempt in range(_ATTEMPTS):
         rng = bench.rng(program.name, VANISHED, attempt)
         with bench.started(program, fresh(folder)) as running:
             wait_for_change(folder, running)
             time.sleep(rng.uniform(0, latest))
-            shutil.rmtree(folder, ignore_errors=True)
+            shutil.rmtree(_removed(folder), ignore_errors=True)
+            folder.rename(_removed(folder))
             ended = [process.wait() for process in running][0]
-        if ended.code or folder.exists():
+        if ended.code or not _was_whole(folder, reference.folder):
             break
-        latest /= 4  # It had written everything.
+        latest /= 4
     return ended
 
 

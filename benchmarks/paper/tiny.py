@@ -224,6 +224,8 @@ def _results(table, flags, sets, seed):
                 "eval_file": held_out,
                 "eval_any_objective": table.objective == "masked_lm",
             }
+            if "init_checkpoint" in flags:  # which would be evaluated otherwise
+                changes["init_checkpoint"] = folder
             run_module("run_pretraining", {**flags, **changes})
             found[", ".join(filter(None, [data, name]))] = read_results(folder)
     write_atomically(path, json.dumps(found, indent=1))

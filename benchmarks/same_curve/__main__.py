@@ -156,7 +156,7 @@ def _report(found, folder, tolerance):
         for term, name in TERMS.items():
             own, theirs = (np.array(sides[side][term]) for side in sides)
             difference = float(np.abs(own - theirs).max())
-            worst = max(worst, difference)
+            worst = np.maximum(worst, difference)  # NaN stays NaN
             cells = [", ".join(key), name, f"{own[0]:.4f}", f"{own[-1]:.4f}"]
             print(f"| {' | '.join([*cells, f'{difference:.1e}'])} |")
     _draw(folder / "same_curve.png", found)

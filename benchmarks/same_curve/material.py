@@ -18,7 +18,7 @@ def write_batches(path, input_file, tokenizer, batch_size, count, seed, training
         The length of a sequence, in tokens.
 
     Raises:
-        UserError: records that are missing or damaged, or have no description.
+        UserError: records that are missing, too few or damaged, or have no description.
     """
     # Imported here, as below, so that --help does not wait for TensorFlow.
     from albert_tf.pretraining.data import described_lengths
@@ -38,6 +38,11 @@ def write_batches(path, input_file, tokenizer, batch_size, count, seed, training
         for batch in dataset.take(count).as_numpy_iterator()
         if len(batch["input_ids"]) == batch_size
     ]
+    if len(batches) < count:
+        raise UserError(
+            f"{input_file} holds {len(batches)} batches of {batch_size} sequences; "
+            f"{count} are needed. Lower --eval_batches, or make more held-out data."
+        )
     names = batches[0]
     np.savez(path, **{name: np.stack([one[name] for one in batches]) for name in names})
     return lengths["max_seq_length"]

@@ -12,6 +12,7 @@ faster for it on this processor.
 """
 
 import dataclasses
+import math
 import pathlib
 import sys
 
@@ -21,11 +22,12 @@ from albert_tf.cli import command_line
 from albert_tf.cli.command_line import option
 from albert_tf.config import AlbertConfig
 from albert_tf.errors import UserError
+from albert_tf.io.files import read_json_object
 from benchmarks.same_curve import material
 
-# configs/demo.json
-_SCHEDULE = {"learning_rate": 0.005, "num_train_steps": 5500, "num_warmup_steps": 200}
-_BATCH_SIZE, _EVAL_BATCH_SIZE = 32, 64
+_RECIPE = pathlib.Path(__file__).resolve().parent.parent.parent / "configs/demo.json"
+_SCHEDULE = ("learning_rate", "num_train_steps", "num_warmup_steps")
+_EVAL_BATCH_SIZE = 64
 
 
 @dataclasses.dataclass(frozen=True)
@@ -38,8 +40,10 @@ class Options:
         "Python interpreter that has torch and transformers.", sys.executable
     )
     losses: str = option("Masked LM losses to reach, separated by commas.", "5.0,4.6")
-    max_steps: int = option(
-        "Number of steps after which a side gives up.", 5500, minimum=1, maximum=5500
+    max_steps: int | None = option(
+        "Number of steps after which a side gives up; by default those of the recipe.",
+        None,
+        minimum=2,
     )
     eval_steps: int = option("Number of steps between evaluations.", 100, minimum=1)
     eval_batches: int = option(
@@ -66,7 +70,7 @@ def benchmark(options):
     except ValueError as error:
         raise UserError(f"--losses={options.losses}: expected 5.0,4.6.") from error
     turns.check_peer(options.peer_python)
-    setting = _prepare(options, targets[-1])
+    setting = prepare(options, targets[-1])
     theirs = material.peer(
         options.peer_python, {**setting, "bfloat16": options.peer_bfloat16}
     )
@@ -81,8 +85,17 @@ def benchmark(options):
             seconds_until(target, side, options.eval_steps) for side in (own, theirs)
         )
         found[target] = here, there
-        print(f"| {target:g} | {here:.1f} | {there:.1f} | {there / here:.2f} |")
+        print(f"| {target:g} | {' | '.join(_cells(here, there))} |")
     return found
+
+
+def _cells(here, there):
+    reached = [math.isfinite(seconds) for seconds in (here, there)]
+    shown = [
+        f"{seconds:.1f}" if math.isfinite(seconds) else "not reached"
+        for seconds in (here, there)
+    ]
+    return [*shown, f"{there / here:.2f}" if all(reached) else "—"]
 
 
 def seconds_until(target, side, eval_steps):
@@ -101,15 +114,30 @@ def seconds_until(target, side, eval_steps):
     return float("inf")
 
 
-def _prepare(options, stop_at):
-    """Writes the batches and the start; returns what both sides are told."""
+def prepare(options, stop_at):
+    """Writes the batches and the start; returns the setting of both sides' `train`.
+
+    Args:
+        options: `Options`.
+        stop_at: the held-out loss at which a side may stop.
+
+    Raises:
+        UserError: steps that the recipe does not have, or unreadable records.
+    """
     from albert_tf.tokenization import load_tokenizer
 
+    recipe = read_json_object(_RECIPE)["pretrain"]
+    steps = options.max_steps or recipe["num_train_steps"]
+    if not options.eval_steps <= steps <= recipe["num_train_steps"]:
+        raise UserError(
+            f"--max_steps={steps}: expected from --eval_steps={options.eval_steps} to "
+            f"{recipe['num_train_steps']}, the steps of the recipe."
+        )
     folder = pathlib.Path(options.output_dir)
     folder.mkdir(parents=True, exist_ok=True)
     tokenizer = load_tokenizer(options.spm_model_file)
     sources = {
-        "batches": (options.input_file, _BATCH_SIZE, options.max_steps, True),
+        "batches": (options.input_file, recipe["train_batch_size"], steps, True),
         "eval_batches": (
             options.eval_file,
             _EVAL_BATCH_SIZE,
@@ -122,14 +150,16 @@ def _prepare(options, stop_at):
         material.write_batches(
             paths[name], files, tokenizer, rows, count, options.random_seed, training
         )
-    config = AlbertConfig.from_json_file("pretraining/tiny_config")
+    config = AlbertConfig.from_json_file(
+        _RECIPE.parent.parent / recipe["albert_config_file"]
+    )
     config = dataclasses.replace(config, vocab_size=tokenizer.vocab_size)
     material.write_start(config, folder / "start", tokenizer, options.random_seed)
     return {
         **paths,
-        **_SCHEDULE,
+        **{name: recipe[name] for name in _SCHEDULE},
         "start": str(folder / "start"),
-        "optimizer": "lamb",
+        "optimizer": recipe["optimizer"],
         "random_seed": options.random_seed,
         "eval_steps": options.eval_steps,
         "stop_at": stop_at,

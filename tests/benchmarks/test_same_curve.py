@@ -59,7 +59,9 @@ def _answering(shift):
     return peer
 
 
-@pytest.mark.parametrize(("shift", "differs"), [(0.0, False), (2e-4, True)])
+@pytest.mark.parametrize(
+    ("shift", "differs"), [(0.0, False), (2e-4, True), (float("nan"), True)]
+)
 def test_a_difference_beyond_the_tolerance_fails(
     shift, differs, options, monkeypatch, capsys
 ):
@@ -67,7 +69,7 @@ def test_a_difference_beyond_the_tolerance_fails(
     monkeypatch.setattr("benchmarks.turns.check_peer", lambda python: None)
     few = options(models="albert", optimizers="adamw")
     if differs:
-        with pytest.raises(UserError, match=r"differ by 2\.0e-04, more than 0\.0001"):
+        with pytest.raises(UserError, match="The losses differ by (2.0e-04|nan), more"):
             same_curve.benchmark(few)
     else:
         found = same_curve.benchmark(few)["albert", "adamw"]
@@ -108,6 +110,7 @@ def quality_options(material, tmp_path):
             "output_dir": str(tmp_path / "quality"),
             "max_steps": 4,
             "eval_steps": 2,
+            "eval_batches": 1,
         }
         return quality.Options(**{**values, **changes})
 
@@ -117,9 +120,13 @@ def quality_options(material, tmp_path):
 def test_time_to_quality_with_pytorch(quality_options):
     pytest.importorskip("torch")
     pytest.importorskip("transformers")
-    found = quality.benchmark(quality_options(losses="20,1", peer_bfloat16=True))
+    found = quality.benchmark(quality_options(losses="20,1"))
     assert all(0 < seconds < 60 for seconds in found[20.0])
     assert found[1.0] == (float("inf"), float("inf"))
+    setting = {**quality.prepare(quality_options(), 1.0), "bfloat16": False}
+    exact = sides.peer(sys.executable, setting)["held_out"]
+    rounded = sides.peer(sys.executable, {**setting, "bfloat16": True})["held_out"]
+    assert exact != rounded == pytest.approx(exact, abs=0.05)
 
 
 def test_time_to_quality(quality_options, monkeypatch, capsys):
@@ -130,6 +137,20 @@ def test_time_to_quality(quality_options, monkeypatch, capsys):
     assert "| 20 | " in capsys.readouterr().out
     with pytest.raises(UserError, match=r"--losses=low: expected 5.0,4.6"):
         quality.benchmark(quality_options(losses="low"))
+    with pytest.raises(UserError, match=r"--max_steps=4: expected from --eval_steps=9"):
+        quality.benchmark(quality_options(eval_steps=9))
+    with pytest.raises(UserError, match=r"5 batches of 64 .*; 9 are needed\. Lower"):
+        quality.benchmark(quality_options(eval_batches=9))
+
+
+def test_what_computes_in_bfloat16_is_near(quality_options):
+    from benchmarks.same_curve import ours
+
+    setting = quality.prepare(quality_options(), 1.0)
+    exact = ours.train(setting)["held_out"]
+    rounded = ours.train({**setting, "bfloat16": True})["held_out"]
+    assert len(exact) == 2
+    assert exact != rounded == pytest.approx(exact, abs=0.05)
 
 
 def test_seconds_until_a_loss_do_not_count_the_tracing():

@@ -75,7 +75,8 @@ def test_two_processes_of_dask_write_the_same_files(both, tmp_path):
     assert len(writers) == 2 and str(os.getpid()) not in writers
 
 
-def test_an_unknown_runner_is_one_sentence(both):
+@pytest.mark.parametrize("runner", ["No", "no.such.Runner", "apache_beam.NoRunner"])
+def test_an_unknown_runner_is_one_sentence(both, runner):
     pytest.importorskip("apache_beam")
-    with pytest.raises(UserError, match="--beam_options=--runner=No: Unexpected"):
-        both(3, "--runner=No", beam.write_shards)
+    with pytest.raises(UserError, match=f"--beam_options=--runner={runner}: "):
+        both(3, f"--runner={runner}", beam.write_shards)

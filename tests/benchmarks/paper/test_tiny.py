@@ -120,15 +120,18 @@ def test_rows_of_equal_compute_have_steps_by_their_flops(monkeypatch, tmp_path):
 
 
 def test_a_row_starts_from_the_same_seed_of_another(monkeypatch, tmp_path):
-    starts = {}
+    starts, evaluated = {}, {}
 
     def run(name, flags):
-        flags["output_dir"].mkdir()
+        flags["output_dir"].mkdir(exist_ok=True)
         run = flags["output_dir"].relative_to(tmp_path).as_posix()
-        starts[run] = flags.get("init_checkpoint"), flags.get("init_layers")
+        trains = flags.get("do_train", True)
+        found = starts if trains else evaluated
+        found[run] = flags.get("init_checkpoint"), flags.get("init_layers")
 
     monkeypatch.setattr(tiny, "run_module", run)
-    monkeypatch.setattr(tiny, "_held_out", lambda table, corpus: {})
+    monkeypatch.setattr(tiny, "read_results", lambda folder: {})
+    monkeypatch.setattr(tiny, "_held_out", lambda table, corpus: {"": tmp_path})
     monkeypatch.setattr(tiny.Corpus, "data", lambda corpus, flags: tmp_path)
     monkeypatch.setattr(tiny, "load_tokenizer", lambda path: _Pieces)
     corpus = tiny.Corpus("", 4000, tmp_path)
@@ -137,7 +140,10 @@ def test_a_row_starts_from_the_same_seed_of_another(monkeypatch, tmp_path):
     source = tmp_path / "nothing_shared_E_H" / "seed_2"
     assert starts["nothing_shared_E_H/seed_2"] == (None, None)
     assert starts["all_shared_from_scratch/seed_2"] == (None, None)
-    assert starts["all_shared_from_the_mean/seed_2"] == (source, "mean")
+    name = "all_shared_from_the_mean/seed_2"
+    assert starts[name] == (source, "mean")
+    assert evaluated[name] == (tmp_path / name, "mean")
+    assert evaluated["nothing_shared_E_H/seed_2"] == (None, None)
 
 
 class _Pieces:

@@ -1,9 +1,11 @@
 """The attacks of benchmarks/faults notice what they are there to notice."""
 
+import contextlib
 import json
-import shutil
+import random
 import signal
 import threading
+import types
 
 import h5py
 import pytest
@@ -11,8 +13,8 @@ import tensorflow as tf
 
 from albert_tf.errors import UserError
 from benchmarks.faults import damage
+from benchmarks.faults import kills
 from benchmarks.faults import outcomes
-from benchmarks.faults import places
 from benchmarks.faults import programs
 from benchmarks.faults.__main__ import FaultOptions
 from benchmarks.faults.__main__ import attacks
@@ -38,23 +40,6 @@ _NONE = {
 
 def options(directory, **counts):
     return FaultOptions(output_dir=str(directory), **{**_NONE, **counts})
-
-
-@pytest.fixture(scope="module")
-def references(tmp_path_factory):
-    """The folder in which data was made without faults, in one process."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(programs.DATA.flags, "workers", 1)
-        bench = Bench(tmp_path_factory.mktemp("bench"), 0)
-        bench.reference(programs.DATA)
-        yield bench.reference_folder
-
-
-@pytest.fixture
-def directory(references, tmp_path):
-    """A folder for attacks, where these references are."""
-    shutil.copytree(references, tmp_path / "reference")
-    return tmp_path
 
 
 @pytest.mark.parametrize(
@@ -85,6 +70,35 @@ def test_unknown_attacks(tmp_path):
 def test_moments_follow_from_the_seed(tmp_path):
     numbers = [Bench(tmp_path, seed).rng("x").random() for seed in (1, 1, 2)]
     assert numbers[0] == numbers[1] != numbers[2]
+
+
+class _Refusing:
+    """A process that ends with one sentence, and the bench that starts it."""
+
+    def __init__(self, directory):
+        self.results = Results(directory)
+
+    @contextlib.contextmanager
+    def started(self, program, folder):
+        yield [self]
+
+    def send(self, number):
+        pass
+
+    def wait(self):
+        return Ended(1, "error: x already holds a data set.", 1.0)
+
+
+def test_a_refusal_ends_a_chain_of_kills_and_nothing_else(tmp_path):
+    bench, rng = _Refusing(tmp_path), random.Random(0)
+    reference = types.SimpleNamespace(seconds=0.0)
+    asked = (bench, programs.DATA, tmp_path, reference, "any time", rng)
+    assert not kills._kill(*asked)
+    assert [case["verdict"] for case in bench.results.broken()] == ["traceback"]
+    bench.results.add("kill", "data", "outcome", "equal")
+    bench.results.add("kill", "data", "kill", "killed", moment="any time")
+    assert not kills._kill(*asked)
+    assert len(bench.results.broken()) == 1
 
 
 @pytest.fixture
@@ -166,55 +180,10 @@ def test_what_damage_counts_as(answer, verdict):
     assert judge(answer, expected, "head.json")[0] == verdict
 
 
-@pytest.mark.parametrize(
-    ("code", "said", "differing", "there", "verdicts"),
-    [
-        (0, "", [], True, ("harmless", "equal")),
-        (0, "", ["x"], True, ("silent", "differs")),
-        (0, "", ["x"], False, ("too late", "differs")),
-        (1, "error: {} is full.", ["x"], True, ("refused", "refused")),
-        (1, "error: a folder is full.", ["x"], True, ("unnamed", "differs")),
-        (1, "Traceback", ["x"], True, ("traceback", "differs")),
-    ],
-)
-def test_what_a_bad_place_counts_as(code, said, differing, there, verdicts, tmp_path):
-    folder = tmp_path if there else tmp_path / "gone"
-    ended = Ended(code, said.format(folder), 1.0)
-    again = places.judge_again(ended, differing, folder, places.VANISHED)
-    found = places.judge(ended, differing, folder)[0], again[0]
-    assert found == verdicts
-    expected = "equal" if verdicts[1] == "equal" else "differs"
-    mended = places.judge_again(ended, differing, folder, places.FULL)
-    assert mended[0] == expected
-
-
-def test_a_folder_that_vanishes_late_vanishes_again_sooner(directory, monkeypatch):
-    bench, moments = Bench(directory, 0), _Moments()
-    monkeypatch.setattr(bench, "rng", lambda *seed: moments)
-    monkeypatch.setattr(places, "wait_for_change", _wait_for_the_end)
-    places.attack(bench, programs.VOCAB, places.VANISHED)
-    assert len(moments) == 4 and moments[-1] < moments[0]
-    verdicts = [case["verdict"] for case in bench.results.cases]
-    assert verdicts == ["too late", "equal"]
-
-
-class _Moments(list):
-    """Random numbers that are 0; the latest that each could have been."""
-
-    def uniform(self, _, latest):
-        self.append(latest)
-        return 0
-
-
-def _wait_for_the_end(folder, running):
-    for process in running:
-        process.wait()
-
-
 def test_what_cannot_be_read_undamaged_is_no_measure(directory):
     bench = Bench(directory, 0)
     (bench.reference(programs.VOCAB).folder / "words.model").write_text("")
-    with pytest.raises(UserError, match="The vocabulary in .* cannot be read: .*words"):
+    with pytest.raises(UserError, match="undamaged vocabulary .* be read .*words"):
         damage.attack(bench, "vocabulary", 1)
 
 
@@ -261,20 +230,6 @@ def test_results_are_kept_and_counted(tmp_path):
     assert "* differs: another result" in table
     assert "* silent" not in table
     assert [case["note"] for case in again.broken()] == ["model.weights.h5"]
-
-
-@pytest.mark.parametrize("mounts", [True, False])
-def test_bad_places(mounts, directory, monkeypatch):
-    if mounts and not places.can_mount():
-        pytest.skip("only root mounts disks")
-    monkeypatch.setattr(places, "can_mount", lambda: mounts)
-    monkeypatch.setattr(places, "ROOM", (0.4,))
-    bench = Bench(directory, 0)
-    for fault in (places.FULL, places.READ_ONLY)[: 2 if mounts else 1]:
-        places.attack(bench, programs.VOCAB, fault)
-    verdicts = [case["verdict"] for case in bench.results.cases]
-    assert verdicts == ["refused", "equal"] * (len(verdicts) // 2)
-    assert ("No space" if mounts else "too large") in bench.results.cases[0]["note"]
 
 
 def test_a_small_attack(directory, capsys):
