@@ -1,6 +1,7 @@
 """Writes files of a folder together with their checksums."""
 
 import contextlib
+import errno
 import os
 
 from albert_tf.io import checksums
@@ -18,12 +19,17 @@ class ChecksummedFolder:
 
     Args:
         directory: a folder on a disk or in a bucket; it need not exist.
+
+    Raises:
+        FileNotFoundError: at the end, if somebody has removed a file of the block. Each
+            write makes the folder where it is missing, so that none of them notices.
     """
 
     def __init__(self, directory):
         self._directory = os.fspath(directory)
         self._list = os.path.join(self._directory, checksums.NAME)
         self._known = {}
+        self._written = []
 
     def __enter__(self):
         self._known = checksums.read(self._directory)
@@ -37,8 +43,16 @@ class ChecksummedFolder:
         # On a full disk; the first error is being reported.
         ignored = (OSError,) if exc_type else ()
         with contextlib.suppress(*ignored):
+            self._require_all()
             if lines:
                 write_atomically(self._list, "".join(lines))
+
+    def _require_all(self):
+        for name in self._written:
+            path = os.path.join(self._directory, name)
+            if not storage.exists(path):
+                said = "it was removed while the files beside it were written"
+                raise FileNotFoundError(errno.ENOENT, said, path)
 
     def write(self, name, data):
         """Writes a file, as `write_atomically` does.
@@ -53,6 +67,7 @@ class ChecksummedFolder:
         data = data.encode() if isinstance(data, str) else data
         write_atomically(os.path.join(self._directory, name), data)
         self._known[name] = checksums.of_bytes(data)
+        self._written.append(name)
 
     def write_json(self, name, values):
         """Writes a file of JSON, likewise."""
@@ -64,3 +79,4 @@ class ChecksummedFolder:
         self._known.pop(name, None)
         with storage.read_locally(path) as local_path:
             self._known[name] = checksums.of_file(local_path)
+        self._written.append(name)

@@ -1,5 +1,7 @@
 """Checksums of a folder's files, and what is read with them."""
 
+import shutil
+
 import pytest
 
 from albert_tf.errors import UserError
@@ -21,6 +23,23 @@ def test_what_was_written_is_listed(tmp_path):
     assert listed["a"] == listed["c"] == _OF_NOTHING
     assert listed["b.json"] == checksums.of_file(tmp_path / "b.json")
     assert read_json_object(tmp_path / "b.json") == {"ü": 1}
+
+
+@pytest.mark.parametrize("how", ["write", "add"])
+def test_a_folder_that_vanishes_while_it_is_written_is_missed(how, tmp_path):
+    place = tmp_path / "model"
+    with pytest.raises(FileNotFoundError) as error, ChecksummedFolder(place) as folder:
+        folder.write("a", b"1")
+        if how == "add":
+            shutil.copy(place / "a", place / "b")
+            folder.add("b")
+            (place / "b").unlink()
+        else:
+            shutil.rmtree(place)
+            folder.write("b", b"2")
+    assert error.value.filename == str(place / ("b" if how == "add" else "a"))
+    assert error.value.strerror.startswith("it was removed while the files beside it")
+    assert not (place / "SHA256SUMS").exists()
 
 
 def test_other_files_keep_their_checksums(tmp_path):

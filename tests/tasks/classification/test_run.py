@@ -75,22 +75,18 @@ def test_best_checkpoint_is_kept_not_the_last(flags):
     assert (info["step"], info["dev"]["accuracy"]) == (best["step"], best["accuracy"])
 
 
-def test_a_best_model_that_is_gone_is_missed(flags, monkeypatch):
+def test_a_best_model_that_is_gone_is_missed(flags, monkeypatch, tmp_path):
     gone = "out/model, the best model of this run, is gone; put it back"
     run = {"do_train": True, "train_step": 4, "save_checkpoints_steps": 4}
-    out = flags(**run)
-    shutil.rmtree(out / "model")
+    model_class = AlbertForSequenceClassification
+    with monkeypatch.context() as patch, pytest.raises(UserError, match=gone):
+        patch.setattr(model_class, "save_pretrained", lambda *arguments: None)
+        flags(**run)
     with pytest.raises(UserError, match=gone):
         flags(**run, do_eval=True)
-    shutil.rmtree(out / "checkpoints")  # a run from the beginning writes its own
-    flags(**run)
+    shutil.rmtree(tmp_path / "out" / "checkpoints")
+    out = flags(**run)  # from the beginning, with a model of its own
     assert (out / "model" / "training_info.json").exists()
-
-    shutil.rmtree(out)
-    model_class = AlbertForSequenceClassification
-    monkeypatch.setattr(model_class, "save_pretrained", lambda *arguments: None)
-    with pytest.raises(UserError, match=gone):
-        flags(**run)
 
 
 def test_epochs_count_in_place_of_steps(flags):
