@@ -3,6 +3,7 @@
 import os
 
 from albert_tf.errors import UserError
+from albert_tf.io.checksummed_folder import ChecksummedFolder
 
 FORMATS = ("model_directory", "tf1", "huggingface")
 
@@ -20,16 +21,18 @@ def save_pretrained(model, directory, tokenizer, training_info, form):
             training_info = model.task_info()
         save_model_directory(model, directory, tokenizer, training_info)
         return
-    if form == "tf1":
-        from albert_tf.checkpoints.tf1 import BEST_CHECKPOINT
-        from albert_tf.checkpoints.tf1 import save_tf1_checkpoint
+    with ChecksummedFolder(directory):
+        if form == "tf1":
+            from albert_tf.checkpoints.tf1 import BEST_CHECKPOINT
+            from albert_tf.checkpoints.tf1 import save_tf1_checkpoint
 
-        save_tf1_checkpoint(model, os.path.join(directory, BEST_CHECKPOINT))
-    else:
-        from albert_tf.checkpoints.huggingface import save_huggingface
+            save_tf1_checkpoint(model, os.path.join(directory, BEST_CHECKPOINT))
+        else:
+            from albert_tf.checkpoints.huggingface import save_huggingface
 
-        save_huggingface(model, directory)
-    if tokenizer is not None:
-        from albert_tf.tokenization.saving import save_for_others
+            save_huggingface(model, directory)
+        if tokenizer is not None:
+            from albert_tf.tokenization.saving import save_for_others
 
-        save_for_others(tokenizer.laid_out(model.config.row_layout), directory, form)
+            tokenizer = tokenizer.laid_out(model.config.row_layout)
+            save_for_others(tokenizer, directory, form)

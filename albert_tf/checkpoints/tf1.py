@@ -14,6 +14,7 @@ from albert_tf.io import storage
 from albert_tf.io.checksummed_folder import ChecksummedFolder
 
 BEST_CHECKPOINT = "model.ckpt-best"
+_ENDINGS = ("data-00000-of-00001", "index")  # of the files of a prefix
 # Optimizer slots and counters: state of a training run, not of the model.
 _NOT_WEIGHTS = re.compile(r"(^|/)(adam_[mv]|lamb_[mv]|global_step)(_\d+)?$")
 _HUB_SCOPE = "module/"
@@ -79,7 +80,7 @@ def save_tf1_checkpoint(model, prefix):
                 shape_and_slices=[""] * len(arrays),
                 tensors=list(arrays.values()),
             )
-        for ending in ("data-00000-of-00001", "index"):
+        for ending in _ENDINGS:
             os.replace(f"{temporary}.{ending}", f"{prefix}.{ending}")
     finally:
         for left in storage.matching(folder, f"{os.path.basename(temporary)}.*"):
@@ -87,6 +88,8 @@ def save_tf1_checkpoint(model, prefix):
     with ChecksummedFolder(folder) as checksummed:
         config.to_json_file(os.path.join(folder, config_file))
         checksummed.add(config_file)
+        for ending in _ENDINGS:
+            checksummed.require(f"{os.path.basename(prefix)}.{ending}")
 
 
 def read_tf1_config(prefix):

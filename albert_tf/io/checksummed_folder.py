@@ -9,6 +9,9 @@ from albert_tf.io import storage
 from albert_tf.io.files import json_text
 from albert_tf.io.files import write_atomically
 
+# By folder, the blocks that are open in this process, the outer ones first.
+_OPEN = {}
+
 
 class ChecksummedFolder:
     """Keeps the `SHA256SUMS` of a folder while a `with` block writes files into it.
@@ -26,7 +29,8 @@ class ChecksummedFolder:
     """
 
     def __init__(self, directory):
-        self._directory = os.fspath(directory)
+        directory = os.fspath(directory)
+        self._directory = directory.rstrip("/") or directory
         self._list = os.path.join(self._directory, checksums.NAME)
         self._known = {}
         self._written = []
@@ -34,9 +38,11 @@ class ChecksummedFolder:
     def __enter__(self):
         self._known = checksums.read(self._directory)
         storage.remove_file(self._list)
+        _OPEN.setdefault(self._directory, []).append(self)
         return self
 
     def __exit__(self, exc_type, exc_value, traceback):
+        self._close()
         # Blocks inside of this one have listed what they have written.
         known = {**self._known, **checksums.read(self._directory)}
         lines = [f"{digest}  {name}\n" for name, digest in sorted(known.items())]
@@ -46,6 +52,14 @@ class ChecksummedFolder:
             self._require_all()
             if lines:
                 write_atomically(self._list, "".join(lines))
+
+    def _close(self):
+        outer = _OPEN[self._directory]
+        outer.remove(self)
+        if outer:
+            outer[-1]._written += self._written
+        else:
+            del _OPEN[self._directory]
 
     def _require_all(self):
         for name in self._written:
@@ -67,7 +81,7 @@ class ChecksummedFolder:
         data = data.encode() if isinstance(data, str) else data
         write_atomically(os.path.join(self._directory, name), data)
         self._known[name] = checksums.of_bytes(data)
-        self._written.append(name)
+        self.require(name)
 
     def write_json(self, name, values):
         """Writes a file of JSON, likewise."""
@@ -79,4 +93,8 @@ class ChecksummedFolder:
         self._known.pop(name, None)
         with storage.read_locally(path) as local_path:
             self._known[name] = checksums.of_file(local_path)
+        self.require(name)
+
+    def require(self, name):
+        """Misses a file at the end that has been written; `write` and `add` do so."""
         self._written.append(name)

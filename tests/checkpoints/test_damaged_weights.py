@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import shutil
 import subprocess
 import sys
 
@@ -13,6 +14,8 @@ from albert_tf.checkpoints.huggingface import save_huggingface
 from albert_tf.errors import UserError
 from albert_tf.models.albert import AlbertModel
 from albert_tf.models.pretraining import AlbertForPreTraining
+from albert_tf.tokenization import load_tokenizer
+from albert_tf.tokenization import saving
 
 WEIGHTS = "model.weights.h5"
 
@@ -210,3 +213,23 @@ def test_damaged_safetensors(saved, tmp_path):
         path.write_bytes(header(entries, b"\0" * 4))
         with pytest.raises(UserError, match=r"model\.safetensors"):
             AlbertModel.from_pretrained(folder)
+
+
+@pytest.mark.parametrize("form", ["tf1", "huggingface"])
+def test_a_folder_that_vanishes_during_a_conversion_is_named(
+    form, tiny_config, vocabulary, tmp_path, monkeypatch
+):
+    (tmp_path / "vocab.txt").write_text(vocabulary(["a"]))
+    tokenizer = load_tokenizer(tmp_path / "vocab.txt")
+    place = tmp_path / "converted"
+    save = saving.save_for_others
+
+    def vanish_and_save(*arguments):
+        shutil.rmtree(place)
+        save(*arguments)
+
+    monkeypatch.setattr(saving, "save_for_others", vanish_and_save)
+    model = AlbertModel(tiny_config())
+    with pytest.raises(FileNotFoundError, match="it was removed while") as error:
+        model.save_pretrained(place, tokenizer, format=form)
+    assert error.value.filename.startswith(str(place))

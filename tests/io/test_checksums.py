@@ -42,6 +42,20 @@ def test_a_folder_that_vanishes_while_it_is_written_is_missed(how, tmp_path):
     assert not (place / "SHA256SUMS").exists()
 
 
+def test_what_an_inner_block_wrote_is_missed_by_the_outer_one(tmp_path):
+    place = tmp_path / "model"
+    with pytest.raises(FileNotFoundError) as error, ChecksummedFolder(f"{place}/"):
+        with ChecksummedFolder(place) as inner:
+            inner.write("a", b"1")
+        shutil.rmtree(place)
+        with ChecksummedFolder(place) as inner:
+            inner.write("b", b"2")
+    assert error.value.filename == str(place / "a")
+    with ChecksummedFolder(place) as folder:  # which asks for "a" no more
+        folder.write("c", b"3")
+    assert sorted(checksums.read(place)) == ["b", "c"]
+
+
 def test_other_files_keep_their_checksums(tmp_path):
     with ChecksummedFolder(tmp_path) as folder:
         folder.write("a", b"1")
