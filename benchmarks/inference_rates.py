@@ -70,17 +70,19 @@ def benchmark(options):
         setting = {**_write_rows(options, folder), "batch_size": options.batch_size}
         setting["config"] = os.path.abspath(options.albert_config_file)
         setting["threads"] = len(os.sched_getaffinity(0))
-        seconds = _seconds(options, setting)
-    for task in TASKS:
-        rates = {
-            n: options.rows / np.array(found[task]) for n, found in seconds.items()
-        }
-        for name, found in rates.items():
-            print(f"{task}, {name}: {np.median(found):.1f} rows/s")
-        for name in sorted(rates.keys() - {_OURS}):
-            ratios = rates[_OURS] / rates[name]
-            shown = ", ".join(f"{ratio:.2f}" for ratio in ratios)
-            print(f"{task}, {_OURS} / {name}: {np.median(ratios):.2f} (turns: {shown})")
+        for task, seconds in _seconds(options, setting):
+            _report(task, options.rows, seconds)
+
+
+def _report(task, rows, seconds):
+    rates = {name: rows / np.array(found) for name, found in seconds.items()}
+    for name, found in rates.items():
+        print(f"{task}, {name}: {np.median(found):.1f} rows/s")
+    for name in sorted(rates.keys() - {_OURS}):
+        ratios = rates[_OURS] / rates[name]
+        shown = ", ".join(f"{ratio:.2f}" for ratio in ratios)
+        median = np.median(ratios)
+        print(f"{task}, {_OURS} / {name}: {median:.2f} (turns: {shown})", flush=True)
 
 
 def _write_rows(options, folder):
@@ -122,25 +124,25 @@ def _questions(texts, count, tokenizer):
 
 
 def _seconds(options, setting):
-    """By side and task, the seconds of each turn."""
+    """Yields each task as it is done, with the seconds of each turn by side."""
     module = "benchmarks.sides"
     commands = {_OURS: [sys.executable, "-m", f"{module}.inference"]}
     if options.peer_python:
         peer = [options.peer_python, "-m", f"{module}.hugging_face_inference"]
         commands |= {name: [*peer, order] for name, order in _PEERS.items()}
-    found = {name: {task: [] for task in TASKS} for name in commands}
     with contextlib.ExitStack() as stack:
         players = {
             name: stack.enter_context(Player([*command, json.dumps(setting)]))
             for name, command in commands.items()
         }
         for task in TASKS:
+            found = {name: [] for name in commands}
             for turn in range(options.rounds + 1):
                 for name, player in players.items():
                     seconds = player.turn(task)
                     if turn:
-                        found[name][task].append(seconds)
-    return found
+                        found[name].append(seconds)
+            yield task, found
 
 
 if __name__ == "__main__":
