@@ -50,7 +50,7 @@ class Options:
     num_hidden_layers: int = option("Number of layers.", 4, minimum=1)
     num_train_steps: int = option("Number of training steps.", 300, minimum=1)
     train_batch_size: int = option("Number of sequences in a batch.", 32, minimum=1)
-    adamw_learning_rate: float = option("Learning rate of AdamW.", 1e-3, minimum=0)
+    adamw_learning_rate: float = option("Learning rate of AdamW.", 5e-4, minimum=0)
     lamb_learning_rate: float = option("Learning rate of LAMB.", 5e-3, minimum=0)
     random_seed: int = option("Seed of weights, order and masks.", 12345, minimum=0)
     tolerance: float = option("Largest difference of a loss.", 1e-4, minimum=0)
