@@ -20,18 +20,18 @@ from albert_tf.costs.memory import training_memory
 from albert_tf.costs.parameters import pretraining_parameters
 from albert_tf.io.files import read_json_object
 from tools.page_part import write_part
+from tools.tpu.table import SIZES
+from tools.tpu.table import batch_of
+from tools.tpu.table import cell_name
 
 _GIGA, _HOUR = 1e9, 3600
 # Paper, section 4.1; the sizes without dropout.
 _BATCH, _STEPS, _TOKENS, _PREDICTIONS = 4096, 125_000, 512, 77
-_SIZES = ("base", "large", "xlarge", "xxlarge")
 _CORPORA = {"Wikipedia + Books, 16 GB": 16e9, "160 GB, as RoBERTa's": 160e9}
 # 3,000,000 bytes of English Wikipedia, 30,000 pieces: 1776 sequences of 512 tokens.
 _BYTES_OF_TEXT_PER_SEQUENCE, _BYTES_PER_TOKEN = 3e6 / 1776, 3e6 / 615_497
 # Bytes of a record, tokens a second of a worker (docs/data.md), usual --dupe_factor.
 _KINDS = {"static": (2986, 1.35e6, 10), "dynamic": (704, 1.96e6, 1)}
-# Sequences of a device that tools/tpu/table.json was compiled for.
-_TPU_BATCHES = {"base": 16, "large": 16, "xlarge": 8, "xxlarge": 8}
 _FIT = 0.9  # of a GPU's memory; the rest is fragments and the runtime's own
 # What was compiled with --quick may take more in the end: docs/tpu.md.
 _QUICK_AT_WORST = 1 / 0.75
@@ -134,7 +134,7 @@ def _data_rows():
 
 def _training_rows(utilization):
     compiled = read_json_object(os.path.join("tools", "tpu", "table.json"))
-    for size in _SIZES:
+    for size in SIZES:
         config = AlbertConfig.from_json_file(f"albert/{size}_v2")
         parameters = sum(pretraining_parameters(config).values())
         for machine in MACHINES:
@@ -187,14 +187,13 @@ def _fitting(config, size, machine, compiled, sums):
 
 def _compiled_step(size, machine, compiled, sums, rematerialize):
     """A `_Step`, and the bytes that it takes at worst."""
-    rows = _TPU_BATCHES[size]
     form = "unrolled, rematerialised" if rematerialize else "unrolled"
-    cell = f"{size}/{_TOKENS}/{rows}/{machine.table}/bfloat16/{form}"
-    is_exact = cell in compiled
-    used = compiled[cell if is_exact else f"{cell}, quick"]["used_bytes"]
+    cell = (size, _TOKENS, machine.table, "bfloat16", form)
+    is_exact = cell_name(*cell) in compiled
+    used = compiled[cell_name(*cell, quick=not is_exact)]["used_bytes"]
     shown = f"{'' if is_exact else '≈ '}{(used + sums) / _GIGA:.1f}"
     most = used * (1 if is_exact else _QUICK_AT_WORST) + sums
-    return _Step(rows, rematerialize, shown), most
+    return _Step(batch_of(size, _TOKENS), rematerialize, shown), most
 
 
 def _fitting_estimate(config, machine, sums):

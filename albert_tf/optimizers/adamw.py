@@ -58,9 +58,9 @@ class AdamW(MomentsOptimizer):
         if not self.bias_correction:
             return m, v
         steps = ops.cast(step, m.dtype) + 1.0
-        return m / _bias_correction(self.beta_1, steps), v / _bias_correction(
-            self.beta_2, steps
-        )
+        m_hat = m / _bias_correction(self.beta_1, steps)
+        v_hat = v / _bias_correction(self.beta_2, steps)
+        return m_hat, v_hat
 
     def get_config(self):
         return {

@@ -36,7 +36,7 @@ def train(setting):
     use_xla = pretraining_uses_xla(strategy, model)
     step = TrainStep(model, objective, optimizer, StepOptions(use_xla=use_xla))
     run = tf.function(step)
-    batches = load(setting["batches"])
+    batches = _load(setting["batches"])
     evaluate = _evaluation(setting, model, objective, strategy, use_xla)
     losses, seconds, held_out = [], [], []
     for i in range(len(batches["input_ids"])):
@@ -53,7 +53,7 @@ def train(setting):
     return {**found, "seconds": seconds, "held_out": held_out}
 
 
-def load(path):
+def _load(path):
     """The arrays of an `.npz`, in memory: a dict."""
     with np.load(path) as arrays:
         return dict(arrays)
@@ -71,5 +71,5 @@ def _evaluation(setting, model, objective, strategy, use_xla):
     if "eval_batches" not in setting:
         return None
     evaluator = Evaluator(model, objective, strategy, use_xla)
-    held_out = tf.data.Dataset.from_tensor_slices(load(setting["eval_batches"]))
+    held_out = tf.data.Dataset.from_tensor_slices(_load(setting["eval_batches"]))
     return lambda: evaluator.evaluate(held_out)[_MASKED_LM]

@@ -92,8 +92,8 @@ def benchmark(options):
 def _cells(here, there):
     reached = [math.isfinite(seconds) for seconds in (here, there)]
     shown = [
-        f"{seconds:.1f}" if math.isfinite(seconds) else "not reached"
-        for seconds in (here, there)
+        f"{seconds:.1f}" if is_reached else "not reached"
+        for seconds, is_reached in zip((here, there), reached, strict=True)
     ]
     return [*shown, f"{there / here:.2f}" if all(reached) else "—"]
 

@@ -67,20 +67,28 @@ class TableOptions:
     )
 
 
+def batch_of(size, length):
+    """Sequences of a device for which a size is compiled."""
+    return BATCHES[length] // (1 if size in ("base", "large") else 2)
+
+
+def cell_name(size, length, chip, precision, form, quick=False):
+    """The name of a cell in `--cache`."""
+    row = (size, str(length), str(batch_of(size, length)), chip, precision)
+    return "/".join((*row, f"{form}{_QUICK}" if quick else form))
+
+
 def cells(quick=False):
     """Yields the options of each cell by its name, the most telling ones first."""
     for precision, form, length, size, chip in itertools.product(
         PRECISIONS, reversed(FORMS), BATCHES, reversed(SIZES), TOPOLOGIES
     ):
-        batch_size = BATCHES[length] // (1 if size in ("base", "large") else 2)
-        row = (size, str(length), str(batch_size), chip, precision)
-        name = "/".join((*row, f"{form}{_QUICK}" if quick else form))
         yield (
-            name,
+            cell_name(size, length, chip, precision, form, quick),
             TpuCheckOptions(
                 albert_config_file=os.path.join(_CONFIGS, f"{size}_v2.json"),
                 topology=TOPOLOGIES[chip],
-                batch_size=batch_size,
+                batch_size=batch_of(size, length),
                 max_seq_length=length,
                 mixed_precision=precision,
                 quick=quick,
