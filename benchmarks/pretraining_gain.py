@@ -125,12 +125,13 @@ def _start_flags(model_dir, start):
     }
 
 
-def run_module(name, flags):
+def run_module(name, flags, label=""):
     """Runs a command in a process of its own, until it ends.
 
     Args:
         name: of its module, such as "run_pretraining" or "albert_tf.convert".
         flags: dict.
+        label: what each line begins with that it prints.
 
     Raises:
         UserError: it fails.
@@ -139,7 +140,11 @@ def run_module(name, flags):
     command += [f"--{flag}={value}" for flag, value in flags.items()]
     paths = filter(None, [str(_ROOT), os.environ.get("PYTHONPATH")])
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
-    if subprocess.run(command, env=environment).returncode:
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT} if label else {}
+    with subprocess.Popen(command, env=environment, text=True, **pipes) as process:
+        for line in process.stdout or ():
+            print(label, line, sep="", end="", flush=True)
+    if process.returncode:
         raise UserError(f"{' '.join(command)} failed.")
 
 

@@ -7,10 +7,11 @@
 that run them. `tiny` trains each row with `--num_runs` seeds on a corpus: a few layers
 of width 128 on sequences of 64 tokens. It prints and writes `results.md`, with mean and
 spread of what the seeds reach on held-out data, and `results.png`. Re-running keeps
-finished runs and resumes the one that was interrupted.
+finished runs and resumes those that were interrupted.
 """
 
 import dataclasses
+import os
 import pathlib
 
 from albert_tf.cli import command_line
@@ -40,6 +41,11 @@ class Options:
         "Number of steps of a row, unless rows differ in them.", 2000, minimum=1
     )
     num_runs: int = option("Number of seeds of each row.", 3, minimum=1)
+    workers: int = option(
+        "Number of runs side by side, which divide the cores.",
+        os.cpu_count() or 1,
+        minimum=1,
+    )
 
 
 def compare(options):
@@ -75,7 +81,7 @@ def _run(table, folder, options):
         options.input_file, options.vocab_size, pathlib.Path(options.output_dir)
     )
     steps = options.num_train_steps
-    found = tiny.run(table, corpus, folder, steps, options.num_runs)
+    found = tiny.run(table, corpus, folder, steps, options.num_runs, options.workers)
     data = corpus.data(tiny.data_flags(table, table.rows[0]))
     base_line = frequencies.unigram_loss(
         table.objective, data, corpus.vocabulary, tiny.LENGTHS.values()

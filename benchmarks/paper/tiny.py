@@ -12,6 +12,7 @@ from albert_tf.io.files import read_json_object
 from albert_tf.io.files import write_atomically
 from albert_tf.models.xlnet.config import XLNetConfig
 from albert_tf.tokenization import load_tokenizer
+from benchmarks.paper import workers
 from benchmarks.paper.rows import slug
 from benchmarks.pretraining_gain import read_results
 from benchmarks.pretraining_gain import run_module
@@ -106,7 +107,7 @@ class Corpus:
         return path
 
 
-def run(table, corpus, folder, num_train_steps, num_runs):
+def run(table, corpus, folder, num_train_steps, num_runs, num_workers):
     """Trains each row with each seed; finished runs are kept.
 
     Args:
@@ -115,6 +116,7 @@ def run(table, corpus, folder, num_train_steps, num_runs):
         folder: a `Path`, for the runs.
         num_train_steps: of a row whose `steps` is 1.
         num_runs: seeds.
+        num_workers: runs side by side.
 
     Returns:
         Of each row, by its name, what each seed reached: dicts of results by the name
@@ -123,8 +125,23 @@ def run(table, corpus, folder, num_train_steps, num_runs):
     Raises:
         UserError: a run fails.
     """
-    first, found = None, {}
     sets = _held_out(table, corpus)
+    with workers.pool(num_workers) as pool:
+        runs = {}
+        for row, flags in _rows(table, corpus, folder, num_train_steps):
+            sources = runs.get(row.starts_from, [None] * num_runs)
+            runs[row.name] = [
+                pool.submit(_results, table, flags, sets, seed, source)
+                for seed, source in enumerate(sources, 1)
+            ]
+        return {
+            name: [run.result() for run in results] for name, results in runs.items()
+        }
+
+
+def _rows(table, corpus, folder, num_train_steps):
+    """Yields each row and the flags that its seeds share."""
+    first = None
     for row in table.rows:
         config = _config(table, row, load_tokenizer(corpus.vocabulary))
         cost = row.steps
@@ -133,11 +150,7 @@ def run(table, corpus, folder, num_train_steps, num_runs):
             first = first or spent
             cost = first / spent
         steps = round(num_train_steps * cost)
-        flags = _flags(table, row, corpus, config, folder / slug(row.name), steps)
-        found[row.name] = [
-            _results(table, flags, sets, seed + 1) for seed in range(num_runs)
-        ]
-    return found
+        yield row, _flags(table, row, corpus, config, folder / slug(row.name), steps)
 
 
 def draw_layers(table, corpus, folder):
@@ -204,16 +217,19 @@ def _flags(table, row, corpus, config, folder, steps):
     return flags
 
 
-def _results(table, flags, sets, seed):
-    """What a seed reached in each evaluation."""
+def _results(table, flags, sets, seed, source):
+    """What a seed reached in each evaluation; waits for the run that it starts from."""
+    if source:
+        source.result()
     folder = flags["output_dir"] / f"seed_{seed}"
+    label = f"{folder.parent.name}, seed {seed}: "
     path = folder / _RESULTS
     if path.exists():
         return read_json_object(path)
     flags = {**flags, "output_dir": folder, "random_seed": seed}
     if "init_checkpoint" in flags:
         flags["init_checkpoint"] /= folder.name
-    run_module("run_pretraining", flags)
+    run_module("run_pretraining", flags, label)
     found = {}
     for data, held_out in sets.items():
         for name, changes in table.evaluations.items():
@@ -226,7 +242,7 @@ def _results(table, flags, sets, seed):
             }
             if "init_checkpoint" in flags:  # which would be evaluated otherwise
                 changes["init_checkpoint"] = folder
-            run_module("run_pretraining", {**flags, **changes})
+            run_module("run_pretraining", {**flags, **changes}, label)
             found[", ".join(filter(None, [data, name]))] = read_results(folder)
     write_atomically(path, json.dumps(found, indent=1))
     return found

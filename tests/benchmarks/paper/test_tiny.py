@@ -30,7 +30,7 @@ def commands(monkeypatch):
     """The commands that were run, in this process."""
     called = []
 
-    def run(name, flags):
+    def run(name, flags, label=""):
         called.append((name, flags))
         options, function = _COMMANDS[name]
         if options is data.Options:
@@ -73,6 +73,7 @@ def test_each_model_is_evaluated_on_the_data_of_each(
         vocab_size=28,
         num_train_steps=2,
         num_runs=1,
+        workers=1,
     )
     text = paper.compare(options)
     assert capsys.readouterr().out.endswith(text)
@@ -105,7 +106,7 @@ def test_a_difference_counts_beyond_twice_its_standard_error():
 def test_rows_of_equal_compute_have_steps_by_their_flops(monkeypatch, tmp_path):
     given = {}
 
-    def results(table, flags, sets, seed):
+    def results(table, flags, sets, seed, source):
         given[flags["output_dir"].name] = flags["num_train_steps"]
 
     monkeypatch.setattr(tiny, "_results", results)
@@ -113,7 +114,7 @@ def test_rows_of_equal_compute_have_steps_by_their_flops(monkeypatch, tmp_path):
     monkeypatch.setattr(tiny, "load_tokenizer", lambda path: _Pieces)
     corpus = tiny.Corpus("", 4000, tmp_path)
     (tmp_path / "vocab_4000.model").touch()
-    tiny.run(TABLES["13"], corpus, tmp_path, 1000, 1)
+    tiny.run(TABLES["13"], corpus, tmp_path, 1000, 1, 1)
     # Four times the products of a layer, more in the head.
     assert given["nothing_shared_E_H"] == 1000
     assert 250 < given["all_shared_wider"] < 500
@@ -122,7 +123,7 @@ def test_rows_of_equal_compute_have_steps_by_their_flops(monkeypatch, tmp_path):
 def test_a_row_starts_from_the_same_seed_of_another(monkeypatch, tmp_path):
     starts, evaluated = {}, {}
 
-    def run(name, flags):
+    def run(name, flags, label=""):
         flags["output_dir"].mkdir(exist_ok=True)
         run = flags["output_dir"].relative_to(tmp_path).as_posix()
         trains = flags.get("do_train", True)
@@ -136,7 +137,7 @@ def test_a_row_starts_from_the_same_seed_of_another(monkeypatch, tmp_path):
     monkeypatch.setattr(tiny, "load_tokenizer", lambda path: _Pieces)
     corpus = tiny.Corpus("", 4000, tmp_path)
     (tmp_path / "vocab_4000.model").touch()
-    tiny.run(TABLES["start"], corpus, tmp_path, 1000, 2)
+    tiny.run(TABLES["start"], corpus, tmp_path, 1000, 2, 2)
     source = tmp_path / "nothing_shared_E_H" / "seed_2"
     assert starts["nothing_shared_E_H/seed_2"] == (None, None)
     assert starts["all_shared_from_scratch/seed_2"] == (None, None)
