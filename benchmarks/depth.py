@@ -54,7 +54,9 @@ def measure(options):
     """Prints the table and the ratios."""
     with tempfile.TemporaryDirectory() as folder:
         # Before TensorFlow is imported: XLA reads it once.
-        os.environ["XLA_FLAGS"] = f"--xla_dump_to={folder} --xla_dump_hlo_as_text"
+        flags = os.environ.get("XLA_FLAGS", "")
+        flags += f" --xla_dump_to={folder} --xla_dump_hlo_as_text"
+        os.environ["XLA_FLAGS"] = flags
         results = _measure_forms(options, pathlib.Path(folder))
     _print_results(results)
 

@@ -19,6 +19,7 @@ _SHUFFLE_BUFFER = 8192
 _PREFETCHED = 4
 
 
+@tf.autograph.experimental.do_not_convert
 def pretraining_dataset(
     input_file,
     tokenizer,

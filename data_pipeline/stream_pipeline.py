@@ -26,6 +26,7 @@ from data_pipeline.sequences.streams import reused_length
 _PREFETCHED = 4
 
 
+@tf.autograph.experimental.do_not_convert
 def stream_dataset(
     input_file,
     tokenizer,

@@ -30,6 +30,8 @@ hypothesis.settings.register_profile(
 )
 hypothesis.settings.load_profile("suite")
 
+pytest_plugins = ["tests.environment"]
+
 PROJECT = pathlib.Path(__file__).resolve().parent.parent
 
 # Programs that tests start have the packages that users have: Keras imports these
@@ -37,16 +39,6 @@ PROJECT = pathlib.Path(__file__).resolve().parent.parent
 os.environ["PYTHONPATH"] = os.pathsep.join(
     filter(None, [str(PROJECT / "tests" / "absent"), os.environ.get("PYTHONPATH")])
 )
-
-
-@pytest.fixture(autouse=True)
-def pictures_on_request(request, monkeypatch):
-    """Draws pictures only for tests marked `pictures`.
-
-    `curves.png` takes half a second to draw, and several hundred tests train a model.
-    """
-    if not request.node.get_closest_marker("pictures"):
-        monkeypatch.setattr("albert_tf.display.plots.Figure", None)
 
 
 @pytest.fixture(scope="session")

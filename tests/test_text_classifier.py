@@ -54,6 +54,7 @@ def moods(pretrained):
     return classifier, history.history
 
 
+@pytest.mark.usefixtures("nothing_converted")
 def test_it_learns_strings_and_answers_them(moods):
     classifier, history = moods
     assert history["accuracy"][-1] == history["val_accuracy"][-1] == 1.0

@@ -119,8 +119,8 @@ class DeviceLoop:
     def __init__(self, train_step, strategy):
         self.train_step = train_step
         self.strategy = strategy
-        self._steps = tf.function(self._run_steps)
-        self._observed_step = tf.function(self._run_observed_step)
+        self._steps = tf.function(self._run_steps, autograph=False)
+        self._observed_step = tf.function(self._run_observed_step, autograph=False)
 
     def run(self, stage_run, count):
         """Runs `count` steps of a `StageRun`.
@@ -139,12 +139,17 @@ class DeviceLoop:
 
     def _run_steps(self, iterator, carried, micro_batches, count):
         step = functools.partial(self.train_step, micro_batches=micro_batches)
-        totals = tf.zeros([len(self.train_step.metric_names), 2])
-        sizes = tf.zeros([2], tf.int64)
-        for _ in tf.range(count):
+
+        def add_step(done, totals, sizes):
             batch = next(iterator)
             totals += self._first(step, batch, carried)
-            sizes += _sizes(batch)
+            return done + 1, totals, sizes + _sizes(batch)
+
+        totals = tf.zeros([len(self.train_step.metric_names), 2])
+        sizes = tf.zeros([2], tf.int64)
+        _, totals, sizes = tf.while_loop(
+            lambda done, *_: done < count, add_step, (0, totals, sizes)
+        )
         return totals, sizes
 
     def _run_observed_step(self, iterator, carried, micro_batches):

@@ -28,7 +28,7 @@ class Evaluator:
         self._compiled_sums = tf.function(
             self._sums, jit_compile=use_xla or None, autograph=False
         )
-        self._step = tf.function(self._distributed_step)
+        self._step = tf.function(self._distributed_step, autograph=False)
         self._carried = {}  # by the rows of a batch, so that a second run compiles none
 
     def evaluate(self, dataset):

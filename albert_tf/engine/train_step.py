@@ -69,8 +69,6 @@ class TrainStep:
         self._compiled_statistics = self._compile(self._statistics)
 
     def _compile(self, function):
-        # Without autograph, whose conversion takes a second: no Python control flow
-        # here depends on a tensor.
         use_xla = self.options.use_xla or None
         return tf.function(function, jit_compile=use_xla, autograph=False)
 
@@ -135,7 +133,8 @@ class TrainStep:
         gradients = [tf.zeros(v.shape) for v in self.model.trainable_variables]
         sums = tf.zeros([len(self._objective_metrics), 2])
         parts = {name: tf.TensorArray(tf.float32, micro_batches) for name in carried}
-        for i in tf.range(micro_batches):
+
+        def add_micro_batch(i, gradients, sums, parts):
             micro_batch = {k: _slice(v, i * size, size) for k, v in rows.items()}
             micro_seed = tf.random.experimental.stateless_fold_in(seed, i)
             more, more_sums, after = self._compiled_gradients(
@@ -144,6 +143,13 @@ class TrainStep:
             gradients = [a + b for a, b in zip(gradients, more, strict=True)]
             sums += more_sums
             parts = {name: part.write(i, after[name]) for name, part in parts.items()}
+            return i + 1, gradients, sums, parts
+
+        _, gradients, sums, parts = tf.while_loop(
+            lambda i, *_: i < micro_batches,
+            add_micro_batch,
+            (0, gradients, sums, parts),
+        )
         after = {n: tf.reshape(p.stack(), rows[n].shape) for n, p in parts.items()}
         return gradients, sums, after
 

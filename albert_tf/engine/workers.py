@@ -21,7 +21,7 @@ class Workers:
         self._strategy = strategy
         kind = tf.distribute.MultiWorkerMirroredStrategy
         self._several = isinstance(strategy, kind)
-        self._gather = tf.function(self._gathered)
+        self._gather = tf.function(self._gathered, autograph=False)
 
     def all_values(self, value):
         """Returns what each process passed as `value`, floats, the same in all."""

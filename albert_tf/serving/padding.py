@@ -20,9 +20,8 @@ def traced_once(head, compute, jit_compile=None):
         compute: as `head.compute`.
         jit_compile: as of `tf.function`.
     """
-    return tf.function(compute, jit_compile=jit_compile).get_concrete_function(
-        head.feature_specs()
-    )
+    function = tf.function(compute, jit_compile=jit_compile, autograph=False)
+    return function.get_concrete_function(head.feature_specs())
 
 
 def compiled_for_one(head, compute):

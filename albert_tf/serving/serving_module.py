@@ -78,20 +78,19 @@ class ServingModule(tf.Module):
             names: of the strings; by default the `text_inputs` of the head.
         """
         strings = self._head.text_specs(names)
-        return tf.function(self._from_strings).get_concrete_function(**strings)
+        return _concrete(self._from_strings, **strings)
 
     def signatures(self):
         """Concrete functions by signature name."""
         tokens = self._head.feature_specs()
         signatures = {
             "serving_default": self.text_signature(),
-            "tokens": tf.function(self._from_tokens).get_concrete_function(**tokens),
+            "tokens": _concrete(self._from_tokens, **tokens),
         }
         # The features of an Example have one axis: a row of tokens.
         if self._head.feature_axes == 2:
             serialized = tf.TensorSpec([None], tf.string, name="examples")
-            from_examples = tf.function(self._from_examples)
-            signatures["examples"] = from_examples.get_concrete_function(serialized)
+            signatures["examples"] = _concrete(self._from_examples, serialized)
         return signatures
 
     def _outputs(self, features):
@@ -111,6 +110,11 @@ class ServingModule(tf.Module):
         head = self._head
         features = example_features(examples, head.features, head.config, head.longest)
         return self._outputs(features)
+
+
+def _concrete(function, *specs, **named_specs):
+    function = tf.function(function, autograph=False)
+    return function.get_concrete_function(*specs, **named_specs)
 
 
 def _stored(value, dtype):

@@ -67,7 +67,7 @@ def _token_function(module, head):
     def compute(*values):
         return module.compute(dict(zip(head.features, values, strict=True)))
 
-    return tf.function(compute, input_signature=specs)
+    return tf.function(compute, input_signature=specs, autograph=False)
 
 
 WRITERS = {"tflite": write_tflite, "onnx": write_onnx}

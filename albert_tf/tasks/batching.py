@@ -23,6 +23,7 @@ FINE_BUCKETS = (
 _BATCHES_OF_A_WINDOW = 64
 
 
+@tf.autograph.experimental.do_not_convert
 def training_dataset(
     examples,
     batch_size,
@@ -96,6 +97,7 @@ def _batches_by_length(rows, examples, batch_size, seed, repeat):
     return windows.map(by_length).unbatch() if repeat else windows.flat_map(with_rest)
 
 
+@tf.autograph.experimental.do_not_convert
 def evaluation_dataset(
     examples, batch_size, max_seq_length, pad_to_max_length=False, buckets=BUCKETS
 ):
@@ -107,6 +109,7 @@ def evaluation_dataset(
     return _features(batches, examples, max_seq_length, pad_to_max_length, buckets)
 
 
+@tf.autograph.experimental.do_not_convert
 def features_and_labels(batch):
     """Splits a batch for `keras.Model.fit`: `dataset.map(features_and_labels)`."""
     batch = dict(batch)

@@ -31,7 +31,9 @@ class OutputsPredictor:
         shape = [None] * getattr(model, "feature_axes", 2)
         features = {name: tf.TensorSpec(shape, tf.int32) for name in FEATURES}
         self._outputs = tf.function(
-            lambda features: model(features, training=False), input_signature=[features]
+            lambda features: model(features, training=False),
+            input_signature=[features],
+            autograph=False,
         )
 
     def __call__(self, examples):

@@ -84,7 +84,7 @@ def _run(table, folder, options):
     found = tiny.run(table, corpus, folder, steps, options.num_runs, options.workers)
     data = corpus.data(tiny.data_flags(table, table.rows[0]))
     base_line = frequencies.unigram_loss(
-        table.objective, data, corpus.vocabulary, tiny.LENGTHS.values()
+        table.objective, data, corpus.vocabulary, table.lengths
     )
     if table.draws_layers:
         tiny.draw_layers(table, corpus, folder)

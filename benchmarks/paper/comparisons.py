@@ -10,6 +10,8 @@ from benchmarks.paper.rows import Table
 UNSHARED = {"embedding_size": 128, "parameter_sharing": "none"}
 """The tiny configuration as a BERT: nothing shared, E = H."""
 
+_XLNET_EVALUATIONS = {"spans": {"max_gram": 5}, "single tokens": {"max_gram": 1}}
+
 COMPARISONS = {
     "masking": Table(
         title="Static and dynamic masks (RoBERTa, table 1), and smoothed ones",
@@ -77,7 +79,7 @@ COMPARISONS = {
         "without reversed text",
         figure="RACE",
         objective="permutation_lm",
-        evaluations={"spans": {"max_gram": 5}, "single tokens": {"max_gram": 1}},
+        evaluations=_XLNET_EVALUATIONS,
         rows=(
             Row(name="memory, spans", figure="66.66"),
             Row(name="no memory", tiny={"mem_len": 0}, figure="65.55"),
@@ -96,6 +98,19 @@ COMPARISONS = {
                 name="shared layers, factorised table",
                 tiny={"parameter_sharing": "all", "embedding_size": 64},
             ),
+        ),
+    ),
+    "memory": Table(
+        title="XLNet: memory, where a sequence is short",
+        conclusion="",
+        figure="",
+        objective="permutation_lm",
+        max_seq_length=32,
+        max_predictions_per_seq=5,
+        evaluations=_XLNET_EVALUATIONS,
+        rows=tuple(
+            Row(name=name, tiny={"reuse_len": 16, "mem_len": tokens})
+            for name, tokens in (("memory of 96 tokens", 96), ("no memory", 0))
         ),
     ),
 }

@@ -36,6 +36,8 @@ class Table:
     conclusion: str
     """What the paper concludes."""
     rows: tuple
+    max_seq_length: int = 64
+    max_predictions_per_seq: int = 10
     figure: str = "average"
     """What `Row.figure` is."""
     objective: str = "masked_lm"
@@ -47,6 +49,11 @@ class Table:
     """Whether rows get steps until they have used as many FLOPs as the first."""
     draws_layers: bool = False
     """Whether the distances between the layers' inputs and outputs are drawn."""
+
+    @property
+    def lengths(self):
+        """Of all sequences: tokens, and tokens that are predicted."""
+        return self.max_seq_length, self.max_predictions_per_seq
 
 
 def slug(name):

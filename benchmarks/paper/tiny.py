@@ -18,10 +18,7 @@ from benchmarks.pretraining_gain import read_results
 from benchmarks.pretraining_gain import run_module
 from data_pipeline.text.input_files import matching
 
-LENGTHS = {"max_seq_length": 64, "max_predictions_per_seq": 10}
-"""Of all sequences."""
 _DATA = {
-    "max_seq_length": LENGTHS["max_seq_length"],
     "held_out_fraction": 0.02,
     "input_format": "paragraphs",
     "num_shards": 8,
@@ -146,7 +143,7 @@ def _rows(table, corpus, folder, num_train_steps):
         config = _config(table, row, load_tokenizer(corpus.vocabulary))
         cost = row.steps
         if table.equal_compute:
-            spent = flops.training_flops(config, *LENGTHS.values())
+            spent = flops.training_flops(config, *table.lengths)
             first = first or spent
             cost = first / spent
         steps = round(num_train_steps * cost)
@@ -171,7 +168,8 @@ def draw_layers(table, corpus, folder):
 
 def data_flags(table, row):
     """The flags of create_pretraining_data for a row."""
-    return {**_DATA, **_MODELS[table.objective][-1], **row.data}
+    lengths = {"max_seq_length": table.max_seq_length}
+    return {**lengths, **_DATA, **_MODELS[table.objective][-1], **row.data}
 
 
 def _held_out(table, corpus):
@@ -202,7 +200,8 @@ def _flags(table, row, corpus, config, folder, steps):
         "spm_model_file": corpus.vocabulary,
         "albert_config_file": folder / "config.json",
         "output_dir": folder,
-        **LENGTHS,
+        "max_seq_length": table.max_seq_length,
+        "max_predictions_per_seq": table.max_predictions_per_seq,
         **_TRAINING[table.objective],
         "train_batch_size": 32,
         "num_train_steps": steps,

@@ -115,6 +115,7 @@ def _compiled_masking(masking_options, max_seq_length):
             tf.TensorSpec(shape, tf.bool),
             tf.TensorSpec([2], tf.int32),
         ],
+        autograph=False,
     )
 
 

@@ -73,6 +73,7 @@ def test_everything_may_lie_in_a_bucket(flags, tmp_path, monkeypatch):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.usefixtures("nothing_converted")
 def test_packed_data_trains_and_is_evaluated(flags, packed, tmp_path):
     results = run(
         flags(

@@ -13,6 +13,7 @@ from data_pipeline.create_pretraining_data import create_pretraining_data
 from data_pipeline.records import dataset_info
 
 
+@pytest.mark.usefixtures("nothing_converted")
 def test_official_records(make_options, out, tokenizer, examples):
     counts = create_pretraining_data(make_options())["train"]
     found = list(examples(out / "x.tfrecord"))

@@ -57,6 +57,7 @@ def losses_by_hand(model, batches):
     return total / weight
 
 
+@pytest.mark.usefixtures("nothing_converted")
 def test_a_run_from_streams_to_a_model_and_its_perplexity(run, streams, material):
     folder = material / "trained"
     results = run(output_dir=folder, do_eval=True, num_train_steps=24)

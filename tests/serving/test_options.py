@@ -89,6 +89,7 @@ def function_defs(version):
     return signature(version).graph.as_graph_def().library.function
 
 
+@pytest.mark.usefixtures("nothing_converted")
 def test_only_latency_compiles(exported_with, classifier):
     def compiles(version):
         return any("_XlaMustCompile" in f.attr for f in function_defs(version))

@@ -147,5 +147,25 @@ def test_a_row_starts_from_the_same_seed_of_another(monkeypatch, tmp_path):
     assert evaluated["nothing_shared_E_H/seed_2"] == (None, None)
 
 
+def test_a_table_says_how_long_its_sequences_are(monkeypatch, tmp_path):
+    made, trained = [], []
+
+    def data(corpus, flags):
+        made.append(flags["max_seq_length"])
+        return tmp_path
+
+    def results(table, flags, sets, seed, source):
+        trained.append((flags["max_seq_length"], flags["max_predictions_per_seq"]))
+
+    monkeypatch.setattr(tiny, "_results", results)
+    monkeypatch.setattr(tiny.Corpus, "data", data)
+    monkeypatch.setattr(tiny, "load_tokenizer", lambda path: _Pieces)
+    (tmp_path / "vocab_4000.model").touch()
+    for name in ("memory", "xlnet"):
+        tiny.run(TABLES[name], tiny.Corpus("", 4000, tmp_path), tmp_path, 10, 1, 1)
+    assert set(made) == {32, 64}
+    assert set(trained) == {(32, 5), (64, 10)}
+
+
 class _Pieces:
     vocab_size = 4000

@@ -21,6 +21,7 @@ def _results(out):
     return {key: float(value) for key, value in (line.split(" = ") for line in lines)}
 
 
+@pytest.mark.usefixtures("nothing_converted")
 @pytest.mark.pictures
 def test_train_evaluate_predict_and_run_again(flags, capsys):
     run = {"do_train": True, "do_eval": True, "do_predict": True, "random_seed": 2}
