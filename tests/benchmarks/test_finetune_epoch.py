@@ -16,7 +16,8 @@ def options(material, squad, tiny_config, tmp_path):
     asked = [("1", "who sat?", [("cat", 4)]), ("2", "on what?", [("mat", 17)])]
     path = squad((text, asked))
     config = tmp_path / "config.json"
-    tiny_config(vocab_size=36, max_position_embeddings=96).to_json_file(config)
+    sizes = {"vocab_size": 36, "max_position_embeddings": 96, "num_hidden_layers": 1}
+    tiny_config(**sizes).to_json_file(config)
 
     def make(**changes):
         values = {"rows": 4, "fixed_rows": 2, "train_batch_size": 2, **changes}

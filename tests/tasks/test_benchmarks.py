@@ -2,7 +2,6 @@
 
 import json
 import re
-import subprocess
 
 import pytest
 
@@ -38,12 +37,11 @@ def test_scores_of_pretrained_models_and_from_scratch(
 ):
     commands = []
 
-    def in_this_process(command, env):
-        commands.append(command)
-        classify(command_line.parse(ClassifierOptions, command[2:]))
-        return subprocess.CompletedProcess(command, 0)
+    def in_this_process(name, flags):
+        commands.append([name, *(f"--{k}={v}" for k, v in flags.items())])
+        classify(command_line.parse(ClassifierOptions, commands[-1]))
 
-    monkeypatch.setattr(pretraining_gain.subprocess, "run", in_this_process)
+    monkeypatch.setattr(pretraining_gain, "run_module", in_this_process)
     config = AlbertConfig.from_json_file(tmp_path / "tiny.json")
     tokenizer = load_tokenizer(tmp_path / "vocab.txt")
     AlbertModel(config).save_pretrained(tmp_path / "mine", tokenizer)

@@ -1,7 +1,6 @@
 """Pretrained, from scratch and constant answers, compared on tiny files."""
 
 import json
-import subprocess
 
 import pytest
 
@@ -35,7 +34,7 @@ def options(data_file, tmp_path, tiny_config):
     """The options of a tiny comparison."""
     vocab = tmp_path / "vocab.txt"
     vocab.write_text("\n".join(_PIECES))
-    config = tiny_config(vocab_size=len(_PIECES))
+    config = tiny_config(vocab_size=len(_PIECES), num_hidden_layers=1)
     AlbertModel(config).save_pretrained(tmp_path / "mine", load_tokenizer(vocab))
     return results.Options(
         data_file=str(data_file),
@@ -55,12 +54,11 @@ def options(data_file, tmp_path, tiny_config):
 def test_a_table_of_all_starts(options, tmp_path, monkeypatch, capsys):
     commands = []
 
-    def in_this_process(command, env):
-        commands.append(command)
-        answer_questions(command_line.parse(SquadOptions, command[2:]))
-        return subprocess.CompletedProcess(command, 0)
+    def in_this_process(name, flags):
+        commands.append([name, *(f"--{k}={v}" for k, v in flags.items())])
+        answer_questions(command_line.parse(SquadOptions, commands[-1]))
 
-    monkeypatch.setattr(pretraining_gain.subprocess, "run", in_this_process)
+    monkeypatch.setattr(pretraining_gain, "run_module", in_this_process)
     results.run(options)
     folder = tmp_path / "results"
     table = (folder / "results.md").read_text()
