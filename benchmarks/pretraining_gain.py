@@ -140,10 +140,18 @@ def run_module(name, flags, label=""):
     command += [f"--{flag}={value}" for flag, value in flags.items()]
     paths = filter(None, [str(_ROOT), os.environ.get("PYTHONPATH")])
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+    # Otherwise what is printed through a pipe would come long after what is logged.
+    environment["PYTHONUNBUFFERED"] = "1"
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT} if label else {}
     with subprocess.Popen(command, env=environment, text=True, **pipes) as process:
-        for line in process.stdout or ():
-            print(label, line, sep="", end="", flush=True)
+        try:
+            for line in process.stdout or ():
+                print(f"{label}{line}", end="", flush=True)
+            process.wait()
+        except BaseException:
+            process.terminate()  # it saves its state first
+            process.wait()
+            raise
     if process.returncode:
         raise UserError(f"{' '.join(command)} failed.")
 

@@ -54,7 +54,6 @@ def moods(pretrained):
     return classifier, history.history
 
 
-@pytest.mark.usefixtures("nothing_converted")
 def test_it_learns_strings_and_answers_them(moods):
     classifier, history = moods
     assert history["accuracy"][-1] == history["val_accuracy"][-1] == 1.0
@@ -158,6 +157,7 @@ def test_labels_by_number_and_settings(pretrained):
     assert before == pytest.approx(classifier.evaluate(_TEXTS, ["yes", "no"] * 8))
 
 
+@pytest.mark.usefixtures("nothing_converted")
 def test_one_seed_decides(pretrained):
     found = []
     for seed in (3, 3, 4):

@@ -4,14 +4,13 @@
   python -m benchmarks.paper --table=4 --input_file=wikipedia.txt --output_dir=paper
 
 `base` writes the paper's configurations, and prints what they cost and the commands
-that run them. `tiny` trains each row with `--num_runs` seeds on a corpus: a few layers
-of width 128 on sequences of 64 tokens. It prints and writes `results.md`, with mean and
-spread of what the seeds reach on held-out data, and `results.png`. Re-running keeps
-finished runs and resumes those that were interrupted.
+that run them. `tiny` trains each row with `--num_runs` seeds on a corpus, `--workers`
+runs at a time: a few layers of width 128, mostly on sequences of 64 tokens. It prints
+and writes `results.md`, with mean and spread of what the seeds reach on held-out data,
+and `results.png`. Re-running keeps finished runs and resumes interrupted ones.
 """
 
 import dataclasses
-import os
 import pathlib
 
 from albert_tf.cli import command_line
@@ -19,6 +18,7 @@ from albert_tf.cli.command_line import option
 from albert_tf.errors import UserError
 from benchmarks.paper import base
 from benchmarks.paper.tables import TABLES
+from benchmarks.paper.workers import available_cores
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -42,8 +42,9 @@ class Options:
     )
     num_runs: int = option("Number of seeds of each row.", 3, minimum=1)
     workers: int = option(
-        "Number of runs side by side, which divide the cores.",
-        os.cpu_count() or 1,
+        "Number of runs side by side, which divide the cores; 1 where they train on "
+        "one GPU.",
+        available_cores(),
         minimum=1,
     )
 

@@ -1,5 +1,6 @@
 """Runs the rows of a table on a corpus, at a scale of minutes."""
 
+import concurrent.futures
 import dataclasses
 import hashlib
 import itertools
@@ -123,17 +124,18 @@ def run(table, corpus, folder, num_train_steps, num_runs, num_workers):
         UserError: a run fails.
     """
     sets = _held_out(table, corpus)
-    with workers.pool(num_workers) as pool:
+    rows = list(_rows(table, corpus, folder, num_train_steps))
+    with workers.pool(min(num_workers, len(rows) * num_runs)) as pool:
         runs = {}
-        for row, flags in _rows(table, corpus, folder, num_train_steps):
+        for row, flags in rows:
             sources = runs.get(row.starts_from, [None] * num_runs)
             runs[row.name] = [
                 pool.submit(_results, table, flags, sets, seed, source)
                 for seed, source in enumerate(sources, 1)
             ]
-        return {
-            name: [run.result() for run in results] for name, results in runs.items()
-        }
+        for run in concurrent.futures.as_completed(sum(runs.values(), [])):
+            run.result()  # the first that fails ends them all
+    return {name: [run.result() for run in found] for name, found in runs.items()}
 
 
 def _rows(table, corpus, folder, num_train_steps):

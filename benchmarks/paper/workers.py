@@ -5,6 +5,8 @@ import contextlib
 import os
 import queue
 
+from absl import logging
+
 
 @contextlib.contextmanager
 def pool(num_workers):
@@ -13,7 +15,8 @@ def pool(num_workers):
     A command that a thread starts is kept on the cores of its thread: a tiny model does
     not use a second core well, and two runs would take turns on both. Jobs begin in the
     order in which they are submitted, so one may wait for an earlier one. Where the
-    block ends with an error, jobs that have not begun are given up.
+    block ends with an error, jobs that have not begun are given up, and the others run
+    to their end.
     """
     shares = queue.SimpleQueue()
     for share in _shares(num_workers):
@@ -27,15 +30,28 @@ def pool(num_workers):
     executor = concurrent.futures.ThreadPoolExecutor(num_workers, "", keep_to_a_share)
     try:
         yield executor
+    except BaseException:
+        logging.info("Waiting for the runs that have begun")
+        raise
     finally:
         executor.shutdown(cancel_futures=True)
 
 
+def available_cores():
+    """The number of cores that this process may use."""
+    return len(_cores()) or os.cpu_count() or 1
+
+
+def _cores():
+    """Their numbers, none where the platform does not tell."""
+    return sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_setaffinity") else []
+
+
 def _shares(num_workers):
-    """`num_workers` lists of cores, empty where the platform cannot say which."""
-    if not hasattr(os, "sched_setaffinity"):
+    """`num_workers` lists of cores, empty where the platform does not tell."""
+    cores = _cores()
+    if not cores:
         return [[]] * num_workers
-    cores = sorted(os.sched_getaffinity(0))
     return [
         cores[place::num_workers] or [cores[place % len(cores)]]
         for place in range(num_workers)

@@ -2,6 +2,8 @@
 
 import dataclasses
 import math
+import threading
+import time
 
 import pytest
 
@@ -122,11 +124,20 @@ def test_rows_of_equal_compute_have_steps_by_their_flops(monkeypatch, tmp_path):
 
 def test_a_row_starts_from_the_same_seed_of_another(monkeypatch, tmp_path):
     starts, evaluated = {}, {}
+    others_went_on = threading.Event()
 
     def run(name, flags, label=""):
         flags["output_dir"].mkdir(exist_ok=True)
         run = flags["output_dir"].relative_to(tmp_path).as_posix()
         trains = flags.get("do_train", True)
+        if trains and run == "nothing_shared_E_H/seed_2":
+            # The other worker does whatever does not start from this run.
+            assert others_went_on.wait(60)
+            time.sleep(0.1)
+        if run == "all_shared_from_its_first_layer/seed_1":
+            others_went_on.set()
+        if run == "all_shared_from_its_first_layer/seed_2":
+            assert "nothing_shared_E_H/seed_2" in evaluated
         found = starts if trains else evaluated
         found[run] = flags.get("init_checkpoint"), flags.get("init_layers")
 

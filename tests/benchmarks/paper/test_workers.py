@@ -67,7 +67,7 @@ def test_what_has_not_begun_is_given_up_after_an_error():
         first = pool.submit(fail)
         pool.submit(hold.wait, 60)
         last = pool.submit(begun.append, 1)
-        threading.Timer(0.2, hold.set).start()
+        last.add_done_callback(lambda _: hold.set())
         first.result()
     assert last.cancelled()
     assert not begun
