@@ -15,6 +15,7 @@ from data_pipeline.create_pretraining_data import create_pretraining_data
 
 _SECONDS = 120
 _END_SECONDS = 20
+_MUCH = {"num_shards": 4, "dupe_factor": 20}  # so that both workers write at once
 _CHILDREN = pathlib.Path("/proc/self/task")
 
 pytestmark = pytest.mark.skipif(
@@ -43,7 +44,7 @@ def is_alive(pid):
 @pytest.fixture
 def start(make_options, out, project):
     """Starts the command with two workers; it is killed at the end if need be."""
-    options = make_options(num_shards=4)
+    options = make_options()
     flags = ("input_file", "output_file", "spm_model_file", "max_seq_length")
     command = [f"--{name}={getattr(options, name)}" for name in flags]
     module = "data_pipeline.create_pretraining_data"
@@ -54,7 +55,8 @@ def start(make_options, out, project):
             subprocess.Popen(
                 [
                     *(sys.executable, "-m", module, *command),
-                    *("--num_shards=4", "--dupe_factor=2", "--workers=2"),
+                    *(f"--{k}={v}" for k, v in _MUCH.items()),
+                    "--workers=2",
                 ],
                 cwd=project,
                 start_new_session=True,
@@ -113,5 +115,5 @@ def test_workers_end_with_their_run(
 
     whole = str(tmp_path / "whole" / "x.tfrecord")
     for changes in ({}, {"output_file": whole}):
-        create_pretraining_data(make_options(num_shards=4, **changes))
+        create_pretraining_data(make_options(**_MUCH, **changes))
     assert digests(out) == digests(tmp_path / "whole")
