@@ -106,7 +106,7 @@ def pytest_configure(config):
     # through it again and again would take one second in twenty.
     gc.collect()
     gc.freeze()
-    gc.set_threshold(20_000)
+    gc.set_threshold(50_000)
 
 
 def pytest_collection_modifyitems(items):
