@@ -10,21 +10,25 @@ the file by their order.
 
 import csv
 import pathlib
+import re
 
 from albert_tf.errors import UserError
+from albert_tf.io.files import json_text
 from albert_tf.io.files import parse_json
 from albert_tf.io.files import unreadable
 
 SUFFIXES = (".tsv", ".csv", ".jsonl")
 _MAX_FIELD = 2**31 - 1  # characters; Python's own limit for CSV is 131,072
+_MAY_BE_HALF = re.compile(r"[\ud800-\udfff]|\\u[dD][89a-fA-F]")
+"""Half a character, or the escape of one, which is whole where its other half follows."""
 
 
 def read_rows(path):
     """Yields (line number, fields) of each row of a table, the header included.
 
-    Fields are a list, or of JSONL a dict; a ValueError where a line is no JSON object.
-    Bytes that are not UTF-8 become half characters, which `check_characters` of
-    `tasks/tables.py` refuses.
+    Fields are a list, or of JSONL a dict; a ValueError where a line is no JSON object
+    or could not be written again as UTF-8. In TSV and CSV, bytes that are not UTF-8
+    become half characters, which `check_characters` of `tasks/tables.py` refuses.
 
     Raises:
         UserError: the file cannot be read, or has another suffix than `SUFFIXES`.
@@ -71,6 +75,10 @@ def _jsonl(file):
         try:
             fields = parse_json(text)
             problem = None if isinstance(fields, dict) else "not a JSON object"
+            if _MAY_BE_HALF.search(text):
+                json_text(fields).encode()
+        except UnicodeEncodeError:
+            problem = "not UTF-8, or holds half of a surrogate pair"
         except ValueError as error:
             problem = f"not valid JSON ({error})"
         yield line, ValueError(f"the line is {problem}") if problem else fields

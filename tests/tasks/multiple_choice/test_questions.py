@@ -174,6 +174,15 @@ def test_bad_documents(tmp_path, document, message):
         assert (len(found), found.num_skipped) == (1, 1)
 
 
+def test_an_id_that_no_result_file_could_hold(tmp_path):
+    write_c3(tmp_path, [["文"], [_C3], "\ud800"], [["文"], [_C3], "1"])
+    parts = c3_parts(tmp_path, "train")
+    with pytest.raises(UserError, match="question 1: a text is not UTF-8") as error:
+        read(parts)
+    str(error.value).encode()
+    assert len(read(parts, skip_bad_rows=True)) == 1
+
+
 def test_files_that_are_no_c3(tmp_path):
     path = tmp_path / "c3-m-train.json"
     path.write_text("{}")
@@ -209,7 +218,7 @@ def test_jsonl(write_jsonl):
         ({"options": ["a", 1]}, "the options are .'a', 1., not a list of texts"),
         ({"context": None}, "the context is None, not a text"),
         ({"context": "a\0b"}, "a text holds a NUL byte"),
-        ({"context": "\ud800"}, "a text is not UTF-8"),
+        ({"context": "\ud800"}, "the line is not UTF-8, or holds half of a"),
     ],
 )
 def test_bad_lines(write_jsonl, changes, message):

@@ -142,12 +142,29 @@ def test_a_scheme_that_is_given(write):
             {"text": "ab-cd", "spans": [_span(0, 2), _span(3, 5)]},
             "the span 'cd' .N. shares a word with the one before it",
         ),
+        ({"tokens": ["a"], "tags": ["B-\0"]}, "a label holds a NUL byte"),
+        (
+            {"tokens": ["a"], "tags": ["B-\ud800"]},
+            "the line is not UTF-8, or holds half of a surrogate pair",
+        ),
+        ({"tokens": ["a"], "tags": ["O"], "\udc9f": 1}, "line is not UTF-8"),
         ([1], "the line is not a JSON object"),
     ],
 )
 def test_bad_objects(fields, message, write_jsonl):
     with pytest.raises(UserError, match=message):
         read(write_jsonl(fields))
+
+
+def test_bytes_that_are_not_utf8(tmp_path, write_jsonl):
+    fields = {"tokens": ["a"], "tags": ["B-\U0001f600"], "id": "\U0001f600"}
+    good = write_jsonl(fields)  # written with escapes, whose halves make a whole
+    assert "\\ud83d" in good.read_text() and len(read(good)) == 1
+    path = tmp_path / "b.jsonl"
+    path.write_bytes(b'{"tokens": ["a"], "tags": ["B-\x80A"]}\n' + good.read_bytes())
+    with pytest.raises(UserError, match="line 1: the line is not UTF-8"):
+        read(path)
+    assert len(read(path, skip_bad_rows=True)) == 1
 
 
 def test_a_file_that_is_missing(tmp_path):

@@ -163,7 +163,7 @@ def checked_question(identity, context, text, options, label, may_be_empty=False
         )
     if not may_be_empty and not all(option.strip() for option in options):
         raise ValueError("an option is empty")
-    for value in (context, text, *options):
+    for value in (identity, context, text, *options):
         check_characters("text", value)
     return Question(
         str(identity), context, text, tuple(options), _place(label, options)

@@ -59,7 +59,8 @@ def sentence_of_words(identity, words, tags, source):
     """A `Sentence` of words with tags, or with None.
 
     Raises:
-        ValueError: words or tags are something else, or differ in number.
+        ValueError: words or tags are something else, differ in number or hold what
+            `check_characters` refuses.
     """
     for word in words:
         if not isinstance(word, str) or not word.strip():
@@ -74,6 +75,8 @@ def sentence_of_words(identity, words, tags, source):
         return sentence
     if len(tags) != len(words):
         raise ValueError(f"the row has {len(words)} token(s), but {len(tags)} tag(s)")
+    for tag in tags:
+        check_characters("label", tag)
     entities = tuple(sentence.in_characters(entities_of(tags)))
     return dataclasses.replace(sentence, entities=entities)
 
