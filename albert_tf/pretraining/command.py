@@ -17,5 +17,6 @@ def main(argv=None):
 def _pretrain(options):
     # Imported here, so that --help does not wait for TensorFlow.
     from albert_tf.pretraining.run import pretrain
+    from albert_tf.pretraining.settings import resolve
 
-    pretrain(options)
+    pretrain(resolve(options))

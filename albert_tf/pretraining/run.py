@@ -24,15 +24,14 @@ from albert_tf.pretraining.kinds import KINDS
 from albert_tf.pretraining.kinds import load_config
 from albert_tf.pretraining.plan import measured_lines
 from albert_tf.pretraining.plan import plan_lines
-from albert_tf.pretraining.settings import resolve
 from albert_tf.pretraining.setup import load_tokenizer
 from albert_tf.pretraining.setup import named_facts
 from albert_tf.pretraining.setup import trained_steps
 from albert_tf.pretraining.training_info import training_info
 
 
-def pretrain(options):
-    """Trains and evaluates as `PretrainingOptions` say.
+def pretrain(settings):
+    """Trains and evaluates as `Settings` say.
 
     Returns:
         The held-out metrics at the end; None without `--do_eval`.
@@ -41,7 +40,6 @@ def pretrain(options):
         UserError: a file, flag or checkpoint that does not fit, or divergence.
         SystemExit: the run was asked to stop and has saved its state.
     """
-    settings = resolve(options)
     # The devices are the first thing that TensorFlow is asked for.
     strategy = _strategy(settings)
     tokenizer = load_tokenizer(settings.model)

@@ -10,6 +10,7 @@ import albert_tf
 from albert_tf.cli.command_line import parse
 from albert_tf.pretraining.flags import PretrainingOptions
 from albert_tf.pretraining.run import pretrain
+from albert_tf.pretraining.settings import resolve
 
 _SECONDS = 180
 
@@ -22,7 +23,7 @@ def weights(directory):
 def test_two_workers_equal_one(workers, flags, tmp_path):
     several = {"num_train_steps": 6, "iterations_per_loop": 3, "do_eval": True}
     alone = flags(output_dir=tmp_path / "alone", **several)
-    expected = pretrain(parse(PretrainingOptions, ["", *alone]))
+    expected = pretrain(resolve(parse(PretrainingOptions, ["", *alone])))
     command = flags(distribution_strategy="multi_worker", **several)
     with workers("run_pretraining.py", command) as (processes, logs):
         pass

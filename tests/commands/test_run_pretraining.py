@@ -18,11 +18,14 @@ from albert_tf.io import storage
 from albert_tf.pretraining.flags import PretrainingOptions
 from albert_tf.pretraining.run import pretrain
 from albert_tf.pretraining.settings import resolve
+from albert_tf.pretraining.settings import resolve
 from albert_tf.tokenization import saved_tokenizer
 
 
 def run(command_line):
-    return pretrain(parse(PretrainingOptions, ["run_pretraining.py", *command_line]))
+    return pretrain(
+        resolve(parse(PretrainingOptions, ["run_pretraining.py", *command_line]))
+    )
 
 
 def write_config(material, path, **changes):

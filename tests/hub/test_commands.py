@@ -33,6 +33,7 @@ def test_pretraining(published, material, flags):
     from albert_tf.cli import command_line
     from albert_tf.pretraining.flags import PretrainingOptions
     from albert_tf.pretraining.run import pretrain
+    from albert_tf.pretraining.settings import resolve
 
     model = albert_tf.AlbertModel.from_pretrained(published.folder)
     model.config.to_json_file(published.folder / "albert_config.json")
@@ -46,7 +47,7 @@ def test_pretraining(published, material, flags):
         output_dir=material / "from_the_hub",
     )
     options = command_line.parse(PretrainingOptions, ["run", *argv])
-    pretrain(options)
+    pretrain(resolve(options))
     trained = albert_tf.AlbertForPreTraining.from_pretrained(options.output_dir)
     table = trained.albert.embeddings.word_embeddings
     np.testing.assert_allclose(table, expected_table(published), atol=1e-6)

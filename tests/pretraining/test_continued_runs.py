@@ -10,6 +10,7 @@ from albert_tf.engine.checkpointing import RunRecord
 from albert_tf.errors import UserError
 from albert_tf.pretraining.flags import PretrainingOptions
 from albert_tf.pretraining.run import pretrain
+from albert_tf.pretraining.settings import resolve
 from data_pipeline.create_pretraining_data import create_pretraining_data
 from data_pipeline.options import Options
 from data_pipeline.train_tokenizer import Options as TokenizerOptions
@@ -38,7 +39,11 @@ def run(flags, files):
             "num_train_steps": steps,
             **changes,
         }
-        pretrain(parse(PretrainingOptions, ["run_pretraining.py", *flags(**changes)]))
+        pretrain(
+            resolve(
+                parse(PretrainingOptions, ["run_pretraining.py", *flags(**changes)])
+            )
+        )
 
     return train
 

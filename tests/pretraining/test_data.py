@@ -13,6 +13,7 @@ from albert_tf.pretraining.data import PretrainingData
 from albert_tf.pretraining.flags import PretrainingOptions
 from albert_tf.pretraining.run import pretrain
 from albert_tf.pretraining.settings import resolve
+from albert_tf.pretraining.settings import resolve
 
 
 @pytest.fixture
@@ -21,7 +22,9 @@ def evaluate(flags):
 
     def run(**changes):
         command = flags(num_train_steps=1, do_eval=True, **changes)
-        return pretrain(parse(PretrainingOptions, ["run_pretraining.py", *command]))
+        return pretrain(
+            resolve(parse(PretrainingOptions, ["run_pretraining.py", *command]))
+        )
 
     return run
 

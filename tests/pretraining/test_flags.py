@@ -17,6 +17,7 @@ from albert_tf.pretraining.flags import PretrainingOptions
 from albert_tf.pretraining.objective import OBJECTIVES
 from albert_tf.pretraining.run import pretrain
 from albert_tf.pretraining.settings import resolve
+from albert_tf.pretraining.settings import resolve
 from albert_tf.pretraining.setup import initial_model
 
 
@@ -26,7 +27,7 @@ def run(options, tmp_path):
 
     def train(name="model", **changes):
         changes = {"num_train_steps": 4, "output_dir": tmp_path / name, **changes}
-        pretrain(options(**changes))
+        pretrain(resolve(options(**changes)))
         return json.loads((tmp_path / name / "history.json").read_text())
 
     return train
@@ -124,7 +125,7 @@ def test_the_plan_says_what_multiplies(units, xla, found, options, monkeypatch, 
     monkeypatch.setattr(compilation, "bfloat16_units", lambda: units)
     monkeypatch.setattr(plans, "bfloat16_units", lambda: units)
     monkeypatch.setattr(plans, "_MEASURED_STEPS", 1)
-    pretrain(options(mixed_precision="bfloat16", use_xla=xla, dry_run=True))
+    pretrain(resolve(options(mixed_precision="bfloat16", use_xla=xla, dry_run=True)))
     (line,) = (t for t in capsys.readouterr().out.split("\n") if "parameters in" in t)
     assert line.endswith(f"computed in {found}{' XLA' * (found != 'bfloat16')}")
 
@@ -167,7 +168,7 @@ def test_the_type_of_the_devices_is_stored(options, monkeypatch):
 
 
 def test_dry_run_measures_and_writes_nothing(options, capsys, tmp_path):
-    assert pretrain(options(dry_run=True)) is None
+    assert pretrain(resolve(options(dry_run=True))) is None
     assert not (tmp_path / "model").exists()
     printed = capsys.readouterr().out
     assert "seconds a step" in printed and "training takes" in printed
@@ -215,7 +216,7 @@ def test_official_command_line_runs_unchanged(project, material, tmp_path):
     }
     argv = ["run_pretraining.py", *(f"--{k}={v}" for k, v in values.items())]
     ignored = command._IGNORED
-    results = pretrain(parse(PretrainingOptions, argv, ignored))
+    results = pretrain(resolve(parse(PretrainingOptions, argv, ignored)))
     assert results["global_step"] == 2
     assert not list((tmp_path / "official").glob("*.model"))
     assert albert_tf.AlbertForPreTraining.from_pretrained(tmp_path / "official")

@@ -11,6 +11,7 @@ from albert_tf.pretraining.data import PretrainingData
 from albert_tf.pretraining.flags import PretrainingOptions
 from albert_tf.pretraining.run import pretrain
 from albert_tf.pretraining.settings import resolve
+from albert_tf.pretraining.settings import resolve
 from albert_tf.pretraining.settings import with_lengths
 from albert_tf.tokenization import load_tokenizer
 
@@ -81,7 +82,7 @@ def test_given_lengths_count_and_must_fit(options):
     with pytest.raises(
         UserError, match="with max_seq_length=16, but training asks for 8"
     ):
-        pretrain(options(max_seq_length=8))
+        pretrain(resolve(options(max_seq_length=8)))
 
 
 def test_each_phase_has_the_lengths_of_its_data(options, short, material, tmp_path):
@@ -95,7 +96,7 @@ def test_each_phase_has_the_lengths_of_its_data(options, short, material, tmp_pa
     assert lengths(options(**two), "second_phase_") == (16, 3)
     given = options(**two, second_phase_max_predictions_per_seq=4)
     assert lengths(given, "second_phase_") == (16, 4)
-    pretrain(options(**two))
+    pretrain(resolve(options(**two)))
     info = json.loads((tmp_path / "model" / "training_info.json").read_text())
     assert info["options"]["second_phase_max_seq_length"] == 16
 

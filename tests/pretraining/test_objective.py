@@ -14,6 +14,7 @@ from albert_tf.errors import UserError
 from albert_tf.pretraining import objective
 from albert_tf.pretraining.flags import PretrainingOptions
 from albert_tf.pretraining.run import pretrain
+from albert_tf.pretraining.settings import resolve
 from data_pipeline.records import schema
 
 CLASSES = 3
@@ -71,7 +72,7 @@ def run(flags, data):
             "do_eval": True,
             **changes,
         }
-        return pretrain(parse(PretrainingOptions, ["", *flags(**changes)]))
+        return pretrain(resolve(parse(PretrainingOptions, ["", *flags(**changes)])))
 
     return train
 

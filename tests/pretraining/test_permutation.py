@@ -16,6 +16,7 @@ from albert_tf.pretraining import run as command
 from albert_tf.pretraining.flags import PretrainingOptions
 from albert_tf.pretraining.permutation import PermutationObjective
 from albert_tf.pretraining.run import pretrain
+from albert_tf.pretraining.settings import resolve
 from albert_tf.tokenization import load_tokenizer
 from data_pipeline.stream_pipeline import stream_dataset
 
@@ -35,7 +36,7 @@ def run(flags, streams, material):
             "max_eval_steps": 12,
             **changes,
         }
-        return pretrain(parse(PretrainingOptions, ["", *flags(**changes)]))
+        return pretrain(resolve(parse(PretrainingOptions, ["", *flags(**changes)])))
 
     return train
 

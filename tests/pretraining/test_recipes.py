@@ -10,6 +10,7 @@ from albert_tf.models.xlnet.config import XLNetConfig
 from albert_tf.pretraining.flags import PretrainingOptions
 from albert_tf.pretraining.kinds import load_config
 from albert_tf.pretraining.run import pretrain
+from albert_tf.pretraining.settings import resolve
 from albert_tf.pretraining.settings import phases_from
 
 _PAPER = ("base", "large", "xlarge", "xxlarge")
@@ -114,5 +115,5 @@ def test_shrunk_recipe_trains(
         changes["input_file"] = streams / "train.tfrecord"
         changes["albert_config_file"] = material / "xlnet.json"
         changes["do_lower_case"] = True
-    pretrain(recipe(name, *flags(**changes)))
+    pretrain(resolve(recipe(name, *flags(**changes))))
     assert (tmp_path / "model" / "model.weights.h5").exists()

@@ -15,6 +15,7 @@ from albert_tf.engine.reporting.versions import versions
 from albert_tf.errors import UserError
 from albert_tf.pretraining.flags import PretrainingOptions
 from albert_tf.pretraining.run import pretrain
+from albert_tf.pretraining.settings import resolve
 
 PNG = b"\x89PNG"
 
@@ -25,7 +26,7 @@ def run(flags, tmp_path):
 
     def train(**changes):
         argv = ["run_pretraining.py", *flags(**changes)]
-        pretrain(parse(PretrainingOptions, argv))
+        pretrain(resolve(parse(PretrainingOptions, argv)))
         return tmp_path / "model"
 
     return train

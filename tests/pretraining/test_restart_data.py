@@ -10,6 +10,7 @@ from albert_tf.cli.command_line import parse
 from albert_tf.errors import UserError
 from albert_tf.pretraining.flags import PretrainingOptions
 from albert_tf.pretraining.run import pretrain
+from albert_tf.pretraining.settings import resolve
 
 
 @pytest.fixture
@@ -20,7 +21,11 @@ def run(flags, tmp_path):
         changes |= {"num_train_steps": steps, "use_xla": False, "eval_file": None}
         changes["input_file"] = tmp_path / folder / "train*"
         changes["output_dir"] = tmp_path / output
-        pretrain(parse(PretrainingOptions, ["run_pretraining.py", *flags(**changes)]))
+        pretrain(
+            resolve(
+                parse(PretrainingOptions, ["run_pretraining.py", *flags(**changes)])
+            )
+        )
         model = albert_tf.AlbertForPreTraining.from_pretrained(tmp_path / output)
         return [np.array(variable) for variable in model.trainable_variables]
 

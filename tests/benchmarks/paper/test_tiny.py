@@ -10,6 +10,7 @@ import pytest
 from albert_tf.cli.command_line import parse
 from albert_tf.pretraining.flags import PretrainingOptions
 from albert_tf.pretraining.run import pretrain
+from albert_tf.pretraining.settings import resolve
 from benchmarks.paper import __main__ as paper
 from benchmarks.paper import report
 from benchmarks.paper import tiny
@@ -23,7 +24,7 @@ _COMMANDS = {
         data.Options,
         data.create_pretraining_data,
     ),
-    "run_pretraining": (PretrainingOptions, pretrain),
+    "run_pretraining": (PretrainingOptions, lambda options: pretrain(resolve(options))),
 }
 
 
