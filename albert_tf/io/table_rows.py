@@ -20,7 +20,7 @@ from albert_tf.io.files import unreadable
 SUFFIXES = (".tsv", ".csv", ".jsonl")
 _MAX_FIELD = 2**31 - 1  # characters; Python's own limit for CSV is 131,072
 _MAY_BE_HALF = re.compile(r"[\ud800-\udfff]|\\u[dD][89a-fA-F]")
-"""Half a character, or the escape of one, which is whole where its other half follows."""
+"""Half a character, or the escape of one, whose other half may follow."""
 
 
 def read_rows(path):

@@ -18,7 +18,6 @@ from albert_tf.io import storage
 from albert_tf.pretraining.flags import PretrainingOptions
 from albert_tf.pretraining.run import pretrain
 from albert_tf.pretraining.settings import resolve
-from albert_tf.pretraining.settings import resolve
 from albert_tf.tokenization import saved_tokenizer
 
 

@@ -13,7 +13,6 @@ from albert_tf.pretraining.data import PretrainingData
 from albert_tf.pretraining.flags import PretrainingOptions
 from albert_tf.pretraining.run import pretrain
 from albert_tf.pretraining.settings import resolve
-from albert_tf.pretraining.settings import resolve
 
 
 @pytest.fixture

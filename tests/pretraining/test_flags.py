@@ -17,7 +17,6 @@ from albert_tf.pretraining.flags import PretrainingOptions
 from albert_tf.pretraining.objective import OBJECTIVES
 from albert_tf.pretraining.run import pretrain
 from albert_tf.pretraining.settings import resolve
-from albert_tf.pretraining.settings import resolve
 from albert_tf.pretraining.setup import initial_model
 
 

@@ -10,8 +10,8 @@ from albert_tf.models.xlnet.config import XLNetConfig
 from albert_tf.pretraining.flags import PretrainingOptions
 from albert_tf.pretraining.kinds import load_config
 from albert_tf.pretraining.run import pretrain
-from albert_tf.pretraining.settings import resolve
 from albert_tf.pretraining.settings import phases_from
+from albert_tf.pretraining.settings import resolve
 
 _PAPER = ("base", "large", "xlarge", "xxlarge")
 _XLNET = ("xlnet_base", "xlnet_large", "xlnet_tiny", "albert_xlnet_tiny")
