@@ -39,10 +39,16 @@ class FineTuningFlags:
     max_seq_length: int = option(
         "Largest length of an input, in tokens.", 64, minimum=5
     )
+    albert_dropout_prob: float | None = option(
+        "Dropout within the model, instead of what its configuration says.",
+        None,
+        minimum=0,
+    )
 
     def passed_on(self):
-        """`{flag: value}` of these."""
-        return {**values_of(FineTuningFlags, self), "eval_batch_size": 64}
+        """`{flag: value}` of these that have a value."""
+        values = {**values_of(FineTuningFlags, self), "eval_batch_size": 64}
+        return {name: value for name, value in values.items() if value is not None}
 
 
 def compare(script, task_name, model_dirs, output_dir, flags):

@@ -48,6 +48,7 @@ def options(data_file, tmp_path, tiny_config):
         max_seq_length=12,
         doc_stride=2,
         max_query_length=4,
+        albert_dropout_prob=0.25,
     )
 
 
@@ -60,6 +61,7 @@ def test_a_table_of_all_starts(options, tmp_path, monkeypatch, capsys):
 
     monkeypatch.setattr(pretraining_gain, "run_module", in_this_process)
     results.run(options)
+    assert [c for c in commands if "--albert_dropout_prob=0.25" in c] == commands != []
     folder = tmp_path / "results"
     table = (folder / "results.md").read_text()
     assert capsys.readouterr().out == table
