@@ -88,6 +88,7 @@ def paragraphs(text):
     [
         ("", "is not a JSON object: expected '{', not its end"),
         ("[1, 2]", r"is not a JSON object: expected '{', not '\[1, 2\]'"),
+        ('\v{"data": []}', "expected '{', not '.x0b{"),
         ('{"data": [] "x"}', """expected ',', not '"x"}'"""),
         ('{"data": [{"a": }]}', "Expecting value near"),
         ('{"data": []} x', "expected nothing after its end, not 'x'"),

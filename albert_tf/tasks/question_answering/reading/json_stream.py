@@ -8,6 +8,7 @@ from albert_tf.io.files import unreadable
 
 _CHARACTERS = 2**20
 _SHOWN = 40
+_WHITE_SPACE = " \t\n\r"  # RFC 8259, section 2; Python's isspace() knows more
 _NUMBER_CUT = 3  # characters
 
 
@@ -83,7 +84,7 @@ class _Reader:
         """The next character but white space, "" at the end."""
         while True:
             rest = self._text[self._at : self._at + 1]
-            if rest and not rest.isspace():
+            if rest and rest not in _WHITE_SPACE:
                 return rest
             if rest:
                 self._at += 1
