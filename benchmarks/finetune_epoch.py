@@ -38,6 +38,7 @@ from albert_tf.tasks.tagging.schemes import all_tags
 from albert_tf.tasks.tokenized_examples import TokenizedExamples
 from albert_tf.tasks.tokenized_examples import tokenize_texts
 from albert_tf.tokenization import load_tokenizer
+from albert_tf.tokenization.parallel import available_cores
 from benchmarks.turns import Player
 from benchmarks.turns import check_peer
 
@@ -159,7 +160,7 @@ def _sides(options, task, many, few):
         "config": os.path.abspath(options.albert_config_file),
         "batch_size": options.train_batch_size,
         "max_seq_length": options.max_seq_length,
-        "threads": len(os.sched_getaffinity(0)),
+        "threads": available_cores(),
     }
     ours = [sys.executable, "-m", "benchmarks.sides.fine_tuning"]
     peer = [options.peer_python, "-m", "benchmarks.sides.hugging_face_fine_tuning"]

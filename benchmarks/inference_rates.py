@@ -28,6 +28,7 @@ from albert_tf.tasks.multiple_choice.reading.questions import Question
 from albert_tf.tasks.multiple_choice.rows import tokenize_questions
 from albert_tf.tasks.tokenized_examples import tokenize_texts
 from albert_tf.tokenization import load_tokenizer
+from albert_tf.tokenization.parallel import available_cores
 from benchmarks.turns import Player
 from benchmarks.turns import check_peer
 
@@ -69,7 +70,7 @@ def benchmark(options):
     with tempfile.TemporaryDirectory() as folder:
         setting = {**_write_rows(options, folder), "batch_size": options.batch_size}
         setting["config"] = os.path.abspath(options.albert_config_file)
-        setting["threads"] = len(os.sched_getaffinity(0))
+        setting["threads"] = available_cores()
         for task, seconds in _seconds(options, setting):
             _report(task, options.rows, seconds)
 

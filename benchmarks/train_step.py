@@ -20,7 +20,6 @@ memory.
 import contextlib
 import dataclasses
 import json
-import os
 import statistics
 import subprocess
 import sys
@@ -31,6 +30,7 @@ from albert_tf.cli.command_line import option
 from albert_tf.config import AlbertConfig
 from albert_tf.errors import UserError
 from albert_tf.models.xlnet.config import XLNetConfig
+from albert_tf.tokenization.parallel import available_cores
 from benchmarks.records import make_records
 from benchmarks.shapes import batch_shape
 from benchmarks.shapes import without_dropout
@@ -102,9 +102,7 @@ class Options:
     )
     rounds: int = option("Number of turns of each side.", 5, minimum=1)
     steps: int = option("Number of training steps in a turn.", 1, minimum=1)
-    threads: int = option(
-        "Number of threads of each side.", len(os.sched_getaffinity(0))
-    )
+    threads: int = option("Number of threads of each side.", available_cores())
     measure_records: bool = option(
         "Also train an ALBERT from records that the benchmark makes.", True
     )

@@ -11,11 +11,11 @@ Re-running the same command resumes an interrupted run at its first unfinished s
 
 import dataclasses
 import functools
-import os
 
 from albert_tf.cli.command_line import option
 from albert_tf.errors import UserError
 from albert_tf.tokenization import load_tokenizer
+from albert_tf.tokenization.parallel import available_cores
 from data_pipeline.sequences import instances
 from data_pipeline.sequences.masking_options import MaskingOptions
 from data_pipeline.sequences.masking_options import default_max_predictions
@@ -170,7 +170,7 @@ class Options:
     workers: int = option(
         "Number of processes, each of which writes one shard at a time; the output "
         "is the same for any number.",
-        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1,
+        available_cores(),
     )
 
     @property

@@ -21,7 +21,6 @@ import collections
 import concurrent.futures
 import dataclasses
 import hashlib
-import os
 import pathlib
 import re
 import sysconfig
@@ -34,6 +33,7 @@ from albert_tf.display.progress import Progress
 from albert_tf.errors import UserError
 from albert_tf.io.files import write_atomically
 from albert_tf.io.files import write_json
+from albert_tf.tokenization.parallel import available_cores
 from data_pipeline.text import docstrings
 
 _STANDARD_LIBRARY = "stdlib"
@@ -106,7 +106,7 @@ def _documents(workers):
             package = _STANDARD_LIBRARY if root == paths["stdlib"] else parts[0]
             jobs.append((path, package, parts))
     found = {}
-    workers = workers or os.cpu_count()
+    workers = workers or available_cores()
     with (
         concurrent.futures.ProcessPoolExecutor(workers) as pool,
         Progress(len(jobs), "files", "reading docstrings") as progress,

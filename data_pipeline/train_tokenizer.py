@@ -25,6 +25,7 @@ from albert_tf.cli.command_line import option
 from albert_tf.errors import UserError
 from albert_tf.io.checksummed_folder import ChecksummedFolder
 from albert_tf.tokenization.normalization import sentencepiece_text
+from albert_tf.tokenization.parallel import available_cores
 from albert_tf.tokenization.sentencepiece import SentencePieceTokenizer
 from data_pipeline.text import corpus
 from data_pipeline.text import quality
@@ -66,7 +67,7 @@ class Options:
     text_field: str = option("Field that holds the text in JSON lines.", "text")
     random_seed: int = option("Seed of the drawn lines.", 12345)
     num_threads: int = option(
-        "Number of threads that train.", os.cpu_count() or 1, minimum=1, maximum=1024
+        "Number of threads that train.", available_cores(), minimum=1, maximum=1024
     )
 
 

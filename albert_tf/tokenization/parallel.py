@@ -21,6 +21,13 @@ CHARACTERS_OF_A_WORKER = 4_000_000
 """Less text than this is done before a worker process has started."""
 
 
+def available_cores():
+    """The number of processor cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1  # macOS and Windows do not say
+
+
 def encode_flat_in_parallel(tokenizer, texts):
     """`tokenizer.encode_flat(texts)`, by several processes if there is enough text.
 
@@ -36,9 +43,7 @@ def encode_flat_in_parallel(tokenizer, texts):
     """
     ends = np.cumsum([len(text) for text in texts], dtype=np.int64)
     characters = int(ends[-1]) if texts else 0
-    workers = min(
-        len(os.sched_getaffinity(0)), characters // CHARACTERS_OF_A_WORKER, len(texts)
-    )
+    workers = min(available_cores(), characters // CHARACTERS_OF_A_WORKER, len(texts))
     if workers < 2:
         return tokenizer.encode_flat(texts)
     shares = np.arange(1, workers) * (characters / workers)

@@ -16,9 +16,9 @@ import pathlib
 from albert_tf.cli import command_line
 from albert_tf.cli.command_line import option
 from albert_tf.errors import UserError
+from albert_tf.tokenization.parallel import available_cores
 from benchmarks.paper import base
 from benchmarks.paper.tables import TABLES
-from benchmarks.paper.workers import available_cores
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

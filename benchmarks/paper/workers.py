@@ -37,13 +37,8 @@ def pool(num_workers):
         executor.shutdown(cancel_futures=True)
 
 
-def available_cores():
-    """The number of cores that this process may use."""
-    return len(_cores()) or os.cpu_count() or 1
-
-
 def _cores():
-    """Their numbers, none where the platform does not tell."""
+    """The numbers of this process's cores, none where the platform does not tell."""
     return sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_setaffinity") else []
 
 

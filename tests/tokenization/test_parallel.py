@@ -41,6 +41,16 @@ def test_processes_are_started_for_much_text_only(tokenizer, monkeypatch):
     assert sum(asked) == len(_TEXTS)
 
 
+def test_a_platform_that_does_not_name_the_cores(tokenizer, monkeypatch):
+    monkeypatch.delattr(parallel.os, "sched_getaffinity", raising=False)
+    monkeypatch.setattr(parallel.os, "cpu_count", lambda: None)
+    assert parallel.available_cores() == 1
+    monkeypatch.setattr(parallel.os, "cpu_count", lambda: 3)
+    assert parallel.available_cores() == 3
+    ids, lengths = parallel.encode_flat_in_parallel(tokenizer, _TEXTS)
+    assert len(lengths) == len(_TEXTS) and sum(lengths) == len(ids)
+
+
 def test_a_dead_worker_is_an_error(tokenizer, monkeypatch):
     monkeypatch.setattr(parallel, "CHARACTERS_OF_A_WORKER", 1)
     monkeypatch.setattr(parallel.os, "sched_getaffinity", lambda _: {0, 1})
