@@ -3,7 +3,7 @@
     python -m benchmarks.depth
 
 Compares four forms of a training step (forward, backward, clipping, LAMB) of the same
-deep model in float32, compiled by XLA for the CPU, dropout as configured:
+deep model, compiled by XLA for the CPU, dropout as configured:
 
 * first step: tracing, compiling and running it once;
 * step: the median of some steps, the forms taking turns;
@@ -25,6 +25,7 @@ import time
 from albert_tf.cli.command_line import option
 from albert_tf.cli.command_line import run
 from albert_tf.config import AlbertConfig
+from albert_tf.engine.flags import execution_arguments
 from tools.tpu.table import FORMS
 
 _PREDICTIONS = 20
@@ -48,6 +49,12 @@ class DepthOptions:
         minimum=1,
     )
     steps: int = option("Number of timed steps of each form.", 5, minimum=1)
+    mixed_precision: str = option(
+        "Type in which the layers compute. Pretraining on a CPU runs bfloat16 without "
+        "XLA, which is faster there.",
+        "float32",
+        ("float32", "bfloat16"),
+    )
 
 
 def measure(options):
@@ -65,7 +72,6 @@ def _measure_forms(options, folder):
     """Returns {form: (first step, step, temporaries)} in seconds and bytes."""
     import tensorflow as tf
 
-    from tools.tpu.training_step import TrainingStep
     from tools.tpu.training_step import sample_batch
 
     # The first compilation of a process sets the compiler up.
@@ -80,7 +86,9 @@ def _measure_forms(options, folder):
     lengths = (options.max_seq_length, _PREDICTIONS)
     batch = sample_batch(options.batch_size, *lengths)
     memory_batch = sample_batch(options.memory_batch_size, *lengths)
-    steps = {form: TrainingStep(config, **FORMS[form]) for form in FORMS}
+    steps = {
+        form: _step(config, options.mixed_precision, **FORMS[form]) for form in FORMS
+    }
     temporaries, first, times = {}, {}, {form: [] for form in FORMS}
     for form, step in steps.items():
         first[form] = _seconds(step.function, batch)
@@ -95,6 +103,13 @@ def _measure_forms(options, folder):
         form: (first[form], statistics.median(times[form]), temporaries[form])
         for form in FORMS
     }
+
+
+def _step(config, mixed_precision, depth_loop=False, rematerialize=False):
+    from tools.tpu.training_step import TrainingStep
+
+    execution = execution_arguments(mixed_precision, depth_loop, rematerialize)
+    return TrainingStep(config, **execution)
 
 
 def _seconds(function, batch):

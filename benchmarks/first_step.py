@@ -41,6 +41,9 @@ class Options:
     )
     max_seq_length: int = option("Largest length of an input, in tokens.", 128)
     train_batch_size: int = option("Number of rows in a batch.", 32)
+    mixed_precision: str = option(
+        "Type in which the layers compute.", "float32", ("float32", "bfloat16")
+    )
 
 
 def benchmark(options):
@@ -70,6 +73,7 @@ def _seconds(options, folder, checkpoint, state):
         "cached_dir": os.path.join(folder, "cache"),
         "max_seq_length": options.max_seq_length,
         "train_batch_size": options.train_batch_size,
+        "mixed_precision": options.mixed_precision,
         "train_step": 1,
     }
     command = [sys.executable, str(_ROOT / "run_classifier.py"), "--do_train"]

@@ -35,6 +35,12 @@ def pictures_on_request(request, monkeypatch):
         monkeypatch.setattr("albert_tf.display.plots.Figure", None)
 
 
+@pytest.fixture(autouse=True)
+def loops_of_any_duration(monkeypatch):
+    """Keeps a busy machine from shortening loops, at whose ends tests look."""
+    monkeypatch.setattr("albert_tf.engine.trainer._LOOP_SECONDS", 1e6)
+
+
 @pytest.fixture
 def nothing_converted(monkeypatch):
     """Fails the test if autograph converts a function of this project.

@@ -5,6 +5,10 @@ import re
 import subprocess
 import sys
 
+import pytest
+
+from benchmarks import depth
+
 
 def test_prints_every_figure(project):
     # A process of its own: XLA writes its buffers down only if asked at the start.
@@ -20,3 +24,10 @@ def test_prints_every_figure(project):
     assert len(ratios) == 6
     assert float(ratios["memory, both to plain"]) < 1
     assert float(ratios["memory, rematerialised to plain"]) < 1
+
+
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+def test_the_layers_compute_in_the_type_of_the_flag(precision, tiny_config):
+    step = depth._step(tiny_config(), precision, rematerialize=True)
+    assert step.model.compute_dtype == precision
+    assert {v.dtype for v in step.model.weights} == {"float32"}

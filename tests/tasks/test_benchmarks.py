@@ -2,6 +2,7 @@
 
 import json
 import re
+import subprocess
 
 import pytest
 
@@ -100,7 +101,14 @@ def test_first_step_is_timed_with_and_without_cache(
     sst2, tmp_path, monkeypatch, capsys
 ):
     monkeypatch.setattr(first_step, "load_tokenizer", _vocabulary(tmp_path))
+    commands, popen = [], subprocess.Popen
+    monkeypatch.setattr(
+        first_step.subprocess,
+        "Popen",
+        lambda command, **kwargs: commands.append(command) or popen(command, **kwargs),
+    )
     options = first_step.Options(
+        mixed_precision="bfloat16",
         data_dir=sst2,
         spm_model_file="unused",
         albert_config_file=str(tmp_path / "tiny.json"),
@@ -117,6 +125,7 @@ def test_first_step_is_timed_with_and_without_cache(
         "first step done",
     ]
     assert float(found[0][2]) <= float(found[1][2])
+    assert ["--mixed_precision=bfloat16" in c for c in commands] == [True, True]
 
 
 def _vocabulary(tmp_path):

@@ -1,7 +1,9 @@
 """What a run shows and records, and that looking does not change it."""
 
+import itertools
 import pathlib
 import re
+import types
 
 import numpy as np
 import pytest
@@ -121,6 +123,17 @@ def test_the_learning_rate_is_that_of_the_last_step(train):
     ):
         found = summaries(train(directory, steps))["learning_rate"]
         assert found == pytest.approx(expected)
+
+
+def test_slow_steps_are_shown_more_often(make_trainer, batches, monkeypatch):
+    clock = itertools.count(step=20.0)  # each loop takes 20 seconds
+    fake = types.SimpleNamespace(monotonic=lambda: next(clock))
+    monkeypatch.setattr("albert_tf.engine.trainer.time", fake)
+    monkeypatch.setattr("albert_tf.engine.trainer._LOOP_SECONDS", 10.0)
+    trainer = make_trainer(9, options={"steps_per_loop": 4})
+    trainer.train(batches())
+    # After loops of 5, 10 and 20 seconds a step.
+    assert list(summaries(trainer)["loss"]) == [4, 6, 7, 8, 9]
 
 
 def test_a_constant_learning_rate_is_shown(make_trainer, batches):
