@@ -129,7 +129,7 @@ def read(directory):
     version = info.get("schema_version")
     if version != SCHEMA_VERSION:
         raise UserError(
-            f"{path} has schema version {version}, expected {SCHEMA_VERSION}: make "
+            f"{path} has schema version {version!r}, expected {SCHEMA_VERSION}: make "
             f"the data set again."
         )
     check_description(path, info)

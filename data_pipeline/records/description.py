@@ -129,7 +129,9 @@ def _get(info, keys):
 
 def _refuse(path, keys, value, expected):
     found = "nothing" if value is None else reprlib.repr(value)
+    # The name of a file may hold a line break.
+    place = ".".join(key if key.isprintable() else repr(key) for key in keys)
     raise UserError(
-        f"{path} holds {found} for {'.'.join(keys)}, expected {expected}; copy it "
+        f"{path} holds {found} for {place}, expected {expected}; copy it "
         "again from where the data was made, or make the data again."
     )

@@ -167,10 +167,12 @@ def test_the_lock_of_a_run_is_no_data(data, read):
         (["tokenizer", "fingerprint"], None, "nothing for tokenizer.fingerprint"),
         (["files"], None, "nothing for files, expected the names of the files"),
         (["files"], ["../x"], r"'\.\./x' for files, expected names of files"),
+        (["files", "a\n"], {}, r"holds nothing for files.'a\\n'.bytes, expected a"),
         (["files", FIRST], {}, f"holds nothing for files.{FIRST}.bytes"),
         (["files", FIRST, "bytes"], -1, f"-1 for files.{FIRST}.bytes, expected a"),
         (["files", FIRST, "sha256"], "no", "expected a SHA-256 in hexadecimal"),
         (["schema_version"], 2, "has schema version 2, expected 1"),
+        (["schema_version"], "a\nb", r"has schema version .a\\nb., expected 1"),
     ],
 )
 def test_descriptions_that_are_damaged(data, read, keys, value, message):
