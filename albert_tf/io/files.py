@@ -33,8 +33,15 @@ def write_json(path, values):
 
 
 def json_text(values):
-    """What is written of JSON: indented, in UTF-8."""
-    return json.dumps(values, indent=2, ensure_ascii=False) + "\n"
+    """What is written of JSON: indented, in UTF-8.
+
+    Raises:
+        ValueError: it is nested more deeply than can be written.
+    """
+    try:
+        return json.dumps(values, indent=2, ensure_ascii=False) + "\n"
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
 
 
 def unreadable(path, error):

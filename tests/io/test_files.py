@@ -6,6 +6,7 @@ import os
 import pytest
 
 from albert_tf.errors import UserError
+from albert_tf.io.files import json_text
 from albert_tf.io.files import read_json_object
 from albert_tf.io.files import write_atomically
 from albert_tf.io.files import write_json
@@ -65,3 +66,11 @@ def test_text_and_json_are_written_as_utf8(tmp_path):
     write_json(tmp_path / "a.json", {"ÿ": [1]})
     assert "ÿ" in (tmp_path / "a.json").read_text(encoding="utf-8")
     assert read_json_object(tmp_path / "a.json") == {"ÿ": [1]}
+
+
+def test_json_that_is_nested_too_deeply_to_be_written():
+    value = []
+    for _ in range(5000):  # which some versions of Python read
+        value = [value]
+    with pytest.raises(ValueError, match="it is nested too deeply"):
+        json_text(value)
