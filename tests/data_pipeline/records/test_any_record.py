@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from hypothesis import given
+from google.protobuf.message import DecodeError
 from hypothesis import strategies as st
 
 from albert_tf.errors import UserError
@@ -81,36 +82,64 @@ def is_right(record, schema):
     )
 
 
-def check(parse, record, schema):
-    try:
-        parsed = parse(tf.constant([serialized(record)]))
-    except tf.errors.InvalidArgumentError:
+def check(parse, contents, record, schema):
+    """Bytes that hold a record are read as it, or refused if it breaks the schema."""
+    found = read(parse, contents)
+    if found is None:
         assert not is_right(record, schema)
         return
     assert is_right(record, schema)
     for name, values in record.items():
-        found = parsed[
-            "sentence_order_labels" if name == "next_sentence_labels" else name
-        ]
-        np.testing.assert_array_equal(
-            np.ravel(found), np.asarray(values, found.numpy().dtype)
-        )
+        expected = np.asarray(values, found[name].dtype)
+        np.testing.assert_array_equal(found[name], expected)
+
+
+def read(parse, contents):
+    """The record {name: array} that bytes are read as; None if they are refused."""
+    try:
+        parsed = parse(tf.constant([contents]))
+    except (tf.errors.InvalidArgumentError, UnicodeDecodeError):
+        return None
+    if "cls_positions" not in parsed:
+        parsed["next_sentence_labels"] = parsed.pop("sentence_order_labels")
+    return {name: np.ravel(values) for name, values in parsed.items()}
+
+
+def parse_static(batch):
+    return examples.parse_static(batch, _TOKENS, _PREDICTIONS, _IDS)
+
+
+def parse_packed(batch):
+    return examples.parse_packed(batch, _TOKENS, _PREDICTIONS, _PAIRS, _IDS)
 
 
 @given(record=records(_STATIC))
 def test_static(record):
-    def parse(batch):
-        return examples.parse_static(batch, _TOKENS, _PREDICTIONS, _IDS)
-
-    check(parse, record, _STATIC)
+    check(parse_static, serialized(record), record, _STATIC)
 
 
 @given(record=records(_PACKED))
 def test_packed(record):
-    def parse(batch):
-        return examples.parse_packed(batch, _TOKENS, _PREDICTIONS, _PAIRS, _IDS)
+    check(parse_packed, serialized(record), record, _PACKED)
 
-    check(parse, record, _PACKED)
+
+@given(record=records(_STATIC), data=st.data())
+def test_a_damaged_record(record, data):
+    contents = data.draw(damaged(serialized(record)))
+    try:
+        features = tf.train.Example.FromString(contents).features.feature
+    except DecodeError:
+        # TensorFlow's parser forgives a length that reaches beyond the end.
+        found = read(parse_static, contents)
+        assert found is None or is_right(found, _STATIC)
+    else:
+        record = {name: values_of_feature(features[name]) for name in [*features]}
+        check(parse_static, contents, record, _STATIC)
+
+
+def values_of_feature(feature):
+    kind = feature.WhichOneof("kind")
+    return list(getattr(feature, kind).value) if kind else []
 
 
 @given(
