@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 import tensorflow as tf
-from hypothesis import given
 from google.protobuf.message import DecodeError
+from hypothesis import given
 from hypothesis import strategies as st
 
 from albert_tf.errors import UserError
