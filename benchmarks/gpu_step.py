@@ -1,20 +1,29 @@
 """How fast a training step is on one GPU: our layers on JAX, and PyTorch's ALBERT.
 
-  python -m benchmarks.gpu_step --jax_python=... --torch_python=...
+  python -m benchmarks.gpu_step --jax_python=... --torch_python=... --wheels=wheels
 
-Both options name interpreters: one of an environment with this package and JAX for
-the card, one with torch and transformers. Both sides compute in bfloat16 with weights
+Two options name interpreters: one of an environment with Keras and JAX for the card,
+one with torch and transformers. TensorFlow is not needed. What they lack may lie in a
+folder as wheels. Both sides compute in bfloat16 with weights
 in float32, without dropout, with AdamW and gradients clipped to a global norm of 1;
 PyTorch with `sdpa` under `torch.compile`. They run one after the other, because JAX
 takes the card's memory. The model FLOP utilisation counts the matrix products of
 `albert_tf.describe`, for both sides: PyTorch's model computes logits at all
 positions, which counts as work that nobody asked for.
+
+Before, a small model in float32 takes the same steps on the card and on the CPU, and
+the losses are compared.
 """
 
+import contextlib
 import dataclasses
 import json
+import os
+import pathlib
 import statistics
+import subprocess
 import sys
+import tempfile
 
 from albert_tf.cli import command_line
 from albert_tf.cli.command_line import option
@@ -28,6 +37,13 @@ from benchmarks.shapes import without_dropout
 from benchmarks.turns import Player
 
 _WARM_UPS = 2
+_RELEASED_RUNS = (
+    "base_v2:128x256x20,base_v2:512x32x77,xxlarge_v2:128x32x20,xxlarge_v2:512x8x77"
+)
+# What learns on the card and on the CPU, in products that do not shorten float32.
+_SMALL = {"hidden_size": 128, "num_attention_heads": 2, "intermediate_size": 512}
+_SMALL_BATCH = {"tokens": 64, "batch_size": 32, "predictions": 10, "vocab_size": 30000}
+_EXACT = {"JAX_DEFAULT_MATMUL_PRECISION": "highest"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,13 +52,24 @@ class Options:
         "Shapes to measure, separated by commas, each written as "
         "MODEL:TOKENSxBATCHxPREDICTIONS, where MODEL is a released size or a "
         "configuration file.",
-        "base_v2:128x256x20,base_v2:512x32x77,xxlarge_v2:512x8x77",
+        _RELEASED_RUNS,
     )
     jax_python: str = option("Python interpreter with keras and jax.", sys.executable)
     torch_python: str | None = option(
         "Python interpreter with torch and transformers; without one, only our side "
         "runs.",
         None,
+    )
+    wheels: str | None = option(
+        "Folder of wheels to install for this run, such as those of keras, optree and "
+        "namex; no network is needed.",
+        None,
+    )
+    loss_steps: int = option(
+        "Number of steps whose losses on the card and on the CPU are compared; 0 to "
+        "leave it out.",
+        200,
+        minimum=0,
     )
     rounds: int = option("Number of turns of each side.", 7, minimum=1)
     steps: int = option("Number of training steps in a turn.", 10, minimum=1)
@@ -57,13 +84,66 @@ def benchmark(options):
     """Measures all runs; returns and prints what it found.
 
     Returns:
-        For each run, a dict from the side to the median seconds of a step.
+        For each run, a dict from the side to the median seconds of a step; for
+        "losses", the largest difference between the card's and the CPU's.
+
+    Raises:
+        UserError: a run has another form, or the wheels cannot be installed.
     """
+    runs = {run: _parse(run) for run in options.runs.split(",")}
     found = {}
-    for run in options.runs.split(","):
-        print(run)
-        found[run] = _measure(options, *_parse(run))
+    with _installed(options.wheels, options.jax_python) as packages:
+        if options.loss_steps:
+            found["losses"] = _compare_losses(options, packages)
+        for run, (config, batch) in runs.items():
+            print(run, flush=True)
+            found[run] = _measure(options, config, batch, packages)
     return found
+
+
+@contextlib.contextmanager
+def _installed(wheels, python):
+    """The variables of an environment with the wheels of a folder, if there is one."""
+    if wheels is None:
+        yield {}
+        return
+    paths = sorted(map(str, pathlib.Path(wheels).glob("*.whl")))
+    if not paths:
+        raise UserError(f"--wheels={wheels} holds no wheels (*.whl).")
+    with tempfile.TemporaryDirectory() as folder:
+        command = [python, "-m", "pip", "install", "--quiet", "--no-index", "--no-deps"]
+        done = subprocess.run([*command, "--target", folder, *paths], check=False)
+        if done.returncode:
+            raise UserError(
+                f"The wheels in {wheels} cannot be installed for {python}; pip's "
+                "message is above."
+            )
+        search = [folder, *filter(None, [os.environ.get("PYTHONPATH")])]
+        yield {"PYTHONPATH": os.pathsep.join(search)}
+
+
+def _compare_losses(options, packages):
+    """The largest difference between losses on the card and on the CPU."""
+    config = AlbertConfig.released("base_v2", num_hidden_layers=2, **_SMALL)
+    setting = {
+        "config": without_dropout(config).to_dict(),
+        "batch": _SMALL_BATCH,
+        "steps": options.loss_steps,
+        "dtype_policy": "float32",
+        "learning_rate": 1e-4,
+    }
+    command = _command(options.jax_python, "albert_tf_jax", setting)
+    losses = []
+    for place in ({}, {"JAX_PLATFORMS": "cpu"}):
+        with Player(command, {**packages, **_EXACT, **place}) as player:
+            losses.append(player.turn("losses"))
+    difference = max(abs(a - b) for a, b in zip(*losses, strict=True))
+    print(
+        f"{options.loss_steps} steps in float32, loss {losses[0][0]:.4f} to "
+        f"{losses[0][-1]:.4f}: at most {difference:.1e} from the CPU's",
+        flush=True,
+    )
+    return difference
 
 
 def _parse(run):
@@ -83,10 +163,11 @@ def _parse(run):
     return without_dropout(config), {**batch, "vocab_size": config.vocab_size}
 
 
-def _measure(options, config, batch):
+def _measure(options, config, batch, packages):
     setting = {"config": config.to_dict(), "batch": batch, "steps": options.steps}
-    ours = {**setting, "dtype_policy": "mixed_bfloat16"}
-    details, own = _seconds(options, options.jax_python, "albert_tf_jax", ours)
+    ours = {**setting, "dtype_policy": "mixed_bfloat16", "learning_rate": 1e-5}
+    command = _command(options.jax_python, "albert_tf_jax", ours)
+    details, own = _seconds(options, command, packages)
     print(f"  device: {details['device']}")
     peak = gpu_peak(details["device"], "bfloat16")
     if options.peak_tflops:
@@ -96,17 +177,21 @@ def _measure(options, config, batch):
     if options.torch_python:
         device = "cpu" if details["platform"] == "cpu" else "cuda"
         theirs = {**setting, "device": device, "bfloat16": True, "compile": True}
-        details, other = _seconds(options, options.torch_python, "hugging_face", theirs)
+        command = _command(options.torch_python, "hugging_face", theirs)
+        details, other = _seconds(options, command, packages)
         print(f"  hugging_face ({details}): {_speed(other, config, batch, peak)}")
         print(f"  albert_tf is {other / own:.2f} times as fast")
         found["hugging_face"] = other
     return found
 
 
-def _seconds(options, python, module, setting):
+def _command(python, module, setting):
+    return [python, "-m", f"benchmarks.sides.{module}", json.dumps(setting)]
+
+
+def _seconds(options, command, packages):
     """What a side tells about itself, and its median seconds a step."""
-    command = [python, "-m", f"benchmarks.sides.{module}", json.dumps(setting)]
-    with Player(command) as player:
+    with Player(command, packages) as player:
         seconds = [player.turn() for _ in range(_WARM_UPS + options.rounds)]
     return player.details, statistics.median(seconds[_WARM_UPS:])
 

@@ -23,11 +23,16 @@ class Player:
 
     Args:
         command: what to start; it must call `serve`.
+        environment: dict of variables for it, beside those of this process.
     """
 
-    def __init__(self, command):
+    def __init__(self, command, environment=None):
         self._process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            command,
+            env={**os.environ, **(environment or {})},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
         )
         self.details = self._answer()
 

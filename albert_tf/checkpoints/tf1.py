@@ -1,11 +1,14 @@
-"""Official TF1 checkpoints and the variables of TF-Hub modules."""
+"""Official TF1 checkpoints and the variables of TF-Hub modules.
+
+TensorFlow is imported by the functions that need it: models of Keras' other backends
+import this module, too.
+"""
 
 import glob
 import os
 import re
 
 import numpy as np
-import tensorflow as tf
 
 from albert_tf.checkpoints.assignment import assign_tensors
 from albert_tf.checkpoints.bert import readable_families
@@ -65,6 +68,8 @@ def save_tf1_checkpoint(model, prefix):
         prefix: the checkpoint, such as "dir/model.ckpt-best"; the configuration, such
             as "albert_config.json", is written beside it.
     """
+    import tensorflow as tf
+
     prefix = os.fspath(prefix)
     os.makedirs(os.path.dirname(prefix) or ".", exist_ok=True)
     arrays = {name: np.array(v) for name, v in model.official_variables().items()}
@@ -140,6 +145,8 @@ def find_tf1_prefix(path):
 
 def _latest_checkpoint(directory):
     """The prefix that the file `checkpoint` in a directory names, or None."""
+    import tensorflow as tf
+
     state = os.path.join(directory, "checkpoint")
     if not os.path.isfile(state):
         return None
@@ -164,6 +171,8 @@ def read_tf1_tensors(prefix):
     Raises:
         UserError: there is no such checkpoint, or it cannot be read.
     """
+    import tensorflow as tf
+
     if not os.path.isfile(f"{prefix}.index"):
         raise UserError(f"There is no checkpoint {prefix}: {prefix}.index is missing.")
     try:

@@ -11,9 +11,6 @@ from albert_tf.layers.dropout import SITES_PER_BLOCK
 from albert_tf.layers.dropout import fold_seed
 from albert_tf.layers.feed_forward import FeedForward
 from albert_tf.layers.layer_schedule import layer_schedule
-from albert_tf.layers.rematerialization import depth_loop
-from albert_tf.layers.rematerialization import rematerialize
-from albert_tf.layers.rematerialization import rematerialized_loop
 
 
 @keras.saving.register_keras_serializable(package="albert_tf")
@@ -133,11 +130,15 @@ class TransformerStack(ConfiguredLayer):
                 hidden = self._run_block(block, hidden, attention_bias, seed, number)
             return hidden
 
+        from albert_tf.layers import rematerialization
+
         count = len(blocks) // len(layer)
         if not self.rematerialize:
-            return depth_loop(run_layer, hidden, count)
+            return rematerialization.depth_loop(run_layer, hidden, count)
         variables = self._variables(layer)
-        return rematerialized_loop(run_layer, variables, hidden, count)
+        return rematerialization.rematerialized_loop(
+            run_layer, variables, hidden, count
+        )
 
     def _unroll(
         self, blocks, hidden, attention_bias, seed, index, tokens_for_heads=None
@@ -155,6 +156,8 @@ class TransformerStack(ConfiguredLayer):
                 hidden = run_block(i, hidden)
                 outputs.append(hidden)
             return outputs
+
+        from albert_tf.layers.rematerialization import rematerialize
 
         variables = self._variables(blocks)
         return rematerialize(run_block, variables, hidden, len(blocks))

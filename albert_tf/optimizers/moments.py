@@ -87,7 +87,7 @@ class MomentsOptimizer(keras.optimizers.Optimizer):
         moments = {name: of_all[index] for name, of_all in self.moments.items()}
         # TensorFlow gives that of an embedding table by the rows that were looked up;
         # adding makes it dense.
-        gradient = ops.add(ops.zeros_like(variable), gradient)
+        gradient = ops.add(ops.zeros(variable.shape, gradient.dtype), gradient)
         weight, values = self.new_values(
             index, gradient, variable, moments, learning_rate, self.iterations
         )

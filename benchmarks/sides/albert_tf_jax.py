@@ -19,17 +19,19 @@ _FEATURES = ("input_ids", "input_mask", "segment_ids", "masked_lm_positions")
 
 
 def main(setting):
-    """Answers with the seconds of a step.
+    """Answers with the seconds of a step, or "losses" with the loss of each step.
 
     Args:
         setting: dict with `config`, `batch` (arguments of `turns.make_batch`),
-            `steps` and `dtype_policy`.
+            `steps`, `dtype_policy` and `learning_rate`.
     """
     keras.utils.set_random_seed(1)
     model = AlbertForPreTraining(
         AlbertConfig.from_dict(setting["config"]), dtype=setting["dtype_policy"]
     )
-    optimizer = create_optimizer("adamw", 1e-5, num_train_steps=1000000)
+    optimizer = create_optimizer(
+        "adamw", setting["learning_rate"], num_train_steps=1000000
+    )
     optimizer.build(model.trainable_variables)
     step = jax.jit(make_step(model, optimizer), donate_argnums=0)
     batch = jax.device_put(turns.make_batch(**setting["batch"]))
@@ -39,9 +41,12 @@ def main(setting):
 
     def run_step():
         nonlocal state
-        state = step(state, batch)
+        state, loss = step(state, batch)
+        return loss
 
-    def take_turn(_):
+    def take_turn(request):
+        if request == "losses":
+            return [float(run_step()) for _ in range(setting["steps"])]
         return turns.seconds_per_step(
             run_step, setting["steps"], lambda: jax.block_until_ready(state)
         )
@@ -55,7 +60,7 @@ def main(setting):
 
 
 def make_step(model, optimizer):
-    """A pure function of the state (weights, optimizer variables) and a batch."""
+    """From the state (weights, optimizer variables) and a batch to state and loss."""
     count = len(model.trainable_variables)
     fixed = [variable.value for variable in model.non_trainable_variables]
 
@@ -78,12 +83,12 @@ def make_step(model, optimizer):
 
     def step(state, batch):
         weights, slots = state[:count], state[count:]
-        gradients = jax.grad(loss_of)(weights, batch)
+        loss, gradients = jax.value_and_grad(loss_of)(weights, batch)
         norm = ops.sqrt(sum(ops.sum(ops.square(g)) for g in gradients))
         scale = 1.0 / ops.maximum(norm, 1.0)
         gradients = [g * scale for g in gradients]
         weights, slots = optimizer.stateless_apply(slots, gradients, weights)
-        return [*weights, *slots]
+        return [*weights, *slots], loss
 
     return step
 
