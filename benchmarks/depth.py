@@ -26,6 +26,7 @@ from albert_tf.cli.command_line import option
 from albert_tf.cli.command_line import run
 from albert_tf.config import AlbertConfig
 from albert_tf.engine.flags import execution_arguments
+from benchmarks.measuring import figures
 from tools.tpu.table import FORMS
 
 _PREDICTIONS = 20
@@ -55,6 +56,7 @@ class DepthOptions:
         "float32",
         ("float32", "bfloat16"),
     )
+    figures_file: str | None = figures.file_option()
 
 
 def measure(options):
@@ -66,6 +68,18 @@ def measure(options):
         os.environ["XLA_FLAGS"] = flags
         results = _measure_forms(options, pathlib.Path(folder))
     _print_results(results)
+    columns = ["form", "first step, s", "step, s", "temporaries, MiB"]
+    rows = [
+        [form, first, step, memory / _MEBIBYTE]
+        for form, (first, step, memory) in results.items()
+    ]
+    conditions = [
+        f"{options.layers} layers",
+        f"S = {options.max_seq_length}",
+        options.mixed_precision,
+        f"medians of {options.steps} steps",
+    ]
+    figures.write(options.figures_file, columns, rows, conditions)
 
 
 def _measure_forms(options, folder):

@@ -39,10 +39,12 @@ from albert_tf.tasks.tokenized_examples import TokenizedExamples
 from albert_tf.tasks.tokenized_examples import tokenize_texts
 from albert_tf.tokenization import load_tokenizer
 from albert_tf.tokenization.parallel import available_cores
-from benchmarks.turns import Player
-from benchmarks.turns import check_peer
+from benchmarks.measuring import figures
+from benchmarks.measuring.turns import Player
+from benchmarks.measuring.turns import check_peer
 
 _OURS, _FIXED = "this project", "this project, fixed length"
+_FLOAT32 = "this project, float32"
 _PEER, _PEER_FIXED = "Hugging Face", "Hugging Face, fixed length"
 
 
@@ -75,6 +77,13 @@ class Options:
         "Largest length of a row, in tokens; also the fixed length.", 128
     )
     epochs: int = option("Number of epochs, the first one included.", 3, minimum=2)
+    mixed_precision: str = option(
+        "Type in which all compute, each in its own mixed precision; bfloat16 also "
+        "times this project in float32.",
+        "float32",
+        ("float32", "bfloat16"),
+    )
+    figures_file: str | None = figures.file_option()
 
 
 def benchmark(options):
@@ -89,7 +98,7 @@ def benchmark(options):
     with tempfile.TemporaryDirectory() as folder:
         many = _write_rows(examples, folder, options.rows)
         few = _write_rows(examples, folder, options.fixed_rows)
-        rates = _rates(options, _sides(options, task, many, few))
+        rates, versions = _rates(options, _sides(options, task, many, few))
     for name, found in rates.items():
         print(
             f"{name}: {max(found[1:]):.1f} examples/s (first epoch {found[0]:.1f}; "
@@ -101,6 +110,20 @@ def benchmark(options):
             f"{_OURS} / {name}: {np.median(ratios[1:]):.2f} (median of the epochs "
             f"after the first), {ratios[0]:.2f} in the first"
         )
+    _write_figures(options, rates, versions)
+
+
+def _write_figures(options, rates, versions):
+    own = np.reciprocal(rates[_OURS])
+    rows = []
+    for name, found in rates.items():
+        seconds = np.reciprocal(found)
+        parts = (slice(1, None), slice(0, 1))
+        cells = [figures.compared(seconds[p], own[p], amount=1) for p in parts]
+        rows.append([name, *cells])
+    columns = ["examples/s", "after the first epoch", "in the first epoch"]
+    conditions = [*versions, options.mixed_precision, f"{options.epochs} epochs"]
+    figures.write(options.figures_file, columns, rows, conditions)
 
 
 def _examples(options):
@@ -164,24 +187,29 @@ def _sides(options, task, many, few):
     }
     ours = [sys.executable, "-m", "benchmarks.sides.fine_tuning"]
     peer = [options.peer_python, "-m", "benchmarks.sides.hugging_face_fine_tuning"]
+    dtype = options.mixed_precision
     ways = {
-        _OURS: (ours, many, options.rows, "buckets"),
-        _FIXED: (ours, few, options.fixed_rows, "fixed"),
+        _OURS: (ours, many, options.rows, "buckets", dtype),
+        _FIXED: (ours, few, options.fixed_rows, "fixed", dtype),
     }
+    if dtype != "float32":
+        ways[_FLOAT32] = (ours, many, options.rows, "buckets", "float32")
     if options.peer_python:
-        ways[_PEER] = (peer, many, options.rows, "longest")
+        ways[_PEER] = (peer, many, options.rows, "longest", dtype)
         if options.squad_file:
-            ways[_PEER_FIXED] = (peer, few, options.fixed_rows, "fixed")
+            ways[_PEER_FIXED] = (peer, few, options.fixed_rows, "fixed", dtype)
     sides = {}
-    for name, (command, path, rows, padding) in ways.items():
-        argument = json.dumps({**setting, "rows": path, "padding": padding})
+    for name, (command, path, rows, padding, dtype) in ways.items():
+        argument = json.dumps(
+            {**setting, "rows": path, "padding": padding, "mixed_precision": dtype}
+        )
         rows -= 0 if command is peer else rows % options.train_batch_size
         sides[name] = ([*command, argument], rows)
     return sides
 
 
 def _rates(options, sides):
-    """Examples a second of each epoch of each way."""
+    """Examples a second of each epoch of each way, and the packages' versions."""
     rates = {name: [] for name in sides}
     with contextlib.ExitStack() as stack:
         players = {
@@ -198,7 +226,8 @@ def _rates(options, sides):
                     name,
                     rates[name][-1],
                 )
-    return rates
+        versions = [*dict.fromkeys(player.details for player in players.values())]
+    return rates, versions
 
 
 if __name__ == "__main__":

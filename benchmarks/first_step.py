@@ -24,6 +24,7 @@ from albert_tf.cli.command_line import option
 from albert_tf.config import AlbertConfig
 from albert_tf.errors import UserError
 from albert_tf.tokenization import load_tokenizer
+from benchmarks.measuring import figures
 
 _ROOT = pathlib.Path(__file__).resolve().parent.parent
 # Log lines of run_classifier, and what has happened when they appear.
@@ -44,6 +45,7 @@ class Options:
     mixed_precision: str = option(
         "Type in which the layers compute.", "float32", ("float32", "bfloat16")
     )
+    figures_file: str | None = figures.file_option()
 
 
 def benchmark(options):
@@ -53,14 +55,22 @@ def benchmark(options):
         config = AlbertConfig.from_json_file(options.albert_config_file)
         tokenizer = load_tokenizer(options.spm_model_file)
         albert_tf.AlbertModel(config).save_pretrained(checkpoint, tokenizer)
+        rows = []
         for state in ("cold", "warm"):
             seconds = _seconds(options, folder, checkpoint, state)
+            cells = [cell for both in seconds.values() for cell in both]
+            rows.append([f"{state} cache", *cells])
             for event, (passed, used) in seconds.items():
                 print(
                     f"{options.task_name}, {state} cache, {event}: {passed:.1f} s "
                     f"({used:.1f} s of processor time)",
                     flush=True,
                 )
+    columns = ["from the command until"]
+    for event in _EVENTS.values():
+        columns += [f"{event}, s", "of processor time, s"]
+    conditions = [options.task_name, options.mixed_precision]
+    figures.write(options.figures_file, columns, rows, conditions)
 
 
 def _seconds(options, folder, checkpoint, state):

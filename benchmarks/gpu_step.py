@@ -32,9 +32,10 @@ from albert_tf.costs.device_peaks import gpu_peak
 from albert_tf.costs.flops import backward_flops
 from albert_tf.costs.flops import forward_flops
 from albert_tf.errors import UserError
-from benchmarks.shapes import batch_shape
-from benchmarks.shapes import without_dropout
-from benchmarks.turns import Player
+from benchmarks.measuring import figures
+from benchmarks.measuring.shapes import batch_shape
+from benchmarks.measuring.shapes import without_dropout
+from benchmarks.measuring.turns import Player
 
 _WARM_UPS = 2
 _RELEASED_RUNS = (
@@ -73,6 +74,7 @@ class Options:
     )
     rounds: int = option("Number of turns of each side.", 7, minimum=1)
     steps: int = option("Number of training steps in a turn.", 10, minimum=1)
+    figures_file: str | None = figures.file_option()
     peak_tflops: float | None = option(
         "Peak speed of the device in bfloat16, in 1e12 operations per second; common "
         "cards need no number.",
@@ -91,13 +93,17 @@ def benchmark(options):
         UserError: a run has another form, or the wheels cannot be installed.
     """
     runs = {run: _parse(run) for run in options.runs.split(",")}
-    found = {}
+    found, rows = {}, []
     with _installed(options.wheels, options.jax_python) as packages:
         if options.loss_steps:
             found["losses"] = _compare_losses(options, packages)
         for run, (config, batch) in runs.items():
             print(run, flush=True)
-            found[run] = _measure(options, config, batch, packages)
+            speeds, conditions = _measure(options, config, batch, packages)
+            found[run] = {side: speed[0] for side, speed in speeds.items()}
+            rows += [[f"`{run}`", side, *speed] for side, speed in speeds.items()]
+    columns = ["step", "side", "s", "tokens/s", "TFLOP/s", "of the peak"]
+    figures.write(options.figures_file, columns, rows, conditions)
     return found
 
 
@@ -164,6 +170,7 @@ def _parse(run):
 
 
 def _measure(options, config, batch, packages):
+    """The `_speed` of each side, and on what."""
     setting = {"config": config.to_dict(), "batch": batch, "steps": options.steps}
     ours = {**setting, "dtype_policy": "mixed_bfloat16", "learning_rate": 1e-5}
     command = _command(options.jax_python, "albert_tf_jax", ours)
@@ -172,17 +179,19 @@ def _measure(options, config, batch, packages):
     peak = gpu_peak(details["device"], "bfloat16")
     if options.peak_tflops:
         peak = options.peak_tflops * 1e12
-    print(f"  albert_tf ({details['versions']}): {_speed(own, config, batch, peak)}")
-    found = {"albert_tf": own}
+    speeds = {"albert_tf": _speed(own, config, batch, peak)}
+    conditions = [details["device"], details["versions"]]
+    print(f"  albert_tf ({details['versions']}): {_shown(*speeds['albert_tf'])}")
     if options.torch_python:
         device = "cpu" if details["platform"] == "cpu" else "cuda"
         theirs = {**setting, "device": device, "bfloat16": True, "compile": True}
         command = _command(options.torch_python, "hugging_face", theirs)
         details, other = _seconds(options, command, packages)
-        print(f"  hugging_face ({details}): {_speed(other, config, batch, peak)}")
+        speeds["hugging_face"] = _speed(other, config, batch, peak)
+        conditions.append(details)
+        print(f"  hugging_face ({details}): {_shown(*speeds['hugging_face'])}")
         print(f"  albert_tf is {other / own:.2f} times as fast")
-        found["hugging_face"] = other
-    return found
+    return speeds, conditions
 
 
 def _command(python, module, setting):
@@ -197,14 +206,19 @@ def _seconds(options, command, packages):
 
 
 def _speed(seconds, config, batch, peak):
+    """Seconds a step, tokens and TFLOPs a second, and their share of the peak."""
     tokens = batch["batch_size"] * batch["tokens"]
     forward = forward_flops(config, batch["tokens"], batch["predictions"])
     flops = tokens * (sum(forward.values()) + backward_flops(forward))
     rate = flops / seconds
-    used = f"{rate / peak:.1%} of the peak" if peak else "the peak is not known"
+    return seconds, tokens / seconds, rate / 1e12, rate / peak if peak else None
+
+
+def _shown(seconds, tokens, rate, share):
+    used = f"{share:.1%} of the peak" if share else "the peak is not known"
     return (
-        f"{1000 * seconds:.1f} ms a step, {tokens / seconds:,.0f} tokens/s, "
-        f"{rate / 1e12:.3g} TFLOP/s ({used})"
+        f"{1000 * seconds:.1f} ms a step, {tokens:,.0f} tokens/s, {rate:.3g} TFLOP/s "
+        f"({used})"
     )
 
 

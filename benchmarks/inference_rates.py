@@ -29,8 +29,9 @@ from albert_tf.tasks.multiple_choice.rows import tokenize_questions
 from albert_tf.tasks.tokenized_examples import tokenize_texts
 from albert_tf.tokenization import load_tokenizer
 from albert_tf.tokenization.parallel import available_cores
-from benchmarks.turns import Player
-from benchmarks.turns import check_peer
+from benchmarks.measuring import figures
+from benchmarks.measuring.turns import Player
+from benchmarks.measuring.turns import check_peer
 
 TASKS = ("multiple_choice", "masked_words", "vectors")
 _OURS = "this project"
@@ -57,6 +58,7 @@ class Options:
     rows: int = option("Number of texts, and of choices, in a turn.", 256, minimum=8)
     batch_size: int = option("Number of texts in a batch.", 32, minimum=4)
     rounds: int = option("Number of turns of each side.", 3, minimum=1)
+    figures_file: str | None = figures.file_option()
 
 
 def benchmark(options):
@@ -71,8 +73,17 @@ def benchmark(options):
         setting = {**_write_rows(options, folder), "batch_size": options.batch_size}
         setting["config"] = os.path.abspath(options.albert_config_file)
         setting["threads"] = available_cores()
-        for task, seconds in _seconds(options, setting):
+        rows, versions = [], []
+        for task, seconds in _seconds(options, setting, versions):
             _report(task, options.rows, seconds)
+            cells = [
+                figures.compared(found, seconds[_OURS], options.rows)
+                for found in seconds.values()
+            ]
+            rows.append([task.replace("_", " "), *cells])
+    columns = ["rows/s", *seconds]
+    conditions = [*versions, f"medians of {options.rounds} turns"]
+    figures.write(options.figures_file, columns, rows, conditions)
 
 
 def _report(task, rows, seconds):
@@ -124,8 +135,11 @@ def _questions(texts, count, tokenizer):
     return tokenize_questions(questions, tokenizer, _LONGEST, _LONGEST // 2)
 
 
-def _seconds(options, setting):
-    """Yields each task as it is done, with the seconds of each turn by side."""
+def _seconds(options, setting, versions):
+    """Yields each task as it is done, with the seconds of each turn by side.
+
+    `versions` becomes what the sides tell about their packages.
+    """
     module = "benchmarks.sides"
     commands = {_OURS: [sys.executable, "-m", f"{module}.inference"]}
     if options.peer_python:
@@ -136,6 +150,7 @@ def _seconds(options, setting):
             name: stack.enter_context(Player([*command, json.dumps(setting)]))
             for name, command in commands.items()
         }
+        versions += dict.fromkeys(player.details for player in players.values())
         for task in TASKS:
             found = {name: [] for name in commands}
             for turn in range(options.rounds + 1):

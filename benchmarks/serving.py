@@ -34,7 +34,8 @@ from albert_tf.serving.export import ExportOptions
 from albert_tf.serving.export import export
 from albert_tf.tasks.registry import create_task
 from albert_tf.tokenization import load_tokenizer
-from benchmarks.turns import Player
+from benchmarks.measuring import figures
+from benchmarks.measuring.turns import Player
 
 _MAX_SEQ_LENGTH = 128
 _EXPORTS = {
@@ -74,6 +75,7 @@ class Options:
     batches: int = option("Number of batches in a turn.", 4)
     requests: int = option("Number of single sentences in a turn.", 40)
     rounds: int = option("Number of turns of each side.", 3)
+    figures_file: str | None = figures.file_option()
 
 
 def benchmark(options):
@@ -95,11 +97,38 @@ def benchmark(options):
         with _peer(options, folder, model_dir, texts) as peer:
             if peer is not None:
                 sides["peer"] = lambda name, n: peer.turn(f"{name} {n}")
-            _print_throughput(options, sides, texts)
-            _print_latency(options, sides)
+            rates = _print_throughput(options, sides, texts)
+            latencies = _print_latency(options, sides)
+            best = {} if peer is None else peer.details
+        _write_figures(options, rates, latencies, best)
         for name in ("default", "bfloat16"):
             _print_operations(name, exports[name], texts["latency"]["texts"][0])
         _print_parts(options, model_dir, texts["throughput"]["texts"])
+
+
+def _write_figures(options, throughput, latency, peer):
+    """Writes a row for each side, from its seconds of throughput and of latency."""
+    count = options.batches * options.batch_size
+    rows = []
+    for side, seconds in throughput.items():
+        turns = {name: _turns(values, options) for name, values in latency.items()}
+        cells = [
+            {"value": count / statistics.median(seconds)},
+            {"value": 1000 * statistics.median(latency[side])},
+        ]
+        if peer and side != "peer":
+            cells[0] |= figures.ratios(throughput["peer"], seconds)
+            cells[1] |= figures.ratios(turns["peer"], turns[side])
+        rows.append([side, *cells])
+    columns = ["", "sentences/s, by batches", "one short sentence, ms"]
+    settings = [f"{name}: {peer[name]}" for name in ("throughput", "latency") if peer]
+    conditions = [*settings, f"medians of {options.rounds} turns"]
+    figures.write(options.figures_file, columns, rows, conditions)
+
+
+def _turns(seconds, options):
+    """The median of each turn of some requests."""
+    return np.median(np.reshape(seconds, (options.rounds, -1)), axis=1).tolist()
 
 
 def _texts(options):
@@ -188,6 +217,7 @@ def _print_throughput(options, sides, texts):
     for side, rate in rates.items():
         ratio = f", {rate / rates['peer']:.2f} of the peer" if "peer" in rates else ""
         print(f"  {side:<10} {rate:7.1f} sentences a second{ratio}")
+    return seconds
 
 
 def _print_latency(options, sides):
@@ -201,6 +231,7 @@ def _print_latency(options, sides):
         if "peer" in medians:
             shown += f", median {medians[side] / medians['peer']:.2f} of the peer"
         print(f"  {side:<10} {shown}")
+    return seconds
 
 
 def _print_operations(name, version, text):

@@ -31,10 +31,11 @@ from albert_tf.config import AlbertConfig
 from albert_tf.errors import UserError
 from albert_tf.models.xlnet.config import XLNetConfig
 from albert_tf.tokenization.parallel import available_cores
-from benchmarks.records import make_records
-from benchmarks.shapes import batch_shape
-from benchmarks.shapes import without_dropout
-from benchmarks.turns import Player
+from benchmarks.measuring import figures
+from benchmarks.measuring.records import make_records
+from benchmarks.measuring.shapes import batch_shape
+from benchmarks.measuring.shapes import without_dropout
+from benchmarks.measuring.turns import Player
 
 _WARM_UPS = 2
 _OWN = "albert_tf"
@@ -106,6 +107,7 @@ class Options:
     measure_records: bool = option(
         "Also train an ALBERT from records that the benchmark makes.", True
     )
+    figures_file: str | None = figures.file_option()
 
 
 def benchmark(options):
@@ -118,7 +120,7 @@ def benchmark(options):
     config = config_class.from_json_file(options.albert_config_file or name)
     config = dataclasses.replace(without_dropout(config), **changes)
     sides = _sides(options)
-    found = {}
+    found, columns, cells, versions = {}, ["a step of"], {}, []
     for shape in options.shapes.split(","):
         try:
             batch = {**batch_shape(shape), "vocab_size": config.vocab_size}
@@ -131,7 +133,17 @@ def benchmark(options):
             f"S = {batch['tokens']}, batch {batch['batch_size']}, "
             f"{batch['predictions']} predictions"
         )
-        found[shape] = _measure(options, sides, config, batch)
+        times, details = _measure(options, sides, config, batch)
+        found[shape] = _report(times, batch)
+        tokens = batch["tokens"] * batch["batch_size"]
+        columns.append(f"S = {batch['tokens']}, tokens/s")
+        for name, seconds in times.items():
+            cell = figures.compared(seconds, times[_OWN], tokens)
+            cells.setdefault(name, []).append(cell)
+        versions += [version for version in details if version not in versions]
+    rows = [[f"`{name}`", *found_cells] for name, found_cells in cells.items()]
+    conditions = [*versions, f"medians of {options.rounds} rounds"]
+    figures.write(options.figures_file, columns, rows, conditions)
     return found
 
 
@@ -165,7 +177,7 @@ def _measure(options, sides, config, batch):
         with contextlib.ExitStack() as stack:
             players = _start(options, sides, setting, stack)
             times = _take_turns(players, options)
-    return _report(times, batch)
+            return times, [player.details for player in players.values()]
 
 
 def _reads_records(options):

@@ -66,7 +66,7 @@ def benchmark(options):
         UserError: an unknown model or optimizer, no peer, or a difference above
             `options.tolerance`.
     """
-    from benchmarks import turns
+    from benchmarks.measuring import turns
 
     chosen = [
         (model, optimizer)

@@ -63,7 +63,7 @@ def benchmark(options):
     Raises:
         UserError: losses that are no numbers, unreadable records, or no peer.
     """
-    from benchmarks import turns
+    from benchmarks.measuring import turns
 
     try:
         targets = sorted(map(float, options.losses.split(",")), reverse=True)

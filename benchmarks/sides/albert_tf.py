@@ -16,7 +16,7 @@ from albert_tf.optimizers import create_optimizer
 from albert_tf.pretraining.objective import PretrainingObjective
 from albert_tf.pretraining.permutation import PermutationObjective
 from albert_tf.tokenization import load_tokenizer
-from benchmarks import turns
+from benchmarks.measuring import turns
 from data_pipeline.input_pipeline import pretraining_dataset
 
 # By the model's name: its class, what it minimises, and its batches.

@@ -13,7 +13,7 @@ from keras import ops
 from albert_tf.config import AlbertConfig
 from albert_tf.models.pretraining import AlbertForPreTraining
 from albert_tf.optimizers import create_optimizer
-from benchmarks import turns
+from benchmarks.measuring import turns
 
 _FEATURES = ("input_ids", "input_mask", "segment_ids", "masked_lm_positions")
 

@@ -1,7 +1,7 @@
 """Epochs of fine-tuning with this project, in turns: its engine and its data path.
 
 The argument is JSON: task, rows (npz), config, batch_size, max_seq_length, padding
-("buckets" or "fixed").
+("buckets" or "fixed"), mixed_precision.
 """
 
 import json
@@ -13,6 +13,7 @@ import tensorflow as tf
 from albert_tf.config import AlbertConfig
 from albert_tf.engine.device_loop import DeviceLoop
 from albert_tf.engine.device_loop import StageRun
+from albert_tf.engine.flags import execution_arguments
 from albert_tf.engine.options import Stage
 from albert_tf.engine.strategies import create_strategy
 from albert_tf.engine.train_step import StepOptions
@@ -22,7 +23,7 @@ from albert_tf.tasks.batching import FINE_BUCKETS
 from albert_tf.tasks.batching import training_dataset
 from albert_tf.tasks.registry import create_task
 from albert_tf.tasks.tokenized_examples import TokenizedExamples
-from benchmarks import turns
+from benchmarks.measuring import turns
 
 
 def main(setting):
@@ -33,7 +34,8 @@ def main(setting):
     with strategy.scope():
         config = AlbertConfig.from_json_file(setting["config"])
         task = create_task(**setting["task"])
-        model = task.model_class(config, **task.model_arguments())
+        execution = execution_arguments(setting["mixed_precision"], False, False)
+        model = task.model_class(config, **task.model_arguments(), **execution)
         optimizer = create_optimizer("adamw", 1e-5, num_train_steps=1_000_000)
         optimizer.build(model.trainable_variables)
         options = StepOptions(use_xla=False)

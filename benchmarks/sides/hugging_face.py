@@ -6,7 +6,7 @@ import sys
 import torch
 import transformers
 
-from benchmarks import turns
+from benchmarks.measuring import turns
 
 
 def main(setting):

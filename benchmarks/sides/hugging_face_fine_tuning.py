@@ -3,8 +3,9 @@
 Batches are made as the Trainer makes them with `group_by_length`: by its
 `LengthGroupedSampler`, padded to their longest row. AdamW, linear decay and clipping
 are the Trainer's; the loop is bare, without its bookkeeping. The argument is JSON:
-task, rows (npz), config, batch_size, max_seq_length, threads, and padding ("longest",
-or "fixed" as in the question-answering example).
+task, rows (npz), config, batch_size, max_seq_length, threads, padding ("longest", or
+"fixed" as in the question-answering example), and mixed_precision, "bfloat16" for
+`torch.autocast`.
 """
 
 import json
@@ -15,7 +16,7 @@ import torch
 import transformers
 from transformers.trainer_pt_utils import LengthGroupedSampler
 
-from benchmarks import turns
+from benchmarks.measuring import turns
 
 _MODELS = {"squad_v1": "QuestionAnswering", "tagging": "TokenClassification"}
 _NO_LABEL = -100  # what the loss of PyTorch leaves out
@@ -39,12 +40,16 @@ def main(setting):
     fixed = setting["max_seq_length"] if setting["padding"] == "fixed" else None
     sampler = LengthGroupedSampler(size, lengths=rows["lengths"].tolist())
 
+    mixed = setting["mixed_precision"] == "bfloat16"
+
     def epoch():
         order = list(sampler)
         for i in range(0, len(order), size):
             chosen = order[i : i + size]
             width = fixed or int(rows["lengths"][chosen].max())
-            model(**_batch(rows, chosen, width)).loss.backward()
+            with torch.autocast("cpu", torch.bfloat16, enabled=mixed):
+                loss = model(**_batch(rows, chosen, width)).loss
+            loss.backward()
             torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
             optimizer.step()
             scheduler.step()

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 import transformers
 
-from benchmarks import turns
+from benchmarks.measuring import turns
 
 _BEST = 5  # words for a mask
 

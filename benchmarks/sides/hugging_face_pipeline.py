@@ -18,7 +18,7 @@ os.environ["HF_HUB_OFFLINE"] = "1"
 import torch  # noqa: E402
 import transformers  # noqa: E402
 
-from benchmarks.turns import serve  # noqa: E402
+from benchmarks.measuring.turns import serve  # noqa: E402
 
 _TRIALS = 3  # how often a setting is tried before the best is taken
 

@@ -13,7 +13,7 @@ os.environ["HF_HUB_OFFLINE"] = "1"
 
 import transformers  # noqa: E402
 
-from benchmarks import turns  # noqa: E402
+from benchmarks.measuring import turns  # noqa: E402
 
 _QUESTIONS = 1000  # of a batch
 

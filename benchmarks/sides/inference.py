@@ -15,7 +15,7 @@ from albert_tf.inference.masked_words import best_tokens_of_masks
 from albert_tf.layers.text_vectors import text_vectors
 from albert_tf.tasks.prediction import OutputsPredictor
 from albert_tf.tasks.tokenized_examples import TokenizedExamples
-from benchmarks import turns
+from benchmarks.measuring import turns
 
 _BEST = 5  # words for a mask
 

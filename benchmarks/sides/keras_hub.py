@@ -10,7 +10,7 @@ import keras
 import keras_hub
 import tensorflow as tf
 
-from benchmarks import turns
+from benchmarks.measuring import turns
 
 
 def main(setting):

@@ -13,7 +13,7 @@ from albert_tf.tasks.question_answering.reading.questions import read_paragraphs
 from albert_tf.tasks.question_answering.windows import WindowSizes
 from albert_tf.tasks.question_answering.windows import windows_of
 from albert_tf.tokenization import load_tokenizer
-from benchmarks import turns
+from benchmarks.measuring import turns
 
 
 def main(setting):

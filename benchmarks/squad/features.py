@@ -26,8 +26,8 @@ from albert_tf.cli.command_line import option
 from albert_tf.errors import UserError
 from albert_tf.tasks.question_answering.reading.json_stream import members
 from albert_tf.tasks.question_answering.reading.survey import survey
-from benchmarks.turns import Player
-from benchmarks.turns import check_peer
+from benchmarks.measuring.turns import Player
+from benchmarks.measuring.turns import check_peer
 
 _OURS, _PEER = "this project", "Hugging Face"
 

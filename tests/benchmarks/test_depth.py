@@ -1,5 +1,6 @@
 """The benchmark of the depth loop and rematerialisation prints every figure."""
 
+import json
 import os
 import re
 import subprocess
@@ -10,11 +11,12 @@ import pytest
 from benchmarks import depth
 
 
-def test_prints_every_figure(project):
+def test_prints_every_figure(project, tmp_path):
     # A process of its own: XLA writes its buffers down only if asked at the start.
     command = [sys.executable, "-m", "benchmarks.depth"]
     command += ["--layers=2", "--hidden_size=64", "--max_seq_length=64", "--steps=1"]
-    command += ["--batch_size=8"]
+    figures = tmp_path / "figures.json"
+    command += ["--batch_size=8", f"--figures_file={figures}"]
     environment = {**os.environ, "CUDA_VISIBLE_DEVICES": "-1"}
     output = subprocess.run(
         command, cwd=project, env=environment, capture_output=True, text=True
@@ -24,6 +26,9 @@ def test_prints_every_figure(project):
     assert len(ratios) == 6
     assert float(ratios["memory, both to plain"]) < 1
     assert float(ratios["memory, rematerialised to plain"]) < 1
+    plain, loop, *_ = json.loads(figures.read_text())["rows"]
+    ratio = ratios["first step, loop to unrolled"]
+    assert loop[1] / plain[1] == pytest.approx(float(ratio), abs=5e-4)
 
 
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])

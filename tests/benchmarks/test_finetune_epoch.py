@@ -1,5 +1,6 @@
 """Epochs on windows of questions; tests/tasks has those on tables."""
 
+import json
 import re
 import sys
 
@@ -32,10 +33,18 @@ def options(material, squad, tiny_config, tmp_path):
     return make
 
 
-def test_windows_are_trained(options, capsys):
-    finetune_epoch.benchmark(options())
+def test_windows_are_trained(options, capsys, tmp_path):
+    path = tmp_path / "figures.json"
+    finetune_epoch.benchmark(
+        options(mixed_precision="bfloat16", figures_file=str(path))
+    )
     printed = capsys.readouterr().out
     assert re.search(r"^this project / this project, fixed length: ", printed, re.M)
+    assert re.search(r"^this project / this project, float32: ", printed, re.M)
+    rows = json.loads(path.read_text())["rows"]
+    names = [f"this project{way}" for way in ("", ", fixed length", ", float32")]
+    assert [row[0] for row in rows] == names
+    assert [cell["ratio"] for cell in rows[0][1:]] == [1, 1]
 
 
 def test_a_peer_trains_the_same_windows(options, capsys):

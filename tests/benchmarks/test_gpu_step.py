@@ -59,6 +59,7 @@ def test_wheels_are_installed(tiny_run, tmp_path, monkeypatch):
 
     def measure(_, config, batch, packages):
         there.append(os.listdir(packages["PYTHONPATH"].split(os.pathsep)[0]))
+        return {}, []
 
     monkeypatch.setattr(gpu_step, "_measure", measure)
     options = gpu_step.Options(runs=tiny_run, loss_steps=0, wheels=str(tmp_path))

@@ -33,6 +33,8 @@ def options(material, tiny_config, tmp_path):
 class _InThisProcess:
     """A `Player` that answers without a process: of three turns, the last is fast."""
 
+    details = "tensorflow x"
+
     def __init__(self, command):
         *_, module, setting = command
         assert module == "benchmarks.sides.inference"
@@ -61,12 +63,17 @@ class _InThisProcess:
         pass
 
 
-def test_each_task_is_computed(options, monkeypatch, capsys):
+def test_each_task_is_computed(options, monkeypatch, capsys, tmp_path):
     monkeypatch.setattr(inference_rates, "Player", _InThisProcess)
-    inference_rates.benchmark(options())
+    path = tmp_path / "figures.json"
+    inference_rates.benchmark(options(figures_file=str(path)))
     printed = capsys.readouterr().out.splitlines()
     tasks = ("multiple_choice", "masked_words", "vectors")
     assert printed == [f"{task}, this project: 3.0 rows/s" for task in tasks]
+    found = json.loads(path.read_text())
+    assert found["columns"] == ["rows/s", "this project"]
+    assert found["conditions"] == ["tensorflow x", "medians of 2 turns"]
+    assert [row[0] for row in found["rows"]] == [t.replace("_", " ") for t in tasks]
     with pytest.raises(UserError, match="has 16 sentences, but --rows=400 needs 800"):
         inference_rates.benchmark(options(rows=400))
 

@@ -56,7 +56,9 @@ def sides_that_differ(monkeypatch):
         own = {name: [3.0, 2.5, 2.0, 1.5] for name in terms}
         own |= {"seconds": [9.0, 1.0, 1.0, 1.0], "held_out": [2.75, 1.75]}
         theirs = {**own, terms[0]: [loss + shift for loss in own[terms[0]]]}
-        monkeypatch.setattr("benchmarks.turns.check_peer", lambda python: None)
+        monkeypatch.setattr(
+            "benchmarks.measuring.turns.check_peer", lambda python: None
+        )
         monkeypatch.setattr("benchmarks.same_curve.ours.train", lambda setting: own)
         monkeypatch.setattr(sides, "peer", lambda python, setting: theirs)
 

@@ -1,5 +1,7 @@
 """The benchmark runs: our own side, tiny."""
 
+import json
+
 import pytest
 
 from albert_tf.errors import UserError
@@ -19,6 +21,7 @@ def test_own_side_is_timed_on_a_batch_and_on_records(tiny_config, tmp_path, caps
         rounds=1,
         steps=1,
         mixed_precision="bfloat16",
+        figures_file=str(tmp_path / "figures.json"),
     )
     found = train_step.benchmark(options)
     assert set(found["32x4x5"]) == {"albert_tf", "albert_tf_float32", "records"}
@@ -26,6 +29,13 @@ def test_own_side_is_timed_on_a_batch_and_on_records(tiny_config, tmp_path, caps
     printed = capsys.readouterr().out
     assert "hugging_face is left out" in printed
     assert "times that on one batch" in printed
+    figures = json.loads((tmp_path / "figures.json").read_text())
+    assert figures["columns"] == ["a step of", "S = 32, tokens/s"]
+    names = [f"`{name}`" for name in found["32x4x5"]]
+    assert [row[0] for row in figures["rows"]] == names
+    own = figures["rows"][0][1]
+    assert own["value"] == pytest.approx(32 * 4 / found["32x4x5"]["albert_tf"])
+    assert own["ratio"] == 1
 
 
 def test_a_step_of_xlnet(tmp_path, capsys):

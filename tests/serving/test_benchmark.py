@@ -54,3 +54,32 @@ def test_prints_every_figure(options, monkeypatch, capsys):
         "the last block on [CLS] only",
     ):
         assert figure in printed
+
+
+def test_the_figures_of_each_side(tmp_path):
+    path = tmp_path / "figures.json"
+    options = benchmark.Options(
+        data_file="",
+        spm_model_file="",
+        batch_size=4,
+        batches=2,
+        rounds=2,
+        figures_file=str(path),
+    )
+    throughput = {"default": [1.0, 3.0], "peer": [4.0, 4.0]}
+    latency = {"default": [0.1, 0.3, 0.2, 0.2], "peer": [0.1, 0.1, 0.1, 0.3]}
+    peer = {"throughput": "int8", "latency": "bfloat16", "cold_s": 1.0}
+    benchmark._write_figures(options, throughput, latency, peer)
+    figures = json.loads(path.read_text())
+    assert figures["conditions"][:2] == ["throughput: int8", "latency: bfloat16"]
+    (_, rate, milliseconds), (name, *theirs) = figures["rows"]
+    assert rate == {
+        "value": 4,
+        "ratio": 2,
+        "lowest": pytest.approx(4 / 3),
+        "highest": 4,
+    }
+    assert milliseconds["value"] == pytest.approx(200)
+    assert milliseconds["lowest"] == pytest.approx(0.5)
+    assert milliseconds["highest"] == pytest.approx(1)
+    assert (name, theirs) == ("peer", [{"value": 2}, {"value": 100}])

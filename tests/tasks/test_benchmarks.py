@@ -109,6 +109,7 @@ def test_first_step_is_timed_with_and_without_cache(
     )
     options = first_step.Options(
         mixed_precision="bfloat16",
+        figures_file=str(tmp_path / "figures.json"),
         data_dir=sst2,
         spm_model_file="unused",
         albert_config_file=str(tmp_path / "tiny.json"),
@@ -126,6 +127,9 @@ def test_first_step_is_timed_with_and_without_cache(
     ]
     assert float(found[0][2]) <= float(found[1][2])
     assert ["--mixed_precision=bfloat16" in c for c in commands] == [True, True]
+    rows = json.loads((tmp_path / "figures.json").read_text())["rows"]
+    assert [row[0] for row in rows] == ["cold cache", "warm cache"]
+    assert [f"{row[3]:.1f}" for row in rows] == [found[1][2], found[3][2]]
 
 
 def _vocabulary(tmp_path):

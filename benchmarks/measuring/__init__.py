@@ -1,0 +1,1 @@
+"""What benchmarks share: turns of processes, shapes and records, and their figures."""

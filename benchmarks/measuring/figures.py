@@ -1,0 +1,92 @@
+"""The figures of a benchmark as JSON, of which `tools.figures` makes tables."""
+
+import datetime
+import platform
+import statistics
+
+from albert_tf.cli.command_line import option
+from albert_tf.io.files import write_json
+from albert_tf.tokenization.parallel import available_cores
+
+_CPU_INFO = "/proc/cpuinfo"
+# Instructions that decide how fast products are, as Linux names them.
+_INSTRUCTIONS = (
+    "avx2",
+    "avx512f",
+    "avx512_vnni",
+    "avx512_bf16",
+    "amx_int8",
+    "amx_bf16",
+)
+
+
+def file_option():
+    """The option that names the file for `write`."""
+    return option(
+        "JSON file to write the figures to, for the tables of docs/; by default none.",
+        None,
+    )
+
+
+def write(path, columns, rows, conditions):
+    """Writes figures, with the processor and the date beside them.
+
+    Args:
+        path: a file, or None to write nothing.
+        columns: names of the columns, the first one included.
+        rows: lists of as many cells: str, numbers, or what `compared` returns.
+        conditions: what else decides about the figures: list of str, such as the
+            versions of the packages and the number of rounds.
+    """
+    if path is None:
+        return
+    processor, instructions = processor_facts()
+    machine = {"processor": processor, "cores": available_cores()}
+    machine["instructions"] = instructions
+    figures = {
+        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
+        "machine": machine,
+        "conditions": conditions,
+        "columns": columns,
+        "rows": rows,
+    }
+    write_json(path, figures)
+
+
+def compared(seconds, own, amount=None):
+    """A cell: the median of some turns, and how many times as fast this project is.
+
+    Args:
+        seconds: of the turns of a side.
+        own: of those of this project, in the same rounds.
+        amount: what is done in these seconds, for a rate instead of them.
+
+    Returns:
+        A dict of `value` and what `ratios` returns.
+    """
+    median = statistics.median(seconds)
+    return {"value": amount / median if amount else median, **ratios(seconds, own)}
+
+
+def ratios(seconds, own):
+    """How many times as fast the side is whose turns took `own` seconds.
+
+    Returns:
+        A dict of `ratio` (of the medians), `lowest` and `highest` (in a round).
+    """
+    found = [theirs / ours for theirs, ours in zip(seconds, own, strict=True)]
+    ratio = statistics.median(seconds) / statistics.median(own)
+    return {"ratio": ratio, "lowest": min(found), "highest": max(found)}
+
+
+def processor_facts():
+    """The processor's name, and which of the instructions for products it has."""
+    try:
+        with open(_CPU_INFO, encoding="utf-8") as file:
+            lines = [line.partition(":") for line in file]
+    except OSError:  # not Linux
+        return platform.processor(), []
+    facts = {name.strip(): value.strip() for name, _, value in lines}
+    there = facts.get("flags", "").split()
+    name = facts.get("model name", platform.processor())
+    return name, [instruction for instruction in _INSTRUCTIONS if instruction in there]

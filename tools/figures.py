@@ -1,0 +1,103 @@
+"""Writes the tables of figures in docs/, from what benchmarks left in docs/figures/.
+
+  python -m tools.figures
+
+A page has the comment `<!-- figures: NAME -->` where the table of
+docs/figures/NAME.json belongs, and ends it with `<!-- end of figures -->`. The file is
+what a benchmark writes with --figures_file. Below the table stand the processor, the
+date and what else the file tells.
+"""
+
+import dataclasses
+import datetime
+import pathlib
+import re
+
+from albert_tf.cli.command_line import option
+from albert_tf.cli.command_line import run
+from albert_tf.errors import UserError
+from albert_tf.io.files import read_json_object
+from albert_tf.io.files import write_atomically
+
+_PART = re.compile(r"(<!-- figures: (\w+) -->\n).*?(<!-- end of figures -->)", re.S)
+
+
+@dataclasses.dataclass(frozen=True)
+class FiguresOptions:
+    """The flags of `python -m tools.figures`."""
+
+    docs: str = option("Folder of the pages, with the folder figures in it.", "docs")
+
+
+def update(options):
+    """Writes the parts of all pages.
+
+    Raises:
+        UserError: a page names figures that are not there, or nobody shows a file.
+    """
+    docs = pathlib.Path(options.docs)
+    shown = set()
+
+    def part(match):
+        begin, name, end = match.groups()
+        shown.add(name)
+        return begin + _table(docs / "figures" / f"{name}.json") + end
+
+    for page in sorted(docs.glob("*.md")):
+        old = page.read_text(encoding="utf-8")
+        new = _PART.sub(part, old)
+        if new != old:
+            write_atomically(page, new)
+    for path in sorted(docs.glob("figures/*.json")):
+        if path.stem not in shown:
+            raise UserError(f"No page of {docs} shows {path}; name it there.")
+
+
+def _table(path):
+    """The table of a file and the line below it."""
+    figures = read_json_object(path)
+    lines = [_line(figures["columns"]), _line(["---"] * len(figures["columns"]))]
+    lines += [_line(map(_cell, row)) for row in figures["rows"]]
+    return "\n".join(["", *lines, "", _conditions(figures), "", ""])
+
+
+def _line(cells):
+    return f"| {' | '.join(cells)} |"
+
+
+def _cell(cell):
+    if cell is None:
+        return ""
+    if isinstance(cell, str):
+        return cell
+    if not isinstance(cell, dict):
+        return _number(cell)
+    text = _number(cell["value"])
+    ratios = [cell[name] for name in ("ratio", "lowest", "highest") if name in cell]
+    if len({*ratios}) < 2:  # no peer, or the side itself
+        return text
+    ratio, lowest, highest = ratios
+    return f"{text} ({ratio:.2f}; {lowest:.2f} to {highest:.2f})"
+
+
+def _number(value):
+    """A number in three digits, or in all that a larger one has before the point."""
+    for least, digits in ((99.95, 0), (9.995, 1)):
+        if abs(value) >= least:
+            return f"{value:,.{digits}f}"
+    return f"{value:.2f}"
+
+
+def _conditions(figures):
+    machine, date = figures["machine"], datetime.date.fromisoformat(figures["date"])
+    instructions = ", ".join(f"`{name}`" for name in machine["instructions"])
+    facts = [
+        f"{machine['processor']}, {machine['cores']} cores ({instructions})",
+        f"{date.day} {date:%B %Y}",
+        *figures["conditions"],
+    ]
+    return "; ".join(facts) + "."
+
+
+if __name__ == "__main__":
+    run(FiguresOptions, update)
