@@ -226,7 +226,7 @@ def _rates(options, sides):
                     name,
                     rates[name][-1],
                 )
-        versions = [*dict.fromkeys(player.details for player in players.values())]
+        versions = figures.packages(player.details for player in players.values())
     return rates, versions
 
 

@@ -150,7 +150,7 @@ def _seconds(options, setting, versions):
             name: stack.enter_context(Player([*command, json.dumps(setting)]))
             for name, command in commands.items()
         }
-        versions += dict.fromkeys(player.details for player in players.values())
+        versions += figures.packages(player.details for player in players.values())
         for task in TASKS:
             found = {name: [] for name in commands}
             for turn in range(options.rounds + 1):

@@ -140,9 +140,9 @@ def benchmark(options):
         for name, seconds in times.items():
             cell = figures.compared(seconds, times[_OWN], tokens)
             cells.setdefault(name, []).append(cell)
-        versions += [version for version in details if version not in versions]
+        versions += details
     rows = [[f"`{name}`", *found_cells] for name, found_cells in cells.items()]
-    conditions = [*versions, f"medians of {options.rounds} rounds"]
+    conditions = [*figures.packages(versions), f"medians of {options.rounds} rounds"]
     figures.write(options.figures_file, columns, rows, conditions)
     return found
 

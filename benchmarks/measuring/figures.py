@@ -53,6 +53,11 @@ def write(path, columns, rows, conditions):
     write_json(path, figures)
 
 
+def packages(details):
+    """Each package of what sides tell, such as "torch 2.13.0, transformers 5.23.0"."""
+    return [*dict.fromkeys(part for text in details for part in text.split(", "))]
+
+
 def compared(seconds, own, amount=None):
     """A cell: the median of some turns, and how many times as fast this project is.
 

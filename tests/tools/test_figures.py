@@ -78,3 +78,9 @@ def test_the_pages_show_the_figures(project, tmp_path):
     update(FiguresOptions(docs=str(tmp_path)))
     for path in project.glob("docs/*.md"):
         assert (tmp_path / path.name).read_bytes() == path.read_bytes()
+
+
+def test_packages_are_named_once():
+    details = ["tensorflow 2, keras 3", "torch 2", "tensorflow 2, keras-hub 0"]
+    names = ["tensorflow 2", "keras 3", "torch 2", "keras-hub 0"]
+    assert figures.packages(details) == names
