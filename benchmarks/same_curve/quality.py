@@ -136,20 +136,8 @@ def prepare(options, stop_at):
     folder = pathlib.Path(options.output_dir)
     folder.mkdir(parents=True, exist_ok=True)
     tokenizer = load_tokenizer(options.spm_model_file)
-    sources = {
-        "batches": (options.input_file, recipe["train_batch_size"], steps, True),
-        "eval_batches": (
-            options.eval_file,
-            _EVAL_BATCH_SIZE,
-            options.eval_batches,
-            False,
-        ),
-    }
-    paths = {name: str(folder / f"{name}.npz") for name in sources}
-    for name, (files, rows, count, training) in sources.items():
-        material.write_batches(
-            paths[name], files, tokenizer, rows, count, options.random_seed, training
-        )
+    batch_size = recipe["train_batch_size"]
+    paths = _write_batches(options, folder, tokenizer, batch_size, steps)
     config = AlbertConfig.from_json_file(
         _RECIPE.parent.parent / recipe["albert_config_file"]
     )
@@ -164,6 +152,25 @@ def prepare(options, stop_at):
         "eval_steps": options.eval_steps,
         "stop_at": stop_at,
     }
+
+
+def _write_batches(options, folder, tokenizer, batch_size, steps):
+    """Writes the batches of training and of evaluation; returns their paths."""
+    sources = {
+        "batches": (options.input_file, batch_size, steps, True),
+        "eval_batches": (
+            options.eval_file,
+            _EVAL_BATCH_SIZE,
+            options.eval_batches,
+            False,
+        ),
+    }
+    paths = {name: str(folder / f"{name}.npz") for name in sources}
+    for name, (files, rows, count, training) in sources.items():
+        material.write_batches(
+            paths[name], files, tokenizer, rows, count, options.random_seed, training
+        )
+    return paths
 
 
 if __name__ == "__main__":
