@@ -109,9 +109,9 @@ def benchmark(options):
 def _write_figures(options, throughput, latency, peer):
     """Writes a row for each side, from its seconds of throughput and of latency."""
     count = options.batches * options.batch_size
+    turns = {name: _turns(values, options) for name, values in latency.items()}
     rows = []
     for side, seconds in throughput.items():
-        turns = {name: _turns(values, options) for name, values in latency.items()}
         cells = [
             {"value": count / statistics.median(seconds)},
             {"value": 1000 * statistics.median(latency[side])},

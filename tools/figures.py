@@ -33,9 +33,12 @@ def update(options):
     """Writes the parts of all pages.
 
     Raises:
-        UserError: a page names figures that are not there, or nobody shows a file.
+        UserError: there is no such folder, a page names figures that are not there, or
+            nobody shows a file.
     """
     docs = pathlib.Path(options.docs)
+    if not docs.is_dir():
+        raise UserError(f"There is no folder {docs}; name that of the pages in --docs.")
     shown = set()
 
     def part(match):

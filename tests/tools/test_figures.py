@@ -65,6 +65,8 @@ def test_figures_belong_to_a_page_and_pages_have_figures(docs):
     (docs / "page.md").write_text("")
     with pytest.raises(UserError, match=r"No page of .* shows .*other.json"):
         update(FiguresOptions(docs=str(docs)))
+    with pytest.raises(UserError, match="There is no folder .*absent"):
+        update(FiguresOptions(docs=str(docs / "absent")))
 
 
 def test_without_a_file_nothing_is_written():
