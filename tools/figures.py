@@ -20,6 +20,7 @@ from albert_tf.io.files import read_json_object
 from albert_tf.io.files import write_atomically
 
 _PART = re.compile(r"(<!-- figures: (\w+) -->\n).*?(<!-- end of figures -->)", re.S)
+_MEMBERS = ("date", "machine", "conditions", "columns", "rows")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -59,6 +60,12 @@ def update(options):
 def _table(path):
     """The table of a file and the line below it."""
     figures = read_json_object(path)
+    for name in _MEMBERS:
+        if name not in figures:
+            raise UserError(
+                f"{path} lacks {name!r}; make it again with the benchmark's "
+                "--figures_file."
+            )
     lines = [_line(figures["columns"]), _line(["---"] * len(figures["columns"]))]
     lines += [_line(map(_cell, row)) for row in figures["rows"]]
     return "\n".join(["", *lines, "", _conditions(figures), "", ""])

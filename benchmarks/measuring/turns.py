@@ -40,7 +40,7 @@ class Player:
         """One turn, after a pause; returns its answer.
 
         Raises:
-            RuntimeError: the process has ended.
+            UserError: the process has ended.
         """
         time.sleep(_PAUSE)
         self._process.stdin.write(f"{request}\n")
@@ -56,9 +56,13 @@ class Player:
     def _answer(self):
         line = self._process.stdout.readline()
         if not line:
-            raise RuntimeError(
+            # Imported here: the peers have no albert_tf.
+            from albert_tf.errors import UserError
+
+            self._process.communicate()
+            raise UserError(
                 f"{' '.join(self._process.args[:3])} ended with status "
-                f"{self._process.wait()}; its messages are above."
+                f"{self._process.returncode}; its messages are above."
             )
         return json.loads(line)
 

@@ -76,3 +76,11 @@ def test_wheels_are_installed(tiny_run, tmp_path, monkeypatch):
 def test_refuses_other_runs(run):
     with pytest.raises(UserError, match="runs|huge"):
         gpu_step.benchmark(gpu_step.Options(runs=run, loss_steps=0))
+
+
+def test_an_interpreter_that_cannot_run_a_side_is_named(tiny_run):
+    options = gpu_step.Options(runs=tiny_run, loss_steps=0, jax_python="false")
+    with pytest.raises(
+        UserError, match="^false -m benchmarks.sides.albert_tf_jax ended"
+    ):
+        gpu_step.benchmark(options)
