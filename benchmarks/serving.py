@@ -43,6 +43,7 @@ _EXPORTS = {
     "latency": {"optimize_for": "latency"},
     "throughput": {"optimize_for": "throughput"},
     "bfloat16": {"optimize_for": "throughput", "compute_dtype": "bfloat16"},
+    "int8": {"optimize_for": "throughput", "compute_dtype": "int8"},
 }
 _SHORT_WORDS = 8  # words of the sentence whose latency is measured
 _CLIENT = """
@@ -101,7 +102,7 @@ def benchmark(options):
             latencies = _print_latency(options, sides)
             best = {} if peer is None else peer.details
         _write_figures(options, rates, latencies, best)
-        for name in ("default", "bfloat16"):
+        for name in ("default", "bfloat16", "int8"):
             _print_operations(name, exports[name], texts["latency"]["texts"][0])
         _print_parts(options, model_dir, texts["throughput"]["texts"])
 

@@ -43,6 +43,11 @@ class SelfAttention(ConfiguredLayer):
         self.output_dense = self._dense(config.hidden_size, "output_dense")
         self.layer_norm = LayerNorm(config, dtype=self.dtype_policy, name="layer_norm")
 
+    @property
+    def projections(self):
+        """The `Dense` layers, in the order of the call."""
+        return [self.query, self.key, self.value, self.output_dense]
+
     def build(self, input_shape=None):
         shape = (None, None, self.config.hidden_size)
         self.query.build(shape)
@@ -77,7 +82,7 @@ class SelfAttention(ConfiguredLayer):
         output = dropout(
             self.output_dense(context), config.hidden_dropout_prob, seed, _OUTPUT_SITE
         )
-        return self.layer_norm(asking + output)
+        return self.layer_norm(ops.add(asking, output))
 
     def probabilities(self, hidden, attention_bias):
         """How much each token attends to each, before dropout.

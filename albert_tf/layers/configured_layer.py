@@ -65,9 +65,16 @@ class Dense(keras.layers.Dense):
 
     def call(self, inputs, training=None):
         *outer, width = ops.shape(inputs)
-        rows = ops.matmul(ops.reshape(inputs, (-1, width)), self.kernel)
+        rows = self.multiply(ops.reshape(inputs, (-1, width)))
+        if self.variable_dtype == "bfloat16":
+            # Additions in bfloat16 take a CPU three times as long.
+            rows = ops.cast(rows, "float32")
         outputs = ops.reshape(rows, (*outer, self.units))
         return outputs if self.bias is None else ops.add(outputs, self.bias)
+
+    def multiply(self, rows):
+        """The product of `[rows, width]` and the kernel; an export may replace it."""
+        return ops.matmul(rows, self.kernel)
 
 
 def truncated_normal(standard_deviation):

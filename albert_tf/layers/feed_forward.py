@@ -29,6 +29,11 @@ class FeedForward(ConfiguredLayer):
         self.output_dense = self._dense(config.hidden_size, "output_dense")
         self.layer_norm = LayerNorm(config, dtype=self.dtype_policy, name="layer_norm")
 
+    @property
+    def projections(self):
+        """The `Dense` layers, in the order of the call."""
+        return [self.intermediate, self.output_dense]
+
     def build(self, input_shape=None):
         config = self.config
         self.intermediate.build((None, None, config.hidden_size))
@@ -40,4 +45,4 @@ class FeedForward(ConfiguredLayer):
         activation = ACTIVATION_FUNCTIONS[config.hidden_act]
         output = self.output_dense(activation(self.intermediate(hidden)))
         output = dropout(output, config.hidden_dropout_prob, seed, _OUTPUT_SITE)
-        return self.layer_norm(hidden + output)
+        return self.layer_norm(keras.ops.add(hidden, output))

@@ -75,8 +75,16 @@ class TransformerStack(ConfiguredLayer):
         """Shape of each block's output, as `summary` of a model shows it."""
         return (None, None, self.config.hidden_size)
 
+    @property
+    def projections(self):
+        """The `Dense` layers of all sublayers."""
+        return [dense for layer in self._sublayers() for dense in layer.projections]
+
+    def _sublayers(self):
+        return [*self.attention.values(), *self.feed_forward.values()]
+
     def build(self, input_shape=None):
-        for layer in [*self.attention.values(), *self.feed_forward.values()]:
+        for layer in self._sublayers():
             layer.build()
 
     def call(self, hidden, attention_bias, seed=None, tokens_for_heads=None):

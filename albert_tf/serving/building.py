@@ -12,7 +12,9 @@ from albert_tf.hub.names import local_directory
 from albert_tf.io.storage import is_folder
 from albert_tf.models import registry
 from albert_tf.row_layout import CLS_FIRST
+from albert_tf.serving.heads.several import models_of_one_encoder
 from albert_tf.serving.heads.several import multi_head
+from albert_tf.serving.int8 import multiplied_in_int8
 from albert_tf.serving.serving_module import ServingModule
 from albert_tf.tasks.registry import task_from_info
 from albert_tf.tasks.registry import task_told_by_head
@@ -57,7 +59,7 @@ def build_module(
             )
     first, infos = model_dirs[0], [read_training_info(path) for path in model_dirs]
     execution = {"depth_loop": depth_loop}
-    if compute_dtype != "float32":
+    if compute_dtype == "bfloat16":
         # That of the variables, too: no request has to cast them.
         execution["dtype"] = compute_dtype
     if len(model_dirs) == 1:
@@ -69,7 +71,12 @@ def build_module(
         facts |= form.facts()
     else:
         tokenizer = tokenizer or load_tokenizer(first)
-        head, facts = _several_heads(model_dirs, infos, execution)
+        tasks = _tasks_of_heads(model_dirs, infos)
+        model, *others = models_of_one_encoder(model_dirs, tasks, **execution)
+        head = multi_head([model, *others], tasks)
+        facts = {"tasks": {name: task.to_dict() for name, task in tasks.items()}}
+    if compute_dtype == "int8":
+        head = multiplied_in_int8(head, model)
     tokenizer = tokenizer_for_model(tokenizer, head.config, first)
     return _module(head, facts, tokenizer, infos, max_seq_length, serving_options)
 
@@ -165,8 +172,8 @@ def _module(head, facts, tokenizer, infos, max_seq_length=None, serving_options=
     return ServingModule(head, features, **dict(serving_options)), head, facts
 
 
-def _several_heads(model_dirs, infos, execution):
-    """Names the heads by the last part of the directories that is their own."""
+def _tasks_of_heads(model_dirs, infos):
+    """The tasks by the last part of the directories that is their own."""
     tasks = {}
     for directory, info in zip(model_dirs, infos, strict=True):
         task = task_from_info(info, directory)
@@ -179,8 +186,7 @@ def _several_heads(model_dirs, infos, execution):
                 f"Two models of --model_dir are called {name!r}; rename one."
             )
         tasks[name] = task
-    facts = {"tasks": {name: task.to_dict() for name, task in tasks.items()}}
-    return multi_head(model_dirs, tasks, **execution), facts
+    return tasks
 
 
 def _length(config, infos, max_seq_length):

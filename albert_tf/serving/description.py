@@ -7,12 +7,17 @@ import numpy as np
 import tensorflow as tf
 from tensorflow.core.framework.types_pb2 import DataType
 
-_BFLOAT16 = (
-    "The weights and products are bfloat16; norms, softmax and the last layer are "
-    "float32. Probabilities usually differ from those of a float32 export by less than "
-    "0.01. Processors with AVX512_BF16 or AMX answer faster than in float32, others "
-    "slower."
+_DIFFERENCE = (
+    "Probabilities usually differ from those of a float32 export by less than 0.01."
 )
+_COMPUTE_DTYPES = {
+    "bfloat16": "The weights and products are bfloat16; norms, softmax and the last "
+    f"layer are float32. {_DIFFERENCE} Processors with AVX512_BF16 or AMX answer "
+    "faster than in float32, others slower.",
+    "int8": "The projections of all blocks have int8 weights, and multiply rows that "
+    f"are rounded to int8; all else is float32. {_DIFFERENCE} It runs on x86 "
+    "processors only; those with VNNI answer faster than in float32.",
+}
 _SHOWN = 8  # numbers of a long vector that an example answer shows
 
 
@@ -113,8 +118,8 @@ def model_card(facts, signatures):
     """
     lines = [f"# {facts['name']}", ""]
     lines += [f"- {key.replace('_', ' ')}: {_plain(v)}" for key, v in facts.items()]
-    if facts.get("compute_dtype") == "bfloat16":
-        lines += ["", _BFLOAT16]
+    if facts.get("compute_dtype") in _COMPUTE_DTYPES:
+        lines += ["", _COMPUTE_DTYPES[facts["compute_dtype"]]]
     for name, signature in signatures.items():
         lines += ["", f"## Signature `{name}`", "", "| | name | dtype | shape | |"]
         lines += ["|---|---|---|---|---|"]

@@ -109,8 +109,8 @@ def _check_compute_dtype(options):
         )
     if options.optimize_for == "latency":
         raise UserError(
-            f"--optimize_for=latency compiles with XLA, which makes {asked} slower on "
-            "CPUs; leave --optimize_for out, or compute in float32."
+            f"--optimize_for=latency compiles with XLA, which has no fast products for "
+            f"{asked}; leave --optimize_for out, or compute in float32."
         )
 
 

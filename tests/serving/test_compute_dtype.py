@@ -1,4 +1,4 @@
-"""Exports that compute in bfloat16: half the file, nearly the same probabilities."""
+"""Exports that compute in bfloat16 or int8: nearly the same probabilities."""
 
 import functools
 import json
@@ -25,29 +25,36 @@ _FEATURES = {
 
 
 @pytest.fixture(scope="module")
-def version(classifier, tmp_path_factory):
-    """The export of the classifier that computes in bfloat16."""
-    target = tmp_path_factory.mktemp("bfloat16") / "m"
-    options = ExportOptions(
-        str(classifier.model_dir),
-        str(target),
-        compute_dtype="bfloat16",
-        optimize_for="throughput",
-    )
-    return export(options)
+def versions(classifier, tmp_path_factory):
+    """The exports of the classifier by type."""
+    folder = tmp_path_factory.mktemp("types")
+    return {
+        dtype: export(
+            ExportOptions(
+                str(classifier.model_dir),
+                str(folder / dtype),
+                compute_dtype=dtype,
+                optimize_for="throughput",
+            )
+        )
+        for dtype in ("bfloat16", "int8")
+    }
 
 
-def test_probabilities_are_those_of_float32(classifier, version):
-    found = Predictor(version).arrays(_TEXTS)["probabilities"]
+@pytest.mark.parametrize("dtype", ["bfloat16", "int8"])
+def test_probabilities_are_those_of_float32(classifier, versions, dtype):
+    found = Predictor(versions[dtype]).arrays(_TEXTS)["probabilities"]
     expected = Predictor(classifier.version).arrays(_TEXTS)["probabilities"]
     assert 1e-6 < np.abs(found - expected).max() < 0.01
     np.testing.assert_allclose(found.sum(axis=1), 1, atol=1e-6)
 
 
-def test_weights_are_cast_once(classifier, version):
-    def stored(path):
-        return tf.train.list_variables(str(path / "variables/variables"))
+def stored(version):
+    return tf.train.list_variables(str(version / "variables/variables"))
 
+
+def test_weights_are_cast_once(classifier, versions):
+    version = versions["bfloat16"]
     loaded = tf.saved_model.load(str(version))
     weights = {v.dtype.name for v in loaded.weights if v.dtype.is_floating}
     assert weights == {"bfloat16", "float32"}
@@ -55,23 +62,39 @@ def test_weights_are_cast_once(classifier, version):
     numbers = sum(np.prod(v.shape) for v in loaded.weights)
     assert sum(np.prod(v.shape) for v in rounded) > 0.9 * numbers
     assert len(stored(version)) == len(stored(classifier.version))
-    # Nothing reads a variable to cast it.
+    # Products take the variables as they are.
     graph = loaded.signatures["serving_default"].graph.as_graph_def()
     nodes = [node for function in graph.library.function for node in function.node_def]
     read = {node.name for node in nodes if node.op == "ReadVariableOp"}
-    casts = [node.input[0].split(":")[0] for node in nodes if node.op == "Cast"]
-    assert read
-    assert not read.intersection(casts)
-    products = [n.attr["T"].type for n in nodes if n.op == "MatMul"]
-    assert products.count(tf.bfloat16.as_datatype_enum) >= 6
+    products = [node for node in nodes if node.op == "MatMul"]
+    rounded = [n for n in products if n.attr["T"].type == tf.bfloat16.as_datatype_enum]
+    assert len(rounded) >= 6
+    assert read.issuperset(node.input[1].split(":")[0] for node in rounded)
 
 
-def test_the_card_says_so(classifier, version):
+def test_int8_kernels_replace_those_of_the_blocks(classifier, versions):
+    loaded = tf.saved_model.load(str(versions["int8"]))
+    kernels = [v for v in loaded.weights if v.dtype == tf.int8]
+    shapes = [tuple(v.shape) for v in kernels]
+    assert shapes == [(32, 32)] * 4 + [(32, 64), (64, 32)]
+    assert all(tf.reduce_max(tf.abs(tf.cast(v, tf.int32))) == 63 for v in kernels)
+    # What 1 stands for, by column.
+    assert len(stored(versions["int8"])) == len(stored(classifier.version)) + 6
+    assert {tuple(v.shape) for v in loaded.weights if v.dtype == tf.float32}.isdisjoint(
+        {(32, 64), (64, 32)}
+    )
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "int8"])
+def test_the_card_says_so(classifier, versions, dtype):
+    version = versions[dtype]
     described = json.loads((version / "signature.json").read_text())
-    assert described["compute_dtype"] == "bfloat16"
+    assert described["compute_dtype"] == dtype
     assert classifier.description["compute_dtype"] == "float32"
     meaning = "usually differ from those of a float32 export"
-    assert meaning in (version / "model_card.md").read_text()
+    card = (version / "model_card.md").read_text()
+    assert meaning in card
+    assert f" {dtype} weights" in card or "products are bfloat16" in card
     assert meaning not in (classifier.version / "model_card.md").read_text()
 
 
@@ -85,14 +108,15 @@ MODELS = {
 }
 
 
+@pytest.mark.parametrize("dtype", ["bfloat16", "int8"])
 @pytest.mark.parametrize("task", MODELS)
-def test_every_head(served_config, tiny_tokenizer, tmp_path, task):
+def test_every_head(served_config, tiny_tokenizer, tmp_path, task, dtype):
     keras.utils.set_random_seed(3)
     # Windows of questions need 68 tokens at least.
     changes = {"initializer_range": 0.1, "max_position_embeddings": 68}
     model = MODELS[task](served_config(tiny_tokenizer, **changes))
     model.save_pretrained(tmp_path / "m", tiny_tokenizer)
-    check(tmp_path / "m", task, _FEATURES)
+    check(tmp_path / "m", task, _FEATURES, dtype)
 
 
 def test_xlnet(xlnet_tokenizer, xlnet_config, tmp_path):
@@ -100,29 +124,32 @@ def test_xlnet(xlnet_tokenizer, xlnet_config, tmp_path):
     config = xlnet_config(initializer_range=0.3)
     model = albert_tf.XLNetForSequenceClassification(config, labels=("no", "yes"))
     model.save_pretrained(tmp_path / "m", xlnet_tokenizer)
-    check(tmp_path / "m", "auto", dict(xlnet_tokenizer(["good film", "a bad plot"])))
+    features = dict(xlnet_tokenizer(["good film", "a bad plot"]))
+    check(tmp_path / "m", "auto", features, "bfloat16")
+    with pytest.raises(UserError, match="is an XLNet; take --compute_dtype=bfloat16"):
+        build_module(tmp_path / "m", compute_dtype="int8")
 
 
-def check(folder, task, features):
-    """Compares the numbers of both types, all of which are float32."""
+def check(folder, task, features, dtype):
+    """Compares the numbers of a type with those of float32; all are float32."""
     if task == "masked_lm":
         features = {**features, "masked_lm_positions": np.array([[1], [2]], "int32")}
     features = {name: tf.constant(values) for name, values in features.items()}
     numbers = {}
-    for dtype in ("float32", "bfloat16"):
-        module, _, _ = build_module(folder, task, compute_dtype=dtype)
-        numbers[dtype] = module.compute(features)
+    for computed in ("float32", dtype):
+        module, _, _ = build_module(folder, task, compute_dtype=computed)
+        numbers[computed] = module.compute(features)
     for name, expected in numbers["float32"].items():
-        found = numbers["bfloat16"][name]
+        found = numbers[dtype][name]
         assert found.dtype == expected.dtype
         if found.dtype == tf.float32:
             scale = max(1, np.abs(expected).max())
             deviation = np.abs(found - expected).max() / scale
             assert 0 < deviation < 0.03, name
-            # Beside the vectors, nothing is rounded to eight binary places at the end.
+            # Beside the last norm's, no output is rounded to eight binary places.
             rounded = tf.cast(tf.cast(found, tf.bfloat16), tf.float32)
-            vectors = name in ("sequence_output", "pooled_output")
-            assert np.array_equal(found, rounded) == vectors, name
+            is_norm = dtype == "bfloat16" and name == "sequence_output"
+            assert np.array_equal(found, rounded) == is_norm, name
 
 
 @pytest.mark.parametrize(
@@ -130,12 +157,13 @@ def check(folder, task, features):
     [
         ({"variables_dtype": "float16"}, "leave --variables_dtype=float16 out"),
         ({"optimize_for": "latency"}, "compiles with XLA, .* leave --optimize_for out"),
-        ({"format": "onnx"}, "--compute_dtype=bfloat16 is for --format=saved_model"),
+        ({"format": "onnx"}, "--compute_dtype=.* is for --format=saved_model"),
     ],
 )
-def test_what_does_not_go_together(classifier, tmp_path, options, message):
+@pytest.mark.parametrize("dtype", ["bfloat16", "int8"])
+def test_what_does_not_go_together(classifier, tmp_path, options, message, dtype):
     chosen = ExportOptions(
-        str(classifier.model_dir), str(tmp_path), compute_dtype="bfloat16", **options
+        str(classifier.model_dir), str(tmp_path), compute_dtype=dtype, **options
     )
     with pytest.raises(UserError, match=message):
         export(chosen)

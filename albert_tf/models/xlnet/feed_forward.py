@@ -28,4 +28,4 @@ class XLNetFeedForward(XLNetLayer, FeedForward):
         output = dropout(output, config.dropout, seed, _ACTIVATION_SITE)
         output = self.output_dense(output)
         output = dropout(output, config.dropout, seed, _OUTPUT_SITE)
-        return self.layer_norm(hidden + output)
+        return self.layer_norm(keras.ops.add(hidden, output))

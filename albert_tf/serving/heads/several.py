@@ -10,19 +10,13 @@ from albert_tf.serving.heads.naming import outputs_of
 from albert_tf.tokenization import load_tokenizer
 
 
-def multi_head(model_dirs, tasks, **execution):
+def multi_head(models, tasks):
     """A `Head` whose outputs are those of all models, named `<task>_<output>`.
 
     Args:
-        model_dirs: directories that run_classifier fine-tuned from one pretrained
-            model with `--freeze_encoder`.
+        models: what `models_of_one_encoder` returned; the first one's encoder computes.
         tasks: their `Task`s by the name that the outputs get, in the same order.
-        **execution: constructor arguments of the models.
-
-    Raises:
-        UserError: encoders, vocabularies or kinds of input differ.
     """
-    models = _models(model_dirs, tasks, execution)
     first = models[0]
 
     def compute(features):
@@ -61,8 +55,18 @@ def _meaning(tasks):
     return found
 
 
-def _models(model_dirs, tasks, execution):
-    """The models, all with one encoder, vocabulary and kind of input."""
+def models_of_one_encoder(model_dirs, tasks, **execution):
+    """The models, all with one encoder, vocabulary and kind of input.
+
+    Args:
+        model_dirs: directories that run_classifier fine-tuned from one pretrained
+            model with `--freeze_encoder`.
+        tasks: their `Task`s by name, in the same order.
+        **execution: constructor arguments of the models.
+
+    Raises:
+        UserError: encoders, vocabularies or kinds of input differ.
+    """
     models = [
         task.model_class.from_pretrained(directory, **execution)
         for directory, task in zip(model_dirs, tasks.values(), strict=True)

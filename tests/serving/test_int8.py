@@ -1,0 +1,90 @@
+"""Products of int8: against NumPy, on any x86 processor, and where there are none."""
+
+import subprocess
+import sys
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from albert_tf.errors import UserError
+from albert_tf.serving import int8
+from albert_tf.serving.building import build_module
+
+_RANDOM = np.random.default_rng(0)
+
+
+def matrix(rows, columns):
+    return _RANDOM.normal(size=(rows, columns)).astype("float32")
+
+
+def reference(rows, kernel):
+    """What quantized matrices give, in float64."""
+    unit = np.abs(kernel).max(axis=0) / 63
+    of_rows = np.maximum(np.abs(rows).max(axis=1, keepdims=True), 1e-30) / 127
+    rounded = np.round(rows / of_rows).astype(int) @ np.round(kernel / unit).astype(int)
+    return rounded * of_rows * unit
+
+
+def test_products_are_those_of_the_rounded_matrices():
+    kernels = [matrix(48, 32), matrix(48, 32), np.abs(matrix(48, 32))]
+    products = [int8.Int8Product(keras.Variable(kernel)) for kernel in kernels]
+
+    @tf.function(input_signature=[tf.TensorSpec([None, 48])])
+    def run(rows):
+        # In a loop, as the blocks of a model.
+        def step(i, results):
+            with tf.control_dependencies(results):
+                return i + 1, [product(rows) for product in products]
+
+        empty = [tf.zeros([tf.shape(rows)[0], 32])] * 3
+        return tf.while_loop(lambda i, _: i < 2, step, (0, empty))[1]
+
+    for count in (1, 3, 300, 3):  # the processor may want another order of the kernel
+        rows = matrix(count, 48)
+        rows[0] = 0
+        rows[-1] *= 1e6
+        for found, kernel in zip(run(rows), kernels, strict=True):
+            expected = reference(rows, kernel)
+            scale = np.abs(expected).max()
+            np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6 * scale)
+            assert count == 1 or not np.array_equal(expected[0], expected[-1])
+
+
+def test_each_row_has_a_scale_of_its_own():
+    product = int8.Int8Product(keras.Variable(matrix(16, 8)))
+    run = tf.function(product)
+    rows, larger = matrix(2, 16), np.array([[1], [1000]], "float32")
+    np.testing.assert_array_equal(run(rows)[0], run(rows * larger)[0])
+
+
+@pytest.mark.parametrize("instructions", ["AVX2", "SSE41"])
+def test_right_without_vnni(instructions):
+    # There, sums of two products are cut off at 16 bits.
+    code = """
+from albert_tf.serving import int8
+print(int8._works())
+int8._LARGEST_WEIGHT = 127
+print(int8._works())
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={"ONEDNN_MAX_CPU_ISA": instructions, "TF_CPP_MIN_LOG_LEVEL": "2"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.split() == ["True", "False"]
+
+
+def test_refused_where_there_are_none(monkeypatch, classifier):
+    monkeypatch.setattr(int8, "_OPERATION", "NoSuchOperation")
+    with pytest.raises(UserError, match="which TensorFlow has on x86 processors"):
+        build_module(classifier.model_dir, compute_dtype="int8")
+
+
+def test_refused_where_they_are_wrong(monkeypatch, classifier):
+    monkeypatch.setattr(int8, "_product", lambda rows, kernel, unit: tf.zeros([2, 16]))
+    with pytest.raises(UserError, match="which TensorFlow has on x86 processors"):
+        build_module(classifier.model_dir, compute_dtype="int8")
