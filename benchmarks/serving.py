@@ -7,9 +7,10 @@ dynamic int8, attention by torch or not, threads. Both sort texts by length.
       --spm_model_file=30k-clean.model --peer_python=PEER_VENV/bin/python
 
 The model has the shape of ALBERT-base (or `--albert_config_file`) and random weights.
-The peer, an interpreter with torch and transformers, runs in a process of its own; the
-two take turns, each idle while the other is timed. Compare the ratios, and those only
-on a machine that does nothing else.
+Our exports take the best number of threads, too. The peer, an interpreter with torch
+and transformers, and our exports run in processes of their own, which take turns, each
+idle while another is timed. Compare the ratios, and those only on a machine that does
+nothing else.
 """
 
 import contextlib
@@ -22,7 +23,6 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import time
 
 import numpy as np
 
@@ -35,7 +35,9 @@ from albert_tf.serving.export import export
 from albert_tf.tasks.registry import create_task
 from albert_tf.tokenization import load_tokenizer
 from benchmarks.measuring import figures
+from benchmarks.measuring.turns import Fastest
 from benchmarks.measuring.turns import Player
+from benchmarks.measuring.turns import medians_of_calls
 
 _MAX_SEQ_LENGTH = 128
 _EXPORTS = {
@@ -81,12 +83,9 @@ class Options:
 
 def benchmark(options):
     """Runs all measurements and prints them."""
-    # Imported here, so that --help does not wait for TensorFlow.
-    from albert_tf.serving.predictor import Predictor
-
     texts = _texts(options)
-    with tempfile.TemporaryDirectory() as folder:
-        folder = pathlib.Path(folder)
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
         model_dir = _model_dir(options, folder)
         exports = {
             name: export(ExportOptions(str(model_dir), str(folder / name), **flags))
@@ -94,21 +93,38 @@ def benchmark(options):
         }
         for name in ("default", "latency"):
             _print_cold_load(name, exports[name], texts["latency"]["texts"][0])
-        sides = {name: _own_side(Predictor(v), texts) for name, v in exports.items()}
-        with _peer(options, folder, model_dir, texts) as peer:
-            if peer is not None:
-                sides["peer"] = lambda name, n: peer.turn(f"{name} {n}")
+        requests = folder / "requests.json"
+        requests.write_text(json.dumps(texts), encoding="utf-8")
+        with contextlib.ExitStack() as stack:
+            sides = {
+                name: stack.enter_context(_own_side(version, requests))
+                for name, version in exports.items()
+            }
+            if options.peer_python is not None:
+                peer = stack.enter_context(_peer(options, model_dir, requests))
+                print(f"the peer's cold load: {peer.details['cold_s']:.1f} s")
+                sides["peer"] = peer
             rates = _print_throughput(options, sides, texts)
             latencies = _print_latency(options, sides)
-            best = {} if peer is None else peer.details
-        _write_figures(options, rates, latencies, best)
+            details = {
+                name: [side.details[request] for request in texts]
+                for name, side in sides.items()
+            }
+            print(f"\nsettings, for batches and for one sentence: {details}")
+        _write_figures(options, rates, latencies, details)
         for name in ("default", "bfloat16", "int8"):
             _print_operations(name, exports[name], texts["latency"]["texts"][0])
         _print_parts(options, model_dir, texts["throughput"]["texts"])
 
 
-def _write_figures(options, throughput, latency, peer):
-    """Writes a row for each side, from its seconds of throughput and of latency."""
+def _write_figures(options, throughput, latency, details):
+    """Writes a row for each side, from its seconds of throughput and of latency.
+
+    Args:
+        options: the options.
+        throughput, latency: by side, the seconds of each pass.
+        details: by side, its settings for throughput and for latency.
+    """
     count = options.batches * options.batch_size
     turns = {name: _turns(values, options) for name, values in latency.items()}
     rows = []
@@ -117,13 +133,16 @@ def _write_figures(options, throughput, latency, peer):
             {"value": count / statistics.median(seconds)},
             {"value": 1000 * statistics.median(latency[side])},
         ]
-        if peer and side != "peer":
+        if "peer" in throughput and side != "peer":
             cells[0] |= figures.ratios(throughput["peer"], seconds)
             cells[1] |= figures.ratios(turns["peer"], turns[side])
         rows.append([side, *cells])
     columns = ["", "sentences/s, by batches", "one short sentence, ms"]
-    settings = [f"{name}: {peer[name]}" for name in ("throughput", "latency") if peer]
-    conditions = [*settings, f"medians of {options.rounds} turns"]
+    conditions = [
+        f"{side}: {of_batches} for batches, {of_one} for one sentence"
+        for side, (of_batches, of_one) in details.items()
+    ]
+    conditions.append(f"medians of {options.rounds} turns")
     figures.write(options.figures_file, columns, rows, conditions)
 
 
@@ -158,35 +177,24 @@ def _model_dir(options, folder):
     return folder / "model"
 
 
-def _own_side(predictor, texts):
-    """Answers like the peer: seconds of each pass over the texts of a request."""
-
-    def run(name, repeats):
-        seconds = []
-        for _ in range(repeats):
-            start = time.perf_counter()
-            predictor(texts[name]["texts"], batch_size=texts[name]["batch_size"])
-            seconds.append(time.perf_counter() - start)
-        return seconds
-
-    for name in texts:
-        run(name, 1)
-    return run
+def _own_side(version, requests):
+    """An export, with the number of threads that suits it."""
+    command = [sys.executable, "-m", "benchmarks.sides.exported"]
+    threads = sorted({1, os.cpu_count() // 2 or 1, os.cpu_count()})
+    return Fastest(
+        {
+            f"{count} threads": [*command, str(version), str(requests), str(count)]
+            for count in threads
+        }
+    )
 
 
-def _peer(options, folder, model_dir, texts):
-    if options.peer_python is None:
-        return contextlib.nullcontext()
-    requests = folder / "requests.json"
-    requests.write_text(json.dumps(texts), encoding="utf-8")
+def _peer(options, model_dir, requests):
     module = "benchmarks.sides.hugging_face_pipeline"
     vocabulary = os.path.splitext(options.spm_model_file)[0] + ".vocab"
     config = str(model_dir / "albert_config.json")
     command = [options.peer_python, "-m", module, config, vocabulary, str(requests)]
-    player = Player(command)
-    for name, value in player.details.items():
-        print(f"peer, {name}: {value if isinstance(value, str) else f'{value:.1f}'}")
-    return player
+    return Player(command)
 
 
 def _print_cold_load(name, version, text):
@@ -203,8 +211,8 @@ def _alternating(options, sides, name, repeats):
     """Seconds of each pass, by side: the sides take turns."""
     seconds = {side: [] for side in sides}
     for _ in range(options.rounds):
-        for side, run in sides.items():
-            seconds[side] += run(name, repeats)
+        for side, player in sides.items():
+            seconds[side] += player.turn(f"{name} {repeats}")
     return seconds
 
 
@@ -270,24 +278,11 @@ def _print_parts(options, model_dir, texts):
         "whole": whole,
         "saving": saving,
     }
-    median = _medians(steps, max(3, options.rounds * 2))
+    median = medians_of_calls(steps, max(3, options.rounds * 2))
     share = median["tokenizer"] / median["all"]
     print(f"\nthe tokenizer's share of the time: {100 * share:.1f} %")
     gain = median["whole"] / median["saving"]
     print(f"the last block on [CLS] only: {gain:.3f} times as fast")
-
-
-def _medians(steps, repeats):
-    """The median seconds of functions that are called in turn."""
-    for step in steps.values():
-        step()
-    seconds = {name: [] for name in steps}
-    for _ in range(repeats):
-        for name, step in steps.items():
-            start = time.perf_counter()
-            step()
-            seconds[name].append(time.perf_counter() - start)
-    return {name: statistics.median(values) for name, values in seconds.items()}
 
 
 if __name__ == "__main__":

@@ -71,8 +71,8 @@ class Int8Product:
 
     def __call__(self, rows):
         largest = tf.reduce_max(tf.abs(rows), axis=1, keepdims=True)
-        unit = tf.maximum(largest, _SMALLEST) * (1 / _LARGEST)
-        rows = tf.cast(tf.round(rows / unit), tf.int8)
+        unit = tf.maximum(largest, _SMALLEST) / _LARGEST
+        rows = tf.cast(tf.round(rows * (1 / unit)), tf.int8)
         return unit * _product(rows, self.kernel.value, self.unit.value)
 
 

@@ -9,7 +9,7 @@ LENGTHS = (8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)
 
 # Rows that are computed together: enough to keep a matrix product busy, few enough to
 # be of similar length.
-_GROUP = 8
+_GROUP = 16
 
 
 def traced_once(head, compute, jit_compile=None):

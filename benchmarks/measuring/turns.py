@@ -3,10 +3,12 @@
 Needs only the standard library and NumPy: the peers run in environments of their own.
 """
 
+import contextlib
 import json
 import os
 import pathlib
 import re
+import statistics
 import subprocess
 import sys
 import time
@@ -65,6 +67,31 @@ class Player:
                 f"{self._process.returncode}; its messages are above."
             )
         return json.loads(line)
+
+
+class Fastest(contextlib.ExitStack):
+    """Players with different settings; of each request, the fastest takes the turns.
+
+    Args:
+        commands: by setting, the command of a player. A request begins with a word;
+            the player's details say how many seconds it takes for each.
+    """
+
+    def __init__(self, commands):
+        super().__init__()
+        players = {k: self.enter_context(Player(v)) for k, v in commands.items()}
+        self._players = players
+        requests = next(iter(players.values())).details
+        self.details = {name: self._fastest(name) for name in requests}
+
+    def turn(self, request):
+        """One turn, as of a `Player`."""
+        return self._players[self.details[request.split()[0]]].turn(request)
+
+    def _fastest(self, name):
+        return min(
+            self._players, key=lambda setting: self._players[setting].details[name]
+        )
 
 
 def serve(take_turn, details):
@@ -126,6 +153,18 @@ def seconds_per_step(run_step, count, wait=lambda: None):
         run_step()
     wait()
     return (time.perf_counter() - start) / count
+
+
+def medians_of_calls(calls, repeats):
+    """The median seconds of functions, by name, that are called in turn."""
+    for call in calls.values():
+        call()
+    seconds = {name: [] for name in calls}
+    for name, call in list(calls.items()) * repeats:
+        start = time.perf_counter()
+        call()
+        seconds[name].append(time.perf_counter() - start)
+    return {name: statistics.median(values) for name, values in seconds.items()}
 
 
 def make_batch(batch_size, tokens, predictions, vocab_size):

@@ -1,11 +1,14 @@
 """The benchmark of serving runs on a small model and prints every figure."""
 
 import json
+import os
+import sys
 
 import pytest
 
 from albert_tf.tokenization import load_tokenizer
 from benchmarks import serving as benchmark
+from benchmarks.measuring.turns import Fastest
 
 
 @pytest.fixture
@@ -34,15 +37,16 @@ def options(shared, tmp_path):
 
 
 def test_prints_every_figure(options, monkeypatch, capsys):
-    # That of bfloat16 is one for throughput, too.
+    # Those of the types are for throughput, too.
     monkeypatch.delitem(benchmark._EXPORTS, "throughput")
+    monkeypatch.setattr(os, "cpu_count", lambda: 1)
     benchmark.benchmark(options)
     printed = capsys.readouterr().out
     for figure in (
         "cold load to first answer, latency",
         "strings to probabilities, batches of 4",
         "bfloat16 ",
-        "time in operations (and their number), bfloat16: ",
+        "time in operations (and their number), int8: ",
         "products ",
         "attention ",
         "element-wise ",
@@ -68,10 +72,13 @@ def test_the_figures_of_each_side(tmp_path):
     )
     throughput = {"default": [1.0, 3.0], "peer": [4.0, 4.0]}
     latency = {"default": [0.1, 0.3, 0.2, 0.2], "peer": [0.1, 0.1, 0.1, 0.3]}
-    peer = {"throughput": "int8", "latency": "bfloat16", "cold_s": 1.0}
-    benchmark._write_figures(options, throughput, latency, peer)
+    details = {"default": ["2 threads", "1 threads"], "peer": ["int8", "bfloat16"]}
+    benchmark._write_figures(options, throughput, latency, details)
     figures = json.loads(path.read_text())
-    assert figures["conditions"][:2] == ["throughput: int8", "latency: bfloat16"]
+    assert figures["conditions"][:2] == [
+        "default: 2 threads for batches, 1 threads for one sentence",
+        "peer: int8 for batches, bfloat16 for one sentence",
+    ]
     (_, rate, milliseconds), (name, *theirs) = figures["rows"]
     assert rate == {
         "value": 4,
@@ -83,3 +90,21 @@ def test_the_figures_of_each_side(tmp_path):
     assert milliseconds["lowest"] == pytest.approx(0.5)
     assert milliseconds["highest"] == pytest.approx(1)
     assert (name, theirs) == ("peer", [{"value": 2}, {"value": 100}])
+
+
+def test_the_fastest_setting_takes_the_turns():
+    player = (
+        "import json, sys\n"
+        "from benchmarks.measuring.turns import serve\n"
+        "name, details = sys.argv[1:]\n"
+        "serve(lambda line: [name, line], json.loads(details))\n"
+    )
+    seconds = {"one": {"long": 3.0, "short": 1.0}, "two": {"long": 2.0, "short": 1.5}}
+    commands = {
+        name: [sys.executable, "-c", player, name, json.dumps(details)]
+        for name, details in seconds.items()
+    }
+    with Fastest(commands) as side:
+        assert side.details == {"long": "two", "short": "one"}
+        assert side.turn("long 4") == ["two", "long 4"]
+        assert side.turn("short 1") == ["one", "short 1"]
