@@ -85,6 +85,6 @@ def test_refused_where_there_are_none(monkeypatch, classifier):
 
 
 def test_refused_where_they_are_wrong(monkeypatch, classifier):
-    monkeypatch.setattr(int8, "_product", lambda rows, kernel, unit: tf.zeros([2, 16]))
+    monkeypatch.setattr(int8, "_product", lambda *_: tf.zeros([2, 16]))
     with pytest.raises(UserError, match="which TensorFlow has on x86 processors"):
         build_module(classifier.model_dir, compute_dtype="int8")

@@ -113,20 +113,20 @@ def test_warmup_compiles_every_length(exported_with, classifier):
 
 def test_throughput_leaves_padding_out(exported_with, encoder):
     """Columns that are padding in all rows of a group are not computed."""
-    texts = ["good"] * 8 + ["very good film " * 9] * 8
+    texts = ["good"] * 16 + ["very good film " * 9] * 16
     answers = Predictor(exported_with(encoder, optimize_for="throughput")).arrays(texts)
     usual = Predictor(encoder.version).arrays(texts)
-    assert np.abs(usual["sequence_output"][:8, 3:]).min() > 0
-    assert np.abs(answers["sequence_output"][:8, 3:]).max() == 0
+    assert np.abs(usual["sequence_output"][:16, 3:]).min() > 0
+    assert np.abs(answers["sequence_output"][:16, 3:]).max() == 0
 
 
 @pytest.mark.parametrize("mask", [[1, 0, 0, 1, 1], [0, 0, 0, 0, 0]])
 def test_throughput_with_any_mask(exported_with, classifier, mask):
     version = exported_with(classifier, optimize_for="throughput")
     features = {
-        "input_ids": tf.constant([[2, 7, 11, 9, 3]] * 9),
-        "input_mask": tf.constant([mask] + [[1] * 5] * 8),
-        "segment_ids": tf.zeros([9, 5], tf.int32),
+        "input_ids": tf.constant([[2, 7, 11, 9, 3]] * 17),
+        "input_mask": tf.constant([mask] + [[1] * 5] * 16),
+        "segment_ids": tf.zeros([17, 5], tf.int32),
     }
     expected = signature(classifier.version, "tokens")(**features)["probabilities"]
     found = signature(version, "tokens")(**features)["probabilities"]
@@ -182,7 +182,7 @@ def test_tflite(exported_with, classifier, tmp_path, capfd):
     version = exported_with(classifier, format="tflite", eval_file=eval_file)
     described = check_token_file(classifier, version, "model.tflite", 0.05)
     assert set(described["eval"]["accuracy"]) == {"original", "tflite"}
-    assert "accuracy: original 0." in capfd.readouterr().out
+    assert "accuracy: original " in capfd.readouterr().out
     interpreter = tf.lite.Interpreter(str(version / "model.tflite"))
     kinds = {d["dtype"] for d in interpreter.get_tensor_details()}
     assert np.int8 in kinds
