@@ -48,7 +48,7 @@ def multiplied_in_int8(head, model):
     for dense in encoder.transformer.projections:
         replaced.add(id(dense.kernel))
         product = dense.multiply = Int8Product(dense.kernel)
-        added += [product.kernel, product.range]
+        added += [product.kernel, product.unit]
     kept = [variable for variable in head.variables if id(variable) not in replaced]
     return dataclasses.replace(head, variables=kept + added)
 
@@ -67,30 +67,32 @@ class Int8Product:
         largest = np.maximum(np.abs(values).max(axis=0), _SMALLEST)
         unit = largest / _LARGEST_WEIGHT
         self.kernel = _constant(np.round(values / unit), "int8", "int8_kernel")
-        self.range = _constant(_LARGEST * unit, "float32", "int8_range")
+        # Rows are divided by their largest value, of which 127 is what 1 becomes.
+        self.unit = _constant(unit / _LARGEST, "float32", "int8_unit")
 
     def __call__(self, rows):
         largest = tf.reduce_max(tf.abs(rows), axis=1, keepdims=True)
-        unit = tf.maximum(largest, _SMALLEST) / _LARGEST
-        rows = tf.cast(tf.round(rows * (1 / unit)), tf.int8)
-        return unit * _product(rows, self.kernel.value, self.range.value)
+        largest = tf.maximum(largest, _SMALLEST)
+        rows = tf.cast(tf.round(rows * (_LARGEST / largest)), tf.int8)
+        return largest * _product(rows, self.kernel.value, self.unit.value)
 
 
 def _constant(values, dtype, name):
     return keras.Variable(values.astype(dtype), dtype=dtype, trainable=False, name=name)
 
 
-def _product(rows, kernel, largest):
-    """Float32 `(rows @ kernel) * largest / 127` of int8 matrices, by column.
+def _product(rows, kernel, unit):
+    """Float32 `(rows @ kernel) * unit` of int8 matrices and a number for each column.
 
     The operation keeps the kernel in the order that the processor wants, from its first
     run on: each kernel needs an operation of its own, so a graph, and must not change.
     """
     inputs = [tf.bitcast(rows, tf.qint8), tf.bitcast(kernel, tf.qint8)]
     no_bias = tf.zeros(kernel.shape[1])
-    # For rows and for kernels, the absolute values of the two ends, which are equal.
-    largest = tf.convert_to_tensor(largest)
-    ranges = [tf.constant(float(_LARGEST))] * 2 + [largest] * 2
+    # What -127 and 127 stand for in rows and in kernels; the operation divides both by
+    # 127.
+    of_rows, of_kernels = tf.constant(_LARGEST**2.0), tf.convert_to_tensor(unit)
+    ranges = [of_rows, of_rows, of_kernels, of_kernels]
     # Quantization tools make this operation, Python has no function for it.
     graph = tf.compat.v1.get_default_graph()
     operation = graph.create_op(
@@ -100,7 +102,9 @@ def _product(rows, kernel, largest):
         name="int8_product",
         attrs=_attributes(),
     )
-    return tf.ensure_shape(operation.outputs[0], [None, kernel.shape[1]])
+    (products,) = operation.outputs
+    products.set_shape([None, kernel.shape[1]])
+    return products
 
 
 @functools.cache
@@ -135,7 +139,7 @@ def _works():
     kernel = np.full((64, 16), _LARGEST_WEIGHT, "int8")
     run = tf.function(_product, autograph=False)
     try:
-        found = run(tf.constant(rows), tf.constant(kernel), tf.fill([16], 127.0))
+        found = run(tf.constant(rows), tf.constant(kernel), tf.ones(16))
     except (tf.errors.OpError, RuntimeError):  # no kernel here, or no operation
         return False
     return np.array_equal(found, rows.astype("float32") @ kernel.astype("float32"))
