@@ -139,7 +139,7 @@ def _write_figures(options, throughput, latency, details):
         rows.append([side, *cells])
     columns = ["", "sentences/s, by batches", "one short sentence, ms"]
     conditions = [
-        f"{side}: {of_batches} for batches, {of_one} for one sentence"
+        f"{side}, batches: {of_batches}; one sentence: {of_one}"
         for side, (of_batches, of_one) in details.items()
     ]
     conditions.append(f"medians of {options.rounds} turns")
@@ -183,7 +183,7 @@ def _own_side(version, requests):
     threads = sorted({1, os.cpu_count() // 2 or 1, os.cpu_count()})
     return Fastest(
         {
-            f"{count} threads": [*command, str(version), str(requests), str(count)]
+            f"threads {count}": [*command, str(version), str(requests), str(count)]
             for count in threads
         }
     )

@@ -114,7 +114,7 @@ class SelfAttention(ConfiguredLayer):
         """The context `[B, T, N, D]` of queries, keys and values `[B, T, N, D]`."""
         probabilities = self._softmax(query, key, attention_bias)
         probabilities = dropout(
-            ops.cast(probabilities, self.compute_dtype),
+            ops.cast(probabilities, value.dtype),
             self.config.attention_probs_dropout_prob,
             seed,
             _PROBABILITIES_SITE,

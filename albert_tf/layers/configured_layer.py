@@ -60,14 +60,14 @@ class Dense(keras.layers.Dense):
 
     Keras contracts three axes with two by `tf.tensordot`, a dozen operations on shapes.
     Here the rows of `[batch, tokens, width]` are those of one matrix, which gives the
-    same numbers.
+    same numbers. With bfloat16 variables, which exports have, the outputs are float32:
+    on a CPU, TensorFlow adds and multiplies bfloat16 at a third of the speed.
     """
 
     def call(self, inputs, training=None):
         *outer, width = ops.shape(inputs)
         rows = self.multiply(ops.reshape(inputs, (-1, width)))
         if self.variable_dtype == "bfloat16":
-            # Additions in bfloat16 take a CPU three times as long.
             rows = ops.cast(rows, "float32")
         outputs = ops.reshape(rows, (*outer, self.units))
         return outputs if self.bias is None else ops.add(outputs, self.bias)

@@ -77,7 +77,7 @@ class TransformerStack(ConfiguredLayer):
 
     @property
     def projections(self):
-        """The `Dense` layers of all sublayers."""
+        """The `Dense` layers of all sublayers; an XLNet's attention has none."""
         return [dense for layer in self._sublayers() for dense in layer.projections]
 
     def _sublayers(self):

@@ -53,8 +53,9 @@ class ExportOptions(ReadingFlags):
     compute_dtype: str = option(
         "Type of the products. bfloat16: the weights are rounded once, here, which "
         "makes the file half as large, and the answers faster on processors that "
-        "multiply bfloat16 (AVX512_BF16, AMX), slower on others. int8: faster still, "
-        "for x86 processors with VNNI. Probabilities usually differ by less than 0.01.",
+        "multiply bfloat16 (AVX512_BF16, AMX), slower on others. int8: faster still "
+        "with VNNI; for x86 processors only, and not for XLNet. Probabilities usually "
+        "differ by less than 0.01.",
         "float32",
         ("float32", "bfloat16", "int8"),
     )

@@ -104,12 +104,12 @@ def _check_compute_dtype(options):
     asked = f"--compute_dtype={options.compute_dtype}"
     if options.variables_dtype != "float32":
         raise UserError(
-            f"{asked} keeps the weights in that type; leave "
+            f"{asked} decides in which type the weights are kept; leave "
             f"--variables_dtype={options.variables_dtype} out."
         )
     if options.optimize_for == "latency":
         raise UserError(
-            f"--optimize_for=latency compiles with XLA, which has no fast products for "
+            "--optimize_for=latency compiles with XLA, which lacks the products of "
             f"{asked}; leave --optimize_for out, or compute in float32."
         )
 

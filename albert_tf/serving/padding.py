@@ -8,8 +8,8 @@ LENGTHS = (8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)
 """Lengths for which XLA compiles: the padding is at most a half of the tokens."""
 
 # Rows that are computed together: enough to keep a matrix product busy, few enough to
-# be of similar length.
-_GROUP = 16
+# be of similar length (docs/decisions.md, "Sixteen rows at a time").
+GROUP = 16
 
 
 def traced_once(head, compute, jit_compile=None):
@@ -94,10 +94,10 @@ def in_groups(head, compute):
         order = tf.argsort(ends, stable=True)
         ends = tf.gather(ends, order)
         rows = {name: tf.gather(values, order) for name, values in features.items()}
-        groups = tf.maximum((tf.size(ends) + _GROUP - 1) // _GROUP, 1)
+        groups = tf.maximum((tf.size(ends) + GROUP - 1) // GROUP, 1)
 
         def step(i, arrays):
-            group = slice(i * _GROUP, (i + 1) * _GROUP)
+            group = slice(i * GROUP, (i + 1) * GROUP)
             tokens = tf.maximum(tf.reduce_max(ends[group]), 1)
             columns = slice(-tokens, None) if pads_left else slice(tokens)
             numbers = compute(_part(rows, group, columns))

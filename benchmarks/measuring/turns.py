@@ -75,14 +75,17 @@ class Fastest(contextlib.ExitStack):
     Args:
         commands: by setting, the command of a player. A request begins with a word;
             the player's details say how many seconds it takes for each.
+
+    Attributes:
+        details: for each word, the setting that is fastest.
     """
 
     def __init__(self, commands):
         super().__init__()
         players = {k: self.enter_context(Player(v)) for k, v in commands.items()}
         self._players = players
-        requests = next(iter(players.values())).details
-        self.details = {name: self._fastest(name) for name in requests}
+        words = next(iter(players.values())).details
+        self.details = {word: self._fastest(word) for word in words}
 
     def turn(self, request):
         """One turn, as of a `Player`."""
@@ -156,7 +159,12 @@ def seconds_per_step(run_step, count, wait=lambda: None):
 
 
 def medians_of_calls(calls, repeats):
-    """The median seconds of functions, by name, that are called in turn."""
+    """The median seconds of functions that are called in turn, after one call of each.
+
+    Args:
+        calls: functions without arguments, by name.
+        repeats: int, the number of timed calls of each.
+    """
     for call in calls.values():
         call()
     seconds = {name: [] for name in calls}

@@ -11,6 +11,7 @@ import tensorflow as tf
 from albert_tf.errors import UserError
 from albert_tf.serving.export import ExportOptions
 from albert_tf.serving.export import export
+from albert_tf.serving.padding import GROUP
 from albert_tf.serving.padding import compiled_lengths
 from albert_tf.serving.predictor import Predictor
 from albert_tf.serving.token_files import TokenFile
@@ -113,20 +114,20 @@ def test_warmup_compiles_every_length(exported_with, classifier):
 
 def test_throughput_leaves_padding_out(exported_with, encoder):
     """Columns that are padding in all rows of a group are not computed."""
-    texts = ["good"] * 16 + ["very good film " * 9] * 16
+    texts = ["good"] * GROUP + ["very good film " * 9] * GROUP
     answers = Predictor(exported_with(encoder, optimize_for="throughput")).arrays(texts)
     usual = Predictor(encoder.version).arrays(texts)
-    assert np.abs(usual["sequence_output"][:16, 3:]).min() > 0
-    assert np.abs(answers["sequence_output"][:16, 3:]).max() == 0
+    assert np.abs(usual["sequence_output"][:GROUP, 3:]).min() > 0
+    assert np.abs(answers["sequence_output"][:GROUP, 3:]).max() == 0
 
 
 @pytest.mark.parametrize("mask", [[1, 0, 0, 1, 1], [0, 0, 0, 0, 0]])
 def test_throughput_with_any_mask(exported_with, classifier, mask):
     version = exported_with(classifier, optimize_for="throughput")
     features = {
-        "input_ids": tf.constant([[2, 7, 11, 9, 3]] * 17),
-        "input_mask": tf.constant([mask] + [[1] * 5] * 16),
-        "segment_ids": tf.zeros([17, 5], tf.int32),
+        "input_ids": tf.constant([[2, 7, 11, 9, 3]] * (GROUP + 1)),
+        "input_mask": tf.constant([mask] + [[1] * 5] * GROUP),
+        "segment_ids": tf.zeros([GROUP + 1, 5], tf.int32),
     }
     expected = signature(classifier.version, "tokens")(**features)["probabilities"]
     found = signature(version, "tokens")(**features)["probabilities"]

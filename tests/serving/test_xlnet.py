@@ -8,6 +8,7 @@ import tensorflow as tf
 
 import albert_tf
 from albert_tf.serving.building import build_module
+from albert_tf.serving.padding import GROUP
 
 _TEXTS = ["good film", "the plot was bad and not very good", "it"]
 _LABELS = ["no", "so", "yes"]
@@ -44,8 +45,8 @@ def test_padding_does_not_show(folder, xlnet_tokenizer, expected, optimize_for):
         np.testing.assert_allclose(found, probabilities[places], atol=1e-5)
 
     # More than are computed together, so that some have less padding than others.
-    many = tf.constant([*_TEXTS, *_TEXTS[-1:] * 8])
-    check(signatures["serving_default"](many), [0, 1, *[2] * 9])
+    many = tf.constant([*_TEXTS, *_TEXTS[-1:] * GROUP])
+    check(signatures["serving_default"](many), [0, 1, *[2] * (GROUP + 1)])
     check(signatures["serving_default"](tf.constant(_TEXTS[:1])), slice(1))
     tokens = {name: tf.constant(v) for name, v in xlnet_tokenizer(_TEXTS).items()}
     check(signatures["tokens"](**tokens))
