@@ -38,6 +38,7 @@ from benchmarks.measuring import figures
 from benchmarks.measuring.turns import Fastest
 from benchmarks.measuring.turns import Player
 from benchmarks.measuring.turns import medians_of_calls
+from benchmarks.measuring.turns import thread_counts
 
 _MAX_SEQ_LENGTH = 128
 _EXPORTS = {
@@ -180,11 +181,10 @@ def _model_dir(options, folder):
 def _own_side(version, requests):
     """An export, with the number of threads that suits it."""
     command = [sys.executable, "-m", "benchmarks.sides.exported"]
-    threads = sorted({1, os.cpu_count() // 2 or 1, os.cpu_count()})
     return Fastest(
         {
             f"threads {count}": [*command, str(version), str(requests), str(count)]
-            for count in threads
+            for count in thread_counts()
         }
     )
 

@@ -72,8 +72,8 @@ def build_module(
     else:
         tokenizer = tokenizer or load_tokenizer(first)
         tasks = _tasks_of_heads(model_dirs, infos)
-        model, *others = models_of_one_encoder(model_dirs, tasks, **execution)
-        head = multi_head([model, *others], tasks)
+        models = models_of_one_encoder(model_dirs, tasks, **execution)
+        model, head = models[0], multi_head(models, tasks)
         facts = {"tasks": {name: task.to_dict() for name, task in tasks.items()}}
     if compute_dtype == "int8":
         head = multiplied_in_int8(head, model)

@@ -1,7 +1,6 @@
 """Products of int8 instead of float32 ones, which x86 processors compute fast."""
 
 import dataclasses
-import functools
 
 import keras
 import numpy as np
@@ -109,7 +108,6 @@ def _product(rows, kernel, unit):
     return products
 
 
-@functools.cache
 def _attributes():
     value, values = attr_value_pb2.AttrValue, attr_value_pb2.AttrValue.ListValue
     qint8, float32 = tf.qint8.as_datatype_enum, tf.float32.as_datatype_enum

@@ -54,15 +54,16 @@ class OutputsPredictor:
 
 def joined(arrays):
     """Joins `[batch, …]` arrays; where later sizes differ, pads with 0 (or b"")."""
-    shape = np.max([array.shape for array in arrays], axis=0)
-    padded = []
-    for array in arrays:
-        width = [(0, 0)] + [
-            (0, to - size) for to, size in zip(shape[1:], array.shape[1:], strict=True)
-        ]
-        filling = b"" if array.dtype == object else 0
-        padded.append(np.pad(array, width, constant_values=filling))
-    return np.concatenate(padded)
+    _, *sizes = np.max([array.shape for array in arrays], axis=0)
+    return np.concatenate([_padded(array, sizes) for array in arrays])
+
+
+def _padded(array, sizes):
+    width = [(0, to - size) for to, size in zip(sizes, array.shape[1:], strict=True)]
+    if not any(to for _, to in width):
+        return array
+    filling = b"" if array.dtype == object else 0
+    return np.pad(array, [(0, 0), *width], constant_values=filling)
 
 
 class DevEvaluator:

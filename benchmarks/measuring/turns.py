@@ -15,6 +15,8 @@ import time
 
 import numpy as np
 
+TRIALS = 3  # passes over a batch with each setting, of which the fastest counts
+
 # Lets the threads of the last process fall asleep before the next starts its clock:
 # libraries keep them spinning for some milliseconds after a step.
 _PAUSE = 0.2
@@ -127,6 +129,21 @@ def check_peer(python):
             f"--peer_python={python} cannot import torch and transformers; install "
             "them there, or leave the flag out."
         )
+
+
+def thread_counts():
+    """The numbers of threads that a side tries."""
+    return sorted({1, os.cpu_count() // 2 or 1, os.cpu_count()})
+
+
+def seconds_of_passes(one_pass, repeats):
+    """The seconds of each of some calls."""
+    seconds = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        one_pass()
+        seconds.append(time.perf_counter() - start)
+    return seconds
 
 
 def seconds_of(make_windows):

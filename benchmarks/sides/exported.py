@@ -5,14 +5,13 @@ python -m benchmarks.sides.exported VERSION TEXTS.json THREADS
 
 import json
 import sys
-import time
 
 import tensorflow as tf
 
 from albert_tf.serving.predictor import Predictor
+from benchmarks.measuring.turns import TRIALS
+from benchmarks.measuring.turns import seconds_of_passes
 from benchmarks.measuring.turns import serve
-
-_TRIALS = 3  # as the peer tries each of its settings
 
 
 def main(version, texts_file, threads):
@@ -24,12 +23,10 @@ def main(version, texts_file, threads):
 
     def run(request, repeats):
         """Seconds of each pass over the texts of a request."""
-        seconds = []
-        for _ in range(repeats):
-            start = time.perf_counter()
-            predictor(request["texts"], batch_size=request["batch_size"])
-            seconds.append(time.perf_counter() - start)
-        return seconds
+        texts, batch_size = request["texts"], request["batch_size"]
+        return seconds_of_passes(
+            lambda: predictor(texts, batch_size=batch_size), repeats
+        )
 
     def take_turn(line):
         name, repeats = line.split()
@@ -39,7 +36,7 @@ def main(version, texts_file, threads):
     for name, request in requests.items():
         batch = {**request, "texts": request["texts"][: request["batch_size"]]}
         run(batch, 1)
-        tried[name] = min(run(batch, _TRIALS))
+        tried[name] = min(run(batch, TRIALS))
         run(request, 1)  # rows of every length, so that no turn is their first
     serve(take_turn, tried)
 

@@ -18,9 +18,10 @@ os.environ["HF_HUB_OFFLINE"] = "1"
 import torch  # noqa: E402
 import transformers  # noqa: E402
 
+from benchmarks.measuring.turns import TRIALS  # noqa: E402
+from benchmarks.measuring.turns import seconds_of_passes  # noqa: E402
 from benchmarks.measuring.turns import serve  # noqa: E402
-
-_TRIALS = 3  # how often a setting is tried before the best is taken
+from benchmarks.measuring.turns import thread_counts  # noqa: E402
 
 
 def main(config_file, vocabulary, texts_file):
@@ -42,14 +43,13 @@ def main(config_file, vocabulary, texts_file):
     first = next(iter(pipelines.values()))
     first(requests["latency"]["texts"][:1])
     details = {"cold_s": time.perf_counter() - _START}
-    threads = sorted({1, os.cpu_count() // 2 or 1, os.cpu_count()})
     best = {}
     for name, request in requests.items():
         size = request["batch_size"]
         batch = {"texts": request["texts"][:size], "batch_size": size}
         tried = {
-            setting: min(_run(pipelines, setting, batch, _TRIALS))
-            for setting in itertools.product(pipelines, threads)
+            setting: min(_run(pipelines, setting, batch, TRIALS))
+            for setting in itertools.product(pipelines, thread_counts())
         }
         best[name] = min(tried, key=tried.get)
         (kind, attention), count = best[name]
@@ -101,14 +101,13 @@ def _run(pipelines, setting, request, repeats):
     kind_and_attention, threads = setting
     torch.set_num_threads(threads)
     pipe = pipelines[kind_and_attention]
-    seconds = []
-    for _ in range(repeats):
-        start = time.perf_counter()
+
+    def one_pass():
         # As on our side, texts of similar length meet in a batch.
         texts = sorted(request["texts"], key=len)
         pipe(texts, batch_size=request["batch_size"], truncation=True)
-        seconds.append(time.perf_counter() - start)
-    return seconds
+
+    return seconds_of_passes(one_pass, repeats)
 
 
 if __name__ == "__main__":

@@ -10,6 +10,43 @@ from albert_tf.serving.heads.naming import outputs_of
 from albert_tf.tokenization import load_tokenizer
 
 
+def models_of_one_encoder(model_dirs, tasks, **execution):
+    """Models to classify texts, all with one encoder, vocabulary and kind of input.
+
+    Args:
+        model_dirs: directories that run_classifier fine-tuned from one pretrained
+            model with `--freeze_encoder`.
+        tasks: their `Task`s by name, in the same order.
+        **execution: constructor arguments of the models.
+
+    Returns:
+        `AlbertForSequenceClassification`s, in the order of the directories.
+
+    Raises:
+        UserError: encoders, vocabularies or kinds of input differ.
+    """
+    models = [
+        task.model_class.from_pretrained(directory, **execution)
+        for directory, task in zip(model_dirs, tasks.values(), strict=True)
+    ]
+    for directory, model in zip(model_dirs, models, strict=True):
+        if not isinstance(model, AlbertForSequenceClassification):
+            raise UserError(
+                f"{directory} does not classify whole texts, so it cannot share its "
+                "encoder; export it by itself."
+            )
+    for directory, model in zip(model_dirs[1:], models[1:], strict=True):
+        _check_same_encoder(model_dirs[0], models[0], directory, model)
+    inputs = {task.text_inputs for task in tasks.values()}
+    fingerprints = {load_tokenizer(path).fingerprint() for path in model_dirs}
+    if len(inputs) > 1 or len(fingerprints) > 1:
+        raise UserError(
+            f"{' and '.join(model_dirs)} take different inputs (a text or a pair, or "
+            "another vocabulary); export them one by one."
+        )
+    return models
+
+
 def multi_head(models, tasks):
     """A `Head` whose outputs are those of all models, named `<task>_<output>`.
 
@@ -47,48 +84,6 @@ def multi_head(models, tasks):
     )
 
 
-def _meaning(tasks):
-    found = {}
-    for name, task in tasks.items():
-        own = {key: f"{name}: {text}" for key, text in task.served_meaning().items()}
-        found |= named_for(name, own)
-    return found
-
-
-def models_of_one_encoder(model_dirs, tasks, **execution):
-    """The models, all with one encoder, vocabulary and kind of input.
-
-    Args:
-        model_dirs: directories that run_classifier fine-tuned from one pretrained
-            model with `--freeze_encoder`.
-        tasks: their `Task`s by name, in the same order.
-        **execution: constructor arguments of the models.
-
-    Raises:
-        UserError: encoders, vocabularies or kinds of input differ.
-    """
-    models = [
-        task.model_class.from_pretrained(directory, **execution)
-        for directory, task in zip(model_dirs, tasks.values(), strict=True)
-    ]
-    for directory, model in zip(model_dirs, models, strict=True):
-        if not isinstance(model, AlbertForSequenceClassification):
-            raise UserError(
-                f"{directory} does not classify whole texts, so it cannot share its "
-                "encoder; export it by itself."
-            )
-    for directory, model in zip(model_dirs[1:], models[1:], strict=True):
-        _check_same_encoder(model_dirs[0], models[0], directory, model)
-    inputs = {task.text_inputs for task in tasks.values()}
-    fingerprints = {load_tokenizer(path).fingerprint() for path in model_dirs}
-    if len(inputs) > 1 or len(fingerprints) > 1:
-        raise UserError(
-            f"{' and '.join(model_dirs)} take different inputs (a text or a pair, or "
-            "another vocabulary); export them one by one."
-        )
-    return models
-
-
 def _check_same_encoder(first_dir, first, directory, model):
     ours = first.albert.official_variables()
     theirs = model.albert.official_variables()
@@ -100,3 +95,11 @@ def _check_same_encoder(first_dir, first, directory, model):
             f"{first_dir} and {directory} have different encoders; fine-tune both from "
             "one model with --freeze_encoder, or export them one by one."
         )
+
+
+def _meaning(tasks):
+    found = {}
+    for name, task in tasks.items():
+        own = {key: f"{name}: {text}" for key, text in task.served_meaning().items()}
+        found |= named_for(name, own)
+    return found
