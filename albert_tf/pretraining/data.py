@@ -107,19 +107,27 @@ class PretrainingData:
 
     def _check_eval_objective(self):
         """Refuses held-out sentence labels that mean something else than trained."""
-        if self._settings.masked_lm_alone or self._settings.eval_any_objective:
+        if self._settings.masked_lm_alone:
             return
         trained = _sentence_objectives(self.input_files)
         if None in trained:
             return
         for held_out in _sentence_objectives(self._settings.eval_file):
-            if held_out not in (None, *trained):
+            if held_out in (None, *trained):
+                continue
+            if not self._settings.eval_any_objective:
                 raise UserError(
                     f"--eval_file={self._settings.eval_file} was made with "
                     f"--sentence_objective={held_out}, but the training data with "
                     f"{trained[-1]}; make both with one objective, pass "
                     "--sentence_objective=none to train the masked LM alone, or "
                     "--eval_any_objective to compare the two."
+                )
+            if held_out == _ALONE:
+                raise UserError(
+                    f"--eval_file={self._settings.eval_file} was made with "
+                    "--sentence_objective=none and holds no pairs of sentences; pass "
+                    "--sentence_objective=none to evaluate the masked LM alone."
                 )
 
     def sentence_terms(self):

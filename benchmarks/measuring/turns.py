@@ -15,8 +15,6 @@ import time
 
 import numpy as np
 
-TRIALS = 3  # passes over a batch with each setting, of which the fastest counts
-
 # Lets the threads of the last process fall asleep before the next starts its clock:
 # libraries keep them spinning for some milliseconds after a step.
 _PAUSE = 0.2
@@ -144,6 +142,14 @@ def seconds_of_passes(one_pass, repeats):
         one_pass()
         seconds.append(time.perf_counter() - start)
     return seconds
+
+
+def seconds_to_choose_by(one_pass):
+    """The median seconds of three calls, or of as many as take a second."""
+    seconds = []
+    while len(seconds) < 3 or sum(seconds) < 1:
+        seconds += seconds_of_passes(one_pass, 1)
+    return statistics.median(seconds)
 
 
 def seconds_of(make_windows):

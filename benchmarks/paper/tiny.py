@@ -175,14 +175,19 @@ def data_flags(table, row):
 
 
 def _held_out(table, corpus):
-    """The folders to evaluate on, by what tells them apart."""
+    """The flags of what is evaluated on, by what tells them apart."""
     rows = {row.name: row for row in table.rows}
     if not table.all_held_out:
         rows = {"": table.rows[0]}
-    return {
-        name: corpus.data(data_flags(table, row)) / "held_out"
-        for name, row in rows.items()
-    }
+    return {name: _held_out_of(table, row, corpus) for name, row in rows.items()}
+
+
+def _held_out_of(table, row, corpus):
+    flags = data_flags(table, row)
+    found = {"eval_file": corpus.data(flags) / "held_out"}
+    if flags.get("sentence_objective") == "none":  # It has no pairs to judge.
+        found["sentence_objective"] = "none"
+    return found
 
 
 def _config(table, row, tokenizer):
@@ -236,9 +241,9 @@ def _results(table, flags, sets, seed, source):
         for name, changes in table.evaluations.items():
             changes = {
                 **changes,
+                **held_out,
                 "do_train": False,
                 "do_eval": True,
-                "eval_file": held_out,
                 "eval_any_objective": table.objective == "masked_lm",
             }
             if "init_checkpoint" in flags:  # which would be evaluated otherwise

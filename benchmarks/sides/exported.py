@@ -9,8 +9,8 @@ import sys
 import tensorflow as tf
 
 from albert_tf.serving.predictor import Predictor
-from benchmarks.measuring.turns import TRIALS
 from benchmarks.measuring.turns import seconds_of_passes
+from benchmarks.measuring.turns import seconds_to_choose_by
 from benchmarks.measuring.turns import serve
 
 
@@ -21,23 +21,19 @@ def main(version, texts_file, threads):
         requests = json.load(file)
     predictor = Predictor(version)
 
-    def run(request, repeats):
-        """Seconds of each pass over the texts of a request."""
-        texts, batch_size = request["texts"], request["batch_size"]
-        return seconds_of_passes(
-            lambda: predictor(texts, batch_size=batch_size), repeats
-        )
+    def answer(request):
+        predictor(request["texts"], batch_size=request["batch_size"])
 
     def take_turn(line):
         name, repeats = line.split()
-        return run(requests[name], int(repeats))
+        return seconds_of_passes(lambda: answer(requests[name]), int(repeats))
 
     tried = {}
     for name, request in requests.items():
         batch = {**request, "texts": request["texts"][: request["batch_size"]]}
-        run(batch, 1)
-        tried[name] = min(run(batch, TRIALS))
-        run(request, 1)  # rows of every length, so that no turn is their first
+        answer(batch)
+        tried[name] = seconds_to_choose_by(lambda batch=batch: answer(batch))
+        answer(request)  # rows of every length, so that no turn is their first
     serve(take_turn, tried)
 
 

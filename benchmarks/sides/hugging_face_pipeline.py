@@ -18,8 +18,8 @@ os.environ["HF_HUB_OFFLINE"] = "1"
 import torch  # noqa: E402
 import transformers  # noqa: E402
 
-from benchmarks.measuring.turns import TRIALS  # noqa: E402
 from benchmarks.measuring.turns import seconds_of_passes  # noqa: E402
+from benchmarks.measuring.turns import seconds_to_choose_by  # noqa: E402
 from benchmarks.measuring.turns import serve  # noqa: E402
 from benchmarks.measuring.turns import thread_counts  # noqa: E402
 
@@ -48,7 +48,7 @@ def main(config_file, vocabulary, texts_file):
         size = request["batch_size"]
         batch = {"texts": request["texts"][:size], "batch_size": size}
         tried = {
-            setting: min(_run(pipelines, setting, batch, TRIALS))
+            setting: seconds_to_choose_by(_pass(pipelines, setting, batch))
             for setting in itertools.product(pipelines, thread_counts())
         }
         best[name] = min(tried, key=tried.get)
@@ -57,7 +57,8 @@ def main(config_file, vocabulary, texts_file):
 
     def take_turn(line):
         name, repeats = line.split()
-        return _run(pipelines, best[name], requests[name], int(repeats))
+        one_pass = _pass(pipelines, best[name], requests[name])
+        return seconds_of_passes(one_pass, int(repeats))
 
     serve(take_turn, details)
 
@@ -96,18 +97,18 @@ def _pipeline(shape, kind, attention, tokenizer):
     )
 
 
-def _run(pipelines, setting, request, repeats):
-    """Seconds of each of `repeats` passes over the texts of a request."""
+def _pass(pipelines, setting, request):
+    """A function that answers the texts of a request."""
     kind_and_attention, threads = setting
-    torch.set_num_threads(threads)
     pipe = pipelines[kind_and_attention]
 
     def one_pass():
+        torch.set_num_threads(threads)
         # As on our side, texts of similar length meet in a batch.
         texts = sorted(request["texts"], key=len)
         pipe(texts, batch_size=request["batch_size"], truncation=True)
 
-    return seconds_of_passes(one_pass, repeats)
+    return one_pass
 
 
 if __name__ == "__main__":

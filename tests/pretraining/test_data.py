@@ -61,6 +61,10 @@ def test_held_out_data_for_another_objective(
     assert "masked_lm_accuracy" in results
     assert "sentence_order_accuracy" not in results
     changes = {"eval_any_objective": True, "output_dir": tmp_path / "other"}
+    if objective == "none":
+        with pytest.raises(UserError, match="none and holds no pairs of sentences;"):
+            evaluate(eval_file=held_out, **changes)
+        return
     results = evaluate(eval_file=held_out, **changes)
     assert 0 <= results["sentence_order_accuracy"] <= 1
 
