@@ -140,7 +140,7 @@ def _write_figures(options, throughput, latency, details):
         rows.append([side, *cells])
     columns = ["", "sentences/s, by batches", "one short sentence, ms"]
     conditions = [
-        f"{side}: {of_batches} (batches), {of_one} (one sentence)"
+        f"{side}, batches: {of_batches}; one sentence: {of_one}"
         for side, (of_batches, of_one) in details.items()
     ]
     conditions.append(f"medians of {options.rounds} turns")
@@ -183,7 +183,7 @@ def _own_side(version, requests):
     command = [sys.executable, "-m", "benchmarks.sides.exported"]
     return Fastest(
         {
-            f"{count} threads": [*command, str(version), str(requests), str(count)]
+            f"threads {count}": [*command, str(version), str(requests), str(count)]
             for count in thread_counts()
         }
     )
