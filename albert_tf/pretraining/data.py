@@ -12,6 +12,7 @@ from albert_tf.engine.options import Stage
 from albert_tf.errors import UserError
 from albert_tf.pretraining.kinds import KINDS
 from albert_tf.pretraining.objective import OBJECTIVES
+from albert_tf.pretraining.objective import check_sentence_labels
 from albert_tf.pretraining.phases import Phase
 from data_pipeline.input_pipeline import describe_data
 from data_pipeline.input_pipeline import predictions_needed
@@ -103,31 +104,12 @@ class PretrainingData:
             _check_batch(phase.input_file, dataset)
         if settings.eval_file:
             _check_batch(settings.eval_file, self._held_out())
-            self._check_eval_objective()
-
-    def _check_eval_objective(self):
-        """Refuses held-out sentence labels that mean something else than trained."""
-        if self._settings.masked_lm_alone:
-            return
-        trained = _sentence_objectives(self.input_files)
-        if None in trained:
-            return
-        for held_out in _sentence_objectives(self._settings.eval_file):
-            if held_out in (None, *trained):
-                continue
-            if not self._settings.eval_any_objective:
-                raise UserError(
-                    f"--eval_file={self._settings.eval_file} was made with "
-                    f"--sentence_objective={held_out}, but the training data with "
-                    f"{trained[-1]}; make both with one objective, pass "
-                    "--sentence_objective=none to train the masked LM alone, or "
-                    "--eval_any_objective to compare the two."
-                )
-            if held_out == _ALONE:
-                raise UserError(
-                    f"--eval_file={self._settings.eval_file} was made with "
-                    "--sentence_objective=none and holds no pairs of sentences; pass "
-                    "--sentence_objective=none to evaluate the masked LM alone."
+            if not settings.masked_lm_alone:
+                check_sentence_labels(
+                    settings.eval_file,
+                    _sentence_objectives(settings.eval_file),
+                    _sentence_objectives(self.input_files),
+                    settings.eval_any_objective,
                 )
 
     def sentence_terms(self):
