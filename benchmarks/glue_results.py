@@ -6,10 +6,12 @@
 Each model directory is fine-tuned on each task with `--num_runs` seeds, and so is a
 model of the same shape and vocabulary with random weights: same steps, same flags.
 `results.md` in --output_dir, printed at the end, has the median, least and greatest
-score of the best checkpoint and the median of the last. Re-running keeps finished runs.
+score of the best checkpoint and the median of the last. Re-running keeps finished runs;
+other flags or data need another --output_dir.
 """
 
 import dataclasses
+import pathlib
 
 from albert_tf.cli import command_line
 from albert_tf.cli.command_line import option
@@ -33,7 +35,8 @@ def run(options):
     for task_name in options.tasks.split(","):
         metric = glue_source(task_name, options.data_dir).task.metrics[0]
         reported = _OFFICIAL_NAMES.get(metric)
-        flags = {"task_name": task_name, "data_dir": options.data_dir}
+        data_dir = pathlib.Path(options.data_dir)
+        flags = {"task_name": task_name, "data_dir": data_dir}
         flags |= options.passed_on()
         for model, start, runs in pretraining_gain.compare(
             "run_classifier",

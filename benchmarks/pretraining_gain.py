@@ -14,8 +14,11 @@ from albert_tf.errors import UserError
 from albert_tf.io.files import write_atomically
 from albert_tf.optimizers import OPTIMIZERS
 from albert_tf.tokenization import load_tokenizer
+from benchmarks import kept_runs
 
 _ROOT = pathlib.Path(__file__).resolve().parent.parent
+# Where runs lie, which does not change them.
+_PLACES = ("output_dir", "cached_dir")
 _STARTS = ("pretrained", "from scratch")
 _HEADER = (
     "| task, metric | model | start | median | least–greatest | last checkpoint |\n"
@@ -65,7 +68,7 @@ def compare(script, task_name, model_dirs, output_dir, flags):
         (name of the model, start, results of each seed), the results a list of dicts.
 
     Raises:
-        UserError: fine-tuning fails.
+        UserError: fine-tuning fails, or there are runs with other flags or data.
     """
     output_dir = pathlib.Path(output_dir)
     flags = {
@@ -173,6 +176,8 @@ def _runs(script, flags):
     """The results of each seed, which the script leaves in its folder."""
     several = flags["num_runs"] > 1
     path = flags["output_dir"] / ("runs.json" if several else "eval_results.txt")
+    own = {name: flags[name] for name in flags if name not in _PLACES}
+    kept_runs.check(flags["output_dir"], **own)
     if not path.exists():
         run_module(script, flags)
     if several:

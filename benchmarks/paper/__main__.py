@@ -7,7 +7,8 @@
 that run them. `tiny` trains each row with `--num_runs` seeds on a corpus, `--workers`
 runs at a time: a few layers of width 128, mostly on sequences of 64 tokens. It prints
 and writes `results.md`, with mean and spread of what the seeds reach on held-out data,
-and `results.png`. Re-running keeps finished runs and resumes interrupted ones.
+and `results.png`. Re-running keeps finished runs and resumes interrupted ones;
+other flags or another text need another --output_dir.
 """
 
 import dataclasses
@@ -81,6 +82,7 @@ def _run(table, folder, options):
     corpus = tiny.Corpus(
         options.input_file, options.vocab_size, pathlib.Path(options.output_dir)
     )
+    corpus.check()
     steps = options.num_train_steps
     found = tiny.run(table, corpus, folder, steps, options.num_runs, options.workers)
     data = corpus.data(tiny.data_flags(table, table.rows[0]))

@@ -47,18 +47,28 @@ def write(table, found, base_line, folder, details):
 def least_difference(found, data, metric):
     """The difference between two rows' means that counts: two of its standard errors.
 
-    The variance between seeds is the mean of that within each row. None with one seed.
+    A seed draws the same masks of held-out text in each row. What it adds to all rows
+    is no difference between them and is left out: the variance is that of the residuals
+    of a model in which rows and seeds add up. None with one seed or one row.
 
     Args:
         found: what `tiny.run` returns.
         data, metric: a column.
     """
     rows = [_values(runs, data, metric) for runs in found.values()]
-    rows = [values for values in rows if len(values) > 1]
-    if not rows:
+    rows = [values for values in rows if values]
+    seeds = len(rows[0])
+    if seeds == 1 or len(rows) == 1:
         return None
-    variance = statistics.mean(statistics.variance(values) for values in rows)
-    return 2 * math.sqrt(2 * variance / min(map(len, rows)))
+    centred = [[x - statistics.mean(values) for x in values] for values in rows]
+    of_seeds = [statistics.mean(seed) for seed in zip(*centred, strict=True)]
+    squares = sum(
+        (x - seed) ** 2
+        for values in centred
+        for x, seed in zip(values, of_seeds, strict=True)
+    )
+    variance = squares / ((len(rows) - 1) * (seeds - 1))
+    return 2 * math.sqrt(2 * variance / seeds)
 
 
 def _columns(found):

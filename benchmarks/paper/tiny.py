@@ -13,6 +13,7 @@ from albert_tf.io.files import read_json_object
 from albert_tf.io.files import write_atomically
 from albert_tf.models.xlnet.config import XLNetConfig
 from albert_tf.tokenization import load_tokenizer
+from benchmarks import kept_runs
 from benchmarks.paper import workers
 from benchmarks.paper.rows import slug
 from benchmarks.pretraining_gain import read_results
@@ -61,6 +62,15 @@ class Corpus:
     input_file: str
     vocab_size: int
     folder: pathlib.Path
+
+    def check(self):
+        """Looks whether what is there was made of these texts.
+
+        Raises:
+            UserError: it was made of others, or of another number of pieces.
+        """
+        texts = [pathlib.Path(path) for path in matching(self.input_file)]
+        kept_runs.check(self.folder, input_file=texts, vocab_size=self.vocab_size)
 
     @property
     def vocabulary(self):
@@ -121,7 +131,7 @@ def run(table, corpus, folder, num_train_steps, num_runs, num_workers):
         of the evaluation.
 
     Raises:
-        UserError: a run fails.
+        UserError: a run fails, or there are runs with other flags or data.
     """
     sets = _held_out(table, corpus)
     rows = list(_rows(table, corpus, folder, num_train_steps))
@@ -199,14 +209,10 @@ def _config(table, row, tokenizer):
 
 def _flags(table, row, corpus, config, folder, steps):
     """The flags that all seeds of a row share; writes its configuration."""
-    folder.mkdir(parents=True, exist_ok=True)
-    config.to_json_file(folder / "config.json")
     flags = {
         "objective": table.objective,
         "input_file": corpus.data(data_flags(table, row)),
         "spm_model_file": corpus.vocabulary,
-        "albert_config_file": folder / "config.json",
-        "output_dir": folder,
         "max_seq_length": table.max_seq_length,
         "max_predictions_per_seq": table.max_predictions_per_seq,
         **_TRAINING[table.objective],
@@ -217,6 +223,9 @@ def _flags(table, row, corpus, config, folder, steps):
         "iterations_per_loop": 100,
         **row.flags,
     }
+    kept_runs.check(folder, **config.to_dict(), **flags)
+    config.to_json_file(folder / "config.json")
+    flags |= {"albert_config_file": folder / "config.json", "output_dir": folder}
     if row.starts_from:
         # A folder for each seed, as below `folder`.
         flags["init_checkpoint"] = folder.parent / slug(row.starts_from)

@@ -8,7 +8,7 @@ directory with `--num_runs` seeds, and a model of the same shape and vocabulary 
 random weights likewise: same steps, same flags. `results.md` in --output_dir, printed
 at the end, has exact match and F1 (per cent): of the best checkpoint the median, least
 and greatest, of the last one the median; and of the best constant answer. Re-running
-keeps finished runs.
+keeps finished runs; other flags or data need another --output_dir.
 """
 
 import dataclasses

@@ -1,6 +1,7 @@
 """The benchmarks of fine-tuning run on tiny tasks and print their figures."""
 
 import json
+import pathlib
 import re
 import subprocess
 
@@ -68,6 +69,10 @@ def test_scores_of_pretrained_models_and_from_scratch(
         assert f"| {(low + high) / 2:.3f} | {low:.3f}–{high:.3f} |" in row
     assert len(commands) == 2
     glue_results.run(options)  # nothing is repeated
+    assert len(commands) == 2
+    (pathlib.Path(sst2) / "SST-2" / "dev.tsv").write_text("sentence\tlabel\na\t1\n")
+    with pytest.raises(UserError, match="other contents of --data_dir"):
+        glue_results.run(options)
     assert len(commands) == 2
 
 

@@ -8,6 +8,7 @@ import time
 import pytest
 
 from albert_tf.cli.command_line import parse
+from albert_tf.errors import UserError
 from albert_tf.pretraining.flags import PretrainingOptions
 from albert_tf.pretraining.run import pretrain
 from albert_tf.pretraining.settings import resolve
@@ -97,6 +98,16 @@ def test_each_model_is_evaluated_on_the_data_of_each(
     count = len(commands)
     assert paper.compare(options) == text
     assert len(commands) == count
+    for change, message in (
+        ({"num_train_steps": 3}, "num_train_steps=2, which is 3 now"),
+        ({"vocab_size": 27}, "vocab_size=28, which is 27 now"),
+    ):
+        with pytest.raises(UserError, match=message):
+            paper.compare(dataclasses.replace(options, **change))
+    corpus_file.write_text(corpus_file.read_text()[:-1])
+    with pytest.raises(UserError, match="other contents of --input_file; name another"):
+        paper.compare(options)
+    assert len(commands) == count
 
 
 def test_a_difference_counts_beyond_twice_its_standard_error():
@@ -104,9 +115,17 @@ def test_a_difference_counts_beyond_twice_its_standard_error():
         "a": [{"": {"masked_lm_loss": loss}} for loss in (1.0, 2.0, 3.0)],
         "b": [{"": {"masked_lm_loss": loss}} for loss in (5.0, 5.0, 5.0)],
     }
-    # Variances 1 and 0; their mean 0.5 in both means of three.
+    # The differences of a seed: 4, 3 and 2, with a variance of 1.
     least = report.least_difference(found, "", "masked_lm_loss")
-    assert least == pytest.approx(2 * math.sqrt(0.5 / 3 + 0.5 / 3))
+    assert least == pytest.approx(2 * math.sqrt(1 / 3))
+    # What seeds add to both rows is no difference between them: 3, 3 and 3.6.
+    found["b"] = [{"": {"masked_lm_loss": loss}} for loss in (4.0, 5.0, 6.6)]
+    least = report.least_difference(found, "", "masked_lm_loss")
+    assert least == pytest.approx(2 * math.sqrt(0.12 / 3))
+    # Of more rows, the mean variance of the differences between two counts.
+    found["c"] = [{"": {"masked_lm_loss": loss}} for loss in (0.0, 1.0, 2.3)]
+    least = report.least_difference(found, "", "masked_lm_loss")
+    assert least == pytest.approx(2 * math.sqrt((0.12 + 0.03 + 0.03) / 3 / 3))
     alone = {"a": found["a"][:1]}
     assert report.least_difference(alone, "", "masked_lm_loss") is None
 
@@ -178,7 +197,8 @@ def test_a_table_says_how_long_its_sequences_are(monkeypatch, tmp_path):
     monkeypatch.setattr(tiny, "load_tokenizer", lambda path: _Pieces)
     (tmp_path / "vocab_4000.model").touch()
     for name in ("memory", "xlnet"):
-        tiny.run(TABLES[name], tiny.Corpus("", 4000, tmp_path), tmp_path, 10, 1, 1)
+        corpus = tiny.Corpus("", 4000, tmp_path)
+        tiny.run(TABLES[name], corpus, tmp_path / name, 10, 1, 1)
     assert set(made) == {32, 64}
     assert set(trained) == {(32, 5), (64, 10)}
 

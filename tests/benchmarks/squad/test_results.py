@@ -1,5 +1,6 @@
 """Pretrained, from scratch and constant answers, compared on tiny files."""
 
+import dataclasses
 import json
 
 import pytest
@@ -82,6 +83,11 @@ def test_a_table_of_all_starts(options, tmp_path, monkeypatch, capsys):
         assert all(flag in command for command in commands)
     assert len(commands) == 2
     results.run(options)  # nothing is repeated
+    assert len(commands) == 2
+    with pytest.raises(UserError, match="doc_stride=2, which is 3 now"):
+        results.run(dataclasses.replace(options, doc_stride=3))
+    with pytest.raises(UserError, match="other contents of --train_file"):
+        results.run(dataclasses.replace(options, scored_articles=1))
     assert len(commands) == 2
 
 

@@ -1,0 +1,58 @@
+"""Runs that a later call keeps: made as that call would make them, or refused."""
+
+import hashlib
+import json
+import pathlib
+
+from albert_tf.errors import UserError
+from albert_tf.io import checksums
+from albert_tf.io.files import read_json_object
+from albert_tf.io.files import write_atomically
+
+_NAME = "made_with.json"
+
+
+def check(folder, **facts):
+    """Compares what runs depend on with what an earlier call left in their folder.
+
+    The first call writes `made_with.json` there.
+
+    Args:
+        folder: a `Path`.
+        facts: by the names of flags, values that JSON can hold; and `Path`s or lists
+            of them, which stand for the contents of these files and folders.
+
+    Raises:
+        UserError: a fact differs.
+    """
+    text = json.dumps(facts, indent=1, default=_digest)
+    path = folder / _NAME
+    if not path.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        write_atomically(path, text)
+        return
+    known, asked = read_json_object(path), json.loads(text)
+    for name in {**known, **asked}:
+        if known.get(name) != asked.get(name):
+            raise UserError(
+                f"{folder} holds runs that were made with other "
+                f"{_named(name, known.get(name), facts.get(name))}; name another "
+                "--output_dir, or delete that folder."
+            )
+
+
+def _named(name, known, asked):
+    if isinstance(asked, (pathlib.Path, list)):
+        return f"contents of --{name}"
+    return f"settings: {name}={known}, which is {asked} now"
+
+
+def _digest(path):
+    """What tells the contents of a file, or of a folder, from others."""
+    if path.is_file():
+        return checksums.of_file(path)
+    if (path / checksums.NAME).exists():
+        return checksums.of_file(path / checksums.NAME)
+    files = sorted(file for file in path.rglob("*") if file.is_file())
+    lines = [f"{checksums.of_file(file)} {file.relative_to(path)}" for file in files]
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()
