@@ -4,7 +4,7 @@
 
 This runs the commands that a user would run, one after the other, and prints one table
 of the results; `make demo` does the same. Re-running keeps the finished steps and
-resumes an interrupted one.
+resumes an interrupted one; another recipe needs another --output_dir.
 """
 
 import dataclasses
@@ -20,6 +20,7 @@ import time
 from albert_tf.cli import command_line
 from albert_tf.cli.command_line import option
 from albert_tf.errors import UserError
+from albert_tf.io.files import read_json_object
 from albert_tf.io.files import write_atomically
 from albert_tf.io.files import write_json
 from tools.demo.steps import demo_steps
@@ -41,7 +42,7 @@ def run_demo(options):
     """Runs the steps that are not finished yet, then prints the table."""
     output_dir = pathlib.Path(options.output_dir)
     steps = demo_steps(output_dir, options.recipe)
-    output_dir.mkdir(parents=True, exist_ok=True)
+    _check_steps(output_dir, options.recipe)
     for number, (name, command) in enumerate(steps, start=1):
         _run_step(output_dir, f"[{number}/{len(steps)}] {name}", name, command)
     table = output_dir / "table.md"
@@ -55,10 +56,28 @@ def run_demo(options):
     print(f"\n{table.read_text(encoding='utf-8')}")
 
 
+def _check_steps(output_dir, recipe):
+    """Keeps what the recipe makes the steps, or compares it with an earlier call's.
+
+    Raises:
+        UserError: what is there was made with another recipe.
+    """
+    path = output_dir / "steps" / "commands.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    # Without the folder, which may be named in another way or have moved.
+    commands = dict(demo_steps(pathlib.Path(), recipe))
+    if not path.exists():
+        write_json(path, commands)
+    elif read_json_object(path) != commands:
+        raise UserError(
+            f"{output_dir} holds what another recipe than {recipe} made; pass another "
+            "--output_dir, or delete that folder."
+        )
+
+
 def _run_step(output_dir, title, name, command):
     """Runs `command` unless an earlier run of this step has finished."""
     state = output_dir / "steps" / f"{name}.json"
-    state.parent.mkdir(exist_ok=True)
     done = json.loads(state.read_text()) if state.exists() else {"seconds": 0.0}
     if done.get("finished"):
         print(f"{title}: already done")

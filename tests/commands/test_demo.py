@@ -1,7 +1,9 @@
 """make demo: steps are kept, the table says what was measured."""
 
+import dataclasses
 import json
 import math
+import pathlib
 
 import numpy as np
 import pytest
@@ -87,6 +89,28 @@ def test_finished_steps_are_kept_and_the_table_stays(fake_demo, tmp_path, capsys
         for name in ("one", "two")
     ]
     assert all(state["finished"] and state["seconds"] > 0 for state in states)
+
+
+def test_finished_steps_of_another_recipe_are_no_result(project, tmp_path, monkeypatch):
+    recipe = json.loads((project / "configs" / "demo.json").read_text())
+    options = run_demo.DemoOptions(str(tmp_path / "out"), str(tmp_path / "mine.json"))
+    path = pathlib.Path(options.recipe)
+    path.write_text(json.dumps(recipe))
+    done = []
+    monkeypatch.setattr(run_demo, "_run_step", lambda *step: done.append(step))
+    monkeypatch.setattr("tools.demo.table.demo_table", lambda *of: "a table")
+    monkeypatch.setattr("tools.demo.picture.draw_accuracy", lambda output_dir: None)
+    run_demo.run_demo(options)
+    steps = len(done)
+    (tmp_path / "out").rename(tmp_path / "moved")
+    options = dataclasses.replace(options, output_dir=str(tmp_path / "moved"))
+    run_demo.run_demo(options)
+    assert len(done) == 2 * steps
+    recipe["pretrain"]["learning_rate"] = 0.123
+    path.write_text(json.dumps(recipe))
+    with pytest.raises(UserError, match="moved holds what another recipe than .*mine"):
+        run_demo.run_demo(options)
+    assert len(done) == 2 * steps
 
 
 def test_unigram_entropy_is_that_of_the_text_before_masking(tmp_path):
