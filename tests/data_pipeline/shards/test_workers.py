@@ -14,8 +14,9 @@ import pytest
 from data_pipeline.create_pretraining_data import create_pretraining_data
 
 _SECONDS = 120
-_END_SECONDS = 20
-_MUCH = {"num_shards": 4, "dupe_factor": 20}  # so that both workers write at once
+_MUCH = {"num_shards": 4, "dupe_factor": 20}
+_MODULE = "data_pipeline.create_pretraining_data"
+_HELD = str(pathlib.Path(__file__).with_name("held_workers.py"))
 _CHILDREN = pathlib.Path("/proc/self/task")
 
 pytestmark = pytest.mark.skipif(
@@ -43,22 +44,26 @@ def is_alive(pid):
 
 @pytest.fixture
 def start(make_options, out, project):
-    """Starts the command with two workers; it is killed at the end if need be."""
+    """Starts the command with two workers, which stay in their shards if `held`.
+
+    It and its workers are killed at the end if need be.
+    """
     options = make_options()
     flags = ("input_file", "output_file", "spm_model_file", "max_seq_length")
     command = [f"--{name}={getattr(options, name)}" for name in flags]
-    module = "data_pipeline.create_pretraining_data"
     processes = []
 
-    def run():
+    def run(held):
+        program = (_HELD,) if held else ("-m", _MODULE)
         processes.append(
             subprocess.Popen(
                 [
-                    *(sys.executable, "-m", module, *command),
+                    *(sys.executable, *program, *command),
                     *(f"--{k}={v}" for k, v in _MUCH.items()),
                     "--workers=2",
                 ],
                 cwd=project,
+                env={**os.environ, "PYTHONPATH": str(project)},
                 start_new_session=True,
                 stderr=subprocess.PIPE,
                 text=True,
@@ -68,8 +73,10 @@ def start(make_options, out, project):
 
     yield run
     for process in processes:
-        process.kill()
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
         process.wait()
+        process.stderr.close()
 
 
 def _kill(process):
@@ -91,20 +98,20 @@ def _press_ctrl_c(process):
         (_kill, 2, -signal.SIGKILL),
         # While the workers start: they, and the process that cleans up after them.
         (_terminate, 0, 143),
-        (_press_ctrl_c, 1, 130),
+        (_press_ctrl_c, 2, 130),
     ],
 )
 def test_workers_end_with_their_run(
     start, make_options, out, tmp_path, digests, stop, files, status
 ):
-    process = start()
+    process = start(held=files > 0)
     wait_until(lambda: len(children_of(process.pid)) >= 3, _SECONDS)
     wait_until(lambda: len(list(out.glob("x-*.incomplete"))) >= files, _SECONDS)
     children = children_of(process.pid)
     assert len([pid for pid in children if is_alive(pid)]) >= 2
     stop(process)
-    _, printed = process.communicate(timeout=_END_SECONDS)
-    wait_until(lambda: not any(map(is_alive, children)), _END_SECONDS)
+    _, printed = process.communicate(timeout=_SECONDS)
+    wait_until(lambda: not any(map(is_alive, children)), _SECONDS)
     assert process.returncode == status
     assert "Traceback" not in printed
     assert not (out / "dataset_info.json").exists()
