@@ -70,22 +70,25 @@ def _precision_of_gpus(gpus):
     return (*fast, "float32")[0], reason
 
 
-def pretraining_uses_xla(strategy, model):
-    """Whether XLA makes the steps of `--use_xla`'s default faster.
+def pretraining_xla(strategy, model):
+    """What XLA compiles of the steps by `--use_xla`'s default.
 
-    It does, except for bfloat16 on CPUs with units for it: TensorFlow's own kernels
+    All of it, except for bfloat16 on CPUs with units for it: TensorFlow's own products
     use them, those of XLA do not. There a step of ALBERT-base takes two thirds of the
-    time without XLA (`python -m benchmarks.train_step --mixed_precision=bfloat16`).
-    `rematerialize` keeps XLA, whose memory it was measured with.
+    time if XLA compiles only what lies beside the products (`python -m
+    benchmarks.train_step --mixed_precision=bfloat16`). `rematerialize` keeps XLA, whose
+    memory it was measured with.
 
     Args:
         strategy: a `tf.distribute.Strategy`.
         model: the model to train.
+
+    Returns:
+        The fields `use_xla` and `xla_beside_products` of `StepOptions`, a dict.
     """
-    takes_units = model.compute_dtype == "bfloat16" and bfloat16_units()
-    if model.execution["rematerialize"]:
-        return True
-    return not (is_cpu(strategy) and takes_units)
+    takes_units = model.compute_dtype == "bfloat16" and bool(bfloat16_units())
+    alone = is_cpu(strategy) and takes_units and not model.execution["rematerialize"]
+    return {"use_xla": not alone, "xla_beside_products": alone}
 
 
 def warn_of_slow_bfloat16(strategy, compute_dtype):

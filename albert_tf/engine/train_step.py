@@ -5,6 +5,7 @@ import dataclasses
 import tensorflow as tf
 
 from albert_tf.engine.step_guard import StepGuard
+from albert_tf.layers.activations import compiled_activations
 
 VARIABLE_STATISTICS = ("gradient_norm", "weight_norm", "trust_ratio")
 """Of each variable: its gradient's norm before clipping, its own, LAMB's factor."""
@@ -20,6 +21,8 @@ class StepOptions:
     """Largest global norm of the gradients; official `optimization.py`."""
     use_xla: bool = True
     """Compile forward and backward, and the update, with XLA."""
+    xla_beside_products: bool = False
+    """Without `use_xla`: compile the activations and the update, each by itself."""
     seed: int = 12345
     """Seed of dropout."""
     max_bad_steps: int = 20
@@ -64,13 +67,12 @@ class TrainStep:
             "gradient_norm",
             *self.guard.metric_names,
         )
-        self._compiled_gradients = self._compile(self._micro_batch_gradients)
-        self._compiled_new_state = self._compile(self._new_state)
-        self._compiled_statistics = self._compile(self._statistics)
-
-    def _compile(self, function):
-        use_xla = self.options.use_xla or None
-        return tf.function(function, jit_compile=use_xla, autograph=False)
+        use_xla, beside_products = options.use_xla, options.xla_beside_products
+        self._compiled_gradients = _compiled(self._micro_batch_gradients, use_xla)
+        self._compiled_new_state = _compiled(
+            self._new_state, use_xla or beside_products
+        )
+        self._compiled_statistics = _compiled(self._statistics, use_xla)
 
     def __call__(self, rows, carried=None, micro_batches=1, with_statistics=False):
         """Trains on this replica's rows of a global batch.
@@ -159,7 +161,8 @@ class TrainStep:
         """
         objective = self.objective
         variables = [v.value for v in self.model.trainable_variables]
-        with tf.GradientTape() as tape:
+        alone = self.options.xla_beside_products
+        with compiled_activations(alone), tf.GradientTape() as tape:
             losses, metrics, carried = objective.call_carrying(
                 self.model, batch, training=True, dropout_seed=seed
             )
@@ -266,6 +269,10 @@ class TrainStep:
         strategy.extended.update(
             self.optimizer.iterations.value, lambda copy: copy.assign_add(1)
         )
+
+
+def _compiled(function, use_xla):
+    return tf.function(function, jit_compile=use_xla or None, autograph=False)
 
 
 def _reduce(replica, gradients, sums):

@@ -10,7 +10,7 @@ from absl import logging
 
 from albert_tf.costs.device_peaks import strategy_peak
 from albert_tf.engine.checkpointing import CHECKPOINTS
-from albert_tf.engine.compilation import pretraining_uses_xla
+from albert_tf.engine.compilation import pretraining_xla
 from albert_tf.engine.compilation import warn_of_slow_bfloat16
 from albert_tf.engine.reporting.summaries import write_eval_results
 from albert_tf.engine.strategies import strategy_from
@@ -96,10 +96,10 @@ def _trainer(settings, strategy, config, data, tokenizer):
 
 def _step_options(settings, model, strategy):
     """The `StepOptions`, with XLA where the flag or the devices say so."""
-    use_xla = settings.use_xla
-    if use_xla is None:
-        use_xla = pretraining_uses_xla(strategy, model)
-    return StepOptions(use_xla=use_xla, seed=settings.data.random_seed)
+    xla = {"use_xla": settings.use_xla}
+    if settings.use_xla is None:
+        xla = pretraining_xla(strategy, model)
+    return StepOptions(**xla, seed=settings.data.random_seed)
 
 
 def _report(settings, model, strategy):

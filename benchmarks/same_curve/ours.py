@@ -5,7 +5,7 @@ import time
 import numpy as np
 import tensorflow as tf
 
-from albert_tf.engine.compilation import pretraining_uses_xla
+from albert_tf.engine.compilation import pretraining_xla
 from albert_tf.engine.evaluation import Evaluator
 from albert_tf.engine.evaluation import average
 from albert_tf.engine.strategies import create_strategy
@@ -33,11 +33,11 @@ def train(setting):
     objective = PretrainingObjective()
     optimizer = _KINDS[setting["optimizer"]](_rate(setting), bias_correction=True)
     optimizer.build(model.trainable_variables)
-    use_xla = pretraining_uses_xla(strategy, model)
-    step = TrainStep(model, objective, optimizer, StepOptions(use_xla=use_xla))
+    xla = pretraining_xla(strategy, model)
+    step = TrainStep(model, objective, optimizer, StepOptions(**xla))
     run = tf.function(step)
     batches = _load(setting["batches"])
-    evaluate = _evaluation(setting, model, objective, strategy, use_xla)
+    evaluate = _evaluation(setting, model, objective, strategy, xla["use_xla"])
     losses, seconds, held_out = [], [], []
     for i in range(len(batches["input_ids"])):
         began = time.perf_counter()

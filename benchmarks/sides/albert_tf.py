@@ -6,7 +6,7 @@ import sys
 import keras
 import tensorflow as tf
 
-from albert_tf.engine.compilation import pretraining_uses_xla
+from albert_tf.engine.compilation import pretraining_xla
 from albert_tf.engine.strategies import create_strategy
 from albert_tf.engine.train_step import StepOptions
 from albert_tf.engine.train_step import TrainStep
@@ -71,8 +71,7 @@ def make_step(model_class, objective, config, bfloat16):
     model = model_class(config, dtype=dtype)
     optimizer = create_optimizer("adamw", 1e-5, num_train_steps=1000000)
     optimizer.build(model.trainable_variables)
-    use_xla = pretraining_uses_xla(create_strategy("auto"), model)
-    options = StepOptions(use_xla=use_xla)
+    options = StepOptions(**pretraining_xla(create_strategy("auto"), model))
     return TrainStep(model, objective, optimizer, options)
 
 

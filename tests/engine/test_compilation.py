@@ -92,7 +92,8 @@ def test_where_xla_is_slower(
 ):
     processor(text)
     model = AlbertModel(tiny_config(), **arguments)
-    assert compilation.pretraining_uses_xla(strategy, model) is expected
+    found = compilation.pretraining_xla(strategy, model)
+    assert found == {"use_xla": expected, "xla_beside_products": not expected}
 
 
 @pytest.mark.parametrize(

@@ -52,6 +52,29 @@ def test_xla_equals_no_xla(make_trainer, batches, weights, plain):
     assert_equal(weights(trainer), plain)
 
 
+def test_xla_beside_products_equals_no_xla(
+    make_trainer, batches, weights, plain, two_replicas
+):
+    trainer = make_trainer(STEPS, two_replicas, xla_beside_products=True)
+    trainer.train(batches())
+    assert_equal(weights(trainer), plain)
+
+
+@pytest.mark.parametrize("asked", [False, True])
+def test_what_xla_compiles_beside_products(make_trainer, rows, asked):
+    """The activation of a layer and its gradient, and the update."""
+    trainer = make_trainer(1, dtype="mixed_bfloat16", xla_beside_products=asked)
+    batch = {name: tf.constant(value) for name, value in rows.items()}
+    step = tf.function(lambda: trainer.strategy.run(trainer._train_step, (batch,)))
+    library = step.get_concrete_function().graph.as_graph_def().library
+    compiled = [f for f in library.function if f.attr["_XlaMustCompile"].b]
+    operations = [{node.op for node in f.node_def} for f in compiled]
+    assert any("Tanh" in found for found in operations) is asked
+    assert any("TanhGrad" in found for found in operations) is asked
+    assert any("Sqrt" in found for found in operations) is asked
+    assert not any("MatMul" in found for found in operations)
+
+
 def test_a_constant_rate_equals_its_schedule(make_trainer, batches, weights):
     def schedule():
         return create_optimizer("lamb", 0.05, STEPS, lr_schedule="constant")
