@@ -6,8 +6,8 @@ import tensorflow as tf
 def compiled_elementwise(function):
     """`function`, compiled; its gradient is compiled, too, and keeps only the input.
 
-    Both compute in float32 whatever the type of the input, which is that of the output:
-    XLA rounds bfloat16 after each operation, which costs accuracy and half of the speed.
+    Both compute in float32, whatever the type of the input, which is also that of the
+    output: XLA rounds bfloat16 after each operation, which makes it half as fast.
 
     Args:
         function: of a tensor, to a tensor of the same shape and type.

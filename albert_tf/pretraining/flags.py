@@ -286,7 +286,8 @@ class PretrainingOptions(
     )
     use_xla: bool | None = option(
         "Compile the training step with XLA; by default where that is faster: "
-        "everywhere but in bfloat16 on a CPU that has units for it.",
+        "everywhere but in bfloat16 on a CPU that has units for it, where XLA compiles "
+        "activations and the update.",
         None,
         may_change=True,
     )

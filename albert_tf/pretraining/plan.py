@@ -45,9 +45,13 @@ def plan_lines(optimizer, phases, trainer, kind):
 def _units(trainer):
     """What multiplies bfloat16 on a CPU, if it is not XLA."""
     dtype, units = trainer.model.compute_dtype, ", ".join(bfloat16_units())
-    if dtype != "bfloat16" or trainer.options.step.use_xla or not units:
+    step = trainer.options.step
+    if dtype != "bfloat16" or step.use_xla or not units or not is_cpu(trainer.strategy):
         return ""
-    return f" by this processor's {units}, without XLA" * is_cpu(trainer.strategy)
+    xla = (
+        "XLA for activations and update" if step.xla_beside_products else "without XLA"
+    )
+    return f" by this processor's {units}, {xla}"
 
 
 def _phase_lines(kind, model, phase, begin, replicas):
