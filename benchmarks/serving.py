@@ -180,11 +180,13 @@ def _model_dir(options, folder):
 
 def _own_side(version, requests):
     """An export, with the number of threads that suits it."""
-    module = "benchmarks.sides.exported"
-    command = [sys.executable, "-m", module, str(version), str(requests)]
-    settings = {f"threads {n}": [*command, str(n), "0"] for n in thread_counts()}
-    settings["threads 1, operations 1"] = [*command, "1", "1"]
-    return Fastest(settings)
+    command = [sys.executable, "-m", "benchmarks.sides.exported"]
+    return Fastest(
+        {
+            f"threads {count}": [*command, str(version), str(requests), str(count)]
+            for count in thread_counts()
+        }
+    )
 
 
 def _peer(options, model_dir, requests):

@@ -1,8 +1,6 @@
 """An export in benchmarks.serving: a Predictor with a number of threads.
 
-python -m benchmarks.sides.exported VERSION TEXTS.json THREADS OPERATIONS
-
-THREADS compute an operation. OPERATIONS run at once; 0 is TensorFlow's default.
+python -m benchmarks.sides.exported VERSION TEXTS.json THREADS
 """
 
 import json
@@ -16,10 +14,9 @@ from benchmarks.measuring.turns import seconds_to_choose_by
 from benchmarks.measuring.turns import serve
 
 
-def main(version, texts_file, threads, operations):
+def main(version, texts_file, threads):
     """Says how fast it is, then answers requests with times."""
     tf.config.threading.set_intra_op_parallelism_threads(int(threads))
-    tf.config.threading.set_inter_op_parallelism_threads(int(operations))
     with open(texts_file, encoding="utf-8") as file:
         requests = json.load(file)
     predictor = Predictor(version)
