@@ -1,6 +1,6 @@
 """Ways to run through the depth of the network that leave its numbers alone.
 
-The only layer code that needs TensorFlow; imported when one of them is asked for.
+The only layer code that cannot do without TensorFlow; imported when asked for.
 `loop`, `rematerialize` and `rematerialized_loop` apply `body(i, hidden)` for
 i = 0 .. count - 1, one after the other, where `body` maps `[batch, tokens, hidden]` to
 the same shape.
