@@ -6,8 +6,8 @@ import tensorflow as tf
 
 from albert_tf.engine.device_loop import CarriedState
 from albert_tf.engine.objective import EXAMPLE_WEIGHTS
+from albert_tf.engine.objective import reported_sums
 from albert_tf.engine.strategies import replica_rows
-from albert_tf.engine.train_step import reported_sums
 from albert_tf.errors import UserError
 
 

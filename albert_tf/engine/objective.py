@@ -123,3 +123,10 @@ def example_weights(batch):
     """Float32 `[batch]`: 1 for a real row, 0 for one that pads an evaluation batch."""
     rows = tf.shape(batch["input_ids"])[0]
     return batch.get(EXAMPLE_WEIGHTS, tf.ones([rows]))
+
+
+def reported_sums(objective, losses, metrics, denominators):
+    """Stacks `(sum, weight)` of the losses and metrics into float32 `[metrics, 2]`."""
+    pairs = [(losses[term], denominators[term]) for term in objective.loss_terms]
+    pairs += [metrics[name] for name in objective.metric_names]
+    return tf.stack([tf.stack(pair) for pair in pairs])

@@ -4,6 +4,7 @@ import dataclasses
 
 import tensorflow as tf
 
+from albert_tf.engine.objective import reported_sums
 from albert_tf.engine.step_guard import StepGuard
 from albert_tf.layers.activations import compiled_activations
 
@@ -272,7 +273,14 @@ class TrainStep:
 
 
 def _compiled(function, use_xla):
-    return tf.function(function, jit_compile=use_xla or None, autograph=False)
+    return tf.function(
+        function,
+        jit_compile=use_xla or None,
+        autograph=False,
+        # Inlined into an observed step and into a loop of plain ones, TensorFlow would
+        # optimize it in two ways, which differ in the last bits.
+        experimental_attributes={"_noinline": True},
+    )
 
 
 def _reduce(replica, gradients, sums):
@@ -289,10 +297,3 @@ def _of_variable(index, moments):
 def _slice(value, start, size):
     begin = tf.concat([[start], tf.zeros([value.shape.rank - 1], tf.int32)], axis=0)
     return tf.slice(value, begin, [size, *([-1] * (value.shape.rank - 1))])
-
-
-def reported_sums(objective, losses, metrics, denominators):
-    """Stacks `(sum, weight)` of the losses and metrics into float32 `[metrics, 2]`."""
-    pairs = [(losses[term], denominators[term]) for term in objective.loss_terms]
-    pairs += [metrics[name] for name in objective.metric_names]
-    return tf.stack([tf.stack(pair) for pair in pairs])

@@ -60,6 +60,7 @@ def make_trainer(tmp_path):
         options=None,
         dtype="float32",
         evaluator=None,
+        hidden_size=6,
         make_optimizer=lambda: create_optimizer("lamb", 0.05, 100, 2),
         **step,
     ):
@@ -67,7 +68,7 @@ def make_trainer(tmp_path):
         config = AlbertConfig(
             vocab_size=VOCABULARY,
             embedding_size=4,
-            hidden_size=6,
+            hidden_size=hidden_size,
             num_hidden_layers=2,
             num_attention_heads=2,
             intermediate_size=8,

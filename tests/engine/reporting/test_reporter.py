@@ -68,6 +68,26 @@ def test_statistics_of_the_variables_at_intervals(train, weights):
             assert found[f"trust_ratio/{name}"][4] > 0
 
 
+def test_looking_changes_no_bit_of_a_large_batch(make_trainer, rows, weights):
+    """TensorFlow optimizes what is around a step with it, if it may."""
+    dataset = tf.data.Dataset.from_tensor_slices(rows).repeat()
+    dataset = dataset.batch(128, drop_remainder=True)
+    found = []
+    for name, interval in (("looking", 1), ("plain", 0)):
+        options = {"report": ReportOptions(histogram_steps=interval)}
+        trainer = make_trainer(
+            STEPS,
+            directory=name,
+            options=options,
+            dtype="mixed_bfloat16",
+            hidden_size=16,
+        )
+        trainer.train(dataset)
+        found.append(weights(trainer))
+    for path, value in found[1].items():
+        np.testing.assert_array_equal(found[0][path], value, err_msg=path)
+
+
 def test_statistics_of_two_devices_are_those_of_one(train, two_replicas):
     one, two = (
         summaries(train(name, steps=1, strategy=strategy, histogram_steps=1))
