@@ -45,7 +45,11 @@ class SelfAttention(ConfiguredLayer):
 
     @property
     def projections(self):
-        """The `Dense` layers, in the order of the call."""
+        """The `Dense` layers, in the order of the call.
+
+        Keras finds them here when it saves a model: `model.weights.h5` holds query and
+        value as `projections/dense` and `projections/dense_2`.
+        """
         return [self.query, self.key, self.value, self.output_dense]
 
     def build(self, input_shape=None):
@@ -66,6 +70,20 @@ class SelfAttention(ConfiguredLayer):
             if attention_bias.shape[2] != 1:
                 rows = tokens_for_heads(attention_bias[:, 0])  # [B, K, T]
                 attention_bias = ops.expand_dims(rows, 1)  # [B, 1, K, T]
+        output = self.project(asking, hidden, attention_bias, seed, recompute)
+        output = dropout(output, config.hidden_dropout_prob, seed, _OUTPUT_SITE)
+        return self.layer_norm(ops.add(asking, output))
+
+    def project(self, asking, hidden, attention_bias, seed=None, recompute=None):
+        """All projections and what is between them; an export may replace this.
+
+        Args:
+            asking: `[batch, outputs, hidden]`, tokens that attend to those of `hidden`.
+            hidden, attention_bias, seed, recompute: as of the call.
+
+        Returns:
+            `[batch, outputs, hidden]`.
+        """
         query = self._scaled_query(asking)
         key = self._split_heads(self.key(hidden), hidden)
         value = self._split_heads(self.value(hidden), hidden)
@@ -73,16 +91,13 @@ class SelfAttention(ConfiguredLayer):
             self._attend, attention_bias=attention_bias, seed=seed
         )
         if recompute is not None:
+            config = self.config
             # Dropout draws one mask for all heads.
             drops = seed is not None and config.attention_probs_dropout_prob > 0
             parts = 1 if drops else min(2, config.num_attention_heads)
             attend = functools.partial(recompute, attend, axis=2, parts=parts)
         context = attend(query, key, value)  # [B, T, N, D]
-        context = ops.reshape(context, ops.shape(asking))  # [B, T, H]
-        output = dropout(
-            self.output_dense(context), config.hidden_dropout_prob, seed, _OUTPUT_SITE
-        )
-        return self.layer_norm(ops.add(asking, output))
+        return self.output_dense(ops.reshape(context, ops.shape(asking)))
 
     def probabilities(self, hidden, attention_bias):
         """How much each token attends to each, before dropout.

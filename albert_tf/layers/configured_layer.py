@@ -66,15 +66,11 @@ class Dense(keras.layers.Dense):
 
     def call(self, inputs, training=None):
         *outer, width = ops.shape(inputs)
-        rows = self.multiply(ops.reshape(inputs, (-1, width)))
+        rows = ops.matmul(ops.reshape(inputs, (-1, width)), self.kernel)
         if self.variable_dtype == "bfloat16":
             rows = ops.cast(rows, "float32")
         outputs = ops.reshape(rows, (*outer, self.units))
         return outputs if self.bias is None else ops.add(outputs, self.bias)
-
-    def multiply(self, rows):
-        """The product of `[rows, width]` and the kernel; an export may replace it."""
-        return ops.matmul(rows, self.kernel)
 
 
 def truncated_normal(standard_deviation):

@@ -41,8 +41,11 @@ class FeedForward(ConfiguredLayer):
         self.layer_norm.build((None, None, config.hidden_size))
 
     def call(self, hidden, seed=None):
-        config = self.config
-        activation = ACTIVATION_FUNCTIONS[config.hidden_act]
-        output = self.output_dense(activation(self.intermediate(hidden)))
-        output = dropout(output, config.hidden_dropout_prob, seed, _OUTPUT_SITE)
+        output = self.project(hidden)
+        output = dropout(output, self.config.hidden_dropout_prob, seed, _OUTPUT_SITE)
         return self.layer_norm(keras.ops.add(hidden, output))
+
+    def project(self, hidden):
+        """Both projections, `[batch, tokens, hidden]`; an export may replace this."""
+        activation = ACTIVATION_FUNCTIONS[self.config.hidden_act]
+        return self.output_dense(activation(self.intermediate(hidden)))

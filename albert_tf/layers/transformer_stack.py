@@ -75,11 +75,6 @@ class TransformerStack(ConfiguredLayer):
         """Shape of each block's output, as `summary` of a model shows it."""
         return (None, None, self.config.hidden_size)
 
-    @property
-    def projections(self):
-        """The `Dense` layers of all sublayers; an XLNet's attention has none."""
-        return [dense for layer in self._sublayers() for dense in layer.projections]
-
     def _sublayers(self):
         return [*self.attention.values(), *self.feed_forward.values()]
 

@@ -14,7 +14,7 @@ from albert_tf.models import registry
 from albert_tf.row_layout import CLS_FIRST
 from albert_tf.serving.heads.several import models_of_one_encoder
 from albert_tf.serving.heads.several import multi_head
-from albert_tf.serving.int8 import multiplied_in_int8
+from albert_tf.serving.int8.sublayers import multiplied_in_int8
 from albert_tf.serving.serving_module import ServingModule
 from albert_tf.tasks.registry import task_from_info
 from albert_tf.tasks.registry import task_told_by_head

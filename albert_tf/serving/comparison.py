@@ -4,50 +4,117 @@ import dataclasses
 
 import numpy as np
 
+from albert_tf.errors import UserError
 from albert_tf.tasks.batching import FEATURES
 from albert_tf.tasks.batching import evaluation_dataset
+from albert_tf.tasks.registry import task_from_info
 from albert_tf.tasks.source import Split
 from albert_tf.tasks.task import Prepared
 
 _BATCH_SIZE = 32
 
 
-def read_examples(path, columns, task, tokenizer, max_seq_length):
-    """The `Prepared` split of a labelled file, shortest rows first.
+class Comparison:
+    """Compares a converted model with the original.
+
+    Args:
+        eval_file: a labelled table.
+        columns: its `Columns`.
+        task: the models' `Task`.
+        tokenizer: theirs.
+        max_seq_length: the longest length.
 
     Raises:
         UserError: as `Task.read`.
     """
-    examples = task.read(Split(path, columns))
-    tokens = task.tokenize(examples, tokenizer, max_seq_length)
-    tokens = dataclasses.replace(tokens, labels=task.targets(examples, tokens))
-    order = np.argsort(tokens.lengths, kind="stable")
-    return Prepared(examples, tokens.take(order))
+
+    def __init__(self, eval_file, columns, task, tokenizer, max_seq_length):
+        self._task, self._length = task, max_seq_length
+        examples = task.read(Split(eval_file, columns))
+        tokens = task.tokenize(examples, tokenizer, max_seq_length)
+        tokens = dataclasses.replace(tokens, labels=task.targets(examples, tokens))
+        order = np.argsort(tokens.lengths, kind="stable")  # batches of similar length
+        self._prepared = Prepared(examples, tokens.take(order))
+
+    def __call__(self, original, name, converted):
+        """Prints the metrics of both models and what changes most.
+
+        Args:
+            original: the model, a function from a dict of features to what
+                `Task.served_numbers` gives.
+            name: of the converted model.
+            converted: the same function of that.
+
+        Returns:
+            For JSON: `eval`, by metric the values of both; `largest_change` by array.
+        """
+        models, task = {"original": original, name: converted}, self._task
+        found, changes = {name: [] for name in models}, {}
+        dataset = evaluation_dataset(self._prepared.tokens, _BATCH_SIZE, self._length)
+        for batch in dataset:
+            features = {name: batch[name] for name in FEATURES}
+            numbers = {name: model(features) for name, model in models.items()}
+            for model, arrays in numbers.items():
+                found[model].append(task.outputs_from_served(arrays))
+            for key, change in _changes(*numbers.values()).items():
+                changes[key] = max(change, changes.get(key, 0.0))
+        scores = {model: self._score(parts) for model, parts in found.items()}
+        by_metric = {
+            metric: {model: float(values[metric]) for model, values in scores.items()}
+            for metric in task.metrics
+        }
+        _show(by_metric, changes)
+        return {"eval": by_metric, "largest_change": changes}
+
+    def _score(self, parts):
+        outputs = self._task.interpret(self._prepared, np.concatenate(parts))
+        return self._task.score(self._prepared, outputs)
 
 
-def compare(prepared, task, max_seq_length, models):
-    """The task's metrics of several ways to compute one model.
+def task_to_compare(model_dir, head, facts, has_pairs):
+    """The `Task` on whose metrics two models are compared.
 
     Args:
-        prepared: a labelled `Prepared` split.
-        task: its `Task`.
-        max_seq_length: the longest length.
-        models: functions from a dict of features to what `Task.served_numbers` gives,
-            by name.
+        model_dir: for messages.
+        head: the `Head` of the export.
+        facts: what is known of the model.
+        has_pairs: whether the table has a column of second texts.
 
-    Returns:
-        Dict by metric of dicts by name of the model.
+    Raises:
+        UserError: the model has no task, or one that the table does not fit.
     """
-    found = {name: [] for name in models}
-    for batch in evaluation_dataset(prepared.tokens, _BATCH_SIZE, max_seq_length):
-        features = {name: batch[name] for name in FEATURES}
-        for name, model in models.items():
-            found[name].append(task.outputs_from_served(model(features)))
-    scores = {
-        name: task.score(prepared, task.interpret(prepared, np.concatenate(parts)))
-        for name, parts in found.items()
-    }
+    task = task_from_info(facts, model_dir)
+    if task is None or head.name != task.serves:
+        raise UserError(
+            f"--eval_file needs one fine-tuned model, but this export is {head.name}; "
+            "leave --eval_file out."
+        )
+    if not {"text", "text_pair"}.issuperset(task.text_inputs):
+        raise UserError(
+            f"--eval_file compares models that take texts from a table, but "
+            f"{model_dir} is for {head.name}; leave --eval_file out."
+        )
+    takes_pairs = len(task.text_inputs) > 1
+    if takes_pairs != has_pairs:
+        raise UserError(
+            f"{model_dir} takes {'pairs of' if takes_pairs else 'single'} "
+            f"texts; {'give' if takes_pairs else 'leave out'} --text_pair_column."
+        )
+    return task
+
+
+def _changes(original, converted):
+    """By name of an array, how far it moves at most."""
     return {
-        metric: {name: float(values[metric]) for name, values in scores.items()}
-        for metric in task.metrics
+        key: float(np.abs(np.asarray(array) - np.asarray(converted[key])).max())
+        for key, array in original.items()
     }
+
+
+def _show(scores, changes):
+    for metric, values in scores.items():
+        original, converted = values.values()
+        shown = ", ".join(f"{name} {value:.4f}" for name, value in values.items())
+        print(f"{metric}: {shown}, drop {original - converted:.4f}")
+    for name, change in changes.items():
+        print(f"largest change of {name}: {change:.4f}")

@@ -15,7 +15,7 @@ _COMPUTE_DTYPES = {
     f"norms, softmax and the last layer are float32. {_DIFFERENCE} Processors with "
     "AVX512_BF16 or AMX answer faster than in float32, others slower.",
     "int8": "The projections of all blocks have int8 weights, and multiply rows that "
-    f"are rounded to int8; all else is float32. {_DIFFERENCE} It runs on x86 "
+    f"are rounded to bytes; all else is float32. {_DIFFERENCE} It runs on x86 "
     "processors only; those with VNNI answer faster than in float32.",
 }
 _SHOWN = 8  # numbers of a long vector that an example answer shows

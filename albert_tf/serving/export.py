@@ -72,8 +72,8 @@ class ExportOptions(ReadingFlags):
         (SAVED_MODEL, *TOKEN_FORMATS),
     )
     eval_file: str | None = option(
-        "Labelled .tsv, .csv or .jsonl table on which to compare the tflite or onnx "
-        "model with the original.",
+        "Labelled .tsv, .csv or .jsonl table on which to compare the export with the "
+        "original, where --compute_dtype or --format changes answers.",
         None,
     )
     text_column: str = option(

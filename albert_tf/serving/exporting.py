@@ -12,8 +12,8 @@ from albert_tf.io.checksummed_folder import ChecksummedFolder
 from albert_tf.io.storage import os_errors
 from albert_tf.io.storage import require_disk
 from albert_tf.serving.building import build_module
-from albert_tf.serving.comparison import compare
-from albert_tf.serving.comparison import read_examples
+from albert_tf.serving.comparison import Comparison
+from albert_tf.serving.comparison import task_to_compare
 from albert_tf.serving.description import describe_signatures
 from albert_tf.serving.description import model_card
 from albert_tf.serving.export import SAVED_MODEL
@@ -24,7 +24,6 @@ from albert_tf.serving.versions import exporting_folder
 from albert_tf.serving.versions import numbered_versions
 from albert_tf.serving.warmup import write_warmup_requests
 from albert_tf.tasks.batching import FEATURES
-from albert_tf.tasks.registry import task_from_info
 from albert_tf.tasks.tables import Columns
 from albert_tf.tokenization import load_tokenizer
 
@@ -54,6 +53,8 @@ def write_version(options):
         facts = {"name": export_dir.resolve().name, **facts}
         if is_saved_model:
             facts["compute_dtype"] = options.compute_dtype
+            if options.eval_file is not None:
+                facts |= _compared_with_float32(options, module, head, facts)
             _save(module, temporary)
             compiled = options.optimize_for == "latency"
             _describe(temporary, module, head, facts, compiled)
@@ -86,10 +87,13 @@ def _save(module, directory):
 def _check(options, is_saved_model):
     """Refuses options that do not go together, and a bucket."""
     require_disk("export_dir", options.export_dir)
-    if is_saved_model and options.eval_file is not None:
-        raise UserError("--eval_file is for --format=tflite and --format=onnx.")
     if options.compute_dtype != "float32":
         _check_compute_dtype(options)
+    elif is_saved_model and options.eval_file is not None:
+        raise UserError(
+            "--eval_file is for exports whose answers differ, by --compute_dtype or "
+            "--format; leave it out."
+        )
     if not is_saved_model:
         for name, default in _SAVED_MODEL_OPTIONS.items():
             value = getattr(options, name)
@@ -148,51 +152,44 @@ def _write_signature(directory, description):
     )
 
 
+def _compared_with_float32(options, module, head, facts):
+    """What the module's type of products costs in quality."""
+    comparison = _comparison(options, head, facts, _tokenizer(options, head))
+    original, _, _ = build_module(
+        options.model_dir, options.task, options.max_seq_length
+    )
+    return comparison(original.compute, options.compute_dtype, module.compute)
+
+
 def _write_token_file(options, module, head, facts, directory):
     """Writes the model without the tokenizer, and says what the conversion cost."""
-    tokenizer = load_tokenizer(options.model_dir.split(",")[0])
-    tokenizer = tokenizer.laid_out(head.config.row_layout)
-    task, length, examples = None, facts["max_seq_length"], None
-    if options.eval_file is not None:
-        task = _eval_task(options, head, facts)
-        columns = Columns(
-            options.text_column, options.text_pair_column, options.label_column
-        )
-        examples = read_examples(options.eval_file, columns, task, tokenizer, length)
+    tokenizer = _tokenizer(options, head)
+    description = dict(facts)
+    compared = options.eval_file is not None
+    if compared:  # reads the file before the conversion, which takes longer
+        comparison = _comparison(options, head, facts, tokenizer)
     path = WRITERS[options.format](module, head, directory)
-    description = {**facts, "file": path.name, "inputs": list(head.features)}
-    if examples is not None:
-        models = {"original": module.compute, options.format: TokenFile(path)}
-        scores = compare(examples, task, length, models)
-        for metric, values in scores.items():
-            drop = values["original"] - values[options.format]
-            shown = ", ".join(f"{name} {value:.4f}" for name, value in values.items())
-            print(f"{metric}: {shown}, drop {drop:.4f}")
-        description["eval"] = scores
+    description |= {"file": path.name, "inputs": list(head.features)}
+    if compared:
+        description |= comparison(module.compute, options.format, TokenFile(path))
     tokenizer.save(directory)
     _write_signature(directory, description)
 
 
-def _eval_task(options, head, facts):
-    """The `Task` on which a converted model is compared with the original."""
-    task = task_from_info(facts, options.model_dir)
-    if task is None or head.name != task.serves:
-        raise UserError(
-            f"--eval_file needs one fine-tuned model, but this export is {head.name}; "
-            "leave --eval_file out."
-        )
-    if not {"text", "text_pair"}.issuperset(task.text_inputs):
-        raise UserError(
-            f"--eval_file compares models that take texts from a table, but "
-            f"{options.model_dir} is for {head.name}; leave --eval_file out."
-        )
-    takes_pairs = len(task.text_inputs) > 1
-    if takes_pairs != (options.text_pair_column is not None):
-        raise UserError(
-            f"{options.model_dir} takes {'pairs of' if takes_pairs else 'single'} "
-            f"texts; {'give' if takes_pairs else 'leave out'} --text_pair_column."
-        )
-    return task
+def _tokenizer(options, head):
+    tokenizer = load_tokenizer(options.model_dir.split(",")[0])
+    return tokenizer.laid_out(head.config.row_layout)
+
+
+def _comparison(options, head, facts, tokenizer):
+    task = task_to_compare(
+        options.model_dir, head, facts, options.text_pair_column is not None
+    )
+    columns = Columns(
+        options.text_column, options.text_pair_column, options.label_column
+    )
+    length = facts["max_seq_length"]
+    return Comparison(options.eval_file, columns, task, tokenizer, length)
 
 
 def _example_requests(module, head):

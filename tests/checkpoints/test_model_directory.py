@@ -2,6 +2,7 @@
 
 import json
 
+import h5py
 import numpy as np
 import pytest
 
@@ -43,6 +44,57 @@ def test_round_trip(pretrained, tmp_path, tiny_features):
         loaded(tiny_features)["masked_lm_logits"],
         pretrained(tiny_features)["masked_lm_logits"],
     )
+
+
+def arrays_in(path):
+    found = {}
+    with h5py.File(path) as file:
+        file.visititems(
+            lambda name, item: (
+                found.update({name: item.shape})
+                if isinstance(item, h5py.Dataset)
+                else None
+            )
+        )
+    return found
+
+
+_LAYERS = "layers/transformer_stack"
+_WEIGHTS = {
+    "embeddings/vars": 3,
+    "embeddings/layer_norm/vars": 2,
+    "embedding_mapping/vars": 2,
+    "layers/dense_1/vars": 2,  # the pooler
+    f"{_LAYERS}/attention/self_attention/key/vars": 2,
+    f"{_LAYERS}/attention/self_attention/projections/dense/vars": 2,  # query
+    f"{_LAYERS}/attention/self_attention/projections/dense_2/vars": 2,  # value
+    f"{_LAYERS}/attention/self_attention/output_dense/vars": 2,
+    f"{_LAYERS}/attention/self_attention/layer_norm/vars": 2,
+    f"{_LAYERS}/feed_forward/feed_forward/intermediate/vars": 2,
+    f"{_LAYERS}/feed_forward/feed_forward/output_dense/vars": 2,
+    f"{_LAYERS}/feed_forward/feed_forward/layer_norm/vars": 2,
+}
+
+
+def test_names_in_the_weights_file_stay(tiny_config, tmp_path):
+    """Keras takes them from the attributes of the layers, which may come and go."""
+    AlbertModel(tiny_config()).save_pretrained(tmp_path)
+    names = [f"{name}/{i}" for name, count in _WEIGHTS.items() for i in range(count)]
+    assert sorted(arrays_in(tmp_path / "model.weights.h5")) == sorted(names)
+
+
+def test_weights_files_of_the_first_release_load(pretrained, tmp_path):
+    """Those hold query and value beside the key."""
+    with h5py.File(tmp_path / "model.weights.h5", "r+") as file:
+        found = []
+        file.visit(lambda name: found.append(name) if "/projections" in name else None)
+        parent = file[min(found, key=len)].parent
+        parent.move("projections/dense", "query")
+        parent.move("projections/dense_2", "value")
+        del parent["projections"]
+    (tmp_path / "SHA256SUMS").unlink()
+    loaded = AlbertForPreTraining.from_pretrained(tmp_path)
+    assert_same_weights(loaded, pretrained, pretrained.official_variables())
 
 
 def test_head_arguments_are_kept(classifier, tmp_path):

@@ -74,15 +74,24 @@ def test_weights_are_cast_once(classifier, versions):
 
 def test_int8_kernels_replace_those_of_the_blocks(classifier, versions):
     loaded = tf.saved_model.load(str(versions["int8"]))
-    kernels = [v for v in loaded.weights if v.dtype == tf.int8]
-    shapes = [tuple(v.shape) for v in kernels]
-    assert shapes == [(32, 32)] * 4 + [(32, 64), (64, 32)]
-    assert all(tf.reduce_max(tf.abs(tf.cast(v, tf.int32))) == 63 for v in kernels)
-    # What 1 stands for, by column.
-    assert len(stored(versions["int8"])) == len(stored(classifier.version)) + 6
-    assert {tuple(v.shape) for v in loaded.weights if v.dtype == tf.float32}.isdisjoint(
-        {(32, 64), (64, 32)}
-    )
+    kernels = {}
+    for v in loaded.weights:
+        if v.dtype == tf.int8:
+            largest = int(tf.reduce_max(tf.abs(tf.cast(v, tf.int32))))
+            kernels.setdefault((tuple(v.shape), largest), []).append(v)
+    # Two halves each: of one head, of 32 of the 64 intermediate values.
+    assert {key: len(found) for key, found in kernels.items()} == {
+        ((32, 3 * 16), 127): 2,  # query, key and value
+        ((16, 32), 127): 2,
+        ((32, 32), 63): 4,
+    }
+    numbers = {
+        version: sum(np.prod(shape) for _, shape in stored(version))
+        for version in (versions["int8"], classifier.version)
+    }
+    # What 1 stands for in each column, and what is counted from; one bias more.
+    columns = 2 * (48 + 32 + 32 + 32)
+    assert numbers[versions["int8"]] - numbers[classifier.version] == 2 * columns + 32
 
 
 _MEANINGS = {

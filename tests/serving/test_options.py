@@ -178,6 +178,26 @@ def labelled_file(path):
     return str(path)
 
 
+@pytest.mark.parametrize("dtype", ["bfloat16", "int8"])
+def test_what_another_type_costs(exported_with, classifier, tmp_path, capfd, dtype):
+    eval_file = labelled_file(tmp_path / "dev.tsv")
+    version = exported_with(classifier, compute_dtype=dtype, eval_file=eval_file)
+    described = json.loads((version / "signature.json").read_text())
+    assert set(described["eval"]["accuracy"]) == {"original", dtype}
+    change = described["largest_change"]["probabilities"]
+    texts = ["a good film", "bad", "not good"]
+    found = Predictor(version).arrays(texts)["probabilities"]
+    expected = Predictor(classifier.version).arrays(texts)["probabilities"]
+    np.testing.assert_allclose(change, np.abs(found - expected).max(), rtol=1e-2)
+    printed = capfd.readouterr().out
+    assert f"accuracy: original {described['eval']['accuracy']['original']:.4f}, " in (
+        printed
+    )
+    assert f"largest change of probabilities: {change:.4f}" in printed
+    card = (version / "model_card.md").read_text()
+    assert "- largest change: " in card
+
+
 @pytest.mark.filterwarnings(r"ignore:\s*Warning. tf.lite.Interpreter is deprecated")
 def test_tflite(exported_with, classifier, tmp_path, capfd):
     eval_file = labelled_file(tmp_path / "dev.tsv")
@@ -231,7 +251,7 @@ def test_pretrained_models_as_files(
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"eval_file": "dev.tsv"}, "--eval_file is for --format=tflite"),
+        ({"eval_file": "dev.tsv"}, "--eval_file is for exports whose answers differ"),
         ({"format": "tflite", "optimize_for": "latency"}, "--optimize_for=latency"),
         ({"format": "onnx", "variables_dtype": "float16"}, "--variables_dtype=float16"),
         ({"format": "tflite", "eval_file": "nowhere.tsv"}, "nowhere.tsv"),

@@ -1,0 +1,1 @@
+"""Models whose projections multiply int8."""
