@@ -25,7 +25,7 @@ class Comparison:
         max_seq_length: the longest length.
 
     Raises:
-        UserError: as `Task.read`.
+        UserError: as `Task.read`; when called: an answer is no number.
     """
 
     def __init__(self, eval_file, columns, task, tokenizer, max_seq_length):
@@ -48,20 +48,26 @@ class Comparison:
         Returns:
             For JSON: `eval`, by metric the values of both; `largest_change` by array.
         """
-        models, task = {"original": original, name: converted}, self._task
-        found, changes = {name: [] for name in models}, {}
+        models = {"original": original, name: converted}
+        found, changes = {model: [] for model in models}, {}
         dataset = evaluation_dataset(self._prepared.tokens, _BATCH_SIZE, self._length)
         for batch in dataset:
-            features = {name: batch[name] for name in FEATURES}
-            numbers = {name: model(features) for name, model in models.items()}
-            for model, arrays in numbers.items():
-                found[model].append(task.outputs_from_served(arrays))
+            features = {feature: batch[feature] for feature in FEATURES}
+            numbers = {key: model(features) for key, model in models.items()}
+            for key, arrays in numbers.items():
+                found[key].append(self._task.outputs_from_served(arrays))
             for key, change in _changes(*numbers.values()).items():
-                changes[key] = max(change, changes.get(key, 0.0))
-        scores = {model: self._score(parts) for model, parts in found.items()}
+                # Of NaN and a number, NaN.
+                changes[key] = float(np.maximum(change, changes.get(key, 0.0)))
+        if not all(map(np.isfinite, changes.values())):
+            raise UserError(
+                f"The original or the {name} model answers what is not a number; ask "
+                "the original, with albert_tf.Predictor, which of the two it is."
+            )
+        scores = {key: self._score(parts) for key, parts in found.items()}
         by_metric = {
-            metric: {model: float(values[metric]) for model, values in scores.items()}
-            for metric in task.metrics
+            metric: {key: float(values[metric]) for key, values in scores.items()}
+            for metric in self._task.metrics
         }
         _show(by_metric, changes)
         return {"eval": by_metric, "largest_change": changes}
@@ -106,7 +112,7 @@ def task_to_compare(model_dir, head, facts, has_pairs):
 def _changes(original, converted):
     """By name of an array, how far it moves at most."""
     return {
-        key: float(np.abs(np.asarray(array) - np.asarray(converted[key])).max())
+        key: np.abs(np.asarray(array) - np.asarray(converted[key])).max()
         for key, array in original.items()
     }
 

@@ -91,8 +91,9 @@ def _check(options, is_saved_model):
         _check_compute_dtype(options)
     elif is_saved_model and options.eval_file is not None:
         raise UserError(
-            "--eval_file is for exports whose answers differ, by --compute_dtype or "
-            "--format; leave it out."
+            "--eval_file compares exports that change answers: add "
+            "--compute_dtype=bfloat16 or int8, or --format=tflite or onnx, or leave "
+            "--eval_file out."
         )
     if not is_saved_model:
         for name, default in _SAVED_MODEL_OPTIONS.items():

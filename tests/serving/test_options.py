@@ -10,6 +10,7 @@ import pytest
 import tensorflow as tf
 
 from albert_tf.errors import UserError
+from albert_tf.serving.comparison import Comparison
 from albert_tf.serving.export import ExportOptions
 from albert_tf.serving.export import export
 from albert_tf.serving.padding import GROUP
@@ -17,6 +18,8 @@ from albert_tf.serving.padding import compiled_lengths
 from albert_tf.serving.predictor import Predictor
 from albert_tf.serving.token_files import TokenFile
 from albert_tf.serving.warmup import WARMUP_FILE
+from albert_tf.tasks.tables import Columns
+from albert_tf.tokenization import load_tokenizer
 
 _TEXTS = [
     "the film was very good .",
@@ -173,6 +176,26 @@ def check_token_file(served, version, file_name, tolerance):
     return json.loads((version / "signature.json").read_text())
 
 
+def test_answers_that_are_not_numbers_are_told(classifier, tmp_path):
+    """In any batch: the first one here, of two."""
+    path = tmp_path / "dev.tsv"
+    path.write_text("sentence\tlabel\n" + "bad\tno\n" * 40)
+    columns = Columns("sentence", None, "label")
+    tokenizer = load_tokenizer(classifier.model_dir)
+    comparison = Comparison(str(path), columns, classifier.task, tokenizer, 24)
+    answers = iter([np.nan, 0.5])
+
+    def wrong(features):
+        shape = len(features["input_ids"]), 2
+        return {"probabilities": np.full(shape, next(answers), "float32")}
+
+    def right(features):
+        return {"probabilities": np.full((len(features["input_ids"]), 2), 0.5)}
+
+    with pytest.raises(UserError, match="int8 model answers what is not a number"):
+        comparison(right, "int8", wrong)
+
+
 def labelled_file(path):
     path.write_text("sentence\tlabel\na good film\tyes\nbad\tno\nnot good\tno\n")
     return str(path)
@@ -189,6 +212,7 @@ def test_what_another_type_costs(exported_with, classifier, tmp_path, capfd, dty
     found = Predictor(version).arrays(texts)["probabilities"]
     expected = Predictor(classifier.version).arrays(texts)["probabilities"]
     np.testing.assert_allclose(change, np.abs(found - expected).max(), rtol=1e-2)
+    assert change > 1e-6
     printed = capfd.readouterr().out
     assert f"accuracy: original {described['eval']['accuracy']['original']:.4f}, " in (
         printed
@@ -251,7 +275,7 @@ def test_pretrained_models_as_files(
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"eval_file": "dev.tsv"}, "--eval_file is for exports whose answers differ"),
+        ({"eval_file": "dev.tsv"}, "--eval_file compares exports that change"),
         ({"format": "tflite", "optimize_for": "latency"}, "--optimize_for=latency"),
         ({"format": "onnx", "variables_dtype": "float16"}, "--variables_dtype=float16"),
         ({"format": "tflite", "eval_file": "nowhere.tsv"}, "nowhere.tsv"),
@@ -266,8 +290,9 @@ def test_options_that_do_not_go_together(exported_with, classifier, options, mes
         exported_with(classifier, **options)
 
 
-def test_eval_file_needs_a_fine_tuned_model(exported_with, encoder):
+@pytest.mark.parametrize("other", [{"format": "tflite"}, {"compute_dtype": "int8"}])
+def test_eval_file_needs_a_fine_tuned_model(exported_with, encoder, other):
     with pytest.raises(
         UserError, match="needs one fine-tuned model, but this export is enc"
     ):
-        exported_with(encoder, format="tflite", eval_file="dev.tsv")
+        exported_with(encoder, eval_file="dev.tsv", **other)

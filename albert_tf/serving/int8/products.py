@@ -33,9 +33,8 @@ class OneByteProduct:
     product is an operation of its own.
     """
 
-    largest_weight = 63
-    # A byte is what the value becomes where the largest of its row is `levels`, plus
-    # `zero`.
+    largest_byte, largest_weight = _LARGEST_BYTE, 63
+    # A byte is value / largest of its row * levels + zero, rounded.
     levels, zero = 127, 128
 
     def __init__(self, kernel, bias=None):
@@ -53,15 +52,16 @@ class OneByteProduct:
     def variables(self):
         return [*self._product, *self._bias]
 
-    @staticmethod
-    def rounded(rows):
+    @classmethod
+    def rounded(cls, rows):
         """Bytes of float32 `[rows, in]`, and what their products are multiplied by.
 
         Returns:
             uint8 `[rows, in]`, float32 `[rows, 1]`; each for each byte of a value.
         """
         largest = _largest(rows)
-        return tf.cast(rows * (127 / largest) + 128.5, tf.uint8), largest
+        values = rows * (cls.levels / largest) + (cls.zero + 0.5)
+        return tf.cast(values, tf.uint8), largest
 
     def __call__(self, rounded):
         rows, scales = rounded
@@ -78,19 +78,19 @@ class OneByteProduct:
 class TwoByteProduct(OneByteProduct):
     """As `OneByteProduct`, at twice the cost and more exact.
 
-    Two bytes hold two digits of each value, to the base 127: all 14 bits of them, where
-    one byte has 8. The kernel has 8 bits instead of 7.
+    Two bytes hold two digits of a value, to the base 127, so it keeps 14 bits instead
+    of 8. The kernel keeps 8 instead of 7.
     """
 
-    largest_weight = 127
+    largest_byte, largest_weight = 127, 127
     # Digits a and b stand for a + (b + 1/2) / 127 - 64.5, and `zero` is added to both.
     levels, zero = 63, 8191 / 128
 
-    @staticmethod
-    def rounded(rows):
+    @classmethod
+    def rounded(cls, rows):
         """As `OneByteProduct.rounded`: first digits of all rows, then second ones."""
         largest = _largest(rows)
-        digits = rows * (63 / largest) + 64.5
+        digits = rows * (cls.levels / largest) + 64.5
         first = tf.cast(digits, tf.uint8)
         second = tf.cast((digits - tf.cast(first, tf.float32)) * 127, tf.uint8)
         scales = tf.concat([largest, largest * (1 / 127)], axis=0)
@@ -203,13 +203,8 @@ def _attributes():
 
 def are_right():
     """Whether this TensorFlow has the operation, and computes rightly with it."""
-    return all(
-        _is_right(byte, weight)
-        for byte, weight in (
-            (_LARGEST_BYTE, OneByteProduct.largest_weight),
-            (127, TwoByteProduct.largest_weight),
-        )
-    )
+    kinds = (OneByteProduct, TwoByteProduct)
+    return all(_is_right(kind.largest_byte, kind.largest_weight) for kind in kinds)
 
 
 def _is_right(byte, weight):

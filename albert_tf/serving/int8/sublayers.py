@@ -1,8 +1,8 @@
 """Attention and feed-forward sublayers whose projections are products of int8.
 
-Each is two halves, which two threads compute at the same time: half of the heads, half
-of the intermediate values. So one short text profits from a second core although its
-operations are too small to be divided.
+Each is two halves, which two threads compute at the same time: half of the heads (all,
+if there is one), half of the intermediate values. So one short text profits from a
+second core although its operations are too small to be divided.
 """
 
 import dataclasses
@@ -20,8 +20,8 @@ from albert_tf.serving.int8.products import OneByteProduct
 from albert_tf.serving.int8.products import TwoByteProduct
 from albert_tf.serving.int8.products import are_right
 
-# What no value of an activation lies below.
-_LOWEST = {"gelu": -0.171, "gelu_erf": -0.171, "relu": 0.0}
+LOWEST = {"gelu": -0.171, "gelu_erf": -0.171, "relu": 0.0}
+"""What no value of an activation lies below."""
 
 
 def multiplied_in_int8(head, model):
@@ -67,8 +67,8 @@ def multiplied_in_int8(head, model):
 class AttentionProjections:
     """`SelfAttention.project` in int8.
 
-    Values take two bytes: with one, half of what changes a model's probabilities is the
-    rounding before query, key and value (docs/decisions.md).
+    Values take two bytes: with one, probabilities move almost twice as far
+    (docs/decisions.md).
 
     Args:
         attention: the `SelfAttention`.
@@ -129,7 +129,7 @@ class FeedForwardProjections:
     def __init__(self, feed_forward):
         config = feed_forward.config
         self._activation = ACTIVATION_FUNCTIONS[config.hidden_act]
-        lowest = _LOWEST.get(config.hidden_act)
+        lowest = LOWEST.get(config.hidden_act)
         intermediate, output = feed_forward.projections
         self._halves = []
         for columns in _halves(config.intermediate_size):

@@ -131,6 +131,15 @@ def test_how_exact_rows_are(kind, least, most):
     assert least < error < most
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_bytes_end_where_the_kernel_allows(kind):
+    product = KINDS[kind][0](matrix(64, 1))
+    rows = np.linspace(-0.5, 1, 6400, dtype="float32").reshape(100, 64)
+    rows = np.concatenate([rows, -rows if kind != "activation" else rows], axis=0)
+    found, _ = product.rounded(rows)
+    assert tf.reduce_max(found) == product.largest_byte
+
+
 @pytest.mark.parametrize("kind", ["one byte", "two bytes"])
 def test_each_row_has_a_scale_of_its_own(kind):
     product = KINDS[kind][0](matrix(16, 8))
@@ -157,6 +166,9 @@ from albert_tf.serving.int8 import products
 print(products.are_right())
 products.OneByteProduct.largest_weight = 127
 print(products.are_right())
+products.OneByteProduct.largest_weight = 63
+products.TwoByteProduct.largest_byte = 255
+print(products.are_right())
 """
     done = subprocess.run(
         [sys.executable, "-c", code],
@@ -165,7 +177,7 @@ print(products.are_right())
         text=True,
         check=True,
     )
-    assert done.stdout.split() == ["True", "False"]
+    assert done.stdout.split() == ["True", "False", "False"]
 
 
 @pytest.mark.parametrize(("wide", "narrow"), [(768, 1152), (768, 1536), (1536, 768)])
