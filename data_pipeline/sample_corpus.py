@@ -18,7 +18,6 @@ same bytes. README.md says what to do with them.
 """
 
 import collections
-import concurrent.futures
 import dataclasses
 import hashlib
 import pathlib
@@ -31,6 +30,7 @@ from albert_tf.cli import command_line
 from albert_tf.cli.command_line import option
 from albert_tf.display.progress import Progress
 from albert_tf.errors import UserError
+from albert_tf.io import processes
 from albert_tf.io.files import write_atomically
 from albert_tf.io.files import write_json
 from albert_tf.tokenization.parallel import available_cores
@@ -43,6 +43,8 @@ _IMPORT_ALIASES = ("np", "tf", "pd", "plt", "sp")
 _MASK = "name"
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z0-9_]+)*")
 _MAX_TEXT_WORDS = 60
+_FILES = 32
+"""A worker reads so many in one call."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -107,24 +109,25 @@ def _documents(workers):
             jobs.append((path, package, parts))
     found = {}
     workers = workers or available_cores()
+    calls = [(jobs[i : i + _FILES],) for i in range(0, len(jobs), _FILES)]
     with (
-        concurrent.futures.ProcessPoolExecutor(workers) as pool,
+        processes.calls_in_processes(_read, calls, workers) as read,
         Progress(len(jobs), "files", "reading docstrings") as progress,
     ):
-        read = pool.map(_read, (job[:2] for job in jobs), chunksize=32)
-        for i, file_documents in enumerate(read):
-            found.update((_key(d.sentences), d) for d in file_documents)
-            progress.update(i + 1)
+        for i, documents in enumerate(read):
+            found.update((_key(d.sentences), d) for d in documents.result())
+            progress.update(min((i + 1) * _FILES, len(jobs)))
     names = collections.defaultdict(set)
     for _, package, parts in jobs:
         names[package].update(parts)
     return list(found.values()), names
 
 
-def _read(job):
+def _read(jobs):
     return [
         document
-        for document in docstrings.read_docstrings(*job)
+        for path, package, _ in jobs
+        for document in docstrings.read_docstrings(path, package)
         if len(document.sentences) >= _MIN_SENTENCES
         and sum(len(s.split()) for s in document.sentences) >= _MIN_WORDS
     ]

@@ -1,13 +1,16 @@
 """Tokenizes many texts on all processors.
 
-`python -m albert_tf.tokenization.parallel` is the worker: it reads a pickled
-(tokenizer, texts) from standard input and answers with what `encode_flat` returns.
+`python -m albert_tf.tokenization.parallel FD` is the worker: it reads a pickled
+(tokenizer, texts) from standard input and answers with what `encode_flat` returns. It
+ends when the other end of the pipe with the file descriptor FD is closed.
 Processes of `multiprocessing` would not do: forking a process that runs TensorFlow may
 deadlock, and spawned ones import the main program, TensorFlow included, once more.
 """
 
 import concurrent.futures
+import contextlib
 import functools
+import multiprocessing.connection
 import os
 import pickle
 import subprocess
@@ -16,6 +19,8 @@ import sys
 import numpy as np
 
 from albert_tf.errors import UserError
+from albert_tf.io.processes import end_with_parent
+from albert_tf.io.processes import signals_held
 
 CHARACTERS_OF_A_WORKER = 4_000_000
 """Less text than this is done before a worker process has started."""
@@ -49,31 +54,72 @@ def encode_flat_in_parallel(tokenizer, texts):
     shares = np.arange(1, workers) * (characters / workers)
     bounds = [0, *np.searchsorted(ends, shares).tolist(), len(texts)]
     parts = [texts[a:b] for a, b in zip(bounds[:-1], bounds[1:], strict=True)]
-    with concurrent.futures.ThreadPoolExecutor(workers) as pool:
-        answers = list(pool.map(functools.partial(_ask_worker, tokenizer), parts))
+    with _worker_processes(workers) as processes:
+        answers = _ask_workers(processes, tokenizer, parts)
     ids, lengths = zip(*answers, strict=True)
     return np.concatenate(ids), np.concatenate(lengths)
 
 
-def _ask_worker(tokenizer, texts):
-    worker = subprocess.run(
-        [sys.executable, "-m", "albert_tf.tokenization.parallel"],
-        input=pickle.dumps((tokenizer, texts)),
+@contextlib.contextmanager
+def _worker_processes(count):
+    """Starts `count` workers, which end with the block or with this process."""
+    lifeline, end_of_lifeline = os.pipe()
+    processes = []
+    with contextlib.ExitStack() as closed:
+        closed.callback(os.close, lifeline)
+        closed.callback(os.close, end_of_lifeline)
+        try:
+            with signals_held():
+                for _ in range(count):
+                    processes.append(closed.enter_context(_start_worker(lifeline)))
+            yield processes
+        finally:
+            _kill(processes)
+
+
+def _start_worker(lifeline):
+    return subprocess.Popen(
+        [sys.executable, "-m", "albert_tf.tokenization.parallel", str(lifeline)],
+        stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        pass_fds=[lifeline],
     )
-    if worker.returncode:
+
+
+def _kill(processes):
+    for process in processes:
+        process.kill()
+
+
+def _ask_workers(processes, tokenizer, parts):
+    ask = functools.partial(_ask_worker, tokenizer)
+    with concurrent.futures.ThreadPoolExecutor(len(parts)) as pool:
+        try:
+            return list(pool.map(ask, processes, parts))
+        except BaseException:
+            _kill(processes)  # The pool waits for its threads, and they for these.
+            raise
+
+
+def _ask_worker(tokenizer, process, texts):
+    answer, _ = process.communicate(pickle.dumps((tokenizer, texts)))
+    if process.returncode:
         raise UserError(
-            f"A tokenizing process ended with status {worker.returncode} (is there too "
-            "little memory?); start the command again."
+            f"A tokenizing process ended with status {process.returncode} (is there "
+            "too little memory?); start the command again."
         )
-    return pickle.loads(worker.stdout)
+    return pickle.loads(answer)
 
 
-def _work():
-    tokenizer, texts = pickle.load(sys.stdin.buffer)
+def _work(lifeline):
+    end_with_parent(multiprocessing.connection.Connection(lifeline, writable=False))
+    try:
+        tokenizer, texts = pickle.load(sys.stdin.buffer)
+    except (EOFError, pickle.UnpicklingError):
+        sys.exit(1)  # Its parent has ended while it wrote.
     pickle.dump(tokenizer.encode_flat(texts), sys.stdout.buffer)
 
 
 if __name__ == "__main__":
-    _work()
+    _work(int(sys.argv[1]))

@@ -1,19 +1,13 @@
 """Writes the shards of a data set, in this process or in several."""
 
 import concurrent.futures
-import concurrent.futures.process
-import contextlib
-import multiprocessing
-import os
 import queue
-import signal
-import threading
 import time
 
 import tensorflow as tf
 
 from albert_tf.display.progress import Progress
-from albert_tf.errors import UserError
+from albert_tf.io import processes
 from data_pipeline.shards.writing import write_shard
 
 _POLL_SECONDS = 0.2
@@ -61,52 +55,15 @@ class _Report:
 
 
 def _write_in_processes(options, files, paths, shards, finished, report):
-    # Spawned, because a fork of a process that runs TensorFlow may deadlock.
-    context = multiprocessing.get_context("spawn")
-    reports = context.Queue()
-    lifeline, end_of_lifeline = context.Pipe(duplex=False)
-    others = set(multiprocessing.active_children())
-    with concurrent.futures.ProcessPoolExecutor(
-        min(options.workers, len(shards)),
-        mp_context=context,
+    reports = processes.CONTEXT.Queue()
+    with processes.calls_in_processes(
+        _write_in_worker,
+        [(options, files, shard, paths) for shard in shards],
+        options.workers,
         initializer=_start_worker,
-        initargs=(reports, lifeline),
-    ) as executor:
-        try:
-            with _interrupts_ignored():
-                futures = {
-                    executor.submit(
-                        _write_in_worker, options, files, shard, paths
-                    ): shard
-                    for shard in shards
-                }
-            _collect(futures, finished, reports, report)
-        except BaseException as error:
-            executor.shutdown(wait=False, cancel_futures=True)
-            end_of_lifeline.close()
-            # Those that are starting do not hold the lifeline yet; without this process
-            # they would print tracebacks.
-            for worker in set(multiprocessing.active_children()) - others:
-                worker.kill()
-            if isinstance(error, concurrent.futures.process.BrokenProcessPool):
-                raise UserError(
-                    "A worker process was killed (is there too little memory?); run "
-                    "the command again to make the missing shards."
-                ) from error
-            raise
-
-
-@contextlib.contextmanager
-def _interrupts_ignored():
-    """Starts processes that leave Ctrl-C to this one, from their first moment."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    previous = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, previous)
+        initargs=(reports,),
+    ) as futures:
+        _collect(dict(zip(futures, shards, strict=True)), finished, reports, report)
 
 
 def _collect(futures, finished, reports, report):
@@ -129,22 +86,10 @@ def _drain(reports, report):
             return
 
 
-def _start_worker(reports, lifeline):
+def _start_worker(reports):
     global _reports
     _reports = reports
-    threading.Thread(target=_end_with_parent, args=(lifeline,), daemon=True).start()
     use_one_cpu()
-
-
-def _end_with_parent(lifeline):
-    """Waits until the other end is closed, by the parent or by its death, and ends.
-
-    A worker would wait for work for ever, or finish a shard that nobody asks for. A
-    pipe tells every system of the death; Linux's PR_SET_PDEATHSIG would already send
-    its signal when the thread that started the worker ends.
-    """
-    lifeline.poll(None)
-    os._exit(1)
 
 
 def _write_in_worker(options, files, shard, paths):

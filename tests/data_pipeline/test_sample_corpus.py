@@ -7,7 +7,6 @@ import sysconfig
 import pytest
 
 from albert_tf.errors import UserError
-from data_pipeline import sample_corpus
 from data_pipeline.sample_corpus import SampleCorpusOptions
 from data_pipeline.sample_corpus import write_sample_corpus
 from data_pipeline.text.docstrings import prose
@@ -123,8 +122,9 @@ def test_files_of_tests_are_left_out(installation):
     assert names == ["zebra.py", "again.py", "broken.py", "leaf.py"]
 
 
-def test_an_installation_without_packages_is_an_error(installation, monkeypatch):
-    monkeypatch.setattr(sample_corpus, "_MIN_WORDS", 1000)
+def test_an_installation_without_docstrings_is_an_error(installation):
+    for path in installation.rglob("*.py"):
+        path.write_text("def f():\n    pass\n")
     with pytest.raises(UserError, match="docstrings in 0 package"):
         write_sample_corpus(SampleCorpusOptions(str(installation / "out")))
     assert not (installation / "out").exists()

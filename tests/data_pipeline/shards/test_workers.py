@@ -7,39 +7,21 @@ import shlex
 import signal
 import subprocess
 import sys
-import time
 
 import pytest
 
 from data_pipeline.create_pretraining_data import create_pretraining_data
+from tests.child_processes import SECONDS
+from tests.child_processes import children_of
+from tests.child_processes import is_alive
+from tests.child_processes import needs_proc
+from tests.child_processes import wait_until
 
-_SECONDS = 120
 _MUCH = {"num_shards": 4, "dupe_factor": 20}
 _MODULE = "data_pipeline.create_pretraining_data"
 _HELD = str(pathlib.Path(__file__).with_name("held_workers.py"))
-_CHILDREN = pathlib.Path("/proc/self/task")
 
-pytestmark = pytest.mark.skipif(
-    not _CHILDREN.exists(), reason="children are looked up in /proc, which is missing"
-)
-
-
-def wait_until(is_true, seconds):
-    deadline = time.monotonic() + seconds
-    while not is_true():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-
-
-def children_of(pid):
-    return pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-
-
-def is_alive(pid):
-    with contextlib.suppress(OSError):
-        state = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1]
-        return state.split()[0] != "Z"
-    return False
+pytestmark = needs_proc
 
 
 @pytest.fixture
@@ -105,13 +87,13 @@ def test_workers_end_with_their_run(
     start, make_options, out, tmp_path, digests, stop, files, status
 ):
     process = start(held=files > 0)
-    wait_until(lambda: len(children_of(process.pid)) >= 3, _SECONDS)
-    wait_until(lambda: len(list(out.glob("x-*.incomplete"))) >= files, _SECONDS)
+    wait_until(lambda: len(children_of(process.pid)) >= 3)
+    wait_until(lambda: len(list(out.glob("x-*.incomplete"))) >= files)
     children = children_of(process.pid)
     assert len([pid for pid in children if is_alive(pid)]) >= 2
     stop(process)
-    _, printed = process.communicate(timeout=_SECONDS)
-    wait_until(lambda: not any(map(is_alive, children)), _SECONDS)
+    _, printed = process.communicate(timeout=SECONDS)
+    wait_until(lambda: not any(map(is_alive, children)))
     assert process.returncode == status
     assert "Traceback" not in printed
     assert not (out / "dataset_info.json").exists()

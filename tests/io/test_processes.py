@@ -1,0 +1,129 @@
+"""Workers start whole, leave signals to their parent, and end with it."""
+
+import signal
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from albert_tf.io import processes
+from tests.child_processes import SECONDS
+from tests.child_processes import children_of
+from tests.child_processes import is_alive
+from tests.child_processes import needs_proc
+from tests.child_processes import wait_until
+
+_SIGNALS = [signal.SIGINT, signal.SIGTERM]
+# A signal comes when the first worker has started, but has not been told what to do.
+_SIGNALLED = """
+import multiprocessing.util
+import signal
+import sys
+import time
+
+from albert_tf.io import processes
+
+start = multiprocessing.util.spawnv_passfds
+
+
+def start_and_signal(path, arguments, descriptors):
+    pid = start(path, arguments, descriptors)
+    if any("spawn_main" in str(argument) for argument in arguments):
+        signal.raise_signal(int(sys.argv[1]))
+    return pid
+
+
+multiprocessing.util.spawnv_passfds = start_and_signal
+for number in (signal.SIGINT, signal.SIGTERM):
+    signal.signal(number, lambda number, frame: sys.exit(128 + number))
+with processes.calls_in_processes(time.sleep, [(600,), (600,)], 2):
+    print("the signal is lost")
+"""
+_WAITING = """
+import time
+
+from albert_tf.io import processes
+
+with processes.calls_in_processes(time.sleep, [(600,), (600,)], 2) as futures:
+    futures[0].result()
+"""
+_BLOCKED = """
+import signal
+
+print(signal.pthread_sigmask(signal.SIG_BLOCK, []))
+"""
+
+
+@pytest.mark.parametrize("number", _SIGNALS)
+def test_a_signal_while_workers_start_prints_no_traceback(number, project):
+    command = [sys.executable, "-c", _SIGNALLED, str(int(number))]
+    run = subprocess.run(
+        command, cwd=project, capture_output=True, text=True, timeout=SECONDS
+    )
+    assert (run.returncode, run.stdout, run.stderr) == (128 + number, "", "")
+
+
+@needs_proc
+@pytest.mark.parametrize("stop", ["terminate", "kill"])
+def test_workers_end_with_a_parent_that_cannot_say_so(stop, project):
+    with subprocess.Popen(
+        [sys.executable, "-c", _WAITING], cwd=project, stderr=subprocess.DEVNULL
+    ) as process:
+        wait_until(lambda: len(children_of(process.pid)) >= 3)
+        children = children_of(process.pid)
+        getattr(process, stop)()
+        process.wait(SECONDS)
+        wait_until(lambda: not any(map(is_alive, children)))
+
+
+@pytest.fixture
+def handled():
+    """The signals that this process has handled."""
+    numbers = []
+    before = [signal.signal(n, lambda n, _: numbers.append(n)) for n in _SIGNALS]
+    yield numbers
+    for number, handler in zip(_SIGNALS, before, strict=True):
+        signal.signal(number, handler)
+
+
+def test_held_signals_are_handled_once_after_the_block(handled):
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, [])
+    with processes.signals_held():
+        for number in [*_SIGNALS, *_SIGNALS]:
+            signal.raise_signal(number)
+        assert handled == []
+        inherited = subprocess.run(
+            [sys.executable, "-c", _BLOCKED], capture_output=True, text=True
+        )
+    assert sorted(handled) == sorted(_SIGNALS)
+    assert "SIGINT" in inherited.stdout and "SIGTERM" not in inherited.stdout
+    assert signal.pthread_sigmask(signal.SIG_BLOCK, []) == mask
+    signal.raise_signal(signal.SIGTERM)
+    assert len(handled) == 3
+
+
+def test_other_threads_start_processes_as_well(handled):
+    answers = []
+
+    def call():
+        with processes.calls_in_processes(divmod, [(7, 2), (9, 4)], 2) as futures:
+            answers.extend(future.result() for future in futures)
+
+    thread = threading.Thread(target=call)
+    thread.start()
+    thread.join()
+    assert answers == [(3, 1), (2, 1)]
+
+
+def test_an_exception_ends_the_workers():
+    with (
+        pytest.raises(ZeroDivisionError),
+        processes.calls_in_processes(pow, [(0, -1)], 1) as futures,
+    ):
+        futures[0].result()
+
+
+def test_no_calls_need_no_worker():
+    with processes.calls_in_processes(divmod, [], 4) as futures:
+        assert futures == []
