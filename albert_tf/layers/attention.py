@@ -64,26 +64,28 @@ class SelfAttention(ConfiguredLayer):
         self, hidden, attention_bias, seed=None, tokens_for_heads=None, recompute=None
     ):
         config = self.config
-        asking = hidden
-        if tokens_for_heads is not None:
-            asking = tokens_for_heads(hidden)  # [B, K, H]
-            if attention_bias.shape[2] != 1:
-                rows = tokens_for_heads(attention_bias[:, 0])  # [B, K, T]
-                attention_bias = ops.expand_dims(rows, 1)  # [B, 1, K, T]
-        output = self.project(asking, hidden, attention_bias, seed, recompute)
+        asking, output = self.project(
+            hidden, attention_bias, seed, tokens_for_heads, recompute
+        )
         output = dropout(output, config.hidden_dropout_prob, seed, _OUTPUT_SITE)
         return self.layer_norm(ops.add(asking, output))
 
-    def project(self, asking, hidden, attention_bias, seed=None, recompute=None):
+    def project(
+        self, hidden, attention_bias, seed=None, tokens_for_heads=None, recompute=None
+    ):
         """All projections and what is between them; an export may replace this.
 
         Args:
-            asking: `[batch, outputs, hidden]`, tokens that attend to those of `hidden`.
-            hidden, attention_bias, seed, recompute: as of the call.
+            hidden, attention_bias, seed, tokens_for_heads, recompute: as of the call.
 
         Returns:
-            `[batch, outputs, hidden]`.
+            The tokens that attend to those of `hidden`, and what it gives for them,
+            both `[batch, outputs, hidden]`.
         """
+        asking = hidden
+        if tokens_for_heads is not None:
+            asking = tokens_for_heads(hidden)
+            attention_bias = bias_of_queries(attention_bias, tokens_for_heads)
         query = self._scaled_query(asking)
         key = self._split_heads(self.key(hidden), hidden)
         value = self._split_heads(self.value(hidden), hidden)
@@ -97,7 +99,7 @@ class SelfAttention(ConfiguredLayer):
             parts = 1 if drops else min(2, config.num_attention_heads)
             attend = functools.partial(recompute, attend, axis=2, parts=parts)
         context = attend(query, key, value)  # [B, T, N, D]
-        return self.output_dense(ops.reshape(context, ops.shape(asking)))
+        return asking, self.output_dense(ops.reshape(context, ops.shape(asking)))
 
     def probabilities(self, hidden, attention_bias):
         """How much each token attends to each, before dropout.
@@ -157,6 +159,14 @@ def key_bias(input_mask):
     padding = 1.0 - ops.cast(input_mask, "float32")
     # Not by indexing, which TensorFlow Lite does not have for four axes.
     return _MASKED_SCORE * ops.expand_dims(padding, (1, 2))  # [B, 1, 1, T]
+
+
+def bias_of_queries(attention_bias, tokens_for_heads):
+    """Of `[batch, 1, 1 or tokens, tokens]`, the rows of the tokens that heads read."""
+    if attention_bias.shape[2] == 1:
+        return attention_bias
+    rows = tokens_for_heads(attention_bias[:, 0])  # [B, K, T]
+    return ops.expand_dims(rows, 1)  # [B, 1, K, T]
 
 
 def pair_bias(pair_ids):

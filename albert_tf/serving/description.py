@@ -14,7 +14,7 @@ _COMPUTE_DTYPES = {
     "bfloat16": "The weights and the products with them are bfloat16; attention, "
     f"norms, softmax and the last layer are float32. {_DIFFERENCE} Processors with "
     "AVX512_BF16 or AMX answer faster than in float32, others slower.",
-    "int8": "The projections of all blocks have int8 weights, and multiply rows that "
+    "int8": "The projections of the encoder have int8 weights, and multiply rows that "
     f"are rounded to bytes; all else is float32. {_DIFFERENCE} It runs on x86 "
     "processors only; those with VNNI answer faster than in float32.",
 }

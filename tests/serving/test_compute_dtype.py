@@ -72,7 +72,7 @@ def test_weights_are_cast_once(classifier, versions):
     assert read.issuperset(node.input[1].split(":")[0] for node in rounded)
 
 
-def test_int8_kernels_replace_those_of_the_blocks(classifier, versions):
+def test_int8_kernels_replace_those_of_the_encoder(classifier, versions):
     loaded = tf.saved_model.load(str(versions["int8"]))
     kernels = {}
     for v in loaded.weights:
@@ -84,19 +84,21 @@ def test_int8_kernels_replace_those_of_the_blocks(classifier, versions):
         ((32, 3 * 16), 127): 2,  # query, key and value
         ((16, 32), 127): 2,
         ((32, 32), 63): 4,
+        ((8, 32), 127): 1,  # the embeddings' mapping
+        ((32, 32), 127): 1,  # the pooler
     }
     numbers = {
         version: sum(np.prod(shape) for _, shape in stored(version))
         for version in (versions["int8"], classifier.version)
     }
     # What 1 stands for in each column, and what is counted from; one bias more.
-    columns = 2 * (48 + 32 + 32 + 32)
+    columns = 2 * (48 + 32 + 32 + 32) + 32 + 32
     assert numbers[versions["int8"]] - numbers[classifier.version] == 2 * columns + 32
 
 
 _MEANINGS = {
     "bfloat16": "The weights and the products with them are bfloat16",
-    "int8": "The projections of all blocks have int8 weights",
+    "int8": "The projections of the encoder have int8 weights",
 }
 
 

@@ -1,8 +1,8 @@
-"""Attention and feed-forward sublayers whose projections are products of int8.
+"""An encoder whose projections are products of int8.
 
-Each is two halves, which two threads compute at the same time: half of the heads (all,
-if there is one), half of the intermediate values. So one short text profits from a
-second core although its operations are too small to be divided.
+Each sublayer is two halves, which two threads compute at the same time: half of the
+heads (all, if there is one), half of the intermediate values. So one short text profits
+from a second core although its operations are too small to be divided.
 """
 
 import dataclasses
@@ -14,6 +14,7 @@ import tensorflow as tf
 
 from albert_tf.errors import UserError
 from albert_tf.layers.activations import ACTIVATION_FUNCTIONS
+from albert_tf.layers.attention import bias_of_queries
 from albert_tf.models.albert import AlbertModel
 from albert_tf.serving.int8.products import ActivationProduct
 from albert_tf.serving.int8.products import OneByteProduct
@@ -25,7 +26,7 @@ LOWEST = {"gelu": -0.171, "gelu_erf": -0.171, "relu": 0.0}
 
 
 def multiplied_in_int8(head, model):
-    """The `Head` of a model whose blocks compute their projections in int8.
+    """The `Head` of a model whose encoder computes its projections in int8.
 
     All else stays in float32.
 
@@ -49,6 +50,14 @@ def multiplied_in_int8(head, model):
             "builds for x86 processors, which this TensorFlow lacks or computes "
             "wrongly; take --compute_dtype=bfloat16."
         )
+    replaced, added = _replace_projections(encoder)
+    gone = {id(variable) for variable in replaced}
+    kept = [variable for variable in head.variables if id(variable) not in gone]
+    return dataclasses.replace(head, variables=kept + added)
+
+
+def _replace_projections(encoder):
+    """Returns the variables that are no longer read, and those read instead."""
     transformer = encoder.transformer
     replaced, added = [], []
     for layers, projections in (
@@ -59,9 +68,14 @@ def multiplied_in_int8(head, model):
             replaced += [v for d in layer.projections for v in d.variables]
             layer.project = projections(layer)
             added += layer.project.variables
-    gone = {id(variable) for variable in replaced}
-    kept = [variable for variable in head.variables if id(variable) not in gone]
-    return dataclasses.replace(head, variables=kept + added)
+    for name in ("embedding_mapping", "pooler"):
+        dense = getattr(encoder, name)
+        if dense is not None:
+            replaced += dense.variables
+            projection = Projection(dense)
+            setattr(encoder, name, projection)
+            added += projection.variables
+    return replaced, added
 
 
 class AttentionProjections:
@@ -90,14 +104,20 @@ class AttentionProjections:
             self._halves.append(products)
         self.variables = _variables(self._halves)
 
-    def __call__(self, asking, hidden, attention_bias, seed=None, recompute=None):
-        known = TwoByteProduct.rounded(_rows(hidden))
-        asked = known if asking is hidden else TwoByteProduct.rounded(_rows(asking))
+    def __call__(
+        self, hidden, attention_bias, seed=None, tokens_for_heads=None, recompute=None
+    ):
+        asking, pick = hidden, tokens_for_heads
+        if pick is not None:
+            asking = pick(hidden)
+            attention_bias = bias_of_queries(attention_bias, pick)
+        rounded = TwoByteProduct.rounded(_rows(hidden))
         outputs = []
         for joint, output in self._halves:
-            query, key, value = self._heads(joint(known), hidden)
-            if asking is not hidden:
-                query, _, _ = self._heads(joint(asked), asking)
+            products = joint(rounded)
+            query, key, value = self._heads(products, hidden)
+            if pick is not None:
+                query = self._picked_queries(products, hidden, pick)
             # As `SelfAttention`, whose tokens stand before heads, with four transposes
             # where here are two: 0.93 of the time of one short sentence.
             scores = tf.matmul(query, key, transpose_b=True) + attention_bias
@@ -106,7 +126,7 @@ class AttentionProjections:
             width = query.shape[1] * query.shape[3]
             rows = tf.reshape(context, (-1, width))
             outputs.append(output(TwoByteProduct.rounded(rows)))
-        return tf.reshape(tf.add_n(outputs), tf.shape(asking))
+        return asking, tf.reshape(tf.add_n(outputs), tf.shape(asking))
 
     def _heads(self, joint, inputs):
         """Query, key and value `[batch, heads, tokens, size]` of `[rows, columns]`."""
@@ -115,6 +135,15 @@ class AttentionProjections:
         heads = joint.shape[1] // (3 * size)
         parts = tf.reshape(joint, (batch, tokens, 3, heads, size))
         return tf.unstack(tf.transpose(parts, (2, 0, 3, 1, 4)))
+
+    def _picked_queries(self, joint, inputs, pick):
+        """Queries `[batch, heads, outputs, size]` of some tokens."""
+        batch, tokens, _ = tf.unstack(tf.shape(inputs))
+        width = joint.shape[1] // 3
+        picked = pick(tf.reshape(joint[:, :width], (batch, tokens, width)))
+        size = self._config.head_size
+        heads = tf.reshape(picked, (batch, -1, width // size, size))
+        return tf.transpose(heads, (0, 2, 1, 3))
 
 
 class FeedForwardProjections:
@@ -153,6 +182,25 @@ class FeedForwardProjections:
             values = self._activation(intermediate(rounded))
             outputs.append(output(output.rounded(values)))
         return tf.reshape(tf.add_n(outputs), tf.shape(hidden))
+
+
+class Projection:
+    """A `Dense` in int8, whose inputs take two bytes.
+
+    Args:
+        dense: the `Dense`.
+
+    Attributes: as of `AttentionProjections`.
+    """
+
+    def __init__(self, dense):
+        self._product = TwoByteProduct(_array(dense.kernel), _array(dense.bias))
+        self.variables = self._product.variables
+
+    def __call__(self, inputs):
+        products = self._product(TwoByteProduct.rounded(_rows(inputs)))
+        shape = [*tf.unstack(tf.shape(inputs))[:-1], products.shape[1]]
+        return tf.reshape(products, shape)
 
 
 def _inputs_of(output, columns):
