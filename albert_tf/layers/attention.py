@@ -82,10 +82,9 @@ class SelfAttention(ConfiguredLayer):
             The tokens that attend to those of `hidden`, and what it gives for them,
             both `[batch, outputs, hidden]`.
         """
-        asking = hidden
-        if tokens_for_heads is not None:
-            asking = tokens_for_heads(hidden)
-            attention_bias = bias_of_queries(attention_bias, tokens_for_heads)
+        asking, attention_bias = tokens_that_ask(
+            hidden, attention_bias, tokens_for_heads
+        )
         query = self._scaled_query(asking)
         key = self._split_heads(self.key(hidden), hidden)
         value = self._split_heads(self.value(hidden), hidden)
@@ -161,12 +160,20 @@ def key_bias(input_mask):
     return _MASKED_SCORE * ops.expand_dims(padding, (1, 2))  # [B, 1, 1, T]
 
 
-def bias_of_queries(attention_bias, tokens_for_heads):
-    """Of `[batch, 1, 1 or tokens, tokens]`, the rows of the tokens that heads read."""
-    if attention_bias.shape[2] == 1:
-        return attention_bias
-    rows = tokens_for_heads(attention_bias[:, 0])  # [B, K, T]
-    return ops.expand_dims(rows, 1)  # [B, 1, K, T]
+def tokens_that_ask(hidden, attention_bias, tokens_for_heads):
+    """The tokens that attend to those of `hidden`, and their part of the bias.
+
+    Args: as of the call of `SelfAttention`.
+
+    Returns:
+        `[batch, outputs, hidden]`, and `[batch, 1, 1 or outputs, tokens]`.
+    """
+    if tokens_for_heads is None:
+        return hidden, attention_bias
+    if attention_bias.shape[2] != 1:
+        rows = tokens_for_heads(attention_bias[:, 0])  # [B, K, T]
+        attention_bias = ops.expand_dims(rows, 1)  # [B, 1, K, T]
+    return tokens_for_heads(hidden), attention_bias
 
 
 def pair_bias(pair_ids):

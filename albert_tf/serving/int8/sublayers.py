@@ -14,7 +14,7 @@ import tensorflow as tf
 
 from albert_tf.errors import UserError
 from albert_tf.layers.activations import ACTIVATION_FUNCTIONS
-from albert_tf.layers.attention import bias_of_queries
+from albert_tf.layers.attention import tokens_that_ask
 from albert_tf.models.albert import AlbertModel
 from albert_tf.serving.int8.products import ActivationProduct
 from albert_tf.serving.int8.products import OneByteProduct
@@ -107,17 +107,16 @@ class AttentionProjections:
     def __call__(
         self, hidden, attention_bias, seed=None, tokens_for_heads=None, recompute=None
     ):
-        asking, pick = hidden, tokens_for_heads
-        if pick is not None:
-            asking = pick(hidden)
-            attention_bias = bias_of_queries(attention_bias, pick)
+        asking, attention_bias = tokens_that_ask(
+            hidden, attention_bias, tokens_for_heads
+        )
         rounded = TwoByteProduct.rounded(_rows(hidden))
         outputs = []
         for joint, output in self._halves:
             products = joint(rounded)
             query, key, value = self._heads(products, hidden)
-            if pick is not None:
-                query = self._picked_queries(products, hidden, pick)
+            if tokens_for_heads is not None:
+                query = self._picked_queries(products, hidden, tokens_for_heads)
             # As `SelfAttention`, whose tokens stand before heads, with four transposes
             # where here are two: 0.93 of the time of one short sentence.
             scores = tf.matmul(query, key, transpose_b=True) + attention_bias
@@ -136,11 +135,12 @@ class AttentionProjections:
         parts = tf.reshape(joint, (batch, tokens, 3, heads, size))
         return tf.unstack(tf.transpose(parts, (2, 0, 3, 1, 4)))
 
-    def _picked_queries(self, joint, inputs, pick):
+    def _picked_queries(self, joint, inputs, tokens_for_heads):
         """Queries `[batch, heads, outputs, size]` of some tokens."""
         batch, tokens, _ = tf.unstack(tf.shape(inputs))
         width = joint.shape[1] // 3
-        picked = pick(tf.reshape(joint[:, :width], (batch, tokens, width)))
+        sequence = tf.reshape(joint[:, :width], (batch, tokens, width))
+        picked = tokens_for_heads(sequence)
         size = self._config.head_size
         heads = tf.reshape(picked, (batch, -1, width // size, size))
         return tf.transpose(heads, (0, 2, 1, 3))
