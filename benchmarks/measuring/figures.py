@@ -44,7 +44,7 @@ def write(path, columns, rows, conditions):
     machine = {"processor": processor, "cores": available_cores()}
     machine["instructions"] = instructions
     figures = {
-        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
+        "date": datetime.datetime.now(datetime.timezone.utc).date().isoformat(),
         "machine": machine,
         "conditions": conditions,
         "columns": columns,

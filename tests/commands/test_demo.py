@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import math
+import os
 import pathlib
 
 import numpy as np
@@ -111,6 +112,12 @@ def test_finished_steps_of_another_recipe_are_no_result(project, tmp_path, monke
     with pytest.raises(UserError, match="moved holds what another recipe than .*mine"):
         run_demo.run_demo(options)
     assert len(done) == 2 * steps
+
+
+def test_the_machine_is_named_on_systems_without_affinities(monkeypatch):
+    monkeypatch.delattr(os, "sched_getaffinity", raising=False)
+    monkeypatch.setattr(os, "cpu_count", lambda: 7)
+    assert table.machine_line().startswith("7 CPU cores, ")
 
 
 def test_unigram_entropy_is_that_of_the_text_before_masking(tmp_path):

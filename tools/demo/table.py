@@ -2,13 +2,13 @@
 
 import json
 import math
-import os
 import platform
 
 import numpy as np
 import tensorflow as tf
 
 from albert_tf.display.progress import format_seconds
+from albert_tf.tokenization.parallel import available_cores
 from data_pipeline.records import examples
 
 
@@ -25,12 +25,17 @@ def demo_table(output_dir, step_names):
         *_classification_rows(output_dir),
         *_time_rows(output_dir, step_names),
     ]
-    machine = (
-        f"{len(os.sched_getaffinity(0))} CPU cores, {platform.machine()}, "
+    head = [f"| {machine_line()} | |", "|---|---|"]
+    lines = [*head, *(f"| {k} | {v} |" for k, v in rows)]
+    return "\n".join(lines) + "\n"
+
+
+def machine_line():
+    """What computed: cores, processor, Python and TensorFlow."""
+    return (
+        f"{available_cores()} CPU cores, {platform.machine()}, "
         f"Python {platform.python_version()}, TensorFlow {tf.__version__}"
     )
-    lines = [f"| {machine} | |", "|---|---|", *(f"| {k} | {v} |" for k, v in rows)]
-    return "\n".join(lines) + "\n"
 
 
 def _read(path):
