@@ -1,4 +1,4 @@
-"""Worker processes, which leave signals to their parent and end with it."""
+"""Worker processes, which leave Ctrl-C to their parent and end with it."""
 
 import concurrent.futures
 import concurrent.futures.process
@@ -46,12 +46,16 @@ def calls_in_processes(function, arguments, workers, initializer=None, initargs=
                 futures = [executor.submit(function, *each) for each in arguments]
             yield futures
         except BaseException as error:
+            answers = executor._result_queue
             executor.shutdown(wait=False, cancel_futures=True)
             end_of_lifeline.close()
-            # Those that are starting do not hold the lifeline yet; without this process
-            # they would print tracebacks.
+            # Those that are starting do not watch the lifeline yet; without this
+            # process they would print tracebacks.
             for worker in set(multiprocessing.active_children()) - others:
                 worker.kill()
+            # The executor waits for the rest of an answer whose worker was killed, as
+            # long as anybody could send it; this process itself holds that end, too.
+            answers._writer.close()
             if isinstance(error, concurrent.futures.process.BrokenProcessPool):
                 raise UserError(
                     "A worker process was killed (is there too little memory?); run "

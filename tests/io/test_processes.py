@@ -1,9 +1,11 @@
-"""Workers start whole, leave signals to their parent, and end with it."""
+"""Workers start whole, leave Ctrl-C to their parent, and end with it."""
 
+import multiprocessing
 import signal
 import subprocess
 import sys
 import threading
+import time
 
 import pytest
 
@@ -48,6 +50,21 @@ from albert_tf.io import processes
 with processes.calls_in_processes(time.sleep, [(600,), (600,)], 2) as futures:
     futures[0].result()
 """
+_AMID_AN_ANSWER = """
+import os
+import sys
+import time
+
+from albert_tf.io import processes
+from tests.child_processes import stop_amid_answers
+
+with processes.calls_in_processes(
+    bytes, [(1_000_000,)], 1, stop_amid_answers, (sys.argv[1],)
+):
+    while not os.path.exists(sys.argv[1]):
+        time.sleep(0.01)
+    sys.exit(3)
+"""
 _BLOCKED = """
 import signal
 
@@ -75,6 +92,12 @@ def test_workers_end_with_a_parent_that_cannot_say_so(stop, project):
         getattr(process, stop)()
         process.wait(SECONDS)
         wait_until(lambda: not any(map(is_alive, children)))
+
+
+def test_half_an_answer_does_not_keep_the_command(project, tmp_path):
+    command = [sys.executable, "-c", _AMID_AN_ANSWER, str(tmp_path / "started")]
+    run = subprocess.run(command, cwd=project, timeout=SECONDS)
+    assert run.returncode == 3
 
 
 @pytest.fixture
@@ -116,7 +139,18 @@ def test_other_threads_start_processes_as_well(handled):
     assert answers == [(3, 1), (2, 1)]
 
 
-def test_an_exception_ends_the_workers():
+def test_an_exception_ends_busy_workers():
+    others = set(multiprocessing.active_children())
+    with (
+        pytest.raises(KeyError),
+        processes.calls_in_processes(time.sleep, [(600,), (600,)], 2),
+    ):
+        assert len(set(multiprocessing.active_children()) - others) == 2
+        raise KeyError
+    wait_until(lambda: not set(multiprocessing.active_children()) - others)
+
+
+def test_the_exception_of_a_call_reaches_the_caller():
     with (
         pytest.raises(ZeroDivisionError),
         processes.calls_in_processes(pow, [(0, -1)], 1) as futures,
