@@ -1,5 +1,7 @@
 """SentencePiece with the official preprocessing: English ALBERT models, and XLNet."""
 
+import itertools
+
 import numpy as np
 import sentencepiece
 
@@ -120,8 +122,8 @@ class SentencePieceTokenizer(Tokenizer):
 
     def tokenize(self, text):
         prepared = self.prepare(text)
-        pieces = self._processor.Encode(prepared, return_type=str)
-        ids = self._processor.Encode(prepared, return_type=int)
+        pieces = self._processor.Encode(prepared, out_type=str)
+        ids = self._processor.Encode(prepared, out_type=int)
         found = []
         for piece, index in zip(pieces, ids, strict=True):
             found.extend(self._replaced.get(index, [piece]))
@@ -136,9 +138,10 @@ class SentencePieceTokenizer(Tokenizer):
 
     def _encode_slice(self, texts):
         prepared = [self.prepare(text) for text in texts]
-        rows = self._processor.Encode(prepared, num_threads=1, return_type="numpy")
+        rows = self._processor.Encode(prepared, out_type=int, num_threads=1)
         lengths = np.fromiter(map(len, rows), np.int32, len(rows))
-        ids = np.concatenate(rows)
+        total = int(lengths.sum())
+        ids = np.fromiter(itertools.chain.from_iterable(rows), np.int32, total)
         places = np.flatnonzero(self._is_replaced[ids])
         if not len(places):
             return ids, lengths
@@ -162,12 +165,11 @@ class SentencePieceTokenizer(Tokenizer):
         prepared, origins = normalization.sentencepiece_text_with_spans(
             text, self.do_lower_case
         )
-        encoding = self._processor.Encode(prepared, return_type="offset_mapping")
+        encoding = self._processor.Encode(prepared, out_type="immutable_proto")
         ids = []
         spans = []
-        for index, (start, end) in zip(
-            encoding["ids"], encoding["offsets"], strict=True
-        ):
+        for piece in encoding.pieces:
+            index, start, end = piece.id, piece.begin, piece.end
             while start < end and prepared[start] in BLANK:
                 start += 1
             while start < end and prepared[end - 1] in BLANK:
