@@ -77,11 +77,12 @@ class Options:
         "Mask whole words instead of single pieces.", True
     )
     word_boundaries: str = option(
-        "What separates words. pieces: the vocabulary's pieces tell where words "
-        "start (the official rule); spaces: the spaces in the input, for Chinese "
-        "text that was cut into words.",
-        "pieces",
-        ["pieces", "spaces"],
+        "What separates words. words: the vocabulary's pieces tell where words start, "
+        "in every script; pieces: the same by the official rule, which knows words of "
+        "English letters only; spaces: the spaces in the input, for Chinese text that "
+        "was cut into words.",
+        "words",
+        ["words", "pieces", "spaces"],
     )
     do_permutation: bool = option(
         "Also shuffle as many other tokens among their places, and predict these, too.",

@@ -9,12 +9,10 @@ from albert_tf.errors import UserError
 from albert_tf.row_layout import CLS_LAST
 from albert_tf.tokenization import normalization
 from albert_tf.tokenization.tokenizer import Tokenizer
+from albert_tf.tokenization.word_starts import MARK
+from albert_tf.tokenization.word_starts import starts_officially
+from albert_tf.tokenization.word_starts import starts_word
 
-_MARK = "\u2581"
-# A piece of letters and these alone continues a word (the official list: without
-# ', =, < and >).
-_ENGLISH = frozenset("abcdefghijklmnopqrstuvwxyz" + '!"#$%&()*+,-./:;?@[\\]^_`{|}~')
-_PUNCTUATION = frozenset('!"#$%&()*+,-./:;?@[\\]^_`{|}~')
 _XLNET_PIECES = {
     "pad_id": "<pad>",
     "unk_id": "<unk>",
@@ -47,9 +45,8 @@ class SentencePieceTokenizer(Tokenizer):
     Raises:
         UserError: not a SentencePiece model, or a special piece is missing.
 
-    Source: `preprocess_text`, `encode_pieces` in tokenization.py and
-    `_is_start_piece_sp` in create_pretraining_data.py of google-research/albert;
-    prepro_utils.py of zihangdai/xlnet does the same to a text.
+    Source: `preprocess_text` and `encode_pieces` in tokenization.py of
+    google-research/albert; prepro_utils.py of zihangdai/xlnet does the same to a text.
     """
 
     kind = "sentencepiece"
@@ -107,8 +104,8 @@ class SentencePieceTokenizer(Tokenizer):
             self.replacement_lengths[index, : len(ids)] = _visible_lengths(parts)
 
     def _split_comma(self, piece):
-        parts = self._processor.EncodeAsPieces(piece[:-1].replace(_MARK, ""))
-        if piece[0] != _MARK and parts[0][0] == _MARK:
+        parts = self._processor.EncodeAsPieces(piece[:-1].replace(MARK, ""))
+        if piece[0] != MARK and parts[0][0] == MARK:
             parts = [part for part in [parts[0][1:], *parts[1:]] if part]
         return [*parts, ","]
 
@@ -185,18 +182,14 @@ class SentencePieceTokenizer(Tokenizer):
                 spans.append(_original_span(origins, part_start, part_end))
         return ids, spans
 
-    def word_starts(self):
-        return np.array([_starts_word(piece) for piece in self.pieces], np.bool_)
-
-
-def _starts_word(piece):
-    if piece.startswith((_MARK, "<")) or piece in _PUNCTUATION:
-        return True
-    return not all(character.lower() in _ENGLISH for character in piece)
+    def word_starts(self, official=False):
+        rule = starts_officially if official else starts_word
+        is_xlnet = self.model_type == "XLNet"
+        return np.array([rule(piece, is_xlnet) for piece in self.pieces], np.bool_)
 
 
 def _visible_lengths(parts):
-    return [len(part.lstrip(_MARK)) for part in parts]
+    return [len(part.lstrip(MARK)) for part in parts]
 
 
 def _part_spans(parts, start, end):

@@ -184,8 +184,15 @@ class Tokenizer(abc.ABC):
         """
 
     @abc.abstractmethod
-    def word_starts(self):
-        """Returns bool array [V]: which pieces start a word (official rule)."""
+    def word_starts(self, official=False):
+        """Returns bool array [V]: which pieces start a word.
+
+        Args:
+            official: by the official rule of the model, which for ALBERT's
+                SentencePiece knows words of English letters only; else by one that
+                equals it in English and knows the letters of every script. For
+                WordPiece both are the same.
+        """
 
     def encode(self, text):
         """Returns the ids of `text`, a list of int."""

@@ -74,7 +74,7 @@ class WordPieceTokenizer(Tokenizer):
             spans.extend((indices[s], indices[e - 1] + 1) for s, e in word_spans)
         return ids, spans
 
-    def word_starts(self):
+    def word_starts(self, official=False):
         return np.array([not p.startswith("##") for p in self.pieces], np.bool_)
 
     def _word(self, word):

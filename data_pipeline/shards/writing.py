@@ -84,7 +84,8 @@ class _Split:
     def __init__(self, options, name, shard, path):
         self._options = options
         self._tokenizer = options.tokenizer
-        self._word_starts = self._tokenizer.word_starts()
+        is_official = options.word_boundaries == "pieces"
+        self._word_starts = self._tokenizer.word_starts(is_official)
         self._seed = (options.random_seed, name, shard)
         self._passes = options.passes if name == "train" else 1
         self._path = path

@@ -4,7 +4,6 @@ import pytest
 
 from albert_tf.errors import UserError
 from albert_tf.tokenization.sentencepiece import SentencePieceTokenizer
-from albert_tf.tokenization.sentencepiece import _starts_word
 
 
 def test_white_space_accents_and_case(small):
@@ -58,26 +57,6 @@ def test_no_text_no_ids(small):
     assert small.encode(" \u0301 ") == []
     assert small.encode_batch([]) == []
     assert small.encode_with_offsets(" ") == ([], [])
-
-
-@pytest.mark.parametrize(
-    ("piece", "starts"),
-    [
-        ("'s", True),
-        ("ing", False),
-        ("...", False),
-        ("s-", False),
-        ("2000", True),
-        ("é", True),
-        ("日本", True),
-        ("▁", True),
-        ("<x", True),
-        (".", True),
-        ("Ab", False),
-    ],
-)
-def test_start_piece_rule(piece, starts):
-    assert _starts_word(piece) == starts
 
 
 def test_vocabulary_without_mask_is_refused(train_model):
