@@ -184,7 +184,7 @@ class _WordPiece(tf.Module):
         self._do_lower_case = tokenizer.do_lower_case
         self._unknown = tokenizer.pieces[tokenizer.unk_id]
         self._tokenizer = tf_text.FastWordpieceTokenizer(
-            vocab=tokenizer.pieces,
+            vocab=tokenizer.distinct_pieces,
             unknown_token=self._unknown,
             token_out_type=tf.int32,
             max_bytes_per_word=4 * MAX_WORD_LENGTH,

@@ -8,6 +8,8 @@ from albert_tf.io import checksums
 from albert_tf.io import storage
 from albert_tf.io.files import unreadable
 from albert_tf.row_layout import LAYOUTS
+from albert_tf.tokenization.rules import OFFICIAL
+from albert_tf.tokenization.rules import read_rules
 from albert_tf.tokenization.saved_config import HUGGINGFACE_FILE
 from albert_tf.tokenization.saved_config import read_saved_config
 from albert_tf.tokenization.sentencepiece import SentencePieceTokenizer
@@ -25,31 +27,50 @@ def load_tokenizer(path, do_lower_case=None, revision=None):
         path: a SentencePiece `.model` file, a WordPiece `vocab.txt`, or a directory
             with one of them (ours, an unpacked official archive or a Hugging Face
             model); or the name of a model, as `from_pretrained` takes it.
-        do_lower_case: whether to lower letters; by default as the released models
-            do, which XLNet's do not. The casing that a directory records in
-            `tokenizer_config.json` wins.
+        do_lower_case: whether to lower letters; by default as a directory records in
+            `tokenizer_config.json`, or else as the released models do, which XLNet's
+            do not.
         revision: of an "hf://" model: a branch, a tag or a commit.
 
     Returns:
         A `SentencePieceTokenizer` or a `WordPieceTokenizer`.
 
     Raises:
-        UserError: `path` does not exist, holds no tokenizer or more than one, or
-            its vocabulary lacks the special pieces of ALBERT and of XLNet.
+        UserError: `path` does not exist, holds no tokenizer or more than one, or one
+            of another casing, or its vocabulary lacks the special pieces of ALBERT
+            and of XLNet.
     """
+    return _load(path, do_lower_case, revision)
+
+
+def _load(path, do_lower_case, revision=None, rules=OFFICIAL):
+    """`load_tokenizer`; the rules are those of a file that lies in no directory."""
     layout = None
     path = local_directory(path, revision, weights=False)
     if storage.is_folder(path):
         config = read_saved_config(path)
-        do_lower_case = config.get("do_lower_case", do_lower_case)
+        do_lower_case = _casing(config, do_lower_case, path)
+        rules = read_rules(config, path)
         layout = LAYOUTS.get(config.get("row_layout"))
         path = _vocabulary_in(path, config)
         if not storage.is_remote(path) and not os.path.isfile(path):
             raise UserError(f"The tokenizer {path} is missing or not an ordinary file.")
     file_bytes = _read(path)
     tokenizer_class = _class_for(path, file_bytes)
-    tokenizer = tokenizer_class(file_bytes, do_lower_case, source=path)
+    tokenizer = tokenizer_class(file_bytes, do_lower_case, path, rules)
     return tokenizer if layout is None else tokenizer.laid_out(layout)
+
+
+def _casing(config, asked, directory):
+    recorded = config.get("do_lower_case", asked)
+    if asked is not None and recorded != asked:
+        raise UserError(
+            f"The tokenizer in {directory} has do_lower_case={str(recorded).lower()}, "
+            f"but do_lower_case={str(asked).lower()} was asked for; its model was "
+            f"trained with the former: pass --do_lower_case={str(recorded).lower()}, "
+            "or name the vocabulary's file itself to make another tokenizer of it."
+        )
+    return recorded
 
 
 def is_tokenizer(name):
@@ -73,10 +94,15 @@ def saved_tokenizer(checkpoint):
 def load_tokenizer_for(checkpoint, path, do_lower_case=None):
     """`load_tokenizer(path, do_lower_case)`, for training on from `checkpoint`.
 
+    A file that lies in no directory says nothing of its rules: they are those of the
+    checkpoint.
+
     Raises:
         UserError: the checkpoint brings another vocabulary or casing along.
     """
-    tokenizer, own = load_tokenizer(path, do_lower_case), saved_tokenizer(checkpoint)
+    config = read_saved_config(checkpoint) if checkpoint else {}
+    tokenizer = _load(path, do_lower_case, rules=read_rules(config, checkpoint))
+    own = saved_tokenizer(checkpoint)
     if own is not None and own.fingerprint() != tokenizer.fingerprint():
         raise UserError(
             f"{path} is not the vocabulary (or casing) that {checkpoint} was trained "

@@ -13,6 +13,8 @@ from albert_tf.tokenization.tokenizer import CONFIG_NAME
 _LEADS_AWAY = re.compile(r"[/\\\0]").search
 # The same tokenizer in one file, without the SentencePiece model that is read here.
 HUGGINGFACE_FILE = "tokenizer.json"
+_HUGGINGFACE_FILES = ("config.json", HUGGINGFACE_FILE, "special_tokens_map.json")
+_GOOGLES_BERT = "bert_config.json"
 # Under other values their tokenizer splits texts otherwise than ours.
 _REQUIRED = {
     "keep_accents": False,
@@ -30,8 +32,8 @@ def read_saved_config(directory):
 
     Returns:
         A dict: "file", if `Tokenizer.save` wrote it, "row_layout", if it is not that
-        of the vocabulary, and "do_lower_case", unless neither `tokenizer_config.json`
-        nor `tokenizer.json` tells.
+        of the vocabulary, "do_lower_case", unless neither `tokenizer_config.json` nor
+        `tokenizer.json` tells, and the `TextRules` of the directory.
 
     Raises:
         UserError: it is a tokenizer of Hugging Face's that ours is not equal to.
@@ -39,6 +41,8 @@ def read_saved_config(directory):
     path = os.path.join(directory, CONFIG_NAME)
     config = read_json_object(path) if storage.exists(path) else {}
     _check(path, config)
+    if "file" not in config:
+        config = {**_rules_of_the_kind(directory, config), **config}
     for key, value in _REQUIRED.items():
         if config.get(key, value) != value:
             raise UserError(
@@ -55,6 +59,21 @@ def read_saved_config(directory):
             "do_lower_case; albert_tf reads only tokenizers where both agree."
         )
     return config
+
+
+def _rules_of_the_kind(directory, config):
+    """The rules of whoever else wrote a directory.
+
+    Hugging Face's tokenizers of ALBERT join quotes, which the official code does not;
+    theirs of BERT, and Google's, count the lines of `vocab.txt`.
+    """
+    is_theirs = "tokenizer_class" in config or any(
+        storage.exists(os.path.join(directory, name)) for name in _HUGGINGFACE_FILES
+    )
+    if is_theirs:
+        return {"joins_quotes": True, "counts_lines": True}
+    is_bert = storage.exists(os.path.join(directory, _GOOGLES_BERT))
+    return {"counts_lines": True} if is_bert else {}
 
 
 def _check(path, config):

@@ -5,6 +5,12 @@ from albert_tf.tokenization.tokenizer import CONFIG_NAME
 
 # Where the others look for a SentencePiece model.
 _SENTENCEPIECE_NAMES = {"tf1": "30k-clean.model", "huggingface": "spiece.model"}
+# By kind and by the models that need the pieces.
+_THEIR_CLASSES = {
+    ("sentencepiece", "ALBERT"): "AlbertTokenizer",
+    ("sentencepiece", "XLNet"): "XLNetTokenizer",
+    ("wordpiece", "ALBERT"): "BertTokenizer",
+}
 
 
 def save_for_others(tokenizer, directory, form):
@@ -15,10 +21,30 @@ def save_for_others(tokenizer, directory, form):
         directory: it exists.
         form: "tf1" or "huggingface".
     """
-    name = tokenizer.file_name
+    name, content = tokenizer.file_name, tokenizer.file_bytes
+    # The casing has Hugging Face's name.
+    settings = tokenizer.settings()
     if tokenizer.kind == "sentencepiece":
         name = _SENTENCEPIECE_NAMES[form]
+    if form == "huggingface":
+        settings = {**_their_settings(tokenizer), **settings}
+        if tokenizer.kind == "wordpiece" and not tokenizer.rules.counts_lines:
+            # They count the lines, whatever these hold.
+            content = "".join(f"{piece}\n" for piece in tokenizer.pieces).encode()
     with ChecksummedFolder(directory) as folder:
-        folder.write(name, tokenizer.file_bytes)
-        # The casing has Hugging Face's name.
-        folder.write_json(CONFIG_NAME, tokenizer.settings())
+        folder.write(name, content)
+        folder.write_json(CONFIG_NAME, settings)
+
+
+def _their_settings(tokenizer):
+    """What their tokenizers do not know without being told."""
+    settings = {
+        # Without it, they take a directory of an ALBERT for one of SentencePiece.
+        "tokenizer_class": _THEIR_CLASSES[tokenizer.kind, tokenizer.model_type],
+        # Without it, transformers 5 gives ALBERT no segments.
+        "model_input_names": ["input_ids", "token_type_ids", "attention_mask"],
+    }
+    if tokenizer.kind == "sentencepiece":
+        # Of ours alone: theirs always joins them.
+        settings |= {"keep_accents": False, "joins_quotes": tokenizer.joins_quotes}
+    return settings

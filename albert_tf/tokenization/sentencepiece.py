@@ -1,5 +1,6 @@
 """SentencePiece with the official preprocessing: English ALBERT models, and XLNet."""
 
+import dataclasses
 import itertools
 
 import numpy as np
@@ -8,6 +9,7 @@ import sentencepiece
 from albert_tf.errors import UserError
 from albert_tf.row_layout import CLS_LAST
 from albert_tf.tokenization import normalization
+from albert_tf.tokenization.rules import OFFICIAL
 from albert_tf.tokenization.tokenizer import Tokenizer
 from albert_tf.tokenization.word_starts import MARK
 from albert_tf.tokenization.word_starts import starts_officially
@@ -33,14 +35,14 @@ class SentencePieceTokenizer(Tokenizer):
     Beyond plain SentencePiece it collapses white space, strips accents and lowers
     letters first, and splits a piece such as "2000," into "2000" and ",". The
     vocabulary says how its special pieces are spelt: `[CLS]` as ALBERT's, or `<cls>` as
-    XLNet's, whose rows end with it. For the latter two grave accents, or two
-    apostrophes, become one quotation mark.
+    XLNet's, whose rows end with it.
 
     Args:
         file_bytes: a serialized SentencePiece model.
         do_lower_case: whether letters are lowered; None: as the released models, so
             all but XLNet's.
         source: what an error message calls this tokenizer.
+        rules: its `TextRules`.
 
     Raises:
         UserError: not a SentencePiece model, or a special piece is missing.
@@ -50,7 +52,6 @@ class SentencePieceTokenizer(Tokenizer):
     """
 
     kind = "sentencepiece"
-    joins_quotes = False  # as XLNet's official code does
     special_pieces = {
         "pad_id": "<pad>",
         "unk_id": "<unk>",
@@ -59,7 +60,7 @@ class SentencePieceTokenizer(Tokenizer):
         "mask_id": "[MASK]",
     }
 
-    def __init__(self, file_bytes, do_lower_case=None, source="given"):
+    def __init__(self, file_bytes, do_lower_case=None, source="given", rules=OFFICIAL):
         self._processor = sentencepiece.SentencePieceProcessor()
         try:
             self._processor.LoadFromSerializedProto(file_bytes)
@@ -71,10 +72,20 @@ class SentencePieceTokenizer(Tokenizer):
         pieces = [self._processor.IdToPiece(index) for index in range(size)]
         if _XLNET_PIECES["cls_id"] in pieces and "[CLS]" not in pieces:
             self.special_pieces, self.model_type = _XLNET_PIECES, "XLNet"
-            self.usual_layout, self.joins_quotes = CLS_LAST, True
+            self.usual_layout = CLS_LAST
         if do_lower_case is None:
             do_lower_case = self.model_type != "XLNet"
-        super().__init__("spiece.model", file_bytes, pieces, do_lower_case, source)
+        is_xlnet = self.model_type == "XLNet"  # whose official code joins quotes
+        is_usual = rules.joins_quotes in (None, is_xlnet)
+        self.joins_quotes = is_xlnet == is_usual
+        rules = dataclasses.replace(
+            rules,
+            joins_quotes=None if is_usual else self.joins_quotes,
+            counts_lines=False,
+        )
+        super().__init__(
+            "spiece.model", file_bytes, pieces, do_lower_case, source, rules
+        )
         self._tabulate_replacements()
 
     def _tabulate_replacements(self):

@@ -25,6 +25,7 @@ class Tokenizer(abc.ABC):
         do_lower_case: whether letters are lowered (and accents stripped, for
             WordPiece).
         source: what an error message calls this tokenizer.
+        rules: its `TextRules`.
 
     Attributes:
         kind: "sentencepiece" or "wordpiece".
@@ -41,15 +42,14 @@ class Tokenizer(abc.ABC):
     model_type = "ALBERT"
     usual_layout = CLS_FIRST
 
-    def __init__(self, file_name, file_bytes, pieces, do_lower_case, source):
+    def __init__(self, file_name, file_bytes, pieces, do_lower_case, source, rules):
         self.file_name = file_name
         self.file_bytes = file_bytes
         self.pieces = pieces
         self.do_lower_case = do_lower_case
+        self.rules = rules
         self.layout = self.usual_layout
-        # Of equal pieces, the first one counts.
-        ids = {piece: index for index, piece in reversed(list(enumerate(pieces)))}
-        self._ids = ids
+        self._ids = ids = self._ids_of(pieces)
         for attribute, piece in self.special_pieces.items():
             if piece not in ids:
                 needed = ", ".join(self.special_pieces.values())
@@ -61,7 +61,15 @@ class Tokenizer(abc.ABC):
 
     def __reduce__(self):
         state = {"layout": self.layout}
-        return type(self), (self.file_bytes, self.do_lower_case), state
+        return type(self), self._arguments(), state
+
+    def _arguments(self):
+        """Those of the constructor that make an equal tokenizer."""
+        return self.file_bytes, self.do_lower_case, "given", self.rules
+
+    def _ids_of(self, pieces):
+        """The id of each piece: of equal ones, the first counts."""
+        return {piece: index for index, piece in reversed(list(enumerate(pieces)))}
 
     @property
     def vocab_size(self):
@@ -207,13 +215,13 @@ class Tokenizer(abc.ABC):
         """The tokenizer whose rows have a `RowLayout`: this one, or another like it."""
         if layout == self.layout:
             return self
-        twin = type(self)(self.file_bytes, self.do_lower_case)
+        twin = type(self)(*self._arguments())
         twin.layout = layout
         return twin
 
     def settings(self):
         """What `tokenizer_config.json` says of a vocabulary: a dict for JSON."""
-        settings = {"do_lower_case": self.do_lower_case}
+        settings = {"do_lower_case": self.do_lower_case, **self.rules.settings()}
         if self.layout != self.usual_layout:
             settings["row_layout"] = self.layout.name
         return settings
@@ -226,6 +234,8 @@ class Tokenizer(abc.ABC):
             folder.write_json(CONFIG_NAME, config)
 
     def fingerprint(self):
-        """Returns a hexadecimal SHA-256 of the kind, the casing and the file."""
-        head = f"{self.kind} do_lower_case={bool(self.do_lower_case)}\n".encode()
+        """Returns a hexadecimal SHA-256 of kind, casing, rules and file."""
+        facts = {"do_lower_case": bool(self.do_lower_case), **self.rules.settings()}
+        facts = " ".join(f"{name}={value}" for name, value in facts.items())
+        head = f"{self.kind} {facts}\n".encode()
         return hashlib.sha256(head + self.file_bytes).hexdigest()

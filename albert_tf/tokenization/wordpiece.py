@@ -1,5 +1,6 @@
 """WordPiece with the official preprocessing, for the Chinese models."""
 
+import dataclasses
 import functools
 import itertools
 import re
@@ -9,6 +10,7 @@ import numpy as np
 
 from albert_tf.tokenization import normalization
 from albert_tf.tokenization.decoding import join_words
+from albert_tf.tokenization.rules import OFFICIAL
 from albert_tf.tokenization.tokenizer import Tokenizer
 
 MAX_WORD_LENGTH = 200
@@ -24,6 +26,7 @@ class WordPieceTokenizer(Tokenizer):
         do_lower_case: whether letters are lowered and accents stripped; None: they
             are.
         source: what an error message calls this tokenizer.
+        rules: its `TextRules`.
 
     Raises:
         UserError: a special piece is missing.
@@ -41,12 +44,29 @@ class WordPieceTokenizer(Tokenizer):
         "mask_id": "[MASK]",
     }
 
-    def __init__(self, file_bytes, do_lower_case=None, source="given"):
+    def __init__(self, file_bytes, do_lower_case=None, source="given", rules=OFFICIAL):
         do_lower_case = True if do_lower_case is None else do_lower_case
-        pieces = _pieces(file_bytes.decode("utf-8"))
-        super().__init__("vocab.txt", file_bytes, pieces, do_lower_case, source)
+        lines = _lines(file_bytes.decode("utf-8"))
+        pieces = _official_pieces(lines)
+        # In all vocabularies that were released both are the same.
+        counts_lines = rules.counts_lines and pieces != lines
+        rules = dataclasses.replace(rules, joins_quotes=None, counts_lines=counts_lines)
+        pieces = lines if counts_lines else pieces
+        super().__init__("vocab.txt", file_bytes, pieces, do_lower_case, source, rules)
         self._longest_piece = max(map(len, pieces))
         self._cached_word = functools.lru_cache(_CACHED_WORDS)(self._encode_word)
+
+    def _ids_of(self, pieces):
+        # Official pieces are different ones; of equal lines, the last counts.
+        return {piece: index for index, piece in enumerate(pieces)}
+
+    @property
+    def distinct_pieces(self):
+        """Each piece, or where its id never comes out, one that no word has."""
+        return [
+            piece if piece and self._ids[piece] == index else f" {index}"
+            for index, piece in enumerate(self.pieces)
+        ]
 
     def join(self, pieces):
         return join_words(pieces)
@@ -143,11 +163,15 @@ class WordPieceTokenizer(Tokenizer):
         return ids, ends[1:]
 
 
-def _pieces(text):
-    """The first field of each line, once each; an all-blank line is a space."""
-    lines = text.split("\n")
+def _lines(text):
+    lines = text.replace("\r\n", "\n").split("\n")
     if not lines[-1]:
         lines.pop()
+    return lines
+
+
+def _official_pieces(lines):
+    """The first field of each line, once each; an all-blank line is a space."""
     return list(dict.fromkeys((line.split() or [" "])[0] for line in lines))
 
 

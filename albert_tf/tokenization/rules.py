@@ -1,0 +1,51 @@
+"""What a tokenizer does to texts that neither its vocabulary nor its casing tells."""
+
+import dataclasses
+
+from albert_tf.errors import UserError
+
+
+@dataclasses.dataclass(frozen=True)
+class TextRules:
+    """Departures from what the official code does to a text.
+
+    `tokenizer_config.json` records those that are there, by the names below.
+
+    Attributes:
+        joins_quotes: whether two grave accents, or two apostrophes, become one
+            quotation mark, before SentencePiece; None: for XLNet's vocabularies only.
+        counts_lines: whether the id of a WordPiece is the number of its line, the last
+            one of equal lines, and not the number of different lines before it.
+    """
+
+    joins_quotes: bool | None = None
+    counts_lines: bool = False
+
+    def settings(self):
+        """What `tokenizer_config.json` records: a dict for JSON."""
+        return {
+            field.name: getattr(self, field.name)
+            for field in dataclasses.fields(self)
+            if getattr(self, field.name) != field.default
+        }
+
+
+OFFICIAL = TextRules()
+
+
+def read_rules(settings, path):
+    """The rules in what a `tokenizer_config.json` holds.
+
+    Args:
+        settings: the dict.
+        path: of the file, for messages.
+
+    Raises:
+        UserError: a value of another type.
+    """
+    names = [field.name for field in dataclasses.fields(TextRules)]
+    found = {name: settings[name] for name in names if name in settings}
+    for name, value in found.items():
+        if type(value) is not bool:
+            raise UserError(f"{path} sets {name} to {value!r}, expected true or false.")
+    return TextRules(**found)
