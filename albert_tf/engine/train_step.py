@@ -183,10 +183,12 @@ class TrainStep:
 
     def _variables(self):
         """What a step changes beside the number of steps, by name."""
-        moments = self.optimizer.moments
         return {
             "weights": [v.value for v in self.model.trainable_variables],
-            "moments": {k: [v.value for v in of_all] for k, of_all in moments.items()},
+            "moments": [
+                {name: variable.value for name, variable in own.items()}
+                for own in self.optimizer.moments
+            ],
             "guard": self.guard.state,
         }
 
@@ -213,21 +215,13 @@ class TrainStep:
 
     def _update(self, gradients, state, learning_rate, step):
         """The optimizer's new weights and moments."""
-        weights = []
-        moments = {name: [] for name in state["moments"]}
-        for i, gradient in enumerate(gradients):
-            weight, own_moments = self.optimizer.new_values(
-                i,
-                gradient,
-                state["weights"][i],
-                _of_variable(i, state["moments"]),
-                learning_rate,
-                step,
-            )
-            weights.append(weight)
-            for name, value in own_moments.items():
-                moments[name].append(value)
-        return {"weights": weights, "moments": moments}
+        before = zip(gradients, state["weights"], state["moments"], strict=True)
+        updated = [
+            self.optimizer.new_values(i, *slot, learning_rate, step)
+            for i, slot in enumerate(before)
+        ]
+        weights, moments = zip(*updated, strict=True)
+        return {"weights": [*weights], "moments": [*moments]}
 
     def _guard(self, updated, state, losses, norm, step):
         """Keeps the weights and moments as they were where the step does not count."""
@@ -250,7 +244,7 @@ class TrainStep:
         weights = state["weights"]
         ratios = [
             self.optimizer.applied_trust_ratio(
-                i, clipped[i], weight, _of_variable(i, state["moments"]), step
+                i, clipped[i], weight, state["moments"][i], step
             )
             for i, weight in enumerate(weights)
         ]
@@ -287,11 +281,6 @@ def _reduce(replica, gradients, sums):
     """Sums over all replicas, in one collective operation."""
     *gradients, sums = replica.all_reduce(_SUM, [*gradients, sums])
     return gradients, sums
-
-
-def _of_variable(index, moments):
-    """`{moment: that of one variable}` from `{moment: those of all}`."""
-    return {name: of_all[index] for name, of_all in moments.items()}
 
 
 def _slice(value, start, size):

@@ -1,23 +1,21 @@
-"""The official optimizers and learning-rate schedules."""
+"""Optimizers and learning-rate schedules, by name."""
 
 import importlib
+import inspect
 import math
 
 from albert_tf.errors import UserError
 
 # Resolved on first use: who needs the names of flags must not wait for Keras.
-_HOMES = {
-    "AdamW": "albert_tf.optimizers.adamw",
-    "LAMB": "albert_tf.optimizers.lamb",
-    "WarmupConstant": "albert_tf.optimizers.schedules",
-    "WarmupCosineDecay": "albert_tf.optimizers.schedules",
-    "WarmupPolynomialDecay": "albert_tf.optimizers.schedules",
-}
-OPTIMIZERS = {"adamw": "AdamW", "lamb": "LAMB"}
+OPTIMIZERS = {"lamb": "lamb.LAMB", "adamw": "adamw.AdamW", "muon": "muon.Muon"}
 SCHEDULES = {
-    "polynomial": "WarmupPolynomialDecay",
-    "cosine": "WarmupCosineDecay",
-    "constant": "WarmupConstant",
+    "polynomial": "schedules.WarmupPolynomialDecay",
+    "cosine": "schedules.WarmupCosineDecay",
+    "constant": "schedules.WarmupConstant",
+    "wsd": "schedules.WarmupStableDecay",
+}
+_HOMES = {
+    home.split(".")[1]: home for home in (*OPTIMIZERS.values(), *SCHEDULES.values())
 }
 _OFFICIAL_BATCH_SIZE = 4096
 
@@ -25,7 +23,12 @@ _OFFICIAL_BATCH_SIZE = 4096
 def __getattr__(name):
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(_HOMES[name]), name)
+    return _class_at(_HOMES[name])
+
+
+def _class_at(home):
+    module, name = home.split(".")
+    return getattr(importlib.import_module(f"{__name__}.{module}"), name)
 
 
 def create_optimizer(
@@ -33,53 +36,89 @@ def create_optimizer(
     learning_rate,
     num_train_steps,
     num_warmup_steps=0,
-    poly_power=1.0,
     lr_schedule="polynomial",
     start_warmup_step=0,
     learning_rate_factors=None,
     also_excluded=(),
+    hyperparameters=None,
 ):
-    """Returns the official optimizer with the official schedule (`optimization.py`).
+    """Returns an optimizer with its schedule.
 
     Args:
         name: a key of `OPTIMIZERS`.
         learning_rate: the rate that the warm-up leads to.
         num_train_steps: the step at which the decay ends.
         num_warmup_steps: steps of linear warm-up.
-        poly_power: exponent of the polynomial decay.
-        lr_schedule: one of `SCHEDULES`; the official one is polynomial.
+        lr_schedule: a key of `SCHEDULES`; the official one is polynomial.
         start_warmup_step: steps before the warm-up, at the rate 0.
         learning_rate_factors, also_excluded: as `MomentsOptimizer` takes them.
+        hyperparameters: a dict of further arguments of either class, such as
+            `weight_decay_rate` of all optimizers, `power` of the polynomial decay.
 
     Raises:
-        UserError: `name` is no optimizer of ours, `lr_schedule` no schedule.
+        UserError: no optimizer or schedule has that name, or neither has such a
+            hyperparameter, or one of another type.
     """
-    if name not in OPTIMIZERS:
-        raise UserError(
-            f"The optimizer {name!r} is unknown; choose from {sorted(OPTIMIZERS)}."
-        )
-    steps = {
-        "initial_learning_rate": learning_rate,
-        "num_train_steps": num_train_steps,
-        "num_warmup_steps": num_warmup_steps,
-        "start_warmup_step": start_warmup_step,
-    }
-    if lr_schedule not in SCHEDULES:
-        raise UserError(
-            f"The schedule {lr_schedule!r} is unknown; choose from {list(SCHEDULES)}."
-        )
-    if lr_schedule == "polynomial":
-        steps["power"] = poly_power
-    schedule = __getattr__(SCHEDULES[lr_schedule])(**steps)
-    return __getattr__(OPTIMIZERS[name])(
+    optimizer_class = _registered(OPTIMIZERS, name, "optimizer")
+    schedule_class = _registered(SCHEDULES, lr_schedule, "schedule")
+    own = _own_hyperparameters(optimizer_class)
+    of_schedule = _own_hyperparameters(schedule_class)
+    hyperparameters = hyperparameters or {}
+    for key, value in hyperparameters.items():
+        _check(key, value, {**of_schedule, **own}, f"{name} and {lr_schedule}")
+    schedule = schedule_class(
+        initial_learning_rate=learning_rate,
+        num_train_steps=num_train_steps,
+        num_warmup_steps=num_warmup_steps,
+        start_warmup_step=start_warmup_step,
+        **{k: v for k, v in hyperparameters.items() if k in of_schedule},
+    )
+    return optimizer_class(
         learning_rate=schedule,
         learning_rate_factors=learning_rate_factors,
         also_excluded=also_excluded,
+        **{k: v for k, v in hyperparameters.items() if k in own},
     )
 
 
+def _registered(registry, name, kind):
+    if name not in registry:
+        raise UserError(f"The {kind} {name!r} is unknown; choose from {[*registry]}.")
+    return _class_at(registry[name])
+
+
+def _own_hyperparameters(kind):
+    """Returns `{name: default}` of numbers and switches that a class takes.
+
+    The arguments of its bases count; those that `create_optimizer` has itself do not.
+    """
+    found = {}
+    for base in reversed(kind.__mro__):
+        if base.__module__.startswith(__name__) and "__init__" in vars(base):
+            for parameter in inspect.signature(base).parameters.values():
+                found[parameter.name] = parameter.default
+    taken = inspect.signature(create_optimizer).parameters
+    return {
+        name: default
+        for name, default in found.items()
+        if name not in taken and type(default) in (bool, int, float)
+    }
+
+
+def _check(name, value, defaults, owners):
+    if name not in defaults:
+        raise UserError(
+            f"{name!r} is no hyperparameter of {owners}; they have "
+            f"{', '.join(sorted(defaults))}."
+        )
+    kind = type(defaults[name])
+    accepted = (int, float) if kind is float else kind
+    if not isinstance(value, accepted) or isinstance(value, bool) != (kind is bool):
+        raise UserError(f"{name}={value!r}: expected a {kind.__name__}.")
+
+
 def scaled_learning_rate(learning_rate, batch_size):
-    """The rate for `batch_size` where `learning_rate` is good for 4096 sequences.
+    """Returns the rate for `batch_size` where `learning_rate` is good for 4096.
 
     LAMB's rate goes with the square root of the batch size (You et al., arXiv
     1904.00962, section 4; the authors' advice for ALBERT).

@@ -45,7 +45,7 @@ class AdamW(MomentsOptimizer):
         self.epsilon = epsilon
         self.bias_correction = bias_correction
 
-    def direction(self, gradient, moments, step):
+    def direction(self, index, gradient, moments, step):
         m = self.beta_1 * moments["first_moments"] + (1.0 - self.beta_1) * gradient
         v = self.beta_2 * moments["second_moments"] + (1.0 - self.beta_2) * ops.square(
             gradient

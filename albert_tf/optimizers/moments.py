@@ -9,7 +9,7 @@ from albert_tf.optimizers.rules import rules_table
 
 
 class MomentsOptimizer(keras.optimizers.Optimizer):
-    """What is common to optimizers that keep moments of the gradients, or none.
+    """The base of optimizers that keep moments of the gradients, or none.
 
     A subclass names its moments and says in `direction` what becomes of them and where
     to step. Here the decay `weight_decay_rate * w` is added to that, inside the update
@@ -30,7 +30,8 @@ class MomentsOptimizer(keras.optimizers.Optimizer):
     """
 
     moment_names = ()
-    """Of the moments, each an attribute: a list of variables, zeros at the start."""
+    """Of the moments, each an attribute: a list of variables, zeros at the start, of
+    the weights that have such a moment."""
     adapts = False
     """Whether `trust_ratio` scales the updates."""
 
@@ -55,15 +56,27 @@ class MomentsOptimizer(keras.optimizers.Optimizer):
             is_excluded(rule_of(variable.path), self.also_excluded)
             for variable in variables
         ]
-        self.factors = [self._factor(variable.path) for variable in variables]
+        self.factors = [self._factor(variable) for variable in variables]
         for name in self.moment_names:
-            moment = [self.add_variable_from_reference(v, name=name) for v in variables]
+            moment = [
+                self.add_variable_from_reference(variable, name=name)
+                for index, variable in enumerate(variables)
+                if name in self.moments_of(index)
+            ]
             setattr(self, name, moment)
+
+    def moments_of(self, index):
+        """Names of the moments of the weight at this place; all by default."""
+        return self.moment_names
 
     @property
     def moments(self):
-        """`{name: [variable of each weight]}`, of the weights' shapes and dtypes."""
-        return {name: getattr(self, name) for name in self.moment_names}
+        """`{name: variable}` for each weight, of its shape and dtype."""
+        following = {name: iter(getattr(self, name)) for name in self.moment_names}
+        return [
+            {name: next(following[name]) for name in self.moments_of(index)}
+            for index in range(len(self.excluded))
+        ]
 
     def rules_table(self, variables):
         """Lines that say which of `variables` are decayed and adapted."""
@@ -71,8 +84,10 @@ class MomentsOptimizer(keras.optimizers.Optimizer):
             variables, self.weight_decay_rate, self.adapts, self.also_excluded
         )
 
-    def _factor(self, path):
-        found = [self.learning_rate_factors.get(part) for part in path.split("/")]
+    def _factor(self, variable):
+        found = [
+            self.learning_rate_factors.get(part) for part in variable.path.split("/")
+        ]
         return next((factor for factor in found if factor is not None), 1.0)
 
     def learning_rate_after(self, steps):
@@ -84,7 +99,7 @@ class MomentsOptimizer(keras.optimizers.Optimizer):
 
     def update_step(self, gradient, variable, learning_rate):
         index = self._get_variable_index(variable)
-        moments = {name: of_all[index] for name, of_all in self.moments.items()}
+        moments = self.moments[index]
         # TensorFlow gives that of an embedding table by the rows that were looked up;
         # adding makes it dense.
         gradient = ops.add(ops.zeros(variable.shape, gradient.dtype), gradient)
@@ -128,17 +143,20 @@ class MomentsOptimizer(keras.optimizers.Optimizer):
         """The update of the step, decay included, and the new moments."""
         moments = {name: ops.convert_to_tensor(m) for name, m in moments.items()}
         gradient = ops.cast(gradient, weight.dtype)
-        update, moments = self.direction(gradient, moments, step)
+        update, moments = self.direction(index, gradient, moments, step)
         if not self.excluded[index]:
             update += self.weight_decay_rate * weight
         return update, moments
 
-    def direction(self, gradient, moments, step):
-        """Where to step, before decay and scaling, and the moments after the step.
+    def direction(self, index, gradient, moments, step):
+        """Returns where to step, before decay and scaling, and the moments after that.
 
         Args:
+            index: place of the weight; `build` can note by it what a rule must know of
+                a weight, such as its path or its kind.
             gradient: of the weight's shape and dtype.
-            moments: `{name: value before the step}`, of the same shape.
+            moments: `{name: value before the step}` of `moments_of(index)`, of the same
+                shape.
             step: number of steps before this one.
 
         Returns:

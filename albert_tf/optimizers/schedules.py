@@ -1,9 +1,11 @@
-"""Learning-rate schedules: an official warm-up, then one of three decays."""
+"""Learning-rate schedules: an official warm-up, then a decay."""
 
 import math
 
 import keras
 from keras import ops
+
+from albert_tf.errors import UserError
 
 
 class WarmupSchedule(keras.optimizers.schedules.LearningRateSchedule):
@@ -33,8 +35,8 @@ class WarmupSchedule(keras.optimizers.schedules.LearningRateSchedule):
         self.num_warmup_steps = num_warmup_steps
         self.start_warmup_step = start_warmup_step
 
-    def decay(self, left):
-        """The factor of the rate where the share `left` of all steps is to come."""
+    def decay(self, step, left):
+        """Returns the rate's factor at a step, with the share `left` of all to come."""
         raise NotImplementedError
 
     def __call__(self, step):
@@ -42,7 +44,7 @@ class WarmupSchedule(keras.optimizers.schedules.LearningRateSchedule):
         total = float(max(self.num_train_steps, 1))
         # 1 - N/N leaves a rounding error below 0 under some compilers.
         left = ops.maximum(1.0 - ops.minimum(step, total) / total, 0.0)
-        factor = self.decay(left)
+        factor = self.decay(step, left)
         done = step - float(self.start_warmup_step)
         if self.num_warmup_steps:
             warmup = ops.maximum(done, 0.0) / float(self.num_warmup_steps)
@@ -63,23 +65,15 @@ class WarmupPolynomialDecay(WarmupSchedule):
     """The official schedule: `decay = (1 - t / N) ** power`.
 
     Args:
-        power: exponent of the decay. The others are those of `WarmupSchedule`.
+        power: exponent of the decay.
+        **kwargs: those of `WarmupSchedule`.
     """
 
-    def __init__(
-        self,
-        initial_learning_rate,
-        num_train_steps,
-        num_warmup_steps=0,
-        power=1.0,
-        start_warmup_step=0,
-    ):
-        super().__init__(
-            initial_learning_rate, num_train_steps, num_warmup_steps, start_warmup_step
-        )
+    def __init__(self, *args, power=1.0, **kwargs):
+        super().__init__(*args, **kwargs)
         self.power = power
 
-    def decay(self, left):
+    def decay(self, step, left):
         return ops.power(left, self.power)
 
     def get_config(self):
@@ -90,7 +84,7 @@ class WarmupPolynomialDecay(WarmupSchedule):
 class WarmupCosineDecay(WarmupSchedule):
     """Half a cosine: `decay = (1 + cos(pi * t / N)) / 2`; see `WarmupSchedule`."""
 
-    def decay(self, left):
+    def decay(self, step, left):
         # The same, of the steps to come: exactly 0 at the end.
         return ops.square(ops.sin(left * (math.pi / 2)))
 
@@ -99,5 +93,33 @@ class WarmupCosineDecay(WarmupSchedule):
 class WarmupConstant(WarmupSchedule):
     """No decay: the full rate after the warm-up; see `WarmupSchedule`."""
 
-    def decay(self, left):
+    def decay(self, step, left):
         return ops.ones_like(left)
+
+
+@keras.saving.register_keras_serializable(package="albert_tf")
+class WarmupStableDecay(WarmupSchedule):
+    """Warm-up, stable, decay: the full rate, then `1 - sqrt(done)` of the cooldown.
+
+    A run can be prolonged from before its cooldown (Hägele et al., arXiv 2405.18392,
+    whose best cooldown this is).
+
+    Args:
+        cooldown: share of all steps in which the rate decays, at the end; 0 for none.
+        **kwargs: those of `WarmupSchedule`.
+    """
+
+    def __init__(self, *args, cooldown=0.2, **kwargs):
+        super().__init__(*args, **kwargs)
+        if not 0 <= cooldown <= 1:
+            raise UserError(f"cooldown={cooldown}: expected a share from 0 to 1.")
+        self.cooldown = cooldown
+
+    def decay(self, step, left):
+        if not self.cooldown:
+            return ops.ones_like(left)
+        done = ops.maximum(1.0 - left / self.cooldown, 0.0)
+        return 1.0 - ops.sqrt(done)
+
+    def get_config(self):
+        return {**super().get_config(), "cooldown": self.cooldown}

@@ -24,14 +24,19 @@ from albert_tf.cli.command_line import option
 from albert_tf.engine.flags import DeviceFlags
 from albert_tf.engine.flags import ExecutionFlags
 from albert_tf.engine.resumption import RESTART_DATA
-from albert_tf.optimizers import SCHEDULES
+from albert_tf.optimizers.flags import OptimizerFlags
 from albert_tf.pretraining.objective_flags import ObjectiveFlags
 from albert_tf.pretraining.phase_flags import PhaseFlags
 
 
 @dataclasses.dataclass(frozen=True)
 class PretrainingOptions(
-    ObjectiveFlags, PhaseFlags, DeviceFlags, ExecutionFlags, ReadingFlags
+    ObjectiveFlags,
+    PhaseFlags,
+    OptimizerFlags,
+    DeviceFlags,
+    ExecutionFlags,
+    ReadingFlags,
 ):
     """The flags of run_pretraining.py."""
 
@@ -48,7 +53,8 @@ class PretrainingOptions(
             "verify_checksum random_seed"
         ),
         "Optimization": (
-            "optimizer lr_schedule poly_power start_warmup_step scale_learning_rate "
+            "optimizer weight_decay optimizer_args lr_schedule poly_power "
+            "start_warmup_step scale_learning_rate "
             "gradient_accumulation_steps batch_ramp_steps init_layers "
             "init_from_group0 decay_relative_biases"
         ),
@@ -168,9 +174,6 @@ class PretrainingOptions(
         minimum=0,
         may_change=True,
     )
-    optimizer: str = option(
-        "Optimizer that updates the weights.", "lamb", ("adamw", "lamb")
-    )
     decay_relative_biases: bool = option(
         "Decay the three biases of XLNet's attention, as the official code does, "
         "unlike all other biases.",
@@ -184,15 +187,6 @@ class PretrainingOptions(
         "square root of train_batch_size / 4096.",
         False,
         may_change=True,
-    )
-    lr_schedule: str = option(
-        "Curve on which the learning rate decays.",
-        "polynomial",
-        SCHEDULES,
-        may_change=True,
-    )
-    poly_power: float = option(
-        "Exponent of the polynomial decay.", 1.0, minimum=0, may_change=True
     )
     num_train_steps: int = option(
         "Number of training steps.", 125000, minimum=1, may_change=True

@@ -35,10 +35,10 @@ def plan_lines(optimizer, phases, trainer, kind):
         lines[-1] += _units(trainer)
     lines.append(
         f"  learning rate {optimizer.learning_rate:.4g}{optimizer.rate_origin}, "
-        f"{optimizer.lr_schedule}, after {optimizer.num_warmup_steps:,} steps of "
+        f"{optimizer.flags.lr_schedule}, after {optimizer.num_warmup_steps:,} steps of "
         "warm-up"
     )
-    lines.append(f"  {optimizer.name}:")
+    lines.append(f"  {optimizer.flags.optimizer}:")
     return lines + trainer.optimizer.rules_table(model.trainable_variables)
 
 

@@ -16,6 +16,7 @@ from albert_tf.engine.resumption import flag_facts
 from albert_tf.errors import UserError
 from albert_tf.hub.names import local_directory
 from albert_tf.optimizers import scaled_learning_rate
+from albert_tf.optimizers.flags import OptimizerFlags
 from albert_tf.optimizers.rules import RELATIVE_BIASES
 from albert_tf.pretraining.data import DataSettings
 from albert_tf.pretraining.data import described_lengths
@@ -200,13 +201,11 @@ def _optimizer(options):
         origin = f" = {rate:g} * sqrt({options.train_batch_size} / 4096)"
         rate = scaled_learning_rate(rate, options.train_batch_size)
     return OptimizerSettings(
-        name=options.optimizer,
+        flags=OptimizerFlags(**values_of(OptimizerFlags, options)),
         learning_rate=rate,
         rate_origin=origin,
         num_train_steps=options.num_train_steps,
         num_warmup_steps=options.num_warmup_steps,
-        poly_power=options.poly_power,
-        lr_schedule=options.lr_schedule,
         start_warmup_step=options.start_warmup_step,
         also_excluded=() if options.decay_relative_biases else (RELATIVE_BIASES,),
     )

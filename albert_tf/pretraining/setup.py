@@ -11,7 +11,7 @@ from albert_tf.engine.resumption import UNKNOWN
 from albert_tf.engine.resumption import Fact
 from albert_tf.errors import UserError
 from albert_tf.models.pretraining import AlbertForPreTraining
-from albert_tf.optimizers import create_optimizer
+from albert_tf.optimizers.flags import OptimizerFlags
 from albert_tf.pretraining.objective import sentence_heads
 from albert_tf.tokenization import load_tokenizer_for
 from albert_tf.tokenization import saved_tokenizer
@@ -50,28 +50,23 @@ class ModelSettings:
 class OptimizerSettings:
     """The optimizer and its schedule; see `create_optimizer`."""
 
-    name: str
+    flags: OptimizerFlags
     learning_rate: float
     rate_origin: str
     """How the rate was computed from the flags, for the plan."""
     num_train_steps: int
     num_warmup_steps: int
-    poly_power: float
-    lr_schedule: str
     start_warmup_step: int
     also_excluded: tuple[str, ...]
     """Names of rules; see `MomentsOptimizer`."""
 
     def create(self):
         """The optimizer."""
-        return create_optimizer(
-            self.name,
+        return self.flags.create(
             self.learning_rate,
             self.num_train_steps,
             self.num_warmup_steps,
-            self.poly_power,
-            self.lr_schedule,
-            self.start_warmup_step,
+            start_warmup_step=self.start_warmup_step,
             also_excluded=self.also_excluded,
         )
 

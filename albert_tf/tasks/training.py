@@ -18,7 +18,7 @@ from albert_tf.engine.strategies import is_tpu
 from albert_tf.engine.train_step import StepOptions
 from albert_tf.engine.trainer import Trainer
 from albert_tf.errors import UserError
-from albert_tf.optimizers import create_optimizer
+from albert_tf.optimizers.flags import OptimizerFlags
 from albert_tf.optimizers.layer_decay import layer_factors
 from albert_tf.tasks.batching import BUCKETS
 from albert_tf.tasks.batching import FINE_BUCKETS
@@ -43,7 +43,7 @@ class FineTuning:
     freeze_encoder: bool
     train_batch_size: int
     eval_batch_size: int
-    optimizer: str
+    optimizer: OptimizerFlags
     learning_rate: float
     layer_decay: float
     num_train_steps: int
@@ -145,8 +145,7 @@ def prepare(task, name, examples, tokenizer, max_seq_length, cache_dir):
 def _trainer(training, task, model, strategy, count, start, facts):
     steps, warmup = _steps(training, count)
     with strategy.scope():
-        optimizer = create_optimizer(
-            training.optimizer,
+        optimizer = training.optimizer.create(
             training.learning_rate,
             steps,
             warmup,

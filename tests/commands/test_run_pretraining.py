@@ -244,6 +244,8 @@ def test_each_flag_of_the_schedule_changes_the_learning_rates(flags):
         {"num_warmup_steps": 11},
         {"learning_rate": 0.03},
         {"lr_schedule": "cosine"},
+        {"lr_schedule": "wsd"},
+        {"lr_schedule": "wsd", "optimizer_args": "cooldown=0.5"},
         {"start_warmup_step": 1},
         {"scale_learning_rate": True},
     ]

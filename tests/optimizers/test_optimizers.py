@@ -165,7 +165,8 @@ def test_compile_trains_embeddings(optimizer_class):
 
 
 def test_schedule_of_the_official_code():
-    schedule = create_optimizer("lamb", 2.0, 100, 10, poly_power=2.0)._learning_rate
+    optimizer = create_optimizer("lamb", 2.0, 100, 10, hyperparameters={"power": 2.0})
+    schedule = optimizer._learning_rate
     steps = [0, 9, 10, 50, 100, 1000]
     expected = [0.0, 1.8, 2 * 0.9**2, 0.5, 0.0, 0.0]
     rates = [float(schedule(step)) for step in steps]
@@ -189,6 +190,7 @@ def test_schedules_share_the_warmup_and_differ_in_the_decay():
         "polynomial": [0.8, 0.4, 0.0, 0.0],
         "cosine": [0.5 + 0.5 * np.cos(np.pi * t / 100) for t in (20, 60, 100, 100)],
         "constant": [1.0] * 4,
+        "wsd": [1.0, 1.0, 0.0, 0.0],
     }
     for name, expected in warmed.items():
         schedule = create_optimizer("lamb", 2.0, 100, 10, lr_schedule=name)
@@ -253,7 +255,7 @@ def test_moments_are_float32_under_mixed_precision(tiny_config):
     model = AlbertForPreTraining(tiny_config(), dtype="mixed_bfloat16")
     optimizer = LAMB()
     optimizer.build(model.trainable_variables)
-    dtypes = {v.dtype for moment in optimizer.moments.values() for v in moment}
+    dtypes = {v.dtype for own in optimizer.moments for v in own.values()}
     assert dtypes == {"float32"}
     bfloat16 = tf.ones([2, 2], tf.bfloat16)
     moments = dict.fromkeys(optimizer.moment_names, tf.ones([2, 2]))

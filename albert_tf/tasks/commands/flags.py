@@ -6,6 +6,8 @@ from albert_tf.checkpoints.flags import ReadingFlags
 from albert_tf.cli.command_line import option
 from albert_tf.engine.flags import DeviceFlags
 from albert_tf.engine.flags import ExecutionFlags
+from albert_tf.optimizers.flags import OptimizerFlags
+from albert_tf.optimizers.flags import optimizer_option
 
 REPLACED = {
     "albert_hub_module_handle": "name the module's folder, its archive or the "
@@ -15,7 +17,7 @@ REPLACED = {
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class TaskOptions(DeviceFlags, ExecutionFlags, ReadingFlags):
+class TaskOptions(OptimizerFlags, DeviceFlags, ExecutionFlags, ReadingFlags):
     """Flags of every command that fine-tunes."""
 
     # Headings of --help; a subclass puts its essential flags before them.
@@ -27,7 +29,8 @@ class TaskOptions(DeviceFlags, ExecutionFlags, ReadingFlags):
         ),
         "Training": (
             "train_batch_size learning_rate train_step num_train_epochs warmup_step "
-            "warmup_proportion optimizer layer_decay gradient_accumulation_steps "
+            "warmup_proportion optimizer weight_decay optimizer_args lr_schedule "
+            "poly_power layer_decay gradient_accumulation_steps "
             "early_stopping_patience num_runs random_seed"
         ),
         "Checkpoints and evaluation": (
@@ -134,9 +137,7 @@ class TaskOptions(DeviceFlags, ExecutionFlags, ReadingFlags):
         minimum=0,
         maximum=1,
     )
-    optimizer: str = option(
-        "Optimizer that updates the weights.", "adamw", ("adamw", "lamb")
-    )
+    optimizer: str = optimizer_option("adamw")
     layer_decay: float = option(
         "Factor of the learning rate from one set of layers to the one below, down "
         "to the embeddings; 1 gives all the same rate.",

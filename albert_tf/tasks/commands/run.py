@@ -15,6 +15,7 @@ from albert_tf.engine.reporting.summaries import write_eval_results
 from albert_tf.engine.strategies import strategy_from
 from albert_tf.errors import UserError
 from albert_tf.hub.names import local_directory
+from albert_tf.optimizers.flags import OptimizerFlags
 from albert_tf.tasks.facts import run_facts
 from albert_tf.tasks.prediction import OutputsPredictor
 from albert_tf.tasks.setup import Start
@@ -102,7 +103,7 @@ def _training(options):
         freeze_encoder=options.freeze_encoder,
         train_batch_size=options.train_batch_size,
         eval_batch_size=options.eval_batch_size,
-        optimizer=options.optimizer,
+        optimizer=OptimizerFlags(**values_of(OptimizerFlags, options)),
         learning_rate=options.learning_rate,
         layer_decay=options.layer_decay,
         num_train_steps=options.train_step,

@@ -194,10 +194,10 @@ def test_steps(flags, monkeypatch, changes, steps, warmup):
     class Made(Exception):
         pass
 
-    def create_optimizer(name, rate, num_train_steps, num_warmup_steps, **kwargs):
+    def create(self, rate, num_train_steps, num_warmup_steps, **kwargs):
         raise Made(num_train_steps, num_warmup_steps)
 
-    monkeypatch.setattr(training, "create_optimizer", create_optimizer)
+    monkeypatch.setattr(training.OptimizerFlags, "create", create)
     with pytest.raises(Made) as made:
         flags(do_train=True, **changes)
     assert made.value.args == (steps, warmup)

@@ -1,0 +1,82 @@
+"""Flags of the optimizer and its schedule, for every command that trains."""
+
+import dataclasses
+import json
+
+from albert_tf.cli.command_line import option
+from albert_tf.errors import UserError
+from albert_tf.optimizers import OPTIMIZERS
+from albert_tf.optimizers import SCHEDULES
+from albert_tf.optimizers import create_optimizer
+
+
+def optimizer_option(default):
+    """Returns the flag `--optimizer`, whose default a command chooses."""
+    return option(
+        "Optimizer that updates the weights. muon: matrices of the blocks along their "
+        "orthogonalised momentum, at rates near 0.01, and the rest by AdamW at a tenth "
+        "of that.",
+        default,
+        OPTIMIZERS,
+    )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class OptimizerFlags:
+    """How weights are updated."""
+
+    optimizer: str = optimizer_option("lamb")
+    weight_decay: float = option(
+        "Decay of all weights but biases and normalizations.", 0.01, minimum=0
+    )
+    lr_schedule: str = option(
+        "Curve on which the learning rate decays. wsd: at the full rate, but for the "
+        "last fifth of all steps.",
+        "polynomial",
+        SCHEDULES,
+        may_change=True,
+    )
+    poly_power: float = option(
+        "Exponent of the polynomial decay.", 1.0, minimum=0, may_change=True
+    )
+    optimizer_args: str = option(
+        "Further hyperparameters of the optimizer or schedule, as name=value,…, such "
+        "as beta_2=0.98 (adamw, lamb), momentum=0.9 (muon) or cooldown=0.3 (wsd).",
+        "",
+        may_change=True,
+    )
+
+    def create(self, learning_rate, num_train_steps, num_warmup_steps, **arguments):
+        """Returns the optimizer; the arguments are those of `create_optimizer`.
+
+        Raises:
+            UserError: a hyperparameter that the optimizer and the schedule do not have.
+        """
+        hyperparameters = _parsed(self.optimizer_args)
+        hyperparameters.setdefault("weight_decay_rate", self.weight_decay)
+        if self.poly_power != 1.0:
+            hyperparameters["power"] = self.poly_power
+        return create_optimizer(
+            self.optimizer,
+            learning_rate,
+            num_train_steps,
+            num_warmup_steps,
+            self.lr_schedule,
+            hyperparameters=hyperparameters,
+            **arguments,
+        )
+
+
+def _parsed(text):
+    """The values of `name=value,…`, which are written as in JSON."""
+    values = {}
+    for part in filter(None, text.split(",")):
+        name, _, value = part.partition("=")
+        try:
+            values[name.strip()] = json.loads(value)
+        except json.JSONDecodeError as error:
+            raise UserError(
+                f"--optimizer_args={text}: {part!r} is not name=value with a number, "
+                "true or false."
+            ) from error
+    return values

@@ -1,0 +1,53 @@
+"""The flags of the optimizer, which reach optimizer and schedule."""
+
+import pytest
+
+from albert_tf.errors import UserError
+from albert_tf.optimizers.flags import OptimizerFlags
+
+
+def test_each_flag_reaches_its_class():
+    flags = OptimizerFlags(
+        optimizer="muon",
+        weight_decay=0.1,
+        lr_schedule="wsd",
+        optimizer_args="momentum=0.9, cooldown=0.5,nesterov=false",
+    )
+    optimizer = flags.create(0.02, 100, 10, start_warmup_step=5)
+    found = optimizer.get_config()
+    assert (found["momentum"], found["nesterov"]) == (0.9, False)
+    assert found["weight_decay_rate"] == 0.1
+    schedule = optimizer._learning_rate.get_config()
+    assert schedule["cooldown"] == 0.5
+    assert (schedule["num_warmup_steps"], schedule["start_warmup_step"]) == (10, 5)
+
+
+def test_the_power_reaches_the_polynomial_schedule():
+    optimizer = OptimizerFlags(poly_power=2.0).create(1.0, 100, 0)
+    assert float(optimizer._learning_rate(50)) == 0.25
+
+
+@pytest.mark.parametrize(
+    "changes,message",
+    [
+        (
+            {"optimizer_args": "momentum=0.9"},
+            "no hyperparameter of lamb and polynomial",
+        ),
+        ({"optimizer_args": "beta_2=high"}, "'beta_2=high' is not name=value"),
+        ({"optimizer_args": "beta_2"}, "'beta_2' is not name=value"),
+        ({"optimizer_args": 'beta_2="1"'}, "beta_2='1': expected a float"),
+        ({"optimizer_args": "beta_2=true"}, "beta_2=True: expected a float"),
+        ({"optimizer_args": "bias_correction=1"}, "expected a bool"),
+        ({"optimizer_args": "learning_rate=1"}, "no hyperparameter"),
+        ({"poly_power": 2.0, "lr_schedule": "cosine"}, "'power' is no hyperparameter"),
+        (
+            {"lr_schedule": "wsd", "optimizer_args": "cooldown=2"},
+            "cooldown=2: expected a share",
+        ),
+    ],
+)
+def test_hyperparameters_that_do_not_fit(changes, message):
+    with pytest.raises(UserError, match=message) as error:
+        OptimizerFlags(**changes).create(0.1, 10, 0)
+    assert "\n" not in str(error.value)
