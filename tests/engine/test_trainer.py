@@ -11,15 +11,24 @@ import tensorflow as tf
 
 from albert_tf.engine.options import Stage
 from albert_tf.errors import UserError
+from albert_tf.optimizers import create_optimizer
 
 STEPS = 6
 
 
-def test_an_interrupted_run_continues_bit_for_bit(make_trainer, batches, weights):
-    whole = make_trainer(STEPS, dropout=0.1, directory="whole")
+def _wsd(name):
+    return lambda: create_optimizer(name, 0.05, STEPS, 2, "wsd")
+
+
+@pytest.mark.parametrize("optimizer", ["lamb", "muon"])
+def test_an_interrupted_run_continues_bit_for_bit(
+    make_trainer, batches, weights, optimizer
+):
+    made = {"dropout": 0.1, "make_optimizer": _wsd(optimizer)}
+    whole = make_trainer(STEPS, directory="whole", **made)
     whole.train(batches())
-    make_trainer(4, dropout=0.1).train(batches())
-    rest = make_trainer(STEPS, dropout=0.1)
+    make_trainer(4, **made).train(batches())
+    rest = make_trainer(STEPS, **made)
     rest.train(batches())
     assert rest.step == STEPS
     for path, value in weights(whole).items():
