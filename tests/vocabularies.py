@@ -30,3 +30,24 @@ def xlnet_pieces(words):
         minloglevel=2,
     )
     return writer.getvalue()
+
+
+def tie_pieces(special="[CLS] [SEP] [MASK] <pad>"):
+    """A unigram model, bytes, under which most texts have several best cuts.
+
+    Its pieces are one to three times a letter or digit, and all pairs. Each character
+    costs the same in all of them, so that equally many pieces are equally good.
+    """
+    from sentencepiece import sentencepiece_model_pb2
+
+    model = sentencepiece_model_pb2.ModelProto()
+    model.trainer_spec.model_type = model.trainer_spec.UNIGRAM
+    model.pieces.add(piece="<unk>", type=model.SentencePiece.UNKNOWN)
+    for piece in special.split():
+        model.pieces.add(piece=piece, type=model.SentencePiece.CONTROL)
+    letters = "0123456789abcdefgrst"
+    pieces = [*letters, *(a + b for a in letters for b in letters)]
+    for piece in ["\u2581", *pieces, *(letter * 3 for letter in letters)]:
+        cost = sum(1.37 + 0.0713 * letters.find(letter) for letter in piece)
+        model.pieces.add(piece=piece, score=-3.67 - cost)
+    return model.SerializeToString()

@@ -3,6 +3,8 @@
 import dataclasses
 import json
 
+from absl import logging
+
 from albert_tf.errors import UserError
 
 UNKNOWN = object()
@@ -30,6 +32,8 @@ class Fact:
     """Whether a continued run may have another; `RESTART_DATA`: with that flag."""
     default: object = UNKNOWN
     """The value in a run that was stored before there was this fact."""
+    earlier: dict = dataclasses.field(default_factory=dict)
+    """Values that earlier versions stored for the same; what to warn of, by value."""
 
 
 def flag_facts(options):
@@ -70,6 +74,9 @@ def check_facts(facts, earlier, directory):
         # As JSON gives it back: a tuple is a list there.
         now = fact.value if fact.value is UNKNOWN else _as_stored(fact.value)
         if UNKNOWN in (before, now) or before == now:
+            continue
+        if isinstance(before, str) and before in fact.earlier:
+            logging.warning("The run in %s: %s.", directory, fact.earlier[before])
             continue
         permission = ""
         if fact.may_change == RESTART_DATA:

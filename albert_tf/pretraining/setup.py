@@ -15,6 +15,7 @@ from albert_tf.optimizers.flags import OptimizerFlags
 from albert_tf.pretraining.objective import sentence_heads
 from albert_tf.tokenization import load_tokenizer_for
 from albert_tf.tokenization import saved_tokenizer
+from albert_tf.tokenization.tokenizer import UNRECORDED
 
 _PRETRAINING_HEADS = "cls/"
 _DIGITS = 16  # of a fingerprint, for messages
@@ -170,11 +171,7 @@ def named_facts(config_file, config, tokenizer, terms, phases, data_digest):
         for name, value in config.to_dict().items()
     ]
     return (
-        Fact(
-            "tokenizer",
-            UNKNOWN if tokenizer is None else tokenizer.fingerprint()[:_DIGITS],
-            "The fingerprint of the vocabulary (--spm_model_file or --vocab_file)",
-        ),
+        _tokenizer_fact(tokenizer),
         *fields,
         Fact(
             "loss_terms",
@@ -194,4 +191,14 @@ def named_facts(config_file, config, tokenizer, terms, phases, data_digest):
             "--gradient_accumulation_steps and --first_phase_steps make,",
             RESTART_DATA,
         ),
+    )
+
+
+def _tokenizer_fact(tokenizer):
+    label = "The fingerprint of the vocabulary (--spm_model_file or --vocab_file)"
+    if tokenizer is None:
+        return Fact("tokenizer", UNKNOWN, label)
+    value, earlier = tokenizer.fingerprint(), tokenizer.earlier_fingerprint()
+    return Fact(
+        "tokenizer", value[:_DIGITS], label, earlier={earlier[:_DIGITS]: UNRECORDED}
     )

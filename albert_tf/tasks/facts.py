@@ -7,6 +7,7 @@ from albert_tf.engine.resumption import Fact
 from albert_tf.engine.resumption import check_facts
 from albert_tf.engine.resumption import flag_facts
 from albert_tf.io.files import read_json_object
+from albert_tf.tokenization.tokenizer import UNRECORDED
 
 # Version 0.1.0 kept the flags of a run in it, and nothing in its checkpoints.
 _EARLIER_FLAGS = "flags.json"
@@ -46,5 +47,10 @@ def model_facts(tokenizer, config):
         Fact(f"config.{name}", value, f"{name} of the model's configuration")
         for name, value in config.to_dict().items()
     ]
-    fingerprint = tokenizer.fingerprint()
-    return (Fact("tokenizer", fingerprint, "The vocabulary's fingerprint"), *fields)
+    fingerprint = Fact(
+        "tokenizer",
+        tokenizer.fingerprint(),
+        "The vocabulary's fingerprint",
+        earlier={tokenizer.earlier_fingerprint(): UNRECORDED},
+    )
+    return (fingerprint, *fields)

@@ -26,9 +26,8 @@ class InGraphTokenizer(tf.Module):
     """Strings to the ids that `tokenizer.encode` gives, in a graph.
 
     It is exported with whatever tracks it, the model or vocabulary included.
-    Exceptions: U+0000; characters younger than the Unicode tables of Python or of
-    TensorFlow, whichever are older; and, with SentencePiece, texts with several best
-    sequences of pieces, such as "eeeee", of which either library takes another.
+    Exceptions: U+0000, and characters younger than the Unicode tables of Python or of
+    TensorFlow, whichever are older.
 
     With `max_tokens`, what a text costs is bounded. Of the text without its accents
     and surplus white space, the first `max_tokens * CHARACTERS_OF_A_TOKEN` characters

@@ -9,6 +9,7 @@ import sentencepiece
 from albert_tf.errors import UserError
 from albert_tf.row_layout import CLS_LAST
 from albert_tf.tokenization import normalization
+from albert_tf.tokenization import segmentation
 from albert_tf.tokenization.rules import OFFICIAL
 from albert_tf.tokenization.tokenizer import Tokenizer
 from albert_tf.tokenization.word_starts import MARK
@@ -45,7 +46,8 @@ class SentencePieceTokenizer(Tokenizer):
         rules: its `TextRules`.
 
     Raises:
-        UserError: not a SentencePiece model, or a special piece is missing.
+        UserError: not a SentencePiece model, a special piece is missing, or the
+            installed sentencepiece cuts texts otherwise than exported models do.
 
     Source: `preprocess_text` and `encode_pieces` in tokenization.py of
     google-research/albert; prepro_utils.py of zihangdai/xlnet does the same to a text.
@@ -61,6 +63,7 @@ class SentencePieceTokenizer(Tokenizer):
     }
 
     def __init__(self, file_bytes, do_lower_case=None, source="given", rules=OFFICIAL):
+        segmentation.check_library()
         self._processor = sentencepiece.SentencePieceProcessor()
         try:
             self._processor.LoadFromSerializedProto(file_bytes)
@@ -68,6 +71,8 @@ class SentencePieceTokenizer(Tokenizer):
             raise UserError(
                 f"{source} is not a SentencePiece model; pass the .model file."
             ) from error
+        if segmentation.has_ties(file_bytes):
+            self.segmentation = segmentation.SEGMENTATION
         size = self._processor.GetPieceSize()
         pieces = [self._processor.IdToPiece(index) for index in range(size)]
         if _XLNET_PIECES["cls_id"] in pieces and "[CLS]" not in pieces:
@@ -173,11 +178,9 @@ class SentencePieceTokenizer(Tokenizer):
         prepared, origins = normalization.sentencepiece_text_with_spans(
             text, self.do_lower_case
         )
-        encoding = self._processor.Encode(prepared, out_type="immutable_proto")
         ids = []
         spans = []
-        for piece in encoding.pieces:
-            index, start, end = piece.id, piece.begin, piece.end
+        for index, start, end in segmentation.places(self._processor, prepared):
             while start < end and prepared[start] in BLANK:
                 start += 1
             while start < end and prepared[end - 1] in BLANK:

@@ -1,6 +1,9 @@
 """Whether a data set fits the model that is to be trained on it."""
 
+from absl import logging
+
 from albert_tf.errors import UserError
+from albert_tf.tokenization.tokenizer import UNRECORDED
 from data_pipeline.records.description import PERMUTATION
 
 
@@ -29,6 +32,8 @@ def check_objective(info, where, objective):
 def check_tokenizer(info, where, tokenizer, is_needed):
     """Refuses data that was made with another tokenizer than the model's.
 
+    Data of a version that did not record the segmentation is read, with a warning.
+
     Args:
         info: what dataset_info.json holds.
         where: its folder.
@@ -45,7 +50,11 @@ def check_tokenizer(info, where, tokenizer, is_needed):
                 "vocabulary: pass --spm_model_file or --vocab_file (in Python, "
                 "tokenizer)."
             )
-    elif info["tokenizer"]["fingerprint"] != tokenizer.fingerprint():
+        return
+    made_with = info["tokenizer"]["fingerprint"]
+    if made_with == tokenizer.fingerprint():
+        return
+    if made_with != tokenizer.earlier_fingerprint():
         raise UserError(
             f"The data set in {where} was made with another tokenizer "
             f"({info['tokenizer']['kind']}, {info['tokenizer']['vocab_size']} pieces, "
@@ -53,6 +62,7 @@ def check_tokenizer(info, where, tokenizer, is_needed):
             f"({tokenizer.kind}, {tokenizer.vocab_size} pieces, "
             f"do_lower_case={tokenizer.do_lower_case}); make it again with the model's."
         )
+    logging.warning("The data set in %s: %s.", where, UNRECORDED)
 
 
 def refuse(where, name, made, wanted):

@@ -41,8 +41,9 @@ def read(path, tokenizer):
             f"{path} does not hold the counts of tokens; make it with python -m "
             "data_pipeline.count_tokens."
         )
-    same = found.get(_FINGERPRINT) == tokenizer.fingerprint()
-    if not same or len(counts) != tokenizer.vocab_size:
+    # Counts choose how often a token is masked: ties between pieces change nothing.
+    known = (tokenizer.fingerprint(), tokenizer.earlier_fingerprint())
+    if found.get(_FINGERPRINT) not in known or len(counts) != tokenizer.vocab_size:
         raise UserError(
             f"{path} counts the tokens of another vocabulary; count them again with "
             "this one."

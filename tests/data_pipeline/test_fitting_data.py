@@ -97,6 +97,24 @@ def test_other_tokenizer_is_refused(make_dataset, model_file):
         make_dataset("static", tokenizer=cased)
 
 
+def test_data_without_a_segmentation_is_read_with_a_warning(
+    make_dataset, model_file, tmp_path, lines
+):
+    from albert_tf.tokenization import load_tokenizer
+
+    tokenizer = load_tokenizer(model_file)
+    make_dataset("static", tokenizer=tokenizer)
+    assert not any("equally good" in line for line in lines)
+    description = tmp_path / "static" / "dataset_info.json"
+    info = json.loads(description.read_text())
+    assert info["tokenizer"]["fingerprint"] == tokenizer.fingerprint()
+    info["tokenizer"]["fingerprint"] = tokenizer.earlier_fingerprint()
+    description.write_text(json.dumps(info))
+    (tmp_path / "static" / "SHA256SUMS").unlink()
+    make_dataset("static", tokenizer=tokenizer)
+    assert sum("equally good sequences" in line for line in lines) == 1
+
+
 def test_kinds_do_not_mix(make_dataset, tmp_path):
     make_dataset("static")
     make_dataset("dynamic")

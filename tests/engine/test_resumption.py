@@ -85,6 +85,15 @@ def test_what_nobody_knows_is_like_anything():
     assert stored_values([unknown]) == {}
 
 
+def test_what_an_earlier_version_stored_for_the_same_is_warned_of(lines):
+    now = Fact("vocabulary", "new", "It", earlier={"old": "it may be cut otherwise"})
+    before, other = (Fact("vocabulary", value, "It") for value in ("old", ["old"]))
+    check([now], [before])
+    assert lines == ["The run in out: it may be cut otherwise."]
+    with pytest.raises(UserError, match="It is new, but the run in out has old"):
+        check([now], [other])
+
+
 def test_lists_are_compared_and_shown():
     one, other = (Fact("batches", value, "The batch") for value in ((4, 8), (8, None)))
     check([one], [one])
