@@ -85,11 +85,11 @@ def test_what_nobody_knows_is_like_anything():
     assert stored_values([unknown]) == {}
 
 
-def test_what_an_earlier_version_stored_for_the_same_is_warned_of(lines):
+def test_what_an_earlier_version_stored_for_the_same_is_warned_of(caplog):
     now = Fact("vocabulary", "new", "It", earlier={"old": "it may be cut otherwise"})
     before, other = (Fact("vocabulary", value, "It") for value in ("old", ["old"]))
     check([now], [before])
-    assert lines == ["The run in out: it may be cut otherwise."]
+    assert caplog.messages == ["The run in out: it may be cut otherwise."]
     with pytest.raises(UserError, match="It is new, but the run in out has old"):
         check([now], [other])
 

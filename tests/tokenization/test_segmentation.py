@@ -28,7 +28,7 @@ GOLDEN = {
     "ttccgtagttatacgtctgccaaa": "▁ tt cc gt ag tt at ac gt ct g cc aaa",
     "rated eee": "▁ ra te d ▁ eee",
     "1000000000": "▁ 10 000 00 000",
-    "d41d8cd98f00b204e98": "▁ d4 1d 8c d9 8f 00 b2 04 e9 8",
+    "d41d8cd98f00b204e98": "▁ d4 1d 8c d9 8f 00 b2 04 e 98",
 }
 TEXTS_OF_A_SEED = 100
 
