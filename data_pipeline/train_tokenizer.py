@@ -24,9 +24,13 @@ from albert_tf.cli import command_line
 from albert_tf.cli.command_line import option
 from albert_tf.errors import UserError
 from albert_tf.io.checksummed_folder import ChecksummedFolder
+from albert_tf.tokenization.normalization import count_members
+from albert_tf.tokenization.normalization import is_accented
 from albert_tf.tokenization.normalization import sentencepiece_text
 from albert_tf.tokenization.parallel import available_cores
+from albert_tf.tokenization.sentencepiece import KEEPS_ACCENTS
 from albert_tf.tokenization.sentencepiece import SentencePieceTokenizer
+from albert_tf.tokenization.word_starts import JOINERS
 from data_pipeline.text import corpus
 from data_pipeline.text import quality
 
@@ -51,6 +55,19 @@ class Options:
         "Method that chooses the pieces.", "unigram", ["unigram", "bpe", "char"]
     )
     do_lower_case: bool = option("Lower the case of letters before training.", True)
+    keep_accents: bool = option(
+        "Keep accents, vowel signs and other combining characters, which the official "
+        "code drops whatever the case. The vocabulary remembers it: no other command "
+        "has the flag.",
+        False,
+    )
+    normalization: str = option(
+        "How SentencePiece unifies characters. nmt_nfkc: by NFKC, with joiners such as "
+        "U+200C and other invisible characters as spaces; nfkc: by NFKC alone; "
+        "identity: not at all. The vocabulary holds it.",
+        "nmt_nfkc",
+        ["nmt_nfkc", "nfkc", "identity"],
+    )
     character_coverage: float = option(
         "Share of all characters in the text that get a piece of their own; 0.9995 "
         "suits Chinese.",
@@ -81,10 +98,11 @@ def train_tokenizer(options):
         UserError: no text, too little text for the vocabulary, or output that
             cannot be written.
     """
-    lines = _sample(options)
+    lines, counts = _sample(options)
     if not lines:
         raise UserError(f"--input_file={options.input_file} holds no text.")
     model = _train(lines, options)
+    _warn_of_changes(model, counts, options)
     _write(model, options)
     report = _report(model, lines, options)
     logging.info(
@@ -99,14 +117,18 @@ def train_tokenizer(options):
 
 
 def _sample(options):
-    """A uniform sample of the prepared lines (reservoir sampling: one pass)."""
+    """A uniform sample of the prepared lines (reservoir sampling: one pass).
+
+    Returns:
+        A list of str, and the counts of the whole text.
+    """
     files = corpus.find_files(options.input_file)
     rng = random.Random(options.random_seed)
     size = options.input_sentence_size
     sample = []
     counts = collections.Counter()
     for count, segment in enumerate(_segments(files, options, counts)):
-        line = sentencepiece_text(segment, options.do_lower_case)
+        line = sentencepiece_text(segment, options.do_lower_case, options.keep_accents)
         if not size or count < size:
             sample.append(line)
         elif (place := rng.randrange(count + 1)) < size:
@@ -115,14 +137,27 @@ def _sample(options):
         counts, options.input_file, quality.MAX_REPLACED, "too many to train on"
     )
     quality.warn_of_encoding(counts)
-    return sample
+    return sample, counts
 
 
 def _segments(files, options, counts):
     reader = corpus.Reader(files, options.input_format, options.text_field)
     for document in reader.documents(0, 1):
         quality.count_text(document.segments, counts)
-        yield from document.segments
+        for segment in document.segments:
+            counts["accented"] += count_members(segment, is_accented)
+            for joiner in JOINERS:
+                counts[joiner] += segment.count(joiner)
+            yield segment
+
+
+def _warn_of_changes(model, counts, options):
+    """Warns of characters that are there in the text and not in the vocabulary."""
+    if not options.keep_accents:
+        quality.warn_of_accents(counts["accented"], counts, "pass --keep_accents")
+    normalize = sentencepiece.SentencePieceProcessor(model_proto=model).Normalize
+    lost = (joiner for joiner in JOINERS if joiner not in normalize(f"क{joiner}ष"))
+    quality.warn_of_joiners(sum(counts[joiner] for joiner in lost), counts)
 
 
 def _train(lines, options):
@@ -137,6 +172,7 @@ def _train(lines, options):
             vocab_size=options.vocab_size,
             model_type=options.model_type,
             character_coverage=options.character_coverage,
+            normalization_rule_name=options.normalization,
             pad_id=0,
             unk_id=1,
             bos_id=-1,
@@ -151,7 +187,7 @@ def _train(lines, options):
         )
     except (RuntimeError, ValueError) as error:
         raise UserError(_why_not(str(error), len(lines), options)) from error
-    return writer.getvalue()
+    return writer.getvalue() + (KEEPS_ACCENTS if options.keep_accents else b"")
 
 
 def _write(model, options):

@@ -5,7 +5,6 @@ import tensorflow_text as tf_text
 
 from albert_tf.tokenization import in_graph_origins
 from albert_tf.tokenization.normalization import CHINESE
-from albert_tf.tokenization.normalization import ONE_QUOTE
 from albert_tf.tokenization.normalization import PAIRED_QUOTES
 from albert_tf.tokenization.normalization import character_class
 from albert_tf.tokenization.normalization import is_accent
@@ -20,6 +19,8 @@ CHARACTERS_OF_A_TOKEN = 256
 """More than a piece has: 200 at most in WordPiece, 16 in SentencePiece by default."""
 
 _UTF8 = "UTF-8"
+# One quotation mark that keeps the places of two characters.
+_QUOTE_OF_TWO, _SECOND_OF_TWO = '"\0', "\0"
 
 
 class InGraphTokenizer(tf.Module):
@@ -80,6 +81,7 @@ class _SentencePiece(tf.Module):
         super().__init__()
         self._max_characters = max_characters
         self._do_lower_case = tokenizer.do_lower_case
+        self._keep_accents = tokenizer.keep_accents
         self._joins_quotes = tokenizer.joins_quotes
         self._tokenizer = tf_text.SentencepieceTokenizer(
             model=tokenizer.file_bytes, out_type=tf.int32
@@ -89,15 +91,13 @@ class _SentencePiece(tf.Module):
         self._part_lengths = tokenizer.replacement_lengths
 
     def prepare(self, text, max_characters=None):
-        text = _single_spaces(self._with_joined_quotes(text))
-        marks = f"{character_class(is_mark)}+"
-        text = tf.strings.regex_replace(text, marks, "")
-        text = tf_text.normalize_utf8(text, "NFKD")
-        text = tf.strings.regex_replace(text, marks, "")
-        text = _first_characters(text, max_characters)
-        if self._do_lower_case:
-            text = tf.strings.lower(text, encoding="utf-8")
-        return text
+        text = _single_spaces(self._with_joined_quotes(text, '"'))
+        if not self._keep_accents:
+            marks = f"{character_class(is_mark)}+"
+            text = tf.strings.regex_replace(text, marks, "")
+            text = tf_text.normalize_utf8(text, "NFKD")
+            text = tf.strings.regex_replace(text, marks, "")
+        return self._lowered(_first_characters(text, max_characters))
 
     def __call__(self, text):
         text = self.prepare(text, self._max_characters)
@@ -110,21 +110,32 @@ class _SentencePiece(tf.Module):
             replaced, tf.gather(ends, ids.row_splits), validate=False
         )
 
-    def _with_joined_quotes(self, text):
+    def _with_joined_quotes(self, text, quote):
         if not self._joins_quotes:
             return text
-        return tf.strings.regex_replace(text, PAIRED_QUOTES, ONE_QUOTE)
+        return tf.strings.regex_replace(text, PAIRED_QUOTES, quote)
+
+    def _kept(self, characters):
+        """What becomes of each character, one by one, before letters are lowered."""
+        if self._joins_quotes:
+            second = tf.equal(characters, _SECOND_OF_TWO)
+            characters = tf.where(second, "", characters)
+        if self._keep_accents:
+            return characters
+        decomposed = tf_text.normalize_utf8(characters, "NFKD")
+        return tf.strings.regex_replace(decomposed, f"{character_class(is_mark)}+", "")
+
+    def _lowered(self, text):
+        return tf.strings.lower(text, encoding="utf-8") if self._do_lower_case else text
 
     def with_offsets(self, text):
-        text = self._with_joined_quotes(text)
+        text = self._with_joined_quotes(text, _QUOTE_OF_TWO)
         characters = tf.strings.unicode_split(text, _UTF8)
         flat = characters.flat_values  # [C]
         is_space = tf.strings.regex_full_match(flat, character_class(str.isspace))
-        kept = tf.strings.regex_replace(
-            tf_text.normalize_utf8(flat, "NFKD"), f"{character_class(is_mark)}+", ""
-        )
-        kept = tf.where(is_space, "", kept)
-        counts = tf.strings.length(kept, unit="UTF8_CHAR")
+        kept = tf.where(is_space, "", self._kept(flat))
+        # The lower case of U+0130 has two characters.
+        counts = tf.strings.length(self._lowered(kept), unit="UTF8_CHAR")
         space_before, first, last = in_graph_origins.spaced_origins(
             characters, is_space, tf.cast(counts, tf.int64)
         )
@@ -132,9 +143,8 @@ class _SentencePiece(tf.Module):
         rows = in_graph_origins.whole_rows(
             characters.row_splits, counts + tf.cast(space_before, tf.int32)
         )
-        text = tf.strings.reduce_join(characters.with_flat_values(kept), axis=1)
-        if self._do_lower_case:
-            text = tf.strings.lower(text, encoding="utf-8")
+        kept = characters.with_flat_values(kept)
+        text = self._lowered(tf.strings.reduce_join(kept, axis=1))
         ids, starts, ends = self._tokenizer.tokenize_with_offsets(text)
         bytes_ = in_graph_origins.starts_of(tf.strings.length(text))
         bytes_ = tf.cast(bytes_, tf.int64)
@@ -181,6 +191,7 @@ class _WordPiece(tf.Module):
         super().__init__()
         self._max_characters = max_characters
         self._do_lower_case = tokenizer.do_lower_case
+        self._strip_accents = tokenizer.strip_accents
         self._unknown = tokenizer.pieces[tokenizer.unk_id]
         self._tokenizer = tf_text.FastWordpieceTokenizer(
             vocab=tokenizer.distinct_pieces,
@@ -200,19 +211,15 @@ class _WordPiece(tf.Module):
         """Ragged string `[batch, (words)]`, and the number of characters of each."""
         text = tf.strings.regex_replace(text, f"{character_class(is_removed)}+", "")
         text = tf.strings.regex_replace(text, CHINESE, r" \0 ")
-        if self._do_lower_case:
+        if self._strip_accents:
             moved = f"{character_class(is_moved_accent)}+"
             text = tf.strings.regex_replace(text, moved, "")
         text = _single_spaces(text)
         if bounded:
             text = _first_characters(text, self._max_characters)
         words = _split(text)
-        if self._do_lower_case:
-            # A word at a time, because the lower case of a sigma depends on its end.
-            flat = tf.strings.lower(words.flat_values, encoding="utf-8")
-            flat = tf_text.normalize_utf8(flat, "NFD")
-            flat = tf.strings.regex_replace(flat, f"{character_class(is_accent)}+", "")
-            words = words.with_flat_values(flat)
+        # A word at a time, because the lower case of a sigma depends on its end.
+        words = words.with_flat_values(self._normalized(words.flat_values))
         text = tf.strings.reduce_join(words, axis=1, separator=" ")
         punctuation = character_class(is_punctuation)
         words = _split(tf.strings.regex_replace(text, punctuation, r" \0 "))
@@ -220,6 +227,14 @@ class _WordPiece(tf.Module):
         lengths = tf.strings.length(flat, unit="UTF8_CHAR")
         flat = tf.where(lengths > MAX_WORD_LENGTH, self._unknown, flat)
         return words.with_flat_values(flat), tf.cast(lengths, tf.int64)
+
+    def _normalized(self, text):
+        if self._do_lower_case:
+            text = tf.strings.lower(text, encoding="utf-8")
+        if self._strip_accents:
+            text = tf_text.normalize_utf8(text, "NFD")
+            text = tf.strings.regex_replace(text, f"{character_class(is_accent)}+", "")
+        return text
 
     def with_offsets(self, text):
         words, lengths = self._words(text, bounded=False)
@@ -250,11 +265,7 @@ class _WordPiece(tf.Module):
         characters = tf.strings.unicode_split(text, _UTF8)
         kept = characters.flat_values
         is_dropped = tf.strings.regex_full_match(kept, character_class(is_removed))
-        kept = tf.where(is_dropped, "", kept)
-        if self._do_lower_case:
-            kept = tf.strings.lower(kept, encoding="utf-8")
-            kept = tf_text.normalize_utf8(kept, "NFD")
-            kept = tf.strings.regex_replace(kept, f"{character_class(is_accent)}+", "")
+        kept = self._normalized(tf.where(is_dropped, "", kept))
         kept = tf.strings.regex_replace(kept, f"{character_class(str.isspace)}+", "")
         counts = tf.strings.length(kept, unit="UTF8_CHAR")
         return tf.repeat(tf.ragged.range(characters.row_lengths()).values, counts)

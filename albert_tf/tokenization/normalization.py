@@ -92,6 +92,22 @@ def is_mark(character):
     return all(map(unicodedata.combining, decomposed))
 
 
+def is_accented(character):
+    """True for characters that `sentencepiece_text` takes a combining one from."""
+    decomposed = unicodedata.normalize("NFKD", character)
+    return any(map(unicodedata.combining, decomposed))
+
+
+def is_accented_in_words(character):
+    """True for characters that the WordPiece clean-up takes an accent from."""
+    return any(map(is_accent, unicodedata.normalize("NFD", character)))
+
+
+def count_members(text, is_member):
+    """The number of a text's characters that are members, none of them of ASCII."""
+    return 0 if text.isascii() else sum(map(len, runs_of(is_member).findall(text)))
+
+
 CHINESE = "".join(f"{chr(first)}-{chr(last)}" for first, last in _CHINESE_BLOCKS)
 CHINESE = f"[{CHINESE}]"
 """The class of the characters for which `is_chinese` is true."""
@@ -118,42 +134,51 @@ def _decompose(text):
     return _strip_marks(unicodedata.normalize("NFKD", text))
 
 
-PAIRED_QUOTES, ONE_QUOTE = "``|''", '"\u0300'
-"""What official XLNet reads as one quotation mark, and what makes it one here: marks
-such as the second character are dropped, and so each keeps its place in the text."""
+PAIRED_QUOTES = "``|''"
+"""What official XLNet reads as one quotation mark."""
 
 
 def join_quotes(text):
-    """The text with each of `PAIRED_QUOTES` as `ONE_QUOTE`."""
-    return re.sub(PAIRED_QUOTES, ONE_QUOTE, text)
+    """The text with each of `PAIRED_QUOTES` as one quotation mark."""
+    return re.sub(PAIRED_QUOTES, '"', text)
+
+
+def joined_places(text):
+    """Where each character of `join_quotes(text)` begins in `text`, and its end."""
+    places, after = [], 0
+    for pair in re.finditer(PAIRED_QUOTES, text):
+        places += range(after, pair.start() + 1)
+        after = pair.end()
+    return [*places, *range(after, len(text) + 1)]
 
 
 def _has_surplus_spaces(text):
     return "  " in text or text.startswith(" ") or text.endswith(" ")
 
 
-def sentencepiece_text(text, do_lower_case):
+def sentencepiece_text(text, do_lower_case, keep_accents=False):
     """Returns `text` as SentencePiece gets it in official ALBERT.
 
-    White space is collapsed, the text is decomposed (NFKD), combining characters
-    are dropped and letters lowered if asked.
+    White space is collapsed; unless accents are kept, the text is decomposed (NFKD) and
+    combining characters are dropped; and letters are lowered if asked.
     """
     # Cheaper than splitting: white space other than the space is not printable.
     if _has_surplus_spaces(text) or not text.isprintable():
         text = " ".join(text.split())
-    if not text.isascii():
+    if not (keep_accents or text.isascii()):
         text = _decompose(text)
     return text.lower() if do_lower_case else text
 
 
-def sentencepiece_text_with_spans(text, do_lower_case):
+def sentencepiece_text_with_spans(text, do_lower_case, keep_accents=False):
     """Like `sentencepiece_text`, with the origin of every character.
 
     Returns:
         The prepared text and, for each of its characters, the (start, end) in
         `text` of the character it stems from, combining marks after it included.
     """
-    if text.isascii() and text.isprintable() and not _has_surplus_spaces(text):
+    is_clean = text.isprintable() and not _has_surplus_spaces(text)
+    if text.isascii() and is_clean:
         # Every character stands for itself; most English text is like that.
         spans = list(zip(range(len(text)), range(1, len(text) + 1), strict=True))
         return text.lower() if do_lower_case else text, spans
@@ -167,11 +192,17 @@ def sentencepiece_text_with_spans(text, do_lower_case):
         if after_space and characters:
             characters.append(" ")
             spans.append((index - 1, index))
-        kept = original if original.isascii() else _decompose(original)
+        stays = keep_accents or original.isascii()
+        kept = original if stays else _decompose(original)
         if not kept and spans and not after_space:
             spans[-1] = (spans[-1][0], index + 1)
         characters.extend(kept)
         spans.extend([(index, index + 1)] * len(kept))
         after_space = False
     prepared = "".join(characters)
-    return prepared.lower() if do_lower_case else prepared, spans
+    if not do_lower_case:
+        return prepared, spans
+    if "\u0130" in prepared:  # the one letter whose lower case is two characters
+        pairs = zip(prepared, spans, strict=True)
+        spans = [span for letter, span in pairs for _ in letter.lower()]
+    return prepared.lower(), spans

@@ -16,10 +16,15 @@ class TextRules:
             quotation mark, before SentencePiece; None: for XLNet's vocabularies only.
         counts_lines: whether the id of a WordPiece is the number of its line, the last
             one of equal lines, and not the number of different lines before it.
+        keep_accents: whether accents, vowel signs and other combining characters stay,
+            before SentencePiece; None: if the vocabulary's file says so.
+        strip_accents: whether WordPiece drops them; None: where it lowers letters.
     """
 
     joins_quotes: bool | None = None
     counts_lines: bool = False
+    keep_accents: bool | None = None
+    strip_accents: bool | None = None
 
     def settings(self):
         """What `tokenizer_config.json` records: a dict for JSON."""
@@ -44,7 +49,8 @@ def read_rules(settings, path):
         UserError: a value of another type.
     """
     names = [field.name for field in dataclasses.fields(TextRules)]
-    found = {name: settings[name] for name in names if name in settings}
+    # Hugging Face writes null for what it leaves open.
+    found = {n: settings[n] for n in names if settings.get(n) is not None}
     for name, value in found.items():
         if type(value) is not bool:
             raise UserError(f"{path} sets {name} to {value!r}, expected true or false.")

@@ -17,7 +17,6 @@ _HUGGINGFACE_FILES = ("config.json", HUGGINGFACE_FILE, "special_tokens_map.json"
 _GOOGLES_BERT = "bert_config.json"
 # Under other values their tokenizer splits texts otherwise than ours.
 _REQUIRED = {
-    "keep_accents": False,
     "remove_space": True,
     "tokenize_chinese_chars": True,
     "never_split": None,
@@ -53,11 +52,6 @@ def read_saved_config(directory):
         path = os.path.join(directory, HUGGINGFACE_FILE)
         if storage.exists(path):
             config["do_lower_case"] = _lowers(path)
-    if config.get("strip_accents") not in (None, config.get("do_lower_case")):
-        raise UserError(
-            f"{path} sets strip_accents to {config['strip_accents']!r} against "
-            "do_lower_case; albert_tf reads only tokenizers where both agree."
-        )
     return config
 
 

@@ -45,6 +45,9 @@ def _their_settings(tokenizer):
         "model_input_names": ["input_ids", "token_type_ids", "attention_mask"],
     }
     if tokenizer.kind == "sentencepiece":
-        # Of ours alone: theirs always joins them.
-        settings |= {"keep_accents": False, "joins_quotes": tokenizer.joins_quotes}
+        settings |= {
+            "keep_accents": tokenizer.keep_accents,
+            # Of ours alone: theirs always joins them.
+            "joins_quotes": tokenizer.joins_quotes,
+        }
     return settings

@@ -1,6 +1,5 @@
 """SentencePiece with the official preprocessing: English ALBERT models, and XLNet."""
 
-import dataclasses
 import itertools
 
 import numpy as np
@@ -11,6 +10,7 @@ from albert_tf.row_layout import CLS_LAST
 from albert_tf.tokenization import normalization
 from albert_tf.tokenization import segmentation
 from albert_tf.tokenization.rules import OFFICIAL
+from albert_tf.tokenization.rules import TextRules
 from albert_tf.tokenization.tokenizer import Tokenizer
 from albert_tf.tokenization.word_starts import MARK
 from albert_tf.tokenization.word_starts import starts_officially
@@ -25,6 +25,9 @@ _XLNET_PIECES = {
 }
 # The space, and what SentencePiece turns into one although Unicode does not.
 BLANK = frozenset(" \u200b\u200c\u200d\u200e\u200f\ufeff")
+KEEPS_ACCENTS = b"\xc2\x0c\x17albert_tf: keep_accents"
+"""The end of a vocabulary for texts with their accents: a field, numbered among those
+that ModelProto leaves to others, which other programs skip."""
 # Texts encoded at a time: few enough that their arrays stay in the cache.
 _SLICE = 256
 _NONE = np.zeros(0, np.int32)
@@ -33,10 +36,10 @@ _NONE = np.zeros(0, np.int32)
 class SentencePieceTokenizer(Tokenizer):
     """The tokenizer of the released English models, and of XLNet.
 
-    Beyond plain SentencePiece it collapses white space, strips accents and lowers
-    letters first, and splits a piece such as "2000," into "2000" and ",". The
-    vocabulary says how its special pieces are spelt: `[CLS]` as ALBERT's, or `<cls>` as
-    XLNet's, whose rows end with it.
+    Beyond plain SentencePiece it collapses white space, strips accents (unless its file
+    or its rules keep them) and lowers letters first, and splits a piece such as "2000,"
+    into "2000" and ",". The vocabulary says how its special pieces are spelt: `[CLS]`
+    as ALBERT's, or `<cls>` as XLNet's, whose rows end with it.
 
     Args:
         file_bytes: a serialized SentencePiece model.
@@ -83,10 +86,14 @@ class SentencePieceTokenizer(Tokenizer):
         is_xlnet = self.model_type == "XLNet"  # whose official code joins quotes
         is_usual = rules.joins_quotes in (None, is_xlnet)
         self.joins_quotes = is_xlnet == is_usual
-        rules = dataclasses.replace(
-            rules,
+        usually_keeps = file_bytes.endswith(KEEPS_ACCENTS)
+        keeps = rules.keep_accents
+        self.keep_accents = usually_keeps if keeps is None else keeps
+        # What `TextRules` leaves open is what older versions did.
+        is_official = not (self.keep_accents or usually_keeps)
+        rules = TextRules(
             joins_quotes=None if is_usual else self.joins_quotes,
-            counts_lines=False,
+            keep_accents=None if is_official else self.keep_accents,
         )
         super().__init__(
             "spiece.model", file_bytes, pieces, do_lower_case, source, rules
@@ -128,7 +135,14 @@ class SentencePieceTokenizer(Tokenizer):
     def prepare(self, text):
         if self.joins_quotes:
             text = normalization.join_quotes(text)
-        return normalization.sentencepiece_text(text, self.do_lower_case)
+        return normalization.sentencepiece_text(
+            text, self.do_lower_case, self.keep_accents
+        )
+
+    def count_stripped(self, text):
+        if self.keep_accents:
+            return 0
+        return normalization.count_members(text, normalization.is_accented)
 
     def join(self, pieces):
         return self._processor.DecodePieces(pieces).strip()
@@ -173,11 +187,13 @@ class SentencePieceTokenizer(Tokenizer):
         return ids, lengths
 
     def encode_with_offsets(self, text):
-        if self.joins_quotes:
-            text = normalization.join_quotes(text)
+        joined = normalization.join_quotes(text) if self.joins_quotes else text
         prepared, origins = normalization.sentencepiece_text_with_spans(
-            text, self.do_lower_case
+            joined, self.do_lower_case, self.keep_accents
         )
+        if len(joined) < len(text):
+            places = normalization.joined_places(text)
+            origins = [(places[start], places[end]) for start, end in origins]
         ids = []
         spans = []
         for index, start, end in segmentation.places(self._processor, prepared):

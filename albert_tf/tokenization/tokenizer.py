@@ -177,6 +177,10 @@ class Tokenizer(abc.ABC):
         return text
 
     @abc.abstractmethod
+    def count_stripped(self, text):
+        """Returns how many characters of `text` lose an accent or another mark."""
+
+    @abc.abstractmethod
     def tokenize(self, text):
         """Returns the pieces of `text`, a list of str."""
 

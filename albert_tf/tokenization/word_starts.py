@@ -29,7 +29,7 @@ _WITHOUT_SPACES = (
     "JAVANESE ",
     "BALINESE ",
 )
-_JOINERS = "\u200c\u200d"
+JOINERS = "\u200c\u200d"
 _BYTE = re.compile("<0x([0-9A-F]{2})>").fullmatch
 
 
@@ -74,7 +74,7 @@ def _character_class(character):
     if character.isascii():
         return "a" if character == "w" else character
     category = unicodedata.category(character)[0]
-    if category in "LM" or character in _JOINERS:
+    if category in "LM" or character in JOINERS:
         name = unicodedata.name(character, "")
         return "w" if name.startswith(_WITHOUT_SPACES) else "a"
     return "." if category == "P" else character

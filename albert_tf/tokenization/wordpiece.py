@@ -1,6 +1,5 @@
 """WordPiece with the official preprocessing, for the Chinese models."""
 
-import dataclasses
 import functools
 import itertools
 import re
@@ -11,6 +10,7 @@ import numpy as np
 from albert_tf.tokenization import normalization
 from albert_tf.tokenization.decoding import join_words
 from albert_tf.tokenization.rules import OFFICIAL
+from albert_tf.tokenization.rules import TextRules
 from albert_tf.tokenization.tokenizer import Tokenizer
 
 MAX_WORD_LENGTH = 200
@@ -23,8 +23,8 @@ class WordPieceTokenizer(Tokenizer):
 
     Args:
         file_bytes: the vocabulary, a piece a line, in UTF-8.
-        do_lower_case: whether letters are lowered and accents stripped; None: they
-            are.
+        do_lower_case: whether letters are lowered and, unless the rules say otherwise,
+            accents stripped; None: they are.
         source: what an error message calls this tokenizer.
         rules: its `TextRules`.
 
@@ -50,7 +50,14 @@ class WordPieceTokenizer(Tokenizer):
         pieces = _official_pieces(lines)
         # In all vocabularies that were released both are the same.
         counts_lines = rules.counts_lines and pieces != lines
-        rules = dataclasses.replace(rules, joins_quotes=None, counts_lines=counts_lines)
+        strips = rules.strip_accents
+        self.strip_accents = do_lower_case if strips is None else strips
+        rules = TextRules(
+            counts_lines=counts_lines,
+            strip_accents=None
+            if self.strip_accents == do_lower_case
+            else self.strip_accents,
+        )
         pieces = lines if counts_lines else pieces
         super().__init__("vocab.txt", file_bytes, pieces, do_lower_case, source, rules)
         self._longest_piece = max(map(len, pieces))
@@ -70,6 +77,11 @@ class WordPieceTokenizer(Tokenizer):
 
     def join(self, pieces):
         return join_words(pieces)
+
+    def count_stripped(self, text):
+        if not self.strip_accents:
+            return 0
+        return normalization.count_members(text, normalization.is_accented_in_words)
 
     def tokenize(self, text):
         return [self.pieces[index] for index in self.encode(text)]
@@ -118,14 +130,12 @@ class WordPieceTokenizer(Tokenizer):
 
     def _parts(self, word):
         """Normalizes a word and splits it at punctuation and white space."""
-        origins = range(len(word))
-        if self.do_lower_case:
-            origins = [
-                index
-                for index, character in enumerate(word)
-                for _ in _strip_accents(character.lower())
-            ]
-            word = _strip_accents(word.lower())
+        origins = [
+            index
+            for index, character in enumerate(word)
+            for _ in self._normalized(character)
+        ]
+        word = self._normalized(word)
         parts = []
         start_new = True
         for character, origin in zip(word, origins, strict=True):
@@ -140,6 +150,10 @@ class WordPieceTokenizer(Tokenizer):
             part_origins.append(origin)
             start_new = alone
         return [("".join(characters), origins) for characters, origins in parts]
+
+    def _normalized(self, text):
+        text = text.lower() if self.do_lower_case else text
+        return _strip_accents(text) if self.strip_accents else text
 
     def _longest_matches(self, part):
         """Returns greedy longest matches: ids and the end of each in `part`."""

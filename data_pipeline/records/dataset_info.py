@@ -50,6 +50,7 @@ def _description(options):
             "fingerprint": tokenizer.fingerprint(),
             "vocab_size": tokenizer.vocab_size,
             "do_lower_case": tokenizer.do_lower_case,
+            **tokenizer.rules.settings(),
         },
         "random_seed": options.random_seed,
         "dupe_factor": options.passes,

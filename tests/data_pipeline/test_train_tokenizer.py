@@ -130,5 +130,46 @@ def test_text_of_another_encoding(train, tmp_path, caplog):
     with pytest.raises(UserError, match="text.txt are not UTF-8, too many to train on"):
         train(b"the cat \xff\xff\xff\xff\xff\xff\xff\xff\n" * 99)
     assert not (tmp_path / "out").exists()
-    train(b"the cat sat on the tree \xff\xff\n" * 99, vocab_size=25)
+    train(b"the cat sat on the tree \xff\xff\n" * 99, vocab_size=24)
     assert "7.7% of the characters stand for bytes" in caplog.text
+
+
+ACCENTED = "má mà мой мои क्या कया می\u200cروم می روم\n" * 20
+
+
+def test_accents_are_dropped_with_a_warning_or_kept(train, caplog):
+    common = {"model_type": "char", "character_coverage": 1.0, "do_lower_case": False}
+    dropping, _ = train(ACCENTED, vocab_size=28, **common)
+    assert dropping.encode("má мой") == dropping.encode("mà мои")
+    assert "11.1% of the characters lose an accent" in caplog.text
+    assert "pass --keep_accents" in caplog.text
+    caplog.clear()
+    keeping, _ = train(ACCENTED, vocab_size=33, keep_accents=True, **common)
+    assert "lose an accent" not in caplog.text
+    for pair in [("má", "mà"), ("мой", "мои"), ("क्या", "कया")]:
+        first, second = keeping.encode_batch(list(pair))
+        assert first != second
+        assert keeping.unk_id not in first + second
+
+
+def test_joiners_become_spaces_with_a_warning_or_stay(train, caplog):
+    common = {"model_type": "char", "character_coverage": 1.0, "keep_accents": True}
+    spaced, _ = train(ACCENTED, vocab_size=33, **common)
+    assert spaced.encode("می\u200cروم") == spaced.encode("می روم")
+    assert "2.8% of the characters are joiners" in caplog.text
+    assert "pass --normalization=nfkc" in caplog.text
+    caplog.clear()
+    for normalization in ("nfkc", "identity"):
+        joined, _ = train(
+            ACCENTED, vocab_size=34, normalization=normalization, **common
+        )
+        assert joined.encode("می\u200cروم") != joined.encode("می روم")
+        composed, decomposed = joined.encode_batch(["má", "ma\u0301"])
+        assert (composed == decomposed) == (normalization == "nfkc")
+    assert "joiners" not in caplog.text
+
+
+def test_english_text_needs_no_warning(train, caplog):
+    text = "the café and the cats on the mat\n" * 3 + "the cat sat on a mat\n" * 99
+    train(text, vocab_size=30)
+    assert "lose an accent" not in caplog.text

@@ -108,7 +108,7 @@ def test_a_casing_that_a_directory_contradicts(albert):
     assert not load_tokenizer(albert.parent / "alone.model", False).do_lower_case
 
 
-@pytest.mark.parametrize("name", ["joins_quotes", "counts_lines"])
+@pytest.mark.parametrize("name", ["joins_quotes", "counts_lines", "keep_accents"])
 def test_rules_are_true_or_false(name, albert):
     (albert / "tokenizer_config.json").write_text(json.dumps({name: "yes"}))
     with pytest.raises(UserError, match=f"sets {name} to 'yes', expected true or"):

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from albert_tf.tokenization.in_graph import InGraphTokenizer
+from albert_tf.tokenization.rules import TextRules
 from albert_tf.tokenization.sentencepiece import SentencePieceTokenizer
 from albert_tf.tokenization.wordpiece import WordPieceTokenizer
 from tests.vocabularies import tie_pieces
@@ -28,6 +29,7 @@ TRICKY = [
     "e" * 201 + " e " + "e" * 200,
     "[SEP] [CLS] <pad> ▁ \ufffd",
     "👨\u200d👩\u200d👧 서울은 \u0e01\u0e33",
+    "``İ İ''' ẞ'' ``\u0301 ' `` é mo\u0306й क्\u200dया می\u200cروم が か\u3099",
 ]
 
 
@@ -54,16 +56,35 @@ def check(tokenizer, in_graph, texts):
 
 
 @pytest.fixture(
-    scope="module", params=["char", "char cased", "bpe", "ties", "wordpiece"]
+    scope="module",
+    params=[
+        *["char", "char cased", "bpe", "ties", "wordpiece"],
+        *["accents", "accents cased", "marked words", "stripped words"],
+    ],
 )
 def both(request, train_model):
     """A tokenizer and its twin."""
-    if request.param == "wordpiece":
-        letters = "abcdefghijklmnopqrstuvwxyzσςı0123456789,日本三藏"
+    if "word" in request.param:
+        letters = "abcdefghijklmnopqrstuvwxyzσςı0123456789,日本三藏éİ\u0301\u0307ÉS"
         pieces = [*SPECIAL, *letters, "##fe", *map("##{}".format, letters)]
-        tokenizer = WordPieceTokenizer("\n".join(pieces).encode())
+        strips = {"marked words": False, "stripped words": True}.get(request.param)
+        tokenizer = WordPieceTokenizer(
+            "\n".join(pieces).encode(),
+            do_lower_case=request.param != "stripped words",
+            rules=TextRules(strip_accents=strips),
+        )
     elif request.param == "ties":
         tokenizer = SentencePieceTokenizer(tie_pieces())
+    elif "accents" in request.param:
+        is_cased = request.param.endswith("cased")
+        model = train_model(
+            sentence_iterator=iter(TRICKY),
+            normalization_rule_name="identity" if is_cased else "nmt_nfkc",
+            vocab_size=200,
+            character_coverage=1.0,
+        )
+        rules = TextRules(keep_accents=True, joins_quotes=True)
+        tokenizer = SentencePieceTokenizer(model, not is_cased, rules=rules)
     else:
         kind, _, cased = request.param.partition(" ")
         model = train_model(model_type=kind, vocab_size=60 if kind == "char" else 80)

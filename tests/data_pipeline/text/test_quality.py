@@ -1,5 +1,7 @@
 """Text and vocabulary that do not fit together are told of, or refused."""
 
+import collections
+import dataclasses
 import json
 import logging
 
@@ -8,7 +10,9 @@ import pytest
 from albert_tf.errors import UserError
 from data_pipeline.create_pretraining_data import create_pretraining_data
 from data_pipeline.shards import workers
+from data_pipeline.text import corpus
 from data_pipeline.text import quality
+from tests.vocabularies import wordpiece as vocabulary
 
 CHINESE = "我们在这里看见一条河。\n河边的树很高。\n\n"
 ENGLISH = "the cat sat\non the mat\n\n"
@@ -158,3 +162,26 @@ def test_a_wordpiece_vocabulary_is_no_sentencepiece_model(create, wordpiece, out
     with pytest.raises(UserError, match="is a WordPiece vocabulary, expected a Senten"):
         create(ENGLISH, spm_model_file=wordpiece["vocab_file"])
     assert not out.exists()
+
+
+@pytest.mark.parametrize("kind", ["sentencepiece", "wordpiece"])
+def test_accents_that_are_lost(kind, model_file, tmp_path, make_options, caplog):
+    text = "the cäts sät. the dög rän.\n" * 99
+    (tmp_path / "text.txt").write_text(text, "utf-8")
+    (tmp_path / "vocab.txt").write_text(vocabulary(["the", "c", "##a"]))
+    flags = {"spm_model_file": model_file}
+    if kind == "wordpiece":
+        flags = {"spm_model_file": None, "vocab_file": str(tmp_path / "vocab.txt")}
+    options = make_options(
+        input_file=str(tmp_path / "text.txt"), max_unknown=1.0, **flags
+    )
+    files = corpus.find_files(options.input_file)
+    quality.check_sample(options, files, collections.Counter())
+    assert "15.4% of the characters lose an accent" in caplog.text
+    remedy = {"sentencepiece": "--keep_accents", "wordpiece": '"strip_accents": false'}
+    assert remedy[kind] in caplog.text
+    caplog.clear()
+    if kind == "wordpiece":
+        options = dataclasses.replace(options, do_lower_case=False)
+        quality.check_sample(options, files, collections.Counter())
+        assert "lose an accent" not in caplog.text

@@ -1,0 +1,161 @@
+"""Accents, vowel signs and other combining characters: dropped, or kept on request."""
+
+import json
+import pickle
+import unicodedata
+
+import pytest
+
+from albert_tf.row_layout import CLS_LAST
+from albert_tf.tokenization import load_tokenizer
+from albert_tf.tokenization.rules import TextRules
+from albert_tf.tokenization.saving import save_for_others
+from albert_tf.tokenization.sentencepiece import KEEPS_ACCENTS
+from albert_tf.tokenization.sentencepiece import SentencePieceTokenizer
+from albert_tf.tokenization.wordpiece import WordPieceTokenizer
+from tests.vocabularies import wordpiece as vocabulary
+
+PAIRS = [
+    ("má", "mà"),
+    ("かぎ", "かき"),
+    ("क्या", "कया"),
+    ("мой", "мои"),
+    ("schön", "schon"),
+]
+TEXTS = [
+    "  ``Má''  mà\u2003ma\u0301 ",
+    "İSTANBUL ﬁne ½ Ⅷ ①",
+    "क्या مِنْ ΟΔΟΣ 한국 パ ﾊﾟ",
+    "'' ``` '''",
+]
+
+
+@pytest.fixture(scope="module")
+def model(train_model):
+    """A model of characters that knows all of `PAIRS`."""
+    texts = [word for pair in PAIRS for word in pair]
+    return train_model(
+        sentence_iterator=iter(texts), character_coverage=1.0, vocab_size=100
+    )
+
+
+def equal_pairs(tokenizer):
+    return [a for a, b in PAIRS if tokenizer.encode(a) == tokenizer.encode(b)]
+
+
+def test_the_vocabulary_remembers(model, tmp_path):
+    assert len(equal_pairs(SentencePieceTokenizer(model))) == len(PAIRS)
+    (tmp_path / "v.model").write_bytes(model + KEEPS_ACCENTS)
+    tokenizer = load_tokenizer(tmp_path / "v.model", do_lower_case=False)
+    assert equal_pairs(tokenizer) == []
+    assert tokenizer.unk_id not in tokenizer.encode("má schön क्या")
+    tokenizer.save(tmp_path / "saved")
+    copies = [
+        load_tokenizer(tmp_path / "saved"),
+        pickle.loads(pickle.dumps(tokenizer)),
+        tokenizer.laid_out(CLS_LAST),
+    ]
+    for copy in copies:
+        assert copy.encode("má") == tokenizer.encode("má")
+        assert copy.fingerprint() == tokenizer.fingerprint()
+
+
+def test_a_directory_wins_over_its_vocabulary(model, tmp_path):
+    config = tmp_path / "tokenizer_config.json"
+    for ending, keeps in [(b"", True), (KEEPS_ACCENTS, False)]:
+        (tmp_path / "spiece.model").write_bytes(model + ending)
+        config.write_text(json.dumps({"keep_accents": keeps}))
+        tokenizer = load_tokenizer(tmp_path)
+        assert tokenizer.keep_accents == keeps
+        tokenizer.save(tmp_path / "saved")
+        assert load_tokenizer(tmp_path / "saved").keep_accents == keeps
+
+
+def test_a_fingerprint_tells_and_official_ones_stay(model):
+    prints = {
+        SentencePieceTokenizer(model).fingerprint(),
+        SentencePieceTokenizer(model, rules=TextRules(keep_accents=True)).fingerprint(),
+    }
+    assert len(prints) == 2
+    official = SentencePieceTokenizer(model, rules=TextRules(keep_accents=False))
+    assert official.fingerprint() in prints
+
+
+def their_clean_up(text, do_lower_case, keep_accents):
+    """`AlbertTokenizer.preprocess_text` of transformers 4."""
+    text = " ".join(text.strip().split()).replace("``", '"').replace("''", '"')
+    if not keep_accents:
+        text = unicodedata.normalize("NFKD", text)
+        text = "".join(c for c in text if not unicodedata.combining(c))
+    return text.lower() if do_lower_case else text
+
+
+@pytest.mark.parametrize("keeps", [False, True])
+@pytest.mark.parametrize("lowers", [False, True])
+def test_the_clean_up_is_that_of_hugging_face(model, lowers, keeps):
+    rules = TextRules(keep_accents=keeps, joins_quotes=True)
+    tokenizer = SentencePieceTokenizer(model, lowers, rules=rules)
+    for text in TEXTS:
+        assert tokenizer.prepare(text) == their_clean_up(text, lowers, keeps)
+        assert tokenizer.encode_with_offsets(text)[0] == tokenizer.encode(text)
+
+
+def test_places_of_kept_accents(model):
+    rules = TextRules(keep_accents=True, joins_quotes=True)
+    tokenizer = SentencePieceTokenizer(model, True, rules=rules)
+    text = "m''İ a\u0301``n"
+    ids, spans = tokenizer.encode_with_offsets(text)
+    parts = [text[start:end] for start, end in spans]
+    assert "".join(parts).replace(" ", "") == text.replace(" ", "")
+    assert "a\u0301" in parts or "a\u0301``" in parts
+
+
+@pytest.mark.parametrize("keeps", [False, True])
+def test_hugging_face_is_told(keeps, model, tmp_path):
+    tokenizer = SentencePieceTokenizer(model, rules=TextRules(keep_accents=keeps))
+    save_for_others(tokenizer, tmp_path, "huggingface")
+    config = json.loads((tmp_path / "tokenizer_config.json").read_text())
+    assert config["keep_accents"] is keeps
+    assert load_tokenizer(tmp_path).fingerprint() == tokenizer.fingerprint()
+
+
+@pytest.mark.parametrize(
+    ("lowers", "strips", "pieces"),
+    [
+        (True, None, ["e", "##e", "i", "##x"]),
+        (True, False, ["é", "##é", "[UNK]"]),
+        (False, None, ["É", "##é", "[UNK]"]),
+        (False, True, ["E", "##e", "I", "##x"]),
+    ],
+)
+def test_wordpiece_strips_accents_apart_from_the_case(lowers, strips, pieces, tmp_path):
+    text = vocabulary(["e", "##e", "é", "##é", "É", "E", "I", "i", "##x", "##é"])
+    (tmp_path / "vocab.txt").write_text(text, "utf-8")
+    config = {"do_lower_case": lowers, "strip_accents": strips}
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps(config))
+    tokenizer = load_tokenizer(tmp_path)
+    assert tokenizer.tokenize("Éé İx") == pieces
+    assert tokenizer.encode_with_offsets("Éé İx")[0] == tokenizer.encode("Éé İx")
+    tokenizer.save(tmp_path / "saved")
+    again = load_tokenizer(tmp_path / "saved")
+    assert again.fingerprint() == tokenizer.fingerprint()
+    assert again.tokenize("Éé") == pieces[:2]
+
+
+def test_wordpiece_fingerprints_tell_only_departures():
+    made = [
+        WordPieceTokenizer(vocabulary(["e"]).encode(), True, rules=TextRules(**rules))
+        for rules in ({}, {"strip_accents": True}, {"strip_accents": False})
+    ]
+    prints = [tokenizer.fingerprint() for tokenizer in made]
+    assert prints[0] == prints[1] != prints[2]
+
+
+def test_stripped_characters_are_counted(model):
+    text = "má क्या が ma\u0301 abc"
+    assert SentencePieceTokenizer(model).count_stripped(text) == 4
+    kept = SentencePieceTokenizer(model, rules=TextRules(keep_accents=True))
+    assert kept.count_stripped(text) == 0
+    pieces = vocabulary(["a"]).encode()
+    assert WordPieceTokenizer(pieces, True).count_stripped("é क्या नहीं") == 3
+    assert WordPieceTokenizer(pieces, False).count_stripped("é") == 0
