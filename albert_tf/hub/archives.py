@@ -1,21 +1,23 @@
 """Archives of models: downloaded, checked, unpacked once and kept by their hash."""
 
-import base64
 import contextlib
+import functools
 import gzip
 import hashlib
+import lzma
 import os
 import re
 import shutil
 import tarfile
 import tempfile
-import urllib.error
-import urllib.parse
-import urllib.request
 import zlib
 
-from albert_tf.display.progress import Progress
+from absl import logging
+
 from albert_tf.errors import UserError
+from albert_tf.hub.downloads import download
+from albert_tf.io import checksums
+from albert_tf.io import storage
 from albert_tf.io.files import read_json_object
 from albert_tf.io.files import write_json
 
@@ -24,16 +26,26 @@ CACHE_VARIABLE = "ALBERT_TF_CACHE"
 # The largest release, xxlarge with the slots of its optimizer, has some 3 GB.
 LARGEST_ARCHIVE = 20 * 10**9
 _BLOCK = 1 << 20
-_TIMEOUT_SECONDS = 30
 _OFFLINE_VALUES = ("1", "ON", "YES", "TRUE")
 _SHA256 = re.compile("[0-9a-f]{64}")
+_UNREADABLE = (tarfile.TarError, EOFError, zlib.error, gzip.BadGzipFile, lzma.LZMAError)
 
 
 def cache_folder():
-    """Where unpacked archives lie: `ALBERT_TF_CACHE`, else `~/.cache/albert_tf`."""
+    """Where unpacked archives lie: `ALBERT_TF_CACHE`, else `~/.cache/albert_tf`.
+
+    Raises:
+        UserError: that is in the home folder of a user who has none.
+    """
     default = os.environ.get("XDG_CACHE_HOME") or os.path.join("~", ".cache")
     folder = os.environ.get(CACHE_VARIABLE) or os.path.join(default, "albert_tf")
-    return os.path.expanduser(folder)
+    found = os.path.expanduser(folder)
+    if found.startswith("~"):
+        raise UserError(
+            f"There is no home folder to keep downloads in {folder}; set HOME, or name "
+            f"a folder with {CACHE_VARIABLE}."
+        )
+    return found
 
 
 def download_archive(url):
@@ -51,31 +63,46 @@ def download_archive(url):
         UserError: it cannot be downloaded or unpacked, has another hash than it should,
             or is not in the cache while `HF_HUB_OFFLINE` is set.
     """
-    address, _, expected = url.partition("#sha256=")
+    address, expected = _address_and_hash(url)
     record = os.path.join(
         cache_folder(), "urls", f"{hashlib.sha256(address.encode()).hexdigest()}.json"
     )
     known = _recorded_hash(record)
-    folder = known and _unpacked_folder(known)
-    if folder and os.path.isdir(folder) and expected in ("", known):
-        return _root(folder)
+    if known and expected in (None, known) and _is_whole(known):
+        return _root(_unpacked_folder(known))
     if os.environ.get("HF_HUB_OFFLINE", "").upper() in _OFFLINE_VALUES:
         raise UserError(
-            f"{address} is not in {cache_folder()}, and HF_HUB_OFFLINE forbids "
-            "downloading it; unset HF_HUB_OFFLINE to download it."
+            f"{address} is not in {cache_folder()}, or is damaged there, and "
+            "HF_HUB_OFFLINE forbids downloading it; unset HF_HUB_OFFLINE to download "
+            "it."
         )
     with _in_the_cache(address) as work:
         archive = os.path.join(work, "archive")
-        _download(address, archive)
-        digest = _hash_of(archive)
-        if expected not in ("", digest):
+        download(address, archive, functools.partial(_check_size, title=address))
+        digest = checksums.of_file(archive)
+        if expected not in (None, digest):
             raise UserError(
                 f"{address} has the SHA-256 hash {digest}, not {expected}; it is "
                 "damaged, or another file: download it again, or correct the hash."
             )
         folder = unpack_archive(archive, address)
+        _discard_unless(os.path.isfile, record)
         write_json(record, {"url": address, "sha256": digest})
     return folder
+
+
+def _address_and_hash(url):
+    """An address, and the hash that follows it or None."""
+    address, sign, fragment = url.partition("#")
+    if not sign:
+        return address, None
+    name, _, expected = fragment.lower().partition("=")
+    if name != "sha256" or not _SHA256.fullmatch(expected):
+        raise UserError(
+            f"{address} is followed by #{fragment}: expected nothing, or #sha256= and "
+            "the 64 hexadecimal digits of the file's SHA-256."
+        )
+    return address, expected
 
 
 def unpack_archive(path, title):
@@ -95,28 +122,44 @@ def unpack_archive(path, title):
         UserError: it is damaged, holds something else than files and folders, would
             write elsewhere or is too large.
     """
-    folder = _unpacked_folder(_hash_of(path))
-    if os.path.isdir(folder):
+    digest = checksums.of_file(path)
+    folder = _unpacked_folder(digest)
+    if _is_whole(digest):
         return _root(folder)
     with _in_the_cache(title) as work:
         target = os.path.join(work, "files")
         os.mkdir(target)
         try:
-            with tarfile.open(path) as archive:
+            with tarfile.open(path, tarinfo=_Member) as archive:
                 _extract(archive, target, title)
         except tarfile.FilterError as error:
             raise UserError(f"{title} is not safe to unpack: {error}.") from error
-        except (tarfile.TarError, EOFError, zlib.error, gzip.BadGzipFile) as error:
+        except _UNREADABLE as error:
             # tarfile lists what each compression says of the file, line by line.
             reason = str(error).partition("\n")[0].rstrip(":")
             raise UserError(
                 f"{title} is damaged or not a tar archive: {reason}."
             ) from error
         os.makedirs(os.path.dirname(folder), exist_ok=True)
+        _discard_unless(os.path.isfile, _list_of(digest))
+        write_json(_list_of(digest), _files_in(target))
         # Another process may have been sooner; its files are the same.
         with contextlib.suppress(FileExistsError):
             _rename(target, folder)
     return _root(folder)
+
+
+class _Member(tarfile.TarInfo):
+    """A header in an archive; a damaged one is no end of it, as tarfile takes it."""
+
+    @classmethod
+    def frombuf(cls, buf, encoding, errors):
+        try:
+            return super().frombuf(buf, encoding, errors)
+        except tarfile.EOFHeaderError:
+            raise
+        except tarfile.HeaderError as error:
+            raise tarfile.ReadError(f"a header in it is damaged ({error})") from error
 
 
 def _extract(archive, target, title):
@@ -131,9 +174,10 @@ def _extract(archive, target, title):
         total += member.size
         _check_size(total, free, title)
         archive.extract(member, target, filter="data")
-    # The check sum of a compressed archive stands at its very end.
-    while archive.fileobj.read(_BLOCK):
-        pass
+    # The check sum of a compressed archive stands at its very end, behind zeros.
+    while block := archive.fileobj.read(_BLOCK):
+        if block.strip(b"\0"):
+            raise tarfile.ReadError("something follows its end")
 
 
 def _check_size(size, free, title):
@@ -142,7 +186,7 @@ def _check_size(size, free, title):
             f"{title} has more than {LARGEST_ARCHIVE / 1e9:g} GB, which no ALBERT has; "
             "unpack it by hand if it is one."
         )
-    if size > free:
+    if free is not None and size > free:
         raise UserError(
             f"{title} needs {size / 1e9:.2f} GB or more, but {cache_folder()} has room "
             f"for {free / 1e9:.2f} GB; make room, or name another folder with "
@@ -159,50 +203,6 @@ def _rename(source, target):
         raise FileExistsError(target) from None
 
 
-def _download(url, path):
-    name = os.path.basename(urllib.parse.urlsplit(url).path) or url
-    try:
-        with (
-            urllib.request.urlopen(url, timeout=_TIMEOUT_SECONDS) as response,
-            open(path, "wb") as file,
-        ):
-            _copy(response, file, url, name)
-    except urllib.error.HTTPError as error:
-        raise UserError(
-            f"{url} could not be downloaded: {error.code} {error.reason}; check the "
-            "address."
-        ) from error
-    except (urllib.error.URLError, TimeoutError, ConnectionError) as error:
-        reason = getattr(error, "reason", None) or error
-        raise UserError(
-            f"{url} could not be downloaded: {_plain(reason)}; check the network, or "
-            "download it elsewhere and name the file."
-        ) from error
-
-
-def _copy(response, file, url, name):
-    length = response.headers.get("Content-Length")
-    length = int(length) if length else None
-    free = shutil.disk_usage(os.path.dirname(file.name)).free
-    _check_size(length or 0, free, url)
-    md5, done = hashlib.md5(usedforsecurity=False), 0
-    with Progress(length, "bytes", f"Downloading {name}") as progress:
-        while block := response.read(_BLOCK):
-            file.write(block)
-            md5.update(block)
-            done += len(block)
-            _check_size(done, LARGEST_ARCHIVE, url)
-            progress.update(done)
-    if length not in (None, done):
-        raise UserError(
-            f"{url} broke off after {done:,} of {length:,} bytes; try again."
-        )
-    # Google's storage: "crc32c=…,md5=…", in base64.
-    published = re.search(r"md5=([\w+/=]+)", response.headers.get("x-goog-hash") or "")
-    if published and base64.b64decode(published[1]) != md5.digest():
-        raise UserError(f"{url} arrived damaged: its MD5 hash differs; try again.")
-
-
 @contextlib.contextmanager
 def _in_the_cache(title):
     """Gives a folder in the cache that is gone afterwards, whatever happens."""
@@ -212,13 +212,10 @@ def _in_the_cache(title):
             yield work
     except OSError as error:
         raise UserError(
-            f"{title} cannot be kept in {cache_folder()}: {_plain(error)}; make room, "
+            f"{title} cannot be kept in {cache_folder()}: "
+            f"{error.strerror or error}; make room, "
             f"or name another folder with {CACHE_VARIABLE}."
         ) from error
-
-
-def _plain(error):
-    return getattr(error, "strerror", None) or str(error)
 
 
 def _recorded_hash(record):
@@ -234,12 +231,52 @@ def _unpacked_folder(digest):
     return os.path.join(cache_folder(), "archives", digest)
 
 
-def _hash_of(path):
-    digest = hashlib.sha256()
-    with open(path, "rb") as file:
-        while block := file.read(_BLOCK):
-            digest.update(block)
-    return digest.hexdigest()
+def _list_of(digest):
+    """The file that says what was unpacked: the SHA-256 of each file, by its path."""
+    return f"{_unpacked_folder(digest)}.json"
+
+
+def _is_whole(digest):
+    """Whether an archive lies in the cache as it was unpacked; if not, it goes.
+
+    What earlier versions have unpacked has no list to compare with, and gets one.
+    """
+    folder, path = _unpacked_folder(digest), _list_of(digest)
+    _discard_unless(os.path.isdir, folder)
+    if not os.path.isdir(folder):
+        return False
+    with contextlib.suppress(OSError, UserError):  # a file or the list is unreadable
+        if not os.path.exists(path):
+            write_json(path, _files_in(folder))
+        if read_json_object(path) == _files_in(folder):
+            return True
+    logging.warning("%s is damaged; the archive is unpacked again.", folder)
+    storage.remove_folder(folder)
+    return False
+
+
+def _files_in(folder):
+    """By path in a folder, the SHA-256 of each file; of a file, once in a process."""
+    found = {}
+    for place, _, names in os.walk(folder):
+        for name in names:
+            path = os.path.join(place, name)
+            facts = os.stat(path)
+            version = facts.st_size, facts.st_mtime_ns, facts.st_ino
+            found[os.path.relpath(path, folder)] = _digest(path, version)
+    return found
+
+
+@functools.cache
+def _digest(path, version):
+    return checksums.of_file(path)
+
+
+def _discard_unless(is_right, path):
+    """Removes what lies in the place of a file or folder and is none."""
+    if os.path.lexists(path) and not is_right(path):
+        storage.remove_folder(path)
+        storage.remove_file(path)
 
 
 def _root(folder):

@@ -18,6 +18,7 @@ from albert_tf.io import storage
 REPOSITORY_SCHEME = "hf://"
 _URL_SCHEMES = ("http://", "https://")
 _REPOSITORY_PAGES = "https://huggingface.co/"
+_MODULE_PAGES = "https://tfhub.dev/"
 # Files that a model, a vocabulary or an export of any form has, and no run has.
 _OF_A_MODEL = re.compile(
     r".*\.(index|h5|safetensors|model|pb)|.*config\.json|vocab.*\.txt|\d+"
@@ -42,12 +43,12 @@ def local_directory(path, revision=None, weights=True):
 
     Raises:
         UserError: the model cannot be had, the archive is damaged or unsafe, `path`
-            is the bare name of a released model and there is no such file, or it is
-            the output folder of a run whose model lies deeper.
+            is the bare name of a released model and there is no such file, it is
+            the output folder of a run whose model lies deeper, or no path at all.
     """
     if not path:
         return path
-    path = os.fspath(path)
+    path = _with_known_scheme(os.fspath(path))
     if path.startswith(REPOSITORY_SCHEME):
         return _repository(path, revision, weights)
     if revision is not None:
@@ -62,6 +63,28 @@ def local_directory(path, revision=None, weights=True):
             return unpack_archive(archive, path)
     _check_bare_name(path)
     refuse_run_folder(path)
+    return path
+
+
+def _with_known_scheme(path):
+    """The path, with what stands before "://" in small letters.
+
+    Raises:
+        UserError: nothing on this machine reads such paths.
+    """
+    if "\0" in path:
+        raise UserError(f"{path!r} is no path: it holds a NUL character.")
+    scheme, sign, rest = path.partition("://")
+    scheme = scheme.lower()
+    if not sign or f"{scheme}://" in (REPOSITORY_SCHEME, *_URL_SCHEMES):
+        return f"{scheme}{sign}{rest}" if sign else path
+    import tensorflow as tf  # which reaches buckets
+
+    if not scheme or scheme not in tf.io.gfile.get_registered_schemes():
+        raise UserError(
+            f"{path} begins with none of {REPOSITORY_SCHEME}, http://, https:// and "
+            "gs://; download it by other means, and name the folder or the archive."
+        )
     return path
 
 
@@ -87,9 +110,8 @@ def local_tables(path):
     Raises:
         UserError: the data cannot be had, or the repository has no tables.
     """
-    if not path or not path.startswith(REPOSITORY_SCHEME):
-        return path
-    return _tables(path)
+    path = path and _with_known_scheme(path)
+    return _tables(path) if path and path.startswith(REPOSITORY_SCHEME) else path
 
 
 @functools.cache
@@ -100,7 +122,8 @@ def _tables(path):
 
 def is_download(path):
     """Whether a path names something to download."""
-    return bool(path) and os.fspath(path).startswith((REPOSITORY_SCHEME, *_URL_SCHEMES))
+    schemes = (REPOSITORY_SCHEME, *_URL_SCHEMES)
+    return bool(path) and os.fspath(path).lower().startswith(schemes)
 
 
 # A process asks for one model several times, and must get the same commit of it.
@@ -121,6 +144,11 @@ def _url(url):
         name = "/".join(url.removeprefix(_REPOSITORY_PAGES).split("/")[:2])
         raise UserError(
             f"{url} is a web page; write {REPOSITORY_SCHEME}{name} instead."
+        )
+    if url.startswith(_MODULE_PAGES) and "?" not in url:
+        raise UserError(
+            f"{url} is a web page; write {url}?tf-hub-format=compressed instead, or "
+            "the folder of the module on this machine."
         )
     return download_archive(url)
 

@@ -5,6 +5,7 @@ import hashlib
 import os
 import pathlib
 import re
+import sys
 
 from albert_tf.errors import UserError
 from albert_tf.hub.released import GLUE_PAGE
@@ -104,8 +105,16 @@ def _snapshot(name, revision, patterns, kind):
             "hf://owner/name@revision."
         )
     library = _library(title)
-    # The library's HTTPError is that of the package it reaches the network with.
-    failures = (OSError, ValueError, library.errors.HTTPError)
+    if str(library.constants.HF_HUB_CACHE).startswith("~"):
+        raise UserError(
+            f"There is no home folder to keep {title} in; set HOME, or name a folder "
+            "with HF_HOME."
+        )
+    # Those of the package that the library reaches the network with; KeyError and
+    # TypeError are what an answer of another form leads to.
+    http_error = library.errors.HTTPError
+    invalid_url = getattr(sys.modules[http_error.__module__], "InvalidURL", http_error)
+    failures = (OSError, ValueError, KeyError, TypeError, http_error, invalid_url)
     try:
         folder = library.snapshot_download(
             name, revision=revision, allow_patterns=list(patterns), repo_type=kind

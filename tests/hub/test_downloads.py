@@ -1,0 +1,138 @@
+"""Servers, networks and addresses that do not do what they should."""
+
+import socket
+import threading
+
+import pytest
+
+from albert_tf.errors import UserError
+from albert_tf.hub import archives
+from albert_tf.hub.names import local_directory
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path, monkeypatch):
+    for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("ALBERT_TF_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def server():
+    """Sends bytes as they are to whoever asks; returns their URL."""
+    sockets = []
+
+    def serve(answer):
+        listening = socket.create_server(("127.0.0.1", 0))
+        sockets.append(listening)
+        threading.Thread(target=_answer, args=(listening, answer), daemon=True).start()
+        return f"http://127.0.0.1:{listening.getsockname()[1]}/model.tar.gz"
+
+    yield serve
+    for each in sockets:
+        each.close()
+
+
+def _answer(listening, answer):
+    while True:
+        try:
+            connection, _ = listening.accept()
+        except OSError:
+            return
+        with connection:
+            connection.recv(65536)
+            connection.sendall(answer)
+
+
+OK = b"HTTP/1.1 200 OK\r\nConnection: close\r\n"
+CHUNKED = OK + b"Transfer-Encoding: chunked\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        (CHUNKED + b"400\r\nabc", "broke off in the middle; try again"),
+        (CHUNKED + b"zz\r\nabc", "broke off in the middle; try again"),
+        (OK + b"Content-Length: some\r\n\r\nabc", "not a tar archive"),
+        (OK + b"Content-Length: -5\r\n\r\nabc", "not a tar archive"),
+        (OK + b"Content-Length: " + b"9" * 5000 + b"\r\n\r\nabc", "not a tar archive"),
+        (OK + b"Content-Length: 9\r\n\r\nabc", "broke off after 3 of 9 bytes"),
+        (OK + b"x-goog-hash: md5=a\r\n\r\nabc", "its MD5 hash differs"),
+        (OK + b"x: " + b"y" * 70000 + b"\r\n\r\n", "could not be downloaded: got more"),
+        (b"nonsense\r\n\r\n", "could not be downloaded: nonsense; check the network"),
+        (b"", "could not be downloaded: Remote end closed"),
+        (
+            b"HTTP/1.1 302 Found\r\nLocation: /model.tar.gz\r\n\r\n",
+            "infinite loop; check the address",
+        ),
+        (
+            b"HTTP/1.1 302 Found\r\nLocation: file:///etc/passwd\r\n\r\n",
+            "is not allowed; check the address",
+        ),
+        (b"HTTP/1.1 500 \r\n\r\n", "could not be downloaded: 500"),
+    ],
+)
+def test_one_sentence_says_what_is_wrong(server, cache, answer, message):
+    with pytest.raises(UserError, match=message) as error:
+        local_directory(server(answer))
+    assert "\n" not in str(error.value)
+    assert not list(cache.glob("*"))
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://",
+        "http://[::1/a.tar.gz",
+        "http://127.0.0.1:port/a.tar.gz",
+        "http://127.0.0.1:99999/a.tar.gz",
+        "http://127.0.0.1:9/a b.tar.gz",
+        "http://127.0.0.1:9/é.tar.gz",
+        f"http://{'a' * 70}.invalid/a.tar.gz",
+        "http://a..b/a.tar.gz",
+        "https://:0/",
+        "ftp://127.0.0.1/a.tar.gz",
+        "s4://bucket/model",
+        "://x",
+        "a\0b",
+        "http://127.0.0.1:9/a\0b",
+    ],
+)
+def test_addresses_of_nothing(url, cache):
+    with pytest.raises(UserError) as error:
+        local_directory(url)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "fragment",
+    ["sha512=00", "sha256=", "sha256=12", "SHA-256=" + "0" * 64, "", "md5=1"],
+)
+def test_a_fragment_that_nothing_compares(fragment):
+    with pytest.raises(UserError, match=rf"#{fragment}: expected nothing, or #sha256="):
+        local_directory(f"http://127.0.0.1:9/a.tar.gz#{fragment}")
+
+
+def test_schemes_in_capital_letters():
+    with pytest.raises(UserError, match="a.tar.gz could not be downloaded"):
+        local_directory("HTTP://127.0.0.1:9/a.tar.gz")
+
+
+def test_a_user_without_a_home(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    for name in ("ALBERT_TF_CACHE", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(archives.os.path, "expanduser", lambda path: path)
+    with pytest.raises(UserError, match="no home folder .*; set HOME, or name a fold"):
+        local_directory("http://127.0.0.1:9/a.tar.gz")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_user_of_repositories_without_a_home(monkeypatch, tmp_path):
+    constants = pytest.importorskip("huggingface_hub.constants")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", "~/.cache/huggingface/hub")
+    with pytest.raises(UserError, match="no home folder .* with HF_HOME"):
+        local_directory("hf://owner/without-home")
+    assert not list(tmp_path.iterdir())
