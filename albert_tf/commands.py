@@ -4,12 +4,14 @@ import dataclasses
 import pkgutil
 import sys
 
+import albert_tf
 from albert_tf.cli.near_misses import close_name
 
 _USAGE = """ALBERT for TensorFlow 2 and Keras 3: from raw text to a served model.
 
   albert-tf COMMAND --flag=value …
   albert-tf COMMAND --help
+  albert-tf --version
 
 Commands:
 """
@@ -98,6 +100,9 @@ def main(argv=None):
     name = argv[1] if len(argv) > 1 else "--help"
     if name in ("--help", "-h", "help"):
         print(_USAGE + "\n".join(map(_line, COMMANDS)))
+        return
+    if name == "--version":
+        print(f"albert-tf {albert_tf.__version__}")
         return
     if name not in COMMANDS:
         close = close_name(name, COMMANDS)

@@ -37,16 +37,30 @@ from data_pipeline.text import quality
 _CONTROL_SYMBOLS = ["[CLS]", "[SEP]", "[MASK]"]
 _USER_SYMBOLS = ["(", ")", '"', "-", ".", "–", "£", "€"]
 _REPORT_LINES = 10_000
+# Flags of spm_train, by the value that vocabularies of ALBERT have.
+_SPM_TRAIN = {
+    "pad_id": "0",
+    "unk_id": "1",
+    "bos_id": "-1",
+    "eos_id": "-1",
+    "pad_piece": "<pad>",
+    "unk_piece": "<unk>",
+    "control_symbols": ",".join(_CONTROL_SYMBOLS),
+    "user_defined_symbols": ",".join(_USER_SYMBOLS),
+    "shuffle_input_sentence": "true",
+}
 
 
 @dataclasses.dataclass(frozen=True)
 class Options:
     input_file: str = option(
-        "Text files to read: names, globs and folders, separated by commas."
+        "Text files to read: names, globs and folders, separated by commas.",
+        aliases=("input",),
     )
     output_prefix: str = option(
         "Path of the vocabulary without its ending: the command writes PREFIX.model "
-        "and PREFIX.vocab."
+        "and PREFIX.vocab.",
+        aliases=("model_prefix",),
     )
     vocab_size: int = option(
         "Number of pieces, special symbols included.", 30000, minimum=1
@@ -242,7 +256,7 @@ def _report(model, lines, options):
 
 def main(argv=None):
     """The command line."""
-    command_line.run(Options, train_tokenizer, argv=argv)
+    command_line.run(Options, train_tokenizer, _SPM_TRAIN, argv)
 
 
 if __name__ == "__main__":

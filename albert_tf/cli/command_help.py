@@ -57,7 +57,11 @@ def _entry(field, kind):
         head += "  (required)"
     elif default not in (None, "None", "none", ""):
         head += f"  (default: {default})"
-    return f"  {head}\n{_indented(field.metadata['help'])}"
+    text = field.metadata["help"]
+    others = " and ".join(f"--{name}" for name in field.metadata["aliases"])
+    if others:
+        text += f" {others} is another name of this flag."
+    return f"  {head}\n{_indented(text)}"
 
 
 def _is_required(field):

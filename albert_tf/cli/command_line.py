@@ -8,30 +8,33 @@ their own, so several commands can be imported into one process.
 """
 
 import dataclasses
+import io
 import itertools
 import logging as standard_logging
 import re
 import signal
 import sys
-import typing
 
 from absl import flags
 from absl import logging
 
 from albert_tf.cli import interrupts
 from albert_tf.cli.command_help import help_text
+from albert_tf.cli.flag_fields import EXPECTED
+from albert_tf.cli.flag_fields import aliases
+from albert_tf.cli.flag_fields import check_ignored
+from albert_tf.cli.flag_fields import check_range
+from albert_tf.cli.flag_fields import define
+from albert_tf.cli.flag_fields import typed_fields
+from albert_tf.cli.flag_fields import unfit
+from albert_tf.cli.flag_fields import unknown
+from albert_tf.cli.flag_fields import with_own_names
 from albert_tf.cli.near_misses import close_name
 from albert_tf.cli.recipes import find_recipe
 from albert_tf.errors import UserError
 from albert_tf.io.files import read_json_object
 
 _INTERRUPTED = 128 + signal.SIGINT
-_EXPECTED = {
-    bool: "true or false",
-    float: "a number",
-    int: "a whole number",
-    str: "a text in quotation marks",
-}
 _OTHER_LIBRARY = re.compile(r"/(site|dist)-packages/(?!albert_tf/|data_pipeline/)")
 
 
@@ -42,6 +45,7 @@ def option(
     minimum=None,
     maximum=None,
     may_change=False,
+    aliases=(),
 ):
     """A dataclass field that is a command-line flag; required without `default`.
 
@@ -53,6 +57,7 @@ def option(
         maximum: the highest one.
         may_change: whether a continued run may have another value than before; or
             `engine.resumption.RESTART_DATA`, the name of the flag with which it may.
+        aliases: other names of the flag, as other programs have them.
     """
     metadata = {
         "help": help_text,
@@ -60,6 +65,7 @@ def option(
         "minimum": minimum,
         "maximum": maximum,
         "may_change": may_change,
+        "aliases": aliases,
     }
     return dataclasses.field(default=default, metadata=metadata)
 
@@ -70,15 +76,15 @@ def values_of(flags_class, options):
     return {name: getattr(options, name) for name in names}
 
 
-def run(options_class, command, ignored=(), argv=None, replaced=None, read_config=None):
+def run(options_class, command, ignored=(), argv=None, read_config=None):
     """Parses the command line, calls `command(options)` and exits.
 
     Args:
         options_class: a frozen dataclass whose fields are made by `option`.
         command: called with the parsed `options_class`.
-        ignored: names of official flags that are accepted and have no effect.
+        ignored: names of official flags that are accepted and have no effect; of a
+            dict, each has the one value that the command always has, or any for None.
         argv: the command line; `sys.argv` by default.
-        replaced: for names of official flags that are not accepted, what to do instead.
         read_config: from the file of `--config` and `options_class` to the values of
             flags; `config_file_values` by default.
 
@@ -88,8 +94,9 @@ def run(options_class, command, ignored=(), argv=None, replaced=None, read_confi
     """
     argv = sys.argv if argv is None else argv
     _prepare_logging()
+    _escape_unprintable()
     try:
-        options = parse(options_class, argv, ignored, replaced, read_config)
+        options = parse(options_class, argv, ignored, read_config)
         command(options)
     except UserError as error:
         _fail(_with_dashes(str(error), options_class))
@@ -119,7 +126,7 @@ def _fail(message):
     sys.exit(1)
 
 
-def parse(options_class, argv, ignored=(), replaced=None, read_config=None):
+def parse(options_class, argv, ignored=(), read_config=None):
     """Returns `options_class` filled from `argv` (whose first item is skipped).
 
     Raises:
@@ -128,21 +135,21 @@ def parse(options_class, argv, ignored=(), replaced=None, read_config=None):
     """
     if any(argument.lstrip("-") in ("help", "helpfull") for argument in argv[1:]):
         about = sys.modules[options_class.__module__].__doc__ or ""
-        fields = _typed_fields(options_class)
+        fields = typed_fields(options_class)
         print(help_text(about, options_class, fields, ignored))
         sys.exit(0)
-    flag_values = _define(options_class, ignored)
+    flag_values = define(options_class, ignored)
     try:
-        rest = flag_values(argv)[1:]
+        rest = flag_values(with_own_names(argv, options_class))[1:]
     except flags.UnrecognizedFlagError as error:
-        names = [field.name for field in dataclasses.fields(options_class)]
-        raise UserError(_unknown(error.flagname, names, replaced or {})) from error
+        raise UserError(unknown(error.flagname, options_class)) from error
     except flags.Error as error:
-        raise UserError(_unfit(str(error), options_class)) from error
+        raise UserError(unfit(str(error), options_class)) from error
     if rest:
         raise UserError(
             f"Unexpected argument {rest[0]!r}; write flags as --name=value."
         )
+    check_ignored(ignored, flag_values)
     values = {}
     if flag_values.config is not None:
         read_config = read_config or config_file_values
@@ -154,78 +161,8 @@ def parse(options_class, argv, ignored=(), replaced=None, read_config=None):
     for field in dataclasses.fields(options_class):
         if field.default is dataclasses.MISSING and values[field.name] is None:
             raise UserError(f"Flag --{field.name} is required; see --help.")
-        _check_range(field, values[field.name])
+        check_range(field, values[field.name])
     return options_class(**values)
-
-
-def _unknown(name, names, replaced):
-    """The message on a flag that the command does not have."""
-    if name in replaced:
-        return f"--{name} is not supported; {replaced[name]}."
-    close = close_name(name, names)
-    what = f"did you mean --{close}?" if close else "--help lists the flags."
-    return f"There is no flag --{name}; {what}"
-
-
-def _unfit(message, options_class):
-    """The message on a value that absl cannot read, from absl's own."""
-    match = re.match(r"flag --(\w+)=(.*?): ", message, re.DOTALL)
-    fields = {field.name: (field, kind) for field, kind in _typed_fields(options_class)}
-    if not match or match[1] not in fields:
-        return f"{message}; --help explains the flags."
-    field, kind = fields[match[1]]
-    choices = field.metadata["choices"]
-    expected = f"one of {', '.join(choices)}" if choices else _EXPECTED[kind]
-    return f"--{match[1]}={match[2]}: expected {expected}."
-
-
-def _check_range(field, value):
-    choices = field.metadata["choices"]
-    minimum, maximum = field.metadata["minimum"], field.metadata["maximum"]
-    if value is None:
-        return
-    if choices and value not in choices:
-        raise UserError(
-            f"--{field.name}={value}: expected one of {', '.join(choices)}."
-        )
-    if minimum is not None and not value >= minimum:
-        raise UserError(f"--{field.name}={value}: expected at least {minimum}.")
-    if maximum is not None and not value <= maximum:
-        raise UserError(f"--{field.name}={value}: expected at most {maximum}.")
-
-
-def _define(options_class, ignored):
-    flag_values = flags.FlagValues()
-    # absl's own help is not shown; `help_text` makes a better one.
-    flags.DEFINE_string("config", None, None, flag_values=flag_values)
-    for field, kind in _typed_fields(options_class):
-        required = field.default is dataclasses.MISSING
-        default = None if required else field.default
-        if field.metadata["choices"]:
-            choices = list(field.metadata["choices"])
-            flags.DEFINE_enum(
-                field.name, default, choices, None, flag_values=flag_values
-            )
-            continue
-        define = {
-            bool: flags.DEFINE_bool,
-            int: flags.DEFINE_integer,
-            float: flags.DEFINE_float,
-            str: flags.DEFINE_string,
-        }[kind]
-        define(field.name, default, None, flag_values=flag_values)
-    for name in ignored:
-        flags.DEFINE_string(name, None, None, flag_values=flag_values)
-    return flag_values
-
-
-def _typed_fields(options_class):
-    """Yields each field with its plain type (`int | None` counts as `int`)."""
-    hints = typing.get_type_hints(options_class)
-    for field in dataclasses.fields(options_class):
-        hint = hints[field.name]
-        kinds = [k for k in typing.get_args(hint) if k is not type(None)]
-        yield field, kinds[0] if kinds else hint
 
 
 def config_file_values(path, *options_classes):
@@ -244,8 +181,16 @@ def config_file_values(path, *options_classes):
     """
     values = read_json_object(find_recipe(path))
     values = {k: v for k, v in values.items() if not k.startswith("//")}
-    fields = itertools.chain.from_iterable(map(_typed_fields, options_classes))
+    fields = itertools.chain.from_iterable(map(typed_fields, options_classes))
     kinds = {field.name: kind for field, kind in fields}
+    own = aliases(*options_classes)
+    for other in values.keys() & own.keys():
+        if own[other] in values:
+            raise UserError(
+                f"--config={path} sets {other!r} and {own[other]!r}, which are one "
+                "flag; leave one of them out."
+            )
+    values = {own.get(name, name): value for name, value in values.items()}
     for name, value in values.items():
         if name not in kinds:
             close = close_name(name, kinds)
@@ -257,9 +202,20 @@ def config_file_values(path, *options_classes):
         if not isinstance(value, accepted):
             raise UserError(
                 f"--config={path} sets {name!r} to {value!r}; expected "
-                f"{_EXPECTED[kinds[name]]}."
+                f"{EXPECTED[kinds[name]]}."
             )
     return values
+
+
+def _escape_unprintable():
+    """Has letters that the terminal cannot show printed as \\xe9 or \\u4e2d.
+
+    Python ends with UnicodeEncodeError in their place, as for é under
+    PYTHONIOENCODING=ascii.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def _prepare_logging():

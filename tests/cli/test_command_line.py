@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import os
 import subprocess
 import sys
 
@@ -18,11 +19,13 @@ GO_ON = "To continue, run: python run_x.py '--input_file=a b*'\n"
 class Options:
     """Options of a command."""
 
-    input_file: str = option("What to read.")
+    input_file: str = option("What to read.", aliases=("input", "text"))
     steps: int = option("How many.", 10, minimum=1)
     rate: float | None = option("How fast.", None, minimum=0, maximum=1)
     verbose: bool = option("How loud.", False)
     optimizer: str = option("Which.", "lamb", ("adamw", "lamb"))
+    scale: float = option("How large.", 1.0)
+    name: str | None = option("How it is called.", None)
 
 
 def parse(*flags, ignored=()):
@@ -52,6 +55,16 @@ def test_the_config_file_lies_under_the_flags(tmp_path):
         ('{"optimizer": "lamp"}', "--optimizer=lamp: expected one of"),
         ("[3]", "must hold one JSON object"),
         ("{", "is not valid JSON"),
+        ('{"rate": 0.1, "steps": 3, "rate": 0.2}', "sets 'rate' twice in one object"),
+        ('{"scale": Infinity}', "--scale=inf: expected a finite number"),
+        ('{"scale": NaN}', "--scale=nan: expected a finite number"),
+        ('{"scale": 1e999}', "--scale=inf: expected a finite number"),
+        (
+            '{"name": "a\\u0000b"}',
+            r"--name='a\\x00b' holds a NUL character",
+        ),
+        ('{"steps": 9223372036854775808}', "expected a number of at most 64 bits"),
+        ('{"text": "a", "input_file": "b"}', "'text' and 'input_file', which are one"),
     ],
 )
 def test_bad_config_files_are_named(tmp_path, content, message):
@@ -157,3 +170,52 @@ def test_only_our_own_information_is_logged(project):
     shown = [line.split(maxsplit=1)[1] for line in done.stderr.splitlines()]
     own = [f"{level} {path}" for path in ours for level in (20, 30)]
     assert shown == [f"30 {theirs}", *own]
+
+
+def test_other_names_of_a_flag(tmp_path):
+    for flags in (("--input=a",), ("-text", "a"), ("--input_file=a",)):
+        assert parse(*flags).input_file == "a"
+    (tmp_path / "x.json").write_text('{"//": "1", "text": "a", "//": "2"}')
+    assert parse(f"--config={tmp_path / 'x.json'}").input_file == "a"
+    with pytest.raises(UserError, match="--text is another name of --input_file; give"):
+        parse("--input_file=a", "--text=b")
+
+
+@pytest.mark.parametrize("value", ["inf", "-inf", "nan", "1e999"])
+def test_numbers_without_end(value):
+    with pytest.raises(UserError, match=r"--scale=-?(inf|nan): expected a finite"):
+        parse("--input_file=a", f"--scale={value}")
+
+
+def test_ignored_flags_with_one_value():
+    ignored = {"pad_id": "0", "master": None}
+    flags = ["--input_file=a", "--pad_id=0", "--master=x"]
+    assert parse(*flags, ignored=ignored).input_file == "a"
+    with pytest.raises(UserError, match="--pad_id=1: this command always has 0; leave"):
+        parse("--input_file=a", "--pad_id=1", ignored=ignored)
+
+
+_PRINTS = """
+import dataclasses, sys
+from albert_tf.cli import command_line
+from tests.cli.test_command_line import Options
+
+def command(options):
+    print("caf\\xe9 \\u4e2d")
+    raise command_line.UserError("caf\\xe9")
+
+command_line.run(Options, command, argv=["x", "--input_file=a"])
+"""
+
+
+def test_letters_that_the_terminal_lacks_are_escaped(project):
+    done = subprocess.run(
+        [sys.executable, "-c", _PRINTS],
+        cwd=project,
+        capture_output=True,
+        check=False,
+        env={**os.environ, "PYTHONIOENCODING": "ascii"},
+    )
+    assert done.stdout == b"caf\\xe9 \\u4e2d\n"
+    assert done.stderr == b"error: caf\\xe9\n"
+    assert done.returncode == 1

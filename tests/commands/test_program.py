@@ -4,6 +4,7 @@ import pkgutil
 
 import pytest
 
+import albert_tf
 from albert_tf import commands
 
 
@@ -48,3 +49,8 @@ def test_a_command_takes_its_flags_and_errors_are_one_sentence(capsys):
 def test_what_runs_a_command_is_there():
     for command in commands.COMMANDS.values():
         assert callable(pkgutil.resolve_name(command.main))
+
+
+def test_the_version(capsys):
+    commands.main(["albert-tf", "--version"])
+    assert capsys.readouterr().out == f"albert-tf {albert_tf.__version__}\n"

@@ -11,9 +11,13 @@ import pytest
     [
         ((), "Nothing to do"),
         (
-            ("--do_train", "--albert_hub_module_handle=https://example.org/albert"),
-            "--albert_hub_module_handle is not supported; name the module's folder, "
-            "its archive or the archive's URL with --init_checkpoint",
+            (
+                "--do_predict",
+                "--input_text=x",
+                "--albert_hub_module_handle=https://tfhub.dev/google/albert_base/2",
+            ),
+            "https://tfhub.dev/google/albert_base/2 is a web page; write "
+            "https://tfhub.dev/google/albert_base/2?tf-hub-format=compressed instead",
         ),
     ],
 )

@@ -6,6 +6,7 @@ from albert_tf.cli import command_line
 from albert_tf.errors import UserError
 from albert_tf.tokenization import load_tokenizer
 from data_pipeline.train_tokenizer import Options
+from data_pipeline.train_tokenizer import main
 from data_pipeline.train_tokenizer import train_tokenizer
 
 
@@ -173,3 +174,37 @@ def test_english_text_needs_no_warning(train, caplog):
     text = "the café and the cats on the mat\n" * 3 + "the cat sat on a mat\n" * 99
     train(text, vocab_size=30)
     assert "lose an accent" not in caplog.text
+
+
+def test_the_flags_of_spm_train(tmp_path, write_corpus):
+    """Those of the official README, with a smaller vocabulary."""
+    write_corpus(tmp_path / "all.txt", 50)
+    official = [
+        "--input_sentence_size=10000000",
+        "--pad_id=0",
+        "--unk_id=1",
+        "--eos_id=-1",
+        "--bos_id=-1",
+        "--control_symbols=[CLS],[SEP],[MASK]",
+        '--user_defined_symbols=(,),",-,.,–,£,€',
+        "--shuffle_input_sentence=true",
+        "--character_coverage=0.99995",
+        "--model_type=unigram",
+    ]
+    main(
+        [
+            "spm_train",
+            f"--input={tmp_path / 'all.txt'}",
+            f"--model_prefix={tmp_path / '30k-clean'}",
+            "--vocab_size=55",
+            *official,
+        ]
+    )
+    assert load_tokenizer(tmp_path / "30k-clean.model").vocab_size == 55
+
+
+@pytest.mark.parametrize("flag", ["--pad_id=3", "--control_symbols=[CLS]"])
+def test_other_special_pieces_are_refused(flag, capsys):
+    with pytest.raises(SystemExit):
+        main(["spm_train", "--input=a", "--model_prefix=b", flag])
+    assert f"error: {flag}: this command always has" in capsys.readouterr().err

@@ -3,7 +3,6 @@
 from albert_tf.checkpoints.flags import obeys_reading_flags
 from albert_tf.cli import command_line
 from albert_tf.tasks.classification.flags import ClassifierOptions
-from albert_tf.tasks.commands.flags import REPLACED
 
 # Official flags that only TPUEstimator needed, or that this program makes needless.
 _IGNORED = ("master", "num_tpu_cores", "threshold_to_export")
@@ -11,7 +10,7 @@ _IGNORED = ("master", "num_tpu_cores", "threshold_to_export")
 
 def main(argv=None):
     """Fine-tunes, evaluates, predicts and exports as the flags say."""
-    command_line.run(ClassifierOptions, _classify, _IGNORED, argv, REPLACED)
+    command_line.run(ClassifierOptions, _classify, _IGNORED, argv)
 
 
 @obeys_reading_flags

@@ -9,12 +9,6 @@ from albert_tf.engine.flags import ExecutionFlags
 from albert_tf.optimizers.flags import OptimizerFlags
 from albert_tf.optimizers.flags import optimizer_option
 
-REPLACED = {
-    "albert_hub_module_handle": "name the module's folder, its archive or the "
-    "archive's URL with --init_checkpoint"
-}
-"""Official flags that are not accepted, and what to do instead."""
-
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TaskOptions(OptimizerFlags, DeviceFlags, ExecutionFlags, ReadingFlags):
@@ -79,9 +73,10 @@ class TaskOptions(OptimizerFlags, DeviceFlags, ExecutionFlags, ReadingFlags):
     # Model.
     init_checkpoint: str | None = option(
         "Model to start from: a model directory, an official archive, a Hugging "
-        "Face directory, the prefix of a TF1 checkpoint, or one to download, such "
-        "as hf://albert/albert-base-v2.",
+        "Face directory, a TF-Hub module, the prefix of a TF1 checkpoint, or one to "
+        "download, such as hf://albert/albert-base-v2.",
         None,
+        aliases=("albert_hub_module_handle",),
     )
     from_scratch: bool = option(
         "Start from random weights instead of --init_checkpoint.", False

@@ -2,7 +2,6 @@
 
 from albert_tf.checkpoints.flags import obeys_reading_flags
 from albert_tf.cli import command_line
-from albert_tf.tasks.commands.flags import REPLACED
 from albert_tf.tasks.question_answering.flags import SquadOptions
 
 # Official flags that only TPUEstimator needed, or that this program makes needless:
@@ -19,7 +18,7 @@ _IGNORED = (
 
 def main(argv=None):
     """Fine-tunes, scores, answers and exports as the flags say."""
-    command_line.run(SquadOptions, _answer_questions, _IGNORED, argv, REPLACED)
+    command_line.run(SquadOptions, _answer_questions, _IGNORED, argv)
 
 
 @obeys_reading_flags
