@@ -20,6 +20,7 @@ except ImportError:
 COLOURS = {
     "training": "#0072B2",
     "held out": "#D55E00",
+    "training data": "#56B4E9",  # evaluated where nothing is held out
     "pretrained": "#009E73",
     "from scratch": "#CC79A7",
     "majority": "#555555",
@@ -59,7 +60,9 @@ def write_plot(path, draw, size=(6.4, 4.8), labels=()):
         return False
     labels = [" ".join(label.split()) for label in labels]
     with _any_weight_will_do(), matplotlib.rc_context():
-        families, are_all_there = _families_for(frozenset("".join(labels)))
+        families, are_all_there = _families_for(
+            frozenset("".join(labels)), *_default_font()
+        )
         matplotlib.rcParams["font.family"] = families
         names = labels if are_all_there else list(map(str, range(len(labels))))
         figure = Figure(figsize=size, layout="constrained")
@@ -92,13 +95,20 @@ def _write_legend(path, figure, numbers, labels):
     figure.supxlabel(text, fontsize="small")
 
 
+def _default_font():
+    """The families that matplotlib is set to, and the file that this means."""
+    families = tuple(matplotlib.rcParams["font.family"])
+    return families, font_manager.findfont(font_manager.FontProperties())
+
+
 @functools.cache
-def _families_for(characters):
+def _families_for(characters, default, default_file):
     """Fonts that have `characters` together: (families, whether they have all).
 
-    The default font comes first; each of the others adds as many as possible.
+    Those of `_default_font` come first; each of the others adds as many characters as
+    possible.
     """
-    families = list(matplotlib.rcParams["font.family"])
+    families = list(default)
     missing = characters - _held(font_manager.FontProperties(), characters) - {" "}
     others = _families_of_the_system() if missing else []
     while missing:

@@ -117,6 +117,7 @@ def _report(settings, model, strategy):
         settings.trainer.report,
         flops_per_token=flops_per_token,
         peak_flops=peak,
+        evaluated="held out" if settings.data.eval_file else "training data",
     )
 
 

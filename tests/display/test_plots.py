@@ -85,7 +85,15 @@ def test_several_fonts_have_them_together(draw, fonts):
     fonts("Few", "负")
     fonts("Many", "正面")
     assert draw(CHINESE)[0] == CHINESE
-    assert plots._families_for(frozenset("正面负a"))[0][-2:] == ["Many", "Few"]
+    families, _ = plots._families_for(frozenset("正面负a"), *plots._default_font())
+    assert families[-2:] == ["Many", "Few"]
+
+
+def test_another_default_font_counts_at_once(draw, fonts):
+    fonts("Squares", "ab")
+    _, ink = draw(["ab"])
+    with plots.matplotlib.rc_context({"font.family": ["Squares"]}):
+        assert draw(["ab"])[1] > 2 * ink
 
 
 @pytest.mark.parametrize("family", ["Any Color Emoji", "LastResort", None])

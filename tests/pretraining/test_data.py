@@ -180,3 +180,11 @@ def test_data_that_lost_a_file_is_not_trained_on(evaluate, material, tmp_path):
     with pytest.raises(UserError, match="lists train-2.tfrecord, which is missing"):
         evaluate(input_file=folder / "train*.tfrecord")
     assert not (tmp_path / "model").exists()
+
+
+def test_training_data_are_not_called_held_out(evaluate, caplog):
+    caplog.set_level("INFO", logger="absl")
+    evaluate(eval_file=None)
+    assert "evaluates on the training data" in caplog.text
+    assert "Training data at step 1: " in caplog.text
+    assert "Held out" not in caplog.text

@@ -22,8 +22,8 @@ _LEFT_OUT = {
 }
 
 
-def write_curves(directory, evaluations):
-    """Writes `curves.png`: training and held-out values in a panel each.
+def write_curves(directory, evaluations, evaluated="held out"):
+    """Writes `curves.png`: training and evaluated values in a panel each.
 
     What a model that has learned nothing reaches is a dashed line in the panel of the
     score: `majority_accuracy` in that of `accuracy`.
@@ -31,6 +31,7 @@ def write_curves(directory, evaluations):
     Args:
         directory: the run's directory, with the TensorBoard files in `train/`.
         evaluations: the entries of `history.json`.
+        evaluated: what they were made on, a name in `COLOURS`.
     """
     train = training_scalars(os.path.join(directory, "train"))
     held_out = {}
@@ -46,7 +47,7 @@ def write_curves(directory, evaluations):
     titles = [name for name in {**held_out, **train} if name not in _LEFT_OUT]
     if not titles:
         return
-    sources = {"training": train, "held out": held_out, "majority": majority}
+    sources = {"training": train, evaluated: held_out, "majority": majority}
     rows = math.ceil(len(titles) / _COLUMNS)
 
     def draw(figure, names):

@@ -31,6 +31,8 @@ class ReportOptions:
     """From the tokens of a row to the FLOPs of a step, a token."""
     peak_flops: float | None = None
     """FLOPs a second that all devices together can do at best."""
+    evaluated: str = "held out"
+    """What evaluations are made on, in the words of `display.plots.COLOURS`."""
 
 
 class RunReporter:
@@ -148,17 +150,19 @@ class RunReporter:
         return self._history.has_evaluation(step)
 
     def after_evaluation(self, step, train_seconds, results):
-        """Takes held-out results; `train_seconds` is the training time so far."""
+        """Takes results; `train_seconds` is the training time so far."""
         self._history.add_evaluation(step, train_seconds, results)
         if not self._is_shown:
             return
         shown = ", ".join(f"{name} {value:.4f}" for name, value in results.items())
-        logging.info("Held out at step %d: %s", step, shown)
+        where = self._options.evaluated.capitalize()
+        logging.info("%s at step %d: %s", where, step, shown)
 
     def finish(self):
         """Draws the whole run."""
         if self._is_shown:
-            write_curves(self._output_dir, self._history.evaluations)
+            evaluations = self._history.evaluations
+            write_curves(self._output_dir, evaluations, self._options.evaluated)
 
 
 def _notes(results):
