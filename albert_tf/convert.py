@@ -13,9 +13,9 @@ import dataclasses
 import re
 import sys
 
+from albert_tf.checkpoints.flags import FORMATS
 from albert_tf.checkpoints.flags import ReadingFlags
 from albert_tf.checkpoints.flags import obeys_reading_flags
-from albert_tf.checkpoints.saving import FORMATS
 from albert_tf.cli.command_line import option
 from albert_tf.cli.command_line import run
 from albert_tf.models import registry

@@ -10,7 +10,6 @@ ranks pairs of sentences. docs/inference.md says more.
 
 import dataclasses
 import io
-import json
 import math
 
 from albert_tf.checkpoints.flags import ReadingFlags
@@ -18,6 +17,7 @@ from albert_tf.checkpoints.flags import obeys_reading_flags
 from albert_tf.cli.command_line import option
 from albert_tf.cli.command_line import run
 from albert_tf.errors import UserError
+from albert_tf.io.files import json_text
 from albert_tf.io.files import write_atomically
 
 _BINARY, _LINES = ".npy", ".jsonl"
@@ -126,7 +126,7 @@ def _embedder(options):
 
 def _content(path, vectors):
     if path.endswith(_LINES):
-        return "".join(f"{json.dumps(row)}\n" for row in vectors.tolist())
+        return "".join(json_text(row, indent=None) for row in vectors.tolist())
     import numpy as np
 
     content = io.BytesIO()

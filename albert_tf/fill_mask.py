@@ -7,13 +7,13 @@ many texts, --output_file writes JSON lines. docs/inference.md says more.
 """
 
 import dataclasses
-import json
 
 from albert_tf.checkpoints.flags import ReadingFlags
 from albert_tf.checkpoints.flags import obeys_reading_flags
 from albert_tf.cli.command_line import option
 from albert_tf.cli.positional import run_with_texts
 from albert_tf.errors import UserError
+from albert_tf.io.files import json_text
 from albert_tf.io.files import write_atomically
 
 
@@ -71,8 +71,8 @@ def fill_mask(options, texts=()):
     pairs = pairs or [None] * len(texts)
     answers = list(zip(texts, pairs, found, strict=True))
     if options.output_file:
-        rows = [json.dumps(_as_json(*row), ensure_ascii=False) for row in answers]
-        write_atomically(options.output_file, "".join(f"{row}\n" for row in rows))
+        rows = [json_text(_as_json(*row), indent=None) for row in answers]
+        write_atomically(options.output_file, "".join(rows))
     else:
         print("\n\n".join("\n".join(_lines(*answer)) for answer in answers))
 

@@ -2,6 +2,8 @@
 
 import dataclasses
 
+import numpy as np
+
 from albert_tf.errors import UserError
 from albert_tf.models import registry
 
@@ -56,7 +58,8 @@ def assign_tensors(model, tensors, source, allow_missing=()):
         A `LoadReport`.
 
     Raises:
-        UserError: a tensor is missing, of another shape, or unknown to the model.
+        UserError: a tensor is missing, of another shape, or unknown to the model; or
+            it holds NaN or infinity.
     """
     variables = model.official_variables()
     allowed = beginnings(allow_missing)
@@ -70,9 +73,28 @@ def assign_tensors(model, tensors, source, allow_missing=()):
         wrong_shape=tuple(name for name in common if name not in set(fits)),
     )
     _check(report, variables, tensors, allowed, model.family)
+    require_finite({name: tensors[name] for name in fits}, source)
     for name in fits:
         variables[name].assign(tensors[name])
     return report
+
+
+def require_finite(weights, source):
+    """Refuses weights with which a model answers nothing but NaN.
+
+    Args:
+        weights: arrays or variables by official name.
+        source: what to call the checkpoint in messages.
+
+    Raises:
+        UserError: one holds NaN or infinity; it is named.
+    """
+    for name, values in weights.items():
+        if not np.isfinite(np.asarray(values)).all():
+            raise UserError(
+                f"{source} holds NaN or infinity in {name}, so that the model has no "
+                "answers; train it again, or take an earlier checkpoint."
+            )
 
 
 def _check(report, variables, tensors, allowed, family):

@@ -1,10 +1,13 @@
-"""The flag of every command that reads a model, and what obeys it."""
+"""What commands that read or write models have in common."""
 
 import dataclasses
 import functools
 
 from albert_tf.cli.command_line import option
 from albert_tf.io import checksums
+
+FORMATS = ("model_directory", "tf1", "huggingface")
+"""The forms in which a model is written."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -14,6 +14,7 @@ from albert_tf.checkpoints.huggingface import architectures
 from albert_tf.checkpoints.huggingface import is_huggingface_directory
 from albert_tf.checkpoints.huggingface import read_huggingface_config
 from albert_tf.checkpoints.huggingface import read_huggingface_tensors
+from albert_tf.checkpoints.model_directory import check_labels
 from albert_tf.checkpoints.model_directory import is_model_directory
 from albert_tf.checkpoints.model_directory import load_model_directory
 from albert_tf.checkpoints.model_directory import read_head
@@ -169,6 +170,7 @@ def load_pretrained(model_class, path, allow_missing, arguments, revision=None):
             is_as_saved = head.items() <= arguments.items() and not changes
             if arguments.get("num_labels") == head.get("num_labels"):
                 task_info = read_task_info(path)
+                check_labels(head, task_info or {}, path)
     if is_as_saved:
         model = load_model_directory(path, **arguments)
     else:

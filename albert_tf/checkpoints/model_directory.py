@@ -12,11 +12,13 @@ import io
 import os
 
 from albert_tf.checkpoints.assignment import LoadReport
+from albert_tf.checkpoints.assignment import require_finite
 from albert_tf.errors import UserError
 from albert_tf.io import checksums
 from albert_tf.io import storage
 from albert_tf.io.checksummed_folder import ChecksummedFolder
 from albert_tf.io.files import read_json_object
+from albert_tf.io.whole_folder import require_whole
 from albert_tf.models import registry
 
 HEAD_FILE = "head.json"
@@ -26,7 +28,12 @@ _OF_THE_TASK = ("task", "max_seq_length")
 
 
 def is_model_directory(path):
-    """Whether `save_model_directory` wrote `path`."""
+    """Whether `save_model_directory` wrote `path`.
+
+    Raises:
+        UserError: the folder is not as it was written: a file is gone.
+    """
+    require_whole(path)
     return storage.exists(os.path.join(path, WEIGHTS_FILE))
 
 
@@ -38,16 +45,20 @@ def save_model_directory(model, directory, tokenizer=None, training_info=None):
         directory: created if need be.
         tokenizer: saved beside the weights.
         training_info: a dict for `training_info.json`.
+
+    Raises:
+        UserError: the model and the task in `training_info` name other labels.
     """
     # HDF5 ends the process where a file cannot be written, as on a full disk.
     weights = _InMemory()
     model.save_weights(weights)
     head = {"model": type(model).__name__, **model.head_config()}
+    check_labels(head, training_info or {}, directory)
     config_file = model.family.config_file
     with ChecksummedFolder(directory) as folder:
         folder.write(WEIGHTS_FILE, weights.getbuffer())
         if tokenizer is not None:
-            tokenizer.laid_out(model.config.row_layout).save(directory)
+            tokenizer.laid_out(model.config.row_layout).write_into(folder)
         if training_info is not None:
             folder.write_json(TRAINING_INFO_FILE, training_info)
         folder.write_json(HEAD_FILE, head)
@@ -77,6 +88,28 @@ def read_head(directory):
         raise UserError(f"{path} names the model {name!r}. {error}") from error
 
 
+def check_labels(head, training_info, directory):
+    """Refuses labels in two orders, of which one would name the wrong outputs.
+
+    Args:
+        head: a dict, the content of `head.json`.
+        training_info: the content of `training_info.json`.
+        directory: where they lie, for messages.
+
+    Raises:
+        UserError: both name labels, and not the same.
+    """
+    task = training_info.get("task", {})
+    named, told = head.get("labels"), task.get("labels")
+    are_lists = isinstance(named, list | tuple) and isinstance(told, list | tuple)
+    if are_lists and named and told and list(named) != list(told):
+        raise UserError(
+            f"{directory}: {HEAD_FILE} has the labels {', '.join(map(str, named))}, "
+            f"but {TRAINING_INFO_FILE} has {', '.join(map(str, told))}; their order "
+            "says which output means which: write the same in both."
+        )
+
+
 def read_task_info(directory):
     """What `training_info.json` says of the task, and not of the run; None if nothing.
 
@@ -93,8 +126,10 @@ def read_training_info(directory):
     """The content of `training_info.json`, {} without it; other keys are free.
 
     Raises:
-        UserError: it is no JSON object, or a value that is acted on makes no sense.
+        UserError: it is no JSON object, or a value that is acted on makes no sense;
+            or a file is gone that was written beside it.
     """
+    require_whole(directory)
     path = os.path.join(directory, TRAINING_INFO_FILE)
     info = read_json_object(path) if storage.exists(path) else {}
     for name, least in (("max_seq_length", 1), ("step", 0)):
@@ -133,6 +168,7 @@ def load_model_directory(directory, **arguments):
             _check_size(config_file, family.encoder_parameters(config), path)
             model = _build(model_class, config, {**head, **arguments}, directory)
             model.load_weights(path)
+            require_finite(model.official_variables(), weights)
     except UserError:
         raise
     except Exception as error:  # HDF5 has many for damaged files, RuntimeError too

@@ -15,9 +15,12 @@ from albert_tf.checkpoints.bert import readable_families
 from albert_tf.errors import UserError
 from albert_tf.io import storage
 from albert_tf.io.checksummed_folder import ChecksummedFolder
+from albert_tf.io.whole_folder import require_whole
 
 BEST_CHECKPOINT = "model.ckpt-best"
-_ENDINGS = ("data-00000-of-00001", "index")  # of the files of a prefix
+ENDINGS = ("data-00000-of-00001", "index")
+"""Of the names of the files of a checkpoint."""
+
 # Optimizer slots and counters: state of a training run, not of the model.
 _NOT_WEIGHTS = re.compile(r"(^|/)(adam_[mv]|lamb_[mv]|global_step)(_\d+)?$")
 _HUB_SCOPE = "module/"
@@ -85,7 +88,7 @@ def save_tf1_checkpoint(model, prefix):
                 shape_and_slices=[""] * len(arrays),
                 tensors=list(arrays.values()),
             )
-        for ending in _ENDINGS:
+        for ending in ENDINGS:
             os.replace(f"{temporary}.{ending}", f"{prefix}.{ending}")
     finally:
         for left in storage.matching(folder, f"{os.path.basename(temporary)}.*"):
@@ -93,8 +96,8 @@ def save_tf1_checkpoint(model, prefix):
     with ChecksummedFolder(folder) as checksummed:
         config.to_json_file(os.path.join(folder, config_file))
         checksummed.add(config_file)
-        for ending in _ENDINGS:
-            checksummed.require(f"{os.path.basename(prefix)}.{ending}")
+        for ending in ENDINGS:
+            checksummed.add(f"{os.path.basename(prefix)}.{ending}")
 
 
 def read_tf1_config(prefix):
@@ -104,9 +107,10 @@ def read_tf1_config(prefix):
         The `ModelFamily` and the config; None and None if there is no such file.
 
     Raises:
-        UserError: the file is damaged.
+        UserError: the file is damaged, or gone.
     """
     folder = os.path.dirname(prefix)
+    require_whole(folder)
     for place in ("", os.path.join("..", "assets")):
         for family in readable_families():
             path = os.path.normpath(os.path.join(folder, place, family.config_file))

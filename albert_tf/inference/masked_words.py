@@ -6,6 +6,7 @@ import tensorflow as tf
 
 from albert_tf.errors import UserError
 from albert_tf.tasks.prediction import OutputsPredictor
+from albert_tf.tasks.prediction import require_numbers
 from albert_tf.tasks.tokenized_examples import from_features
 
 
@@ -57,7 +58,8 @@ def fill_masks(model, tokenizer, texts, text_pairs=None, top_k=5, batch_size=32)
     ids = tokenizer.mask_id, tokenizer.vocab_size
     compute = best_tokens_of_masks(model, *ids, top_k)
     predict = OutputsPredictor(compute, batch_size, longest)
-    probabilities, tokens = predict(from_features(features))  # [N, masks, top_k] each
+    outputs = require_numbers(predict(from_features(features)))
+    probabilities, tokens = outputs  # [N, masks, top_k] each
     return [
         [
             _guesses(tokenizer, probabilities[row, mask], tokens[row, mask])

@@ -8,6 +8,7 @@ from albert_tf.layers.text_vectors import check_choice
 from albert_tf.layers.text_vectors import text_vectors
 from albert_tf.tasks import metrics
 from albert_tf.tasks.prediction import OutputsPredictor
+from albert_tf.tasks.prediction import require_numbers
 from albert_tf.tasks.tokenized_examples import tokenize_texts
 
 _TEXTS_AT_ONCE = 4096
@@ -63,7 +64,7 @@ class TextEmbedder:
 
     def __call__(self, texts, text_pairs=None):
         tokens = tokenize_texts(texts, text_pairs, self.tokenizer, self.max_seq_length)
-        return self._vectors(tokens)
+        return require_numbers(self._vectors(tokens))
 
     def with_progress(self, texts, text_pairs=None):
         """As the call, some thousand texts at a time, with a progress bar."""

@@ -81,7 +81,7 @@ class ChecksummedFolder:
         data = data.encode() if isinstance(data, str) else data
         write_atomically(os.path.join(self._directory, name), data)
         self._known[name] = checksums.of_bytes(data)
-        self.require(name)
+        self._written.append(name)
 
     def write_json(self, name, values):
         """Writes a file of JSON, likewise."""
@@ -93,8 +93,4 @@ class ChecksummedFolder:
         self._known.pop(name, None)
         with storage.read_locally(path) as local_path:
             self._known[name] = checksums.of_file(local_path)
-        self.require(name)
-
-    def require(self, name):
-        """Misses a file at the end that has been written; `write` and `add` do so."""
         self._written.append(name)

@@ -110,14 +110,35 @@ def check_folder(folder):
     """Compares all files of a folder, which is on this machine, that have checksums.
 
     Raises:
-        UserError: one differs.
+        UserError: one differs, or is gone.
     """
+    require_all(folder)
     for name, expected in read(folder).items():
         path = os.path.join(folder, name)
         # A line may name what lies elsewhere, or never ends.
         inside = os.path.realpath(path).startswith(os.path.realpath(folder) + os.sep)
         if inside and os.path.isfile(path):
             _check_file(path, path, folder, expected)
+
+
+def require_all(folder):
+    """Misses files of a folder that have checksums.
+
+    Args:
+        folder: it need not exist.
+
+    Raises:
+        UserError: one is gone.
+    """
+    for name in read(folder):
+        path = os.path.join(folder, name)
+        inside = not os.path.isabs(name) and ".." not in name.split("/")
+        if inside and not storage.exists(path):
+            raise UserError(
+                f"{path} is missing, though {os.path.join(folder, NAME)} names it; "
+                "copy it there again or, if you removed it on purpose, remove its line "
+                "there."
+            )
 
 
 def _check_file(path, local_path, folder, expected):

@@ -1,7 +1,9 @@
 """Reading JSON, and writing files so that no reader ever sees half of one."""
 
+import collections
 import io
 import json
+import math
 import zipfile
 
 from albert_tf.cli.near_misses import did_you_mean
@@ -32,16 +34,35 @@ def write_json(path, values):
     write_atomically(path, json_text(values))
 
 
-def json_text(values):
-    """What is written of JSON: indented, in UTF-8.
+def json_text(values, indent=2, ensure_ascii=False):
+    """What is written of JSON: indented, in UTF-8, and ending with a line.
+
+    JSON knows no NaN and no infinity: null takes their place.
+
+    Args:
+        values: of JSON.
+        indent: None puts all on one line.
+        ensure_ascii: escape all other letters.
 
     Raises:
         ValueError: it is nested more deeply than can be written.
     """
+    layout = {"indent": indent, "ensure_ascii": ensure_ascii, "allow_nan": False}
     try:
-        return json.dumps(values, indent=2, ensure_ascii=False) + "\n"
+        try:
+            return json.dumps(values, **layout) + "\n"
+        except ValueError:
+            return json.dumps(_without_nan(values), **layout) + "\n"
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
+
+
+def _without_nan(values):
+    if isinstance(values, dict):
+        return {key: _without_nan(value) for key, value in values.items()}
+    if isinstance(values, list | tuple):
+        return list(map(_without_nan, values))
+    return None if isinstance(values, float) and not math.isfinite(values) else values
 
 
 def unreadable(path, error):
@@ -54,12 +75,23 @@ def parse_json(text):
     """Parses JSON; `text` is a str or bytes.
 
     Raises:
-        ValueError: it is not JSON, or nested more deeply than can be read.
+        ValueError: it is not JSON, is nested more deeply than can be read, or an object
+            has a name twice, which is no comment ("//").
     """
     try:
-        return json.loads(text)
+        return json.loads(text, object_pairs_hook=_each_once)
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
+
+
+def _each_once(pairs):
+    values = dict(pairs)
+    if len(values) < len(pairs):
+        counts = collections.Counter(name for name, _ in pairs)
+        for name, count in counts.items():
+            if count > 1 and not name.startswith("//"):
+                raise ValueError(f"it sets {name!r} twice in one object")
+    return values
 
 
 def read_json_object(path):

@@ -86,6 +86,14 @@ def is_folder(path):
         return gfile.isdir(path)
 
 
+def is_same(path, other):
+    """Whether two paths name one file or folder, which need not exist."""
+    path, other = os.fspath(path), os.fspath(other)
+    if is_remote(path) or is_remote(other):
+        return path.rstrip("/") == other.rstrip("/")
+    return os.path.realpath(path) == os.path.realpath(other)
+
+
 def make_folder(path):
     """Makes a folder, and those that it lies in, unless it is there."""
     if not is_remote(path):

@@ -1,11 +1,12 @@
 """`signature.json` and `model_card.md`, generated from the SavedModel itself."""
 
 import base64
-import json
 
 import numpy as np
 import tensorflow as tf
 from tensorflow.core.framework.types_pb2 import DataType
+
+from albert_tf.io.files import json_text
 
 _DIFFERENCE = (
     "Probabilities usually differ from those of a float32 export by less than 0.01."
@@ -131,10 +132,12 @@ def model_card(facts, signatures):
                     f"| {spec.get('meaning', '')} |"
                 )
         for part in ("request", "response"):
-            text = json.dumps(signature["rest"][part], ensure_ascii=False)
+            text = _plain(signature["rest"][part])
             lines += ["", f"REST {part}:", "", "```json", text, "```"]
     return "\n".join(lines) + "\n"
 
 
 def _plain(value):
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    if isinstance(value, str):
+        return value
+    return json_text(value, indent=None).rstrip("\n")

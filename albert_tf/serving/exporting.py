@@ -1,6 +1,5 @@
 """Writes a version of a served model; the command is `albert_tf.serving.export`."""
 
-import json
 import pathlib
 
 import numpy as np
@@ -9,6 +8,7 @@ from absl import logging
 
 from albert_tf.errors import UserError
 from albert_tf.io.checksummed_folder import ChecksummedFolder
+from albert_tf.io.files import write_json
 from albert_tf.io.storage import os_errors
 from albert_tf.io.storage import require_disk
 from albert_tf.serving.building import build_module
@@ -148,9 +148,7 @@ def _of_length(examples, length):
 
 
 def _write_signature(directory, description):
-    (directory / "signature.json").write_text(
-        json.dumps(description, indent=2, ensure_ascii=False) + "\n", encoding="utf-8"
-    )
+    write_json(directory / "signature.json", description)
 
 
 def _compared_with_float32(options, module, head, facts):

@@ -3,6 +3,7 @@
 import numpy as np
 import tensorflow as tf
 
+from albert_tf.errors import UserError
 from albert_tf.tasks.batching import FEATURES
 from albert_tf.tasks.batching import FINE_BUCKETS
 from albert_tf.tasks.batching import evaluation_dataset
@@ -50,6 +51,30 @@ class OutputsPredictor:
             parts.append(tf.nest.map_structure(lambda value: value.numpy(), outputs))
         back = np.argsort(order)
         return tf.nest.map_structure(lambda *arrays: joined(arrays)[back], *parts)
+
+
+def require_numbers(outputs):
+    """Refuses outputs of a model that hold NaN, of which each class is as probable.
+
+    Args:
+        outputs: an array, or a dict of such, `[inputs, …]` each.
+
+    Returns:
+        The outputs.
+
+    Raises:
+        UserError: it names the first input.
+    """
+    for values in tf.nest.flatten(outputs):
+        bad = np.isnan(values) if values.dtype.kind == "f" else np.zeros(values.shape)
+        if bad.any():
+            number = int(np.argwhere(bad)[0][0]) + 1
+            raise UserError(
+                f"The model answers NaN to input {number}: its weights, or its numbers "
+                "in a smaller type than float32, are not finite; train or export it "
+                "again."
+            )
+    return outputs
 
 
 def joined(arrays):

@@ -4,6 +4,7 @@ import importlib
 import os
 
 from albert_tf.checkpoints.model_directory import HEAD_FILE
+from albert_tf.checkpoints.model_directory import check_labels
 from albert_tf.checkpoints.model_directory import read_head
 from albert_tf.errors import UserError
 
@@ -112,7 +113,9 @@ def task_from_info(info, directory):
             f"training info of {directory} ({error}); fine-tune with this version."
         ) from error
     if os.path.isfile(os.path.join(directory, HEAD_FILE)):
-        _check_head(task, read_head(directory)[1], directory)
+        _, head = read_head(directory)
+        check_labels(head, info, directory)
+        _check_head(task, head, directory)
     return task
 
 

@@ -15,6 +15,7 @@ from albert_tf.cli.near_misses import did_you_mean
 from albert_tf.config import AlbertConfig
 from albert_tf.errors import UserError
 from albert_tf.hub.names import local_directory
+from albert_tf.io import storage
 from albert_tf.tasks.registry import task_from_info
 from albert_tf.tasks.registry import task_told_by
 from albert_tf.tokenization import load_tokenizer
@@ -107,14 +108,15 @@ def fine_tuned(output_dir, init_checkpoint=None, asked=None):
     """The fine-tuned model to apply: (its directory, its `Task`, training info).
 
     It is `model/` in the output directory, else --init_checkpoint; that may also be of
-    another program, without training info, if its head tells the task.
+    another program, without training info, if its head tells the task. Where there are
+    both, --init_checkpoint has to be what the run started from.
 
     Args:
         output_dir, init_checkpoint: the flags.
         asked: the `Task` of the files; see `registry.task_told_by`.
 
     Raises:
-        UserError: neither was fine-tuned for a task.
+        UserError: neither was fine-tuned for a task, or both are, each by itself.
     """
     candidates = [pathlib.Path(output_dir) / MODEL_DIR]
     if init_checkpoint:
@@ -122,6 +124,7 @@ def fine_tuned(output_dir, init_checkpoint=None, asked=None):
     for directory in candidates:
         info = read_training_info(directory)
         if "task" in info:
+            _refuse_second(candidates, directory, info)
             return directory, task_from_info(info, directory), info
     if len(candidates) > 1 and (task := task_told_by(candidates[-1], asked)):
         return candidates[-1], task, {}
@@ -130,6 +133,21 @@ def fine_tuned(output_dir, init_checkpoint=None, asked=None):
         f"There is no fine-tuned model in {searched}; train one with --do_train, or "
         "name one with --init_checkpoint."
     )
+
+
+def _refuse_second(candidates, directory, info):
+    """Refuses an --init_checkpoint that another model would answer for."""
+    named = candidates[-1]
+    if storage.is_same(named, directory):
+        return
+    start = info.get("init_checkpoint")
+    if start is None or not storage.is_same(start, named):
+        raise UserError(
+            f"{directory} is a fine-tuned model that did not start from "
+            f"--init_checkpoint={named}; leave --init_checkpoint out to apply "
+            f"{directory}, or name another --output_dir to apply {named}."
+        )
+    logging.info("%s is applied, which was trained from %s.", directory, named)
 
 
 def check_head(model, directory):

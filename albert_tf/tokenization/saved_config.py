@@ -6,6 +6,7 @@ import re
 from albert_tf.errors import UserError
 from albert_tf.io import storage
 from albert_tf.io.files import read_json_object
+from albert_tf.io.whole_folder import require_whole
 from albert_tf.row_layout import LAYOUTS
 from albert_tf.tokenization.tokenizer import CONFIG_NAME
 
@@ -35,8 +36,10 @@ def read_saved_config(directory):
         `tokenizer.json` tells, and the `TextRules` of the directory.
 
     Raises:
-        UserError: it is a tokenizer of Hugging Face's that ours is not equal to.
+        UserError: it is a tokenizer of Hugging Face's that ours is not equal to; or a
+            file is gone that was written there.
     """
+    require_whole(directory)
     path = os.path.join(directory, CONFIG_NAME)
     config = read_json_object(path) if storage.exists(path) else {}
     _check(path, config)

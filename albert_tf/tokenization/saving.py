@@ -1,6 +1,9 @@
 """Tokenizers beside checkpoints of other forms."""
 
+from albert_tf.errors import UserError
+from albert_tf.io import checksums
 from albert_tf.io.checksummed_folder import ChecksummedFolder
+from albert_tf.tokenization.saved_config import read_saved_config
 from albert_tf.tokenization.tokenizer import CONFIG_NAME
 
 # Where the others look for a SentencePiece model.
@@ -11,6 +14,7 @@ _THEIR_CLASSES = {
     ("sentencepiece", "XLNet"): "XLNetTokenizer",
     ("wordpiece", "ALBERT"): "BertTokenizer",
 }
+_NAMES = (*_SENTENCEPIECE_NAMES.values(), "vocab.txt")
 
 
 def save_for_others(tokenizer, directory, form):
@@ -51,3 +55,19 @@ def _their_settings(tokenizer):
             "joins_quotes": tokenizer.joins_quotes,
         }
     return settings
+
+
+def saved_files(directory):
+    """The names of the files that a tokenizer was saved in there, in whatever form.
+
+    They are those that `SHA256SUMS` names: a set, empty without a tokenizer.
+    """
+    listed = checksums.read(directory)
+    if CONFIG_NAME not in listed:
+        return set()
+    try:
+        config = read_saved_config(directory)
+    except UserError:  # it is about to be replaced
+        config = {}
+    named = [config["file"]] if "file" in config else _NAMES
+    return {CONFIG_NAME, *(name for name in named if name in listed)}

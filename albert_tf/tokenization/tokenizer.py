@@ -2,6 +2,7 @@
 
 import abc
 import hashlib
+import os
 
 import numpy as np
 
@@ -20,6 +21,14 @@ UNRECORDED = (
     "into other pieces than it is now"
 )
 """What to warn of where an `earlier_fingerprint` is met."""
+
+# Folders into which this process has saved a vocabulary by itself.
+_SAVED_ALONE = set()
+
+
+def was_saved_alone(directory):
+    """Whether this process has saved a tokenizer there by `Tokenizer.save`."""
+    return os.path.realpath(directory) in _SAVED_ALONE
 
 
 class Tokenizer(abc.ABC):
@@ -242,10 +251,15 @@ class Tokenizer(abc.ABC):
 
     def save(self, directory):
         """Writes the model or vocabulary file and `tokenizer_config.json`."""
-        config = {"kind": self.kind, "file": self.file_name, **self.settings()}
         with ChecksummedFolder(directory) as folder:
-            folder.write(self.file_name, self.file_bytes)
-            folder.write_json(CONFIG_NAME, config)
+            self.write_into(folder)
+        _SAVED_ALONE.add(os.path.realpath(directory))
+
+    def write_into(self, folder):
+        """As `save`, beside other files of a `ChecksummedFolder`."""
+        config = {"kind": self.kind, "file": self.file_name, **self.settings()}
+        folder.write(self.file_name, self.file_bytes)
+        folder.write_json(CONFIG_NAME, config)
 
     def fingerprint(self):
         """Returns a hexadecimal SHA-256 of all that decides a text's pieces.

@@ -6,6 +6,7 @@ from albert_tf.errors import UserError
 from albert_tf.io import storage
 from albert_tf.io.checksummed_folder import ChecksummedFolder
 from albert_tf.io.files import read_json_object
+from albert_tf.io.whole_folder import require_whole
 from data_pipeline.records.description import MASKING
 from data_pipeline.records.description import PERMUTATION
 from data_pipeline.records.description import check_description
@@ -121,8 +122,9 @@ def read(directory):
     earlier version has written it.
 
     Raises:
-        UserError: it is no valid description.
+        UserError: it is no valid description, or is gone.
     """
+    require_whole(directory)
     path = os.path.join(directory, NAME)
     if not storage.exists(path):
         return None

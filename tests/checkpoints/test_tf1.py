@@ -208,5 +208,6 @@ def test_a_checkpoint_file_that_names_another_directory(tiny_config, tmp_path):
 def test_no_config_beside_it(tiny_config, tmp_path):
     save_tf1_checkpoint(AlbertModel(tiny_config()), tmp_path / "model.ckpt-best")
     (tmp_path / "albert_config.json").unlink()
+    (tmp_path / "SHA256SUMS").unlink()
     with pytest.raises(UserError, match=r"no albert_config\.json beside it"):
         AlbertModel.from_pretrained(tmp_path)

@@ -116,7 +116,6 @@ def test_lists_that_others_have_written(tmp_path):
     lines = [
         f"{_OF_NOTHING} *a",
         f"{wrong}  ../outside",
-        f"{wrong}  gone",
         "\xff",
         "x  a",
     ]

@@ -1,6 +1,8 @@
 """Files appear whole or not at all."""
 
 import errno
+import json
+import math
 import os
 
 import pytest
@@ -74,3 +76,22 @@ def test_json_that_is_nested_too_deeply_to_be_written():
         value = [value]
     with pytest.raises(ValueError, match="it is nested too deeply"):
         json_text(value)
+
+
+def test_json_without_numbers_that_json_lacks(tmp_path):
+    values = {"a": [math.nan, 1.5, (math.inf,)], "é": {"b": -math.inf}}
+    write_json(tmp_path / "x.json", values)
+    text = (tmp_path / "x.json").read_text(encoding="utf-8")
+    expected = {"a": [None, 1.5, [None]], "é": {"b": None}}
+    assert json.loads(text, parse_constant=pytest.fail) == expected
+    assert json_text(math.nan, indent=None) == "null\n"
+    assert json_text({"é": 1}, indent=None, ensure_ascii=True) == '{"\\u00e9": 1}\n'
+
+
+def test_a_name_that_an_object_has_twice(tmp_path):
+    path = tmp_path / "x.json"
+    path.write_text('{"//": "a", "b": {"c": 1, "d": 2, "c": 3}, "//": "e"}')
+    with pytest.raises(UserError, match="is not valid JSON: it sets 'c' twice in one"):
+        read_json_object(path)
+    path.write_text('{"//": "a", "b": 1, "//": "e"}')
+    assert read_json_object(path)["b"] == 1

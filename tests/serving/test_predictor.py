@@ -9,6 +9,8 @@ import tensorflow as tf
 
 import albert_tf
 from albert_tf.errors import UserError
+from albert_tf.serving.export import ExportOptions
+from albert_tf.serving.export import export
 from albert_tf.serving.predictor import Predictor
 from albert_tf.tasks.registry import create_task
 
@@ -248,3 +250,20 @@ def test_a_classifier_without_labels_says_so(classifier, tmp_path):
     assert Predictor(tmp_path, task="encoder")("bad")["pooled_output"].shape == (32,)
     with pytest.raises(UserError, match="task=masked_lm does not fit .*from encoder"):
         Predictor(model, classifier.tokenizer, task="masked_lm")
+
+
+def test_nan_is_no_answer(classifier, tmp_path):
+    """Every label is as probable then, and the first would be the answer."""
+    model_class = albert_tf.AlbertForSequenceClassification
+    model = model_class(classifier.model.config, labels=["no", "yes"])
+    predictor = Predictor(model, classifier.tokenizer)
+    model.official_variables()["output_bias"].assign([np.nan, 0.0])
+    for answer in (predictor, predictor.arrays):
+        with pytest.raises(UserError, match="answers NaN to input 1: its weights"):
+            answer(_TEXTS)
+    model.save_pretrained(tmp_path / "model", classifier.tokenizer)
+    options = ExportOptions(str(tmp_path / "model"), str(tmp_path / "served"))
+    for read in (Predictor, lambda path: export(options)):
+        with pytest.raises(UserError, match="holds NaN or infinity in output_bias"):
+            read(tmp_path / "model")
+    assert not (tmp_path / "served").exists()

@@ -70,3 +70,28 @@ def test_a_task_of_another_model(tiny_config, tmp_path):
         task_from_info({"task": TASK}, tmp_path)
     labels = {**TASK, "labels": ["a", "b", "c"]}
     assert task_from_info({"task": labels}, tmp_path).num_outputs == 3
+
+
+def test_labels_in_two_orders_are_refused(tiny_config, tmp_path):
+    model = AlbertForSequenceClassification(tiny_config(), labels=["a", "b"])
+    other = {"task": {**TASK, "labels": ["b", "a"]}}
+    message = "head.json has the labels a, b, but training_info.json has b, a"
+    with pytest.raises(UserError, match=message):
+        model.save_pretrained(tmp_path / "model", training_info=other)
+    model.save_pretrained(tmp_path / "model", training_info={"task": TASK})
+    (tmp_path / "model" / "SHA256SUMS").unlink()
+    write(tmp_path / "model", **other)
+    for read in (AlbertForSequenceClassification.from_pretrained, fine_tuned):
+        with pytest.raises(UserError, match=message):
+            read(tmp_path / "model" if read != fine_tuned else tmp_path)
+
+
+def test_a_second_model_to_apply_is_refused(tmp_path):
+    """`model/` in the output folder would answer in its place."""
+    write(tmp_path / "model", task=TASK, init_checkpoint=str(tmp_path / "start"))
+    for name in ("start", "other"):
+        write(tmp_path / name, task=TASK)
+    with pytest.raises(UserError, match="other; leave --init_checkpoint out to apply"):
+        fine_tuned(tmp_path, tmp_path / "other")
+    for named in (None, tmp_path / "start", tmp_path / "model"):
+        assert fine_tuned(tmp_path, named)[0] == tmp_path / "model"

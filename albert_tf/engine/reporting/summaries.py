@@ -1,6 +1,7 @@
 """What a run leaves to be read: TensorBoard summaries and a history of evaluations."""
 
 import contextlib
+import math
 import os
 
 import numpy as np
@@ -12,6 +13,7 @@ from albert_tf.io import storage
 from albert_tf.io.checksummed_folder import ChecksummedFolder
 from albert_tf.io.files import parse_json
 from albert_tf.io.files import write_atomically
+from albert_tf.io.whole_folder import require_whole
 
 _HISTORY = "history.json"
 _BUCKETS = 30
@@ -93,14 +95,26 @@ class RunHistory:
 def read_history(path):
     """The entries of a `history.json`: dicts of numbers, `step` among them.
 
-    None if the file is missing or, with a warning, if it is damaged.
+    None if there was no file or, with a warning, if it is damaged.
+
+    Raises:
+        UserError: it is gone, though its folder lists it.
     """
+    require_whole(os.path.dirname(path))
     if not storage.exists(path):
         return []
     data = storage.read_bytes(path)
     try:
         entries = parse_json(data)
         checksums.check_bytes(path, data)
+        # Null is NaN, for which JSON has no sign.
+        entries = [
+            {
+                name: math.nan if value is None else value
+                for name, value in entry.items()
+            }
+            for entry in entries
+        ]
         if all(type(entry["step"]) is int for entry in entries) and all(
             type(value) in (int, float) for entry in entries for value in entry.values()
         ):

@@ -5,6 +5,7 @@ import tensorflow as tf
 
 from albert_tf.errors import UserError
 from albert_tf.tasks.prediction import joined
+from albert_tf.tasks.prediction import require_numbers
 
 
 def outputs_of(signature, columns, batch_size):
@@ -20,7 +21,7 @@ def outputs_of(signature, columns, batch_size):
         an output is as long as the text, shorter ones are padded with 0 or "".
 
     Raises:
-        UserError: a batch size below 1.
+        UserError: a batch size below 1, or an answer of NaN.
     """
     if batch_size < 1:
         raise UserError(f"batch_size={batch_size}: expected at least 1.")
@@ -33,7 +34,8 @@ def outputs_of(signature, columns, batch_size):
         outputs.append({k: v.numpy() for k, v in signature(**batch).items()})
     back = np.argsort(order)
     found = {name: joined([part[name] for part in outputs]) for name in outputs[0]}
-    return {name: _readable(values[back]) for name, values in found.items()}
+    found = require_numbers({name: values[back] for name, values in found.items()})
+    return {name: _readable(values) for name, values in found.items()}
 
 
 def _size(value):

@@ -18,6 +18,7 @@ from albert_tf.hub.names import local_directory
 from albert_tf.optimizers.flags import OptimizerFlags
 from albert_tf.tasks.facts import run_facts
 from albert_tf.tasks.prediction import OutputsPredictor
+from albert_tf.tasks.prediction import require_numbers
 from albert_tf.tasks.setup import Start
 from albert_tf.tasks.setup import check_head
 from albert_tf.tasks.setup import fine_tuned
@@ -201,7 +202,7 @@ def _applier(applying, source, examples):
         )
         predict = OutputsPredictor(model, batch_size, length, task.min_tokens)
         # The task of the files: its flags say how to answer.
-        outputs = predict(prepared.tokens)
+        outputs = require_numbers(predict(prepared.tokens))
         return prepared, source.task.interpret(prepared, outputs)
 
     return apply, info

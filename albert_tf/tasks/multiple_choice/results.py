@@ -1,9 +1,9 @@
 """The result files of multiple choice."""
 
 import html
-import json
 
 from albert_tf.display import html_page
+from albert_tf.io.files import json_text
 from albert_tf.io.files import write_atomically
 
 
@@ -25,7 +25,7 @@ def write_predictions(path, questions, probabilities):
             "answer": question.options[choice],
             "probabilities": row[: len(question.options)].tolist(),
         }
-        lines.append(json.dumps(found, ensure_ascii=False) + "\n")
+        lines.append(json_text(found, indent=None))
     write_atomically(path, "".join(lines))
 
 

@@ -5,11 +5,11 @@ squad_utils.py of google-research/albert. W windows, T tokens of a window.
 """
 
 import dataclasses
-import json
 import math
 
 import numpy as np
 
+from albert_tf.io.files import json_text
 from albert_tf.io.files import write_atomically
 from albert_tf.tasks.question_answering.answer_tokens import characters
 
@@ -262,4 +262,4 @@ def listed(prediction):
 
 def _write(path, values):
     # Byte by byte what the official code writes.
-    write_atomically(path, json.dumps(values, indent=4) + "\n")
+    write_atomically(path, json_text(values, indent=4, ensure_ascii=True))

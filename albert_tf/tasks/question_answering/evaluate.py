@@ -11,7 +11,6 @@ count as none, as run_squad.py writes them. docs/reading_comprehension.md says m
 """
 
 import dataclasses
-import json
 import math
 import sys
 
@@ -19,6 +18,7 @@ from albert_tf.cli.command_line import option
 from albert_tf.cli.command_line import run
 from albert_tf.cli.positional import split_positional
 from albert_tf.errors import UserError
+from albert_tf.io.files import json_text
 from albert_tf.io.files import read_json_object
 from albert_tf.tasks.question_answering.reading.notices import counted
 from albert_tf.tasks.question_answering.reading.notices import listed
@@ -83,7 +83,8 @@ def evaluate(options):
             f"which score 0: {listed(raw.missing)}"
         )
     if version == 1:
-        print(json.dumps(scores.version_1_figures(raw)))
+        figures = scores.version_1_figures(raw)
+        print(json_text(figures, indent=None, ensure_ascii=True), end="")
         return
     figures = scores.version_2_figures(raw, null_odds, options.na_prob_thresh)
     if null_odds is not None:
@@ -92,7 +93,7 @@ def evaluate(options):
             f"best_exact and best_f1 use thresholds chosen on {options.data} itself, "
             "and would be lower on other questions"
         )
-    print(json.dumps(figures, indent=2))
+    print(json_text(figures, ensure_ascii=True), end="")
 
 
 def _version(options, questions):

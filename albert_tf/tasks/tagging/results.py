@@ -1,9 +1,9 @@
 """The result files of tagging: predictions in the form of the input, and mistakes."""
 
 import dataclasses
-import json
 
 from albert_tf.display import html_page
+from albert_tf.io.files import json_text
 from albert_tf.io.files import write_atomically
 from albert_tf.tasks.tagging.reading.conll import columns_of
 from albert_tf.tasks.tagging.schemes import tags_of
@@ -60,7 +60,7 @@ def write_predictions(path, tag_file, found, scheme):
 
 
 def _json(values):
-    return json.dumps(values, ensure_ascii=False)
+    return json_text(values, indent=None).rstrip("\n")
 
 
 def write_error_page(path, title, sentences, found):

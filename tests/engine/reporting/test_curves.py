@@ -1,5 +1,7 @@
 """The picture of a run, from what the run has written."""
 
+import math
+
 import pytest
 
 from albert_tf.display.plots import COLOURS
@@ -8,6 +10,7 @@ from albert_tf.engine.reporting.curves import training_scalars
 from albert_tf.engine.reporting.curves import write_curves
 from albert_tf.engine.reporting.summaries import RunHistory
 from albert_tf.engine.reporting.summaries import read_history
+from albert_tf.errors import UserError
 
 pytestmark = pytest.mark.pictures
 
@@ -49,6 +52,22 @@ def test_a_damaged_history_begins_anew(content, tmp_path):
     assert history.evaluations == []
     history.add_evaluation(7, 1.0, {"loss": 2.0})
     assert read_history(tmp_path / "history.json") == history.evaluations != []
+
+
+def test_a_history_that_is_gone_is_missed(tmp_path):
+    """Without the evaluations a run would take a worse model for the best."""
+    RunHistory(tmp_path, 0).add_evaluation(5, 1.0, {"loss": 2.0})
+    (tmp_path / "history.json").unlink()
+    with pytest.raises(UserError, match="history.json is missing, though"):
+        RunHistory(tmp_path, 7)
+
+
+def test_a_history_has_nan_as_null(tmp_path):
+    history = RunHistory(tmp_path, 0)
+    history.add_evaluation(5, 1.0, {"pearson": float("nan")})
+    assert '"pearson": null' in (tmp_path / "history.json").read_text()
+    (entry,) = read_history(tmp_path / "history.json")
+    assert math.isnan(entry["pearson"])
 
 
 def test_a_history_with_another_number_is_damaged(tmp_path):
@@ -97,14 +116,14 @@ def panels(tmp_path, monkeypatch):
     """The panels of the picture of a run: `{title: {label: line}}`."""
     figure_module = pytest.importorskip("matplotlib.figure")
 
-    def draw(evaluations):
+    def draw(evaluations, *evaluated):
         figure = figure_module.Figure()
 
         def keep(path, draw, size, labels):
             draw(figure, labels)
 
         monkeypatch.setattr(curves, "write_plot", keep)
-        write_curves(str(tmp_path), evaluations)
+        write_curves(str(tmp_path), evaluations, *evaluated)
         return {
             axes.get_title(): {line.get_label(): line for line in axes.lines}
             for axes in figure.axes
@@ -134,3 +153,6 @@ def test_colours_are_those_of_every_picture(panels, tmp_path):
         for name, line in lines.items():
             assert line.get_color() == COLOURS[name]
     assert list(found["loss"]) == ["training", "held out"]
+    found = panels([{"step": 10, "train_seconds": 0.0, **scores}], "training data")
+    assert list(found["loss"]) == ["training", "training data"]
+    assert found["loss"]["training data"].get_color() == COLOURS["training data"]

@@ -1,0 +1,142 @@
+"""Folders of files that belong together: replaced at once, and read only when whole."""
+
+import contextlib
+import os
+
+from albert_tf.errors import UserError
+from albert_tf.io import checksums
+from albert_tf.io import storage
+from albert_tf.io.files import write_atomically
+
+# In the folder: files that are being written, and those that are to be put in place.
+_NEW, _READY = ".new", ".ready"
+_STALE = ".stale"  # there: the names of the files that go
+
+
+@contextlib.contextmanager
+def replacing(directory, is_stale):
+    """Gives a folder to write into; its files then take the place of others.
+
+    They are complete before the first of them is moved. A process that is killed before
+    leaves the earlier files, one that is killed later a move that the next reader
+    finishes: `require_whole`. In a bucket, which renames no folders, files are written
+    where they are to lie, one after the other.
+
+    Args:
+        directory: a folder on a disk or in a bucket; it need not exist. Files that
+            neither `SHA256SUMS` there nor `is_stale` names stay.
+        is_stale: from the name of a file there, and whether `SHA256SUMS` names it, to
+            whether it belongs to what is replaced; asked for files that are not
+            written anew.
+
+    Raises:
+        OSError: a file cannot be written; it is named as in `directory`.
+    """
+    directory = os.fspath(directory).rstrip("/") or os.fspath(directory)
+    if storage.is_remote(directory):
+        with _in_place(directory, is_stale):
+            yield directory
+        return
+    _settle(directory)
+    new = os.path.join(directory, _NEW)
+    storage.remove_folder(new)
+    storage.make_folder(new)
+    try:
+        with _named_as_in(directory, new):
+            yield new
+            _list(directory, new, is_stale)
+            os.rename(new, os.path.join(directory, _READY))
+    finally:
+        storage.remove_folder(new)
+    _settle(directory)
+
+
+def require_whole(directory):
+    """Misses files that `SHA256SUMS` names; first finishes what `replacing` began.
+
+    Args:
+        directory: it need not exist, nor hold checksums.
+
+    Raises:
+        UserError: a file is gone.
+    """
+    _settle(directory)
+    checksums.require_all(directory)
+
+
+def _list(directory, new, is_stale):
+    """Writes beside the new files which go, and the checksums of all that stay."""
+    listed = checksums.read(directory)
+    stale, kept = _stale_and_kept(directory, listed, os.listdir(new), is_stale)
+    write_atomically(os.path.join(new, _STALE), "\n".join(stale))
+    _write_checksums(new, {**kept, **checksums.read(new)})
+
+
+def _stale_and_kept(directory, listed, written, is_stale):
+    """Which files go, and the checksums of the others that are not written anew."""
+    others = {*storage.names_in(directory), *listed} - {*written}
+    stale = sorted(name for name in others if is_stale(name, name in listed))
+    kept = {n: s for n, s in listed.items() if n not in stale and n not in written}
+    return stale, kept
+
+
+def _write_checksums(folder, known):
+    lines = [f"{digest}  {name}\n" for name, digest in sorted(known.items())]
+    write_atomically(os.path.join(folder, checksums.NAME), "".join(lines))
+
+
+def _settle(directory):
+    """Puts files in place that wait for it; another process may do so, too."""
+    directory = os.fspath(directory)
+    ready = os.path.join(directory, _READY)
+    if storage.is_remote(directory) or not os.path.isdir(ready):
+        return
+    try:
+        _move(ready, directory)
+    except OSError as error:
+        raise UserError(
+            f"{directory} holds a model whose saving was interrupted, and cannot be "
+            f"completed: {error.strerror}; make the folder writable."
+        ) from error
+
+
+def _move(ready, directory):
+    with contextlib.suppress(FileNotFoundError):
+        stale = storage.read_bytes(os.path.join(ready, _STALE)).decode()
+        for name in filter(None, stale.split("\n")):
+            storage.remove_file(os.path.join(directory, name))
+        names = set(os.listdir(ready)) - {_STALE, checksums.NAME}
+        # The checksums last: until then, the earlier ones contradict.
+        for name in (*sorted(names), checksums.NAME):
+            with contextlib.suppress(FileNotFoundError):
+                os.replace(os.path.join(ready, name), os.path.join(directory, name))
+    storage.remove_folder(ready)
+
+
+@contextlib.contextmanager
+def _in_place(directory, is_stale):
+    listed = checksums.read(directory)
+    storage.remove_file(os.path.join(directory, checksums.NAME))
+    stale, kept = [], listed
+    try:
+        yield
+        # Others are as they were; the blocks inside have listed what they wrote.
+        written = list(checksums.read(directory))
+        stale, kept = _stale_and_kept(directory, listed, written, is_stale)
+    finally:
+        _write_checksums(directory, {**kept, **checksums.read(directory)})
+    for name in stale:
+        storage.remove_file(os.path.join(directory, name))
+
+
+@contextlib.contextmanager
+def _named_as_in(directory, new):
+    """Names files in errors where they are to lie, not where they are written."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno is None:
+            raise
+        said = (error.strerror or "").replace(new, directory)
+        path = str(error.filename or directory).replace(new, directory)
+        raise OSError(error.errno, said, path) from error
