@@ -5,8 +5,6 @@ as many equal parts as a batch has rows. Each row walks through one part, so tha
 next batch continues the text of this one, row by row.
 """
 
-import os
-
 import tensorflow as tf
 
 from albert_tf.errors import UserError
@@ -16,6 +14,7 @@ from data_pipeline.records import examples
 from data_pipeline.records import fitting
 from data_pipeline.records import folders
 from data_pipeline.records.integrity import check_sizes
+from data_pipeline.records.places import Places
 from data_pipeline.seeds import derive_seed
 from data_pipeline.sequences.permutation import draw_permutations
 from data_pipeline.sequences.permutation import permuted_order
@@ -24,6 +23,7 @@ from data_pipeline.sequences.spans import choose_targets
 from data_pipeline.sequences.streams import reused_length
 
 _PREFETCHED = 4
+_BLOCK_BYTES = 64 << 20  # of records that are read at once
 
 
 @tf.autograph.experimental.do_not_convert
@@ -43,7 +43,7 @@ def stream_dataset(
     Args:
         input_file: as for `input_pipeline.pretraining_dataset`.
         tokenizer: the model's tokenizer.
-        batch_size: rows a batch; each has one file open.
+        batch_size: rows a batch.
         max_seq_length: tokens S a segment.
         max_predictions_per_seq: predictions P a segment, of which tokens that turn out
             to be special leave some empty.
@@ -77,12 +77,24 @@ def stream_dataset(
             f"{max_seq_length}, the length of a sequence."
         )
     folders.in_common(descriptions, paths)
-    counts = [_records_of(path, descriptions) for path in paths]
-    dataset = _batches(paths, counts, batch_size, seed, training)
+    dataset = _batches(paths, batch_size, seed, training)
     targets = max_predictions_per_seq, max_gram
     draw = _Draw(tokenizer, max_seq_length, targets, vocab_size, seed)
     dataset = dataset.enumerate().map(draw, num_parallel_calls=tf.data.AUTOTUNE)
-    return dataset.prefetch(_PREFETCHED)
+    return dataset.prefetch(_PREFETCHED).with_options(_options())
+
+
+def _options():
+    """Lets checkpoints hold the place of the iterator, and nothing that it has read.
+
+    Blocks are read by a stateful op, which has no state but the files; a continued run
+    finds them as they were.
+    """
+    options = tf.data.Options()
+    options.experimental_symbolic_checkpoint = True
+    policy = tf.data.experimental.ExternalStatePolicy
+    options.experimental_external_state_policy = policy.IGNORE
+    return options
 
 
 def _check(info, where, tokenizer, max_seq_length):
@@ -99,21 +111,22 @@ def _check(info, where, tokenizer, max_seq_length):
         fitting.refuse(where, "max_seq_length", made, max_seq_length)
 
 
-def _records_of(path, descriptions):
-    folder, name = os.path.split(path)
-    return descriptions[folder]["files"][name]["records"]
-
-
-def _batches(paths, counts, batch_size, seed, training):
+def _batches(paths, batch_size, seed, training):
     """Batches of `(serialized record, whether its row begins with it)`."""
-    size, more = divmod(sum(counts), batch_size)
+    places = Places(paths)
+    size, more = divmod(int(tf.reduce_sum(places.counts)), batch_size)
     if training and not size:
         raise UserError(
-            f"{paths[0]} and the files beside it hold {sum(counts)} segments, too few "
+            f"{paths[0]} and the files beside it hold {more} segments, too few "
             f"for a batch of {batch_size} rows; lower --train_batch_size, or make the "
             "data from more text."
         )
-    files = tf.constant(paths), tf.constant(counts, tf.int64)
+    # All parts have as many records, or one more, which those of the first rows have.
+    extra = 0 if training else more
+    index = tf.range(batch_size, dtype=tf.int64)
+    begins = index * size + tf.minimum(index, more)
+    ends = begins + size + tf.cast(index < extra, tf.int64)
+    turns = max(1, _BLOCK_BYTES // max(1, batch_size * places.record_bytes))
     shuffle_seed = derive_seed(seed, "files")
 
     def epoch(number):
@@ -122,38 +135,34 @@ def _batches(paths, counts, batch_size, seed, training):
             order = tf.random.experimental.stateless_shuffle(
                 order, batch_seed(shuffle_seed, number)
             )
-        ordered = [tf.gather(values, order) for values in files]
-
-        def row(index):
-            begin = index * size + tf.minimum(index, more)
-            extra = 0 if training else tf.cast(index < more, tf.int64)
-            return _part(*ordered, begin, begin + size + extra)
-
-        # All parts have as many records, or one more, which those of the first rows
-        # have: so rows take turns without a gap.
-        return tf.data.Dataset.range(batch_size).interleave(
-            row, cycle_length=batch_size, block_length=1
-        )
+        line = places.line(order)
+        firsts = tf.data.Dataset.range(0, size + (extra > 0), turns)
+        return firsts.flat_map(lambda first: _block(line, begins, ends, first, turns))
 
     epochs = tf.data.Dataset.counter() if training else tf.data.Dataset.range(1)
     return epochs.flat_map(epoch).batch(batch_size, drop_remainder=training)
 
 
-def _part(paths, counts, begin, end):
-    """The records `begin` to `end` of all files; the first is marked as such."""
-    ends = tf.cumsum(counts)
-    starts = ends - counts
+def _block(line, begins, ends, first, turns):
+    """The records of some batches, all of the first before all of the second.
 
-    def of_file(number):
-        first = tf.maximum(begin, starts[number])
-        last = tf.minimum(end, ends[number])
-        records = tf.data.TFRecordDataset(paths[number])
-        return records.skip(first - starts[number]).take(last - first)
+    What each row needs is read in one go: no file stays open. A checkpoint holds the
+    place, from which the block is read again.
 
-    low = tf.searchsorted(ends, [begin], side="right", out_type=tf.int64)[0]
-    high = tf.searchsorted(starts, [end], side="left", out_type=tf.int64)[0]
-    records = tf.data.Dataset.range(low, high).flat_map(of_file)
-    return records.enumerate().map(lambda place, record: (record, place == 0))
+    Args:
+        line: what `Places.line` returns.
+        begins, ends: int64 [rows], places of the rows' parts.
+        first: int64, number of the first batch.
+        turns: int, how many batches.
+    """
+    begins = tf.minimum(begins + first, ends)
+    counts = tf.minimum(begins + turns, ends) - begins
+    rows = tf.data.Dataset.from_tensor_slices((begins, counts)).flat_map(line)
+    records = rows.batch(tf.reduce_sum(counts)).get_single_element()
+    turn = tf.ragged.range(counts)  # [rows, turns], as are the records
+    in_turn = tf.argsort(turn.flat_values, stable=True)
+    is_first = tf.gather(turn.flat_values, in_turn) + first == 0
+    return tf.data.Dataset.from_tensor_slices((tf.gather(records, in_turn), is_first))
 
 
 class _Draw:

@@ -1,5 +1,7 @@
 """Streams of text, from files to the batches that continue them."""
 
+import os
+import pathlib
 import shutil
 import types
 
@@ -8,6 +10,7 @@ import pytest
 import tensorflow as tf
 
 from albert_tf.errors import UserError
+from data_pipeline import stream_pipeline
 from data_pipeline.create_pretraining_data import create_pretraining_data
 from data_pipeline.input_pipeline import pretraining_dataset
 from data_pipeline.shards.streams import end_of_document
@@ -15,6 +18,11 @@ from data_pipeline.stream_pipeline import stream_dataset
 
 LENGTH = 32
 REUSED = LENGTH // 2
+# Of files, in three epochs, by seed.
+ORDERS = {
+    1: [[2, 3, 1, 0], [0, 1, 3, 2], [1, 3, 0, 2]],
+    2: [[1, 2, 3, 0], [0, 3, 1, 2], [0, 1, 3, 2]],
+}
 
 
 @pytest.fixture(scope="module")
@@ -161,6 +169,82 @@ def test_the_place_in_the_streams_is_saved(made, read, tmp_path):
     other = iter(dataset)
     tf.train.Checkpoint(iterator=other).restore(path)
     np.testing.assert_array_equal(batches(other, 30), expected)
+
+
+def lines(batches):
+    """The first tokens of each row of each batch, as text."""
+    return [
+        " ".join(map(str, row))
+        for batch in batches
+        for row in batch["input_ids"].numpy()
+    ]
+
+
+@pytest.fixture
+def in_files(made, examples):
+    """The records of each file of a folder, as text."""
+
+    def read_files(folder):
+        return [
+            [" ".join(map(str, example["input_ids"])) for example in examples(path)]
+            for path in sorted(folder.glob("*.tfrecord"))
+        ]
+
+    return read_files
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_rows_walk_through_equal_parts_of_the_files_in_an_order_of_the_epoch(
+    made, read, in_files, seed
+):
+    files = in_files(made("many", num_shards=4))
+    orders = ORDERS[seed]
+    size, more = divmod(sum(map(len, files)), 3)
+    begins = [row * size + min(row, more) for row in range(3)]
+    dataset = read(made("many"), training=True, seed=seed).take(3 * size)
+    found = lines(dataset)
+    for number, order in enumerate(orders):
+        line = [record for file in order for record in files[file]]
+        parts = [line[begin : begin + size] for begin in begins]
+        expected = [record for turn in zip(*parts, strict=True) for record in turn]
+        assert found[number * 3 * size :][: 3 * size] == expected
+
+
+@pytest.mark.parametrize("training", [False, True])
+def test_blocks_do_not_show(made, read, monkeypatch, training):
+    dataset = read(made("uni"), training, batch_size=7)
+    expected = [batch["target_ids"].numpy() for batch in dataset.take(40)]
+    monkeypatch.setattr(stream_pipeline, "_BLOCK_BYTES", 7 * 3 * 300)
+    dataset = read(made("uni"), training, batch_size=7)
+    for batch, same in zip(dataset.take(40), expected, strict=True):
+        np.testing.assert_array_equal(batch["target_ids"], same)
+
+
+def test_no_file_stays_open_whatever_the_batch(made, read):
+    iterator = iter(read(made("uni"), training=True, batch_size=40))
+    next(iterator)
+    opened = []
+    for descriptor in pathlib.Path("/proc/self/fd").iterdir():
+        if os.path.lexists(descriptor):
+            opened.append(os.readlink(descriptor))
+    assert [path for path in opened if path.endswith(".tfrecord")] == []
+
+
+def test_a_checkpoint_holds_no_text(made, read, tmp_path):
+    iterator = iter(read(made("uni"), training=True, batch_size=40))
+    next(iterator)
+    tf.train.Checkpoint(iterator=iterator).save(str(tmp_path / "place"))
+    assert sum(path.stat().st_size for path in tmp_path.iterdir()) < 8192
+
+
+def test_a_damaged_file_is_named(made, read, tmp_path):
+    shutil.copytree(made("uni"), tmp_path / "damaged")
+    path = max((tmp_path / "damaged").glob("*.tfrecord"))
+    text = bytearray(path.read_bytes())
+    text[len(text) // 2] ^= 1
+    path.write_bytes(text)
+    with pytest.raises(UserError, match=f"{path.name} is damaged: one of its records"):
+        read(tmp_path / "damaged")
 
 
 def test_data_for_the_other_objective_is_refused(
