@@ -10,6 +10,7 @@ from albert_tf.io.files import read_json_object
 from albert_tf.io.files import write_atomically
 
 _NAME = "made_with.json"
+_SHARD = ".tfrecord"
 
 
 def check(folder, **facts):
@@ -51,8 +52,10 @@ def _digest(path):
     """What tells the contents of a file, or of a folder, from others."""
     if path.is_file():
         return checksums.of_file(path)
-    if (path / checksums.NAME).exists():
-        return checksums.of_file(path / checksums.NAME)
     files = sorted(file for file in path.rglob("*") if file.is_file())
+    # A model's folder also holds logs. A data set's list leaves out its shards.
+    if named := checksums.read(path):
+        named |= {checksums.NAME: None}
+        files = [f for f in files if f.name in named or f.suffix == _SHARD]
     lines = [f"{checksums.of_file(file)} {file.relative_to(path)}" for file in files]
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()

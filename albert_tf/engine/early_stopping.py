@@ -5,15 +5,15 @@ import math
 from absl import logging
 
 
-def is_best(metrics, losses):
-    """Whether the last evaluation is better than all before it.
+def evaluations_since_best(metrics, losses):
+    """How many evaluations came after the best; 0 if the last is the best so far.
 
     Args:
         metrics: of all evaluations so far, higher is better; NaN is worst.
-        losses: theirs; of equal metrics, the lower loss is better.
+        losses: theirs; of equal metrics, the lower loss is better, then the earlier.
     """
-    *earlier, last = map(_rank, metrics, losses)
-    return all(last > rank for rank in earlier)
+    ranks = list(map(_rank, metrics, losses))
+    return len(ranks) - 1 - ranks.index(max(ranks))
 
 
 def _rank(metric, loss):
@@ -24,24 +24,21 @@ def _or_worst(value):
     return -math.inf if math.isnan(value) else value
 
 
-def evaluations_since_best(metrics):
-    """How many evaluations came after the best; 0 if the last is the best so far.
+def out_of_patience(metrics, losses, patience):
+    """Whether the best evaluation lies `patience` evaluations back; 0 for never.
 
     Args:
-        metrics: of all evaluations so far, higher is better; NaN is worst.
+        metrics, losses: as for `evaluations_since_best`; there may be none yet.
     """
-    metrics = [_or_worst(metric) for metric in metrics]
-    return len(metrics) - 1 - metrics.index(max(metrics))
-
-
-def out_of_patience(values, patience):
-    """Whether the best of `values` lies `patience` evaluations back; 0 for never."""
-    if not (values and patience) or evaluations_since_best(values) < patience:
+    if not (metrics and patience):
+        return False
+    since = evaluations_since_best(metrics, losses)
+    if since < patience:
         return False
     logging.info(
         "Stopping early: the best of %d evaluations, %.4f, was %d evaluations ago.",
-        len(values),
-        values[-1 - evaluations_since_best(values)],
-        evaluations_since_best(values),
+        len(metrics),
+        metrics[-1 - since],
+        since,
     )
     return True

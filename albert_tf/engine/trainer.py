@@ -14,7 +14,7 @@ from albert_tf.engine.checkpointing import Checkpointing
 from albert_tf.engine.checkpointing import RunRecord
 from albert_tf.engine.device_loop import DeviceLoop
 from albert_tf.engine.device_loop import StageRun
-from albert_tf.engine.early_stopping import is_best
+from albert_tf.engine.early_stopping import evaluations_since_best
 from albert_tf.engine.early_stopping import out_of_patience
 from albert_tf.engine.evaluation import Evaluator
 from albert_tf.engine.evaluation import average
@@ -275,21 +275,24 @@ class Trainer:
         if dataset is None or self.reporter.has_evaluation(self.step):
             return
         results = self.evaluate(dataset)
-        metric = self.options.best_metric
-        if metric and save_best and self.writes_outputs:
-            entries = [*self.history, results]
-            metrics = [entry[metric] for entry in entries]
-            if is_best(metrics, [entry.get("loss", 0.0) for entry in entries]):
-                save_best(self.step, results)
+        if self.options.best_metric and save_best and self.writes_outputs:
+            self._save_if_best(results, save_best)
         # After the best model: a run that is killed in between evaluates again.
         seconds = float(self._train_seconds.numpy())
         self.reporter.after_evaluation(self.step, seconds, results)
 
+    def _save_if_best(self, results, save_best):
+        if evaluations_since_best(*self._ranked([*self.history, results])) == 0:
+            save_best(self.step, results)
+
     def _out_of_patience(self):
         # All or none: the scores of unlike machines may differ in the last digits.
-        own = out_of_patience(self._best_values(), self.options.patience)
+        patience = self.options.patience if self.options.best_metric else 0
+        own = out_of_patience(*self._ranked(self.history), patience)
         return max(self._workers.all_values(int(own)))
 
-    def _best_values(self):
+    def _ranked(self, entries):
+        """By what evaluations are better or worse than others: metrics and losses."""
         metric = self.options.best_metric
-        return [entry[metric] for entry in self.history] if metric else []
+        losses = [entry.get("loss", 0.0) for entry in entries]
+        return [entry.get(metric) for entry in entries], losses

@@ -60,3 +60,15 @@ def test_checksums_tell_contents_without_what_they_leave_out(data, tmp_path):
     sums.write_text("2" * 64 + "  model\n")
     with pytest.raises(UserError, match="other contents of --data"):
         kept_runs.check(tmp_path / "runs", data=data)
+
+
+@pytest.mark.parametrize("name", ["deeper/x-00001.tfrecord", "dataset_info.json"])
+def test_changed_files_are_seen_whose_list_is_the_same(name, data, tmp_path):
+    info = data / "dataset_info.json"
+    info.write_text("{}")
+    (data / "deeper" / "x-00001.tfrecord").write_text("as it was")
+    (data / checksums.NAME).write_text(f"{checksums.of_file(info)}  {info.name}\n")
+    kept_runs.check(tmp_path / "runs", data=data)
+    (data / name).write_text("as it is")
+    with pytest.raises(UserError, match="other contents of --data"):
+        kept_runs.check(tmp_path / "runs", data=data)

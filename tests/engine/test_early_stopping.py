@@ -6,41 +6,43 @@ import pathlib
 import pytest
 
 from albert_tf.engine.early_stopping import evaluations_since_best
-from albert_tf.engine.early_stopping import is_best
 from albert_tf.engine.early_stopping import out_of_patience
 
 NAN = float("nan")
 
 
 @pytest.mark.parametrize(
-    "values,expected",
-    [([0.1], 0), ([NAN], 0), ([NAN, 0.1], 0), ([0.3, 0.1, NAN], 2), ([0.2, 0.2], 1)],
-)
-def test_evaluations_since_best(values, expected):
-    assert evaluations_since_best(values) == expected
-
-
-@pytest.mark.parametrize(
     ("metrics", "losses", "expected"),
     [
-        ([NAN], [NAN], True),
-        ([0.5, 0.5], [0.3, 0.2], True),
-        ([0.5, 0.5], [0.3, 0.3], False),
-        ([0.5, 0.5], [NAN, 0.3], True),
-        ([0.5, 0.4], [0.3, 0.1], False),
-        ([0.5, NAN], [0.3, 0.1], False),
-        ([0.4, 0.5], [0.1, 0.3], True),
+        ([0.1], [1.0], 0),
+        ([NAN], [NAN], 0),
+        ([NAN, 0.1], [1.0, 1.0], 0),
+        ([0.3, 0.1, NAN], [1.0, 1.0, 1.0], 2),
+        ([0.2, 0.2], [1.0, 1.0], 1),
+        ([0.5, 0.5], [0.3, 0.2], 0),
+        ([0.5, 0.5, 0.5], [0.3, 0.2, 0.2], 1),
+        ([0.5, 0.5], [0.2, NAN], 1),
+        ([0.5, 0.5], [NAN, 0.3], 0),
+        ([0.5, 0.4], [0.3, 0.1], 1),
+        ([0.5, NAN], [0.3, 0.1], 1),
+        ([0.4, 0.5], [0.1, 0.3], 0),
     ],
 )
 def test_of_equals_the_one_with_the_lower_loss_is_the_best(metrics, losses, expected):
-    assert is_best(metrics, losses) == expected
+    assert evaluations_since_best(metrics, losses) == expected
 
 
 def test_patience():
-    assert not out_of_patience([], 1)
-    assert not out_of_patience([0.5, 0.1], 0)
-    assert not out_of_patience([0.5, 0.1], 2)
-    assert out_of_patience([0.5, 0.1, 0.2], 2)
+    losses = [0.3, 0.3, 0.3]
+    assert not out_of_patience([], [], 1)
+    assert not out_of_patience([0.5, 0.1], losses[:2], 0)
+    assert not out_of_patience([0.5, 0.1], losses[:2], 2)
+    assert out_of_patience([0.5, 0.1, 0.2], losses, 2)
+
+
+def test_a_lower_loss_of_equal_scores_is_worth_waiting_for():
+    assert not out_of_patience([0.5, 0.5, 0.5], [0.3, 0.2, 0.1], 2)
+    assert out_of_patience([0.5, 0.5, 0.5], [0.3, 0.3, 0.4], 2)
 
 
 class Scripted:
@@ -81,6 +83,12 @@ def test_of_equal_scores_the_one_with_the_lower_loss_is_saved(make_trainer, batc
         make_trainer, batches, scores, 4, losses=losses, best_metric="score"
     )
     assert [step for step, _ in saved] == [1, 2]
+
+
+def test_a_run_that_improves_is_not_stopped(make_trainer, batches):
+    options = {"best_metric": "score", "patience": 2, "losses": [0.4, 0.3, 0.2, 0.1]}
+    trainer, saved = train(make_trainer, batches, [0.5] * 4, 4, **options)
+    assert trainer.step == 4 and [step for step, _ in saved] == [1, 2, 3, 4]
 
 
 def test_the_evaluation_that_ends_training_is_in_the_history(make_trainer, batches):
