@@ -9,6 +9,9 @@ import tensorflow as tf
 
 from albert_tf.tokenization.in_graph_rows import moved_right
 
+MOST_CHARACTERS = 2_000_000
+"""Of texts that are read whole: they take about a gigabyte (docs/serving.md)."""
+
 
 def string_answers(strings, answer):
     """What `answer` says to strings `[batch, …]`, which it takes by name.
@@ -23,6 +26,25 @@ def string_answers(strings, answer):
     with tf.control_dependencies(same):
         strings = {name: tf.identity(values) for name, values in strings.items()}
     return answer(**strings)
+
+
+def bounded(answer, name):
+    """`answer`, which takes strings by name, refusing too much to read at once.
+
+    Args:
+        answer: a function of string tensors `[batch]`.
+        name: of the strings that are read whole, however long they are.
+    """
+
+    def bounded_answer(**strings):
+        count = tf.reduce_sum(tf.strings.length(strings[name], unit="UTF8_CHAR"))
+        message = f"{name} has more than {MOST_CHARACTERS} characters in a batch: "
+        check = require(count <= MOST_CHARACTERS, f"{message}cut long texts in parts.")
+        with tf.control_dependencies([check]):
+            strings = {name: tf.identity(values) for name, values in strings.items()}
+        return answer(**strings)
+
+    return bounded_answer
 
 
 def token_features(features, config, longest):

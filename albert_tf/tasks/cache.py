@@ -12,7 +12,7 @@ from absl import logging
 
 from albert_tf.io.storage import naming
 
-_VERSION = 2  # raise it when rows are built differently
+_VERSION = 3  # raise it when rows are built differently
 # What NumPy raises for files that were cut or are something else.
 _DAMAGED = (EOFError, KeyError, OSError, TypeError, ValueError, zipfile.BadZipFile)
 

@@ -46,8 +46,9 @@ def compare(directory, inputs):
     labels = [inputs[name] for name in _LABELS]
     if version == 2:
         found |= model({**batch, "start_positions": inputs["start_positions"]})
+    objective = QuestionAnsweringObjective(version, counts_padding=True)
     batch["labels"] = tf.stack(labels, axis=1)
-    found |= loss_and_gradients(model, QuestionAnsweringObjective(version), batch)
+    found |= loss_and_gradients(model, objective, batch)
     for name, theirs in expected.items():
         ours = found.get(name)
         if ours is not None and "log_probs" in name and ours.shape == theirs.shape:

@@ -86,6 +86,7 @@ def _compare_maps(recorded, windows, places, tokenizer, ours):
     """
     expected = recorded.arrays
     starts, ends = (expected[name].copy() for name in _MAPS)
+    pieces = _pieces(windows, recorded.sizes, tokenizer)
     better = 0
     for index, row in enumerate(places):
         context = windows.contexts[windows.question_index[row]]
@@ -96,7 +97,7 @@ def _compare_maps(recorded, windows, places, tokenizer, ours):
             theirs = list(characters(context, *theirs))
             if span == theirs or (span[0] == span[1] and theirs[0] == theirs[1]):
                 continue
-            piece = tokenizer.pieces[windows.ids[first + token]]
+            piece = pieces[row][token]
             if _is_better(piece, context, span, theirs, tokenizer.do_lower_case):
                 better += 1
                 continue
@@ -106,15 +107,33 @@ def _compare_maps(recorded, windows, places, tokenizer, ours):
     return dict.fromkeys(_MAPS, note) if better else {}
 
 
+def _pieces(windows, sizes, tokenizer):
+    """The paragraph's pieces from the first of each window on; unknown ones as text."""
+    texts = {context: tokenizer.tokenize(context) for context in set(windows.contexts)}
+    contexts = [windows.contexts[question] for question in windows.question_index]
+    firsts = _first_tokens(windows, sizes).tolist()
+    return [texts[text][k:] for text, k in zip(contexts, firsts, strict=True)]
+
+
+def _first_tokens(windows, sizes):
+    """int `[W]`, the number in its paragraph of each window's first token."""
+    room = sizes.max_seq_length - 1 - windows.first_lengths
+    return windows.window_index * np.minimum(room, sizes.doc_stride)
+
+
 def _is_better(piece, context, ours, theirs, do_lower_case):
     """Whether our span is that of a piece, and the recorded one is not.
 
-    It is not where it has another text, or leaves out accents behind the text.
+    It is not where it has another text, or leaves out accents behind the text. The span
+    of a part of a character, such as a word of U+FDFA, is the whole character.
     """
     text = piece.replace("\u2581", "")
 
     def fits(span):
-        return sentencepiece_text(context[slice(*span)], do_lower_case) == text
+        stretch = context[slice(*span)]
+        found = sentencepiece_text(stretch, do_lower_case)
+        words = found.split() if len(stretch) == 1 else []
+        return found == text or (bool(text) and len(words) > 1 and text in words)
 
     behind = context[theirs[1] : ours[1]]
     lacks_accents = ours[0] == theirs[0] and bool(behind)
@@ -126,7 +145,7 @@ def _compare_positions(recorded, tokenizer, ours):
     """Adds first and last token of the answers; returns a note on better ones.
 
     Ours are better where they give back the answer as it is written, and the recorded
-    ones do not.
+    ones do not; and then in the question's other windows, where both follow from that.
     """
     expected = recorded.arrays
     if not all(name in expected for name in _POSITIONS):
@@ -134,21 +153,50 @@ def _compare_positions(recorded, tokenizer, ours):
     windows, rows = _windows(recorded, tokenizer, is_training=True)
     theirs = np.column_stack([expected[name] for name in _POSITIONS])
     found = theirs.copy()
-    better = 0
+    firsts, improved, differing, better = (
+        _first_tokens(windows, recorded.sizes),
+        {},
+        [],
+        0,
+    )
     for index, key in enumerate(recorded.window_keys()):
         row = rows.get(key)
         label = windows.labels[row].tolist() if row is not None else [-1] * 3
-        if label == theirs[index].tolist():
-            continue
-        if row is not None and _is_better_answer(
-            windows, row, label, theirs[index].tolist(), _recorded_span(expected, index)
-        ):
-            better += 1
+        recorded_label = theirs[index].tolist()
+        if label == recorded_label:
             continue
         found[index] = label
+        if row is None:
+            continue
+        differing.append((index, row))
+        span = _recorded_span(expected, index)
+        if _is_better_answer(windows, row, label, recorded_label, span):
+            shift = firsts[row] - windows.first_lengths[row]
+            improved[key[0]] = theirs[index, :2] + shift
+    for index, row in differing:
+        answer = improved.get(windows.questions[windows.question_index[row]].id)
+        if answer is not None and theirs[index].tolist() == _label_of(
+            answer, windows, row, firsts[row]
+        ):
+            better += 1
+            found[index] = theirs[index]
     ours |= dict(zip(_POSITIONS, found.T, strict=True))
     note = f"better than recorded: {better}"
     return dict.fromkeys(_POSITIONS, note) if better else {}
+
+
+def _label_of(answer, windows, row, first_token):
+    """The label of a window: first and last token, 0, 0 without, and whether without.
+
+    Args:
+        answer: first and last token in the paragraph.
+        first_token: the window's first, in the paragraph.
+    """
+    before = windows.first_lengths[row]
+    tokens = windows.lengths[row] - before - 1
+    inside = first_token <= answer[0] and answer[1] < first_token + tokens
+    places = (answer - first_token + before).tolist()
+    return [*places, 0] if inside else [0, 0, 1]
 
 
 def _recorded_span(expected, index):

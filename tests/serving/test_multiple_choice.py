@@ -146,6 +146,33 @@ def test_requests_that_cannot_be_answered(module):
         assert empty["choice"].shape == (0,)
 
 
+def test_long_questions_and_options(module, tiny_tokenizer):
+    """Only the last tokens count, of texts many times as long as what is read."""
+    asked = [
+        Question("1", "it is", "was it _ ? " + "very good . " * 400, ("good", "bad")),
+        Question("2", "it is", "very good . " * 400 + "was it _ ?", ("good", "bad")),
+        Question("3", "it is", "was it", ("good . " * 800 + "bad", "bad")),
+        Question("4", "it is", "_ . " * 900, ("good bad " * 300, "bad")),
+    ]
+    features = module.text_features(**request(asked))
+    examples = ChoiceFile("questions", tuple(asked))
+    task = create_task("multiple_choice", "race", max_qa_length=7)
+    tokens = task.tokenize(examples, tiny_tokenizer, _LENGTH)
+    for place in np.ndindex(4, 2):
+        start, length = tokens.starts[place], tokens.lengths[place]
+        expected_ids = tokens.ids[start : start + length]
+        row = features["input_ids"][place].numpy()
+        np.testing.assert_array_equal(row[:length], expected_ids)
+
+
+def test_a_question_of_many_blanks_is_cheap(module):
+    # All options in all blanks would be a gigabyte.
+    long_text = request(
+        [Question("1", "it is", "_ " * 100_000, ("good bad " * 1000, "bad"))]
+    )
+    assert module.text_features(**long_text)["input_ids"].shape[2] <= _LENGTH
+
+
 def test_token_ids(module):
     answer = module.signatures()["tokens"]
     features = module.text_features(**request())

@@ -194,6 +194,21 @@ def test_wrong_requests(tiny_tokenizer, tmp_path):
     )
 
 
+def test_contexts_that_are_too_long(tiny_tokenizer, tmp_path, monkeypatch):
+    for place in ("requests", "client.batches"):
+        monkeypatch.setattr(f"albert_tf.serving.{place}.MOST_CHARACTERS", 60)
+    predictor = Predictor(saved(tmp_path, tiny_tokenizer, "squad_v1")[0])
+    # A limit of what is read at once, not of what a call takes.
+    found = predictor(["is it good ?"] * 5, ["the film was very good ."] * 5)
+    assert len({answer["answer"] for answer in found}) == 1
+    with pytest.raises(UserError, match="^context has more than 60 characters in a"):
+        predictor(["not ?"] * 2, ["the film .", "a film " * 9])
+    # The question may be of any length: its end is not read.
+    assert predictor("is it good ? " * 99, "the film .") == predictor(
+        "is it good ? is it good ?", "the film ."
+    )
+
+
 def test_a_head_shared_with_classifiers_is_refused(tiny_tokenizer, tmp_path):
     one, _, _ = saved(tmp_path / "a", tiny_tokenizer, "squad_v1")
     other = tmp_path / "b" / "model2"

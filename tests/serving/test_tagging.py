@@ -117,6 +117,23 @@ def test_a_saved_model(optimize_for, saved, tiny_tokenizer, tmp_path):
     np.testing.assert_allclose(logits[0, :4], model(features)[0, :4], atol=1e-4)
 
 
+def test_texts_that_are_too_long(saved, tiny_tokenizer, monkeypatch):
+    monkeypatch.setattr("albert_tf.serving.requests.MOST_CHARACTERS", 60)
+    predictor = Predictor(saved(tiny_tokenizer)[0])
+    predictor(_TEXTS[0])
+    with pytest.raises(UserError, match="^text has more than 60 characters in a"):
+        predictor("a film " * 9)
+
+
+def test_a_text_that_is_much_longer_than_others(saved, tiny_tokenizer, monkeypatch):
+    directory, _, _ = saved(tiny_tokenizer, decoder="legal")
+    together = Predictor(directory).arrays(_TEXTS)
+    monkeypatch.setattr("albert_tf.tasks.tagging.in_graph_entities._PADDED_WORDS", 5)
+    by_text = Predictor(directory).arrays(_TEXTS)
+    for name, values in together.items():
+        np.testing.assert_array_equal(by_text[name], values)
+
+
 def test_wrong_requests(saved, tiny_tokenizer):
     directory, _, _ = saved(tiny_tokenizer)
     module, head, _ = build_module(directory)

@@ -9,86 +9,10 @@ from albert_tf.errors import UserError
 from albert_tf.tasks.question_answering import answers
 from albert_tf.tasks.question_answering.answers import SpanScores
 from albert_tf.tasks.question_answering.answers import predict
-from albert_tf.tasks.question_answering.reading.notices import Notices
-from albert_tf.tasks.question_answering.reading.questions import read_paragraphs
-from albert_tf.tasks.question_answering.windows import WindowSizes
-from albert_tf.tasks.question_answering.windows import windows_of
 from albert_tf.verify import command
-from albert_tf.verify.recordings import tokenizer_of
-
-QUESTIONS = [
-    ("the cat sat on the mat.", [("q1", "cat", [("mat", 19)]), ("q2", "dog", None)]),
-    (" a  dog\tran", [("q3", "tree", [("dog", 4)])]),
-]
-SIZES = {"max_seq_length": 10, "doc_stride": 3, "max_query_length": 3}
-
-
-@pytest.fixture
-def made(material, tmp_path):
-    """A recording, as the official code would leave it, of our own windows."""
-    (tmp_path / "spiece.model").write_bytes((material / "vocab.model").read_bytes())
-    data = {"data": [{"title": "t", "paragraphs": []}]}
-    for context, questions in QUESTIONS:
-        qas = [
-            {
-                "id": identity,
-                "question": text,
-                "is_impossible": found is None,
-                "answers": [{"text": t, "answer_start": s} for t, s in found or ()],
-            }
-            for identity, text, found in questions
-        ]
-        data["data"][0]["paragraphs"].append({"context": context, "qas": qas})
-    for part in ("dev", "train"):
-        (tmp_path / f"set_{part}.json").write_text(json.dumps(data))
-    tokenizer = tokenizer_of(tmp_path, None, True)
-    [windows] = windows_of(
-        read_paragraphs(tmp_path / "set_dev.json"),
-        tokenizer,
-        WindowSizes(**SIZES),
-        Notices(),
-        is_training=True,
-    )
-    assert len(windows) > 3
-    facts = {**SIZES, "do_lower_case": True, "dropped": []}
-    facts["qids"] = [question.id for question in windows.questions]
-    (tmp_path / "features_set.json").write_text(json.dumps(facts))
-    np.savez(tmp_path / "features_set.npz", **recorded_arrays(windows))
-    return tmp_path, windows
-
-
-def recorded_arrays(windows):
-    width = SIZES["max_seq_length"]
-    tokens = windows.lengths - windows.first_lengths - 1
-    maps = np.full((2, len(windows), width), -1)
-    best = np.full((len(windows), width), -1, np.int8)
-    spans = windows.padded(windows.spans, width)
-    for row, (first, count) in enumerate(
-        zip(windows.first_lengths, tokens, strict=True)
-    ):
-        inside = slice(first, first + count)
-        maps[0, row, :count] = spans[row, inside, 0]
-        maps[1, row, :count] = spans[row, inside, 1] - 1
-        best[row, inside] = windows.padded(windows.is_max_context, width)[row, inside]
-    return {
-        "example_index": windows.question_index,
-        "doc_span_index": windows.window_index,
-        "paragraph_len": windows.lengths,
-        "paragraph_start": windows.first_lengths,
-        "paragraph_tokens": tokens,
-        "token_is_max_context": best,
-        "tok_start_to_orig_index": maps[0],
-        "tok_end_to_orig_index": maps[1],
-        "start_position": windows.labels[:, 0],
-        "end_position": windows.labels[:, 1],
-        "is_impossible": windows.labels[:, 2],
-        **windows.features(width),
-    }
-
-
-def failed(folder):
-    deviations, _ = command.verify(folder)
-    return [deviation.name for deviation in deviations if not deviation.passed]
+from tests.verify.squad_recording import SIZES
+from tests.verify.squad_recording import failed
+from tests.verify.squad_recording import recorded_arrays
 
 
 def test_windows(made, capsys):

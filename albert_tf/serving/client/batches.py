@@ -1,9 +1,12 @@
 """Any number of strings through a signature, in batches of similar length."""
 
+import re
+
 import numpy as np
 import tensorflow as tf
 
 from albert_tf.errors import UserError
+from albert_tf.serving.requests import MOST_CHARACTERS
 from albert_tf.tasks.prediction import joined
 from albert_tf.tasks.prediction import require_numbers
 
@@ -21,21 +24,44 @@ def outputs_of(signature, columns, batch_size):
         an output is as long as the text, shorter ones are padded with 0 or "".
 
     Raises:
-        UserError: a batch size below 1, or an answer of NaN.
+        UserError: a batch size below 1, inputs that the model refuses, or an answer of
+            NaN.
     """
     if batch_size < 1:
         raise UserError(f"batch_size={batch_size}: expected at least 1.")
     lengths = np.sum([[*map(_size, column)] for column in columns.values()], axis=0)
     order = np.argsort(lengths, kind="stable")
     outputs = []
-    for begin in range(0, max(len(order), 1), batch_size):
-        rows = order[begin : begin + batch_size]
+    for rows in _batches(order, lengths, batch_size):
         batch = {name: _tensor([c[i] for i in rows]) for name, c in columns.items()}
-        outputs.append({k: v.numpy() for k, v in signature(**batch).items()})
+        outputs.append({k: v.numpy() for k, v in _asked(signature, batch).items()})
     back = np.argsort(order)
     found = {name: joined([part[name] for part in outputs]) for name in outputs[0]}
     found = require_numbers({name: values[back] for name, values in found.items()})
     return {name: _readable(values) for name, values in found.items()}
+
+
+def _batches(order, lengths, batch_size):
+    """Inputs to answer at once: none too many, none with too much to read."""
+    batch, total = [], 0
+    for row in order:
+        too_much = total + lengths[row] > MOST_CHARACTERS
+        if batch and (len(batch) == batch_size or too_much):
+            yield batch
+            batch, total = [], 0
+        batch.append(row)
+        total += lengths[row]
+    yield batch  # of no input, too: the outputs have their names
+
+
+def _asked(signature, batch):
+    try:
+        return signature(**batch)
+    except tf.errors.InvalidArgumentError as error:
+        refused = re.search(r"assertion failed: \[(.+?)\]", error.message)
+        if refused is None:
+            raise
+        raise UserError(refused[1]) from error
 
 
 def _size(value):

@@ -11,6 +11,7 @@ from albert_tf.serving.requests import require
 from albert_tf.tasks.multiple_choice.rows import BLANK
 from albert_tf.tasks.multiple_choice.rows import SPECIAL
 from albert_tf.tasks.multiple_choice.task import MultipleChoice
+from albert_tf.tokenization.in_graph import CHARACTERS_OF_A_TOKEN
 from albert_tf.tokenization.in_graph import InGraphTokenizer
 
 
@@ -38,8 +39,9 @@ class ChoiceFeatures(tf.Module):
     def __init__(self, tokenizer, max_seq_length, max_qa_length):
         super().__init__()
         self.tokenizer = InGraphTokenizer(tokenizer, max_seq_length)
-        # The last tokens count, so that all are needed.
         self.ending_tokenizer = InGraphTokenizer(tokenizer)
+        # The last tokens count, and so do as many characters as they may have.
+        self._most = max_qa_length * CHARACTERS_OF_A_TOKEN
         self.cls_id, self.sep_id = tokenizer.cls_id, tokenizer.sep_id
         self.max_seq_length = max_seq_length
         self.max_qa_length = max_qa_length
@@ -64,19 +66,34 @@ class ChoiceFeatures(tf.Module):
 
     def _endings(self, question, option):
         """Ids, ragged `[rows, (tokens)]`, of what `rows.ending` makes of strings."""
-        parts = tf.strings.split(question, BLANK)  # [rows, (parts)]
+        has_blank = tf.strings.regex_full_match(question, f"(?s).*{BLANK}.*")
+        option = _last_characters(option, self._most)
+        parts = tf.strings.split(_last_characters(question, self._most), BLANK)
+        # With so many parts, the options alone have all characters that count.
+        size = tf.strings.length(option, unit="UTF8_CHAR")
+        parts = _last(parts, tf.cast(self._most // tf.maximum(size, 1) + 2, tf.int64))
         place = tf.ragged.range(parts.row_lengths()).flat_values
         before = tf.where(place > 0, tf.gather(option, parts.value_rowids()), "")
         filled = parts.with_flat_values(before + parts.flat_values)
         text = tf.where(
-            parts.row_lengths() > 1,
+            has_blank,
             tf.strings.reduce_join(filled, axis=1),
             question + " " + option,
         )
-        ids = self.ending_tokenizer(text)
-        lengths = ids.row_lengths()
-        first = tf.maximum(lengths - self.max_qa_length, 0)
-        return tf.gather(ids, tf.ragged.range(first, lengths), batch_dims=1)
+        ids = self.ending_tokenizer(_last_characters(text, self._most))
+        return _last(ids, tf.constant(self.max_qa_length, tf.int64))
+
+
+def _last(rows, count):
+    """The last `count` items, int64 `[]` or `[rows]`, of ragged rows."""
+    lengths = rows.row_lengths()
+    first = tf.maximum(lengths - count, 0)
+    return tf.gather(rows, tf.ragged.range(first, lengths), batch_dims=1)
+
+
+def _last_characters(text, count):
+    least = tf.minimum(tf.strings.length(text, unit="UTF8_CHAR"), count)
+    return tf.strings.substr(text, -least, least, unit="UTF8_CHAR")
 
 
 @dataclasses.dataclass(frozen=True)

@@ -6,6 +6,7 @@ import tensorflow as tf
 
 from albert_tf.serving.heads.builders import Head
 from albert_tf.serving.padding import in_groups
+from albert_tf.serving.requests import bounded
 from albert_tf.tasks.question_answering.answering import Answering
 from albert_tf.tasks.question_answering.in_graph_windows import WindowFeatures
 from albert_tf.tasks.question_answering.task import SquadTask
@@ -66,13 +67,14 @@ def question_answering_head(model, task, tokenizer):
 
     def string_answers(text_features, compute):
         # A few windows at a time: a context may have any number of them.
-        return Answering(
+        answering = Answering(
             text_features.windows,
             in_groups(head, compute),
             task.n_best_size,
             task.max_answer_length,
             top_k=min(3, task.n_best_size),
         )
+        return bounded(answering, "context")
 
     meaning = {**task.served_meaning(), **_MEANING}
     meaning["no_answer_score"] = _no_answer(task, is_first)

@@ -6,6 +6,7 @@ import tensorflow as tf
 
 from albert_tf.serving.heads.builders import Head
 from albert_tf.serving.padding import in_groups
+from albert_tf.serving.requests import bounded
 from albert_tf.tasks.tagging.in_graph_entities import Entities
 from albert_tf.tasks.tagging.in_graph_entities import RowFeatures
 from albert_tf.tasks.tagging.task import Tagging
@@ -57,7 +58,7 @@ def tagging_head(model, task, tokenizer):
         return task.served_numbers(model(features, training=False))
 
     def string_answers(text_features, compute):
-        return Entities(
+        entities = Entities(
             text_features.rows,
             # A few windows at a time: a text may have any number of them.
             in_groups(head, compute),
@@ -65,6 +66,7 @@ def tagging_head(model, task, tokenizer):
             task.scheme,
             task.decoder,
         )
+        return bounded(entities, "text")
 
     head = Head(
         task.serves,

@@ -9,8 +9,8 @@ def first_and_last(context, spans, answer):
     """The tokens that an answer lies in.
 
     Many files have their answers placed where the text occurs first, be it within a
-    word ("gold" in "golden"). Of such an answer the nearest occurrence counts that
-    tokens give back exactly, if there is one.
+    word ("gold" in "golden"). Of such an answer the nearest occurrence counts that is
+    within no word and that tokens give back exactly, if there is one.
 
     Args:
         context: the paragraph.
@@ -30,6 +30,8 @@ def first_and_last(context, spans, answer):
         _occurrences(context, context[start:end]), key=lambda place: abs(place - start)
     ):
         other_end = other + end - start
+        if _joins(context, other) or _joins(context, other_end):
+            continue
         candidate = _overlapping(spans, other, other_end)
         if _is_exact(spans, candidate, other, other_end):
             return candidate

@@ -165,7 +165,8 @@ def predict(windows, scores, n_best_size=20, max_answer_length=30):
         candidates = _best_of(found, rows, context, n_best_size)
         null_odds = None
         if scores.null_scores is not None:
-            mine = scores.null_scores[windows.question_index == index].tolist()
+            # Adding zero makes zeros of -0.0.
+            mine = (scores.null_scores[windows.question_index == index] + 0).tolist()
             null_odds = min([NO_NULL_SCORE, *mine])
         if not candidates:
             candidates = [_EMPTY if null_odds is None else _NONE]

@@ -1,4 +1,4 @@
-"""Scores predictions as SQuAD's own scripts do, to the last digit.
+"""Scores predictions as SQuAD's own scripts do, or CMRC's if they are Chinese.
 
     python -m albert_tf.tasks.question_answering.evaluate DATA PREDICTIONS
     python -m albert_tf.tasks.question_answering.evaluate DATA PREDICTIONS \\
@@ -61,6 +61,12 @@ class EvaluateOptions:
         minimum=1,
         maximum=2,
     )
+    unit: str = option(
+        "What F1 counts: words as SQuAD's scripts, or characters as that of CMRC 2018; "
+        "auto is characters where most letters of questions and answers are Chinese.",
+        "auto",
+        ["auto", scores.WORDS, scores.CHARACTERS],
+    )
 
 
 def evaluate(options):
@@ -76,7 +82,10 @@ def evaluate(options):
     if options.null_score_diff_threshold is not None:
         predictions = _after_threshold(predictions, null_odds, options)
     version = _version(options, questions)
-    raw = scores.raw_scores(questions, predictions, version)
+    unit = scores.unit_of(questions) if options.unit == "auto" else options.unit
+    raw = scores.raw_scores(questions, predictions, version, unit)
+    if unit == scores.CHARACTERS:
+        _mind("F1 is of characters, as in CMRC 2018; pass --unit=words for SQuAD's")
     if raw.missing:
         _mind(
             f"{options.predictions} has no prediction for {counted(raw.missing)}, "

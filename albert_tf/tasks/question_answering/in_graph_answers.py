@@ -8,7 +8,10 @@ import math
 import tensorflow as tf
 
 from albert_tf.tokenization.in_graph_origins import without
-from albert_tf.tokenization.normalization import character_class
+from albert_tf.tokenization.in_graph_stretches import WHITE_SPACE
+from albert_tf.tokenization.in_graph_stretches import pair_numbers
+from albert_tf.tokenization.in_graph_stretches import stretches
+from albert_tf.tokenization.in_graph_stretches import text_numbers
 
 _MASKED = -1e30
 
@@ -43,7 +46,7 @@ def answers(windows, beams, context, n_best_size, max_answer_length, top_k):
     Args:
         windows: `InGraphWindows`.
         beams: starts, their scores, ends, their scores; see `SpanScores`.
-        context: string `[B]`.
+        context: string `[B]`, valid UTF-8.
         n_best_size: candidates of different text among which probabilities are shared.
         max_answer_length: tokens of an answer at most.
         top_k: answers to return, at most `n_best_size`.
@@ -53,21 +56,23 @@ def answers(windows, beams, context, n_best_size, max_answer_length, top_k):
         int32, all `[B, top_k]`, "" and 0 where there are fewer; and `best`, float64
         `[B]`, the score of the first, -1e30 without one.
     """
-    question, first, last, score, text = _ranked(
-        windows, beams, context, max_answer_length
-    )
-    batch = tf.size(context, tf.int64)
+    codes = tf.strings.unicode_decode(context, "UTF-8")  # [B, (characters)]
+    question, first, last, score = _ranked(windows, beams, codes, max_answer_length)
+    batch = codes.nrows()
 
-    def table(values, filling, width):
-        ragged = tf.RaggedTensor.from_value_rowids(values, question, batch)
-        return ragged[:, :width].to_tensor(filling, shape=[None, width])
+    def rows(values, width):
+        return tf.RaggedTensor.from_value_rowids(values, question, batch)[:, :width]
 
-    scores = table(score, -math.inf, n_best_size)
+    def table(ragged, filling, width):
+        return ragged.to_tensor(filling, shape=[None, width])
+
+    scores = table(rows(score, n_best_size), -math.inf, n_best_size)
     best = tf.maximum(scores[:, 0], _MASKED)
     weights = tf.exp(scores - best[:, None])  # [B, n]
     shares = tf.math.divide_no_nan(weights, tf.reduce_sum(weights, 1, keepdims=True))
+    first, last = rows(first, top_k), rows(last, top_k)
     return {
-        "answers": table(text, "", top_k),
+        "answers": table(stretches(codes, first, last), "", top_k),
         "scores": tf.cast(shares[:, :top_k], tf.float32),
         "start": table(first, 0, top_k),
         "end": table(last, 0, top_k),
@@ -75,34 +80,33 @@ def answers(windows, beams, context, n_best_size, max_answer_length, top_k):
     }
 
 
-def _ranked(windows, beams, context, max_answer_length):
+def _ranked(windows, beams, codes, max_answer_length):
     """Candidates of different text, by question, best first: `[C]` each.
 
     Returns:
-        question int64; first and last character and score; text.
+        question int64; first and last character, int32; score.
     """
     window, start, end, score = _stretches(windows, beams, max_answer_length)
     question = tf.gather(windows.question, window)
-    first, last = _trimmed(
-        context,
-        question,
-        tf.gather_nd(windows.starts, tf.stack([window, start], axis=1)),
-        tf.gather_nd(windows.ends, tf.stack([window, end], axis=1)),
+    row_starts = tf.gather(codes.row_starts(), question)
+    first, last = (
+        tf.cast(tf.gather_nd(places, tf.stack([window, token], axis=1)), tf.int64)
+        for places, token in ((windows.starts, start), (windows.ends, end))
     )
+    is_space = tf.reduce_any(codes.flat_values[:, None] == WHITE_SPACE, axis=1)
+    first, last = without(is_space, first + row_starts, last + row_starts)
     # By question, then score, then the order in which the official code lists them.
     order = tf.argsort(score, direction="DESCENDING", stable=True)
     order = tf.gather(order, tf.argsort(tf.gather(question, order), stable=True))
-    question, first, last, score = (
-        tf.gather(values, order) for values in (question, first, last, score)
+    question, first, last, score, row_starts = (
+        tf.gather(values, order)
+        for values in (question, first, last, score, row_starts)
     )
-    text = tf.strings.substr(
-        tf.gather(context, question), first, last - first, unit="UTF8_CHAR"
-    )
-    kinds = tf.strings.join([tf.strings.as_string(question), text], "\n")
-    is_new = _is_first_of_its_kind(kinds)
+    text = text_numbers(codes.flat_values, first, last)
+    is_new = _is_first_of_its_kind(pair_numbers(question, text))
+    first, last = (tf.cast(places - row_starts, tf.int32) for places in (first, last))
     return [
-        tf.boolean_mask(values, is_new)
-        for values in (question, first, last, score, text)
+        tf.boolean_mask(values, is_new) for values in (question, first, last, score)
     ]
 
 
@@ -136,23 +140,9 @@ def _stretches(windows, beams, max_answer_length):
     return places[:, 0], pick(starts), pick(ends), score
 
 
-def _trimmed(context, question, first, last):
-    """Moves the ends of stretches of the contexts past white space; int32 `[C]`."""
-    characters = tf.strings.unicode_split(context, "UTF-8")
-    is_space = tf.strings.regex_full_match(
-        characters.flat_values, character_class(str.isspace)
-    )
-    begin = tf.gather(characters.row_starts(), question)
-    first, last = without(
-        is_space, tf.cast(first, tf.int64) + begin, tf.cast(last, tf.int64) + begin
-    )
-    return tf.cast(first - begin, tf.int32), tf.cast(last - begin, tf.int32)
-
-
-def _is_first_of_its_kind(keys):
-    """Bool `[C]`: whether no key before is the same."""
-    _, kind = tf.unique(keys)
-    place = tf.range(tf.size(keys))
+def _is_first_of_its_kind(kind):
+    """Bool `[C]`: whether no number before, int64, is the same."""
+    place = tf.range(tf.size(kind))
     kinds = tf.reduce_max(tf.concat([kind, [-1]], axis=0)) + 1
     earliest = tf.math.unsorted_segment_min(place, kind, kinds)
     return tf.gather(earliest, kind) == place

@@ -52,7 +52,8 @@ class WindowFeatures(tf.Module):
     def of(cls, tokenizer, sizes, min_tokens=1):
         """The windows that a tokenizer, of `albert_tf.load_tokenizer`, makes."""
         ids = tokenizer.cls_id, tokenizer.sep_id
-        return cls(InGraphTokenizer(tokenizer), *ids, sizes, min_tokens)
+        bounded = InGraphTokenizer(tokenizer, max(sizes.max_query_length, 1))
+        return cls(bounded, *ids, sizes, min_tokens)
 
     def __init__(self, tokenizer, cls_id, sep_id, sizes, min_tokens=1):
         super().__init__()

@@ -6,12 +6,14 @@ squad_utils.py of google-research/albert.
 
 import tensorflow as tf
 
+_MASKED = -1e30
+
 
 def version_1_losses(outputs, start_positions, end_positions):
     """Cross-entropy of start and end over all tokens, their mean; float32 `[batch]`.
 
     Args:
-        outputs: of `AlbertForQuestionAnswering`.
+        outputs: of `AlbertForQuestionAnswering`, or what `without_padding` makes of it.
         start_positions, end_positions: int32 `[batch]`; 0 where the window has no
             answer.
     """
@@ -23,6 +25,22 @@ def version_1_losses(outputs, start_positions, end_positions):
         )
     ]
     return 0.5 * (losses[0] + losses[1])
+
+
+def without_padding(outputs, input_mask):
+    """Outputs in which padding has no part in the softmax of starts and ends.
+
+    The official code lets it take part, but pads all windows to the same length. In a
+    batch as wide as its longest, the loss of a window would depend on the others.
+
+    Args:
+        outputs: of `AlbertForQuestionAnswering`.
+        input_mask: int32 `[batch, tokens]`.
+    """
+    return {
+        name: tf.where(input_mask > 0, outputs[name], _MASKED)
+        for name in ("start_logits", "end_logits")
+    }
 
 
 def version_2_span_losses(outputs, start_positions, end_positions):

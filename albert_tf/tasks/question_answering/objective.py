@@ -15,10 +15,13 @@ class QuestionAnsweringObjective(Objective):
 
     Args:
         version: 1 or 2.
+        counts_padding: of version 1, let padding take part in the softmax as the
+            official code does; the loss then depends on the width of the batch.
     """
 
-    def __init__(self, version):
+    def __init__(self, version, counts_padding=False):
         self.version = version
+        self._counts_padding = counts_padding
         self.loss_terms = ("span",) if version == 1 else ("span", "answerable")
         self.metric_names = tuple(f"{term}_accuracy" for term in self.loss_terms)
 
@@ -34,6 +37,8 @@ class QuestionAnsweringObjective(Objective):
                 features["p_mask"] = batch["p_mask"]
         outputs = model(features, training=training, dropout_seed=dropout_seed)
         if self.version == 1:
+            if not self._counts_padding:
+                outputs = losses.without_padding(outputs, features["input_mask"])
             by_term = {"span": losses.version_1_losses(outputs, start, end)}
             scores = outputs["start_logits"], outputs["end_logits"]
         else:

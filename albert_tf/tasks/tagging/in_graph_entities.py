@@ -16,6 +16,9 @@ from albert_tf.tasks.tagging.schemes import OUTSIDE
 from albert_tf.tasks.tagging.schemes import split_tag
 from albert_tf.tasks.windows.in_graph import InGraphLayout
 from albert_tf.tokenization.in_graph import InGraphTokenizer
+from albert_tf.tokenization.in_graph_stretches import stretches
+
+_PADDED_WORDS = 1 << 18  # words of a batch, padding included, that are decoded at once
 
 
 @dataclasses.dataclass(frozen=True)
@@ -121,10 +124,26 @@ class Entities(tf.Module):
     def _tags(self, words, log_probs):
         if not self._is_legal:
             return tf.argmax(log_probs, axis=-1, output_type=tf.int32)
-        padded = words.with_flat_values(log_probs).to_tensor(0.0)
+        rows = words.with_flat_values(log_probs)
+        longest = tf.reduce_max(tf.concat([words.row_lengths(), [0]], axis=0))
+        # One long text would pad all others to its length.
+        return tf.cond(
+            words.nrows() * longest > _PADDED_WORDS,
+            lambda: (
+                tf.map_fn(
+                    lambda row: self._best_tags(tf.RaggedTensor.from_tensor(row[None])),
+                    rows,
+                    fn_output_signature=tf.RaggedTensorSpec([None], tf.int32, 0),
+                ).flat_values
+            ),
+            lambda: self._best_tags(rows),
+        )
+
+    def _best_tags(self, rows):
+        """int32 `[N]` for ragged float32 `[B, (words), L]`."""
         # Behind the last word is nothing: the end of a text is outside of entities.
-        lengths = words.row_lengths()
-        best = _viterbi(padded, lengths, self._steps, self._outside)  # [B, words]
+        lengths = rows.row_lengths()
+        best = _viterbi(rows.to_tensor(0.0), lengths, self._steps, self._outside)
         return tf.boolean_mask(best, tf.sequence_mask(lengths))
 
     def _entities(self, text, rows, tags, log_probs):
@@ -144,20 +163,21 @@ class Entities(tf.Module):
             tf.boolean_mask(chosen, is_in), number, count
         )
         row = tf.boolean_mask(rows.words.value_rowids(), begins)
-        own = tf.gather(text, row)
+        count = tf.size(text, tf.int64)
+
+        def by_text(values):
+            return tf.RaggedTensor.from_value_rowids(values, row, count)
+
+        codes = tf.strings.unicode_decode(text, "UTF-8")
+        entities = stretches(codes, by_text(starts), by_text(ends))
         values = {
-            "entity": tf.strings.substr(own, starts, ends - starts, unit="UTF8_CHAR"),
+            "entity": entities.flat_values,
             "label": tf.gather(self._types, tf.boolean_mask(tags, begins)),
             "start": starts,
             "end": ends,
             "score": score,
         }
-        return {
-            name: tf.RaggedTensor.from_value_rowids(
-                found, row, tf.size(text, tf.int64)
-            ).to_tensor()
-            for name, found in values.items()
-        }
+        return {name: by_text(found).to_tensor() for name, found in values.items()}
 
 
 def _viterbi(log_probs, lengths, steps, outside):

@@ -127,6 +127,19 @@ def test_version_2_by_hand(windows):
     assert second.candidates[0].score == -2e6
 
 
+def test_null_odds_are_no_negative_zeros(windows):
+    outputs = {
+        name: np.zeros((4, 1), np.float32)
+        for name in ("start_top_log_probs", "end_top_log_probs")
+    }
+    outputs |= {
+        name: np.full((4, 1), 3) for name in ("start_top_index", "end_top_index")
+    }
+    outputs["cls_logits"] = logits([-0.0, 2, 1, 0.5])
+    first, second = predict(windows, SpanScores.of_beams(outputs))
+    assert json.dumps([first.null_odds, second.null_odds]) == "[0.0, 0.5]"
+
+
 def test_padding_takes_no_rank():
     """However high its scores are: what is padded to decides nothing."""
     scores = np.array([[1.0, 2.0, 3.0, 9.0, 9.0], [5.0, 4.0, 3.0, 2.0, 9.0]], "f")

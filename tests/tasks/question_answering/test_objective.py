@@ -62,6 +62,22 @@ def test_losses(version):
         assert metrics["answerable_accuracy"] == pytest.approx(2 / 3)
 
 
+def test_padding_has_no_part_in_the_loss():
+    def loss(width, counts_padding=False):
+        mask = np.arange(width)[None] < np.array([[4], [6]])
+        # Padding has scores, and high ones.
+        scores = np.pad(SCORES[0, :2], [[0, 0], [0, width - 6]], constant_values=3)
+        batch = dict.fromkeys(FEATURES, tf.constant(mask.astype(np.int32)))
+        batch["labels"] = tf.constant(LABELS[:2])
+        outputs = dict.fromkeys(("start_logits", "end_logits"), tf.constant(scores))
+        objective = QuestionAnsweringObjective(1, counts_padding)
+        losses, metrics = objective(lambda *_, **__: outputs, batch, True, None)
+        return float(losses["span"]), float(metrics["span_accuracy"][0])
+
+    assert loss(8) == loss(20) == pytest.approx(loss(6), rel=1e-6)
+    assert len({loss(width, counts_padding=True) for width in (6, 8, 20)}) == 3
+
+
 @pytest.mark.parametrize("version", [1, 2])
 def test_padded_rows_do_not_count(version):
     weights = tf.constant([1.0, 0.0, 1.0])

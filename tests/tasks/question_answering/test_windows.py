@@ -194,6 +194,23 @@ def test_an_answer_within_a_word_is_learned_where_it_is_a_word(letters, squad):
     assert notices.ids(windows_module.MOVED) == ["moved"]
 
 
+def test_an_answer_is_not_moved_into_another_word(letters, squad):
+    # "105" and "517" are words of their own; a "5" that is alone is far away.
+    context = "105 seats 5s 517 rows and 5 a"
+    assert context.index("5 a") == 26
+    questions = [
+        ("number", "x", [("5", 2)]),
+        ("only", "x", [("1", 14)]),  # no "1" is alone: it stays in 517
+    ]
+    path = squad((context, questions))
+    found = made(path, letters, WindowSizes(40, 30, 4), is_training=True)
+    spans = [
+        found.spans[start + label[0]].tolist()
+        for start, label in zip(found.starts, found.labels, strict=True)
+    ]
+    assert spans == [[26, 27], [13, 16]]
+
+
 def test_chinese(letters, squad):
     context = "悟空的师父是唐僧。唐僧的师父是谁?"
     path = squad((context, [("1", "悟空的师父是谁", [("唐僧", 6)])]), version="v1.0")

@@ -1,4 +1,4 @@
-"""Exact match and F1, as SQuAD's own scripts compute them.
+"""Exact match and F1, as SQuAD's own scripts compute them, or CMRC's for Chinese.
 
 Source: evaluate-v1.1.py and evaluate-v2.0.py of SQuAD, and `evaluate_v1`,
 `evaluate_v2` in squad_utils.py of google-research/albert.
@@ -6,9 +6,14 @@ Source: evaluate-v1.1.py and evaluate-v2.0.py of SQuAD, and `evaluate_v1`,
 
 import collections
 import dataclasses
+import functools
 import re
 import string
+import typing
 
+from albert_tf.tasks.question_answering.scoring import chinese
+
+WORDS, CHARACTERS = "words", "characters"
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
 _NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
 OFFICIAL_NA_PROB_THRESH = 1.0
@@ -32,6 +37,14 @@ class RawScores:
     missing: list
 
 
+class _Rule(typing.NamedTuple):
+    """How texts are compared."""
+
+    normalized: typing.Callable
+    exact_match: typing.Callable
+    f1: typing.Callable
+
+
 def normalized(text):
     """The text in lower case, without ASCII punctuation, articles and extra spaces."""
     return " ".join(_ARTICLES.sub(" ", text.lower().translate(_NO_PUNCTUATION)).split())
@@ -53,30 +66,51 @@ def f1(gold, predicted):
     return (2 * precision * recall) / (precision + recall)
 
 
-def f1_or_none(gold, predicted):
-    """`f1`, but 1 where neither has a word, as of SQuAD 2.0."""
-    return f1(gold, predicted) or int(
-        not normalized(gold) and not normalized(predicted)
+_WORDS = _Rule(normalized, exact_match, f1)
+_RULES = {
+    WORDS: _WORDS,
+    CHARACTERS: _Rule(chinese.normalized, chinese.exact_match, chinese.f1),
+}
+
+
+def f1_or_none(gold, predicted, rule=_WORDS):
+    """F1, but 1 where neither says anything, as of SQuAD 2.0."""
+    return rule.f1(gold, predicted) or int(
+        not rule.normalized(gold) and not rule.normalized(predicted)
     )
 
 
-def raw_scores(questions, predictions, version):
+def unit_of(questions):
+    """What F1 of some `Question`s counts: `CHARACTERS` if they are Chinese."""
+    texts = [q.text for q in questions]
+    texts += [answer.text for q in questions for answer in q.answers]
+    return CHARACTERS if chinese.is_chinese(texts) else WORDS
+
+
+def raw_scores(questions, predictions, version, unit=None):
     """Scores each question by the gold answer that suits it best.
 
     Args:
         questions: iterable of `Question`; for version 1, each with answers.
         predictions: dict of texts by question id, "" for no answer.
         version: 1 or 2, of SQuAD.
+        unit: what F1 counts, `WORDS` as SQuAD's scripts or `CHARACTERS` as CMRC's;
+            None: as `unit_of` the questions.
 
     Returns:
         `RawScores`.
     """
-    measures = (exact_match, f1 if version == 1 else f1_or_none)
+    questions = list(questions)
+    unit = unit or unit_of(questions)
+    rule = _RULES[unit]
+
+    own_f1 = rule.f1 if version == 1 else functools.partial(f1_or_none, rule=rule)
+    measures = (rule.exact_match, own_f1)
     scores = RawScores({}, {}, {}, [])
     for question in questions:
         golds = [answer.text for answer in question.answers]
         if version == 2:
-            golds = list(filter(normalized, golds)) or [""]
+            golds = list(filter(rule.normalized, golds)) or [""]
         predicted = predictions.get(question.id)
         if predicted is None:
             scores.missing.append(question.id)

@@ -1,0 +1,74 @@
+"""Recordings as the official code would leave them, of our own windows."""
+
+import json
+
+import numpy as np
+
+from albert_tf.tasks.question_answering.reading.notices import Notices
+from albert_tf.tasks.question_answering.reading.questions import read_paragraphs
+from albert_tf.tasks.question_answering.windows import WindowSizes
+from albert_tf.tasks.question_answering.windows import windows_of
+from albert_tf.verify import command
+from albert_tf.verify.recordings import tokenizer_of
+
+SIZES = {"max_seq_length": 10, "doc_stride": 3, "max_query_length": 3}
+
+
+def recorded_arrays(windows, width=SIZES["max_seq_length"]):
+    tokens = windows.lengths - windows.first_lengths - 1
+    maps = np.full((2, len(windows), width), -1)
+    best = np.full((len(windows), width), -1, np.int8)
+    spans = windows.padded(windows.spans, width)
+    for row, (first, count) in enumerate(
+        zip(windows.first_lengths, tokens, strict=True)
+    ):
+        inside = slice(first, first + count)
+        maps[0, row, :count] = spans[row, inside, 0]
+        maps[1, row, :count] = spans[row, inside, 1] - 1
+        best[row, inside] = windows.padded(windows.is_max_context, width)[row, inside]
+    return {
+        "example_index": windows.question_index,
+        "doc_span_index": windows.window_index,
+        "paragraph_len": windows.lengths,
+        "paragraph_start": windows.first_lengths,
+        "paragraph_tokens": tokens,
+        "token_is_max_context": best,
+        "tok_start_to_orig_index": maps[0],
+        "tok_end_to_orig_index": maps[1],
+        "start_position": windows.labels[:, 0],
+        "end_position": windows.labels[:, 1],
+        "is_impossible": windows.labels[:, 2],
+        **windows.features(width),
+    }
+
+
+def failed(folder):
+    deviations, _ = command.verify(folder)
+    return [deviation.name for deviation in deviations if not deviation.passed]
+
+
+def record(folder, context, asked, width=24):
+    """Recorded windows of one question on a text, (its folder, the windows, arrays)."""
+    sizes = {"max_seq_length": width, "doc_stride": 3, "max_query_length": 3}
+    text, start = asked
+    answers = [{"text": text, "answer_start": start}]
+    qas = [{"id": "q", "question": "cat", "answers": answers}]
+    data = {"data": [{"paragraphs": [{"context": context, "qas": qas}]}]}
+    for part in ("dev", "train"):
+        (folder / f"set_{part}.json").write_text(json.dumps(data))
+    facts = {**sizes, "do_lower_case": True, "dropped": [], "qids": ["q"]}
+    (folder / "features_set.json").write_text(json.dumps(facts))
+    [windows] = windows_of(
+        read_paragraphs(folder / "set_dev.json"),
+        tokenizer_of(folder, None, True),
+        WindowSizes(**sizes),
+        Notices(),
+        is_training=True,
+    )
+    return windows, recorded_arrays(windows, width)
+
+
+def place_of(windows, span):
+    """The number in the paragraph of the first window's token of a span."""
+    spans = windows.spans[windows.first_lengths[0] : windows.lengths[0] - 1]
+    return spans.tolist().index(list(span))
