@@ -70,6 +70,7 @@ class TrainStep:
         )
         use_xla, beside_products = options.use_xla, options.xla_beside_products
         self._compiled_gradients = _compiled(self._micro_batch_gradients, use_xla)
+        self._is_reached = None  # of each variable, once gradients are traced
         self._compiled_new_state = _compiled(
             self._new_state, use_xla or beside_products
         )
@@ -102,7 +103,8 @@ class TrainStep:
             micro_batches,
             tuple(before),
         )
-        gradients, sums = _reduce(replica, gradients, sums)
+        # In one collective operation.
+        *gradients, sums = replica.all_reduce(_SUM, [*gradients, sums])
         state = tf.nest.map_structure(tf.convert_to_tensor, self._variables())
         state["carried"] = before
         losses = sums[: len(self.objective.loss_terms), 0]
@@ -175,11 +177,14 @@ class TrainStep:
                 ]
             )
             loss *= self.guard.loss_scale
-        gradients = tape.gradient(
-            loss, variables, unconnected_gradients=tf.UnconnectedGradients.ZERO
-        )
+        found = tape.gradient(loss, variables)
+        self._is_reached = [gradient is not None for gradient in found]
+        gradients = [
+            tf.zeros(v.shape) if g is None else tf.convert_to_tensor(g)
+            for g, v in zip(found, variables, strict=True)
+        ]
         sums = reported_sums(objective, losses, metrics, objective.denominators(batch))
-        return [tf.convert_to_tensor(g) for g in gradients], sums, carried
+        return gradients, sums, carried
 
     def _variables(self):
         """What a step changes beside the number of steps, by name."""
@@ -214,10 +219,16 @@ class TrainStep:
         return [gradient * factor for gradient in gradients], norm
 
     def _update(self, gradients, state, learning_rate, step):
-        """The optimizer's new weights and moments."""
+        """The optimizer's new weights and moments.
+
+        What no loss reaches, as the pooler in tagging, stays as it is; decay alone
+        would shrink it. Source: `apply_gradients` of official `optimization.py`.
+        """
         before = zip(gradients, state["weights"], state["moments"], strict=True)
         updated = [
             self.optimizer.new_values(i, *slot, learning_rate, step)
+            if self._is_reached[i]
+            else slot[1:]
             for i, slot in enumerate(before)
         ]
         weights, moments = zip(*updated, strict=True)
@@ -275,12 +286,6 @@ def _compiled(function, use_xla):
         # optimize it in two ways, which differ in the last bits.
         experimental_attributes={"_noinline": True},
     )
-
-
-def _reduce(replica, gradients, sums):
-    """Sums over all replicas, in one collective operation."""
-    *gradients, sums = replica.all_reduce(_SUM, [*gradients, sums])
-    return gradients, sums
 
 
 def _slice(value, start, size):

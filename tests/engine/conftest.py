@@ -11,6 +11,7 @@ from albert_tf.engine.train_step import StepOptions
 from albert_tf.engine.trainer import Trainer
 from albert_tf.models.pretraining import AlbertForPreTraining
 from albert_tf.optimizers import create_optimizer
+from albert_tf.pretraining.objective import OBJECTIVES
 from albert_tf.pretraining.objective import PretrainingObjective
 
 TOKENS, PREDICTIONS, VOCABULARY = 7, 3, 23
@@ -62,6 +63,7 @@ def make_trainer(tmp_path):
         evaluator=None,
         hidden_size=6,
         make_optimizer=lambda: create_optimizer("lamb", 0.05, 100, 2),
+        objective="sop",
         **step,
     ):
         strategy = strategy or tf.distribute.OneDeviceStrategy("/cpu:0")
@@ -91,7 +93,7 @@ def make_trainer(tmp_path):
         )
         return Trainer(
             model,
-            PretrainingObjective(),
+            PretrainingObjective(OBJECTIVES[objective]),
             optimizer,
             strategy,
             trainer_options,

@@ -145,3 +145,21 @@ def test_a_step_that_is_not_finite_changes_nothing(make_trainer, rows, weights):
     np.testing.assert_array_equal(sums[skipped], [1.0, 1.0])
     assert trainer.step == 1
     assert_equal(weights(trainer), before, tolerance=0)
+
+
+@pytest.mark.parametrize("micro_batches", [1, 2])
+def test_what_no_loss_reaches_stays_as_it_is(
+    make_trainer, batches, weights, micro_batches
+):
+    # The pooler and the head behind it are there for the order of sentences.
+    trainer = make_trainer(STEPS, objective="none")
+    before = weights(trainer)
+    trainer.train([Stage(batches(), STEPS, micro_batches)])
+    after = weights(trainer)
+    same = [name for name in after if np.array_equal(after[name], before[name])]
+    assert same and all("pooler" in n or "seq_relationship" in n for n in same)
+    assert all(name in same for name in after if "pooler" in name)
+    variables = trainer.model.trainable_variables
+    for variable, moments in zip(variables, trainer.optimizer.moments, strict=True):
+        sees_pairs = "pooler" in variable.path or "order" in variable.path
+        assert all(m.numpy().any() != sees_pairs for m in moments.values())
