@@ -132,6 +132,14 @@ def histogram(values):
     return np.stack([edges[:-1], edges[1:], counts], axis=1)  # [30, 3]
 
 
+def read_eval_results(path):
+    """What `write_eval_results` wrote, `{name: str}`; empty without a file."""
+    if not storage.exists(path):
+        return {}
+    lines = storage.read_bytes(path).decode("utf-8", "replace").splitlines()
+    return dict(line.split(" = ", 1) for line in lines if " = " in line)
+
+
 def write_eval_results(path, values):
     """Writes `key = value` lines, sorted, as the official `eval_results.txt`."""
     lines = [f"{name} = {value}\n" for name, value in sorted(values.items())]

@@ -10,6 +10,7 @@ from albert_tf.cli.command_line import values_of
 from albert_tf.engine.flags import DeviceFlags
 from albert_tf.engine.flags import ExecutionFlags
 from albert_tf.engine.flags import execution_arguments
+from albert_tf.engine.reporting.summaries import read_eval_results
 from albert_tf.engine.reporting.summaries import read_history
 from albert_tf.engine.reporting.summaries import write_eval_results
 from albert_tf.engine.strategies import strategy_from
@@ -19,6 +20,7 @@ from albert_tf.optimizers.flags import OptimizerFlags
 from albert_tf.tasks.facts import run_facts
 from albert_tf.tasks.prediction import OutputsPredictor
 from albert_tf.tasks.prediction import require_numbers
+from albert_tf.tasks.setup import MODEL_DIR
 from albert_tf.tasks.setup import Start
 from albert_tf.tasks.setup import check_head
 from albert_tf.tasks.setup import fine_tuned
@@ -28,6 +30,7 @@ from albert_tf.tasks.training import fine_tune
 from albert_tf.tasks.training import prepare
 from albert_tf.tokenization.loading import tokenizer_for_model
 
+_RESULTS = "eval_results.txt"
 # Names under which the official scripts report the first dev set.
 _OFFICIAL_NAMES = {"accuracy": "eval_accuracy", "loss": "eval_loss"}
 
@@ -72,10 +75,12 @@ def run_task(options, source, predict_splits):
     values = {}
     if options.do_eval or predict_splits:
         applying = _applying(options)
-        apply, info = _applier(applying, source, examples)
+        apply, info, directory = _applier(applying, source, examples)
         output_dir = pathlib.Path(options.output_dir)
         if options.do_eval:
-            values = _evaluate(output_dir, source, apply, info)
+            is_own = directory == output_dir / MODEL_DIR
+            kept = {} if source.dev or not is_own else _scores_on_dev(output_dir, info)
+            values = _evaluate(output_dir, source, apply, info, kept)
         if predict_splits:
             _predict(output_dir, source, apply)
     return values
@@ -170,7 +175,8 @@ def _applier(applying, source, examples):
 
     Returns:
         The function, which returns a `Prepared` split and what `Task.interpret` makes
-        of the outputs; and the training info of the model, `{}` if there is none.
+        of the outputs; the training info of the model, `{}` if there is none; and its
+        directory.
     """
     directory, task, info = fine_tuned(
         applying.output_dir, applying.init_checkpoint, source.task
@@ -205,7 +211,7 @@ def _applier(applying, source, examples):
         outputs = require_numbers(predict(prepared.tokens))
         return prepared, source.task.interpret(prepared, outputs)
 
-    return apply, info
+    return apply, info, directory
 
 
 def _row_settings(task):
@@ -224,13 +230,17 @@ def _tell_differences(directory, applied, asked):
         logging.info("%s is applied with its own %s.", directory, what)
 
 
-def _evaluate(output_dir, source, apply, info):
-    """Scores the dev sets and the labelled test sets; writes what was found."""
+def _evaluate(output_dir, source, apply, info, kept):
+    """Scores the dev sets and the labelled test sets; writes what was found, and kept.
+
+    A metric of the first dev set has its own name, that of another set the set's
+    before it.
+    """
     task = source.task
     values = _last_scores(output_dir, task)
     if "step" in info:
         values["global_step"] = info["step"]
-    official = next(iter(source.dev or source.test))
+    official = next(iter(source.dev), None)
     for name in source.labelled():
         first = name == official
         prepared, interpreted = apply(name)
@@ -238,11 +248,18 @@ def _evaluate(output_dir, source, apply, info):
             named = _OFFICIAL_NAMES.get(metric, metric)
             values[named if first else f"{name}_{metric}"] = value
         # At once, so that no later failure loses these scores.
-        write_eval_results(str(output_dir / "eval_results.txt"), values)
+        write_eval_results(str(output_dir / _RESULTS), {**kept, **values})
         task.write_scored(output_dir, name, prepared, interpreted)
     for name, value in sorted(values.items()):
         logging.info("%s = %s", name, value)
     return values
+
+
+def _scores_on_dev(output_dir, info):
+    """What an earlier command has found of the model of a run."""
+    earlier = read_eval_results(str(output_dir / _RESULTS))
+    same = "step" in info and earlier.get("global_step") == str(info["step"])
+    return earlier if same else {}
 
 
 def _last_scores(output_dir, task):

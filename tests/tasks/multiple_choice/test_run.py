@@ -50,9 +50,17 @@ def test_learned_applied_and_found_again(flags, write_jsonl, make_questions, tmp
     assert {path: path.stat().st_mtime_ns for path in out.glob("model/*")} == before
     assert results(out) == scores
 
+    # Scores on test have their own names, and leave those on dev of the model alone.
+    flags(do_predict=True)
+    assert results(out) == scores
+    model = {"init_checkpoint": out / "model", "from_scratch": None}
+    flags(do_predict=True, output_dir=tmp_path / "applied", **model)
+    alone = results(tmp_path / "applied")
+    assert alone["test_accuracy"] == scores["test_accuracy"]
+    assert not {"eval_accuracy", "eval_loss"} & alone.keys()
+
     # A test set without labels is predicted, and not scored.
     write_jsonl("test.jsonl", [{**question, "label": -1} for question in test])
-    model = {"init_checkpoint": out / "model", "from_scratch": None}
     other = tmp_path / "other"
     # Rows are those of training, whatever the flags say.
     flags(do_predict=True, output_dir=other, max_qa_length=1, **model)
