@@ -10,6 +10,7 @@ import sys
 from albert_tf.errors import UserError
 from albert_tf.hub.released import GLUE_PAGE
 from albert_tf.io import checksums
+from albert_tf.io.table_rows import SUFFIXES
 
 # Only what this project reads: no PyTorch, TensorFlow, Flax or ONNX weights.
 _TOKENIZER_FILES = (
@@ -28,7 +29,7 @@ _MODEL_FILES = (
     "model.weights.h5",
     "training_info.json",
 )
-_TABLES = ("*.tsv", "*.csv", "*.jsonl")
+_TABLES = tuple(f"*{suffix}" for suffix in SUFFIXES)
 _WEIGHTS = ("model.safetensors", "model.weights.h5")
 _NAME = re.compile(r"[\w.-]+/[\w.-]+")
 _BLOCK = 1 << 20

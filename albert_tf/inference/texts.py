@@ -1,9 +1,9 @@
 """Texts to apply a model to, from a file."""
 
 from albert_tf.errors import UserError
-from albert_tf.io.files import unreadable
-from albert_tf.io.storage import read_bytes
 from albert_tf.io.table_rows import SUFFIXES
+from albert_tf.io.table_rows import suffix_of
+from albert_tf.io.text_files import read_lines
 from albert_tf.tasks.tables import Columns
 from albert_tf.tasks.tables import has_column
 from albert_tf.tasks.tables import read_table
@@ -26,11 +26,13 @@ def read_texts(path):
         UserError: the file cannot be read or is empty, the table lacks a column, or
             only some lines hold two texts.
     """
-    if path.endswith(SUFFIXES):
+    if suffix_of(path) in SUFFIXES:
         pair = _PAIR if has_column(path, _PAIR) else None
         table = read_table(path, Columns(_TEXT, pair))
         return table.texts, table.text_pairs
-    rows = [line.split(_TAB) for line in _lines(path)]
+    rows = [line.split(_TAB) for line in read_lines(path)]
+    if not rows:
+        raise UserError(f"{path} is empty; expected a text on each line.")
     for number, row in enumerate(rows, 1):
         if len(row) > 2 or len(row) != len(rows[0]):
             raise UserError(
@@ -40,19 +42,6 @@ def read_texts(path):
             )
     texts, *pairs = map(list, zip(*rows, strict=True))
     return texts, pairs[0] if pairs else None
-
-
-def _lines(path):
-    try:
-        text = read_bytes(path).decode()
-    except OSError as error:
-        raise unreadable(path, error) from error
-    except UnicodeDecodeError as error:
-        raise UserError(f"{path} is not UTF-8 ({error}); convert it.") from error
-    if not text:
-        raise UserError(f"{path} is empty; expected a text on each line.")
-    # Other line ends of Unicode are part of a text.
-    return [line.removesuffix("\r") for line in text.removesuffix("\n").split("\n")]
 
 
 def _counted(texts):

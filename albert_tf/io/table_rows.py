@@ -1,4 +1,4 @@
-"""The rows of TSV, CSV and JSONL tables.
+"""The rows of TSV, CSV and JSONL tables, which their suffixes tell in any case.
 
 TSV follows GLUE: no quoting, a quotation mark is an ordinary character. CSV follows
 RFC 4180; quotation marks that do not pair always stop the reading, since where the next
@@ -9,6 +9,7 @@ the file by their order.
 """
 
 import csv
+import io
 import pathlib
 import re
 
@@ -16,11 +17,25 @@ from albert_tf.errors import UserError
 from albert_tf.io.files import json_text
 from albert_tf.io.files import parse_json
 from albert_tf.io.files import unreadable
+from albert_tf.io.text_files import BEGINNING
+from albert_tf.io.text_files import check_beginning
+from albert_tf.io.text_files import check_line_ends
 
-SUFFIXES = (".tsv", ".csv", ".jsonl")
+JSON_LINES = (".jsonl", ".ndjson", ".jsonlines")
+SUFFIXES = (".tsv", ".csv", *JSON_LINES)
 _MAX_FIELD = 2**31 - 1  # characters; Python's own limit for CSV is 131,072
 _MAY_BE_HALF = re.compile(r"[\ud800-\udfff]|\\u[dD][89a-fA-F]")
 """Half a character, or the escape of one, whose other half may follow."""
+
+
+def suffix_of(path):
+    """The suffix of a file's name in small letters, such as ".csv"."""
+    return pathlib.Path(path).suffix.lower()
+
+
+def is_json_lines(path):
+    """Whether a file's name says that it holds JSON lines."""
+    return suffix_of(path) in JSON_LINES
 
 
 def read_rows(path):
@@ -31,18 +46,24 @@ def read_rows(path):
     become half characters, which `check_characters` of `tasks/tables.py` refuses.
 
     Raises:
-        UserError: the file cannot be read, or has another suffix than `SUFFIXES`.
+        UserError: the file cannot be read, has another suffix than `SUFFIXES`, or is
+            no UTF-8 text altogether or has no lines, as `text_files` says.
     """
-    suffix = pathlib.Path(path).suffix
-    if suffix not in SUFFIXES:
+    if suffix_of(path) not in SUFFIXES:
         raise UserError(f"{path} must end in one of {', '.join(SUFFIXES)}.")
     try:
-        # Wrong bytes become characters that the reader of a row finds in it.
-        with open(
-            path, encoding="utf-8-sig", newline="\n", errors="surrogateescape"
-        ) as file:
-            rows = {".tsv": _tsv, ".csv": _csv, ".jsonl": _jsonl}[suffix](file)
-            yield from rows if suffix == ".jsonl" else _without_blank_lines(rows)
+        with open(path, "rb") as file:
+            beginning = file.read(BEGINNING)
+            check_beginning(path, beginning)
+            check_line_ends(path, beginning)
+            file.seek(0)
+            # Wrong bytes become characters that the reader of a row finds in it.
+            text = io.TextIOWrapper(file, "utf-8-sig", "surrogateescape", newline="\n")
+            if is_json_lines(path):
+                yield from _jsonl(text)
+            else:
+                rows = {".tsv": _tsv, ".csv": _csv}[suffix_of(path)](text)
+                yield from _without_blank_lines(rows)
     except OSError as error:
         raise unreadable(path, error) from error
 

@@ -12,6 +12,7 @@ from albert_tf.models.linear_classifier import LinearClassifier
 from albert_tf.models.registry import TASK_FORM
 
 _TAG = re.compile(r"O|[BIES]-.+", re.DOTALL)
+_NO_NAME = re.compile(r"LABEL_\d+|")
 
 
 @keras.saving.register_keras_serializable(package="albert_tf")
@@ -25,8 +26,8 @@ class AlbertForTokenClassification(LabelledOutputs, LinearClassifier):
         num_labels: number of classes. `labels` makes it optional.
         classifier_dropout_prob: dropout on the vectors of tokens, in training.
         labels: names of the classes in the order of their ids. Of tags such as "O",
-            "B-PER" and "I-PER" (IOB or BIOES), `save_pretrained` keeps for prediction
-            and export what they mean.
+            "B-PER" and "I-PER" (IOB or BIOES), and of plain ones such as "NOUN",
+            `save_pretrained` keeps for prediction and export what they mean.
         **kwargs: `depth_loop` and `rematerialize`, see `AlbertModel`.
 
     Call: as `AlbertModel`. Returns logits, float32 `[batch, tokens, num_labels]`, of
@@ -70,8 +71,13 @@ class AlbertForTokenClassification(LabelledOutputs, LinearClassifier):
     @classmethod
     def told_task(cls, head):
         labels = head.get("labels") or ()
-        # Of other classes, as of parts of speech, nobody knows what to make.
-        are_tags = all(isinstance(tag, str) and _TAG.fullmatch(tag) for tag in labels)
-        if "O" not in labels or not are_tags:
+        if not labels or not all(isinstance(tag, str) for tag in labels):
             return None
-        return {"name": "custom", "kind": "tagging", "labels": list(labels)}
+        task = {"name": "custom", "kind": "tagging", "labels": list(labels)}
+        are_tags = [bool(_TAG.fullmatch(tag)) for tag in labels]
+        if "O" in labels and all(are_tags):
+            return task
+        # Of a mixture, and of classes that nobody named, nobody knows what to make.
+        if any(are_tags) or any(map(_NO_NAME.fullmatch, labels)):
+            return None
+        return {**task, "scheme": "plain"}

@@ -75,6 +75,12 @@ def softmax(logits):
     return exponentials / exponentials.sum(axis=-1, keepdims=True)
 
 
+def log_softmax(logits):
+    """The logarithms of `softmax`, however small a probability is."""
+    shifted = logits - logits.max(axis=-1, keepdims=True)
+    return shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
+
+
 def confusion_matrix(labels, predictions, num_labels):
     """Counts `[num_labels, num_labels]`, rows are labels, columns predictions."""
     pairs = np.asarray(labels) * num_labels + np.asarray(predictions)

@@ -1,7 +1,9 @@
 """A task together with the files it reads."""
 
 import dataclasses
+import pathlib
 
+from albert_tf.errors import UserError
 from albert_tf.tasks.task import Task
 
 
@@ -68,3 +70,23 @@ class Source:
         """The splits to score by name: all of dev, and what has labels of test."""
         splits = {**self.dev, **self.test}
         return {name: split for name, split in splits.items() if split.is_labelled}
+
+
+def file_of_role(data_dir, role, suffixes):
+    """Path of a split's file in a folder, or None.
+
+    Args:
+        data_dir: the folder.
+        role: the name without its suffix: "train", "dev" or "test".
+        suffixes: which there may be, in small letters; a name has them in any case.
+
+    Raises:
+        UserError: several files could be meant.
+    """
+    folder = pathlib.Path(data_dir)
+    paths = sorted(folder.iterdir()) if folder.is_dir() else []
+    found = [p for p in paths if p.stem == role and p.suffix.lower() in suffixes]
+    if len(found) > 1:
+        names = " and ".join(path.name for path in found)
+        raise UserError(f"--data_dir={data_dir} has {names}; keep one of them.")
+    return found[0] if found else None

@@ -2,15 +2,17 @@
 
 import dataclasses
 import json
-import pathlib
 
 import numpy as np
 
 from albert_tf.errors import UserError
+from albert_tf.io.table_rows import is_json_lines
 from albert_tf.io.table_rows import read_rows
 from albert_tf.tasks.table import Table
 
 _HIDDEN = ("", "-1")  # stand in a column of labels where nobody is to know them
+# Nobody sees U+200B and U+FEFF either, which isspace() does not know.
+_BLANK = "".join(filter(str.isspace, map(chr, range(0x3001)))) + "\u200b\ufeff"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,9 +44,9 @@ def read_table(path, columns, parse_label=None, skip_bad_rows=False):
 
     Raises:
         UserError: the file is missing, empty or lacks a column; or a row is bad: too
-            few columns, a NUL byte, bytes that are not UTF-8, an empty text (in a
-            labelled file; without a label an empty text is a legitimate question), a
-            value that is no label.
+            few columns, more than the header has, a NUL byte, bytes that are not
+            UTF-8, an empty text (in a labelled file; without a label an empty text is
+            a legitimate question), a value that is no label.
     """
     texts, pairs, labels, rows, skipped = [], [], [], [], 0
     for row, example in _examples(path, columns, parse_label, skip_bad_rows):
@@ -101,7 +103,8 @@ def has_labels(path, column):
         return False
     found = (label for _, label in _records(path, Columns(column)))
     return any(
-        not isinstance(label, ValueError) and label[0] not in _HIDDEN for label in found
+        not isinstance(label, ValueError) and trimmed(label[0]) not in _HIDDEN
+        for label in found
     )
 
 
@@ -130,13 +133,18 @@ def _check(fields, columns, parse_label):
             raise ValueError(f"expected a text, not {value!r}")
         check_characters("text", value)
     for name in label if isinstance(label, list) else [label]:
-        check_characters("label", name)
+        check_characters("label", trimmed(name))
     if columns.label is None:
         return text, pair, 0
     empty = not text.strip() or (pair is not None and not pair.strip())
     if empty and not columns.may_be_empty:
         raise ValueError("a text is empty")
     return text, pair, parse_label(label)
+
+
+def trimmed(name):
+    """A label without white space around it, which is no part of it; others as is."""
+    return name.strip(_BLANK) if isinstance(name, str) else name
 
 
 def check_characters(what, value):
@@ -163,11 +171,13 @@ def check_characters(what, value):
 
 
 def _records(path, columns):
-    """Yields (line number, (text, pair, label)), or a ValueError if a column lacks."""
+    """Yields (line number, (text, pair, label)), or a ValueError for a bad row."""
     wanted = (columns.text, columns.text_pair, columns.label)
     rows = read_rows(path)
-    positions = list(wanted)
-    if isinstance(columns.text, str) and pathlib.Path(path).suffix != ".jsonl":
+    positions, width = list(wanted), None
+    if isinstance(columns.text, int):
+        width = max(place for place in wanted if place is not None) + 1
+    elif not is_json_lines(path):
         line, header = next(rows, (0, None))
         if header is None:
             raise UserError(
@@ -175,16 +185,33 @@ def _records(path, columns):
             )
         for place, name in enumerate(wanted):
             positions[place] = _position(path, header, name)
+        width = len(header)
     for line, fields in rows:
         try:
+            _check_width(fields, width)
             yield line, tuple(_field(fields, position) for position in positions)
         except ValueError as error:
             yield line, error
 
 
+def _check_width(fields, width):
+    """Refuses a row that is cut at more places than the table's columns say."""
+    if isinstance(fields, list) and len(fields) > width:
+        raise ValueError(
+            f"the row has {len(fields)} fields, but the table {width} column(s); a "
+            "text with a comma stands in quotation marks in a CSV, and one with a tab "
+            "in no TSV"
+        )
+
+
 def _position(path, header, name):
     if name is None:
         return None
+    header = [own.strip() for own in header]
+    if header.count(name) > 1:
+        raise UserError(
+            f"{path} has {header.count(name)} columns {name!r}; give each its own name."
+        )
     if name not in header:
         raise UserError(
             f"{path} has no column {name!r} in its header ({', '.join(header)}); "

@@ -18,6 +18,8 @@ from albert_tf.inference.texts import read_texts
         ("a.tsv", "id\ttext\n7\tone\n", (["one"], None)),
         ("a.csv", "text_pair,text\nb,a\n", (["a"], ["b"])),
         ("a.jsonl", '{"text": "a"}\n', (["a"], None)),
+        ("a.NDJSON", '{"text": "a"}\n', (["a"], None)),
+        ("a.txt", "\ufeffone\rstill\n", (["one\rstill"], None)),
     ],
 )
 def test_read(tmp_path, name, content, expected):

@@ -81,6 +81,7 @@ def check(answers, found):
         ("tiny_tokenizer", {"scheme": "iob1", "decoder": "legal"}),
         ("english", {"labels": ("S-A", "B-A", "I-A", "E-A", "O"), "decoder": "legal"}),
         ("chinese", {}),
+        ("tiny_tokenizer", {"labels": ("NN", "O", "B-VB"), "scheme": "plain"}),
     ],
 )
 def test_answers_are_those_of_the_command(vocabulary, fields, saved, request):

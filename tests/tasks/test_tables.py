@@ -1,5 +1,7 @@
 """Tables of one's own: formats, bad rows, labels of each kind."""
 
+import json
+
 import numpy as np
 import pytest
 
@@ -62,6 +64,56 @@ def test_csv_passes_over_blank_lines(tmp_path):
         _read(path)
     table = _read(path, skip_bad_rows=True)
     assert (table.texts, table.rows.tolist()) == (["x", "y\n\nz"], [0, 1])
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "columns"),
+    [
+        ("a.csv", "label,sentence\ngood,ok\ngood,dull, slow\n", _COLUMNS),
+        ("a.csv", "sentence,label\nok,good\nso bad, really,bad\n", _COLUMNS),
+        ("a.tsv", "label\tsentence\ngood\tok\ngood\tdull\tslow\n", _COLUMNS),
+        ("a.tsv", "x\tgood\t\tok\n\nx\tgood\t\tdull\tslow\n", Columns(3, None, 1)),
+    ],
+)
+def test_a_row_with_more_fields_than_columns_is_bad(tmp_path, name, text, columns):
+    path = _write(tmp_path / name, text)
+    with pytest.raises(UserError, match=f"{name}, line 3: the row has . fields, but"):
+        _read(path, columns)
+    table = _read(path, columns, skip_bad_rows=True)
+    assert (table.texts, table.num_skipped) == (["ok"], 1)
+
+
+def test_columns_of_one_name_are_refused(tmp_path):
+    path = _write(tmp_path / "a.csv", "label,sentence, sentence\ngood,x,y\n")
+    with pytest.raises(UserError, match="a.csv has 2 columns 'sentence'"):
+        _read(path)
+
+
+@pytest.mark.parametrize("name", ["a.ndjson", "a.jsonlines", "a.JSONL", "a.NdJson"])
+def test_every_suffix_of_json_lines(tmp_path, name):
+    path = _write(tmp_path / name, '{"sentence": "x", "label": "good"}\n')
+    assert _read(path).texts == ["x"]
+
+
+def test_suffixes_count_in_any_case(tmp_path):
+    assert _read(_write(tmp_path / "a.CSV", 'label,sentence\ngood,"x, y"\n')).texts
+    assert _read(_write(tmp_path / "a.Tsv", "label\tsentence\ngood\tx\n")).texts
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "message"),
+    [
+        ("a.csv", "label,sentence\ngood,x\n".encode("utf-16"), "is UTF-16, expected"),
+        ("a.jsonl", '{"sentence": "x"}\n'.encode("utf-32"), "is UTF-32, expected"),
+        ("a.tsv", b"label\tsentence\rgood\tx\r", "ends its lines with CR alone"),
+        ("a.tsv", b"\x1f\x8b\x08\0", "is no text but a gzip archive"),
+    ],
+)
+def test_a_file_that_is_no_utf8_is_no_table_of_bad_rows(tmp_path, name, data, message):
+    (tmp_path / name).write_bytes(data)
+    for skip in (False, True):
+        with pytest.raises(UserError, match=f"{name} {message}"):
+            _read(tmp_path / name, skip_bad_rows=skip)
 
 
 def test_csv_fields_may_be_long(tmp_path):
@@ -255,9 +307,40 @@ def test_multi_label_vectors(tmp_path):
     assert source.task.label_text(labels[0]) == "a|b"
 
 
+_SPACED = ["a", " a", "a ", "\u3000a\xa0", "a\u200b", "\ufeffa"]
+
+
+@pytest.mark.parametrize("kind", ["single_label", "multi_label"])
+def test_white_space_around_labels_is_none_of_them(tmp_path, kind):
+    rows = [{"sentence": "x", "label": label} for label in [*_SPACED, "b"]]
+    if kind == "multi_label":
+        rows += [{"sentence": "x", "label": label} for label in ("a | b", ["b ", " a"])]
+    text = "".join(json.dumps(row) + "\n" for row in rows)
+    for role in ("train", "dev"):
+        _write(tmp_path / f"{role}.jsonl", text)
+    source = custom_source(tmp_path, _COLUMNS, kind)
+    assert source.task.labels == ("a", "b")
+    labels = source.read(source.dev["dev"]).labels.tolist()
+    if kind == "single_label":
+        assert labels == [0] * 6 + [1]
+    else:
+        assert labels == [[1, 0]] * 6 + [[0, 1], [1, 1], [1, 1]]
+
+
+def test_labels_that_a_model_tells_apart_by_spaces_stay_apart(tmp_path):
+    task = create_task("single_label", "custom", labels=("a", "a ", " b"))
+    assert list(map(task.parse_label, ["a", "a ", "b", " b"])) == [0, 1, 2, 2]
+
+
+def test_a_blank_label_is_none(tmp_path):
+    _write(tmp_path / "train.csv", "label,sentence\n  ,x\n")
+    with pytest.raises(UserError, match="train.csv, line 2: the label is empty"):
+        custom_source(tmp_path, _COLUMNS, "single_label", required=())
+
+
 def test_regression_values(tmp_path):
     for role in ("train", "dev"):
-        _write(tmp_path / f"{role}.tsv", "label\tsentence\n1.5\tx\n2\ty\n")
+        _write(tmp_path / f"{role}.tsv", "label\tsentence\n1.5 \tx\n\u200b2\ty\n")
     source = custom_source(tmp_path, _COLUMNS, "regression")
     labels = source.read(source.train).labels
     assert (source.task.num_outputs, labels.dtype) == (1, np.float32)

@@ -9,6 +9,7 @@ from albert_tf.serving.padding import in_groups
 from albert_tf.serving.requests import bounded
 from albert_tf.tasks.tagging.in_graph_entities import Entities
 from albert_tf.tasks.tagging.in_graph_entities import RowFeatures
+from albert_tf.tasks.tagging.schemes import PLAIN
 from albert_tf.tasks.tagging.task import Tagging
 
 _MEANING = {
@@ -17,6 +18,12 @@ _MEANING = {
     "start": "its first character in the text",
     "end": "the one after its last",
     "score": "mean probability of the tags of its words",
+}
+_OF_WORDS = {
+    **_MEANING,
+    "entity": "each word of the text; empty: no more",
+    "label": "its tag",
+    "score": "probability of the tag",
 }
 
 
@@ -74,7 +81,7 @@ def tagging_head(model, task, tokenizer):
         model.variables,
         compute,
         lambda numbers, features: task.served_answers(numbers),
-        {**task.served_meaning(), **_MEANING},
+        {**task.served_meaning(), **(_OF_WORDS if task.scheme == PLAIN else _MEANING)},
         text_inputs=task.text_inputs,
         along={"logits": "input_ids"},
         text_features=_FeaturesOf(task),

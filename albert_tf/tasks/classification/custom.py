@@ -1,7 +1,5 @@
 """Any folder with tables of one's own: train, dev and test as TSV, CSV or JSONL."""
 
-import pathlib
-
 from albert_tf.cli.near_misses import did_you_mean
 from albert_tf.errors import UserError
 from albert_tf.io.table_rows import SUFFIXES
@@ -9,6 +7,7 @@ from albert_tf.tasks.registry import create_task
 from albert_tf.tasks.registry import task_class
 from albert_tf.tasks.source import Source
 from albert_tf.tasks.source import Split
+from albert_tf.tasks.source import file_of_role
 from albert_tf.tasks.tables import Columns
 from albert_tf.tasks.tables import discover_labels
 from albert_tf.tasks.tables import has_labels
@@ -20,7 +19,7 @@ def custom_source(
     """The `Source` of `train.*`, `dev.*` and, if there is one, `test.*` in a folder.
 
     Args:
-        data_dir: folder of the tables; each may be `.tsv`, `.csv` or `.jsonl`.
+        data_dir: folder of the tables; each has one of `SUFFIXES`.
         columns: `Columns` by header name.
         kind: a kind of classification in `registry.TASKS`.
         labels: label names in id order; if empty, those of the training table, sorted,
@@ -29,11 +28,12 @@ def custom_source(
         required: tables that must be there.
 
     Raises:
-        UserError: a required table is missing, `labels` has an empty or repeated name,
-            or there are fewer than two labels; without `labels`, a bad row of the
-            training table, too.
+        UserError: a required table is missing, there are two for a role, `labels` has
+            an empty or repeated name, or there are fewer than two labels; without
+            `labels`, a bad row of the training table, too.
     """
-    paths = {role: _find_table(data_dir, role) for role in ("train", "dev", "test")}
+    roles = ("train", "dev", "test")
+    paths = {role: file_of_role(data_dir, role, SUFFIXES) for role in roles}
     for role in required:
         if paths[role] is None:
             meant = did_you_mean(data_dir) or "; name the folder of the tables."
@@ -55,12 +55,6 @@ def custom_source(
         test={"test": _test_split(test, columns)} if test else {},
         skip_bad_rows=skip_bad_rows,
     )
-
-
-def _find_table(data_dir, role):
-    """Path of the table `"train"`, `"dev"` or `"test"` in a folder, or None."""
-    paths = [pathlib.Path(data_dir) / f"{role}{suffix}" for suffix in SUFFIXES]
-    return next((path for path in paths if path.exists()), None)
 
 
 def _labels(train, columns, asked, given, skip_bad_rows):

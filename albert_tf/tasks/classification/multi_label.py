@@ -10,6 +10,7 @@ from albert_tf.tasks import metrics
 from albert_tf.tasks.classification import results
 from albert_tf.tasks.classification.text_task import TextTask
 from albert_tf.tasks.classification.text_task import by_name
+from albert_tf.tasks.tables import trimmed
 
 LABEL_SEPARATOR = "|"
 """Between the labels of one row of a TSV or CSV."""
@@ -32,11 +33,11 @@ class MultiLabel(TextTask):
     def label_names(cls, value):
         """Names in a JSON list, or in a text such as `"a|b"`."""
         if not isinstance(value, list):
-            return [name for name in value.split(LABEL_SEPARATOR) if name]
+            value = value.split(LABEL_SEPARATOR)
         for name in value:
             if name is None or isinstance(name, list | dict):
                 raise ValueError(f"the label {value!r} is not a list of names")
-        return [str(name) for name in value if name != ""]
+        return [name for name in (trimmed(str(name)) for name in value) if name]
 
     def losses(self, logits, labels):
         losses = tf.nn.sigmoid_cross_entropy_with_logits(

@@ -1,9 +1,12 @@
 """Predictions on raw text, without any table: --input_text or --input_file."""
 
-import pathlib
-
 from albert_tf.errors import UserError
 from albert_tf.io.files import write_atomically
+from albert_tf.io.table_rows import JSON_LINES
+from albert_tf.io.table_rows import suffix_of
+from albert_tf.io.text_files import read_lines
+
+_NO_LINES = (".csv", *JSON_LINES)
 
 
 def check_flags(options):
@@ -65,13 +68,12 @@ def read_raw_texts(input_text, input_text_pair, input_file, pair):
 
 
 def _read_rows(input_file, pair):
-    try:
-        text = pathlib.Path(input_file).read_text(encoding="utf-8", errors="replace")
-    except OSError as error:
+    if suffix_of(input_file) in _NO_LINES:
         raise UserError(
-            f"--input_file={input_file} cannot be read: {error.strerror}."
-        ) from error
-    lines = text.rstrip("\n").split("\n") if text else []
+            f"--input_file={input_file} is a table, expected a text on each line; put "
+            "it into --data_dir as the test table, or write its texts to a .txt file."
+        )
+    lines = read_lines(input_file)
     return [line.split("\t") if pair else [line] for line in lines]
 
 

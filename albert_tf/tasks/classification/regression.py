@@ -8,6 +8,7 @@ import tensorflow as tf
 
 from albert_tf.tasks import metrics
 from albert_tf.tasks.classification.text_task import TextTask
+from albert_tf.tasks.tables import trimmed
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -28,7 +29,7 @@ class Regression(TextTask):
 
     def parse_label(self, value):
         try:
-            number = float(value)
+            number = float(trimmed(value))
         except (TypeError, ValueError):
             number = float("nan")
         if not abs(number) <= float(np.finfo(np.float32).max):

@@ -14,6 +14,7 @@ from albert_tf.tasks.commands.run import run_task
 from albert_tf.tasks.commands.steps import check_steps
 from albert_tf.tasks.setup import fine_tuned
 from albert_tf.tasks.tables import Columns
+from albert_tf.tasks.tables import trimmed
 
 _CUSTOM = "custom"
 
@@ -71,7 +72,7 @@ def source_from(options):
     if options.task_name != _CUSTOM:
         return glue_source(options.task_name, data_dir, options.skip_bad_rows)
     kind, required = options.label_kind, ("train", "dev")
-    labels = tuple(options.labels.split(",")) if options.labels else ()
+    labels = tuple(map(trimmed, options.labels.split(","))) if options.labels else ()
     if not options.do_train:
         required = ("dev",) if options.do_eval else ()
         # The model to apply knows what the training table would tell.

@@ -12,6 +12,7 @@ from albert_tf.tasks.classification.objective import label_hits
 from albert_tf.tasks.classification.objective import label_losses
 from albert_tf.tasks.classification.text_task import TextTask
 from albert_tf.tasks.classification.text_task import by_name
+from albert_tf.tasks.tables import trimmed
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -29,9 +30,9 @@ class SingleLabel(TextTask):
     def label_names(cls, value):
         if isinstance(value, list):
             raise ValueError(f"the label {value!r} is a list; expected one name")
-        if not value:
+        if not trimmed(value):
             raise ValueError("the label is empty")
-        return [value]
+        return [trimmed(value)]
 
     def losses(self, logits, labels):
         return label_losses(logits, labels)

@@ -9,6 +9,7 @@ from albert_tf.tasks.classification import results
 from albert_tf.tasks.classification.objective import TextObjective
 from albert_tf.tasks.metrics import METRICS
 from albert_tf.tasks.tables import read_table
+from albert_tf.tasks.tables import trimmed
 from albert_tf.tasks.task import Task
 from albert_tf.tasks.tokenized_examples import tokenize_texts
 
@@ -75,16 +76,19 @@ class TextTask(Task):
         """
 
     def label_id(self, name):
-        """Place of a name among the labels.
+        """Place of a name among the labels; white space around it does not count.
 
         Raises:
             ValueError: it is none of them; the message shows the first few.
         """
-        if name not in self.labels:
+        if name in self.labels:  # of which two may differ in white space alone
+            return self.labels.index(name)
+        names = [trimmed(label) for label in self.labels]
+        if trimmed(name) not in names:
             known = ", ".join(map(repr, self.labels[:_SHOWN]))
             more = ", …" if len(self.labels) > _SHOWN else ""
             raise ValueError(f"the label {name!r} is unknown (expected {known}{more})")
-        return self.labels.index(name)
+        return names.index(trimmed(name))
 
     @classmethod
     def label_names(cls, value):

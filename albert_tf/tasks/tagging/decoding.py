@@ -6,6 +6,7 @@ N words of a text, L tags.
 import numpy as np
 
 from albert_tf.tasks.tagging.schemes import OUTSIDE
+from albert_tf.tasks.tagging.schemes import PLAIN
 from albert_tf.tasks.tagging.schemes import begins
 from albert_tf.tasks.tagging.schemes import is_legal
 
@@ -21,9 +22,27 @@ def steps(labels, scheme):
     return np.where(np.array(legal), 0, FORBIDDEN).astype(np.float32)
 
 
-def beginnings(labels):
-    """Whether an entity begins at a tag behind another one, bool `[L, L]`."""
-    return np.array([[begins(before, tag) for tag in labels] for before in labels])
+def beginnings(labels, scheme):
+    """Whether an entity begins at a tag behind another one, bool `[L + 1, L]`.
+
+    The last row is for the tag of the first word, behind which there is none.
+    """
+    before = (*labels, OUTSIDE)
+    return np.array([[begins(last, tag, scheme) for tag in labels] for last in before])
+
+
+def finds_best(scheme, decoder):
+    """Whether each word has its most probable tag: no sequence is illegal."""
+    return decoder == GREEDY or scheme == PLAIN
+
+
+def scores_without_token(labels, scheme):
+    """The logits, float32 `[L]`, of a word of which the tokenizer leaves nothing.
+
+    It is in no entity; any plain tag is as good as another.
+    """
+    wrong = 0 if scheme == PLAIN else FORBIDDEN
+    return np.array([0 if tag == OUTSIDE else wrong for tag in labels], np.float32)
 
 
 def best_tags(log_probs, labels, scheme, decoder):
@@ -31,12 +50,12 @@ def best_tags(log_probs, labels, scheme, decoder):
 
     Args:
         log_probs: float32 `[N, L]`.
-        labels: the tags by id; O is one of them.
+        labels: the tags by id; O is one of them unless they are plain.
         scheme: one of `SCHEMES`.
         decoder: "greedy", for each word the most probable tag; or "legal", the most
             probable sequence that the scheme has (Viterbi, 1967; nothing is learned).
     """
-    if decoder == GREEDY or not len(log_probs):
+    if finds_best(scheme, decoder) or not len(log_probs):
         return log_probs.argmax(axis=1)
     allowed, outside = steps(labels, scheme), labels.index(OUTSIDE)
     scores = log_probs[0] + allowed[outside]  # [L]

@@ -6,9 +6,11 @@
 --data_dir holds train.*, dev.* and test.*, each in one of three forms: CoNLL's columns
 (.conll, .txt, .tsv, .iob, .bio, .bioes), a word and its tag a line and a blank line
 between sentences; .jsonl with {"tokens": […], "tags": […]}; or .jsonl with {"text": …,
-"spans": [{"start": 0, "end": 2, "label": "ORG"}]}. Tags are IOB1, IOB2 or BIOES.
+"spans": [{"start": 0, "end": 2, "label": "ORG"}]}. Tags are IOB1, IOB2 or BIOES;
+with --scheme=plain any, as parts of speech: one for each word, whatever its neighbours.
 
-Written to --output_dir: model/ (the best checkpoint by F1 on dev), checkpoints/,
+Written to --output_dir: model/ (the best checkpoint by F1 on dev, of plain tags
+by accuracy), checkpoints/,
 eval_results.txt, predictions.conll or predictions.jsonl in the form of the test file,
 and <split>_errors.html, a page of the mistakes. docs/tagging.md says more.
 """
@@ -41,9 +43,11 @@ class TaggingOptions(TaskOptions):
         "Folder of train.*, dev.* and test.*, or such a hf://owner/name.", None
     )
     scheme: str | None = option(
-        "Scheme of the tags; by default the one that each file's tags fit.",
+        "Scheme of the tags; by default the one that each file's tags fit. plain: any "
+        "tags, such as parts of speech, each for its word alone. A model of plain tags "
+        "needs no flag to be applied.",
         None,
-        ("iob1", "iob2", "bioes"),
+        ("iob1", "iob2", "bioes", "plain"),
     )
     word_column: int = option(
         "Column of the word in CoNLL's files, from 0; -1 is the last one.", 0
@@ -51,10 +55,11 @@ class TaggingOptions(TaskOptions):
     tag_column: int = option(
         "Column of the tag in CoNLL's files, from 0; -1 is the last one.", -1
     )
-    decoder: str = option(
+    decoder: str | None = option(
         "How tags are chosen. greedy: the most probable tag of each word; legal: the "
-        "most probable sequence that the scheme has.",
-        "greedy",
+        "most probable sequence that the scheme has. By default greedy in training, "
+        "and without --do_train that of the model.",
+        None,
         ("greedy", "legal"),
     )
     max_seq_length: int = option(

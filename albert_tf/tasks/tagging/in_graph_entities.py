@@ -6,14 +6,14 @@ words of them all, W windows, T tokens of a window, L tags.
 
 import dataclasses
 
-import numpy as np
 import tensorflow as tf
 
 from albert_tf.tasks.tagging import decoding
 from albert_tf.tasks.tagging.in_graph_words import split_words
 from albert_tf.tasks.tagging.rows import BEFORE
 from albert_tf.tasks.tagging.schemes import OUTSIDE
-from albert_tf.tasks.tagging.schemes import split_tag
+from albert_tf.tasks.tagging.schemes import is_entity
+from albert_tf.tasks.tagging.schemes import type_of
 from albert_tf.tasks.windows.in_graph import InGraphLayout
 from albert_tf.tokenization.in_graph import InGraphTokenizer
 from albert_tf.tokenization.in_graph_stretches import stretches
@@ -97,11 +97,14 @@ class Entities(tf.Module):
         super().__init__()
         self._rows = rows
         self._compute = compute
-        self._types = [split_tag(tag)[1] for tag in labels]
-        self._outside = labels.index(OUTSIDE)
-        self._begins = decoding.beginnings(labels)
-        self._steps = decoding.steps(labels, scheme)
-        self._is_legal = decoder == decoding.LEGAL
+        self._types = [type_of(tag, scheme) for tag in labels]
+        self._is_entity = [is_entity(tag, scheme) for tag in labels]
+        self._begins = decoding.beginnings(labels, scheme)
+        self._without_token = decoding.scores_without_token(labels, scheme)
+        self._finds_best = decoding.finds_best(scheme, decoder)
+        if not self._finds_best:
+            self._outside = labels.index(OUTSIDE)
+            self._steps = decoding.steps(labels, scheme)
 
     def __call__(self, text):
         text = tf.strings.unicode_transcode(text, "UTF-8", "UTF-8", errors="replace")
@@ -111,18 +114,16 @@ class Entities(tf.Module):
         return self._entities(text, rows, tags, log_probs)
 
     def _log_probs(self, rows, logits):
-        """float32 `[N, L]`; a word without a token is in no entity."""
+        """float32 `[N, L]`."""
         places = tf.where(rows.word >= 0)
         word = tf.gather_nd(rows.word, places)
-        outside = np.full(len(self._types), decoding.FORBIDDEN, np.float32)
-        outside[self._outside] = 0
         words = tf.size(rows.words.flat_values, tf.int64)
-        found = tf.tile(outside[None], tf.stack([words, 1]))
+        found = tf.tile(self._without_token[None], tf.stack([words, 1]))
         own = tf.gather_nd(logits, places)
         return tf.nn.log_softmax(tf.tensor_scatter_nd_update(found, word[:, None], own))
 
     def _tags(self, words, log_probs):
-        if not self._is_legal:
+        if self._finds_best:
             return tf.argmax(log_probs, axis=-1, output_type=tf.int32)
         rows = words.with_flat_values(log_probs)
         longest = tf.reduce_max(tf.concat([words.row_lengths(), [0]], axis=0))
@@ -148,10 +149,10 @@ class Entities(tf.Module):
 
     def _entities(self, text, rows, tags, log_probs):
         is_first = tf.ragged.range(rows.words.row_lengths()).values == 0
-        before = tf.concat([[self._outside], tags[:-1]], axis=0)[: tf.size(tags)]
-        before = tf.where(is_first, self._outside, before)
+        before = tf.concat([[0], tags[:-1]], axis=0)[: tf.size(tags)]
+        before = tf.where(is_first, len(self._types), before)
         begins = tf.gather_nd(self._begins, tf.stack([before, tags], axis=1))
-        is_in = tags != self._outside
+        is_in = tf.gather(self._is_entity, tags)
         number = tf.boolean_mask(tf.cumsum(tf.cast(begins, tf.int64)) - 1, is_in)
         count = tf.reduce_sum(tf.cast(begins, tf.int64))
         starts = tf.boolean_mask(rows.starts, begins)

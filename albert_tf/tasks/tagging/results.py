@@ -63,7 +63,7 @@ def _json(values):
     return json_text(values, indent=None).rstrip("\n")
 
 
-def write_error_page(path, title, sentences, found):
+def write_error_page(path, title, sentences, found, wrong_only=False):
     """Writes an HTML page of the sentences in which an entity is missed or wrong.
 
     Args:
@@ -71,12 +71,13 @@ def write_error_page(path, title, sentences, found):
         title: what was scored.
         sentences: list of `Sentence`, with entities.
         found: for each of them a list of `Found`.
+        wrong_only: leave entities uncoloured that are right, where each word is one.
     """
     articles = []
     for sentence, own in zip(sentences, found, strict=True):
         predicted = [entity.entity for entity in own]
         if set(predicted) != set(sentence.entities):
-            articles.append(_article(sentence, predicted))
+            articles.append(_article(sentence, predicted, wrong_only))
     introduction = (
         f"{len(articles)} of {len(sentences)} sentences are not wholly right. In each: "
         f"{html_page.EXPECTED}, {html_page.ANSWERED}, {html_page.BOTH}."
@@ -84,7 +85,7 @@ def write_error_page(path, title, sentences, found):
     html_page.write_page(path, title, introduction, articles)
 
 
-def _article(sentence, predicted):
+def _article(sentence, predicted, wrong_only):
     gold = sentence.entities
     missed = [entity for entity in gold if entity not in predicted]
     wrong = [entity for entity in predicted if entity not in gold]
@@ -93,8 +94,8 @@ def _article(sentence, predicted):
         f"Answered: {_listed(sentence.text, wrong)}</p>"
     )
     spans = {
-        "gold": [entity[1:] for entity in gold],
-        "predicted": [entity[1:] for entity in predicted],
+        "gold": [entity[1:] for entity in (missed if wrong_only else gold)],
+        "predicted": [entity[1:] for entity in (wrong if wrong_only else predicted)],
     }
     coloured = html_page.coloured(sentence.text, spans)
     return html_page.article("", sentence.id, facts, coloured)

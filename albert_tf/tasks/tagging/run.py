@@ -11,8 +11,10 @@ from albert_tf.tasks.commands.steps import needed_roles
 from albert_tf.tasks.registry import create_task
 from albert_tf.tasks.setup import fine_tuned
 from albert_tf.tasks.source import Source
+from albert_tf.tasks.tagging.decoding import GREEDY
 from albert_tf.tasks.tagging.reading.files import Reading
 from albert_tf.tasks.tagging.schemes import IOB2
+from albert_tf.tasks.tagging.schemes import PLAIN
 from albert_tf.tasks.tagging.schemes import all_tags
 from albert_tf.tasks.tagging.sources import read_splits
 
@@ -32,6 +34,10 @@ def tag(options):
 
 
 def _train_and_apply(options):
+    if options.do_train:
+        # Stored with the run, which goes on with the same only.
+        decoder = options.decoder or GREEDY
+        options = dataclasses.replace(options, decoder=decoder)
     return run_task(options, source_from(options), options.do_predict)
 
 
@@ -51,33 +57,47 @@ def source_from(options):
     Raises:
         UserError: --data_dir lacks what they need, or the model is of another task.
     """
+    tuned = None if options.do_train else _tuned(options)
     reading = Reading(
-        scheme=options.scheme,
+        scheme=tuned.scheme if tuned and tuned.scheme == PLAIN else options.scheme,
         word_column=options.word_column,
         tag_column=options.tag_column,
         skip_bad_rows=options.skip_bad_rows,
     )
     data_dir = local_tables(options.data_dir)
     splits = read_splits(data_dir, needed_roles(options), reading)
-    task = _task(options, splits.get("train"))
+    task = tuned or _learned(options, splits["train"].tag_file)
     return Source.by_role(task, splits, options.skip_bad_rows)
 
 
-def _task(options, train):
-    """The task of what is learned, or of a model that was fine-tuned."""
-    fields = {
-        name: getattr(options, name)
-        for name in ("decoder", "doc_stride", "dropout_prob")
-    }
-    if train is None:
-        directory, tuned, _ = fine_tuned(options.output_dir, options.init_checkpoint)
-        if tuned.kind != _KIND:
-            raise UserError(
-                f"{directory} was fine-tuned for {tuned.kind}, not for tagging; "
-                "apply it with the command that trained it."
-            )
-        return dataclasses.replace(tuned, **fields)
-    file = train.tag_file
+def _tuned(options):
+    """The task of a model that was fine-tuned, as the flags want it applied."""
+    directory, tuned, _ = fine_tuned(options.output_dir, options.init_checkpoint)
+    if tuned.kind != _KIND:
+        raise UserError(
+            f"{directory} was fine-tuned for {tuned.kind}, not for tagging; "
+            "apply it with the command that trained it."
+        )
+    if options.scheme and (options.scheme == PLAIN) != (tuned.scheme == PLAIN):
+        raise UserError(
+            f"--scheme={options.scheme} does not fit {directory}, whose tags are "
+            f"{tuned.scheme}; leave the flag out, or name another model."
+        )
+    decoder = options.decoder or tuned.decoder
+    if options.export_dir and decoder != tuned.decoder:
+        raise UserError(
+            f"--decoder={decoder} is not that of {directory}, which is exported with "
+            f"{tuned.decoder}; leave out --decoder or --export_dir."
+        )
+    return dataclasses.replace(tuned, decoder=decoder, **_of_rows(options))
+
+
+def _of_rows(options):
+    return {name: getattr(options, name) for name in ("doc_stride", "dropout_prob")}
+
+
+def _learned(options, file):
+    """The task of a training file, a `TagFile`."""
     labels = file.types()
     if not labels:
         raise UserError(
@@ -86,5 +106,10 @@ def _task(options, train):
         )
     scheme = file.scheme or options.scheme or IOB2
     return create_task(
-        _KIND, "custom", labels=all_tags(labels, scheme), scheme=scheme, **fields
+        _KIND,
+        "custom",
+        labels=all_tags(labels, scheme),
+        scheme=scheme,
+        decoder=options.decoder,
+        **_of_rows(options),
     )

@@ -1,7 +1,8 @@
-"""Tags of words and the entities that they mean: IOB1, IOB2 and BIOES.
+"""Tags of words and the entities that they mean: IOB1, IOB2, BIOES and plain tags.
 
 IOB2 begins each entity with B, IOB1 only one behind another of the same type. BIOES has
-S for an entity of one word and E for the last word of a longer one.
+S for an entity of one word and E for the last word of a longer one. A plain tag, such
+as a part of speech, is one of its word alone: each word is an entity, its type the tag.
 
 Sources: Tjong Kim Sang and Veenstra, 1999, "Representing Text Chunks"; conlleval of the
 shared task CoNLL-2000; `get_entities` of seqeval.
@@ -10,11 +11,14 @@ shared task CoNLL-2000; `get_entities` of seqeval.
 import functools
 import itertools
 
+from albert_tf.tasks.tables import trimmed
+
 OUTSIDE = "O"
-IOB1, IOB2, BIOES = "iob1", "iob2", "bioes"
+IOB1, IOB2, BIOES, PLAIN = "iob1", "iob2", "bioes", "plain"
 _LETTERS = {IOB2: "BI", IOB1: "BI", BIOES: "BIES"}
-SCHEMES = tuple(_LETTERS)
-"""The first that fits is meant where several do."""
+ENTITY_SCHEMES = tuple(_LETTERS)
+"""The first that fits is meant where several do; plain tags are never guessed."""
+SCHEMES = (*ENTITY_SCHEMES, PLAIN)
 
 
 @functools.cache
@@ -30,16 +34,50 @@ def split_tag(tag):
     if not (letter in ("B", "I", "E", "S") and label):
         raise ValueError(
             f"the tag {tag!r} is neither O nor a letter of B, I, E and S with a type, "
-            "such as B-PER"
+            "such as B-PER (--scheme=plain takes parts of speech and other tags)"
         )
     return letter, label
 
 
-def begins(before, after):
+def cleaned_tag(tag, scheme):
+    """A tag of a file without the white space around it, and around its type.
+
+    Args:
+        tag: str.
+        scheme: one of `SCHEMES`, or None if it is to be found.
+
+    Raises:
+        ValueError: it is no tag of the scheme.
+    """
+    tag = trimmed(tag)
+    if scheme == PLAIN:
+        if not tag:
+            raise ValueError("a tag is empty")
+        return tag
+    letter, _, label = tag.partition("-")
+    tag = f"{letter}-{trimmed(label)}" if label else tag
+    split_tag(tag)
+    return tag
+
+
+def is_entity(tag, scheme):
+    """Whether a word with this tag is in an entity; with a plain one it is one."""
+    return scheme == PLAIN or tag != OUTSIDE
+
+
+def type_of(tag, scheme):
+    """The type of an entity whose words have this tag."""
+    return tag if scheme == PLAIN else split_tag(tag)[1]
+
+
+def begins(before, after, scheme=None):
     """Whether an entity begins at the tag `after`, which follows `before`.
 
-    Of illegal sequences this is what conlleval and seqeval say.
+    Of illegal sequences this is what conlleval and seqeval say. All schemes but the
+    plain one read alike.
     """
+    if scheme == PLAIN:
+        return True
     letter_before, label_before = split_tag(before)
     letter, label = split_tag(after)
     if letter == OUTSIDE:
@@ -52,6 +90,8 @@ def begins(before, after):
 @functools.cache
 def is_legal(before, after, scheme):
     """Whether a scheme has the tag `after` behind `before`; O is each end of a text."""
+    if scheme == PLAIN:
+        return True
     letter_before, label_before = split_tag(before)
     letter, label = split_tag(after)
     if any(
@@ -66,13 +106,13 @@ def is_legal(before, after, scheme):
     return goes_on or letter != needs_one_before
 
 
-def entities_of(tags):
+def entities_of(tags, scheme=None):
     """The entities of a text, a list of (type, first word, word after the last)."""
     found, before = [], OUTSIDE
     for place, tag in enumerate(tags):
-        if begins(before, tag):
-            found.append([split_tag(tag)[1], place, place])
-        if tag != OUTSIDE:
+        if begins(before, tag, scheme):
+            found.append([type_of(tag, scheme), place, place])
+        if is_entity(tag, scheme):
             found[-1][2] = place + 1
         before = tag
     return [tuple(entity) for entity in found]
@@ -81,11 +121,18 @@ def entities_of(tags):
 def tags_of(entities, count, scheme):
     """The tags of `count` words with these entities, a list of str.
 
+    A word without a plain tag has None.
+
     Args:
         entities: as of `entities_of`, in order.
         count: how many words there are.
         scheme: one of `SCHEMES`.
     """
+    if scheme == PLAIN:
+        tags = [None] * count
+        for label, first, end in entities:
+            tags[first:end] = [label] * (end - first)
+        return tags
     tags = [OUTSIDE] * count
     for label, first, end in entities:
         tags[first:end] = [f"I-{label}"] * (end - first)
@@ -99,6 +146,8 @@ def tags_of(entities, count, scheme):
 
 def all_tags(labels, scheme):
     """The tags of some types, a tuple: O first, then type by type."""
+    if scheme == PLAIN:
+        return tuple(labels)
     letters = _LETTERS[scheme]
     tags = (f"{letter}-{label}" for label in labels for letter in letters)
     return (OUTSIDE, *tags)
@@ -129,7 +178,7 @@ def find_scheme(texts):
         for pair in _pairs(tags):
             places.setdefault(pair, where)
     broken = {}
-    for scheme in SCHEMES:
+    for scheme in ENTITY_SCHEMES:
         wrong = [pair for pair in places if not is_legal(*pair, scheme)]
         if not wrong:
             return scheme

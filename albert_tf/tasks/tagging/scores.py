@@ -1,4 +1,4 @@
-"""Precision, recall and F1 of entities, as conlleval and seqeval count them."""
+"""Scores of entities, as conlleval and seqeval count them, and of plain tags."""
 
 import collections
 
@@ -29,6 +29,28 @@ def entity_scores(expected, found, types=()):
         counts = right[label], answered[label], asked[label]
         scores |= _figures(f"{label}_", *counts)
     return scores
+
+
+def tag_scores(expected, found):
+    """Accuracy and macro F1 of plain tags.
+
+    Macro F1 is the mean over the tags that are expected or found, as scikit-learn's.
+
+    Args:
+        expected: of each word its tag; None, which does not count, where it is unknown.
+        found: of each word the tag predicted.
+
+    Returns:
+        A dict of floats: `accuracy` and `macro_f1`, 0 without a word.
+    """
+    pairs = [pair for pair in zip(expected, found, strict=True) if pair[0] is not None]
+    right = collections.Counter(gold for gold, own in pairs if gold == own)
+    total = collections.Counter(tag for pair in pairs for tag in pair)
+    by_tag = [2 * right[tag] / count for tag, count in total.items()]
+    return {
+        "accuracy": right.total() / max(len(pairs), 1),
+        "macro_f1": sum(by_tag) / max(len(by_tag), 1),
+    }
 
 
 def _figures(prefix, right, answered, asked):

@@ -1,9 +1,8 @@
 """Folders of tagged words as the splits of a run."""
 
-import pathlib
-
 from albert_tf.cli.near_misses import did_you_mean
 from albert_tf.errors import UserError
+from albert_tf.tasks.source import file_of_role
 from albert_tf.tasks.tagging.reading.files import SUFFIXES
 from albert_tf.tasks.tagging.reading.files import read_tag_file
 from albert_tf.tasks.tagging.reading.sentences import TagSplit
@@ -35,14 +34,10 @@ def read_splits(data_dir, roles, reading):
 
 
 def _find(data_dir, role):
-    names = [f"{role}{suffix}" for suffix in SUFFIXES]
-    paths = [pathlib.Path(data_dir, name) for name in names]
-    found = [path for path in paths if path.exists()]
-    if not found:
+    found = file_of_role(data_dir, role, SUFFIXES)
+    if found is None:
+        names = [f"{role}{suffix}" for suffix in SUFFIXES]
         meant = did_you_mean(data_dir) or f"; name the folder of the {role} set."
         expected = f"{', '.join(names[:-1])} or {names[-1]}"
         raise UserError(f"--data_dir={data_dir} has no {expected}{meant}")
-    if len(found) > 1:
-        both = " and ".join(path.name for path in found)
-        raise UserError(f"--data_dir={data_dir} has {both}; keep one of them.")
-    return found[0]
+    return found

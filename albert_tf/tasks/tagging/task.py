@@ -17,6 +17,7 @@ from albert_tf.tasks.tagging.objective import TaggingObjective
 from albert_tf.tasks.tagging.rows import TagRows
 from albert_tf.tasks.tagging.rows import tokenize_sentences
 from albert_tf.tasks.tagging.scores import entity_scores
+from albert_tf.tasks.tagging.scores import tag_scores
 from albert_tf.tasks.task import Task
 
 PREDICTIONS = "predictions"
@@ -39,10 +40,10 @@ class Tagged:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Tagging(Task):
-    """Entities in texts, as tags of their words.
+    """Entities in texts, as tags of their words; or plain tags, as parts of speech.
 
     Attributes:
-        labels: the tags by id; O is one of them.
+        labels: the tags by id; O is one of them unless they are plain.
         scheme: what the tags mean, one of `SCHEMES`; None: BIOES if there is an S or E
             among them, else IOB2.
         decoder: "greedy", each word's most probable tag, or "legal", the most probable
@@ -68,9 +69,10 @@ class Tagging(Task):
         labels = self.labels
         if not isinstance(labels, list | tuple) or {*map(type, labels)} != {str}:
             raise ValueError(f"the tags are {labels!r}, expected a list of texts")
-        labels = tuple(labels)
-        letters = {schemes.split_tag(label)[0] for label in labels}
-        if schemes.OUTSIDE not in labels or len(set(labels)) < len(labels):
+        labels, is_plain = tuple(labels), self.scheme == schemes.PLAIN
+        letters = {"" if is_plain else schemes.split_tag(tag)[0] for tag in labels}
+        has_outside = is_plain or schemes.OUTSIDE in labels
+        if not has_outside or len(set(labels)) < len(labels):
             raise ValueError(
                 f"the tags are {labels}, expected O and others, no repeats"
             )
@@ -93,11 +95,15 @@ class Tagging(Task):
             )
         object.__setattr__(self, "labels", labels)
         object.__setattr__(self, "scheme", scheme)
-        object.__setattr__(self, "metrics", ("f1",))
+        metrics = ("accuracy", "macro_f1") if is_plain else ("f1",)
+        object.__setattr__(self, "metrics", metrics)
 
     def _types(self):
-        tags = set(self.labels) - {schemes.OUTSIDE}
-        return {schemes.split_tag(tag)[1] for tag in tags}
+        return {
+            schemes.type_of(tag, self.scheme)
+            for tag in self.labels
+            if schemes.is_entity(tag, self.scheme)
+        }
 
     # From files to features.
 
@@ -108,7 +114,7 @@ class Tagging(Task):
             unknown = set(file.types()) - self._types()
             if unknown:
                 logging.warning(
-                    "%s: the model has no tag for %s; it misses these entities.",
+                    "%s: the model has no tag for %s; it misses these.",
                     file.path,
                     ", ".join(sorted(unknown)),
                 )
@@ -143,12 +149,17 @@ class Tagging(Task):
         if examples.sentences[0].entities is None:
             return None
         ids = {label: place for place, label in enumerate(self.labels)}
-        found = []
-        for sentence in examples.sentences:
-            entities = sentence.in_words(sentence.entities)
-            tags = schemes.tags_of(entities, len(sentence.bounds), self.scheme)
-            found.extend(ids.get(tag, -1) for tag in tags)
-        return np.array(found, np.int32)
+        return np.array([ids.get(tag, -1) for tag in self._tags(examples)], np.int32)
+
+    def _tags(self, examples):
+        """The tag of each word of a file; None where a plain one is unknown."""
+        return [
+            tag
+            for sentence in examples.sentences
+            for tag in schemes.tags_of(
+                sentence.in_words(sentence.entities), len(sentence.bounds), self.scheme
+            )
+        ]
 
     # The model.
 
@@ -180,13 +191,9 @@ class Tagging(Task):
         sentences = prepared.examples.sentences
         ends = np.cumsum([len(sentence.bounds) for sentence in sentences])
         logits, has_token = prepared.tokens.of_words(outputs, int(ends[-1]))
-        # A word of which the tokenizer leaves nothing is in no entity.
-        logits[~has_token] = [
-            0 if label == schemes.OUTSIDE else decoding.FORBIDDEN
-            for label in self.labels
-        ]
-        probabilities = metrics.softmax(logits)
-        log_probs = np.log(np.maximum(probabilities, np.finfo(np.float32).tiny))
+        logits[~has_token] = decoding.scores_without_token(self.labels, self.scheme)
+        log_probs = metrics.log_softmax(logits)
+        probabilities = np.exp(log_probs)
         tags, entities = [], []
         for sentence, start, end in zip(sentences, [0, *ends[:-1]], ends, strict=True):
             own = decoding.best_tags(
@@ -198,7 +205,7 @@ class Tagging(Task):
         return Tagged(logits, np.concatenate(tags), entities)
 
     def _found(self, sentence, tags, probabilities):
-        entities = schemes.entities_of([self.labels[tag] for tag in tags])
+        entities = schemes.entities_of([self.labels[tag] for tag in tags], self.scheme)
         scores = (float(probabilities[first:end].mean()) for _, first, end in entities)
         return [
             results.Found(*entity, score)
@@ -209,15 +216,19 @@ class Tagging(Task):
 
     def score(self, prepared, interpreted):
         """F1, precision and recall of entities, of all and of each type; of words the
-        accuracy and the loss."""
+        accuracy and the loss, of plain tags macro F1."""
         expected = self._expected(prepared.examples)
         known = expected >= 0
+        loss = metrics.cross_entropy(expected[known], interpreted.logits[known])
+        if self.scheme == schemes.PLAIN:
+            found = [self.labels[tag] for tag in interpreted.tags]
+            return {**tag_scores(self._tags(prepared.examples), found), "loss": loss}
         gold = [sentence.entities for sentence in prepared.examples.sentences]
         found = [[own.entity for own in row] for row in interpreted.entities]
         return {
             **entity_scores(gold, found, self._types()),
             "accuracy": metrics.accuracy(expected, interpreted.tags),
-            "loss": metrics.cross_entropy(expected[known], interpreted.logits[known]),
+            "loss": loss,
         }
 
     def write_scored(self, output_dir, name, prepared, interpreted):
@@ -226,6 +237,7 @@ class Tagging(Task):
             f"{self.name}: {prepared.examples.path}",
             prepared.examples.sentences,
             interpreted.entities,
+            wrong_only=self.scheme == schemes.PLAIN,
         )
 
     def write_predicted(

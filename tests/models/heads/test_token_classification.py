@@ -88,9 +88,11 @@ def test_their_directory_names_the_tags(tiny_config, tmp_path):
 
 
 def test_of_other_classes_nobody_knows_what_to_make(tiny_config):
-    for labels in (["NOUN", "VERB"], ["B-PER", "I-PER"], ["O", "person"]):
+    for labels in (["B-PER", "I-PER"], ["O", "person"], ["LABEL_0", "LABEL_1"]):
         model = AlbertForTokenClassification(tiny_config(), labels=labels)
         assert model.task_info() is None
+    model = AlbertForTokenClassification(tiny_config(), labels=["NOUN", "VERB"])
+    assert model.task_info()["task"]["scheme"] == "plain"
     with pytest.raises(UserError, match="labels must be 3 different names, got O, O"):
         AlbertForTokenClassification(tiny_config(), 3, labels=["O", "O", "B-A"])
     with pytest.raises(UserError, match="num_labels must be at least 1, got None"):

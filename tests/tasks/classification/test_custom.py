@@ -2,6 +2,7 @@
 
 import pytest
 
+from albert_tf.errors import UserError
 from albert_tf.tasks.classification.custom import custom_source
 from albert_tf.tasks.tables import Columns
 
@@ -34,11 +35,26 @@ def test_custom_test_table_may_be_labelled(tmp_path):
     assert source.read(source.test["test"]).labels.tolist() == [1, 0]
 
 
+def test_a_suffix_may_be_in_any_case(tmp_path):
+    _write(tmp_path / "train.NDJSON", '{"sentence": "x", "label": "b"}\n' * 2)
+    _write(tmp_path / "dev.Csv", "sentence,label\nx,b\n")
+    source = custom_source(tmp_path, _COLUMNS, "single_label", labels=("a", "b"))
+    assert source.read(source.train).labels.tolist() == [1, 1]
+    assert source.read(source.dev["dev"]).texts == ["x"]
+
+
+def test_two_tables_for_a_role_are_refused(tmp_path):
+    for name in ("train.tsv", "dev.csv", "dev.jsonl"):
+        _write(tmp_path / name, "label\tsentence\nb\tx\na\ty\n")
+    with pytest.raises(UserError, match="has dev.csv and dev.jsonl; keep one of them"):
+        custom_source(tmp_path, _COLUMNS, "single_label")
+
+
 @pytest.mark.parametrize("kind", ["single_label", "multi_label", "regression"])
 @pytest.mark.parametrize(
     ("name", "text"),
     [
-        ("test.tsv", "label\tsentence\n-1\tx\n\ty\n-1\t\n"),
+        ("test.tsv", "label\tsentence\n-1 \tx\n \ty\n-1\t\n"),
         ("test.csv", "label,sentence\n-1,x\n,y\n-1,\n"),
         (
             "test.jsonl",

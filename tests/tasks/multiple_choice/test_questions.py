@@ -189,7 +189,7 @@ def test_files_that_are_no_c3(tmp_path):
     with pytest.raises(UserError, match="c3-m-train.json must hold one JSON list"):
         read(c3_parts(tmp_path, "train"))
     path.write_bytes(b"[\xff]")
-    with pytest.raises(UserError, match="c3-m-train.json is not valid JSON"):
+    with pytest.raises(UserError, match="c3-m-train.json is not UTF-8"):
         read(c3_parts(tmp_path, "train"))
 
 

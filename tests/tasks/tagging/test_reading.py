@@ -62,6 +62,27 @@ def test_any_columns(write):
     assert parts.sentences[0].entities is None
 
 
+@pytest.mark.parametrize("end", [" ", "\t", " \t ", "\u3000", "\r"])
+def test_white_space_at_the_ends_of_columns_is_none_of_them(write, end):
+    text = f"EU \tB-ORG{end}\nrejects\t O{end}\n{end}\nIBM\tB-ORG\nrose\tO"
+    file = read(write("a.conll", text))
+    assert file.types() == ["ORG"]
+    assert [s.words for s in file.sentences] == [["EU", "rejects"], ["IBM", "rose"]]
+
+
+@pytest.mark.parametrize("name", ["a.JSONL", "a.ndjson", "a.Jsonlines"])
+def test_every_suffix_of_json_lines(write, name):
+    file = read(write(name, '{"tokens": ["a"], "tags": ["B-X"]}\n'))
+    assert (file.form, file.types()) == ("tokens", ["X"])
+
+
+def test_white_space_around_tags_and_types_is_none_of_them(write_jsonl):
+    tags = {"tokens": ["a", "b", "c"], "tags": ["B-X ", " I- X", "O\u200b"]}
+    assert read(write_jsonl(tags)).sentences[0].entities == (("X", 0, 3),)
+    spans = {"text": "a b", "spans": [_span(0, 1, "X "), _span(2, 3, " X")]}
+    assert read(write_jsonl(spans)).types() == ["X"]
+
+
 def test_jsonl(write_jsonl):
     tokens = read(write_jsonl({"tokens": ["a", "b"], "tags": ["B-X", "I-X"], "id": 7}))
     assert (tokens.form, tokens.scheme) == ("tokens", "iob2")

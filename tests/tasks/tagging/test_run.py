@@ -1,15 +1,20 @@
 """run_tagging from flags to files, on a corpus that a tiny model learns."""
 
+import dataclasses
 import itertools
 import json
 import logging
+import random
 
 import pytest
 
+from albert_tf.cli.command_line import parse
 from albert_tf.errors import UserError
 from albert_tf.models.sequence_classification import AlbertForSequenceClassification
 from albert_tf.models.token_classification import AlbertForTokenClassification
+from albert_tf.serving.predictor import Predictor
 from albert_tf.tasks.tagging import run
+from albert_tf.tasks.tagging.flags import TaggingOptions
 from albert_tf.tasks.tagging.schemes import entities_of
 from albert_tf.tasks.tagging.schemes import is_legal
 from albert_tf.tasks.tagging.scores import entity_scores
@@ -168,3 +173,58 @@ def test_several_runs(flags, monkeypatch):
     monkeypatch.setattr(run, "_train_and_apply", lambda o: {"f1": next(scores)})
     out = flags(do_train=True, do_eval=True, num_runs=2)
     assert results(out)["f1_median"] == pytest.approx(0.6)
+
+
+def test_plain_tags_are_learned_and_applied(flags, write_conll, tmp_path):
+    kinds = {"ada": "NAME", "alan": "NAME", "met": "VERB", "saw": "VERB", ".": "MARK"}
+    names = list(kinds)
+
+    def sentences(count, seed):
+        chance = random.Random(seed)
+        drawn = [chance.choices(names, k=chance.randint(2, 8)) for _ in range(count)]
+        return [[(word, kinds[word]) for word in words] for words in drawn]
+
+    for role, count, seed in (("train", 64, 0), ("dev", 12, 1), ("test", 12, 2)):
+        write_conll(f"{role}.conll", sentences(count, seed))
+    with pytest.raises(UserError, match="is neither O nor .*=plain takes parts"):
+        flags(do_train=True)
+    out = flags(do_train=True, do_eval=True, scheme="plain")
+    scores = results(out)
+    assert scores["eval_accuracy"] >= 0.95 and scores["macro_f1"] >= 0.95
+    assert "f1" not in scores
+    info = json.loads((out / "model" / "training_info.json").read_text())["task"]
+    assert info["labels"] == ["MARK", "NAME", "VERB"]
+    assert (info["scheme"], info["metrics"]) == ("plain", ["accuracy", "macro_f1"])
+
+    # Applied, the model knows what its tags are.
+    model = {"init_checkpoint": out / "model", "from_scratch": None}
+    model |= {"albert_config_file": None, "vocab_file": None}
+    model |= {"output_dir": tmp_path / "other"}
+    flags(do_predict=True, **model)
+    gold, found = zip(*columns(tmp_path / "other" / "predictions.conll"), strict=True)
+    assert len(gold) == 12
+    gold, found = (list(itertools.chain(*tags)) for tags in (gold, found))
+    right = sum(a == b for a, b in zip(gold, found, strict=True)) / len(gold)
+    assert right >= 0.95
+    with pytest.raises(UserError, match="--scheme=iob2 does not fit .*tags are plain"):
+        flags(do_predict=True, scheme="iob2", **model)
+    text = "Ada met  alan."
+    words = Predictor(out / "model")(text)["entities"]
+    assert [(w["entity"], w["label"]) for w in words] == [
+        (word, kinds[word.lower()]) for word in ("Ada", "met", "alan", ".")
+    ]
+    assert [text[w["start"] : w["end"]] for w in words] == ["Ada", "met", "alan", "."]
+
+
+def test_the_model_decides_how_it_decodes_unless_a_flag_does(flags, tmp_path):
+    out = flags(do_train=True, train_step=1, decoder="legal")
+    model = {"init_checkpoint": out / "model", "from_scratch": None}
+    model |= {"albert_config_file": None, "vocab_file": None}
+    options = parse(TaggingOptions, ["run_tagging.py", f"--output_dir={out}"])
+    decoders = {
+        asked: run._tuned(dataclasses.replace(options, decoder=asked)).decoder
+        for asked in (None, "greedy", "legal")
+    }
+    assert decoders == {None: "legal", "greedy": "greedy", "legal": "legal"}
+    with pytest.raises(UserError, match="--decoder=greedy is not that of .*with legal"):
+        flags(do_eval=True, decoder="greedy", export_dir=tmp_path / "served", **model)

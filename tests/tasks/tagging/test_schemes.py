@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from albert_tf.tasks.tagging import decoding
-from albert_tf.tasks.tagging.schemes import SCHEMES
+from albert_tf.tasks.tagging.schemes import ENTITY_SCHEMES
 from albert_tf.tasks.tagging.schemes import all_tags
 from albert_tf.tasks.tagging.schemes import check_tags
 from albert_tf.tasks.tagging.schemes import entities_of
@@ -14,6 +14,7 @@ from albert_tf.tasks.tagging.schemes import find_scheme
 from albert_tf.tasks.tagging.schemes import is_legal
 from albert_tf.tasks.tagging.schemes import tags_of
 from albert_tf.tasks.tagging.scores import entity_scores
+from albert_tf.tasks.tagging.scores import tag_scores
 
 # What conlleval.pl counts, with an entity's first word and the one after its last.
 _COUNTED = [
@@ -50,7 +51,7 @@ def test_scores_by_hand():
 def test_scores_are_those_of_seqeval():
     metrics = pytest.importorskip("seqeval.metrics")
     random = np.random.default_rng(0)
-    for scheme in SCHEMES:
+    for scheme in ENTITY_SCHEMES:
         tags = all_tags(["A", "B-C"], scheme)
         gold, found = (
             [list(random.choice(tags, size)) for size in range(1, 60)] for _ in "ab"
@@ -68,7 +69,7 @@ def test_scores_are_those_of_seqeval():
             assert scores[prefix + "f1"] == pytest.approx(report[name]["f1-score"])
 
 
-@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("scheme", ENTITY_SCHEMES)
 def test_tags_mean_the_entities_that_they_are_of(scheme):
     entities = [("A", 0, 2), ("A", 2, 3), ("B", 3, 4), ("A", 5, 8), ("A", 8, 9)]
     tags = tags_of(entities, 10, scheme)
@@ -111,7 +112,7 @@ def test_tags_that_fit_no_scheme():
         entities_of(["X-A"])
 
 
-@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("scheme", ENTITY_SCHEMES)
 def test_the_legal_decoder_finds_the_best_legal_sequence(scheme):
     labels = all_tags("AB", scheme)
     random = np.random.default_rng(1)
@@ -140,3 +141,28 @@ def test_the_legal_decoder_finds_the_best_legal_sequence(scheme):
         assert decoding.best_tags(once, labels, scheme, "legal").tolist() == list(best)
     assert changed
     assert decoding.best_tags(logits[:0], labels, scheme, "legal").tolist() == []
+
+
+def test_plain_tags_are_each_of_their_word():
+    tags = ["NN", "NN", "B-X", "O", "I-Y"]
+    entities = [(tag, place, place + 1) for place, tag in enumerate(tags)]
+    assert entities_of(tags, "plain") == entities
+    assert tags_of(entities, 5, "plain") == tags
+    assert tags_of(entities[1:2], 3, "plain") == [None, "NN", None]
+    assert all_tags(["A", "O"], "plain") == ("A", "O")
+    check_tags(tags, "plain")
+    logits = np.array([[1.0, 2.0], [3.0, 2.0]], np.float32)
+    for decoder in decoding.DECODERS:
+        found = decoding.best_tags(logits, ["A", "B"], "plain", decoder)
+        assert found.tolist() == [1, 0]
+    assert decoding.scores_without_token(["A", "O"], "plain").tolist() == [0, 0]
+
+
+def test_scores_of_plain_tags_are_those_of_scikit_learn():
+    expected = ["A", "B", "B", "C", "A", "new", None, "A"]
+    found = ["A", "B", "A", "A", "A", "B", "D", "B"]
+    # accuracy_score and f1_score(average="macro") of scikit-learn 1.9.1; of the word
+    # whose tag nobody knows there is nothing to score.
+    golden = {"accuracy": 3 / 7, "macro_f1": 0.24285714285714285}
+    assert tag_scores(expected, found) == pytest.approx(golden, abs=1e-12)
+    assert tag_scores([None], ["A"]) == {"accuracy": 0.0, "macro_f1": 0.0}

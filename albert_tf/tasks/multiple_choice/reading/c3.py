@@ -9,8 +9,8 @@ Reading Comprehension"; README of github.com/nlpdata/c3.
 import pathlib
 
 from albert_tf.errors import UserError
-from albert_tf.io import storage
 from albert_tf.io.files import parse_json
+from albert_tf.io.text_files import read_text
 from albert_tf.tasks.multiple_choice.reading.questions import Part
 from albert_tf.tasks.multiple_choice.reading.questions import checked_question
 
@@ -36,9 +36,10 @@ def read_c3(path):
     Raises:
         UserError: the file cannot be read, or is no C3.
     """
+    text = read_text(path)
     try:
-        documents = parse_json(storage.read_bytes(path))
-    except (ValueError, UnicodeDecodeError) as error:
+        documents = parse_json(text)
+    except ValueError as error:
         raise UserError(f"{path} is not valid JSON: {error}.") from error
     if not isinstance(documents, list):
         raise UserError(f"{path} must hold one JSON list of documents.")

@@ -7,11 +7,11 @@ ends) and, in files to predict, `label`: the place of the right option from 0, o
 text. -1 and "" stand for a label that nobody is to know.
 """
 
-import pathlib
-
+from albert_tf.io.table_rows import JSON_LINES
 from albert_tf.io.table_rows import read_rows
 from albert_tf.tasks.multiple_choice.reading.questions import Part
 from albert_tf.tasks.multiple_choice.reading.questions import checked_question
+from albert_tf.tasks.source import file_of_role
 from albert_tf.tasks.tables import has_labels
 
 LABEL = "label"
@@ -19,9 +19,13 @@ _HIDDEN = (-1, "")
 
 
 def jsonl_parts(data_dir, role):
-    """The one `Part` of a split, `<role>.jsonl`; None if there is no such file."""
-    path = pathlib.Path(data_dir, f"{role}.jsonl")
-    return (Part(str(path), read_jsonl),) if path.exists() else None
+    """The one `Part` of a split, `<role>.jsonl`; None if there is no such file.
+
+    Raises:
+        UserError: there are two of it, as `<role>.ndjson`.
+    """
+    path = file_of_role(data_dir, role, JSON_LINES)
+    return (Part(str(path), read_jsonl),) if path else None
 
 
 def is_labelled(part):

@@ -8,8 +8,8 @@ one file an article.
 import pathlib
 
 from albert_tf.errors import UserError
-from albert_tf.io import storage
 from albert_tf.io.files import parse_json
+from albert_tf.io.text_files import read_text
 from albert_tf.tasks.multiple_choice.reading.questions import Part
 from albert_tf.tasks.multiple_choice.reading.questions import checked_question
 
@@ -54,7 +54,7 @@ def read_level(path):
     """
     folder = pathlib.Path(path)
     if (folder / _ALL).exists():
-        lines = enumerate(_text(folder / _ALL).split("\n"), 1)
+        lines = enumerate(read_text(folder / _ALL).split("\n"), 1)
         articles = ((f"{folder / _ALL}, line {n}", line) for n, line in lines)
     else:
         files = sorted(folder.glob("*.txt"), key=lambda file: file.name)
@@ -63,17 +63,10 @@ def read_level(path):
                 f"{folder} has no article; expected {_ALL}, or one .txt file per "
                 "article."
             )
-        articles = ((str(file), _text(file)) for file in files)
+        articles = ((str(file), read_text(file)) for file in files)
     for where, text in articles:
         if text.strip():
             yield from _questions(where, text)
-
-
-def _text(file):
-    try:
-        return storage.read_bytes(file).decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise UserError(f"{file} is not UTF-8: {error.reason}.") from error
 
 
 def _questions(where, text):

@@ -1,10 +1,13 @@
 """JSON objects whose one long list is read an item at a time."""
 
+import io
 import json
 
 from albert_tf.errors import UserError
 from albert_tf.io import storage
 from albert_tf.io.files import unreadable
+from albert_tf.io.text_files import BEGINNING
+from albert_tf.io.text_files import check_beginning
 
 _CHARACTERS = 2**20
 _SHOWN = 40
@@ -27,11 +30,11 @@ def members(path, streamed):
         UserError: the file cannot be read, or holds something else.
     """
     try:
-        with (
-            storage.read_locally(path) as local,
-            open(local, encoding="utf-8-sig") as file,
-        ):
-            yield from _members(_Reader(file), streamed)
+        with storage.read_locally(path) as local, open(local, "rb") as file:
+            check_beginning(path, file.read(BEGINNING))
+            file.seek(0)
+            text = io.TextIOWrapper(file, "utf-8-sig")
+            yield from _members(_Reader(text), streamed)
     except OSError as error:
         raise unreadable(path, error) from error
     except UserError:

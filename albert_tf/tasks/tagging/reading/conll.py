@@ -7,56 +7,40 @@ A tab separates the columns of a line that has one, otherwise white space does. 
 whose word is -DOCSTART- separate documents.
 """
 
-from albert_tf.errors import UserError
-from albert_tf.io import storage
 from albert_tf.tasks.tagging.reading.sentences import sentence_of_words
-from albert_tf.tasks.tagging.schemes import split_tag
+from albert_tf.tasks.tagging.schemes import cleaned_tag
 
 SUFFIXES = (".conll", ".txt", ".tsv", ".iob", ".bio", ".bioes")
 _DOCUMENT = "-DOCSTART-"
 
 
-def read_lines(path):
-    """The lines of a file, without their ends.
-
-    Raises:
-        UserError: it cannot be read, or is not UTF-8.
-    """
-    try:
-        text = storage.read_bytes(path).decode("utf-8-sig")
-    except OSError as error:
-        raise UserError(f"{path} cannot be read: {error.strerror}.") from error
-    except UnicodeDecodeError as error:
-        raise UserError(f"{path} is not UTF-8: {error.reason}.") from error
-    # Other line ends of Unicode are part of a word.
-    return text.replace("\r\n", "\n").removesuffix("\n").split("\n")
-
-
 def columns_of(line):
-    """The columns of a line, a list of str."""
-    return line.split("\t") if "\t" in line else line.split()
+    """The columns of a line without the white space around them, a list of str."""
+    line = line.rstrip()
+    if "\t" not in line:
+        return line.split()
+    return [column.strip() for column in line.split("\t")]
 
 
-def is_labelled(lines, tag_column):
-    """Whether the first word has a tag."""
+def is_labelled(lines, tag_column, scheme):
+    """Whether the first word has a tag of the scheme, or of any if that is None."""
     for _, rows in _groups(lines):
         columns = columns_of(rows[0])
         try:
-            tag = columns[tag_column]
-            split_tag(tag)
+            cleaned_tag(columns[tag_column], scheme)
         except (IndexError, ValueError):
             return False
         return len(columns) > 1
     return False
 
 
-def read_conll(path, lines, word_column, tag_column, with_tags):
+def read_conll(path, lines, reading, with_tags):
     """Yields (where, (`Sentence`, its tags) or ValueError, its lines) of a file.
 
     Args:
         path: for messages.
-        lines: what `read_lines` returned.
-        word_column, tag_column: from 0; -1 is the last one.
+        lines: those of the file, without their ends.
+        reading: a `Reading`.
         with_tags: whether there are tags.
     """
     width = None
@@ -74,16 +58,19 @@ def read_conll(path, lines, word_column, tag_column, with_tags):
                         f"the line has {len(columns)} column(s), but the first "
                         f"line has {width}"
                     )
-                words.append(_column(columns, word_column))
+                words.append(_column(columns, reading.word_column))
                 if with_tags:
-                    tags.append(_column(columns, tag_column))
-                    split_tag(tags[-1])
+                    tag = _column(columns, reading.tag_column)
+                    tags.append(cleaned_tag(tag, reading.scheme))
             except ValueError as error:
                 where, sentence = f"{path}, line {place + 1}", error
                 break
         if sentence is None:
             try:
-                sentence = sentence_of_words(where, words, tags, tuple(places)), tags
+                sentence = sentence_of_words(
+                    where, words, tags, tuple(places), reading.scheme
+                )
+                sentence = sentence, tags
             except ValueError as error:
                 sentence = error
         yield where, sentence, places

@@ -1,15 +1,17 @@
 """A file of tagged words of any form as a `TagFile`."""
 
 import dataclasses
-import pathlib
 
 from albert_tf.errors import UserError
+from albert_tf.io.table_rows import JSON_LINES
+from albert_tf.io.table_rows import is_json_lines
+from albert_tf.io.text_files import read_lines
 from albert_tf.tasks.tagging import schemes
 from albert_tf.tasks.tagging.reading import conll
 from albert_tf.tasks.tagging.reading import jsonl
 from albert_tf.tasks.tagging.reading.sentences import TagFile
 
-SUFFIXES = (*conll.SUFFIXES, ".jsonl")
+SUFFIXES = (*conll.SUFFIXES, *JSON_LINES)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -69,16 +71,18 @@ def read_tag_file(path, reading, may_lack_tags=False):
 
 def _opened(path, reading, may_lack_tags):
     """The form, the lines of CoNLL, whether there are tags, and what is read."""
-    if pathlib.Path(path).suffix != ".jsonl":
-        lines = conll.read_lines(path)
-        columns = reading.word_column, reading.tag_column
-        with_tags = not may_lack_tags or conll.is_labelled(lines, reading.tag_column)
-        found = conll.read_conll(path, lines, *columns, with_tags)
+    if not is_json_lines(path):
+        lines = read_lines(path)
+        with_tags = not may_lack_tags or conll.is_labelled(
+            lines, reading.tag_column, reading.scheme
+        )
+        found = conll.read_conll(path, lines, reading, with_tags)
         return "conll", lines, with_tags, found
     first = jsonl.first_object(path)
     form = "spans" if "text" in first else "tokens"
     with_tags = not may_lack_tags or jsonl.MEMBERS[form] in first
-    return form, (), with_tags, jsonl.read_jsonl(path, form, with_tags)
+    found = jsonl.read_jsonl(path, form, with_tags, reading.scheme)
+    return form, (), with_tags, found
 
 
 def _checked(sentence, tags, scheme):

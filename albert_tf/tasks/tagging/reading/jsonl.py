@@ -10,7 +10,7 @@ members stay as they are in files of predictions.
 from albert_tf.io.table_rows import read_rows
 from albert_tf.tasks.tagging.reading.sentences import sentence_of_text
 from albert_tf.tasks.tagging.reading.sentences import sentence_of_words
-from albert_tf.tasks.tagging.schemes import split_tag
+from albert_tf.tasks.tagging.schemes import cleaned_tag
 
 MEMBERS = {"tokens": "tags", "spans": "spans"}
 """By form, the member that says what the entities are."""
@@ -26,7 +26,7 @@ def first_object(path):
     return next(objects, {})
 
 
-def read_jsonl(path, form, with_tags):
+def read_jsonl(path, form, with_tags, scheme):
     """Yields (where, (`Sentence`, its tags) or ValueError, ()) of a file.
 
     Tags are None with the form "spans".
@@ -35,30 +35,31 @@ def read_jsonl(path, form, with_tags):
         path: the file.
         form: a key of `MEMBERS`.
         with_tags: whether there are tags or spans.
+        scheme: that of the tags, or None if it is to be found.
     """
     read = _of_text if form == "spans" else _of_tokens
     for line, fields in read_rows(path):
         where, found = f"{path}, line {line}", fields
         if not isinstance(fields, ValueError):
             try:
-                found = read(where, fields, with_tags)
+                found = read(where, fields, with_tags, scheme)
             except ValueError as error:
                 found = error
         yield where, found, ()
 
 
-def _of_tokens(where, fields, with_tags):
+def _of_tokens(where, fields, with_tags, scheme):
     tokens, tags = _list(fields, "tokens"), None
     if with_tags:
         tags = _list(fields, "tags")
         for tag in tags:
             if not isinstance(tag, str):
                 raise ValueError(f"the tag {tag!r} is not a text, such as B-PER")
-            split_tag(tag)
-    return sentence_of_words(where, tokens, tags, fields), tags
+        tags = [cleaned_tag(tag, scheme) for tag in tags]
+    return sentence_of_words(where, tokens, tags, fields, scheme), tags
 
 
-def _of_text(where, fields, with_tags):
+def _of_text(where, fields, with_tags, scheme):
     spans = _list(fields, "spans") if with_tags else None
     return sentence_of_text(where, fields.get("text"), spans, fields), None
 

@@ -7,6 +7,7 @@ import typing
 
 from albert_tf.tasks.source import Split
 from albert_tf.tasks.tables import check_characters
+from albert_tf.tasks.tables import trimmed
 from albert_tf.tasks.tagging.schemes import entities_of
 from albert_tf.tasks.tagging.text_words import word_bounds
 
@@ -55,8 +56,8 @@ class Sentence:
         ]
 
 
-def sentence_of_words(identity, words, tags, source):
-    """A `Sentence` of words with tags, or with None.
+def sentence_of_words(identity, words, tags, source, scheme=None):
+    """A `Sentence` of words with tags of a scheme, or with None.
 
     Raises:
         ValueError: words or tags are something else, differ in number or hold what
@@ -77,7 +78,7 @@ def sentence_of_words(identity, words, tags, source):
         raise ValueError(f"the row has {len(words)} token(s), but {len(tags)} tag(s)")
     for tag in tags:
         check_characters("label", tag)
-    entities = tuple(sentence.in_characters(entities_of(tags)))
+    entities = tuple(sentence.in_characters(entities_of(tags, scheme)))
     return dataclasses.replace(sentence, entities=entities)
 
 
@@ -118,7 +119,7 @@ def _entity(span, text):
             f"the span {span!r} is not an object with start and end, in characters, "
             "and a label"
         )
-    start, end, label = (span[key] for key in keys)
+    start, end, label = (trimmed(span[key]) for key in keys)
     if not 0 <= start < end <= len(text):
         raise ValueError(
             f"the span from {start} to {end} leaves the text of {len(text)} characters"

@@ -1,0 +1,128 @@
+"""Text of files: UTF-8, with or without a mark at its beginning; nothing is guessed.
+
+Lines end in LF or CRLF; the other line ends of Unicode, and a CR alone, are part of a
+text.
+"""
+
+import codecs
+
+from albert_tf.errors import UserError
+from albert_tf.io import storage
+from albert_tf.io.files import unreadable
+
+BEGINNING = 2**16
+"""Bytes that `check_beginning` needs to tell what a file is."""
+
+HOW_TO_CONVERT = "for example with iconv -f GBK -t UTF-8, or -f LATIN1"
+
+# UTF-32's mark of little endians begins with that of UTF-16.
+_MARKS = {
+    codecs.BOM_UTF32_LE: "UTF-32",
+    codecs.BOM_UTF32_BE: "UTF-32",
+    codecs.BOM_UTF16_LE: "UTF-16",
+    codecs.BOM_UTF16_BE: "UTF-16",
+}
+_NO_TEXT = {
+    b"\x1f\x8b": "a gzip archive; decompress it",
+    b"BZh91AY&SY": "a bzip2 archive; decompress it",
+    b"\xfd7zXZ\0": "an xz archive; decompress it",
+    b"\x28\xb5\x2f\xfd": "a zstd archive; decompress it",
+    b"PK\3\4": "a zip archive, or a document in one; extract its text",
+    b"%PDF-": "a PDF; extract its text",
+}
+_MANY_NULS = 0.3  # in UTF-16 without a mark half of English is NUL
+
+
+def check_beginning(path, data):
+    """Refuses what is no UTF-8 text at all.
+
+    Args:
+        path: the file, for messages.
+        data: its first `BEGINNING` bytes, or all of them.
+
+    Raises:
+        UserError: it is UTF-16 or UTF-32, an archive, a picture or other bytes with
+            NULs.
+    """
+    for mark, name in _MARKS.items():
+        if data.startswith(mark):
+            raise UserError(
+                f"{path} is {name}, expected UTF-8; convert it, for example with "
+                f"iconv -f {name} -t UTF-8."
+            )
+    for mark, kind in _NO_TEXT.items():
+        if data.startswith(mark):
+            raise UserError(f"{path} is no text but {kind}, or leave the file out.")
+    data = data[:BEGINNING]
+    nuls = data.count(b"\0")
+    if nuls and (nuls > _MANY_NULS * len(data) or not _begins_utf8(data)):
+        raise UserError(
+            f"{path} is no text in UTF-8: {nuls} of its first {len(data)} bytes are "
+            "NUL, as in pictures, archives and UTF-16; convert it, or leave it out."
+        )
+
+
+def _begins_utf8(data):
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(data)
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def check_line_ends(path, data):
+    """Refuses lines that end with CR alone, which would be read as one.
+
+    Args:
+        path, data: as of `check_beginning`.
+
+    Raises:
+        UserError: there is no LF, but a CR between other characters.
+    """
+    data = data[:BEGINNING]
+    if b"\n" not in data and b"\r" in data.rstrip(b"\r"):
+        raise UserError(
+            f"{path} ends its lines with CR alone, expected LF or CRLF; convert it, "
+            "for example with tr '\\r' '\\n'."
+        )
+
+
+def read_text(path):
+    """The text of a file, without the mark that it may begin with.
+
+    Raises:
+        UserError: the file cannot be read, is not UTF-8, or as `check_beginning`.
+    """
+    return _decoded(path, _bytes(path))
+
+
+def _bytes(path):
+    try:
+        return storage.read_bytes(path)
+    except OSError as error:
+        raise unreadable(path, error) from error
+
+
+def _decoded(path, data):
+    check_beginning(path, data)
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise UserError(
+            f"{path} is not UTF-8 ({error.reason}, line {line}); convert it, "
+            f"{HOW_TO_CONVERT}."
+        ) from error
+
+
+def read_lines(path):
+    """The lines of a file without their ends, a list; empty for an empty file.
+
+    Raises:
+        UserError: as `read_text` and `check_line_ends`.
+    """
+    data = _bytes(path)
+    text = _decoded(path, data)
+    check_line_ends(path, data)
+    lines = text.removesuffix("\n").split("\n") if text else []
+    return [line.removesuffix("\r") for line in lines]
