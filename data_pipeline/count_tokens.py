@@ -65,9 +65,11 @@ def count_tokens(options):
             ids, _ = tokenizer.encode_flat(document.segments)
             counts += np.bincount(ids, minlength=len(counts))
             progress.update(reader.bytes_read)
+    found.update(reader.counts)
     quality.refuse_encoding(
         found, options.input_file, quality.MAX_REPLACED, "too many to count"
     )
+    quality.warn_of_encoding(found)
     if not counts.any():
         raise UserError(f"--input_file={options.input_file} holds no text.")
     token_counts.write(options.output_file, tokenizer, counts)

@@ -56,7 +56,7 @@ def _create(options, files, paths, write_shards):
             remove_leftovers(split_paths)
     totals = _finish(options, paths, directories, done)
     _summarize(totals, paths)
-    quality.warn(sum(totals.values(), collections.Counter()), options)
+    quality.warn(sum(totals.values(), collections.Counter()), options, files)
     return totals
 
 

@@ -163,6 +163,7 @@ def _segments(files, options, counts):
             for joiner in JOINERS:
                 counts[joiner] += segment.count(joiner)
             yield segment
+    counts.update(reader.counts)
 
 
 def _warn_of_changes(model, counts, options):

@@ -8,15 +8,15 @@ A corpus is a list of files. Formats:
 * jsonl: one JSON object a line, one document each, in its text field; sentences
   are split here.
 
-Any of them may be compressed (`.gz`). The end of a file ends a document. Share k
-of n holds the documents that start in the k-th of n equal parts of all bytes; a
-compressed file cannot be entered in the middle and belongs to one share whole.
+Any of them may be compressed (`.gz`); suffixes count in any case. The end of a file
+ends a document. Share k of n holds the documents that start in the k-th of n equal
+parts of all bytes; a compressed file cannot be entered in the middle and belongs to one
+share whole.
 
 Functions import TensorFlow, which opens files here and in buckets, themselves: the
 commands import this module for their options, and --help does not wait.
 """
 
-import codecs
 import collections
 import gzip
 import json
@@ -24,6 +24,9 @@ import zlib
 
 from albert_tf.cli.near_misses import did_you_mean
 from albert_tf.errors import UserError
+from albert_tf.io.table_rows import JSON_LINES
+from albert_tf.io.text_files import check_beginning
+from albert_tf.io.text_files import check_line_ends
 from data_pipeline.text import input_files
 from data_pipeline.text.sentences import split_sentences
 
@@ -32,11 +35,12 @@ FORMAT_HELP = (
     "Layout of the text. lines: one sentence per line; paragraphs: one paragraph per "
     "line, which the command splits into sentences; both have a blank line between "
     "documents. jsonl: one document per line, in --text_field. auto: jsonl for files "
-    "named .jsonl or .json, lines for all others."
+    f"named {', '.join(JSON_LINES)} or .json, lines for all others."
 )
 MAX_SEGMENT_BYTES = 8192
 _BLOCK_BYTES = 2**20
-_UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+INVALID = "lines with invalid UTF-8"
+WITHOUT_TEXT = "json lines without the text field"
 _MAX_LINE_BYTES = {"lines": 2**20, "paragraphs": 2**20, "jsonl": 2**26}
 # A longer document is cut, so that memory does not depend on the corpus.
 _MAX_DOCUMENT_CHARACTERS = 2**22
@@ -50,21 +54,18 @@ def find_files(patterns):
 
     Returns:
         A list of `File(path, size)`, in the order of the patterns, each sorted; a
-        file that several patterns or links lead to is there once.
+        file that several patterns or links lead to is there once. Folders are read
+        with the folders in them.
 
     Raises:
-        UserError: a pattern matches no file, one is a pipe or a device, or all files
-            are empty.
+        UserError: a pattern matches no file, one is a pipe, a device or no text, or
+            all files are empty.
     """
     import tensorflow as tf
 
     paths = []
     for pattern in input_files.split(patterns):
-        if tf.io.gfile.isdir(pattern):
-            found = input_files.inside(pattern)
-        else:
-            found = input_files.matching(pattern)
-        found = [path for path in found if not tf.io.gfile.isdir(path)]
+        found = input_files.of_pattern(pattern)
         if not found:
             meant = did_you_mean(pattern) or "; name a file, a glob or a folder."
             raise UserError(f"No input file matches {pattern!r}{meant}")
@@ -72,10 +73,19 @@ def find_files(patterns):
     files = []
     for path in input_files.each_once(paths):
         input_files.require_regular(path)
+        input_files.require_text(path)
         files.append(File(path, tf.io.gfile.stat(path).length))
     if not sum(file.size for file in files):
         raise UserError(f"The input {patterns!r} is empty: there is no text to read.")
     return files
+
+
+def format_of(path, input_format):
+    """The format of a file: `input_format`, or what "auto" makes of its name."""
+    if input_format != "auto":
+        return input_format
+    name = path.lower().removesuffix(".gz")
+    return "jsonl" if name.endswith((*JSON_LINES, ".json")) else "lines"
 
 
 class Reader:
@@ -83,19 +93,20 @@ class Reader:
 
     Args:
         files: list of `File`, from `find_files`.
-        input_format: one of `FORMATS`; "auto" takes `.jsonl` and `.json` for JSON
-            lines and everything else for lines.
+        input_format: one of `FORMATS`; see `format_of`.
         text_field: the field of a JSON line that holds the text.
 
     Attributes:
         bytes_read: how far `documents` has come, in bytes of the files.
-        counts: a Counter of what had to be repaired or left out.
+        counts: a Counter of what had to be repaired or left out; of `INVALID` and
+            `WITHOUT_TEXT` also for each file, as "INVALID in its path".
     """
 
     def __init__(self, files, input_format="auto", text_field="text"):
         self._files = files
         self._input_format = input_format
         self._text_field = text_field
+        self._path = None  # of the file that is read
         self.bytes_read = 0
         self.counts = collections.Counter()
 
@@ -117,7 +128,7 @@ class Reader:
             if low >= high:
                 continue
             before = self.bytes_read
-            if not file.path.endswith(".gz"):
+            if not _is_compressed(file.path):
                 yield from self._file_documents(number, file, low, high)
             elif low == 0:
                 yield from self._file_documents(number, file, 0, float("inf"))
@@ -126,7 +137,8 @@ class Reader:
     def _file_documents(self, number, file, low, high):
         import tensorflow as tf
 
-        input_format = self._format_of(file.path)
+        self._path = file.path
+        input_format = format_of(file.path, self._input_format)
         lines = self._lines(file.path, low, input_format)
         if input_format == "jsonl":
             documents = self._json_documents(lines, high)
@@ -142,11 +154,9 @@ class Reader:
                 f"{file.path} cannot be read: {reason}; mend the file or leave it out."
             ) from error
 
-    def _format_of(self, path):
-        if self._input_format != "auto":
-            return self._input_format
-        name = path.removesuffix(".gz")
-        return "jsonl" if name.endswith((".jsonl", ".json")) else "lines"
+    def _count(self, problem):
+        self.counts[problem] += 1
+        self.counts[f"{problem} in {self._path}"] += 1
 
     def _json_documents(self, lines, high):
         for position, line in lines:
@@ -159,7 +169,7 @@ class Reader:
             except (ValueError, KeyError, TypeError, RecursionError):
                 text = None
             if not isinstance(text, str):
-                self.counts["json lines without the text field"] += 1
+                self._count(WITHOUT_TEXT)
                 continue
             paragraphs = filter(str.strip, self._encodable(text).split("\n"))
             segments = [s for p in paragraphs for s in split_sentences(p)]
@@ -170,7 +180,7 @@ class Reader:
         try:
             text.encode("utf-8")
         except UnicodeEncodeError:
-            self.counts["lines with invalid UTF-8"] += 1
+            self._count(INVALID)
             text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
         return text
 
@@ -217,11 +227,9 @@ class Reader:
         with _open(path, position) as stream:
             while block := stream.read(_BLOCK_BYTES):
                 self.bytes_read += len(block)
-                if position == 0 and block.startswith(_UTF16_MARKS):
-                    raise UserError(
-                        f"{path} is UTF-16, expected UTF-8; convert it, for example "
-                        "with iconv -f UTF-16 -t UTF-8."
-                    )
+                if position == 0:
+                    check_beginning(path, block)
+                    check_line_ends(path, block)
                 lines = (tail + block).split(b"\n")
                 tail = lines.pop()
                 for line in lines:
@@ -241,15 +249,19 @@ class Reader:
         try:
             text = line.decode("utf-8")
         except UnicodeDecodeError:
-            self.counts["lines with invalid UTF-8"] += 1
+            self._count(INVALID)
             text = line.decode("utf-8", "replace")
         return text.removeprefix("\ufeff") if position == 0 else text
+
+
+def _is_compressed(path):
+    return path.lower().endswith(".gz")
 
 
 def _open(path, position):
     import tensorflow as tf
 
-    if path.endswith(".gz"):
+    if _is_compressed(path):
         return gzip.GzipFile(fileobj=tf.io.gfile.GFile(path, "rb"))
     stream = tf.io.gfile.GFile(path, "rb")
     stream.seek(position)

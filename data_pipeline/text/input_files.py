@@ -5,8 +5,13 @@ Functions import TensorFlow themselves, for --help not to wait; see corpus.py.
 
 import os
 
+from absl import logging
+
 from albert_tf.errors import UserError
 from albert_tf.io import storage
+from albert_tf.io.files import unreadable
+from albert_tf.io.text_files import BEGINNING
+from albert_tf.io.text_files import check_beginning
 
 
 def split(patterns):
@@ -30,12 +35,40 @@ def matching(pattern):
     return sorted(tf.io.gfile.glob(pattern))
 
 
-def inside(folder):
-    """The paths of what lies in a folder, sorted."""
-    import tensorflow as tf
+def of_pattern(pattern):
+    """The files that a name, glob or folder stands for; none where nothing is.
 
-    names = (name.rstrip("/") for name in tf.io.gfile.listdir(folder))
-    return sorted(os.path.join(folder, name) for name in names)
+    A folder stands for all files in it and in the folders within it. Files and folders
+    whose names begin with a dot, as .DS_Store, count where a name or glob says so only.
+    """
+    found = matching(pattern)
+    if found != [pattern] and not os.path.basename(pattern).startswith("."):
+        found = _shown(found)
+    return [file for path in found for file in _files_of(path)]
+
+
+def _files_of(path):
+    """The path itself if it is a file, else the files below it, sorted."""
+    if not storage.is_folder(path):
+        return [path]
+    files, waiting, seen = [], [path], set()
+    while waiting:
+        folder = waiting.pop()
+        if _identity(folder) in seen:  # links may make a circle
+            continue
+        seen.add(_identity(folder))
+        found = (os.path.join(folder, name) for name in storage.names_in(folder))
+        for one in _shown(found):
+            (waiting if storage.is_folder(one) else files).append(one)
+    return sorted(files)
+
+
+def _shown(paths):
+    paths = list(paths)
+    hidden = [path for path in paths if os.path.basename(path).startswith(".")]
+    if hidden:
+        logging.info("hidden files that are not read: %s", ", ".join(hidden))
+    return [path for path in paths if path not in hidden]
 
 
 def each_once(paths):
@@ -64,3 +97,18 @@ def require_regular(path):
             f"{path} is a pipe or a device, expected a regular file, which can be read "
             "in parts; write the contents to a file and pass that."
         )
+
+
+def require_text(path):
+    """Refuses a file on a disk that is no text, before others are read for hours.
+
+    Raises:
+        UserError: as `check_beginning`, or the file cannot be read.
+    """
+    if storage.is_remote(path) or path.lower().endswith(".gz"):
+        return
+    try:
+        with open(path, "rb") as file:
+            check_beginning(path, file.read(BEGINNING))
+    except OSError as error:
+        raise unreadable(path, error) from error

@@ -4,6 +4,7 @@ A vocabulary of another language, a wrong encoding or paragraphs taken for sente
 make records that look like any others and teach nothing.
 """
 
+import numpy as np
 from absl import logging
 
 from albert_tf.errors import UserError
@@ -39,6 +40,9 @@ _REMEDY = {
     'tokenizer_config.json with {"do_lower_case": true, "strip_accents": false}',
 }
 # What is looked at before the work begins takes a second or less.
+_NAMED_FILES = 3
+_A_LINE = "does each line hold one sentence"
+_AN_END = "do documents hold several sentences, each with a period or such at its end"
 _SAMPLED_FILES = 16
 _SAMPLED_CHARACTERS = 2**20
 
@@ -85,7 +89,7 @@ def count_tokens(ids, unk_id, counts):
 
 
 def check_sample(options, files, counts):
-    """Refuses a corpus by the beginnings of some files, before hours of work.
+    """Judges a corpus by the beginnings of some files, before hours of work.
 
     Args:
         options: the `Options` of create_pretraining_data.
@@ -106,12 +110,16 @@ def check_sample(options, files, counts):
             wanted -= sum(map(len, document.segments))
             if wanted <= 0:
                 break
+        counts.update(reader.counts)
     tokenizer = options.tokenizer
     stripped = sum(map(tokenizer.count_stripped, texts))
     warn_of_accents(stripped, counts, _REMEDY[tokenizer.kind])
-    ids, _ = tokenizer.encode_flat(texts)
+    ids, lengths = tokenizer.encode_flat(texts)
     count_tokens(ids, tokenizer.unk_id, counts)
     refuse(counts, options)
+    if options.objective != "permutation_lm":
+        cut = np.maximum(lengths - options.max_seq_length, 0).sum()
+        _warn_of_cuts(_share(int(cut), len(ids)), options, files, "will be")
 
 
 def refuse(counts, options):
@@ -136,7 +144,7 @@ def refuse_encoding(counts, input_file, max_replaced, limit):
     """Refuses text most of which cannot be read.
 
     Args:
-        counts: dict with the counts of `count_text`.
+        counts: dict with the counts of `count_text` and of the `Reader`.
         input_file: where the text is from, for the message.
         max_replaced: share of characters that are not UTF-8 which is accepted.
         limit: what the message calls that.
@@ -147,19 +155,21 @@ def refuse_encoding(counts, input_file, max_replaced, limit):
     replaced = _share(counts["replaced characters"], counts["characters"])
     if replaced > max_replaced:
         raise UserError(
-            f"{replaced:.1%} of the characters of {input_file} are not UTF-8, {limit}; "
-            "convert the text, for example with iconv -f GBK -t UTF-8."
+            f"{replaced:.1%} of the characters of {input_file} are not UTF-8"
+            f"{_where(counts, corpus.INVALID, [input_file])}, {limit}; convert the "
+            "text, for example with iconv -f GBK -t UTF-8."
         )
 
 
 def warn_of_encoding(counts):
-    """Logs a line if more than a few characters are not UTF-8."""
+    """Logs a line if a line, or more than a few characters, are not UTF-8."""
     replaced = _share(counts["replaced characters"], counts["characters"])
-    if replaced > _MANY_REPLACED:
+    if counts[corpus.INVALID] or replaced > _MANY_REPLACED:
         logging.warning(
-            "%.1f%% of the characters stand for bytes that are not UTF-8; is the text "
-            "in another encoding?",
+            "%.1f%% of the characters stand for bytes that are not UTF-8%s; is the "
+            "text in another encoding?",
             100 * replaced,
+            _where(counts, corpus.INVALID),
         )
 
 
@@ -192,8 +202,48 @@ def warn_of_joiners(joiners, counts):
         )
 
 
-def warn(counts, options):
-    """Logs a line for each share that is higher than it should be."""
+def _where(counts, problem, known=()):
+    """The files that have most lines with a problem, in brackets; "" if all known."""
+    start = f"{problem} in "
+    found = {k.removeprefix(start): n for k, n in counts.items() if k.startswith(start)}
+    if not found or list(found) == list(known):
+        return ""
+    most = sorted(found, key=lambda path: (-found[path], path))[:_NAMED_FILES]
+    more = f" and {len(found) - len(most)} more files" if len(found) > len(most) else ""
+    return f" ({', '.join(f'{path}: {found[path]} lines' for path in most)}{more})"
+
+
+def _warn_of_cuts(share, options, files, when):
+    """Logs a line if a large share of the tokens is cut off."""
+    if share <= _MANY_TRUNCATED:
+        return
+    advice = "raise it, or split long sentences"
+    if _takes_lines(options, files):
+        advice = f"{_A_LINE}? (--input_format=paragraphs splits them.)"
+    logging.warning(
+        "%.1f%% of the tokens %s cut off, because sentences are too long for "
+        "--max_seq_length=%d; %s",
+        100 * share,
+        when,
+        options.max_seq_length,
+        advice,
+    )
+
+
+def _takes_lines(options, files):
+    """Whether lines of some files are taken for sentences as they are."""
+    formats = {corpus.format_of(file.path, options.input_format) for file in files}
+    return "lines" in formats
+
+
+def warn(counts, options, files):
+    """Logs a line for each share that is higher than it should be.
+
+    Args:
+        counts: those of all shards.
+        options: the `Options` of create_pretraining_data.
+        files: list of `corpus.File`.
+    """
     found = shares(counts, options.pair_objective)
     if found["unknown"] > _MANY_UNKNOWN:
         logging.warning(
@@ -203,24 +253,27 @@ def warn(counts, options):
             options.vocabulary,
         )
     warn_of_encoding(counts)
-    if found["truncated"] > _MANY_TRUNCATED:
+    if counts[corpus.WITHOUT_TEXT]:
         logging.warning(
-            "%.1f%% of the tokens were cut off, because sentences are too long for "
-            "--max_seq_length=%d; does each line hold one sentence? "
-            "(--input_format=paragraphs splits them.)",
-            100 * found["truncated"],
-            options.max_seq_length,
+            "%d JSON lines without the field %r were left out%s",
+            counts[corpus.WITHOUT_TEXT],
+            options.text_field,
+            _where(counts, corpus.WITHOUT_TEXT),
         )
+    _warn_of_cuts(found["truncated"], options, files, "were")
+    lines = _takes_lines(options, files)
     alone = found["one_sentence_documents"]
     if alone > _MANY_DOCUMENTS and options.pair_objective != "none":
+        between = ", and do blank lines stand only between documents"
         logging.warning(
             "%.1f%% of the documents hold a single sentence, so the model cannot learn "
-            "the order of sentences; does each line hold one sentence, and do blank "
-            "lines stand only between documents?",
+            "the order of sentences; %s?",
             100 * alone,
+            _A_LINE + between if lines else _AN_END,
         )
     elif counts["pairs cut from one sentence"] > counts["sequences"] / 2:
         logging.warning(
             "most pairs were cut from a single sentence, so their order is easy to "
-            "tell; does each line hold one sentence, and each document several?"
+            "tell; %s?",
+            _A_LINE + ", and each document several" if lines else _AN_END,
         )

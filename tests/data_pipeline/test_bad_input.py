@@ -64,10 +64,12 @@ def test_fewer_sequences_than_shards(make_options, out, tmp_path, caplog):
 
 
 def test_invalid_utf8_is_reported(make_options, out, tmp_path):
-    (tmp_path / "bad.txt").write_bytes(b"the \xff cat\nthe dog\n" * 20)
-    create_pretraining_data(make_options(input_file=str(tmp_path / "bad.txt")))
+    path = tmp_path / "bad.txt"
+    path.write_bytes(b"the \xff cat\nthe dog\n" * 20)
+    create_pretraining_data(make_options(input_file=str(path)))
     info = json.loads((out / "dataset_info.json").read_text())
     assert info["special_cases"]["lines with invalid UTF-8"] == 20
+    assert info["special_cases"][f"lines with invalid UTF-8 in {path}"] == 20
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-be"])

@@ -38,6 +38,28 @@ def test_json_lines(tmp_path):
     assert read(path, text_field="body")[0] == [["x"]]
 
 
+@pytest.mark.parametrize(
+    "name", ["a.ndjson", "a.jsonlines", "a.JSONL", "a.NDJSON", "a.Json", "a.JSONL.GZ"]
+)
+def test_every_name_of_json_lines(tmp_path, name):
+    data = b'{"text": "One. Two."}\n'
+    is_gz = name.endswith("GZ")
+    (tmp_path / name).write_bytes(gzip.compress(data) if is_gz else data)
+    assert read(tmp_path)[0] == [["One.", "Two."]]
+
+
+def test_problems_are_counted_by_file(tmp_path):
+    (tmp_path / "a.txt").write_bytes(b"b\xffd\nb\xff\ngood\n")
+    (tmp_path / "b.jsonl").write_bytes(b'{"text": "One."}\n{"body": "x"}\n')
+    _, reader = read(tmp_path)
+    assert reader.counts == {
+        corpus.INVALID: 2,
+        f"{corpus.INVALID} in {tmp_path}/a.txt": 2,
+        corpus.WITHOUT_TEXT: 1,
+        f"{corpus.WITHOUT_TEXT} in {tmp_path}/b.jsonl": 1,
+    }
+
+
 def test_compressed(tmp_path):
     (tmp_path / "a.txt.gz").write_bytes(gzip.compress(b"One.\n\nTwo.\n"))
     (tmp_path / "b.jsonl.gz").write_bytes(gzip.compress(b'{"text": "Three."}'))
@@ -138,6 +160,35 @@ def test_file_that_cannot_be_read(tmp_path, data, reason):
     (tmp_path / "a.txt.gz").write_bytes(data)
     with pytest.raises(UserError, match=f"/a.txt.gz cannot be read: {reason}.*; mend"):
         read(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", "is no text in UTF-8: .* as in pictures"),
+        ("one\ntwo".encode("utf-16"), "is UTF-16, expected UTF-8"),
+        ("one\ntwo".encode("utf-16-le"), "is no text in UTF-8"),
+        ("one\ntwo".encode("utf-32"), "is UTF-32, expected UTF-8"),
+        (gzip.compress(b"x", mtime=0), "is no text but a gzip archive"),
+    ],
+)
+def test_what_is_no_text_is_refused_by_its_name(tmp_path, data, message):
+    (tmp_path / "a.txt").write_text("One.")
+    (tmp_path / "b").write_bytes(data)
+    with pytest.raises(UserError, match=f"/b {message}"):
+        corpus.find_files(str(tmp_path))
+    (tmp_path / "b").rename(tmp_path / "b.gz")
+    (tmp_path / "b.gz").write_bytes(gzip.compress(data))
+    with pytest.raises(UserError, match=f"/b.gz {message}"):
+        read(tmp_path)
+
+
+def test_cr_alone_ends_no_line(tmp_path):
+    (tmp_path / "a.txt").write_bytes(b"One.\rTwo.\r\rThree.\r")
+    with pytest.raises(UserError, match="/a.txt ends its lines with CR alone"):
+        read(tmp_path)
+    (tmp_path / "a.txt").write_bytes(b"One.\rstill\nTwo.\0\n")
+    assert read(tmp_path)[0] == [["One.\rstill", "Two.\0"]]
 
 
 def test_file_that_is_gone(tmp_path):

@@ -41,6 +41,28 @@ def test_overlapping_patterns_name_each_file_once(text, patterns):
     assert names(patterns.format(text)) == ["a.txt", "b.txt"]
 
 
+def test_a_folder_stands_for_those_in_it_too(text):
+    (text / "more" / "deep").mkdir(parents=True)
+    (text / "more" / "c.txt").write_text("In c")
+    (text / "more" / "deep" / "d.txt").write_text("In d")
+    (text / "more" / "deep" / "up").symlink_to(text)  # a circle
+    everything = ["a.txt", "b.txt", "c.txt", "d.txt"]
+    for pattern in (f"{text}", f"{text}/*", f"{text}/"):
+        assert names(pattern) == everything
+    assert names(f"{text}/m*") == ["c.txt", "d.txt"] + ["a.txt", "b.txt"]
+
+
+def test_hidden_files_are_left_out_unless_they_are_named(text, caplog):
+    (text / ".git").mkdir()
+    for name in (".DS_Store", ".git/x.txt"):
+        (text / name).write_bytes(b"\0\0\0\1Bud1\xff")
+    (text / ".notes.txt").write_text("In notes")
+    with caplog.at_level("INFO"):
+        assert names(f"{text}") == names(f"{text}/*") == ["a.txt", "b.txt"]
+    assert f"hidden files that are not read: {text}/.DS_Store, " in caplog.text
+    assert names(f"{text}/.notes.txt") == names(f"{text}/.n*") == [".notes.txt"]
+
+
 def test_files_of_a_bucket_are_told_apart_by_their_names():
     paths = ["gs://b/x", "gs://b/y", "gs://b/x"]
     assert input_files.each_once(paths) == paths[:2]

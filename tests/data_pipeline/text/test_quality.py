@@ -81,7 +81,8 @@ def test_figures(create, wordpiece, caplog):
     assert info["shares"]["unknown"] == round(1 / 3, 6)
     assert info["shares"]["replaced"] == 0.05
     assert "33.3% of the tokens are unknown to" in caplog.text
-    assert "5.0% of the characters stand for bytes that are not UTF-8" in caplog.text
+    assert "5.0% of the characters stand for bytes that are not UTF-8 (" in caplog.text
+    assert "text.txt: 40 lines); is the text in another encoding?" in caplog.text
 
 
 def test_long_sentences_are_told_of(create, caplog, tokenizer):
@@ -91,8 +92,49 @@ def test_long_sentences_are_told_of(create, caplog, tokenizer):
     tokens = 2 * len(tokenizer.encode(sentence))
     assert info["special_cases"]["tokens truncated"] == tokens - 58
     assert info["shares"]["truncated"] == round((tokens - 58) / tokens, 6) > 0.4
-    assert "% of the tokens were cut off" in caplog.text
-    assert "--max_seq_length=32; does each line hold one sentence?" in caplog.text
+    early, late = (r.getMessage() for r in caplog.records if "cut off" in r.message)
+    assert "% of the tokens will be cut off" in early
+    assert "% of the tokens were cut off" in late
+    for message in (early, late):
+        advice = (
+            "--max_seq_length=32; does each line hold one sentence? (--input_format"
+        )
+        assert advice in message
+
+
+def test_cuts_are_told_of_before_the_work(create, caplog, monkeypatch):
+    monkeypatch.delattr(workers, "write_shard")
+    with pytest.raises(NameError, match="write_shard"):
+        create("the cat " * 300 + "\n")
+    assert "% of the tokens will be cut off" in caplog.text
+
+
+def test_nobody_is_told_to_do_what_was_done(make_options, tmp_path, caplog):
+    text = "the cat " * 29 + ".\n"
+    (tmp_path / "a.txt").write_text(text * 2)
+    (tmp_path / "b.jsonl").write_text(json.dumps({"text": text}) + "\n")
+    for file, changes in (("a.txt", {"input_format": "paragraphs"}), ("b.jsonl", {})):
+        caplog.clear()
+        folder = tmp_path / f"of_{file}"
+        options = make_options(
+            input_file=str(tmp_path / file),
+            output_file=str(folder / "x.tfrecord"),
+            **changes,
+        )
+        create_pretraining_data(options)
+        assert "--max_seq_length=32; raise it, or split long sentences" in caplog.text
+        assert "does each line hold" not in caplog.text
+        assert "--input_format" not in caplog.text
+
+
+def test_json_lines_without_text_are_told_of(make_options, tmp_path, caplog):
+    lines = [{"text": "the cat sat. on the mat."}] * 20 + [{"body": "x"}] * 3
+    path = tmp_path / "a.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    create_pretraining_data(make_options(input_file=str(path)))
+    assert f"3 JSON lines without the field 'text' were left out ({path}: 3 lines)" in (
+        caplog.text
+    )
 
 
 @pytest.mark.parametrize("objective", ["sop", "nsp", "none"])
