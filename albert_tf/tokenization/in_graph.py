@@ -12,7 +12,6 @@ from albert_tf.tokenization.normalization import is_mark
 from albert_tf.tokenization.normalization import is_moved_accent
 from albert_tf.tokenization.normalization import is_punctuation
 from albert_tf.tokenization.normalization import is_removed
-from albert_tf.tokenization.sentencepiece import BLANK
 from albert_tf.tokenization.wordpiece import MAX_WORD_LENGTH
 
 CHARACTERS_OF_A_TOKEN = 256
@@ -82,6 +81,8 @@ class _SentencePiece(tf.Module):
         self._max_characters = max_characters
         self._do_lower_case = tokenizer.do_lower_case
         self._keep_accents = tokenizer.keep_accents
+        blank = (f"\\x{{{ord(character):x}}}" for character in sorted(tokenizer.blank))
+        self._blank = f"[{''.join(blank)}]"
         self._joins_quotes = tokenizer.joins_quotes
         self._tokenizer = tf_text.SentencepieceTokenizer(
             model=tokenizer.file_bytes, out_type=tf.int32
@@ -153,7 +154,7 @@ class _SentencePiece(tf.Module):
             for places in (starts, ends)
         )
         prepared = tf.strings.unicode_split(text, _UTF8).flat_values  # [P]
-        is_blank = tf.reduce_any(prepared[:, None] == sorted(BLANK), axis=1)
+        is_blank = tf.strings.regex_full_match(prepared, self._blank)
         starts, ends = in_graph_origins.without(is_blank, starts, ends)
         return self._originals(ids, starts, ends, first, last, rows)
 

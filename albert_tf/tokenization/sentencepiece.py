@@ -1,6 +1,8 @@
 """SentencePiece with the official preprocessing: English ALBERT models, and XLNet."""
 
+import functools
 import itertools
+import unicodedata
 
 import numpy as np
 import sentencepiece
@@ -23,8 +25,6 @@ _XLNET_PIECES = {
     "sep_id": "<sep>",
     "mask_id": "<mask>",
 }
-# The space, and what SentencePiece turns into one although Unicode does not.
-BLANK = frozenset(" \u200b\u200c\u200d\u200e\u200f\ufeff")
 KEEPS_ACCENTS = b"\xc2\x0c\x17albert_tf: keep_accents"
 """The end of a vocabulary for texts with their accents: a field, numbered among those
 that ModelProto leaves to others, which other programs skip."""
@@ -99,6 +99,12 @@ class SentencePieceTokenizer(Tokenizer):
             "spiece.model", file_bytes, pieces, do_lower_case, source, rules
         )
         self._tabulate_replacements()
+        self.blank = frozenset(filter(self._is_blank, _perhaps_blank()))
+
+    def _is_blank(self, character):
+        """Whether the model reads a character as a space, or not at all."""
+        found = self._processor.Normalize(f"a{character}b")
+        return found.replace(MARK, "").replace(" ", "") == "ab"
 
     def _tabulate_replacements(self):
         """Tabulates what stands for each id once the processor is done.
@@ -197,9 +203,9 @@ class SentencePieceTokenizer(Tokenizer):
         ids = []
         spans = []
         for index, start, end in segmentation.places(self._processor, prepared):
-            while start < end and prepared[start] in BLANK:
+            while start < end and prepared[start] in self.blank:
                 start += 1
-            while start < end and prepared[end - 1] in BLANK:
+            while start < end and prepared[end - 1] in self.blank:
                 end -= 1
             parts = self._replaced.get(index)
             if parts is None:
@@ -216,6 +222,15 @@ class SentencePieceTokenizer(Tokenizer):
         rule = starts_officially if official else starts_word
         is_xlnet = self.model_type == "XLNet"
         return np.array([rule(piece, is_xlnet) for piece in self.pieces], np.bool_)
+
+
+@functools.cache
+def _perhaps_blank():
+    """What SentencePiece may turn into a space or drop: invisible, and two others."""
+    invisible = ("Cc", "Cf", "Zs", "Zl", "Zp")
+    characters = map(chr, range(1, 0x10000))
+    found = [c for c in characters if unicodedata.category(c) in invisible]
+    return [*found, "\ufffd", MARK]
 
 
 def _visible_lengths(parts):

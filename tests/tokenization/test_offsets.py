@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 
 from albert_tf.tokenization import normalization
+from albert_tf.tokenization.sentencepiece import SentencePieceTokenizer
 from albert_tf.tokenization.wordpiece import WordPieceTokenizer
 from tools.fuzz.inputs import TEXTS
 
@@ -93,3 +94,18 @@ def check_spans(tokenizer, text):
 
 def canonical(text):
     return normalization.sentencepiece_text(text, False).casefold()
+
+
+@pytest.mark.parametrize("normalization", ["nmt_nfkc", "nfkc"])
+def test_what_a_vocabulary_reads_as_a_space_or_drops_is_no_part_of_a_piece(
+    normalization, train_model
+):
+    model = train_model(normalization_rule_name=normalization)
+    tokenizer = SentencePieceTokenizer(model)
+    text = "\ufffd the\x01\u200c \x02▁cat\ufffd"
+    spans = tokenizer.encode_with_offsets(text)[1]
+    parts = [text[start:end] for start, end in spans if start < end]
+    if normalization == "nmt_nfkc":
+        assert parts == [*"thecat"]
+    else:  # joiners and control characters are read as they are
+        assert "".join(parts) == "\ufffdthe\x01\u200c\x02cat\ufffd"
