@@ -40,21 +40,25 @@ def write(directory, options, counts, files):
 
 
 def _description(options):
-    tokenizer = options.tokenizer
     return {
         "schema_version": SCHEMA_VERSION,
         **_OF_OBJECTIVE[options.objective](options),
         "max_seq_length": options.max_seq_length,
         "word_boundaries": options.word_boundaries,
-        "tokenizer": {
-            "kind": tokenizer.kind,
-            "fingerprint": tokenizer.fingerprint(),
-            "vocab_size": tokenizer.vocab_size,
-            "do_lower_case": tokenizer.do_lower_case,
-            **tokenizer.rules.settings(),
-        },
+        "tokenizer": of_tokenizer(options.tokenizer),
         "random_seed": options.random_seed,
         "dupe_factor": options.passes,
+    }
+
+
+def of_tokenizer(tokenizer):
+    """What the description says of a tokenizer: a dict for JSON."""
+    return {
+        "kind": tokenizer.kind,
+        "fingerprint": tokenizer.fingerprint(),
+        "vocab_size": tokenizer.vocab_size,
+        "do_lower_case": tokenizer.do_lower_case,
+        **tokenizer.rules.settings(),
     }
 
 

@@ -4,6 +4,7 @@ from absl import logging
 
 from albert_tf.errors import UserError
 from albert_tf.tokenization.tokenizer import UNRECORDED
+from data_pipeline.records import dataset_info
 from data_pipeline.records.description import PERMUTATION
 
 
@@ -57,12 +58,18 @@ def check_tokenizer(info, where, tokenizer, is_needed):
     if made_with != tokenizer.earlier_fingerprint():
         raise UserError(
             f"The data set in {where} was made with another tokenizer "
-            f"({info['tokenizer']['kind']}, {info['tokenizer']['vocab_size']} pieces, "
-            f"do_lower_case={info['tokenizer']['do_lower_case']}) than the model's "
-            f"({tokenizer.kind}, {tokenizer.vocab_size} pieces, "
-            f"do_lower_case={tokenizer.do_lower_case}); make it again with the model's."
+            f"({_in_words(info['tokenizer'])}) than the model's "
+            f"({_in_words(dataset_info.of_tokenizer(tokenizer))}); make it again with "
+            "the model's."
         )
     logging.warning("The data set in %s: %s.", where, UNRECORDED)
+
+
+def _in_words(facts):
+    """What dataset_info.json says of a tokenizer, but for its fingerprint."""
+    unnamed = ("kind", "vocab_size", "fingerprint")
+    rules = (f", {name}={facts[name]}" for name in facts if name not in unnamed)
+    return f"{facts['kind']}, {facts['vocab_size']} pieces{''.join(rules)}"
 
 
 def refuse(where, name, made, wanted):

@@ -91,10 +91,17 @@ def test_files_that_hold_no_examples_are_named(make_dataset, tmp_path, kind):
 
 def test_other_tokenizer_is_refused(make_dataset, model_file):
     from albert_tf.tokenization import load_tokenizer
+    from albert_tf.tokenization.rules import TextRules
+    from albert_tf.tokenization.sentencepiece import SentencePieceTokenizer
 
     cased = load_tokenizer(model_file, do_lower_case=False)
     with pytest.raises(UserError, match="was made with another tokenizer"):
         make_dataset("static", tokenizer=cased)
+    accented = SentencePieceTokenizer(
+        cased.file_bytes, rules=TextRules(keep_accents=True)
+    )
+    with pytest.raises(UserError, match=r"=True\) than .*=True, keep_accents=True\);"):
+        make_dataset("static", tokenizer=accented)
 
 
 def test_data_without_a_segmentation_is_read_with_a_warning(
