@@ -1,9 +1,12 @@
 """Held-out evaluation counts every row once and padding never."""
 
+import types
+
 import numpy as np
 import pytest
 import tensorflow as tf
 
+from albert_tf.engine.evaluation import average
 from albert_tf.errors import UserError
 
 
@@ -44,3 +47,10 @@ def test_an_empty_data_set_is_an_error(make_trainer, rows):
     dataset = tf.data.Dataset.from_tensor_slices(rows).take(0).batch(2)
     with pytest.raises(UserError, match="evaluation data set is empty"):
         make_trainer(1).evaluator.evaluate(dataset)
+
+
+def test_a_term_is_divided_by_its_weight_and_epsilon():
+    objective = types.SimpleNamespace(loss_terms=("a", "b"), epsilons={"a": 1.0})
+    names = ["a_loss", "b_loss", "a"]
+    results = average(names, np.array([[6.0, 2.0], [6.0, 2.0], [6.0, 2.0]]), objective)
+    assert results == {"loss": 5.0, "a_loss": 2.0, "b_loss": 3.0, "a": 3.0}

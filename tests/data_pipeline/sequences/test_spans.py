@@ -81,3 +81,10 @@ def test_draws_follow_from_their_seed():
     shares = np.bincount(lengths, minlength=6)[1:] / lengths.size
     np.testing.assert_allclose(shares, [0.438, 0.219, 0.146, 0.109, 0.088], atol=0.012)
     assert (draw_spans(2, 8, 10, [5, 6], 1)[0].numpy() == 1).all()
+
+
+def test_the_first_half_has_the_odd_prediction():
+    starts = tf.ones([4, 16], tf.bool)
+    chosen = choose_targets(starts, tf.fill([4], False), 8, 5, [1, 2], 3).numpy()
+    assert chosen[:, :8].sum(axis=1).tolist() == [3] * 4
+    assert chosen[:, 8:].sum(axis=1).tolist() == [2] * 4

@@ -156,3 +156,13 @@ def test_colours_are_those_of_every_picture(panels, tmp_path):
     found = panels([{"step": 10, "train_seconds": 0.0, **scores}], "training data")
     assert list(found["loss"]) == ["training", "training data"]
     assert found["loss"]["training data"].get_color() == COLOURS["training data"]
+
+
+@pytest.mark.parametrize(("step", "kept"), [(5, [5]), (6, [5]), (7, [5, 7])])
+def test_what_lies_beyond_the_restored_step_is_forgotten(step, kept, tmp_path):
+    history = RunHistory(tmp_path, 0)
+    for done in (5, 7):
+        history.add_evaluation(done, 1.0, {"loss": 2.0})
+    again = RunHistory(tmp_path, step)
+    assert [entry["step"] for entry in again.evaluations] == kept
+    assert again.has_evaluation(7) == (step == 7)

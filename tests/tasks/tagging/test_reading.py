@@ -1,10 +1,12 @@
 """Files of tagged words: every form and layout, and what is wrong in them."""
 
 import json
+import types
 
 import pytest
 
 from albert_tf.errors import UserError
+from albert_tf.tasks.registry import create_task
 from albert_tf.tasks.tagging.reading.files import Reading
 from albert_tf.tasks.tagging.reading.files import read_tag_file
 from albert_tf.tasks.tagging.results import Found
@@ -240,3 +242,21 @@ def test_a_page_of_mistakes(write, tmp_path):
         "Expected: <bdi>&lt;b&gt; (PER)</bdi><br>Answered: <bdi>&lt;b&gt; (LOC)" in page
     )
     assert '<mark class="gold predicted">&lt;b&gt;</mark> met' in page
+
+
+@pytest.mark.parametrize(
+    ("tags", "expected"), [("B-A E-A S-A", "S-A"), ("I-A I-A I-A", "I-A")]
+)
+def test_predictions_have_the_scheme_of_the_file(tags, expected, write, tmp_path):
+    lines = [f"w {tag}" for tag in tags.split()]
+    file = read(write("a.conll", "\n".join(lines) + "\n"))
+    task = create_task("tagging", "custom", labels=("O", "B-A", "I-A"), scheme="iob2")
+    prepared = types.SimpleNamespace(examples=file)
+    tagged = types.SimpleNamespace(entities=[[Found("A", 2, 3, 0.5)]])
+    task.write_predicted(tmp_path, "", prepared, tagged)
+    (path,) = tmp_path.glob("predictions*")
+    assert [line.split()[-1] for line in path.read_text().splitlines()] == [
+        "O",
+        expected,
+        "O",
+    ]
