@@ -11,8 +11,6 @@ import pytest
 
 from albert_tf.commands import COMMANDS
 
-pytest.importorskip("build")
-
 _IMPORT_ALL = """
 import importlib, pkgutil, sys
 import albert_tf, data_pipeline

@@ -1,4 +1,4 @@
-"""Attacks every command, and compares what is left with what no fault has touched.
+"""Attacks commands, and compares what is left with what no fault has touched.
 
   python -m benchmarks.faults --output_dir=faults
 

@@ -160,6 +160,6 @@ TO_HUGGING_FACE, TO_TF1 = (
     for form in ("huggingface", "tf1")
 )
 EVERY = (VOCAB, DATA, PRETRAIN, CLASSIFY, SQUAD, EXPORT, TO_HUGGING_FACE, TO_TF1)
-"""Each command that writes, once."""
+"""Each command whose folder is attacked, once."""
 LOCKING = (DATA, PRETRAIN, CLASSIFY, SQUAD)
 """The commands of which one run at a time writes into a folder."""

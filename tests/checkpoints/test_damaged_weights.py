@@ -151,7 +151,6 @@ def test_a_kill_between_two_files_leaves_the_earlier_model(
 
 
 def test_hugging_face_weights(saved, tmp_path):
-    pytest.importorskip("safetensors")
     folder = tmp_path / "hf"
     save_huggingface(saved, folder)
     path = folder / "model.safetensors"
@@ -192,7 +191,6 @@ def header(entries, data=b""):
 
 
 def test_damaged_safetensors(saved, tmp_path):
-    pytest.importorskip("safetensors")
     folder = tmp_path / "hf"
     save_huggingface(saved, folder)
     path = folder / "model.safetensors"

@@ -8,6 +8,7 @@ import sys
 import numpy as np
 import pytest
 import tensorflow as tf
+from safetensors import numpy as safetensors
 
 import albert_tf
 from albert_tf.checkpoints.albert_names import huggingface_name
@@ -17,8 +18,6 @@ from albert_tf.errors import UserError
 from albert_tf.models.albert import AlbertModel
 from albert_tf.models.pretraining import AlbertForPreTraining
 from albert_tf.models.sequence_classification import AlbertForSequenceClassification
-
-safetensors = pytest.importorskip("safetensors.numpy")
 
 
 def rewrite(directory, change):

@@ -7,8 +7,6 @@ import pytest
 from albert_tf.checkpoints.huggingface import save_huggingface
 from albert_tf.models.sequence_classification import AlbertForSequenceClassification
 
-pytest.importorskip("safetensors.numpy")
-
 
 @pytest.mark.parametrize(("value", "expected"), [(0.3, 0.3), (None, 0.1)])
 def test_a_head_keeps_its_dropout(value, expected, tiny_config, reconfigure, tmp_path):

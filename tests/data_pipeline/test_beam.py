@@ -42,14 +42,12 @@ def both(make_options, tmp_path):
 
 
 def test_same_files_as_without_beam(both):
-    pytest.importorskip("apache_beam")
     plain, other = both(3, "--runner=DirectRunner", beam.write_shards)
     assert plain == other
     assert len(plain) == 10
 
 
 def test_two_processes_of_dask_write_the_same_files(both, tmp_path):
-    pytest.importorskip("apache_beam")
     distributed = pytest.importorskip("distributed")
     pids = tmp_path / "pids"
     pids.mkdir()
@@ -77,6 +75,5 @@ def test_two_processes_of_dask_write_the_same_files(both, tmp_path):
 
 @pytest.mark.parametrize("runner", ["No", "no.such.Runner", "apache_beam.NoRunner"])
 def test_an_unknown_runner_is_one_sentence(both, runner):
-    pytest.importorskip("apache_beam")
     with pytest.raises(UserError, match=f"--beam_options=--runner={runner}: "):
         both(3, f"--runner={runner}", beam.write_shards)

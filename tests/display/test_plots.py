@@ -1,16 +1,16 @@
 """Pictures: letters of any script, and colours that mean the same everywhere."""
 
 import pytest
+from fontTools import fontBuilder as font_builder
+from fontTools.pens import ttGlyphPen as pens
+from matplotlib import font_manager
+from matplotlib import image
 
 from albert_tf.display import plots
 from albert_tf.display.plots import write_plot
 
 pytestmark = pytest.mark.pictures
 
-font_manager = pytest.importorskip("matplotlib.font_manager")
-image = pytest.importorskip("matplotlib.image")
-font_builder = pytest.importorskip("fontTools.fontBuilder")
-pens = pytest.importorskip("fontTools.pens.ttGlyphPen")
 
 CHINESE = ["正面", "负 面"]
 

@@ -10,7 +10,6 @@ import albert_tf
 from albert_tf.errors import UserError
 from albert_tf.hub.names import local_directory
 
-pytest.importorskip("safetensors")
 NAME = "hf://albert/tiny"
 
 

@@ -130,7 +130,8 @@ def test_a_user_without_a_home(monkeypatch, tmp_path):
 
 
 def test_a_user_of_repositories_without_a_home(monkeypatch, tmp_path):
-    constants = pytest.importorskip("huggingface_hub.constants")
+    from huggingface_hub import constants
+
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(constants, "HF_HUB_CACHE", "~/.cache/huggingface/hub")
     with pytest.raises(UserError, match="no home folder .* with HF_HOME"):

@@ -10,13 +10,13 @@ import sys
 
 import numpy as np
 import pytest
+from safetensors import numpy as safetensors
 
 import albert_tf
 from albert_tf.errors import UserError
 from albert_tf.hub import names
 from albert_tf.hub.names import local_directory
 
-safetensors = pytest.importorskip("safetensors.numpy")
 NEEDED = ["config.json", "model.safetensors", "spiece.model"]
 
 

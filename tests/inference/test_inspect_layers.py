@@ -38,7 +38,6 @@ def test_changes_of_tokens(model_dir, tmp_path):
 
 
 def test_pictures(model_dir, tmp_path):
-    pytest.importorskip("matplotlib")
     run(model_dir, tmp_path, "the film is good .", "bad")
     names = ["attention_1.png", "attention_2.png", "layers.png"]
     assert sorted(path.name for path in tmp_path.glob("*.png")) == names
@@ -50,7 +49,9 @@ def test_pictures(model_dir, tmp_path):
 
 
 def test_what_is_drawn(model_dir, tmp_path, monkeypatch):
-    figure = pytest.importorskip("matplotlib.figure").Figure()
+    from matplotlib import figure
+
+    figure = figure.Figure()
 
     def write_plot(path, draw, size, labels):
         draw(figure, labels)

@@ -56,7 +56,6 @@ def test_labels_that_do_not_fit(tiny_config):
 
 
 def test_hugging_face_form(tiny_config, material, tmp_path):
-    pytest.importorskip("safetensors")
     tokenizer = albert_tf.load_tokenizer(material / "vocab.model")
     model = CLASSIFIER(tiny_config(vocab_size=36), labels=["sad", "glad"])
     model.save_pretrained(tmp_path, tokenizer, format="huggingface")

@@ -63,7 +63,6 @@ def test_every_flag_of_looking_shows_something(run, lines):
 
 @pytest.mark.pictures
 def test_the_files_of_a_run(run, lines, material):
-    pytest.importorskip("matplotlib")
     run(num_train_steps=4)
     output = run(num_train_steps=8, eval_steps=4)
     found = tags(output)

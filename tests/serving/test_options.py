@@ -107,7 +107,8 @@ def test_warmup_compiles_every_length(exported_with, classifier):
     version = exported_with(classifier, optimize_for="latency")
     positions = classifier.model.config.max_position_embeddings
     assert compiled_lengths(positions) == [8, 16, 24, 32]
-    log_pb2 = pytest.importorskip("tensorflow_serving.apis.prediction_log_pb2")
+    from tensorflow_serving.apis import prediction_log_pb2 as log_pb2
+
     shapes = []
     for record in tf.data.TFRecordDataset(str(version / WARMUP_FILE)):
         log = log_pb2.PredictionLog.FromString(record.numpy()).predict_log.request
@@ -238,8 +239,6 @@ def test_tflite(exported_with, classifier, tmp_path, capfd):
 
 
 def test_onnx(exported_with, classifier, tmp_path):
-    pytest.importorskip("tf2onnx")
-    pytest.importorskip("onnxruntime")
     eval_file = labelled_file(tmp_path / "dev.tsv")
     version = exported_with(classifier, format="onnx", eval_file=eval_file)
     described = check_token_file(classifier, version, "model.onnx", 1e-5)
@@ -255,9 +254,6 @@ def test_onnx(exported_with, classifier, tmp_path):
 def test_pretrained_models_as_files(
     exported_with, request, kind, file_format, tolerance
 ):
-    if file_format == "onnx":
-        pytest.importorskip("tf2onnx")
-        pytest.importorskip("onnxruntime")
     served = request.getfixturevalue(kind)
     version = exported_with(served, task=kind, format=file_format)
     features = tokens_of(served)

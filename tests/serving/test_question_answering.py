@@ -231,9 +231,6 @@ def test_a_head_shared_with_classifiers_is_refused(tiny_tokenizer, tmp_path):
     [("tflite", 0.5), ("onnx", 1e-4)],  # the weights of the one have eight bits
 )
 def test_files_take_ids(kind, file_format, tolerance, tiny_tokenizer, tmp_path):
-    if file_format == "onnx":
-        pytest.importorskip("tf2onnx")
-        pytest.importorskip("onnxruntime")
     directory, model, _ = saved(tmp_path, tiny_tokenizer, kind)
     options = ExportOptions(str(directory), str(tmp_path / "file"), format=file_format)
     features = {

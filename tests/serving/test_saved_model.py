@@ -86,8 +86,9 @@ def test_signature_json_tells_the_truth(pair_classifier):
 
 
 def test_grpc_request_is_a_readable_message(classifier):
-    predict_pb2 = pytest.importorskip("tensorflow_serving.apis.predict_pb2")
-    text_format = pytest.importorskip("google.protobuf.text_format")
+    from google.protobuf import text_format
+    from tensorflow_serving.apis import predict_pb2
+
     request = predict_pb2.PredictRequest()
     lines = classifier.description["signatures"]["serving_default"]["grpc"]["request"]
     text_format.Parse("\n".join(lines), request)
@@ -107,7 +108,8 @@ def test_warmup_message_byte_for_byte(tmp_path):
 
 @pytest.mark.parametrize("model", ["classifier", "pair_classifier", "masked_lm"])
 def test_warmup_requests_replay(model, request):
-    log_pb2 = pytest.importorskip("tensorflow_serving.apis.prediction_log_pb2")
+    from tensorflow_serving.apis import prediction_log_pb2 as log_pb2
+
     served = request.getfixturevalue(model)
     signatures = tf.saved_model.load(str(served.version)).signatures
     replayed = []
@@ -125,7 +127,8 @@ def test_warmup_requests_replay(model, request):
 
 def _round_trip(answer):
     """Every answer fits into the response message of the server."""
-    predict_pb2 = pytest.importorskip("tensorflow_serving.apis.predict_pb2")
+    from tensorflow_serving.apis import predict_pb2
+
     response = predict_pb2.PredictResponse()
     for name, value in answer.items():
         response.outputs[name].CopyFrom(tf.make_tensor_proto(value))

@@ -164,9 +164,6 @@ def test_a_model_that_does_not_say_what_its_tags_are(saved, tiny_tokenizer, tmp_
     [("tflite", 0.5), ("onnx", 1e-3)],  # the weights of the one have eight bits
 )
 def test_files_take_ids(file_format, tolerance, saved, tiny_tokenizer, tmp_path):
-    if file_format == "onnx":
-        pytest.importorskip("tf2onnx")
-        pytest.importorskip("onnxruntime")
     directory, _, model = saved(tiny_tokenizer)
     options = ExportOptions(str(directory), str(tmp_path / "file"), format=file_format)
     features = {

@@ -4,6 +4,8 @@ import json
 import unicodedata
 
 import pytest
+import tokenizers
+import transformers
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,9 +17,6 @@ from albert_tf.tokenization.wordpiece import WordPieceTokenizer
 from tests.vocabularies import wordpiece as vocabulary
 from tools.fuzz.inputs import CHARACTERS
 from tools.fuzz.inputs import TEXTS as ANY_TEXTS
-
-tokenizers = pytest.importorskip("tokenizers")
-transformers = pytest.importorskip("transformers")
 
 TEXTS = [
     "The cat sat on the mat",

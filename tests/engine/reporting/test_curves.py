@@ -105,7 +105,6 @@ def test_nothing_measured_gives_no_picture(tmp_path):
 
 
 def test_held_out_values_alone_give_a_picture(tmp_path):
-    pytest.importorskip("matplotlib")
     evaluations = [{"step": 0, "train_seconds": 0.0, "f1": 0.5}]
     write_curves(str(tmp_path), evaluations)
     assert (tmp_path / "curves.png").stat().st_size > 1000
@@ -114,7 +113,7 @@ def test_held_out_values_alone_give_a_picture(tmp_path):
 @pytest.fixture
 def panels(tmp_path, monkeypatch):
     """The panels of the picture of a run: `{title: {label: line}}`."""
-    figure_module = pytest.importorskip("matplotlib.figure")
+    from matplotlib import figure as figure_module
 
     def draw(evaluations, *evaluated):
         figure = figure_module.Figure()

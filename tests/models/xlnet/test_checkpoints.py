@@ -6,6 +6,7 @@ import json
 import numpy as np
 import pytest
 import tensorflow as tf
+from safetensors import numpy as safetensors
 
 from albert_tf.checkpoints.loading import find_head
 from albert_tf.checkpoints.tf1 import load_tf1_checkpoint
@@ -18,8 +19,6 @@ from albert_tf.models.xlnet.names import official_name
 from albert_tf.models.xlnet.sequence_classification import (
     XLNetForSequenceClassification,
 )
-
-safetensors = pytest.importorskip("safetensors.numpy")
 
 _FORMS = ("model_directory", "tf1", "huggingface")
 _MADE = {

@@ -2,12 +2,11 @@
 
 import numpy as np
 import pytest
+from matplotlib import image as matplotlib_image
 
 from albert_tf.tasks.classification.results import write_confusion_plot
 
 pytestmark = pytest.mark.pictures
-
-matplotlib_image = pytest.importorskip("matplotlib.image")
 
 
 def test_many_right_is_dark_and_none_is_light(tmp_path):

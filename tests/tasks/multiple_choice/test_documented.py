@@ -38,7 +38,6 @@ def their_directory(tmp_path, monkeypatch):
 
 
 def test_the_examples(project, their_directory):
-    pytest.importorskip("safetensors")
     export(ExportOptions("albert_chinese", "served/race"))
     page = (project / "docs" / "multiple_choice.md").read_text()
     demonstration, client = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
