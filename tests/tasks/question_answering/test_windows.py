@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 from albert_tf.errors import UserError
+from albert_tf.tasks.question_answering import answer_tokens
 from albert_tf.tasks.question_answering import windows as windows_module
 from albert_tf.tasks.question_answering.reading.notices import Notices
+from albert_tf.tasks.question_answering.reading.questions import Answer
 from albert_tf.tasks.question_answering.reading.questions import read_paragraphs
 from albert_tf.tasks.question_answering.windows import BEFORE
 from albert_tf.tasks.question_answering.windows import Windows
@@ -209,6 +211,19 @@ def test_an_answer_is_not_moved_into_another_word(letters, squad):
         for start, label in zip(found.starts, found.labels, strict=True)
     ]
     assert spans == [[26, 27], [13, 16]]
+
+
+def test_white_space_is_no_part_of_an_answer(letters, squad):
+    path = squad(("dishi b i is", [("moved", "x", [("i ", 4)])]))
+    found = made(path, letters, is_training=True)
+    assert found.spans[found.starts[0] + found.labels[0, 0]].tolist() == [8, 9]
+
+
+def test_a_token_of_nothing_is_in_no_answer():
+    spans = np.array([[0, 1], [2, 2], [4, 5]])
+    answer = Answer("\u200b" * 3, 1)
+    found = answer_tokens.first_and_last("a\u200b\u200b\u200bb", spans, answer)
+    assert found == answer_tokens.NONE
 
 
 def test_chinese(letters, squad):
