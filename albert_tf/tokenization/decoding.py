@@ -51,13 +51,15 @@ def decode(tokenizer, ids, skip_special_tokens):
         return [decode(tokenizer, row, skip_special_tokens) for row in ids]
     special = special_ids(tokenizer)
     parts, run = [], []
+    added = {tokenizer.pieces[index] for index in tokenizer.added_ids}
+    added.add(tokenizer.pieces[tokenizer.unk_id])
     for token in ids_to_tokens(tokenizer, ids):
-        if token not in special:
+        if token not in special and token not in added:
             run.append(token)
             continue
         parts += [tokenizer.join(run)] if run else []
         run = []
-        if token == tokenizer.pieces[tokenizer.unk_id] or not skip_special_tokens:
+        if token in added or not skip_special_tokens:
             parts.append(token)
     parts += [tokenizer.join(run)] if run else []
     return " ".join(part for part in parts if part)

@@ -4,6 +4,7 @@ import tensorflow as tf
 import tensorflow_text as tf_text
 
 from albert_tf.tokenization import in_graph_origins
+from albert_tf.tokenization.huggingface.in_graph import AddedInGraph
 from albert_tf.tokenization.normalization import CHINESE
 from albert_tf.tokenization.normalization import PAIRED_QUOTES
 from albert_tf.tokenization.normalization import character_class
@@ -51,6 +52,8 @@ class InGraphTokenizer(tf.Module):
             tokenizer,
             None if max_tokens is None else max_tokens * CHARACTERS_OF_A_TOKEN,
         )
+        if tokenizer.added_ids:
+            self._encode = AddedInGraph(tokenizer, self._encode, max_tokens)
 
     def __call__(self, strings):
         return self._encode(_valid(strings))
@@ -99,6 +102,9 @@ class _SentencePiece(tf.Module):
             text = tf_text.normalize_utf8(text, "NFKD")
             text = tf.strings.regex_replace(text, marks, "")
         return self._lowered(_first_characters(text, max_characters))
+
+    def fold(self, text):
+        return self.prepare(text)
 
     def __call__(self, text):
         text = self.prepare(text, self._max_characters)
@@ -204,6 +210,11 @@ class _WordPiece(tf.Module):
 
     def prepare(self, text):
         return text
+
+    def fold(self, text):
+        words = _split(text)
+        words = words.with_flat_values(self._normalized(words.flat_values))
+        return tf.strings.reduce_join(words, axis=1, separator=" ")
 
     def __call__(self, text):
         return self._tokenizer.tokenize(self._words(text)[0]).merge_dims(1, 2)

@@ -8,11 +8,13 @@ from albert_tf.io import checksums
 from albert_tf.io import storage
 from albert_tf.io.files import unreadable
 from albert_tf.row_layout import LAYOUTS
-from albert_tf.tokenization.rules import OFFICIAL
+from albert_tf.tokenization.huggingface.added_tokens import with_added_tokens
+from albert_tf.tokenization.huggingface.directory import check_special_pieces
 from albert_tf.tokenization.rules import read_rules
 from albert_tf.tokenization.saved_config import HUGGINGFACE_FILE
 from albert_tf.tokenization.saved_config import read_saved_config
 from albert_tf.tokenization.sentencepiece import SentencePieceTokenizer
+from albert_tf.tokenization.tokenizer import CONFIG_NAME
 from albert_tf.tokenization.wordpiece import WordPieceTokenizer
 
 # The last is that of the official Chinese archives.
@@ -43,21 +45,23 @@ def load_tokenizer(path, do_lower_case=None, revision=None):
     return _load(path, do_lower_case, revision)
 
 
-def _load(path, do_lower_case, revision=None, rules=OFFICIAL):
-    """`load_tokenizer`; the rules are those of a file that lies in no directory."""
-    layout = None
+def _load(path, do_lower_case, revision=None, config=None):
+    """`load_tokenizer`; for a file alone the config is that of its directory."""
+    layout, config, where = None, config or {}, "tokenizer_config.json"
     path = local_directory(path, revision, weights=False)
     if storage.is_folder(path):
-        config = read_saved_config(path)
+        config, where = read_saved_config(path), os.path.join(path, CONFIG_NAME)
         do_lower_case = _casing(config, do_lower_case, path)
-        rules = read_rules(config, path)
         layout = LAYOUTS.get(config.get("row_layout"))
         path = _vocabulary_in(path, config)
         if not storage.is_remote(path) and not os.path.isfile(path):
             raise UserError(f"The tokenizer {path} is missing or not an ordinary file.")
     file_bytes = _read(path)
     tokenizer_class = _class_for(path, file_bytes)
+    rules = read_rules(config, where)
     tokenizer = tokenizer_class(file_bytes, do_lower_case, path, rules)
+    check_special_pieces(tokenizer, config, where)
+    tokenizer = with_added_tokens(tokenizer, config, where)
     return tokenizer if layout is None else tokenizer.laid_out(layout)
 
 
@@ -101,7 +105,7 @@ def load_tokenizer_for(checkpoint, path, do_lower_case=None):
         UserError: the checkpoint brings another vocabulary or casing along.
     """
     config = read_saved_config(checkpoint) if checkpoint else {}
-    tokenizer = _load(path, do_lower_case, rules=read_rules(config, checkpoint))
+    tokenizer = _load(path, do_lower_case, config=config)
     own = saved_tokenizer(checkpoint)
     if own is not None and own.fingerprint() != tokenizer.fingerprint():
         raise UserError(

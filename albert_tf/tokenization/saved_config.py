@@ -8,6 +8,7 @@ from albert_tf.io import storage
 from albert_tf.io.files import read_json_object
 from albert_tf.io.whole_folder import require_whole
 from albert_tf.row_layout import LAYOUTS
+from albert_tf.tokenization.huggingface.directory import their_added_tokens
 from albert_tf.tokenization.tokenizer import CONFIG_NAME
 
 # What makes a path of a name, or ends it.
@@ -33,7 +34,8 @@ def read_saved_config(directory):
     Returns:
         A dict: "file", if `Tokenizer.save` wrote it, "row_layout", if it is not that
         of the vocabulary, "do_lower_case", unless neither `tokenizer_config.json` nor
-        `tokenizer.json` tells, and the `TextRules` of the directory.
+        `tokenizer.json` tells, the `TextRules` of the directory, and "added_tokens",
+        if there are any.
 
     Raises:
         UserError: it is a tokenizer of Hugging Face's that ours is not equal to; or a
@@ -68,7 +70,8 @@ def _rules_of_the_kind(directory, config):
         storage.exists(os.path.join(directory, name)) for name in _HUGGINGFACE_FILES
     )
     if is_theirs:
-        return {"joins_quotes": True, "counts_lines": True}
+        tokens = their_added_tokens(directory, config)
+        return {"joins_quotes": True, "counts_lines": True, "added_tokens": tokens}
     is_bert = storage.exists(os.path.join(directory, _GOOGLES_BERT))
     return {"counts_lines": True} if is_bert else {}
 

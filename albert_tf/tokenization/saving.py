@@ -3,8 +3,10 @@
 from albert_tf.errors import UserError
 from albert_tf.io import checksums
 from albert_tf.io.checksummed_folder import ChecksummedFolder
+from albert_tf.tokenization.huggingface.directory import ADDED_TOKENS
 from albert_tf.tokenization.saved_config import read_saved_config
 from albert_tf.tokenization.tokenizer import CONFIG_NAME
+from albert_tf.tokenization.wordpiece import official_vocabulary
 
 # Where the others look for a SentencePiece model.
 _SENTENCEPIECE_NAMES = {"tf1": "30k-clean.model", "huggingface": "spiece.model"}
@@ -31,13 +33,28 @@ def save_for_others(tokenizer, directory, form):
     if tokenizer.kind == "sentencepiece":
         name = _SENTENCEPIECE_NAMES[form]
     if form == "huggingface":
+        added = settings.pop("added_tokens", [])
         settings = {**_their_settings(tokenizer), **settings}
+        if added:
+            settings[ADDED_TOKENS] = {str(t.pop("id")): _theirs(t) for t in added}
         if tokenizer.kind == "wordpiece" and not tokenizer.rules.counts_lines:
             # They count the lines, whatever these hold.
-            content = "".join(f"{piece}\n" for piece in tokenizer.pieces).encode()
+            content = official_vocabulary(content)
     with ChecksummedFolder(directory) as folder:
         folder.write(name, content)
         folder.write_json(CONFIG_NAME, settings)
+
+
+def _theirs(token):
+    # Their slow tokenizers find others in lower case only.
+    special = not token["normalized"]
+    return {
+        **token,
+        "special": special,
+        "lstrip": False,
+        "rstrip": False,
+        "single_word": False,
+    }
 
 
 def _their_settings(tokenizer):

@@ -150,6 +150,11 @@ class SentencePieceTokenizer(Tokenizer):
             return 0
         return normalization.count_members(text, normalization.is_accented)
 
+    def is_reserved(self, piece):
+        index = self._ids.get(piece)
+        is_control = index is not None and self._processor.IsControl(index)
+        return is_control or super().is_reserved(piece)
+
     def join(self, pieces):
         return self._processor.DecodePieces(pieces).strip()
 

@@ -60,6 +60,7 @@ class Tokenizer(abc.ABC):
     model_type = "ALBERT"
     usual_layout = CLS_FIRST
     segmentation = None
+    added_ids = frozenset()  # of tokens beyond the vocabulary's pieces
 
     def __init__(self, file_name, file_bytes, pieces, do_lower_case, source, rules):
         self.file_name = file_name
@@ -184,6 +185,14 @@ class Tokenizer(abc.ABC):
         normalizes words only.
         """
         return text
+
+    def is_reserved(self, piece):
+        """Returns whether no text yields a piece of the vocabulary."""
+        return piece in self.special_pieces.values()
+
+    def fold(self, text):
+        """Returns `text` in the form in which two spellings of a word are equal."""
+        return self.prepare(text)
 
     @abc.abstractmethod
     def count_stripped(self, text):

@@ -75,6 +75,10 @@ class WordPieceTokenizer(Tokenizer):
             for index, piece in enumerate(self.pieces)
         ]
 
+    def fold(self, text):
+        parts = [self._parts(word) for word in text.split()]
+        return " ".join("".join(part for part, _ in word) for word in parts)
+
     def join(self, pieces):
         return join_words(pieces)
 
@@ -182,6 +186,12 @@ def _lines(text):
     if not lines[-1]:
         lines.pop()
     return lines
+
+
+def official_vocabulary(file_bytes):
+    """A vocabulary whose lines are the pieces of one, as the official code reads it."""
+    pieces = _official_pieces(_lines(file_bytes.decode("utf-8")))
+    return "".join(f"{piece}\n" for piece in pieces).encode()
 
 
 def _official_pieces(lines):

@@ -1,6 +1,7 @@
 """What is written is read by transformers, and what it writes is read here."""
 
 import json
+import shutil
 import unicodedata
 
 import pytest
@@ -9,6 +10,7 @@ import transformers
 from hypothesis import given
 from hypothesis import strategies as st
 
+from albert_tf.tokenization import load_tokenizer
 from albert_tf.tokenization.normalization import is_chinese
 from albert_tf.tokenization.rules import TextRules
 from albert_tf.tokenization.saving import save_for_others
@@ -120,3 +122,38 @@ def test_any_words_are_those_of_tokenizers(text, pieces, do_lower_case, strips):
     )
     theirs.pre_tokenizer = tokenizers.pre_tokenizers.BertPreTokenizer()
     assert ours.encode(text) == theirs.encode(text).ids
+
+
+ADDED = [
+    transformers.AddedToken("[E1]", special=True, normalized=False),
+    transformers.AddedToken("[/E1]", special=True, normalized=False),
+    transformers.AddedToken("Covid", normalized=True),
+    transformers.AddedToken("new york", normalized=True),
+    transformers.AddedToken("\u4e2d\u56fd", normalized=False),
+]
+WITH_ADDED = [
+    "the [E1] cat[/E1][E1]sat on COVID",
+    "a covid\u0301 new york\u4e2d\u56fd\u4e2d",
+    *TEXTS,
+]
+
+
+@pytest.mark.parametrize("do_lower_case", [True, False])
+@pytest.mark.parametrize("kind", ["wordpiece", "albert", "xlnet"])
+def test_added_tokens_travel_both_ways(kind, do_lower_case, train_model, tmp_path):
+    tokenizer = _tokenizer(kind, do_lower_case, train_model)
+    save_for_others(tokenizer, tmp_path / "1", "huggingface")
+    model_type = "xlnet" if kind == "xlnet" else "albert"
+    (tmp_path / "1" / "config.json").write_text(json.dumps({"model_type": model_type}))
+    theirs = transformers.AutoTokenizer.from_pretrained(tmp_path / "1")
+    theirs.add_tokens(ADDED)
+    theirs.save_pretrained(tmp_path / "2")
+    vocabulary_file = {"wordpiece": "vocab.txt"}.get(kind, "spiece.model")
+    shutil.copy(tmp_path / "1" / vocabulary_file, tmp_path / "2")
+    ours = load_tokenizer(tmp_path / "2")
+    expected = theirs(WITH_ADDED)["input_ids"]
+    assert ours(WITH_ADDED, padding=False)["input_ids"] == expected
+    save_for_others(ours, tmp_path / "3", "huggingface")
+    shutil.copy(tmp_path / "1" / "config.json", tmp_path / "3")
+    again = transformers.AutoTokenizer.from_pretrained(tmp_path / "3")
+    assert again(WITH_ADDED)["input_ids"] == expected

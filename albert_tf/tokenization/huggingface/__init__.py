@@ -1,0 +1,1 @@
+"""What Hugging Face's tokenizers have and the official ones have not."""

@@ -1,0 +1,205 @@
+"""Tokens beyond a vocabulary, which are looked for in texts before these are split."""
+
+import dataclasses
+import hashlib
+import re
+
+import numpy as np
+
+from albert_tf.errors import UserError
+from albert_tf.tokenization.huggingface.spellings import Spellings
+from albert_tf.tokenization.tokenizer import Tokenizer
+
+
+@dataclasses.dataclass(frozen=True)
+class AddedToken:
+    """A token that the user of a tokenizer added to it.
+
+    Attributes:
+        content: the text that it stands for.
+        id: of the token; it may be that of a piece of the vocabulary.
+        normalized: whether texts are compared with it as the tokenizer prepares both,
+            so without regard to case where that lowers letters.
+    """
+
+    content: str
+    id: int
+    normalized: bool = False
+
+
+class WithAddedTokens(Tokenizer):
+    """A tokenizer with added tokens.
+
+    Of several tokens that begin at one place of a text, the longest counts. What stands
+    between two of them is tokenized by itself.
+
+    Args:
+        base: the tokenizer of the vocabulary.
+        added: `AddedToken`s.
+        source: what an error message calls them.
+
+    Raises:
+        UserError: ids that neither follow the vocabulary's nor name a piece of it.
+
+    Source: `AddedVocabulary` of Hugging Face's tokenizers. A normalized token is not
+    found where a character of the text, such as a ligature, becomes several and they
+    belong to the token in part only.
+    """
+
+    def __init__(self, base, added, source="given"):
+        self.base, self.added = base, tuple(added)
+        self.kind, self.model_type = base.kind, base.model_type
+        self.special_pieces, self.usual_layout = base.special_pieces, base.usual_layout
+        pieces = _all_pieces(base, self.added, source)
+        super().__init__(
+            base.file_name,
+            base.file_bytes,
+            pieces,
+            base.do_lower_case,
+            source,
+            base.rules,
+        )
+        self.added_ids = frozenset(token.id for token in self.added)
+        # The ids of contents, and of those that are prepared before.
+        self.exact = {t.content: t.id for t in self.added if not t.normalized}
+        # Of tokens that are prepared alike, the first counts.
+        self.prepared = {
+            self.fold(t.content): t.id for t in reversed(self.added) if t.normalized
+        }
+        self.pattern = "|".join(self._patterns())
+        """A regular expression of the added tokens, for Python and for RE2."""
+
+    def __getattr__(self, name):
+        if name in ("base", "__setstate__"):  # while it is being unpickled
+            raise AttributeError(name)
+        return getattr(self.base, name)
+
+    def _arguments(self):
+        return self.base, self.added
+
+    def _ids_of(self, pieces):
+        return {**self.base._ids, **{token.content: token.id for token in self.added}}
+
+    def _patterns(self):
+        """The longest first: of alternatives, the first one counts."""
+        spellings = Spellings(self.base.fold)
+        for token in sorted(self.added, key=lambda t: -len(t.content)):
+            if not token.normalized:
+                yield re.escape(token.content)
+            elif self.fold(token.content):
+                yield spellings.pattern(token.content)
+
+    def fold(self, text):
+        return self.base.fold(text)
+
+    def token_id(self, text):
+        """The id of what `pattern` matches."""
+        found = self.exact.get(text)
+        return self.prepared[self.fold(text)] if found is None else found
+
+    def _split(self, text):
+        """Texts at the even places, and added tokens between them."""
+        return re.split(f"({self.pattern})", text)
+
+    def prepare(self, text):
+        return self.base.prepare(text)
+
+    def tokenize(self, text):
+        parts = self._split(text)
+        for index in range(0, len(parts), 2):
+            parts[index] = self.base.tokenize(parts[index])
+        for index in range(1, len(parts), 2):
+            parts[index] = [self.pieces[self.token_id(parts[index])]]
+        return [piece for part in parts for piece in part]
+
+    def encode_flat(self, texts):
+        rows = [self._split(text) for text in texts]
+        between = iter(self.base.encode_batch([p for row in rows for p in row[::2]]))
+        encoded = []
+        for row in rows:
+            ids = list(next(between))
+            for part in row[1::2]:
+                ids += [self.token_id(part), *next(between)]
+            encoded.append(ids)
+        lengths = np.fromiter(map(len, encoded), np.int32, len(encoded))
+        return np.array([i for row in encoded for i in row], np.int32), lengths
+
+    def encode_with_offsets(self, text):
+        ids, spans, begin = [], [], 0
+        for index, part in enumerate(self._split(text)):
+            if index % 2:
+                found, places = [self.token_id(part)], [(0, len(part))]
+            else:
+                found, places = self.base.encode_with_offsets(part)
+            ids += found
+            spans += [(begin + start, begin + end) for start, end in places]
+            begin += len(part)
+        return ids, spans
+
+    def join(self, pieces):
+        return self.base.join(pieces)
+
+    def count_stripped(self, text):
+        return self.base.count_stripped(text)
+
+    def word_starts(self, official=False):
+        starts = np.ones(self.vocab_size, np.bool_)
+        starts[: self.base.vocab_size] = self.base.word_starts(official)
+        starts[list(self.added_ids)] = True
+        return starts
+
+    def settings(self):
+        tokens = [dataclasses.asdict(token) for token in self.added]
+        return {**self.base.settings(), **super().settings(), "added_tokens": tokens}
+
+    def fingerprint(self):
+        return self._with_tokens(self.base.fingerprint())
+
+    def _with_tokens(self, fingerprint):
+        tokens = "".join(f"\n{t.id} {t.normalized} {t.content!r}" for t in self.added)
+        return hashlib.sha256(f"{fingerprint}{tokens}".encode()).hexdigest()
+
+
+def with_added_tokens(base, config, source):
+    """The tokenizer with the tokens that are listed beside its vocabulary.
+
+    Special pieces are not looked for in texts, in which they are text like any other.
+
+    Args:
+        base: the tokenizer of the vocabulary.
+        config: as `read_saved_config` returns it.
+        source: what an error message calls the list.
+
+    Raises:
+        UserError: the list is damaged or does not fit the vocabulary.
+    """
+    try:
+        added = [AddedToken(**token) for token in config.get("added_tokens", [])]
+    except TypeError:
+        added = [AddedToken("", -1)]
+    for token in added:
+        types = [type(value) for value in dataclasses.astuple(token)]
+        if types != [str, int, bool] or not token.content or token.id < 0:
+            raise UserError(
+                f"{source} has a damaged list of added tokens; copy the file again."
+            )
+    added = [token for token in added if not base.is_reserved(token.content)]
+    return WithAddedTokens(base, added, source) if added else base
+
+
+def _all_pieces(base, added, source):
+    pieces = list(base.pieces)
+    for token in sorted(added, key=lambda token: token.id):
+        if token.id == len(pieces):
+            pieces.append(token.content)
+        elif token.id > len(pieces) or token.content != pieces[token.id]:
+            there = (
+                f"which is {pieces[token.id]!r} in the vocabulary"
+                if token.id < len(pieces)
+                else f"but the next free one is {len(pieces)}"
+            )
+            raise UserError(
+                f"{source} gives the added token {token.content!r} the id {token.id}, "
+                f"{there}; put the vocabulary there that the model was trained with."
+            )
+    return pieces

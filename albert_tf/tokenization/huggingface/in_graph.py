@@ -1,0 +1,76 @@
+"""Added tokens inside a TensorFlow graph: the twin of `WithAddedTokens`."""
+
+import tensorflow as tf
+import tensorflow_text as tf_text
+
+from albert_tf.tokenization import in_graph_origins
+
+
+class AddedInGraph(tf.Module):
+    """Looks for added tokens in strings `[batch]`, and has the rest tokenized.
+
+    Args:
+        tokenizer: a `WithAddedTokens`.
+        base: the tokenizer of its vocabulary in a graph.
+        max_tokens: how many ids of each text are of use; None: all.
+    """
+
+    def __init__(self, tokenizer, base, max_tokens):
+        super().__init__()
+        self._base, self._pattern = base, tokenizer.pattern
+        # Of two neighbours among the parts of a text, one is a token.
+        self._max_parts = None if max_tokens is None else 2 * max_tokens + 1
+        self._exact, self._prepared = tokenizer.exact, tokenizer.prepared
+
+    def prepare(self, text):
+        return self._base.prepare(text)
+
+    def __call__(self, text):
+        parts = self._parts(text)[:, : self._max_parts]
+        is_added, added = self._added(parts)
+        ids = self._base(tf.where(is_added, "", parts.flat_values))
+        return parts.with_flat_values(tf.concat([ids, added], axis=1)).merge_dims(1, 2)
+
+    def with_offsets(self, text):
+        parts = self._parts(text)
+        is_added, added = self._added(parts)
+        between = tf.where(is_added, "", parts.flat_values)
+        ids, starts, ends = self._base.with_offsets(between)
+        lengths = tf.strings.length(parts.flat_values, unit="UTF8_CHAR")
+        begins = in_graph_origins.starts_of(lengths)
+        rows = tf.gather(begins, parts.row_splits[:-1])
+        begins = begins[:-1] - tf.repeat(rows, parts.row_lengths())
+        zeros = added.with_flat_values(tf.zeros_like(added.flat_values))
+        until = added.with_flat_values(tf.boolean_mask(lengths, is_added))
+        found = []
+        for values, of_added in ((ids, added), (starts, zeros), (ends, until)):
+            merged = tf.concat([values, of_added], axis=1)
+            if of_added is not added:
+                shift = tf.repeat(begins, merged.row_lengths())
+                merged = merged.with_flat_values(merged.flat_values + shift)
+            found.append(parts.with_flat_values(merged).merge_dims(1, 2))
+        return tuple(found)
+
+    def _parts(self, text):
+        """Ragged string `[batch, (parts)]`, none of them empty."""
+        return tf_text.regex_split(text, self._pattern, self._pattern)
+
+    def _added(self, parts):
+        """Which parts are tokens, bool `[parts]`, and ids, ragged `[parts, (ids)]`."""
+        flat = parts.flat_values
+        is_added = tf.strings.regex_full_match(flat, self._pattern)
+        found = tf.boolean_mask(flat, is_added)
+        exact = _looked_up(found, self._exact)
+        prepared = _looked_up(self._base.fold(found), self._prepared)
+        ids = tf.where(exact < 0, prepared, exact)
+        lengths = tf.cast(is_added, tf.int64)
+        return is_added, tf.RaggedTensor.from_row_lengths(ids, lengths)
+
+
+def _looked_up(strings, table):
+    """The ids of strings, int32 `[strings]`; -1 where the dict has none."""
+    if not table:
+        return tf.fill(tf.shape(strings), -1)
+    is_equal = strings[:, None] == tf.constant(list(table))
+    ids = tf.gather(list(table.values()), tf.argmax(is_equal, axis=1))
+    return tf.where(tf.reduce_any(is_equal, axis=1), ids, -1)
