@@ -114,8 +114,10 @@ def _embedder(options):
     from albert_tf.inference.vectors import TextEmbedder
     from albert_tf.models.albert import AlbertModel
 
+    # Hugging Face's models of masked words, for one, have no pooler.
+    allow_missing = () if options.pooling == "pooler" else ("bert/pooler",)
     return TextEmbedder(
-        *load(AlbertModel, options.model_dir),
+        *load(AlbertModel, options.model_dir, allow_missing=allow_missing),
         options.pooling,
         options.layer,
         options.normalize,

@@ -23,6 +23,7 @@ _LONGEST_COMMAND = 100
 
 # What commands and examples write, what other projects have, and placeholders.
 _ELSEWHERE = {
+    "added_tokens.json",
     "albert_config.json",
     "bert_config.json",
     "c3-d-train.json",

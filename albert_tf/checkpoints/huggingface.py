@@ -1,4 +1,4 @@
-"""Hugging Face directories: `config.json` and `model.safetensors`."""
+"""Hugging Face directories: `config.json` and `model.safetensors`, or its parts."""
 
 import os
 
@@ -14,6 +14,9 @@ from albert_tf.models import registry
 
 CONFIG_FILE = "config.json"
 WEIGHTS_FILE = "model.safetensors"
+INDEX_FILE = "model.safetensors.index.json"
+PICKLED_FILES = ("pytorch_model.bin", "pytorch_model.bin.index.json")
+"""Weights that are code: to read them can do anything."""
 
 
 def load_huggingface_checkpoint(model, path, allow_missing=()):
@@ -41,9 +44,11 @@ def load_huggingface_checkpoint(model, path, allow_missing=()):
 
 def is_huggingface_directory(path):
     """Whether `path` has the files of a Hugging Face model."""
-    return all(
-        os.path.isfile(os.path.join(path, name)) for name in (CONFIG_FILE, WEIGHTS_FILE)
+    config, *weights = (
+        os.path.isfile(os.path.join(path, name))
+        for name in (CONFIG_FILE, WEIGHTS_FILE, INDEX_FILE)
     )
+    return config and any(weights)
 
 
 def read_huggingface_config(directory):
@@ -77,24 +82,56 @@ def architectures(entries):
 
 
 def read_huggingface_tensors(path, family, architectures):
-    """Reads a safetensors file: float32 arrays by official name.
+    """Reads a safetensors file, or its parts: float32 arrays by official name.
 
     Tensors without an official name keep theirs.
 
     Args:
-        path: the file.
+        path: the file; where there is none, the list beside it names its parts.
         family: the `ModelFamily` of the model in it.
         architectures: Hugging Face's names of that model.
 
     Raises:
         UserError: there is no such file, or it is damaged.
     """
+    index = os.path.join(os.path.dirname(path), INDEX_FILE)
+    is_in_parts = not os.path.isfile(path) and os.path.isfile(index)
+    theirs = _read_parts(index) if is_in_parts else _read_file(path)
+    prefix = f"{family.encoder}."
+    if not any(name.startswith(prefix) for name in theirs):
+        # The bare encoder is saved without the prefix.
+        theirs = {prefix + name: tensor for name, tensor in theirs.items()}
+    names = registry.head_names(family.read_as, architectures)
+    return family.tensors_from_huggingface(theirs, names, path)
+
+
+def _read_parts(index):
+    """The tensors that a `model.safetensors.index.json` lists."""
+    files = read_json_object(index).get("weight_map")
+    names = set(files.values()) if isinstance(files, dict) else {None}
+    if not all(isinstance(n, str) and n == os.path.basename(n) for n in names):
+        raise UserError(
+            f"{index} has no weight_map from tensors to files beside it; copy the file "
+            "again."
+        )
+    folder = os.path.dirname(index)
+    parts = {name: _read_file(os.path.join(folder, name)) for name in sorted(names)}
+    for tensor, name in files.items():
+        if tensor not in parts[name]:
+            raise UserError(
+                f"{index} says that {name} holds {tensor}, which it does not; copy "
+                "both files again."
+            )
+    return {tensor: parts[name][tensor] for tensor, name in files.items()}
+
+
+def _read_file(path):
     if not os.path.isfile(path):
         raise UserError(f"There is no file {path}.")
     checksums.check_weights(path, path)
     safetensors = _safetensors()
     try:
-        theirs = safetensors.numpy.load_file(path)
+        return safetensors.numpy.load_file(path)
     except AttributeError as error:  # of a name of NumPy's
         raise UserError(
             f"{path} holds a type of numbers that NumPy does not have ({error}); "
@@ -108,12 +145,6 @@ def read_huggingface_tensors(path, family, architectures):
         safetensors.SafetensorError,
     ) as error:
         raise UserError(f"{path} is damaged: {error}.") from error
-    prefix = f"{family.encoder}."
-    if not any(name.startswith(prefix) for name in theirs):
-        # The bare encoder is saved without the prefix.
-        theirs = {prefix + name: tensor for name, tensor in theirs.items()}
-    names = registry.head_names(family.read_as, architectures)
-    return family.tensors_from_huggingface(theirs, names, path)
 
 
 def save_huggingface(model, directory):

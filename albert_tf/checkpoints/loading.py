@@ -9,6 +9,7 @@ from absl import logging
 from albert_tf.checkpoints.assignment import assign_tensors
 from albert_tf.checkpoints.assignment import beginnings
 from albert_tf.checkpoints.family import ModelFamily
+from albert_tf.checkpoints.huggingface import PICKLED_FILES
 from albert_tf.checkpoints.huggingface import WEIGHTS_FILE as HUGGINGFACE_WEIGHTS
 from albert_tf.checkpoints.huggingface import architectures
 from albert_tf.checkpoints.huggingface import is_huggingface_directory
@@ -100,6 +101,14 @@ def read_checkpoint(path):
     if not storage.exists(path):
         meant = did_you_mean(path) or "; name a model directory or another checkpoint."
         raise UserError(f"There is no checkpoint {path}{meant}")
+    pickled = [n for n in PICKLED_FILES if storage.exists(os.path.join(path, n))]
+    if pickled:
+        raise UserError(
+            f"{path} holds its weights as {pickled[0]}, a program that could do "
+            "anything; where you trust it, load the model with transformers and torch "
+            "(its class's from_pretrained), write it with "
+            "save_pretrained(folder, safe_serialization=True), and name that folder."
+        )
     raise UserError(
         f"{path} holds no checkpoint: expected a model directory, model.ckpt-*.index "
         "of the official code, or config.json and model.safetensors."

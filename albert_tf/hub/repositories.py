@@ -15,6 +15,8 @@ from albert_tf.io.table_rows import SUFFIXES
 # Only what this project reads: no PyTorch, TensorFlow, Flax or ONNX weights.
 _TOKENIZER_FILES = (
     "*.model",
+    "added_tokens.json",
+    "special_tokens_map.json",
     "tokenizer.json",
     "tokenizer_config.json",
     "vocab.txt",
@@ -24,13 +26,19 @@ _MODEL_FILES = (
     # Hugging Face's form, and that of `save_pretrained`.
     "config.json",
     "model.safetensors",
+    "model.safetensors.index.json",
+    "model-*-of-*.safetensors",  # its parts
     "albert_config.json",
     "head.json",
     "model.weights.h5",
     "training_info.json",
 )
 _TABLES = tuple(f"*{suffix}" for suffix in SUFFIXES)
-_WEIGHTS = ("model.safetensors", "model.weights.h5")
+_WEIGHTS = (
+    "model.safetensors",
+    "model.weights.h5",
+    "model.safetensors.index.json",
+)
 _NAME = re.compile(r"[\w.-]+/[\w.-]+")
 _BLOCK = 1 << 20
 _SHA256_DIGITS = 64

@@ -151,9 +151,10 @@ class SentencePieceTokenizer(Tokenizer):
         return normalization.count_members(text, normalization.is_accented)
 
     def is_reserved(self, piece):
+        # The score of those that are no part of the model's language: special ones,
+        # and user-defined ones, which the model itself looks for.
         index = self._ids.get(piece)
-        is_control = index is not None and self._processor.IsControl(index)
-        return is_control or super().is_reserved(piece)
+        return index is not None and self._processor.GetScore(index) == 0
 
     def join(self, pieces):
         return self._processor.DecodePieces(pieces).strip()

@@ -187,7 +187,7 @@ class Tokenizer(abc.ABC):
         return text
 
     def is_reserved(self, piece):
-        """Returns whether no text yields a piece of the vocabulary."""
+        """Returns whether a piece cannot be an added token."""
         return piece in self.special_pieces.values()
 
     def fold(self, text):

@@ -241,3 +241,39 @@ def test_transformers_loads_it(saved, tmp_path, tiny_features):
         ("order", ours["sentence_order_logits"]),
     ):
         np.testing.assert_allclose(logits, theirs[name], atol=1e-5)
+
+
+def test_weights_in_parts(tiny_config, tmp_path):
+    model = AlbertModel(tiny_config())
+    save_huggingface(model, tmp_path)
+    whole = tmp_path / "model.safetensors"
+    tensors = safetensors.load_file(whole)
+    whole.unlink()
+    (tmp_path / "SHA256SUMS").unlink()
+    names = sorted(tensors)
+    files = {n: f"model-{i % 2}.safetensors" for i, n in enumerate(names)}
+    for file in set(files.values()):
+        part = {name: tensors[name] for name in names if files[name] == file}
+        safetensors.save_file(part, tmp_path / file)
+    index = tmp_path / "model.safetensors.index.json"
+    index.write_text(json.dumps({"metadata": {}, "weight_map": files}))
+    again = AlbertModel.from_pretrained(tmp_path)
+    for name, variable in model.official_variables().items():
+        np.testing.assert_array_equal(again.official_variables()[name], variable)
+    index.write_text(json.dumps({"weight_map": {**files, "more": files[names[0]]}}))
+    with pytest.raises(UserError, match="holds more, which it does not"):
+        AlbertModel.from_pretrained(tmp_path)
+    for wrong in ({"a": "../model.safetensors"}, {"a": 3}, []):
+        index.write_text(json.dumps({"weight_map": wrong}))
+        with pytest.raises(UserError, match="has no weight_map from tensors to files"):
+            AlbertModel.from_pretrained(tmp_path)
+    index.write_text(json.dumps({"weight_map": {"a": "gone.safetensors"}}))
+    with pytest.raises(UserError, match=r"There is no file .*gone\.safetensors"):
+        AlbertModel.from_pretrained(tmp_path)
+
+
+def test_weights_that_are_a_program(tmp_path):
+    (tmp_path / "config.json").write_text("{}")
+    (tmp_path / "pytorch_model.bin").write_bytes(b"PK")
+    with pytest.raises(UserError, match=r"as pytorch_model\.bin, .* write it with"):
+        AlbertModel.from_pretrained(tmp_path)

@@ -7,9 +7,12 @@ import pytest
 
 from albert_tf import embed
 from albert_tf.models.albert import AlbertModel
+from albert_tf.models.masked_lm import AlbertForMaskedLM
 from albert_tf.serving.building import build_module
 from albert_tf.tasks import metrics
 from albert_tf.tokenization import load_tokenizer
+from albert_tf.tokenization.wordpiece import WordPieceTokenizer
+from tests.inference.conftest import PIECES
 
 _HERE = __file__
 _TEXTS = ["the film is good .", "bad", "the long film is bad and long ."]
@@ -104,3 +107,22 @@ def test_scores_that_are_none(run, tmp_path, capsys):
     with pytest.raises(SystemExit):
         run(similarity_file=table)
     assert "dev.tsv, line 2: expected a number, not 'nan'" in capsys.readouterr().err
+
+
+def test_a_model_of_masked_words_has_no_pooler(tiny_config, tmp_path, capsys):
+    model = AlbertForMaskedLM(tiny_config(vocab_size=len(PIECES)))
+    tokenizer = WordPieceTokenizer("\n".join(PIECES).encode())
+    model.save_pretrained(tmp_path / "model", tokenizer, format="huggingface")
+    (tmp_path / "texts.txt").write_text("the film is good\n")
+    output = tmp_path / "vectors.npy"
+    flags = [
+        "embed",
+        f"--model_dir={tmp_path}/model",
+        f"--input_file={tmp_path}/texts.txt",
+        f"--output_file={output}",
+    ]
+    embed.main(flags)
+    assert np.load(output).shape == (1, tiny_config().hidden_size)
+    with pytest.raises(SystemExit):
+        embed.main([*flags, "--pooling=pooler"])
+    assert "bert/pooler" in capsys.readouterr().err

@@ -157,3 +157,14 @@ def test_added_tokens_travel_both_ways(kind, do_lower_case, train_model, tmp_pat
     shutil.copy(tmp_path / "1" / "config.json", tmp_path / "3")
     again = transformers.AutoTokenizer.from_pretrained(tmp_path / "3")
     assert again(WITH_ADDED)["input_ids"] == expected
+
+
+def test_symbols_of_a_sentencepiece_model_are_no_added_tokens(train_model, tmp_path):
+    model = train_model(model_type="unigram", user_defined_symbols=["(", "-"])
+    (tmp_path / "spiece.model").write_bytes(model)
+    official = load_tokenizer(tmp_path / "spiece.model")
+    theirs = transformers.AlbertTokenizer.from_pretrained(tmp_path)
+    theirs.save_pretrained(tmp_path)
+    ours = load_tokenizer(tmp_path)
+    assert ours.encode("(the cat-cat") == official.encode("(the cat-cat")
+    assert not ours.added_ids
