@@ -47,10 +47,9 @@ class InGraphTokenizer(tf.Module):
 
     def __init__(self, tokenizer, max_tokens=None):
         super().__init__()
-        sentencepiece = tokenizer.kind == "sentencepiece"
-        self._encode = (_SentencePiece if sentencepiece else _WordPiece)(
-            tokenizer,
-            None if max_tokens is None else max_tokens * CHARACTERS_OF_A_TOKEN,
+        kind = _SentencePiece if tokenizer.kind == "sentencepiece" else _WordPiece
+        self._encode = kind(
+            tokenizer, max_tokens and max_tokens * CHARACTERS_OF_A_TOKEN
         )
         if tokenizer.added_ids:
             self._encode = AddedInGraph(tokenizer, self._encode, max_tokens)
@@ -103,8 +102,7 @@ class _SentencePiece(tf.Module):
             text = tf.strings.regex_replace(text, marks, "")
         return self._lowered(_first_characters(text, max_characters))
 
-    def fold(self, text):
-        return self.prepare(text)
+    fold = prepare
 
     def __call__(self, text):
         text = self.prepare(text, self._max_characters)
@@ -212,9 +210,7 @@ class _WordPiece(tf.Module):
         return text
 
     def fold(self, text):
-        words = _split(text)
-        words = words.with_flat_values(self._normalized(words.flat_values))
-        return tf.strings.reduce_join(words, axis=1, separator=" ")
+        return self._normalized(_single_spaces(text))
 
     def __call__(self, text):
         return self._tokenizer.tokenize(self._words(text)[0]).merge_dims(1, 2)
@@ -302,6 +298,5 @@ def _single_spaces(text):
 
 
 def _first_characters(text, count):
-    if count is None:
-        return text
-    return tf.strings.substr(text, 0, count, unit="UTF8_CHAR")
+    whole = count is None
+    return text if whole else tf.strings.substr(text, 0, count, unit="UTF8_CHAR")

@@ -50,6 +50,7 @@ class WithAddedTokens(Tokenizer):
         self.base, self.added = base, tuple(added)
         self.kind, self.model_type = base.kind, base.model_type
         self.special_pieces, self.usual_layout = base.special_pieces, base.usual_layout
+        self.segmentation = base.segmentation
         pieces = _all_pieces(base, self.added, source)
         super().__init__(
             base.file_name,
@@ -152,12 +153,10 @@ class WithAddedTokens(Tokenizer):
         tokens = [dataclasses.asdict(token) for token in self.added]
         return {**self.base.settings(), **super().settings(), "added_tokens": tokens}
 
-    def fingerprint(self):
-        return self._with_tokens(self.base.fingerprint())
-
-    def _with_tokens(self, fingerprint):
+    def _digest(self, recorded):
         tokens = "".join(f"\n{t.id} {t.normalized} {t.content!r}" for t in self.added)
-        return hashlib.sha256(f"{fingerprint}{tokens}".encode()).hexdigest()
+        digest = self.base._digest(recorded)
+        return hashlib.sha256(f"{digest}{tokens}".encode()).hexdigest()
 
 
 def with_added_tokens(base, config, source):
