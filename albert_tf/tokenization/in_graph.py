@@ -188,7 +188,7 @@ class _SentencePiece(tf.Module):
         until = tf.gather(last, tf.clip_by_value(ends - 1, 0, size - 1))
         until = tf.where(starts < ends, until, at)
         replaced = tf.boolean_mask(tf.gather(self._replacements, flat), kept)
-        return _ragged(splits, replaced, at, until)
+        return in_graph_origins.ragged(splits, replaced, at, until)
 
 
 class _WordPiece(tf.Module):
@@ -266,7 +266,7 @@ class _WordPiece(tf.Module):
         splits = tf.gather(ids.row_splits, words.row_splits)
         starts = tf.gather(origins, first + starts)
         ends = tf.gather(origins, first + ends - 1) + 1
-        return _ragged(splits, ids.flat_values, starts, ends)
+        return in_graph_origins.ragged(splits, ids.flat_values, starts, ends)
 
     def _origins(self, text):
         """Where each character of all words stands in its text, int64 `[P]`."""
@@ -277,14 +277,6 @@ class _WordPiece(tf.Module):
         kept = tf.strings.regex_replace(kept, f"{character_class(str.isspace)}+", "")
         counts = tf.strings.length(kept, unit="UTF8_CHAR")
         return tf.repeat(tf.ragged.range(characters.row_lengths()).values, counts)
-
-
-def _ragged(splits, *values):
-    """Values int32 of all tokens, each as ragged `[batch, (tokens)]`."""
-    return tuple(
-        tf.RaggedTensor.from_row_splits(tf.cast(v, tf.int32), splits, validate=False)
-        for v in values
-    )
 
 
 def _split(text):
@@ -298,5 +290,6 @@ def _single_spaces(text):
 
 
 def _first_characters(text, count):
-    whole = count is None
-    return text if whole else tf.strings.substr(text, 0, count, unit="UTF8_CHAR")
+    if count is None:
+        return text
+    return tf.strings.substr(text, 0, count, unit="UTF8_CHAR")

@@ -95,3 +95,11 @@ def without(blank, starts, ends):
     starts = tf.minimum(tf.gather(following, place(starts)), ends)
     ends = tf.maximum(tf.gather(preceding, place(ends)) + 1, starts)
     return starts, ends
+
+
+def ragged(splits, *values):
+    """Values int32 of all tokens, each as ragged `[batch, (tokens)]`."""
+    return tuple(
+        tf.RaggedTensor.from_row_splits(tf.cast(v, tf.int32), splits, validate=False)
+        for v in values
+    )
