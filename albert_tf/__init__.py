@@ -6,12 +6,15 @@ needs one of them does not import all the others.
 
 import importlib
 
+from albert_tf import other_names
 from albert_tf.cli import interrupts
 from albert_tf.cli import tensorflow_import
+from albert_tf.models import keras_files
 from albert_tf.models import registry
 
 interrupts.install()
 tensorflow_import.install()
+keras_files.install()
 
 _HOMES = {
     "AlbertConfig": "albert_tf.config",
@@ -34,7 +37,7 @@ def __getattr__(name):
     if name in registry.model_names():
         return registry.model_class(name)
     if name not in _HOMES:
-        raise AttributeError(f"module 'albert_tf' has no attribute {name!r}")
+        raise AttributeError(other_names.of_module(name))
     return getattr(importlib.import_module(_HOMES[name]), name)
 
 

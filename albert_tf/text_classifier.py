@@ -5,13 +5,13 @@ import functools
 import math
 import os
 
-import keras
 import tensorflow as tf
 
 from albert_tf.checkpoints.loading import family_of
 from albert_tf.checkpoints.model_directory import read_training_info
 from albert_tf.errors import UserError
 from albert_tf.hub.names import local_directory
+from albert_tf.models.base import seeded
 from albert_tf.models.text_labels import LABEL_KINDS
 from albert_tf.optimizers import create_optimizer
 from albert_tf.tasks.batching import BUCKETS
@@ -25,6 +25,7 @@ from albert_tf.tasks.classification.labels import label_array
 from albert_tf.tasks.classification.labels import label_names
 from albert_tf.tasks.classification.labels import list_of_labels
 from albert_tf.tasks.classification.text_task import TextTask
+from albert_tf.tasks.classification.weights import training_and_held_out
 from albert_tf.tasks.prediction import OutputsPredictor
 from albert_tf.tasks.registry import create_task
 from albert_tf.tasks.registry import task_class
@@ -116,12 +117,15 @@ class TextClassifier:
         learning_rate=5e-5,
         optimizer=None,
         seed=0,
+        validation_split=0.0,
+        sample_weight=None,
+        class_weight=None,
         **options,
     ):
         """Trains on texts, in batches of similar length.
 
         Args:
-            texts: list of str.
+            texts: a list, an array, a column or an iterator of str.
             labels: of each text its label, a str or the number of a label; a list of
                 such for several labels; a number for a regression.
             text_pairs: the second texts of pairs, like `texts`.
@@ -133,6 +137,10 @@ class TextClassifier:
                 falls to 0, with AdamW.
             optimizer: a Keras optimizer in its place.
             seed: of the new head and of the order.
+            validation_split: the share of the texts, the last ones, to evaluate on in
+                place of `validation_data`.
+            sample_weight: a number for each text, the weight of its loss.
+            class_weight: weights by label, such as `{"sad": 2.0}`; 1 for others.
             **options: other arguments of `keras.Model.fit`, such as `callbacks` and
                 `verbose`.
 
@@ -142,19 +150,25 @@ class TextClassifier:
         Raises:
             UserError: texts or labels that are none or differ in number, a label that
                 the model does not have, fewer than two labels; pairs where the model
-                has learned from single texts, or the reverse.
+                has learned from single texts, or the reverse; weights that do not fit.
         """
+        labels = list_of_labels(labels)  # an iterator is read here, once
         if self.model is None:
             self._build(self._task_of(labels, text_pairs is not None), seed)
         if self._task.pair is None:  # other programs do not say
             pair = text_pairs is not None
             self._set(dataclasses.replace(self._task, pair=pair))
         data = self._examples(texts, labels, text_pairs)
+        data, held_out = training_and_held_out(
+            self._task, data, validation_split, sample_weight, class_weight
+        )
         if validation_data is not None:
-            validation = evaluation_dataset(
-                self._examples(*validation_data), batch_size, self._max_length
-            )
-            validation_data = validation.map(features_and_labels)
+            if held_out is not None:
+                raise UserError("Give either validation_data or validation_split.")
+            held_out = self._examples(*validation_data)
+        if held_out is not None:
+            held_out = evaluation_dataset(held_out, batch_size, self._max_length)
+            held_out = held_out.map(features_and_labels)
         steps = math.ceil(len(data) / batch_size) * epochs
         self.model.compile(
             optimizer=optimizer
@@ -166,7 +180,7 @@ class TextClassifier:
             self._batches(data, batch_size, seed),
             epochs=epochs,
             shuffle=False,  # the data set shuffles, over the whole epoch
-            validation_data=validation_data,
+            validation_data=held_out,
             **options,
         )
 
@@ -229,12 +243,12 @@ class TextClassifier:
             )
 
     def _build(self, task, seed):
-        keras.utils.set_random_seed(seed)
         arguments = {**task.model_arguments(), "label_kind": task.kind, **self._changes}
         if task.labels:
             arguments["labels"] = list(task.labels)
         model_class = task.model_class_of(family_of(self._directory))
-        model = model_class.from_pretrained(self._directory, **arguments)
+        with seeded(seed):
+            model = model_class.from_pretrained(self._directory, **arguments)
         self.tokenizer = tokenizer_for_model(
             self.tokenizer, model.config, self._directory
         )
@@ -255,7 +269,7 @@ class TextClassifier:
         """The task that texts and labels are of."""
         kind, names = task_class(self._kind), self._labels
         if kind.fewest_labels and names is None:
-            names = label_names(kind, list_of_labels(labels))
+            names = label_names(kind, labels)
         elif names and not kind.fewest_labels:
             raise UserError(f"label_kind={self._kind!r} has no labels; leave them out.")
         return create_task(self._kind, "custom", labels=names or (), pair=pair)

@@ -1,10 +1,13 @@
 """Fine-tuning on strings."""
 
 import json
+import os
+import random
 
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 
 import albert_tf
 from albert_tf.cli.command_line import parse
@@ -157,6 +160,23 @@ def test_labels_by_number_and_settings(pretrained):
     assert before == pytest.approx(classifier.evaluate(_TEXTS, ["yes", "no"] * 8))
 
 
+def test_iterators_are_read_once_and_wholly(moods, pretrained):
+    labels = ["glad", "sad"] * 8
+    classifier = albert_tf.TextClassifier(pretrained, max_length=12)
+    classifier.fit(
+        iter(_TEXTS),
+        iter(labels),
+        validation_data=(iter(_TEXTS), iter(labels)),
+        **_SETTINGS,
+    )
+    moods, _ = moods
+    answers = moods.predict(iter(_TEXTS[:3]))
+    assert answers == moods.predict(_TEXTS[:3])
+    assert classifier.predict(iter(_TEXTS[:3])) == answers
+    scores = moods.evaluate(iter(_TEXTS[:4]), iter(labels[:4]))
+    assert scores == moods.evaluate(np.array(_TEXTS[:4]), tuple(labels[:4]))
+
+
 @pytest.mark.usefixtures("nothing_converted")
 def test_one_seed_decides(pretrained):
     found = []
@@ -166,6 +186,24 @@ def test_one_seed_decides(pretrained):
         found.append(classifier.model.classifier.output_weights.numpy())
     np.testing.assert_array_equal(found[0], found[1])
     assert not np.allclose(found[0], found[2])
+
+
+def test_randomness_elsewhere_is_left_alone(moods, pretrained):
+    """Another fold neither resets the user's generators nor ends earlier models."""
+    classifier, _ = moods
+    expected = classifier.predict(_TEXTS[:2])
+    drawn = []
+    for fits in (False, True):
+        keras.utils.set_random_seed(5)
+        if fits:
+            fold = albert_tf.TextClassifier(pretrained, max_length=12)
+            fold.fit(_TEXTS, ["glad", "sad"] * 8, seed=9, **_SETTINGS)
+        sources = (random.random, np.random.rand, lambda: keras.random.uniform(()))
+        drawn.append(
+            [float(draw()) for draw in (*sources, lambda: tf.random.uniform(()))]
+        )
+    assert drawn[0] == drawn[1]
+    assert classifier.predict(_TEXTS[:2]) == expected
 
 
 @pytest.mark.parametrize(
@@ -178,6 +216,12 @@ def test_one_seed_decides(pretrained):
         ({}, (["a", "b"], [0.5, 1.0]), r"labels\[0\]: expected the name of a label"),
         ({}, (["a", "b"], [None, 1]), r"labels\[0\]: expected the name of a label"),
         ({}, (["a", 1], ["x", "y"]), r"texts\[1\] must be a str, got int"),
+        ({}, (["a", "b"], {"x", "y"}), "labels must be a list, got a set, which"),
+        (
+            {"label_kind": "multi_label", "labels": ["x", "y", "z"]},
+            (["a"], [[0, 1, 0]]),
+            r"labels\[0\]: give each label that applies once, not \[0, 1, 0\]",
+        ),
         ({"labels": ["x", "y"]}, (["a"], [2]), r"labels\[0\]: there is no label 2"),
         ({"label_kind": "regression"}, (["a"], ["x"]), r"labels\[0\]: .*not a number"),
         (
@@ -190,6 +234,97 @@ def test_one_seed_decides(pretrained):
 def test_wrong_data(arguments, data, message, pretrained):
     with pytest.raises(UserError, match=message):
         albert_tf.TextClassifier(pretrained, **arguments).fit(*data, verbose=0)
+
+
+def test_weights_of_texts_and_labels(pretrained):
+    """They count as the same text learned that often."""
+    found = {}
+    texts, labels = ["good film", "bad plot"], ["glad", "sad"]
+    for name, (more, arguments) in {
+        "plain": (0, {}),
+        "repeated": (2, {}),
+        "class": (0, {"class_weight": {"sad": 3.0}}),
+        "id": (0, {"class_weight": {1: 3}}),
+        "sample": (0, {"sample_weight": iter([1, 3])}),
+    }.items():
+        classifier = albert_tf.TextClassifier(
+            pretrained, hidden_dropout_prob=0.0, classifier_dropout_prob=0.0
+        )
+        given = texts + texts[1:] * more, labels + labels[1:] * more
+        # The mean is over the texts, whatever their weights.
+        optimizer = keras.optimizers.SGD(0.1 if not more else 0.2)
+        settings = {"optimizer": optimizer, "epochs": 1, "verbose": 0}
+        classifier.fit(*given, **settings, **arguments)
+        found[name] = classifier.model.classifier.output_weights.numpy()
+    assert not np.allclose(found["plain"], found["class"], atol=1e-4)
+    for name in ("class", "id", "sample"):
+        np.testing.assert_allclose(found[name], found["repeated"], atol=1e-5)
+
+
+def test_a_share_is_held_out(pretrained):
+    classifier = albert_tf.TextClassifier(pretrained, max_length=12)
+    labels = ["glad"] * 6 + ["sad"] * 2
+    settings = {"epochs": 1, "verbose": 0, "optimizer": keras.optimizers.SGD(0.0)}
+    history = classifier.fit(_TEXTS[:8], labels, validation_split=0.25, **settings)
+    for place, values in (("", slice(6)), ("val_", slice(6, 8))):
+        expected = classifier.evaluate(_TEXTS[:8][values], labels[values])
+        assert history.history[f"{place}accuracy"] == [expected["accuracy"]]
+    for arguments, message in (
+        ({"validation_split": 0.01}, "of 8 texts leaves none to learn from or none"),
+        ({"validation_split": 2}, "validation_split=2 of 8 texts"),
+        (
+            {"validation_split": 0.5, "validation_data": (_TEXTS[:8], labels)},
+            "Give either validation_data or validation_split",
+        ),
+        ({"sample_weight": [1]}, r"a number for each of 8 texts, got the shape \[1\]"),
+        ({"sample_weight": [-1] * 8}, "sample_weight must be numbers of 0 or more"),
+        ({"sample_weight": ["a"] * 8}, "sample_weight must be numbers, got"),
+        ({"class_weight": {"old": 1}}, "the label 'old' is unknown"),
+        ({"class_weight": [1, 2, 3]}, "class_weight=.*: there is no label 2|3"),
+        ({"class_weight": {"sad": float("nan")}}, "class_weight must be numbers of 0"),
+    ):
+        with pytest.raises(UserError, match=message):
+            classifier.fit(_TEXTS[:8], labels, **settings, **arguments)
+
+
+def test_a_fork_says_that_it_cannot_answer(moods):
+    """TensorFlow's threads are gone there, and a call would wait for them."""
+    classifier, _ = moods
+    classifier.predict("good film")
+    calls = [
+        lambda: classifier.predict("good film"),
+        lambda: classifier.evaluate(["good film"], ["glad"]),
+        lambda: classifier.model(np.ones((1, 3), np.int32)),
+    ]
+    read, write = os.pipe()
+    if not os.fork():
+        said = b""
+        for call in calls:
+            try:
+                call()
+            except UserError as error:
+                said += f"{error}\n".encode()
+        os.write(write, said)
+        os._exit(0)
+    os.close(write)
+    with open(read) as pipe:
+        lines = pipe.read().splitlines()
+    os.wait()
+    assert len(lines) == 3
+    assert all(f"was forked from {os.getpid()}, where Tens" in line for line in lines)
+
+
+def test_keras_files_keep_loss_and_metric(moods, tmp_path):
+    classifier, _ = moods
+    path = tmp_path / "moods.keras"
+    classifier.model.save(path)
+    loaded = keras.models.load_model(path)
+    features = classifier.tokenizer(_TEXTS[:4])
+    labels = np.array([0, 1, 1, 1])
+    scores = loaded.evaluate(features, labels, verbose=0, return_dict=True)
+    expected = classifier.model.evaluate(features, labels, verbose=0, return_dict=True)
+    assert scores == pytest.approx(expected)
+    assert scores["accuracy"] == 0.75
 
 
 def test_wrong_beginnings(pretrained, tmp_path):

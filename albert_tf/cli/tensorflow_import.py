@@ -36,23 +36,32 @@ def install():
     """
     quiet = os.environ.setdefault(_LEVEL, "3") == "3"
     if "tensorflow" not in sys.modules:
-        sys.meta_path.insert(
-            0, _Finder(without_noise if quiet else contextlib.nullcontext)
-        )
+        sys.meta_path.insert(0, Finder("tensorflow", _quickly(quiet)))
 
 
-class _Finder:
-    """Finds TensorFlow once, and has its import run in a context.
+def _quickly(quiet):
+    @contextlib.contextmanager
+    def context():
+        noise = without_noise() if quiet else contextlib.nullcontext()
+        with noise, without_collections():
+            yield
+
+    return context
+
+
+class Finder:
+    """Finds a package once, and has its import run in a context.
 
     Args:
+        package: its name.
         context: makes the context manager.
     """
 
-    def __init__(self, context):
-        self._context = context
+    def __init__(self, package, context):
+        self._package, self._context = package, context
 
     def find_spec(self, name, path=None, target=None):
-        if name != "tensorflow":
+        if name != self._package:
             return None
         sys.meta_path.remove(self)
         spec = importlib.util.find_spec(name)
@@ -60,7 +69,7 @@ class _Finder:
             load = spec.loader.exec_module
 
             def exec_module(module):
-                with self._context(), without_collections():
+                with self._context():
                     load(module)
 
             spec.loader.exec_module = exec_module

@@ -10,6 +10,7 @@ from albert_tf.tasks import metrics
 from albert_tf.tasks.prediction import OutputsPredictor
 from albert_tf.tasks.prediction import require_numbers
 from albert_tf.tasks.tokenized_examples import tokenize_texts
+from albert_tf.tokenization.features import lists_of_texts
 
 _TEXTS_AT_ONCE = 4096
 
@@ -25,12 +26,13 @@ class TextEmbedder:
             loses its end. By default the model's positions.
         batch_size: texts computed at a time.
 
-    Call: list of str, and optionally a list of second texts. Returns float32
-    `[texts, hidden]`.
+    Call: a str, or a list or an iterator of str, and optionally second texts. Returns
+    float32 `[texts, hidden]`.
 
     Raises:
         UserError: as `check_choice`; `max_seq_length` exceeds the model's positions,
-            or leaves no room for text.
+            or leaves no room for text; texts that are no str, or another number of
+            second ones.
     """
 
     def __init__(
@@ -63,11 +65,13 @@ class TextEmbedder:
         self._vectors = OutputsPredictor(compute, batch_size, self.max_seq_length)
 
     def __call__(self, texts, text_pairs=None):
+        texts, text_pairs = lists_of_texts(texts, text_pairs)
         tokens = tokenize_texts(texts, text_pairs, self.tokenizer, self.max_seq_length)
         return require_numbers(self._vectors(tokens))
 
     def with_progress(self, texts, text_pairs=None):
         """As the call, some thousand texts at a time, with a progress bar."""
+        texts, text_pairs = lists_of_texts(texts, text_pairs)
         parts = []
         with Progress(len(texts), "texts", "embedding") as progress:
             for begin in range(0, len(texts), _TEXTS_AT_ONCE):

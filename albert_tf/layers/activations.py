@@ -3,6 +3,7 @@
 import contextlib
 import contextvars
 import functools
+import math
 
 import keras
 from keras import ops
@@ -75,7 +76,8 @@ def _gelu(inputs):
 
 
 def _gelu_erf(inputs):
-    return ops.gelu(inputs, approximate=False)
+    # As TensorFlow's, but for the last digit; that has `erfc`, which ONNX lacks.
+    return 0.5 * inputs * (1.0 + ops.erf(inputs * math.sqrt(0.5)))
 
 
 ACTIVATION_FUNCTIONS = {

@@ -1,12 +1,47 @@
 """What all models share: a config, official variable names, a model directory."""
 
+import contextlib
+import functools
 import operator
+import random
 
 import keras
 
 from albert_tf.checkpoints.loading import load_pretrained
 from albert_tf.checkpoints.saving import save_pretrained
+from albert_tf.cli.forks import check_process
 from albert_tf.io import checksums
+from albert_tf.models.features import called_features
+from albert_tf.models.features import refuse_texts
+from albert_tf.other_names import refuse_arguments
+
+
+@contextlib.contextmanager
+def seeded(seed):
+    """Within it new models draw initial weights and the seeds of dropout from `seed`.
+
+    Keras draws them from Python's generator. `keras.utils.set_random_seed` sets that,
+    too, but also NumPy's and TensorFlow's, and for good.
+    """
+    state = random.getstate()
+    random.seed(seed)
+    try:
+        yield
+    finally:
+        random.setstate(state)
+
+
+def _refusing_texts(name):
+    """A method of `keras.Model` that says what to do with texts."""
+    method = getattr(keras.Model, name)
+
+    @functools.wraps(method)
+    def call(self, x=None, *args, **kwargs):
+        check_process()
+        refuse_texts(x)
+        return method(self, x, *args, **kwargs)
+
+    return call
 
 
 class PretrainedModel(keras.Model):
@@ -38,13 +73,24 @@ class PretrainedModel(keras.Model):
     # What `export` takes, int32 of `feature_axes` each.
     exported_features = ("input_ids", "input_mask", "segment_ids")
 
+    fit, evaluate, predict = map(_refusing_texts, ("fit", "evaluate", "predict"))
+
     def __init__(self, config, depth_loop=False, rematerialize=False, **kwargs):
+        check_process()
+        refuse_arguments(type(self).__name__, kwargs)
         super().__init__(**kwargs)
         self.config = config
         # How the encoder is computed; see `TransformerStack`.
         self.execution = {"depth_loop": depth_loop, "rematerialize": rematerialize}
         self.seed_generator = keras.random.SeedGenerator()
         self.saved_task_info = None
+
+    def __call__(self, *args, **kwargs):
+        """As Keras; features may be given by name, too: `model(**features)`."""
+        check_process()
+        args = called_features(args, kwargs)
+        refuse_arguments("A call of the model", kwargs)
+        return super().__call__(*args, **kwargs)
 
     # No property: Keras would save its value under a second name.
     def encoder(self):
@@ -174,6 +220,7 @@ class PretrainedModel(keras.Model):
         Raises:
             UserError: the directory holds no checkpoint, or one that does not fit.
         """
+        refuse_arguments(cls.__name__, kwargs)
         with checksums.verifying_weights(verify_checksum):
             return load_pretrained(cls, path, allow_missing, kwargs, revision)
 
@@ -182,7 +229,8 @@ class PretrainedModel(keras.Model):
 
         Args:
             filepath: where to write.
-            format: as of `keras.Model.export`.
+            format: as of `keras.Model.export`; "onnx" needs tf2onnx
+                (`pip install 'albert-tf[onnx]'`).
             input_signature: by default a dict of int32 features of any number of rows
                 and tokens: `input_ids`, `input_mask`, `segment_ids` and, for
                 pretraining, `masked_lm_positions`.
@@ -194,6 +242,16 @@ class PretrainedModel(keras.Model):
         """
         names = input_signature[0] if input_signature else self.exported_features
         shape = [None] * (self.feature_axes - 1)
+        if format == "onnx":
+            # Imported here: other formats need nothing of serving.
+            from albert_tf.serving.token_files import write_onnx_model
+
+            shapes = {
+                name: tuple(names[name].shape) if input_signature else (None, *shape)
+                for name in names
+            }
+            write_onnx_model(self, shapes, filepath)
+            return
         inputs = {name: keras.Input(shape, dtype="int32", name=name) for name in names}
         outputs = self(inputs)
         if isinstance(outputs, dict):

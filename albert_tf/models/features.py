@@ -29,8 +29,13 @@ LABELS = (
 )
 """What stands beside them in this project's data sets; no model's output needs it."""
 
-ALIASES = {"attention_mask": "input_mask", "token_type_ids": "segment_ids"}
-"""Hugging Face's names of features."""
+ALIASES = {
+    "attention_mask": "input_mask",
+    "token_type_ids": "segment_ids",
+    "token_ids": "input_ids",
+    "padding_mask": "input_mask",
+}
+"""Names of features in transformers and keras-hub."""
 
 
 def named_features(inputs, read=READ):
@@ -57,13 +62,51 @@ def named_features(inputs, read=READ):
         if value is None:
             continue
         if name in features:
-            other = next(alias for alias, own in ALIASES.items() if own == name)
-            raise UserError(f"{name} and {other} are the same feature; give one.")
+            same = [n for n in inputs if ALIASES.get(n, n) == name]
+            raise UserError(f"{' and '.join(same)} are the same feature; give one.")
         features[name] = value
     if "input_ids" not in features:
         given = ", ".join(map(str, inputs)) or "none"
         raise UserError(f"The features lack input_ids; got {given}.")
     return features
+
+
+def called_features(args, named):
+    """The arguments of a call, of which features may be given by name.
+
+    Args:
+        args: given by place: features or `input_ids`, if anything.
+        named: given by name; features are taken out.
+
+    Raises:
+        UserError: texts in place of ids.
+    """
+    features = {k: named.pop(k) for k in (*READ, *LABELS, *ALIASES) if k in named}
+    if features:
+        first = args[0] if args else {}
+        if not isinstance(first, collections.abc.Mapping):
+            first = {"input_ids": first}
+        args = ({**first, **features}, *args[1:])
+    if args:
+        refuse_texts(args[0])
+    return args
+
+
+def refuse_texts(inputs):
+    """Says what to do with texts in place of ids.
+
+    Raises:
+        UserError: the first value is a text.
+    """
+    value = inputs
+    while isinstance(value, list | tuple | collections.abc.Mapping) and value:
+        value = next(iter(value.values() if hasattr(value, "values") else value))
+    kind = getattr(getattr(value, "dtype", None), "name", "")
+    if isinstance(value, str | bytes) or kind.startswith(("str", "bytes", "object")):
+        raise UserError(
+            "The model takes ids of tokens, not texts: call model(tokenizer(texts)), "
+            "or use albert_tf.TextClassifier, or albert_tf.Predictor(model, tokenizer)."
+        )
 
 
 def _unknown(name, read):

@@ -2,7 +2,7 @@
 
 Loading, conversion, export and the names of the package look models up here, so that
 a model is registered once. To add a model to the package, write its class
-(`PretrainedModel` says what it declares) and add its module to `_MODULES`. Register a
+(`PretrainedModel` says what it declares) and add its module to `MODULES`. Register a
 class outside the package with `register_model`.
 """
 
@@ -11,7 +11,7 @@ import importlib
 from albert_tf.errors import UserError
 
 # Where the classes are. A module is imported when its class is asked for.
-_MODULES = {
+MODULES = {
     "AlbertModel": "albert_tf.models.albert",
     "AlbertForPreTraining": "albert_tf.models.pretraining",
     "AlbertForMaskedLM": "albert_tf.models.masked_lm",
@@ -42,7 +42,7 @@ def register_model(model_class):
         UserError: the package has a model of that name.
     """
     name = model_class.__name__
-    if name in _MODULES:
+    if name in MODULES:
         raise UserError(
             f"albert_tf already has a model {name}; give yours another name."
         )
@@ -52,7 +52,7 @@ def register_model(model_class):
 
 def model_names():
     """The names of all models; those of the package first."""
-    return [*_MODULES, *_REGISTERED]
+    return [*MODULES, *_REGISTERED]
 
 
 def model_class(name):
@@ -69,7 +69,7 @@ def model_class(name):
         )
     if name in _REGISTERED:
         return _REGISTERED[name]
-    return getattr(importlib.import_module(_MODULES[name]), name)
+    return getattr(importlib.import_module(MODULES[name]), name)
 
 
 def models(family=None):

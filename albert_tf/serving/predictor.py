@@ -7,6 +7,7 @@ import tensorflow as tf
 
 from albert_tf.checkpoints.tf1 import find_tf1_prefix
 from albert_tf.checkpoints.tf1 import read_tf1_config
+from albert_tf.cli.forks import check_process
 from albert_tf.errors import UserError
 from albert_tf.hub.names import local_directory
 from albert_tf.io import checksums
@@ -53,6 +54,7 @@ class Predictor:
     """
 
     def __init__(self, model, tokenizer=None, task="auto", revision=None):
+        check_process()
         if isinstance(model, str | os.PathLike):
             self._served, facts = _open(model, tokenizer, task, revision)
         else:
@@ -70,8 +72,10 @@ class Predictor:
         """Answers one input or many.
 
         Args:
-            *texts: a str, or a list of str, for each of `inputs`, in their order;
-                `options` are a list of str for one input, lists of them for many.
+            *texts: a str, or a list, an array, a column or an iterator of str, for each
+                of `inputs`, in their order; `options` are a list of str for one input,
+                lists of them for many. A line of an open file keeps its end, which
+                counts as white space.
             batch_size: inputs answered at a time; those of similar length meet.
             **named_texts: the same by name, such as `question` and `context`.
 
@@ -98,6 +102,7 @@ class Predictor:
             UserError: texts that are no str, or not those that the model takes, a
                 question without options, or a batch size below 1.
         """
+        check_process()
         columns, is_one = self._inputs.columns(texts, named_texts)
         outputs = outputs_of(self._signature(columns), columns, batch_size)
         rows = zip(*outputs.values(), strict=True)
@@ -114,6 +119,7 @@ class Predictor:
         where an output is as long as the text, shorter ones are padded with 0 or "".
         `model_card.md` of an export says what each output is.
         """
+        check_process()
         columns, _ = self._inputs.columns(texts, named_texts)
         return outputs_of(self._signature(columns), columns, batch_size)
 

@@ -23,7 +23,7 @@ def write_tflite(module, head, directory):
     Returns:
         The path of the file.
     """
-    function = _token_function(module, head)
+    function = _token_function(module.compute, head.feature_specs())
     with tempfile.TemporaryDirectory(dir=directory) as temporary:
         tf.saved_model.save(
             module, temporary, signatures={"tokens": function.get_concrete_function()}
@@ -44,30 +44,53 @@ def write_onnx(module, head, directory):
     Raises:
         UserError: tf2onnx is not installed.
     """
+    path = directory / "model.onnx"
+    _convert_to_onnx(_token_function(module.compute, head.feature_specs()), path)
+    return path
+
+
+def write_onnx_model(model, shapes, path):
+    """Writes a Keras model of features as an ONNX file, as `model.export` does.
+
+    Args:
+        model: a `PretrainedModel`.
+        shapes: the shape of each feature by name, None for any size.
+        path: the file.
+
+    Raises:
+        UserError: tf2onnx is not installed.
+    """
+    specs = {name: tf.TensorSpec(s, tf.int32, name) for name, s in shapes.items()}
+
+    def compute(features):
+        outputs = model(features, training=False)
+        if not isinstance(outputs, dict):
+            return {"logits": outputs}
+        return {k: value for k, value in outputs.items() if not isinstance(value, list)}
+
+    _convert_to_onnx(_token_function(compute, specs), path)
+
+
+def _convert_to_onnx(function, path):
     try:
         import tf2onnx
     except ImportError as error:
         raise UserError(
-            "--format=onnx needs tf2onnx: pip install 'albert-tf[onnx]'."
+            "An ONNX file needs tf2onnx: pip install 'albert-tf[onnx]'."
         ) from error
-    path = directory / "model.onnx"
-    function = _token_function(module, head)
     tf2onnx.convert.from_function(
         function,
         function.input_signature,
         opset=_ONNX_OPSET,
         output_path=str(path),
     )
-    return path
 
 
-def _token_function(module, head):
-    specs = list(head.feature_specs().values())
+def _token_function(compute, specs):
+    def of_values(*values):
+        return compute(dict(zip(specs, values, strict=True)))
 
-    def compute(*values):
-        return module.compute(dict(zip(head.features, values, strict=True)))
-
-    return tf.function(compute, input_signature=specs, autograph=False)
+    return tf.function(of_values, input_signature=[*specs.values()], autograph=False)
 
 
 WRITERS = {"tflite": write_tflite, "onnx": write_onnx}

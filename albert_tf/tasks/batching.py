@@ -21,6 +21,7 @@ FINE_BUCKETS = (
 """Lengths where nothing is compiled for each of them: less padding."""
 
 _BATCHES_OF_A_WINDOW = 64
+_SEEDS = 2**31 - 1  # TensorFlow's; it takes this number for a second seed of 0
 
 
 @tf.autograph.experimental.do_not_convert
@@ -58,7 +59,7 @@ def training_dataset(
         multi-label, or of each token `[B, T]`, -1 for padding).
     """
     size = len(examples)
-    rows = tf.data.Dataset.range(size).shuffle(size, seed=seed)
+    rows = _shuffled(tf.data.Dataset.range(size), size, seed)
     if repeat:
         rows = rows.repeat()
     if pad_to_max_length:
@@ -69,6 +70,26 @@ def training_dataset(
         count = -(-size // batch_size)
         batches = batches.apply(tf.data.experimental.assert_cardinality(count))
     return _features(batches, examples, max_seq_length, pad_to_max_length, buckets)
+
+
+def _shuffled(dataset, buffer_size, seed):
+    """As `dataset.shuffle`, in an order that follows from the seed alone.
+
+    That of `shuffle` follows from the seed of `tf.random.set_seed`, too. The order here
+    is the one that it gives where both seeds are equal.
+    """
+    seed %= _SEEDS
+    variant = tf.raw_ops.ShuffleDatasetV3(
+        input_dataset=tf.data.experimental.to_variant(dataset),
+        buffer_size=tf.constant(buffer_size, tf.int64),
+        seed=tf.constant(seed, tf.int64),
+        seed2=tf.constant(seed or _SEEDS, tf.int64),
+        seed_generator=tf.raw_ops.DummySeedGenerator(),
+        output_types=[tf.int64],
+        output_shapes=[[]],
+        reshuffle_each_iteration=True,
+    )
+    return tf.data.experimental.from_variant(variant, dataset.element_spec)
 
 
 def _batches_by_length(rows, examples, batch_size, seed, repeat):
@@ -111,10 +132,13 @@ def evaluation_dataset(
 
 @tf.autograph.experimental.do_not_convert
 def features_and_labels(batch):
-    """Splits a batch for `keras.Model.fit`: `dataset.map(features_and_labels)`."""
+    """Splits a batch for `keras.Model.fit`: `dataset.map(features_and_labels)`.
+
+    With `example_weights` in the batch they come third.
+    """
     batch = dict(batch)
-    labels = batch.pop("labels")
-    return batch, labels
+    labels, weights = batch.pop("labels"), batch.pop("example_weights", None)
+    return (batch, labels) if weights is None else (batch, labels, weights)
 
 
 def _features(batches, examples, max_seq_length, pad_to_max_length, buckets):
@@ -154,6 +178,8 @@ def _features(batches, examples, max_seq_length, pad_to_max_length, buckets):
             batch["labels"] = tf.where(real, tf.gather(labels, place), -1)
         elif labels is not None:
             batch["labels"] = tf.gather(labels, rows)
+        if examples.weights is not None:
+            batch["example_weights"] = tf.gather(tf.constant(examples.weights), rows)
         return batch
 
     return batches.map(gather, num_parallel_calls=2).prefetch(2)

@@ -3,6 +3,7 @@
 import numpy as np
 import tensorflow as tf
 
+from albert_tf.cli.forks import check_process
 from albert_tf.errors import UserError
 from albert_tf.tasks.batching import FEATURES
 from albert_tf.tasks.batching import FINE_BUCKETS
@@ -38,6 +39,7 @@ class OutputsPredictor:
         )
 
     def __call__(self, examples):
+        check_process()
         order = np.argsort(examples.sizes, kind="stable")
         by_length = evaluation_dataset(
             examples.take(order),

@@ -5,7 +5,6 @@ import glob
 import os
 import pathlib
 
-import keras
 from absl import logging
 
 from albert_tf.checkpoints.loading import build_model
@@ -16,6 +15,7 @@ from albert_tf.config import AlbertConfig
 from albert_tf.errors import UserError
 from albert_tf.hub.names import local_directory
 from albert_tf.io import storage
+from albert_tf.models.base import seeded
 from albert_tf.tasks.registry import task_from_info
 from albert_tf.tasks.registry import task_told_by
 from albert_tf.tokenization import load_tokenizer
@@ -78,7 +78,6 @@ def initial_model(start, task, tokenizer):
     Raises:
         UserError: checkpoint, config and vocabulary do not fit each other.
     """
-    keras.utils.set_random_seed(start.random_seed)
     arguments = {**task.model_arguments(), **start.execution}
     if start.from_scratch:
         if not start.albert_config_file or start.init_checkpoint:
@@ -87,19 +86,21 @@ def initial_model(start, task, tokenizer):
             )
         config = _config(start)
         _check_sizes(start, config, tokenizer)
-        return task.model_class(config, **arguments)
+        with seeded(start.random_seed):
+            return task.model_class(config, **arguments)
     checkpoint = read_checkpoint(start.init_checkpoint)
     model_class = task.model_class_of(checkpoint.family)
     checkpoint.check_family(model_class)
     config = _config(start, checkpoint)
     _check_sizes(start, config, tokenizer)
     # The head is new, or (after MNLI, say) has another number of labels.
-    model = build_model(
-        model_class,
-        dataclasses.replace(checkpoint, config=config),
-        allow_missing=(),
-        arguments=arguments,
-    )
+    with seeded(start.random_seed):
+        model = build_model(
+            model_class,
+            dataclasses.replace(checkpoint, config=config),
+            allow_missing=(),
+            arguments=arguments,
+        )
     logging.info("%s", model.load_report)
     return model
 

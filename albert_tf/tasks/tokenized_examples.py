@@ -29,6 +29,7 @@ class TokenizedExamples:
             segment 1 begins there.
         labels: as in `Table`, or None; or int32 `[len(ids)]`, one for each token, -1
             where there is none.
+        weights: float32 `[N]` of the loss of each example, or None for 1.
         layout: the `RowLayout`.
         pad_id: what rows are padded with.
     """
@@ -38,6 +39,7 @@ class TokenizedExamples:
     lengths: np.ndarray
     first_lengths: np.ndarray
     labels: np.ndarray | None = None
+    weights: np.ndarray | None = None
     layout: RowLayout = CLS_FIRST
     pad_id: int = 0
 
@@ -76,6 +78,7 @@ class TokenizedExamples:
             self.labels
             if self.labels is None or self.labels_tokens
             else self.labels[rows],
+            None if self.weights is None else self.weights[rows],
             self.layout,
             self.pad_id,
         )

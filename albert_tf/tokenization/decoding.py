@@ -5,11 +5,72 @@ import re
 import numpy as np
 
 from albert_tf.errors import UserError
+from albert_tf.other_names import of_tokenizer
 from albert_tf.tokenization import normalization
 from albert_tf.tokenization.features import special_ids
 
 _BEFORE_ENGLISH_MARKS = re.compile(r" (?=[.,!?;:])")
 _FIRST_WIDE = "\u2e80"  # from here on, characters are written without spaces
+
+
+class IdsAndTokens:
+    """What a `Tokenizer` says of ids, pieces and texts made of them."""
+
+    def __getattr__(self, name):
+        """Other names of the special pieces and their ids, such as `mask_token_id`."""
+        attribute = name.replace("_token", "", 1).removesuffix("_id") + "_id"
+        if "_token" in name and attribute in self.special_pieces:
+            if name.endswith("_id"):
+                return getattr(self, attribute)
+            return self.special_pieces[attribute]
+        raise AttributeError(of_tokenizer(name))
+
+    def get_vocab(self):
+        """Returns the id of each piece, a dict."""
+        return dict(self._ids)
+
+    @property
+    def vocab(self):
+        return self.get_vocab()
+
+    @property
+    def all_special_ids(self):
+        return [getattr(self, attribute) for attribute in self.special_pieces]
+
+    def batch_decode(self, ids, skip_special_tokens=False):
+        """Returns a list of str; see `decode`."""
+        return [self.decode(row, skip_special_tokens) for row in ids]
+
+    def decode(self, ids, skip_special_tokens=False):
+        """Returns the text of ids: in lower case and with single spaces.
+
+        Args:
+            ids: ints `[tokens]`, or `[batch, tokens]`, of equal lengths or not.
+            skip_special_tokens: leave padding, `[CLS]`, `[SEP]` and `[MASK]` out.
+
+        Returns:
+            A str, or a list of str for a batch.
+
+        Raises:
+            UserError: an id outside the vocabulary.
+        """
+        return _decoded(self, ids, skip_special_tokens)
+
+    def convert_ids_to_tokens(self, ids):
+        """Returns the piece of an int, or a list of those of ints `[tokens]`.
+
+        Raises:
+            UserError: an id outside the vocabulary.
+        """
+        return ids_to_tokens(self, ids)
+
+    def convert_tokens_to_ids(self, tokens):
+        """Returns the id of a piece, or of each of a list; unknown ones have `unk_id`.
+
+        Raises:
+            UserError: a token that is not a str.
+        """
+        return tokens_to_ids(self, tokens, self._ids)
 
 
 def ids_to_tokens(tokenizer, ids):
@@ -43,12 +104,11 @@ def tokens_to_ids(tokenizer, tokens, table):
     return found
 
 
-def decode(tokenizer, ids, skip_special_tokens):
-    """`Tokenizer.decode`."""
+def _decoded(tokenizer, ids, skip_special_tokens):
     if not isinstance(ids, list | tuple):
         ids = np.atleast_1d(ids)
     if len(ids) and np.ndim(ids[0]):
-        return [decode(tokenizer, row, skip_special_tokens) for row in ids]
+        return [_decoded(tokenizer, row, skip_special_tokens) for row in ids]
     special = special_ids(tokenizer)
     parts, run = [], []
     added = {tokenizer.pieces[index] for index in tokenizer.added_ids}

@@ -1,5 +1,6 @@
 """What `tokenizer(texts)` returns: the features that every model takes."""
 
+import collections.abc
 import operator
 import re
 
@@ -9,7 +10,19 @@ from albert_tf.errors import UserError
 from albert_tf.tokenization.truncation import truncated_lengths
 
 LONGEST, MAX_LENGTH = "longest", "max_length"
+PARAMETERS = (
+    "text_pairs",
+    "max_length",
+    "padding",
+    "truncation",
+    "special_tokens_in_text",
+    "return_tensors",
+)
+"""What a call of a tokenizer takes beside the texts."""
+
 _PADDING = {LONGEST: LONGEST, MAX_LENGTH: MAX_LENGTH, True: LONGEST, False: None}
+_TRUNCATION = {True: True, "longest_first": True, False: False}
+_TRUNCATION |= {"do_not_truncate": False}
 
 
 def features_of(
@@ -27,8 +40,12 @@ def features_of(
             f"padding={padding!r}: expected 'longest' (or True), 'max_length' or False."
         )
     padding = _PADDING[padding]
-    first = list_of_texts("texts", texts)
-    second = None if text_pairs is None else _second_texts(texts, text_pairs, first)
+    if not isinstance(truncation, str | bool) or truncation not in _TRUNCATION:
+        raise UserError(
+            f"truncation={truncation!r}: expected True (or 'longest_first') or False."
+        )
+    truncation = _TRUNCATION[truncation]
+    first, second = lists_of_texts(texts, text_pairs)
     encode = _encode_with_special if special_tokens_in_text else _encode
     rows = encode(tokenizer, first)
     pairs = None if second is None else encode(tokenizer, second)
@@ -48,8 +65,15 @@ def features_of(
     }
 
 
-def _second_texts(texts, text_pairs, first):
-    """`text_pairs` as a list that fits `first`, the list of `texts`."""
+def lists_of_texts(texts, text_pairs=None):
+    """The texts as a list, and the second texts as a list that fits it, or None.
+
+    Raises:
+        UserError: they are no texts, or do not fit each other.
+    """
+    first = list_of_texts("texts", texts)
+    if text_pairs is None:
+        return first, None
     second = list_of_texts("text_pairs", text_pairs)
     if isinstance(texts, str) != isinstance(text_pairs, str):
         raise UserError("texts and text_pairs must both be str, or both be lists.")
@@ -58,22 +82,23 @@ def _second_texts(texts, text_pairs, first):
             f"texts has {len(first)} texts, but text_pairs has {len(second)}; give "
             "each text one second text."
         )
-    return second
+    return first, second
 
 
 def list_of_texts(name, texts):
-    """A str or a list of str as a list.
+    """A str, or what holds many str, as a list.
 
     Raises:
         UserError: it is neither; the message calls it by the name.
     """
+    texts = as_python(texts)
     if isinstance(texts, str):
         return [texts]
-    if isinstance(texts, bytes | dict) or not hasattr(texts, "__iter__"):
+    if isinstance(texts, bytes) or not hasattr(texts, "__iter__"):
         raise UserError(
             f"{name} must be a str or a list of str, got {type(texts).__name__}."
         )
-    texts = list(texts)
+    texts = elements(name, texts)
     for index, text in enumerate(texts):
         if not isinstance(text, str):
             more = "; pass second texts as text_pairs"
@@ -82,6 +107,53 @@ def list_of_texts(name, texts):
                 f"{more if isinstance(text, tuple | list) else ''}."
             )
     return texts
+
+
+def elements(name, values):
+    """The elements of a list, an array, a column or an iterator, which is read once.
+
+    Raises:
+        UserError: their order means nothing (a set), or iterating gives names of
+            columns (a dict, a table); the message calls the values by the name.
+    """
+    values = as_python(values)
+    kind = type(values).__name__
+    if isinstance(values, set | frozenset):
+        raise UserError(f"{name} must be a list, got a {kind}, which has no order.")
+    is_table = getattr(values, "ndim", 1) > 1 and hasattr(values, "columns")
+    if isinstance(values, collections.abc.Mapping) or is_table:
+        raise UserError(
+            f"{name} must be a list, got a {kind}; pass one of its columns."
+        )
+    return list(values)
+
+
+def as_python(values):
+    """A tensor or an array as lists, or as the one value that it has; else as it is."""
+    if hasattr(values, "numpy"):
+        values = values.numpy()
+    return values.tolist() if isinstance(values, np.ndarray) else values
+
+
+def check_return_tensors(kind):
+    """Refuses what is none of the kinds of arrays that a tokenizer returns."""
+    if kind not in (None, "np", "tf"):
+        raise UserError(f"return_tensors={kind!r}: expected 'np' or 'tf'.")
+
+
+def as_tensors(features):
+    """Features as tensors.
+
+    Raises:
+        UserError: rows that differ in length.
+    """
+    import tensorflow as tf
+
+    if isinstance(features["input_ids"], list):
+        raise UserError(
+            "return_tensors='tf' needs rows of one length; leave out padding=False."
+        )
+    return {name: tf.constant(values) for name, values in features.items()}
 
 
 def _encode(tokenizer, texts):

@@ -8,10 +8,15 @@ import numpy as np
 
 from albert_tf.errors import UserError
 from albert_tf.io.checksummed_folder import ChecksummedFolder
+from albert_tf.other_names import refuse_arguments
 from albert_tf.row_layout import CLS_FIRST
 from albert_tf.tokenization import decoding
 from albert_tf.tokenization.features import LONGEST
+from albert_tf.tokenization.features import PARAMETERS
+from albert_tf.tokenization.features import as_tensors
+from albert_tf.tokenization.features import check_return_tensors
 from albert_tf.tokenization.features import features_of
+from albert_tf.tokenization.features import list_of_texts
 
 CONFIG_NAME = "tokenizer_config.json"
 # 9 of 20,969 paragraphs of Wikipedia, 34 of 3,253,225 tokens.
@@ -31,7 +36,7 @@ def was_saved_alone(directory):
     return os.path.realpath(directory) in _SAVED_ALONE
 
 
-class Tokenizer(abc.ABC):
+class Tokenizer(decoding.IdsAndTokens, abc.ABC):
     """Text to ids, with the official preprocessing.
 
     Args:
@@ -103,19 +108,25 @@ class Tokenizer(abc.ABC):
         padding=LONGEST,
         truncation=True,
         special_tokens_in_text=False,
+        text_pair=None,
+        return_tensors=None,
+        **others,
     ):
         """Makes the features that every model takes.
 
         Args:
-            texts: a str, or a list of str.
+            texts: a str, or a list, an array, a column or an iterator of str.
             text_pairs: the second texts of pairs, like `texts`.
             max_length: the most tokens of a row, special ones included; the longer
                 text of a pair loses its end first. None: rows of any length.
             padding: "longest" or True, to the longest row; "max_length"; or False, for
                 rows of their own lengths.
-            truncation: False refuses rows of more than `max_length` tokens.
+            truncation: False refuses rows of more than `max_length` tokens; True is
+                also called "longest_first".
             special_tokens_in_text: whether a special piece in a text, such as
                 "[MASK]", means its id; else it is text like any other.
+            text_pair: another name of `text_pairs`.
+            return_tensors: "np", or "tf" for tensors.
 
         Returns:
             Dict of int32 arrays `[batch, tokens]`; a str is a batch of one. With
@@ -133,46 +144,20 @@ class Tokenizer(abc.ABC):
         Example:
             model(tokenizer(["a fine film", "dull"], max_length=128))
         """
-        return features_of(
+        refuse_arguments("The tokenizer", others, PARAMETERS)
+        if text_pair is not None and text_pairs is not None:
+            raise UserError("text_pair and text_pairs are the same; give one.")
+        check_return_tensors(return_tensors)
+        features = features_of(
             self,
             texts,
-            text_pairs,
+            text_pairs if text_pair is None else text_pair,
             max_length,
             padding,
             truncation,
             special_tokens_in_text,
         )
-
-    def decode(self, ids, skip_special_tokens=False):
-        """Returns the text of ids: in lower case and with single spaces.
-
-        Args:
-            ids: ints `[tokens]`, or `[batch, tokens]`, of equal lengths or not.
-            skip_special_tokens: leave padding, `[CLS]`, `[SEP]` and `[MASK]` out.
-
-        Returns:
-            A str, or a list of str for a batch.
-
-        Raises:
-            UserError: an id outside the vocabulary.
-        """
-        return decoding.decode(self, ids, skip_special_tokens)
-
-    def convert_ids_to_tokens(self, ids):
-        """Returns the piece of an int, or a list of those of ints `[tokens]`.
-
-        Raises:
-            UserError: an id outside the vocabulary.
-        """
-        return decoding.ids_to_tokens(self, ids)
-
-    def convert_tokens_to_ids(self, tokens):
-        """Returns the id of a piece, or of each of a list; unknown ones have `unk_id`.
-
-        Raises:
-            UserError: a token that is not a str.
-        """
-        return decoding.tokens_to_ids(self, tokens, self._ids)
+        return as_tensors(features) if return_tensors == "tf" else features
 
     @abc.abstractmethod
     def join(self, pieces):
@@ -235,12 +220,25 @@ class Tokenizer(abc.ABC):
         """
 
     def encode(self, text):
-        """Returns the ids of `text`, a list of int."""
+        """Returns the ids of `text`, a list of int.
+
+        Raises:
+            UserError: `text` is no str.
+        """
+        if not isinstance(text, str):
+            raise UserError(
+                f"text must be a str, got {type(text).__name__}; encode_batch takes "
+                "many texts."
+            )
         return self.encode_flat([text])[0].tolist()
 
     def encode_batch(self, texts):
-        """Returns a list of ids for each of `texts`."""
-        ids, lengths = self.encode_flat(list(texts))
+        """Returns a list of ids for each of `texts`, as a call takes them.
+
+        Raises:
+            UserError: they are no texts.
+        """
+        ids, lengths = self.encode_flat(list_of_texts("texts", texts))
         return [part.tolist() for part in np.split(ids, np.cumsum(lengths))[:-1]]
 
     def laid_out(self, layout):

@@ -7,6 +7,9 @@ import pytest
 import safetensors.numpy
 
 from albert_tf import embed
+from albert_tf.errors import UserError
+from albert_tf.inference.loading import load
+from albert_tf.inference.vectors import TextEmbedder
 from albert_tf.models.albert import AlbertModel
 from albert_tf.models.masked_lm import AlbertForMaskedLM
 from albert_tf.serving.building import build_module
@@ -132,3 +135,13 @@ def test_a_model_of_masked_words_has_no_pooler(tiny_config, tmp_path, capsys):
     with pytest.raises(SystemExit):
         embed.main([*flags, "--pooling=pooler"])
     assert "bert/pooler" in capsys.readouterr().err
+
+
+def test_iterators_are_read_once_and_wholly(model_dir):
+    embed_texts = TextEmbedder(*load(AlbertModel, model_dir))
+    expected = embed_texts(_TEXTS, _TEXTS)
+    np.testing.assert_array_equal(embed_texts(iter(_TEXTS), iter(_TEXTS)), expected)
+    found = embed_texts.with_progress(iter(_TEXTS), iter(_TEXTS))
+    np.testing.assert_array_equal(found, expected)
+    with pytest.raises(UserError, match="texts has 3 texts, but text_pairs has 1"):
+        embed_texts(_TEXTS, _TEXTS[:1])

@@ -129,6 +129,18 @@ def test_an_epoch_holds_every_row_once_in_new_order():
     assert [b["labels"].numpy().tolist() for b in other.take(6)] != labels
 
 
+def test_the_order_follows_from_the_seed_alone():
+    """TensorFlow's own seed, which a user may set for other things, changes nothing."""
+    orders = []
+    for own in (1, 2):
+        tf.random.set_seed(own)
+        for seed in (0, 7):
+            batches = training_dataset(_examples([4] * 50), 50, 64, seed, repeat=False)
+            orders.append([batch["labels"].numpy().tolist() for batch in batches])
+    assert orders[:2] == orders[2:]
+    assert orders[0] != orders[1]
+
+
 def test_rows_of_similar_length_meet_and_none_is_lost():
     lengths = [3, 16, 17, 32, 40, 3, 20]
     dataset = training_dataset(_examples(lengths), 2, 40, seed=0)

@@ -40,6 +40,21 @@ def test_texts(tokenizer):
     }
 
 
+def test_an_iterator_is_read_once_and_wholly(tokenizer):
+    texts = ["The cats", "sat"]
+    expected = lists(tokenizer(texts, texts))
+    assert lists(tokenizer(iter(texts), (text for text in texts))) == expected
+    assert lists(tokenizer(np.array(texts), tuple(texts))) == expected
+    ids = [[THE, CAT, S], [SAT]]
+    assert tokenizer.encode_batch(iter(texts)) == ids
+    assert tokenizer.encode_batch("sat") == ids[1:]
+    for wrong in ({"the": 1}, {"the", "cat"}, ["the", 1]):
+        with pytest.raises(UserError, match="must be a"):
+            tokenizer.encode_batch(wrong)
+    with pytest.raises(UserError, match="must be a str, got list; encode_batch takes"):
+        tokenizer.encode(texts)
+
+
 def test_pairs_and_padding(tokenizer):
     features = tokenizer("the cat", "sat", max_length=7, padding="max_length")
     assert lists(features) == {

@@ -3,6 +3,8 @@
 import dataclasses
 
 from albert_tf.errors import UserError
+from albert_tf.tokenization.features import as_python
+from albert_tf.tokenization.features import elements
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,7 +35,8 @@ class Inputs:
         Raises:
             UserError: the texts are not those that the model takes.
         """
-        columns = self._named(texts, named)
+        given = self._named(texts, named).items()
+        columns = {name: _read_once(name, values) for name, values in given}
         bare = {name: _depth(v) < self.ranks[name] for name, v in columns.items()}
         is_one = any(bare.values())
         if is_one and not all(bare.values()):
@@ -84,12 +87,20 @@ def _and(names):
     return " and ".join(names)
 
 
+def _read_once(place, values):
+    """Lists in place of iterators, arrays and columns, however deep."""
+    values = as_python(values)
+    if isinstance(values, str | bytes) or not hasattr(values, "__iter__"):
+        return values
+    values = elements(place, values)
+    return [_read_once(f"{place}[{i}]", value) for i, value in enumerate(values)]
+
+
 def _depth(values):
     """0 for a str, 1 for a list of str, and so on; an empty list is of many."""
-    if isinstance(values, str | bytes) or not hasattr(values, "__iter__"):
+    if not isinstance(values, list):
         return 0
-    first = next(iter(values), None)
-    return 1 + (0 if first is None else _depth(first))
+    return 1 + (_depth(values[0]) if values else 0)
 
 
 def _encoded(values, rank, place):
@@ -100,6 +111,6 @@ def _encoded(values, rank, place):
         if not isinstance(values, str):
             raise UserError(f"{place} must be a str, got {type(values).__name__}.")
         return values.encode("utf-8", "replace")
-    if isinstance(values, str | bytes) or not hasattr(values, "__iter__"):
+    if not isinstance(values, list):
         raise UserError(f"{place} must be a list of str, got {type(values).__name__}.")
     return [_encoded(v, rank - 1, f"{place}[{i}]") for i, v in enumerate(values)]

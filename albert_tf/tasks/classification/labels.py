@@ -5,6 +5,7 @@ import numbers
 import numpy as np
 
 from albert_tf.errors import UserError
+from albert_tf.tokenization.features import elements
 
 
 def list_of_labels(labels):
@@ -13,11 +14,11 @@ def list_of_labels(labels):
     Raises:
         UserError: they are no list of labels.
     """
-    if isinstance(labels, str | bytes | dict) or not hasattr(labels, "__iter__"):
+    if isinstance(labels, str | bytes) or not hasattr(labels, "__iter__"):
         raise UserError(
             f"labels must be a list with a label for each text, got {labels!r}."
         )
-    return list(labels)
+    return elements("labels", labels)
 
 
 def label_names(task_type, values):
@@ -33,7 +34,7 @@ def label_names(task_type, values):
     found = set()
     for place, value in enumerate(values):
         try:
-            found.update(task_type.label_names(_by_name(value, None)))
+            found.update(task_type.label_names(by_name(value, None)))
         except (TypeError, ValueError) as error:
             raise UserError(f"labels[{place}]: {error}.") from error
     key = int if all(name.isdecimal() for name in found) else None
@@ -60,14 +61,14 @@ def label_array(task, values):
     parsed = []
     for place, value in enumerate(values):
         try:
-            value = _by_name(value, task.labels) if task.labels else value
+            value = by_name(value, task.labels) if task.labels else value
             parsed.append(task.parse_label(value))
         except (TypeError, ValueError) as error:
             raise UserError(f"labels[{place}]: {error}.") from error
     return np.array(parsed, np.int32 if task.labels else np.float32)
 
 
-def _by_name(value, names):
+def by_name(value, names):
     """The name of a label that was given by name or number; of several, each.
 
     Args:
@@ -77,7 +78,9 @@ def _by_name(value, names):
     if isinstance(value, np.ndarray | tuple | set):
         value = sorted(value) if isinstance(value, set) else list(value)
     if isinstance(value, list):
-        return [_by_name(item, names) for item in value]
+        if len(set(map(str, value))) < len(value):  # a 0 or 1 for each label, it seems
+            raise ValueError(f"give each label that applies once, not {value!r}")
+        return [by_name(item, names) for item in value]
     if isinstance(value, str):
         return value
     if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Integral):

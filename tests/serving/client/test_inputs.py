@@ -1,5 +1,7 @@
 """Strings of any depth, as a task with choices takes them."""
 
+import io
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -38,11 +40,49 @@ def test_lists_of_texts_for_each_input():
 
 
 @pytest.mark.parametrize(
+    "many",
+    [
+        iter,
+        tuple,
+        np.array,
+        tf.constant,
+        lambda texts: dict.fromkeys(texts).keys(),
+        lambda texts: (text for text in texts),
+        lambda texts: io.StringIO("\n".join(texts)),
+        lambda texts: tf.data.Dataset.from_tensor_slices(texts),
+    ],
+)
+def test_whatever_holds_many_is_read_once_and_wholly(many):
+    texts = ["a", "b", "c"]
+    columns, is_one = Inputs({"text": 1}, ("text",)).columns((many(texts),), {})
+    assert not is_one
+    assert [text.strip() for text in columns["text"]] == [b"a", b"b", b"c"]
+    given = iter(["p?", "q?"]), (iter(texts) for _ in range(2))
+    columns, is_one = _CHOICES.columns(given, {})
+    assert columns == {"question": [b"p?", b"q?"], "choices": [[b"a", b"b", b"c"]] * 2}
+    columns, is_one = _CHOICES.columns(("q?", many(texts)), {})
+    assert is_one
+    assert [len(options) for options in columns["choices"]] == [3]
+
+
+class Table:
+    """Iterates over names of columns, as a `pandas.DataFrame` does."""
+
+    ndim, columns = 2, ("text",)
+
+    def __iter__(self):
+        return iter(self.columns)
+
+
+@pytest.mark.parametrize(
     ("given", "message"),
     [
         (("who?", "a"), "choices must be a list of str, got str"),
         ((["who?"], ["a", "b"]), "of one input, or lists of all"),
         ((["who?"], [["a"], ["b"]]), "must be equal in number, got 1 and 2"),
+        (([{"who?"}], [["a"]]), r"question\[0\] must be a list, got a set"),
+        (("who?", {"a": 1}), "choices must be a list, got a dict; pass"),
+        (("who?", Table()), "choices must be a list, got a Table; pass"),
         (("who?", ["a", 1]), r"choices\[1\] must be a str, got int"),
     ],
 )

@@ -1,0 +1,64 @@
+"""Lets Keras find the classes of this package in files, without importing them before.
+
+`import albert_tf` imports neither Keras nor models. When Keras is imported, each class
+that a `.keras` file may name gets a stand-in in Keras' table, which the class itself
+takes the place of as soon as its module is imported.
+"""
+
+import contextlib
+import importlib
+import sys
+
+from albert_tf.cli.tensorflow_import import Finder
+from albert_tf.models.registry import MODULES
+
+_MODULES = {
+    **MODULES,
+    "AdamW": "albert_tf.optimizers.adamw",
+    "LAMB": "albert_tf.optimizers.lamb",
+    "WarmupConstant": "albert_tf.optimizers.schedules",
+    "WarmupCosineDecay": "albert_tf.optimizers.schedules",
+    "WarmupPolynomialDecay": "albert_tf.optimizers.schedules",
+    "TaskLoss": "albert_tf.tasks.classification.compiling",
+    "TaskAccuracy": "albert_tf.tasks.classification.compiling",
+}
+
+
+def install():
+    """Adds the stand-ins, now or when Keras is imported."""
+    if "keras" in sys.modules:
+        _add_stand_ins()
+    else:
+        sys.meta_path.insert(0, Finder("keras", _adding))
+
+
+@contextlib.contextmanager
+def _adding():
+    yield
+    _add_stand_ins()
+
+
+def _add_stand_ins():
+    known = sys.modules["keras"].saving.get_custom_objects()
+    for name, stand_in in stand_ins().items():
+        known.setdefault(name, stand_in)
+
+
+def stand_ins():
+    """A stand-in for each class, by the name under which Keras registers it."""
+    return {
+        f"albert_tf>{name}": _StandIn(name, module) for name, module in _MODULES.items()
+    }
+
+
+class _StandIn:
+    """For a class of a module: all that Keras asks of one that it finds in a file."""
+
+    def __init__(self, name, module):
+        self._name, self._module = name, module
+
+    def load(self):
+        return getattr(importlib.import_module(self._module), self._name)
+
+    def from_config(self, config):
+        return self.load().from_config(config)

@@ -1,0 +1,92 @@
+"""What users of transformers and keras-hub type first, and what they type here."""
+
+import re
+
+from albert_tf.errors import UserError
+
+_NAMES = {
+    r"\w*Tokenizer(Fast)?": "load_tokenizer(path)",
+    r"AutoConfig|BertConfig": "AlbertConfig.from_json_file(path)",
+    r"AutoModel|(TF|Flax)AlbertModel|Bert(Model|Backbone)|AlbertBackbone": (
+        "AlbertModel.from_pretrained(path)"
+    ),
+    r"(AutoModel|TFAutoModel|TFAlbert|Bert|TFBert)For(?P<head>PreTraining|MaskedLM"
+    r"|(Sequence|Token)Classification|QuestionAnswering|MultipleChoice)": (
+        "AlbertFor{head}.from_pretrained(path)"
+    ),
+    r"AlbertMaskedLM": "AlbertForMaskedLM.from_pretrained(path)",
+    r"\w*TextClassifier|Trainer(ingArguments)?": "TextClassifier(path)",
+    r"pipeline|\w*Pipeline": "Predictor(path)",
+}
+_OF_TOKENIZERS = {
+    r"pad|prepare_for_model|encode_plus|batch_encode_plus": (
+        "tokenizer(texts, text_pairs, max_length=…, padding=…)"
+    ),
+    r"build_inputs_with_special_tokens|create_token_type_ids_from_sequences": (
+        "tokenizer(texts, text_pairs)"
+    ),
+    r"convert_tokens_to_string|detokenize": "decode(ids)",
+    r"from_pretrained|from_preset": "albert_tf.load_tokenizer(path)",
+    r"save_pretrained|save_to_preset": "save(directory)",
+    r"model_max_length|sequence_length": "tokenizer(texts, max_length=…)",
+    r"add_tokens|add_special_tokens": "the pieces that the vocabulary has",
+}
+_ARGUMENTS = {
+    r"id2label|label2id": 'labels=["sad", "glad"], in the order of their ids',
+    r"num_classes": "num_labels=…",
+    r"problem_type": "label_kind=…",
+    r"return_dict|preprocessor|torch_dtype|device_map|use_safetensors|from_pt": (
+        "nothing in its place"
+    ),
+    r"output_hidden_states": 'model(features)["hidden_states"], always there',
+    r"output_attentions": "AlbertModel.from_pretrained(path, return_attentions=True)",
+    r"return_tensors": "nothing in its place: models take what the tokenizer returns",
+    r"return_(attention_mask|token_type_ids)": "nothing in its place: all are returned",
+    r"return_offsets_mapping": "tokenizer.encode_with_offsets(text)",
+    r"return_(?!attentions)\w+|add_special_tokens|is_split_into_words|stride": (
+        "tokenizer(texts, text_pairs, max_length=…, padding=…)"
+    ),
+    r"do_lower_case|keep_accents": "albert_tf.load_tokenizer(path, do_lower_case=…)",
+}
+
+
+def of_module(name):
+    """The message of an `AttributeError` of the package."""
+    return _message("module 'albert_tf'", name, _NAMES, "albert_tf.")
+
+
+def of_tokenizer(name):
+    """The message of an `AttributeError` of a tokenizer."""
+    return _message("The tokenizer", name, _OF_TOKENIZERS)
+
+
+def refuse_arguments(owner, arguments, known=None):
+    """Says what to type in place of arguments of others.
+
+    Args:
+        owner: who does not take them.
+        arguments: names.
+        known: those that it takes; None: all but those of others.
+
+    Raises:
+        UserError: there is such an argument.
+    """
+    for name in arguments:
+        meant = _meant(name, _ARGUMENTS)
+        if meant is None and (known is None or name in known):
+            continue
+        hint = f"use {meant}" if meant else f"it takes {', '.join(known)}"
+        raise UserError(f"{owner} takes no {name}; {hint}.")
+
+
+def _message(owner, name, table, prefix=""):
+    meant = _meant(name, table)
+    hint = f"; use {prefix}{meant}" if meant else ""
+    return f"{owner} has no attribute {name!r}{hint}"
+
+
+def _meant(name, table):
+    for pattern, meant in table.items():
+        if found := re.fullmatch(pattern, name):
+            return meant.format(**found.groupdict())
+    return None

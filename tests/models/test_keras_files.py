@@ -1,0 +1,50 @@
+"""`.keras` files load in a process that has imported `albert_tf` alone."""
+
+import subprocess
+import sys
+
+import keras
+import numpy as np
+import pytest
+
+import albert_tf
+from albert_tf.models import keras_files
+from albert_tf.optimizers import create_optimizer
+
+_LOAD = """
+import sys
+{imports}
+assert "tensorflow" not in sys.modules or "keras" in sys.modules
+import keras
+import numpy as np
+model = keras.models.load_model(sys.argv[1])
+print(type(model).__name__, type(model.optimizer).__name__)
+np.save(sys.argv[2], model(np.ones((1, 5), "int32")))
+"""
+
+
+@pytest.mark.parametrize(
+    "imports", ["import albert_tf", "import keras\nimport albert_tf"]
+)
+def test_a_fresh_process_loads_a_file(imports, tiny_config, tmp_path):
+    model = albert_tf.AlbertForSequenceClassification(tiny_config(), labels=["a", "b"])
+    model.compile(optimizer=create_optimizer("lamb", 1e-3, 10, 2), loss="mse")
+    model.save(tmp_path / "model.keras")
+    script, *paths = _LOAD.format(imports=imports), "model.keras", "out.npy"
+    found = subprocess.run(
+        [sys.executable, "-c", script, *(str(tmp_path / path) for path in paths)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert found.stdout == "AlbertForSequenceClassification LAMB\n", found.stderr
+    expected = model(np.ones((1, 5), "int32"))
+    np.testing.assert_allclose(np.load(tmp_path / "out.npy"), expected, atol=1e-6)
+
+
+def test_every_class_is_where_the_table_says():
+    for stand_in in keras_files.stand_ins().values():
+        stand_in.load()
+    known = keras.saving.get_custom_objects()
+    for name in keras_files.stand_ins():
+        assert known[name].__name__ == name.removeprefix("albert_tf>")

@@ -1,0 +1,117 @@
+"""ONNX files of every head, and of models by themselves, in onnxruntime."""
+
+import numpy as np
+import onnxruntime
+import pytest
+import tensorflow as tf
+
+import albert_tf
+from albert_tf.serving.building import build_module
+from albert_tf.serving.building import build_module_of
+from albert_tf.serving.token_files import TokenFile
+from albert_tf.serving.token_files import write_onnx
+from albert_tf.tasks.registry import create_task
+
+_TAGS = create_task("tagging", "t", labels=("O", "B-A", "I-A"))
+_CLASSIFIER = albert_tf.AlbertForSequenceClassification
+# By name: the model of a config, what it answers, and changes of the config.
+_HEADS = {
+    "single_label": (lambda c: _CLASSIFIER(c, labels=["a", "b", "c"]), "auto", {}),
+    "multi_label": (
+        lambda c: _CLASSIFIER(c, labels=["a", "b"], label_kind="multi_label"),
+        "auto",
+        {},
+    ),
+    "regression": (lambda c: _CLASSIFIER(c, label_kind="regression"), "auto", {}),
+    "tagging": (lambda c: _TAGS.model_class(c, labels=_TAGS.labels), "auto", {}),
+    "choices": (albert_tf.AlbertForMultipleChoice, "auto", {}),
+    "spans": (albert_tf.AlbertForQuestionAnswering, "auto", {}),
+    "answers": (
+        lambda c: albert_tf.AlbertForAnswerableQuestions(c, start_n_top=3, end_n_top=2),
+        "auto",
+        {},
+    ),
+    "masked_lm": (albert_tf.AlbertForMaskedLM, "auto", {}),
+    "pretraining": (albert_tf.AlbertForPreTraining, "masked_lm", {}),
+    "encoder": (albert_tf.AlbertModel, "auto", {}),
+    "embedding": (albert_tf.AlbertModel, "embedding", {}),
+    "bert": (  # BERT's GELU is exact, and its layers share nothing
+        lambda c: _CLASSIFIER(c, labels=["a", "b"]),
+        "auto",
+        {"hidden_act": "gelu_erf", "num_hidden_groups": 2, "num_hidden_layers": 2},
+    ),
+}
+
+
+def features_of(head, vocab_size):
+    """Random rows of 7 and 5 tokens, of which the second is padded."""
+    random = np.random.default_rng(4)
+    shape = (2, *[3] * (head.feature_axes - 2), 7)
+    mask = np.ones(shape, "int32")
+    mask[1, ..., 5:] = 0
+    features = {
+        "input_ids": random.integers(5, vocab_size, shape, dtype="int32") * mask,
+        "input_mask": mask,
+        "segment_ids": (np.arange(7) >= 3).astype("int32") * mask,
+        "masked_lm_positions": np.array([[1, 4], [2, 0]], "int32"),
+        "p_mask": 1 - mask,
+    }
+    return {name: features[name] for name in head.features}
+
+
+def check(module, head, vocab_size, folder):
+    features = features_of(head, vocab_size)
+    found = TokenFile(write_onnx(module, head, folder))(features)
+    expected = module.compute({k: tf.constant(v) for k, v in features.items()})
+    assert found.keys() == expected.keys()
+    for name, values in expected.items():
+        np.testing.assert_allclose(found[name], values, atol=1e-5, err_msg=name)
+
+
+@pytest.mark.parametrize("name", _HEADS)
+def test_a_head(name, tiny_tokenizer, served_config, tmp_path):
+    make, task, changes = _HEADS[name]
+    model = make(served_config(tiny_tokenizer, **changes))
+    module, head, _ = build_module_of(model, tiny_tokenizer, task)
+    check(module, head, tiny_tokenizer.vocab_size, tmp_path)
+
+
+def test_xlnet(xlnet_tokenizer, xlnet_config, tmp_path):
+    config = xlnet_config(initializer_range=0.5, ff_activation="gelu_erf")
+    model = albert_tf.XLNetForSequenceClassification(config, labels=["a", "b"])
+    module, head, _ = build_module_of(model, xlnet_tokenizer)
+    features = xlnet_tokenizer(["a good film", "bad"], padding=True)
+    found = TokenFile(write_onnx(module, head, tmp_path))(features)
+    expected = module.compute({k: tf.constant(v) for k, v in features.items()})
+    for key, values in expected.items():
+        np.testing.assert_allclose(found[key], values, atol=1e-5)
+
+
+def test_several_heads(classifier, tiny_tokenizer, tmp_path):
+    tasks = {"mood": ("no", "yes"), "kind": ("a", "b", "c")}
+    for name, labels in tasks.items():
+        model = _CLASSIFIER.from_pretrained(classifier.model_dir, labels=labels)
+        task = create_task("single_label", name, labels=labels)
+        model.save_pretrained(tmp_path / name, tiny_tokenizer, {"task": task.to_dict()})
+    folders = ",".join(str(tmp_path / name) for name in tasks)
+    module, head, _ = build_module(folders)
+    check(module, head, tiny_tokenizer.vocab_size, tmp_path)
+
+
+@pytest.mark.parametrize("name", ["single_label", "choices", "encoder", "pretraining"])
+def test_export_of_a_keras_model(name, tiny_tokenizer, served_config, tmp_path):
+    make, _, changes = _HEADS[name]
+    model = make(served_config(tiny_tokenizer, **changes))
+    model.export(tmp_path / "model.onnx", format="onnx")
+    session = onnxruntime.InferenceSession(tmp_path / "model.onnx")
+    shape = (2, *[3] * (model.feature_axes - 2), 7)
+    features = {key: np.ones(shape, "int32") for key in model.exported_features}
+    names = [output.name for output in session.get_outputs()]
+    found = dict(zip(names, session.run(None, features), strict=True))
+    expected = model(features)
+    if not isinstance(expected, dict):
+        expected = {"logits": expected}
+    expected.pop("hidden_states", None)
+    assert found.keys() == expected.keys()
+    for key, values in expected.items():
+        np.testing.assert_allclose(found[key], values, atol=1e-5)
