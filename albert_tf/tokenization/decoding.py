@@ -14,7 +14,7 @@ _FIRST_WIDE = "\u2e80"  # from here on, characters are written without spaces
 
 
 class IdsAndTokens:
-    """What a `Tokenizer` says of ids, pieces and texts made of them."""
+    """What every `Tokenizer` says of ids, pieces and the texts made of them."""
 
     def __getattr__(self, name):
         """Other names of the special pieces and their ids, such as `mask_token_id`."""

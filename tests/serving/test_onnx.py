@@ -14,6 +14,7 @@ from albert_tf.tasks.registry import create_task
 
 _TAGS = create_task("tagging", "t", labels=("O", "B-A", "I-A"))
 _CLASSIFIER = albert_tf.AlbertForSequenceClassification
+_LONG = {"max_position_embeddings": 128}  # room for a question and its context
 # By name: the model of a config, what it answers, and changes of the config.
 _HEADS = {
     "single_label": (lambda c: _CLASSIFIER(c, labels=["a", "b", "c"]), "auto", {}),
@@ -25,11 +26,11 @@ _HEADS = {
     "regression": (lambda c: _CLASSIFIER(c, label_kind="regression"), "auto", {}),
     "tagging": (lambda c: _TAGS.model_class(c, labels=_TAGS.labels), "auto", {}),
     "choices": (albert_tf.AlbertForMultipleChoice, "auto", {}),
-    "spans": (albert_tf.AlbertForQuestionAnswering, "auto", {}),
+    "spans": (albert_tf.AlbertForQuestionAnswering, "auto", _LONG),
     "answers": (
         lambda c: albert_tf.AlbertForAnswerableQuestions(c, start_n_top=3, end_n_top=2),
         "auto",
-        {},
+        _LONG,
     ),
     "masked_lm": (albert_tf.AlbertForMaskedLM, "auto", {}),
     "pretraining": (albert_tf.AlbertForPreTraining, "masked_lm", {}),

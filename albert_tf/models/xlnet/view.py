@@ -96,7 +96,8 @@ def _hidden_keys(features, tokens, memory_tokens, targets):
     hidden = functools.reduce(operator.or_, masks)
     hidden = hidden & ops.ones((tokens, 1), dtype="bool")
     # A token of the content stream always sees itself, a padded one too.
-    others = ops.logical_not(ops.eye(tokens, dtype="bool"))
+    own = ops.arange(tokens, dtype="int32")
+    others = ops.not_equal(own[:, None], own)  # ONNX Runtime has no `eye` of bool
     rows = hidden & others
     if targets is not None:
         rows = ops.concatenate([rows, gather_positions(hidden, targets)], axis=1)
