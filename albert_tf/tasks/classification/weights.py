@@ -27,14 +27,16 @@ def training_and_held_out(
         UserError: the share leaves no example on one side, or the weights are no
             numbers of 0 or more, or do not fit.
     """
-    labels = examples.labels
-    weights = _example_weights(task, labels, sample_weight)
-    held_out, count = None, len(examples)
+    weights, held_out, count = None, None, len(examples)
+    if sample_weight is not None:
+        weights = _sample_weights(sample_weight, count)
     if validation_split:
         count = _examples_before(validation_split, count)
         rows = np.arange(count, len(examples))
         held_out = dataclasses.replace(examples, weights=weights).take(rows)
-    weights = _example_weights(task, labels, sample_weight, class_weight)
+    if class_weight is not None:
+        of_texts = _weights_of_labels(task, class_weight)[examples.labels]
+        weights = of_texts if weights is None else weights * of_texts
     weighted = dataclasses.replace(examples, weights=weights)
     return weighted.take(np.arange(count)), held_out
 
@@ -49,19 +51,13 @@ def _examples_before(share, count):
     return kept
 
 
-def _example_weights(task, labels, sample_weight=None, class_weight=None):
-    """float32 `[N]`; None where nothing is given."""
-    weights = None
-    if sample_weight is not None:
-        weights = _weights("sample_weight", elements("sample_weight", sample_weight))
-        if weights.shape != (len(labels),):
-            raise UserError(
-                f"sample_weight must be a number for each of {len(labels)} texts, got "
-                f"the shape {list(weights.shape)}."
-            )
-    if class_weight is not None:
-        of_texts = _weights_of_labels(task, class_weight)[labels]
-        weights = of_texts if weights is None else weights * of_texts
+def _sample_weights(values, count):
+    weights = _weights("sample_weight", elements("sample_weight", values))
+    if weights.shape != (count,):
+        raise UserError(
+            f"sample_weight must be a number for each of {count} texts, got the shape "
+            f"{list(weights.shape)}."
+        )
     return weights
 
 
