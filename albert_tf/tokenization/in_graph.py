@@ -86,9 +86,7 @@ class _SentencePiece(tf.Module):
         blank = (f"\\x{{{ord(character):x}}}" for character in sorted(tokenizer.blank))
         self._blank = f"[{''.join(blank)}]"
         self._joins_quotes = tokenizer.joins_quotes
-        self._tokenizer = tf_text.SentencepieceTokenizer(
-            model=tokenizer.file_bytes, out_type=tf.int32
-        )
+        self._cut, self._cut_with_offsets = _cutters(tokenizer.file_bytes)
         self._counts = tokenizer.replacement_counts
         self._replacements = tokenizer.replacements
         self._part_lengths = tokenizer.replacement_lengths
@@ -106,7 +104,7 @@ class _SentencePiece(tf.Module):
 
     def __call__(self, text):
         text = self.prepare(text, self._max_characters)
-        ids = self._tokenizer.tokenize(text)
+        ids = self._cut(text)
         counts = tf.gather(self._counts, ids.flat_values)  # [all tokens]
         kept = tf.sequence_mask(counts, self._replacements.shape[1])
         replaced = tf.boolean_mask(tf.gather(self._replacements, ids.flat_values), kept)
@@ -150,7 +148,7 @@ class _SentencePiece(tf.Module):
         )
         kept = characters.with_flat_values(kept)
         text = self._lowered(tf.strings.reduce_join(kept, axis=1))
-        ids, starts, ends = self._tokenizer.tokenize_with_offsets(text)
+        ids, starts, ends = self._cut_with_offsets(text)
         bytes_ = in_graph_origins.starts_of(tf.strings.length(text))
         bytes_ = tf.cast(bytes_, tf.int64)
         starts, ends = (
@@ -189,6 +187,28 @@ class _SentencePiece(tf.Module):
         until = tf.where(starts < ends, until, at)
         replaced = tf.boolean_mask(tf.gather(self._replacements, flat), kept)
         return in_graph_origins.ragged(splits, replaced, at, until)
+
+
+def _cutters(model):
+    """`tokenize` and `tokenize_with_offsets` of tensorflow-text, for string `[batch]`.
+
+    Their model belongs to an operation, and is gone with it: one that is called eagerly
+    is dropped where TensorFlow clears its caches, as each `tf.random.set_seed` does, or
+    with another tokenizer of the same model. One in a function comes back with it.
+    """
+    spec = [tf.TensorSpec([None], tf.string)]
+
+    @tf.function(input_signature=spec, autograph=False)
+    def cut(text):
+        return tf_text.SentencepieceTokenizer(model, out_type=tf.int32).tokenize(text)
+
+    @tf.function(input_signature=spec, autograph=False)
+    def cut_with_offsets(text):
+        tokenizer = tf_text.SentencepieceTokenizer(model, out_type=tf.int32)
+        return tokenizer.tokenize_with_offsets(text)
+
+    # Plain functions: an export holds a tracked one, and the model, if unused, too.
+    return (lambda text: cut(text)), (lambda text: cut_with_offsets(text))
 
 
 class _WordPiece(tf.Module):

@@ -1,0 +1,63 @@
+"""A tokenizer in a graph outlives whatever clears TensorFlow's caches."""
+
+import gc
+
+import keras
+import pytest
+import tensorflow as tf
+
+from albert_tf.tokenization.in_graph import InGraphTokenizer
+from albert_tf.tokenization.sentencepiece import SentencePieceTokenizer
+from albert_tf.tokenization.wordpiece import WordPieceTokenizer
+from tests.vocabularies import tie_pieces
+from tests.vocabularies import wordpiece
+
+TEXTS = ["aabb eee", "acgt"]
+SPEC = [tf.TensorSpec([None], tf.string)]
+CLEARS = {
+    "keras seed": lambda: keras.utils.set_random_seed(1),
+    "seed": lambda: tf.random.set_seed(1),
+    "session": keras.utils.clear_session,
+    "garbage": gc.collect,
+}
+
+
+@pytest.fixture(params=["sentencepiece", "wordpiece"])
+def tokenizer(request):
+    if request.param == "sentencepiece":
+        return SentencePieceTokenizer(tie_pieces())
+    return WordPieceTokenizer(wordpiece(["a", "##a", "##b", "e"]).encode())
+
+
+@pytest.mark.parametrize("clear", CLEARS.values(), ids=CLEARS)
+def test_it_answers_after_caches_were_cleared(tokenizer, clear):
+    in_graph = InGraphTokenizer(tokenizer)
+    traced = tf.function(in_graph.with_offsets, input_signature=SPEC)
+    twins = [InGraphTokenizer(tokenizer)]
+    expected = tokenizer.encode_batch(TEXTS)
+    for _ in range(2):
+        assert in_graph(tf.constant(TEXTS)).to_list() == expected
+        assert traced(tf.constant(TEXTS))[0].to_list() == expected
+        assert [t(tf.constant(TEXTS)).to_list() for t in twins] in ([], [expected])
+        twins.clear()
+        clear()
+
+
+@pytest.mark.parametrize("clear", CLEARS.values(), ids=CLEARS)
+def test_an_export_answers_after_caches_were_cleared(tokenizer, clear, tmp_path):
+    module = tf.Module()
+    module.tokenizer = InGraphTokenizer(tokenizer)
+    signature = tf.function(
+        lambda text: {"ids": module.tokenizer(text).to_tensor()}, input_signature=SPEC
+    )
+    tf.saved_model.save(module, tmp_path, signatures=signature)
+    if tokenizer.kind == "sentencepiece":  # it holds its model once
+        stored = (tmp_path / "saved_model.pb").read_bytes()
+        assert stored.count(tokenizer.file_bytes) == 1
+    loaded = tf.saved_model.load(tmp_path)
+    others = [tf.saved_model.load(tmp_path)]
+    for _ in range(2):
+        ids = loaded.signatures["serving_default"](tf.constant(TEXTS[:1]))["ids"]
+        assert ids.numpy().tolist() == [tokenizer.encode(TEXTS[0])]
+        others.clear()
+        clear()
