@@ -40,11 +40,15 @@ def spaced_origins(characters, is_space, kept_counts):
     place = tf.ragged.range(characters.row_lengths()).values  # in its row
     after_space = tf.concat([[False], is_space[:-1]], axis=0) & (place > 0)
     is_kept = kept_counts > 0
-    kept_before = starts_of(tf.cast(is_kept, tf.int64))  # [C + 1]
-    in_row = kept_before[:-1] - tf.repeat(
-        tf.gather(kept_before, rows[:-1]), characters.row_lengths()
-    )
-    space_before = after_space & ~is_space & (in_row > 0)
+
+    def before_in_row(numbers):
+        before = starts_of(numbers)  # [C + 1]
+        of_rows = tf.gather(before, rows[:-1])
+        return before[:-1] - tf.repeat(of_rows, characters.row_lengths())
+
+    # A mark before it, of which nothing is kept, is no reason to drop a space.
+    is_not_first = before_in_row(tf.cast(~is_space, tf.int64)) > 0
+    space_before = after_space & ~is_space & is_not_first
     counts = kept_counts + tf.cast(space_before, tf.int64)
     first = starts_of(counts)[:-1]  # of what each becomes
     origin = tf.repeat(place, counts)  # [P]
@@ -52,7 +56,7 @@ def spaced_origins(characters, is_space, kept_counts):
     is_space_itself = is_first & tf.repeat(space_before, counts)
     starts = tf.where(is_space_itself, origin - 1, origin)
     ends = starts + 1
-    extends = ~is_space & ~is_kept & ~after_space & (in_row > 0)
+    extends = ~is_space & ~is_kept & ~after_space & (before_in_row(counts) > 0)
     marks = tf.where(extends)[:, 0]
     target = tf.gather(first, marks) - 1
     ends = tf.tensor_scatter_nd_max(ends, target[:, None], tf.gather(place, marks) + 1)

@@ -184,12 +184,12 @@ def sentencepiece_text_with_spans(text, do_lower_case, keep_accents=False):
         return text.lower() if do_lower_case else text, spans
     characters = []
     spans = []
-    after_space = False
+    after_space = is_after_text = False
     for index, original in enumerate(text):
         if original.isspace():
             after_space = True
             continue
-        if after_space and characters:
+        if after_space and is_after_text:
             characters.append(" ")
             spans.append((index - 1, index))
         stays = keep_accents or original.isascii()
@@ -198,7 +198,7 @@ def sentencepiece_text_with_spans(text, do_lower_case, keep_accents=False):
             spans[-1] = (spans[-1][0], index + 1)
         characters.extend(kept)
         spans.extend([(index, index + 1)] * len(kept))
-        after_space = False
+        after_space, is_after_text = False, True
     prepared = "".join(characters)
     if not do_lower_case:
         return prepared, spans

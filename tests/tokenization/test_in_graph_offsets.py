@@ -28,6 +28,7 @@ TRICKY = [
     "三藏\u200b Café  English words ½",
     "e" * 201 + " e " + "e" * 200,
     "[SEP] [CLS] <pad> ▁ \ufffd",
+    "\u0301 cat \u0308 \u0301\u0302 dog \u0301",
     "the\ufffd \ufffdcat\x01\x02 \x7fsat▁on \u00adthe\u200c \u200dmat\x8f \x01",
     "👨\u200d👩\u200d👧 서울은 \u0e01\u0e33",
     "``İ İ''' ẞ'' ``\u0301 ' `` é mo\u0306й क्\u200dया می\u200cروم が か\u3099",
