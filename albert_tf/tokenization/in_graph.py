@@ -5,15 +5,15 @@ import tensorflow_text as tf_text
 
 from albert_tf.tokenization import in_graph_origins
 from albert_tf.tokenization.huggingface.in_graph import AddedInGraph
+from albert_tf.tokenization.normalization import CAPITAL_SIGMA
 from albert_tf.tokenization.normalization import CHINESE
 from albert_tf.tokenization.normalization import PAIRED_QUOTES
+from albert_tf.tokenization.normalization import SIGMA
 from albert_tf.tokenization.normalization import character_class
 from albert_tf.tokenization.normalization import is_accent
 from albert_tf.tokenization.normalization import is_mark
 from albert_tf.tokenization.normalization import is_moved_accent
 from albert_tf.tokenization.normalization import is_punctuation
-from albert_tf.tokenization.normalization import is_removed
-from albert_tf.tokenization.wordpiece import MAX_WORD_LENGTH
 
 CHARACTERS_OF_A_TOKEN = 256
 """More than a piece has: 200 at most in WordPiece, 16 in SentencePiece by default."""
@@ -217,12 +217,15 @@ class _WordPiece(tf.Module):
         self._max_characters = max_characters
         self._do_lower_case = tokenizer.do_lower_case
         self._strip_accents = tokenizer.strip_accents
+        self._lowers_alone = tokenizer.rules.as_tokenizers
+        self._removed = character_class(tokenizer.is_removed)
+        self._max_word_length = tokenizer.max_word_length
         self._unknown = tokenizer.pieces[tokenizer.unk_id]
         self._tokenizer = tf_text.FastWordpieceTokenizer(
             vocab=tokenizer.distinct_pieces,
             unknown_token=self._unknown,
             token_out_type=tf.int32,
-            max_bytes_per_word=4 * MAX_WORD_LENGTH,
+            max_bytes_per_word=4 * self._max_word_length,
             no_pretokenization=True,
         )
 
@@ -237,7 +240,7 @@ class _WordPiece(tf.Module):
 
     def _words(self, text, bounded=True):
         """Ragged string `[batch, (words)]`, and the number of characters of each."""
-        text = tf.strings.regex_replace(text, f"{character_class(is_removed)}+", "")
+        text = tf.strings.regex_replace(text, f"{self._removed}+", "")
         text = tf.strings.regex_replace(text, CHINESE, r" \0 ")
         if self._strip_accents:
             moved = f"{character_class(is_moved_accent)}+"
@@ -253,12 +256,12 @@ class _WordPiece(tf.Module):
         words = _split(tf.strings.regex_replace(text, punctuation, r" \0 "))
         flat = words.flat_values
         lengths = tf.strings.length(flat, unit="UTF8_CHAR")
-        flat = tf.where(lengths > MAX_WORD_LENGTH, self._unknown, flat)
+        flat = tf.where(lengths > self._max_word_length, self._unknown, flat)
         return words.with_flat_values(flat), tf.cast(lengths, tf.int64)
 
     def _normalized(self, text):
         if self._do_lower_case:
-            text = tf.strings.lower(text, encoding="utf-8")
+            text = _lowered(text, self._lowers_alone)
         if self._strip_accents:
             text = tf_text.normalize_utf8(text, "NFD")
             text = tf.strings.regex_replace(text, f"{character_class(is_accent)}+", "")
@@ -279,7 +282,7 @@ class _WordPiece(tf.Module):
             for places in (starts, ends)
         )
         # What stands for a word that is too long has another length.
-        is_long = lengths > MAX_WORD_LENGTH
+        is_long = lengths > self._max_word_length
         ends = tf.where(tf.gather(is_long, word), tf.gather(lengths, word), ends)
         first = tf.gather(in_graph_origins.starts_of(lengths), word)
         origins = self._origins(text)
@@ -292,11 +295,18 @@ class _WordPiece(tf.Module):
         """Where each character of all words stands in its text, int64 `[P]`."""
         characters = tf.strings.unicode_split(text, _UTF8)
         kept = characters.flat_values
-        is_dropped = tf.strings.regex_full_match(kept, character_class(is_removed))
+        is_dropped = tf.strings.regex_full_match(kept, self._removed)
         kept = self._normalized(tf.where(is_dropped, "", kept))
         kept = tf.strings.regex_replace(kept, f"{character_class(str.isspace)}+", "")
         counts = tf.strings.length(kept, unit="UTF8_CHAR")
         return tf.repeat(tf.ragged.range(characters.row_lengths()).values, counts)
+
+
+def _lowered(text, one_by_one):
+    """The twin of `normalization.lowered`."""
+    if one_by_one:
+        text = tf.strings.regex_replace(text, CAPITAL_SIGMA, SIGMA)
+    return tf.strings.lower(text, encoding="utf-8")
 
 
 def _split(text):

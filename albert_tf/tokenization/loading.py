@@ -10,6 +10,7 @@ from albert_tf.io.files import unreadable
 from albert_tf.row_layout import LAYOUTS
 from albert_tf.tokenization.huggingface.added_tokens import with_added_tokens
 from albert_tf.tokenization.huggingface.directory import check_special_pieces
+from albert_tf.tokenization.huggingface.tokenizer_json import read_tokenizer_json
 from albert_tf.tokenization.rules import read_rules
 from albert_tf.tokenization.saved_config import HUGGINGFACE_FILE
 from albert_tf.tokenization.saved_config import read_saved_config
@@ -28,7 +29,8 @@ def load_tokenizer(path, do_lower_case=None, revision=None):
     Args:
         path: a SentencePiece `.model` file, a WordPiece `vocab.txt`, or a directory
             with one of them (ours, an unpacked official archive or a Hugging Face
-            model); or the name of a model, as `from_pretrained` takes it.
+            model) or a `tokenizer.json` in their place; or the name of a model, as
+            `from_pretrained` takes it.
         do_lower_case: whether to lower letters; by default as a directory records in
             `tokenizer_config.json`, or else as the released models do, which XLNet's
             do not.
@@ -56,8 +58,14 @@ def _load(path, do_lower_case, revision=None, config=None):
         path = _vocabulary_in(path, config)
         if not storage.is_remote(path) and not os.path.isfile(path):
             raise UserError(f"The tokenizer {path} is missing or not an ordinary file.")
-    file_bytes = _read(path)
-    tokenizer_class = _class_for(path, file_bytes)
+    elif os.path.basename(path) == HUGGINGFACE_FILE:
+        raise UserError(f"{path} counts with the files beside it; name its directory.")
+    file_bytes, name = _read(path), path
+    if os.path.basename(path) == HUGGINGFACE_FILE:
+        name, file_bytes, settings = read_tokenizer_json(file_bytes, path)
+        do_lower_case = _agreed_casing(do_lower_case, settings["do_lower_case"], path)
+        config = {**config, **settings}
+    tokenizer_class = _class_for(name, file_bytes)
     rules = read_rules(config, where)
     tokenizer = tokenizer_class(file_bytes, do_lower_case, path, rules)
     check_special_pieces(tokenizer, config, where)
@@ -77,9 +85,18 @@ def _casing(config, asked, directory):
     return recorded
 
 
+def _agreed_casing(recorded, lowers, path):
+    if recorded not in (None, lowers):
+        raise UserError(
+            f"{path} has do_lower_case={str(lowers).lower()}, but the "
+            f"{CONFIG_NAME} beside it {str(recorded).lower()}; copy the files again."
+        )
+    return lowers
+
+
 def is_tokenizer(name):
     """Whether a file of this name is taken for a vocabulary."""
-    return name in _KNOWN_NAMES or name.endswith(".model")
+    return name in (*_KNOWN_NAMES, HUGGINGFACE_FILE) or name.endswith(".model")
 
 
 def saved_tokenizer(checkpoint):
@@ -152,12 +169,6 @@ def _vocabulary_in(directory, config):
     assets = os.path.join(directory, _TFHUB_FOLDER)
     if not found and storage.is_folder(assets):
         found, folder = _vocabularies(assets), assets
-    if not found and HUGGINGFACE_FILE in storage.names_in(directory):
-        raise UserError(
-            f"{directory} holds its tokenizer only as {HUGGINGFACE_FILE}, which "
-            "albert_tf does not read; add the spiece.model that the model was trained "
-            "with."
-        )
     if len(found) != 1:
         what = f"several ({', '.join(found)})" if found else "none"
         raise UserError(
@@ -171,7 +182,8 @@ def _vocabularies(directory):
     """The names of the files there that may be a vocabulary."""
     names = storage.names_in(directory)
     found = [name for name in _KNOWN_NAMES if name in names]
-    return found or sorted(filter(is_tokenizer, names))
+    found = found or sorted(n for n in names if n.endswith(".model"))
+    return found or [name for name in names if name == HUGGINGFACE_FILE]
 
 
 def _class_for(path, file_bytes):

@@ -57,6 +57,11 @@ def is_removed(character):
     return character == "\ufffd" or unicodedata.category(character) in ("Cc", "Cf")
 
 
+def is_removed_or_private(character):
+    """True for what Hugging Face's tokenizers drop: private characters, too."""
+    return is_removed(character) or unicodedata.category(character) == "Co"
+
+
 def is_punctuation(character):
     """True for every visible ASCII character but letters and digits, and for P*."""
     if "!" <= character <= "~":
@@ -101,6 +106,19 @@ def is_accented(character):
 def is_accented_in_words(character):
     """True for characters that the WordPiece clean-up takes an accent from."""
     return any(map(is_accent, unicodedata.normalize("NFD", character)))
+
+
+CAPITAL_SIGMA, SIGMA = "\u03a3", "\u03c3"
+
+
+def lowered(text, one_by_one=False):
+    """The text in lower case.
+
+    Args:
+        text: str.
+        one_by_one: whether a sigma at the end of a word has the form of others.
+    """
+    return (text.replace(CAPITAL_SIGMA, SIGMA) if one_by_one else text).lower()
 
 
 def count_members(text, is_member):

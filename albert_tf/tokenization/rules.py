@@ -19,12 +19,17 @@ class TextRules:
         keep_accents: whether accents, vowel signs and other combining characters stay,
             before SentencePiece; None: if the vocabulary's file says so.
         strip_accents: whether WordPiece drops them; None: where it lowers letters.
+        as_tokenizers: whether texts are read as by the package tokenizers, and so by
+            transformers 5. Letters are lowered one by one (the last sigma of a word
+            is one like others); WordPiece drops private characters and takes words of
+            more than 100 characters for unknown ones.
     """
 
     joins_quotes: bool | None = None
     counts_lines: bool = False
     keep_accents: bool | None = None
     strip_accents: bool | None = None
+    as_tokenizers: bool = False
 
     def settings(self):
         """What `tokenizer_config.json` records: a dict for JSON."""

@@ -14,6 +14,7 @@ from albert_tf.tokenization.rules import TextRules
 from albert_tf.tokenization.tokenizer import Tokenizer
 
 MAX_WORD_LENGTH = 200
+_THEIR_MAX_WORD_LENGTH = 100
 _CACHED_WORDS = 2**17
 _CHINESE = re.compile(normalization.CHINESE)
 
@@ -57,6 +58,14 @@ class WordPieceTokenizer(Tokenizer):
             strip_accents=None
             if self.strip_accents == do_lower_case
             else self.strip_accents,
+            as_tokenizers=rules.as_tokenizers,
+        )
+        is_theirs = rules.as_tokenizers
+        self.max_word_length = _THEIR_MAX_WORD_LENGTH if is_theirs else MAX_WORD_LENGTH
+        self.is_removed = (
+            normalization.is_removed_or_private
+            if is_theirs
+            else normalization.is_removed
         )
         pieces = lines if counts_lines else pieces
         super().__init__("vocab.txt", file_bytes, pieces, do_lower_case, source, rules)
@@ -97,14 +106,14 @@ class WordPieceTokenizer(Tokenizer):
         return np.fromiter(flat, np.int32, int(lengths.sum())), lengths
 
     def _encode(self, text):
-        kept = normalization.runs_of(normalization.is_removed).sub("", text)
+        kept = normalization.runs_of(self.is_removed).sub("", text)
         cleaned = _CHINESE.sub(r" \g<0> ", kept)
         return [i for word in cleaned.split() for i in self._word(word)[0]]
 
     def encode_with_offsets(self, text):
         ids = []
         spans = []
-        for word, indices in _words_with_indices(text):
+        for word, indices in _words_with_indices(text, self.is_removed):
             word_ids, word_spans = self._word(word)
             ids.extend(word_ids)
             spans.extend((indices[s], indices[e - 1] + 1) for s, e in word_spans)
@@ -156,13 +165,14 @@ class WordPieceTokenizer(Tokenizer):
         return [("".join(characters), origins) for characters, origins in parts]
 
     def _normalized(self, text):
-        text = text.lower() if self.do_lower_case else text
+        if self.do_lower_case:
+            text = normalization.lowered(text, self.rules.as_tokenizers)
         return _strip_accents(text) if self.strip_accents else text
 
     def _longest_matches(self, part):
         """Returns greedy longest matches: ids and the end of each in `part`."""
         unknown = [self.unk_id], [len(part)]
-        if len(part) > MAX_WORD_LENGTH:
+        if len(part) > self.max_word_length:
             return unknown
         ids = []
         ends = [0]
@@ -219,11 +229,11 @@ def _many_marks():
     return re.compile(f"({marks}{{{MAX_WORD_LENGTH + 1},}})")
 
 
-def _words_with_indices(text):
+def _words_with_indices(text, is_removed):
     """Yields each word and the index in `text` of each of its characters."""
     word = []
     for index, character in enumerate(text):
-        if normalization.is_removed(character):
+        if is_removed(character):
             continue
         chinese = normalization.is_chinese(character)
         if word and (chinese or character.isspace()):
