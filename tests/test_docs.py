@@ -47,11 +47,15 @@ _ELSEWHERE = {
     "text_length.py",
     "text_length_model.py",
     "text_length_serving.py",
+    "tokenizer.json",
     "tokenizer_config.json",
     "training_info.json",
     "xlnet_config.json",
 }
-_EXAMPLES = {"albert_tf.tasks.classification.text_length.TextLength"}
+_EXAMPLES = {
+    "albert_tf.AutoTokenizer",
+    "albert_tf.tasks.classification.text_length.TextLength",
+}
 _WRITTEN = re.compile(r"[\w./<>*-]+\.(?:py|json)\b")
 _MODULE = re.compile(r"\b(?:albert_tf|benchmarks|data_pipeline|tools)(?:\.\w+)+")
 

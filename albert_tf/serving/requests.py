@@ -7,7 +7,7 @@ with every optimization. Servers pass the sentence on.
 
 import tensorflow as tf
 
-from albert_tf.tokenization.in_graph_rows import moved_right
+from albert_tf.tokenization.in_graph.rows import moved_right
 
 MOST_CHARACTERS = 2_000_000
 """Of texts that are read whole: they take about a gigabyte (docs/serving.md)."""

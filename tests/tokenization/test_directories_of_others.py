@@ -10,7 +10,7 @@ from albert_tf.errors import UserError
 from albert_tf.row_layout import CLS_LAST
 from albert_tf.tokenization import load_tokenizer
 from albert_tf.tokenization import load_tokenizer_for
-from albert_tf.tokenization.in_graph import InGraphTokenizer
+from albert_tf.tokenization.in_graph.tokenizer import InGraphTokenizer
 from tests.vocabularies import wordpiece as vocabulary
 from tests.vocabularies import xlnet_pieces
 

@@ -6,7 +6,7 @@ import keras
 import pytest
 import tensorflow as tf
 
-from albert_tf.tokenization.in_graph import InGraphTokenizer
+from albert_tf.tokenization.in_graph.tokenizer import InGraphTokenizer
 from albert_tf.tokenization.sentencepiece import SentencePieceTokenizer
 from albert_tf.tokenization.wordpiece import WordPieceTokenizer
 from tests.vocabularies import tie_pieces

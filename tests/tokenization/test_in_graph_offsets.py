@@ -5,7 +5,7 @@ import tensorflow as tf
 from hypothesis import given
 from hypothesis import strategies as st
 
-from albert_tf.tokenization.in_graph import InGraphTokenizer
+from albert_tf.tokenization.in_graph.tokenizer import InGraphTokenizer
 from albert_tf.tokenization.rules import TextRules
 from albert_tf.tokenization.sentencepiece import SentencePieceTokenizer
 from albert_tf.tokenization.wordpiece import WordPieceTokenizer

@@ -5,9 +5,9 @@ import random
 import numpy as np
 import tensorflow as tf
 
-from albert_tf.tokenization.in_graph_stretches import WHITE_SPACE
-from albert_tf.tokenization.in_graph_stretches import stretches
-from albert_tf.tokenization.in_graph_stretches import text_numbers
+from albert_tf.tokenization.in_graph.stretches import WHITE_SPACE
+from albert_tf.tokenization.in_graph.stretches import stretches
+from albert_tf.tokenization.in_graph.stretches import text_numbers
 
 _HOSTILE = (
     "a\x00\x7f\u0301\ufdfa\ufffd\ufffe\uffff\U0001f600\U0010ffff\u2028\ud7ff\ue000"

@@ -14,7 +14,7 @@ from albert_tf.serving.features.texts import TextFeatures
 from albert_tf.tasks.batching import evaluation_dataset
 from albert_tf.tasks.tokenized_examples import tokenize_texts
 from albert_tf.tokenization import load_tokenizer
-from albert_tf.tokenization.in_graph import InGraphTokenizer
+from albert_tf.tokenization.in_graph.tokenizer import InGraphTokenizer
 from albert_tf.tokenization.sentencepiece import SentencePieceTokenizer
 
 _TEXTS = ["good film", "the plot was bad not Very"]

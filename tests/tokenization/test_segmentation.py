@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from albert_tf.errors import UserError
 from albert_tf.tokenization import segmentation
-from albert_tf.tokenization.in_graph import InGraphTokenizer
+from albert_tf.tokenization.in_graph.tokenizer import InGraphTokenizer
 from albert_tf.tokenization.sentencepiece import SentencePieceTokenizer
 from albert_tf.tokenization.wordpiece import WordPieceTokenizer
 from tests.vocabularies import tie_pieces

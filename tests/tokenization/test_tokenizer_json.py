@@ -8,7 +8,7 @@ import transformers
 
 from albert_tf.errors import UserError
 from albert_tf.tokenization import load_tokenizer
-from albert_tf.tokenization.in_graph import InGraphTokenizer
+from albert_tf.tokenization.in_graph.tokenizer import InGraphTokenizer
 from tests.vocabularies import wordpiece as vocabulary
 
 FILE = "tokenizer.json"

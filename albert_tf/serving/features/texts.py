@@ -3,11 +3,11 @@
 import tensorflow as tf
 
 from albert_tf.row_layout import CLS_FIRST
-from albert_tf.tokenization.in_graph import InGraphTokenizer
-from albert_tf.tokenization.in_graph_rows import is_token
-from albert_tf.tokenization.in_graph_rows import moved_right
-from albert_tf.tokenization.in_graph_rows import numbers
-from albert_tf.tokenization.in_graph_rows import segments
+from albert_tf.tokenization.in_graph.rows import is_token
+from albert_tf.tokenization.in_graph.rows import moved_right
+from albert_tf.tokenization.in_graph.rows import numbers
+from albert_tf.tokenization.in_graph.rows import segments
+from albert_tf.tokenization.in_graph.tokenizer import InGraphTokenizer
 
 
 class TextFeatures(tf.Module):

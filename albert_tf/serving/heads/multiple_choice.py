@@ -11,8 +11,8 @@ from albert_tf.serving.requests import require
 from albert_tf.tasks.multiple_choice.rows import BLANK
 from albert_tf.tasks.multiple_choice.rows import SPECIAL
 from albert_tf.tasks.multiple_choice.task import MultipleChoice
-from albert_tf.tokenization.in_graph import CHARACTERS_OF_A_TOKEN
-from albert_tf.tokenization.in_graph import InGraphTokenizer
+from albert_tf.tokenization.in_graph.tokenizer import CHARACTERS_OF_A_TOKEN
+from albert_tf.tokenization.in_graph.tokenizer import InGraphTokenizer
 
 
 class ChoiceFeatures(tf.Module):

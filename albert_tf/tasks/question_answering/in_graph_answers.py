@@ -7,11 +7,11 @@ import math
 
 import tensorflow as tf
 
-from albert_tf.tokenization.in_graph_origins import without
-from albert_tf.tokenization.in_graph_stretches import WHITE_SPACE
-from albert_tf.tokenization.in_graph_stretches import pair_numbers
-from albert_tf.tokenization.in_graph_stretches import stretches
-from albert_tf.tokenization.in_graph_stretches import text_numbers
+from albert_tf.tokenization.in_graph.origins import without
+from albert_tf.tokenization.in_graph.stretches import WHITE_SPACE
+from albert_tf.tokenization.in_graph.stretches import pair_numbers
+from albert_tf.tokenization.in_graph.stretches import stretches
+from albert_tf.tokenization.in_graph.stretches import text_numbers
 
 _MASKED = -1e30
 

@@ -11,7 +11,7 @@ import tensorflow as tf
 from albert_tf.tasks.question_answering.windows import BEFORE
 from albert_tf.tasks.windows.in_graph import InGraphLayout
 from albert_tf.tasks.windows.in_graph import pick
-from albert_tf.tokenization.in_graph import InGraphTokenizer
+from albert_tf.tokenization.in_graph.tokenizer import InGraphTokenizer
 
 
 @dataclasses.dataclass(frozen=True)

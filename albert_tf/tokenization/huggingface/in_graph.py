@@ -3,7 +3,7 @@
 import tensorflow as tf
 import tensorflow_text as tf_text
 
-from albert_tf.tokenization import in_graph_origins
+from albert_tf.tokenization.in_graph import origins
 
 
 class AddedInGraph(tf.Module):
@@ -37,7 +37,7 @@ class AddedInGraph(tf.Module):
         between = tf.where(is_added, "", parts.flat_values)
         ids, starts, ends = self._base.with_offsets(between)
         lengths = tf.strings.length(parts.flat_values, unit="UTF8_CHAR")
-        begins = in_graph_origins.starts_of(lengths)
+        begins = origins.starts_of(lengths)
         rows = tf.gather(begins, parts.row_splits[:-1])
         begins = begins[:-1] - tf.repeat(rows, parts.row_lengths())
         zeros = added.with_flat_values(tf.zeros_like(added.flat_values))

@@ -1,0 +1,1 @@
+"""The tokenizers as operations of a graph, for serving and for tf.data."""
