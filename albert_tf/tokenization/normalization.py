@@ -97,6 +97,12 @@ def is_mark(character):
     return all(map(unicodedata.combining, decomposed))
 
 
+def is_mark_in_tokenizers(character):
+    """`is_mark` of Hugging Face's tokenizers: signs that combine with nothing, too."""
+    decomposed = unicodedata.normalize("NFKD", character)
+    return all(unicodedata.category(part)[0] == "M" for part in decomposed)
+
+
 def is_accented(character):
     """True for characters that `sentencepiece_text` takes a combining one from."""
     decomposed = unicodedata.normalize("NFKD", character)
@@ -134,22 +140,22 @@ CHINESE = f"[{CHINESE}]"
 _PERHAPS_COMBINING = re.compile("[\u0300-\U0010ffff]+")
 
 
-def _strip_marks(text):
+def _strip_marks(text, is_mark):
     return _PERHAPS_COMBINING.sub(
         lambda run: runs_of(is_mark).sub("", run.group()), text
     )
 
 
-def _decompose(text):
+def _decompose(text, is_mark):
     """NFKD without combining characters.
 
     They are dropped before as well: NFKD sorts each run of them in a time that grows
     with the square of its length.
     """
-    text = _strip_marks(text)
+    text = _strip_marks(text, is_mark)
     if unicodedata.is_normalized("NFKD", text):
         return text
-    return _strip_marks(unicodedata.normalize("NFKD", text))
+    return _strip_marks(unicodedata.normalize("NFKD", text), is_mark)
 
 
 PAIRED_QUOTES = "``|''"
@@ -174,21 +180,33 @@ def _has_surplus_spaces(text):
     return "  " in text or text.startswith(" ") or text.endswith(" ")
 
 
-def sentencepiece_text(text, do_lower_case, keep_accents=False):
+def marks_of(as_tokenizers):
+    """What is true for the characters that are dropped before SentencePiece."""
+    return is_mark_in_tokenizers if as_tokenizers else is_mark
+
+
+def sentencepiece_text(text, do_lower_case, keep_accents=False, as_tokenizers=False):
     """Returns `text` as SentencePiece gets it in official ALBERT.
 
     White space is collapsed; unless accents are kept, the text is decomposed (NFKD) and
     combining characters are dropped; and letters are lowered if asked.
+
+    Args:
+        text: str.
+        do_lower_case, keep_accents: whether letters are lowered, and accents stay.
+        as_tokenizers: whether it is as in Hugging Face's tokenizers, by `TextRules`.
     """
     # Cheaper than splitting: white space other than the space is not printable.
     if _has_surplus_spaces(text) or not text.isprintable():
         text = " ".join(text.split())
     if not (keep_accents or text.isascii()):
-        text = _decompose(text)
-    return text.lower() if do_lower_case else text
+        text = _decompose(text, marks_of(as_tokenizers))
+    return lowered(text, as_tokenizers) if do_lower_case else text
 
 
-def sentencepiece_text_with_spans(text, do_lower_case, keep_accents=False):
+def sentencepiece_text_with_spans(
+    text, do_lower_case, keep_accents=False, as_tokenizers=False
+):
     """Like `sentencepiece_text`, with the origin of every character.
 
     Returns:
@@ -200,6 +218,7 @@ def sentencepiece_text_with_spans(text, do_lower_case, keep_accents=False):
         # Every character stands for itself; most English text is like that.
         spans = list(zip(range(len(text)), range(1, len(text) + 1), strict=True))
         return text.lower() if do_lower_case else text, spans
+    drops = marks_of(as_tokenizers)
     characters = []
     spans = []
     after_space = is_after_text = False
@@ -211,7 +230,7 @@ def sentencepiece_text_with_spans(text, do_lower_case, keep_accents=False):
             characters.append(" ")
             spans.append((index - 1, index))
         stays = keep_accents or original.isascii()
-        kept = original if stays else _decompose(original)
+        kept = original if stays else _decompose(original, drops)
         if not kept and spans and not after_space:
             spans[-1] = (spans[-1][0], index + 1)
         characters.extend(kept)
@@ -223,4 +242,4 @@ def sentencepiece_text_with_spans(text, do_lower_case, keep_accents=False):
     if "\u0130" in prepared:  # the one letter whose lower case is two characters
         pairs = zip(prepared, spans, strict=True)
         spans = [span for letter, span in pairs for _ in letter.lower()]
-    return prepared.lower(), spans
+    return lowered(prepared, as_tokenizers), spans

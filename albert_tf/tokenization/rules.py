@@ -21,8 +21,10 @@ class TextRules:
         strip_accents: whether WordPiece drops them; None: where it lowers letters.
         as_tokenizers: whether texts are read as by the package tokenizers, and so by
             transformers 5. Letters are lowered one by one (the last sigma of a word
-            is one like others); WordPiece drops private characters and takes words of
-            more than 100 characters for unknown ones.
+            is one like others). WordPiece drops private characters and takes words of
+            more than 100 characters for unknown ones. SentencePiece keeps "1974,"
+            whole, drops signs that combine with nothing where accents go, and has its
+            user-defined pieces looked for in texts before all else.
     """
 
     joins_quotes: bool | None = None

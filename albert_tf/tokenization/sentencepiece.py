@@ -94,10 +94,12 @@ class SentencePieceTokenizer(Tokenizer):
         rules = TextRules(
             joins_quotes=None if is_usual else self.joins_quotes,
             keep_accents=None if is_official else self.keep_accents,
+            as_tokenizers=rules.as_tokenizers,
         )
         super().__init__(
             "spiece.model", file_bytes, pieces, do_lower_case, source, rules
         )
+        self._preparation = do_lower_case, self.keep_accents, rules.as_tokenizers
         self._tabulate_replacements()
         self.blank = frozenset(filter(self._is_blank, _perhaps_blank()))
 
@@ -114,7 +116,8 @@ class SentencePieceTokenizer(Tokenizer):
         """
         replaced = {}
         for index, piece in enumerate(self.pieces):
-            if len(piece) > 1 and piece[-1] == "," and piece[-2].isdigit():
+            is_number = len(piece) > 1 and piece[-1] == "," and piece[-2].isdigit()
+            if is_number and not self.rules.as_tokenizers:
                 replaced[index] = self._split_comma(piece)
         for index in (self.pad_id, self.cls_id, self.sep_id, self.mask_id):
             replaced[index] = [self.pieces[self.unk_id]]
@@ -141,9 +144,7 @@ class SentencePieceTokenizer(Tokenizer):
     def prepare(self, text):
         if self.joins_quotes:
             text = normalization.join_quotes(text)
-        return normalization.sentencepiece_text(
-            text, self.do_lower_case, self.keep_accents
-        )
+        return normalization.sentencepiece_text(text, *self._preparation)
 
     def count_stripped(self, text):
         if self.keep_accents:
@@ -151,6 +152,8 @@ class SentencePieceTokenizer(Tokenizer):
         return normalization.count_members(text, normalization.is_accented)
 
     def is_reserved(self, piece):
+        if self.rules.as_tokenizers:
+            return super().is_reserved(piece)
         # The score of those that are no part of the model's language: special ones,
         # and user-defined ones, which the model itself looks for.
         index = self._ids.get(piece)
@@ -201,7 +204,7 @@ class SentencePieceTokenizer(Tokenizer):
     def encode_with_offsets(self, text):
         joined = normalization.join_quotes(text) if self.joins_quotes else text
         prepared, origins = normalization.sentencepiece_text_with_spans(
-            joined, self.do_lower_case, self.keep_accents
+            joined, *self._preparation
         )
         if len(joined) < len(text):
             places = normalization.joined_places(text)

@@ -5,8 +5,10 @@ import json
 import pytest
 import tensorflow as tf
 import transformers
+from sentencepiece import sentencepiece_model_pb2
 
 from albert_tf.errors import UserError
+from albert_tf.row_layout import CLS_LAST
 from albert_tf.tokenization import load_tokenizer
 from albert_tf.tokenization.in_graph.tokenizer import InGraphTokenizer
 from tests.vocabularies import wordpiece as vocabulary
@@ -25,6 +27,7 @@ HOSTILE = [
     "a" * 100 + " " + "a" * 101 + " " + "b" * 200,
     '\U0001f600 dog1974, 1974,. 3.14 (x-y) \u2013 \u00a35 \u20ac6 "q"',
     "``x'' `` '' ``' '''",
+    "thecat now",
     "a[E1]b COVID covid\u0301 new york\u4e2d",
     "\u2581a\u2581 b_c\u2581",
 ]
@@ -76,6 +79,77 @@ def test_wordpiece(lowers, strips, tmp_path):
     assert ours.do_lower_case is lowers
 
 
+SPECIAL = ("<pad>", "<unk>", "[CLS]", "[SEP]", "[MASK]")
+WORDS = (
+    "_the _cat _caf _cafe s ' \" \u03bf \u03c3 \u03c2 \u4e2d \u56fd _1974, , "
+    "_now where every _every $ ` \u0915 \u092f _\u0915 T h e _The i st f fi n "
+    "the cat_now \xe9 E 1 [ ] _a b c x"
+).replace("_", "\u2581")
+SYMBOLS = ["(", ")", "-", ".", "–"]
+
+
+def _charsmap(train_model):
+    """The table of the released models."""
+    model = sentencepiece_model_pb2.ModelProto.FromString(train_model())
+    return model.normalizer_spec.precompiled_charsmap
+
+
+def _unigram(name, folder, special, charsmap, **options):
+    pieces = [*special, *SYMBOLS, "\u2581", *WORDS.split()]
+    # No two sums of these scores are equal.
+    vocab = [(p, 0.0) for p in pieces[: len(special) + len(SYMBOLS)]]
+    vocab += [
+        (p, -2 - (17 * k) ** 0.5) for k, p in enumerate(pieces[len(vocab) :], start=1)
+    ]
+    options |= {"unk_id": pieces.index("<unk>"), "_spm_precompiled_charsmap": charsmap}
+    theirs = getattr(transformers, name)(vocab=vocab, **options)
+    symbols = [transformers.AddedToken(s, normalized=False) for s in SYMBOLS]
+    theirs.add_tokens([*symbols, transformers.AddedToken("Covid", normalized=True)])
+    theirs.save_pretrained(folder)
+    return theirs
+
+
+@pytest.mark.parametrize("keeps", [True, False])
+@pytest.mark.parametrize("lowers", [True, False])
+def test_albert(lowers, keeps, train_model, tmp_path):
+    options = {"do_lower_case": lowers, "keep_accents": keeps}
+    charsmap = _charsmap(train_model)
+    folder = tmp_path / "x"
+    theirs = _unigram("AlbertTokenizer", folder, SPECIAL, charsmap, **options)
+    ours = _compare(theirs, folder)
+    assert ours.do_lower_case is lowers
+    assert ours.keep_accents is keeps
+    assert ours.joins_quotes
+    assert ours.tokenize("the cat.")[-1] == "."
+
+
+@pytest.mark.parametrize("lowers", [True, False])
+def test_xlnet(lowers, train_model, tmp_path):
+    special = [
+        "<unk>",
+        "<s>",
+        "</s>",
+        "<cls>",
+        "<sep>",
+        "<pad>",
+        "<mask>",
+        "<eod>",
+        "<eop>",
+    ]
+    charsmap = _charsmap(train_model)
+    folder = tmp_path / "x"
+    theirs = _unigram("XLNetTokenizer", folder, special, charsmap, do_lower_case=lowers)
+    ours = _compare(theirs, folder)
+    assert ours.layout == CLS_LAST
+
+
+def test_a_vocabulary_without_a_table(tmp_path):
+    theirs = _unigram("AlbertTokenizer", tmp_path / "x", SPECIAL, None)
+    _compare(
+        theirs, tmp_path / "x", ["the cat (1974, x)\u00a0 now.", "a e\u0301 \u0915"]
+    )
+
+
 def _change(folder, change):
     content = json.loads((folder / FILE).read_text())
     change(content)
@@ -101,6 +175,31 @@ def _change(folder, change):
 )
 def test_what_is_refused(change, message, tmp_path):
     _bert(tmp_path)
+    _change(tmp_path, change)
+    with pytest.raises(UserError, match=message):
+        load_tokenizer(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            lambda c: c["model"].update(byte_fallback=True),
+            "byte_fallback.*spiece.model",
+        ),
+        (lambda c: c["model"].update(unk_id=0), "the unknown piece '<pad>'"),
+        (lambda c: c["model"]["vocab"].append(["", -1.0]), "an empty one"),
+        (lambda c: c["model"].update(unk_id=None), "is a damaged tokenizer"),
+        (lambda c: c["pre_tokenizer"]["pretokenizers"].pop(0), "the pre_tokenizer"),
+        (lambda c: c["normalizer"]["normalizers"].reverse(), "normalizers Lowercase"),
+        (
+            lambda c: c["normalizer"]["normalizers"].append({"type": "Strip"}),
+            "Lowercase, Strip, which .*; put the spiece.model beside it",
+        ),
+    ],
+)
+def test_what_is_refused_of_unigram(change, message, tmp_path):
+    _unigram("AlbertTokenizer", tmp_path, SPECIAL, None)
     _change(tmp_path, change)
     with pytest.raises(UserError, match=message):
         load_tokenizer(tmp_path)

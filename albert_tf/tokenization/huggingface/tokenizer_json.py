@@ -1,14 +1,37 @@
 """Vocabularies in a `tokenizer.json`, the one file of a tokenizer in transformers 5."""
 
+import base64
 import json
 
+from sentencepiece import sentencepiece_model_pb2
+
 from albert_tf.errors import UserError
+from albert_tf.tokenization.word_starts import MARK
 
 _BERT_NORMALIZER = {"clean_text": True, "handle_chinese_chars": True}
 _WORDPIECE = {
     "unk_token": "[UNK]",
     "continuing_subword_prefix": "##",
     "max_input_chars_per_word": 100,
+}
+
+_UNIGRAM = {"byte_fallback": False}
+_QUOTES = [
+    {"type": "Replace", "pattern": {"String": quotes}, "content": '"'}
+    for quotes in ("``", "''")
+]
+_WITHOUT_ACCENTS = [{"type": "NFKD"}, {"type": "StripAccents"}]
+_BY_WORDS = {
+    "type": "Sequence",
+    "pretokenizers": [
+        {"type": "WhitespaceSplit"},
+        {
+            "type": "Metaspace",
+            "replacement": MARK,
+            "prepend_scheme": "always",
+            "split": True,
+        },
+    ],
 }
 
 
@@ -30,9 +53,9 @@ def read_tokenizer_json(file_bytes, path):
         content = json.loads(file_bytes)
         model = content["model"]
         kind = model["type"]
-        if kind != "WordPiece":
+        if kind not in _READERS:
             _refuse(path, f"a model of type {kind!r}", "spiece.model")
-        return "vocab.txt", *_read_wordpiece(content, model, path)
+        return _READERS[kind](content, model, path)
     except UserError:
         raise
     except (
@@ -65,7 +88,7 @@ def _read_wordpiece(content, model, path):
         "counts_lines": True,
         "as_tokenizers": True,
     }
-    return _lines(model["vocab"], path), settings
+    return "vocab.txt", _lines(model["vocab"], path), settings
 
 
 def _lines(vocabulary, path):
@@ -77,6 +100,69 @@ def _lines(vocabulary, path):
         if "\n" in piece or piece.endswith("\r"):
             _refuse(path, f"the piece {piece!r} of two lines", "vocab.txt")
     return "".join(f"{piece}\n" for piece in pieces).encode()
+
+
+def _read_unigram(content, model, path):
+    found = {key: model[key] for key in _UNIGRAM}
+    _require(found, _UNIGRAM, "model", "spiece.model", path)
+    splitter = content["pre_tokenizer"]
+    if splitter != _BY_WORDS:
+        found = json.dumps(splitter, ensure_ascii=False)
+        _refuse(path, f"the pre_tokenizer {found}", "spiece.model")
+    settings, charsmap = _preparation(content["normalizer"], path)
+    special = {t["content"] for t in content["added_tokens"] if t["special"]}
+    data = _sentencepiece_model(model, special, charsmap, path)
+    return "spiece.model", data, {**settings, "as_tokenizers": True}
+
+
+def _preparation(normalizer, path):
+    """What a sequence of normalizers does, and the table of the last one."""
+    steps = list(normalizer["normalizers"])
+    charsmap = b""
+    if steps and steps[-1]["type"] == "Precompiled":
+        charsmap = base64.b64decode(steps.pop()["precompiled_charsmap"])
+    settings = {
+        "joins_quotes": steps[:2] == _QUOTES,
+        "keep_accents": {"type": "StripAccents"} not in steps,
+        "do_lower_case": {"type": "Lowercase"} in steps,
+    }
+    expected = [
+        *(_QUOTES if settings["joins_quotes"] else []),
+        *([] if settings["keep_accents"] else _WITHOUT_ACCENTS),
+        *([{"type": "Lowercase"}] if settings["do_lower_case"] else []),
+    ]
+    if steps != expected or normalizer["type"] != "Sequence":
+        names = ", ".join(str(step["type"]) for step in normalizer["normalizers"])
+        _refuse(path, f"the normalizers {names}", "spiece.model")
+    return settings, charsmap
+
+
+def _sentencepiece_model(model, special, charsmap, path):
+    """A serialized ModelProto of a vocabulary, whose words are cut one by one."""
+    found = sentencepiece_model_pb2.ModelProto()
+    found.trainer_spec.model_type = found.trainer_spec.UNIGRAM
+    found.normalizer_spec.precompiled_charsmap = charsmap
+    kinds = found.SentencePiece
+    pieces = [piece for piece, _ in model["vocab"]]
+    if pieces[model["unk_id"]] != "<unk>":
+        _refuse(path, f"the unknown piece {pieces[model['unk_id']]!r}", "spiece.model")
+    if MARK not in pieces or len(set(pieces)) < len(pieces) or "" in pieces:
+        # Without it, unknown words would be one.
+        what = f"a vocabulary without {MARK!r}, or with a piece twice or an empty one"
+        _refuse(path, what, "spiece.model")
+    for index, (piece, score) in enumerate(model["vocab"]):
+        kind = kinds.NORMAL
+        if index == model["unk_id"]:
+            kind = kinds.UNKNOWN
+        elif piece in special:
+            kind = kinds.CONTROL
+        elif MARK in piece[1:]:  # of two words
+            kind = kinds.UNUSED
+        found.pieces.add(piece=piece, score=score, type=kind)
+    return found.SerializeToString()
+
+
+_READERS = {"WordPiece": _read_wordpiece, "Unigram": _read_unigram}
 
 
 def _require(found, expected, name, file, path):

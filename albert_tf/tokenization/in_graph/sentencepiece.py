@@ -6,10 +6,11 @@ import tensorflow_text as tf_text
 from albert_tf.tokenization.in_graph import origins
 from albert_tf.tokenization.in_graph.texts import UTF8
 from albert_tf.tokenization.in_graph.texts import first_characters
+from albert_tf.tokenization.in_graph.texts import lowered
 from albert_tf.tokenization.in_graph.texts import single_spaces
 from albert_tf.tokenization.normalization import PAIRED_QUOTES
 from albert_tf.tokenization.normalization import character_class
-from albert_tf.tokenization.normalization import is_mark
+from albert_tf.tokenization.normalization import marks_of
 
 # One quotation mark that keeps the places of two characters.
 _QUOTE_OF_TWO, _SECOND_OF_TWO = '"\0', "\0"
@@ -23,6 +24,8 @@ class SentencePieceInGraph(tf.Module):
         self._max_characters = max_characters
         self._do_lower_case = tokenizer.do_lower_case
         self._keep_accents = tokenizer.keep_accents
+        self._lowers_alone = tokenizer.rules.as_tokenizers
+        self._marks = f"{character_class(marks_of(tokenizer.rules.as_tokenizers))}+"
         blank = (f"\\x{{{ord(character):x}}}" for character in sorted(tokenizer.blank))
         self._blank = f"[{''.join(blank)}]"
         self._joins_quotes = tokenizer.joins_quotes
@@ -34,10 +37,9 @@ class SentencePieceInGraph(tf.Module):
     def prepare(self, text, max_characters=None):
         text = single_spaces(self._with_joined_quotes(text, '"'))
         if not self._keep_accents:
-            marks = f"{character_class(is_mark)}+"
-            text = tf.strings.regex_replace(text, marks, "")
+            text = tf.strings.regex_replace(text, self._marks, "")
             text = tf_text.normalize_utf8(text, "NFKD")
-            text = tf.strings.regex_replace(text, marks, "")
+            text = tf.strings.regex_replace(text, self._marks, "")
         return self._lowered(first_characters(text, max_characters))
 
     fold = prepare
@@ -66,10 +68,10 @@ class SentencePieceInGraph(tf.Module):
         if self._keep_accents:
             return characters
         decomposed = tf_text.normalize_utf8(characters, "NFKD")
-        return tf.strings.regex_replace(decomposed, f"{character_class(is_mark)}+", "")
+        return tf.strings.regex_replace(decomposed, self._marks, "")
 
     def _lowered(self, text):
-        return tf.strings.lower(text, encoding="utf-8") if self._do_lower_case else text
+        return lowered(text, self._lowers_alone) if self._do_lower_case else text
 
     def with_offsets(self, text):
         text = self._with_joined_quotes(text, _QUOTE_OF_TWO)

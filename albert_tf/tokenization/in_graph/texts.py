@@ -2,6 +2,8 @@
 
 import tensorflow as tf
 
+from albert_tf.tokenization.normalization import CAPITAL_SIGMA
+from albert_tf.tokenization.normalization import SIGMA
 from albert_tf.tokenization.normalization import character_class
 
 UTF8 = "UTF-8"
@@ -18,3 +20,10 @@ def first_characters(text, count):
     if count is None:
         return text
     return tf.strings.substr(text, 0, count, unit="UTF8_CHAR")
+
+
+def lowered(text, one_by_one):
+    """Returns texts `[batch]` as `normalization.lowered` does."""
+    if one_by_one:
+        text = tf.strings.regex_replace(text, CAPITAL_SIGMA, SIGMA)
+    return tf.strings.lower(text, encoding="utf-8")

@@ -6,10 +6,9 @@ import tensorflow_text as tf_text
 from albert_tf.tokenization.in_graph import origins
 from albert_tf.tokenization.in_graph.texts import UTF8
 from albert_tf.tokenization.in_graph.texts import first_characters
+from albert_tf.tokenization.in_graph.texts import lowered
 from albert_tf.tokenization.in_graph.texts import single_spaces
-from albert_tf.tokenization.normalization import CAPITAL_SIGMA
 from albert_tf.tokenization.normalization import CHINESE
-from albert_tf.tokenization.normalization import SIGMA
 from albert_tf.tokenization.normalization import character_class
 from albert_tf.tokenization.normalization import is_accent
 from albert_tf.tokenization.normalization import is_moved_accent
@@ -68,7 +67,7 @@ class WordPieceInGraph(tf.Module):
 
     def _normalized(self, text):
         if self._do_lower_case:
-            text = _lowered(text, self._lowers_alone)
+            text = lowered(text, self._lowers_alone)
         if self._strip_accents:
             text = tf_text.normalize_utf8(text, "NFD")
             text = tf.strings.regex_replace(text, f"{character_class(is_accent)}+", "")
@@ -107,13 +106,6 @@ class WordPieceInGraph(tf.Module):
         kept = tf.strings.regex_replace(kept, f"{character_class(str.isspace)}+", "")
         counts = tf.strings.length(kept, unit="UTF8_CHAR")
         return tf.repeat(tf.ragged.range(characters.row_lengths()).values, counts)
-
-
-def _lowered(text, one_by_one):
-    """The twin of `normalization.lowered`."""
-    if one_by_one:
-        text = tf.strings.regex_replace(text, CAPITAL_SIGMA, SIGMA)
-    return tf.strings.lower(text, encoding="utf-8")
 
 
 def _split(text):
