@@ -9,8 +9,13 @@ import tensorflow as tf
 
 from albert_tf.tokenization.in_graph.rows import moved_right
 
-MOST_CHARACTERS = 2_000_000
-"""Of texts that are read whole: they take about a gigabyte (docs/serving.md)."""
+MOST_CHARACTERS = 1_000_000
+"""Of texts that are read whole: up to 1.3 GiB with a tiny model (docs/serving.md)."""
+MOST_PADDED = 4_000_000
+"""Rows of a batch times characters of its longest text, where answers are padded.
+
+There may be one for each character, of some sixty bytes.
+"""
 
 
 def string_answers(strings, answer):
@@ -28,19 +33,28 @@ def string_answers(strings, answer):
     return answer(**strings)
 
 
-def bounded(answer, name):
+def bounded(answer, name, is_padded=False):
     """`answer`, which takes strings by name, refusing too much to read at once.
 
     Args:
         answer: a function of string tensors `[batch]`.
         name: of the strings that are read whole, however long they are.
+        is_padded: whether each row's answers are as many as those of the longest.
     """
 
     def bounded_answer(**strings):
-        count = tf.reduce_sum(tf.strings.length(strings[name], unit="UTF8_CHAR"))
+        lengths = tf.strings.length(strings[name], unit="UTF8_CHAR")
+        lengths = tf.cast(lengths, tf.int64)
         message = f"{name} has more than {MOST_CHARACTERS} characters in a batch: "
-        check = require(count <= MOST_CHARACTERS, f"{message}cut long texts in parts.")
-        with tf.control_dependencies([check]):
+        message += "cut long texts in parts."
+        checks = [require(tf.reduce_sum(lengths) <= MOST_CHARACTERS, message)]
+        if is_padded:
+            longest = tf.reduce_max(tf.concat([lengths, [0]], axis=0))
+            message = f"{name} has more than {MOST_PADDED} characters in a batch, "
+            message += "all counted as long as the longest: send that alone."
+            padded = tf.size(lengths, tf.int64) * longest
+            checks.append(require(padded <= MOST_PADDED, message))
+        with tf.control_dependencies(checks):
             strings = {name: tf.identity(values) for name, values in strings.items()}
         return answer(**strings)
 

@@ -20,6 +20,7 @@ from albert_tf.tasks.multiple_choice.reading.questions import Question
 from albert_tf.tasks.prediction import OutputsPredictor
 from albert_tf.tasks.registry import create_task
 from albert_tf.tasks.task import Prepared
+from tests import memory
 
 _LENGTH = 20
 _QUESTIONS = [
@@ -171,6 +172,15 @@ def test_a_question_of_many_blanks_is_cheap(module):
         [Question("1", "it is", "_ " * 100_000, ("good bad " * 1000, "bad"))]
     )
     assert module.text_features(**long_text)["input_ids"].shape[2] <= _LENGTH
+
+
+def test_a_long_question_with_many_options_is_cheap(module):
+    options = ("good", "bad", "it") * 100
+    asked = request([Question("1", "it is", "was it " * 140_000, options)])
+    features = module.text_features
+    features(**request())
+    # The question is a megabyte.
+    assert memory.added(lambda: features(**asked)) < 150
 
 
 def test_token_ids(module):

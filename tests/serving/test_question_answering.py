@@ -22,6 +22,7 @@ from albert_tf.tasks.question_answering.reading.questions import Paragraph
 from albert_tf.tasks.question_answering.reading.questions import Question
 from albert_tf.tasks.registry import create_task
 from albert_tf.tasks.task import Prepared
+from tests import memory
 
 _LENGTH = 20
 _QUESTIONS = ["is it good ?", "", "what film was it and was the plot good ?", "not ?"]
@@ -207,6 +208,14 @@ def test_contexts_that_are_too_long(tiny_tokenizer, tmp_path, monkeypatch):
     assert predictor("is it good ? " * 99, "the film .") == predictor(
         "is it good ? is it good ?", "the film ."
     )
+
+
+def test_memory_of_a_long_context(tiny_tokenizer, tmp_path):
+    predictor = Predictor(saved(tmp_path, tiny_tokenizer, "squad_v1")[0])
+    predictor("not ?", "the film .")
+    columns = ["not ?"] * 8, ["the film ."] * 7 + [_CONTEXTS[0] * 1600]
+    # A copy for each candidate is a gigabyte.
+    assert memory.added(lambda: predictor.arrays(*columns)) < 300
 
 
 def test_a_head_shared_with_classifiers_is_refused(tiny_tokenizer, tmp_path):

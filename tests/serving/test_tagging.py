@@ -19,6 +19,7 @@ from albert_tf.tasks.registry import create_task
 from albert_tf.tasks.tagging.reading.sentences import TagFile
 from albert_tf.tasks.tagging.reading.sentences import sentence_of_text
 from albert_tf.tasks.task import Prepared
+from tests import memory
 
 _LENGTH = 12
 _TEXTS = [
@@ -124,6 +125,32 @@ def test_texts_that_are_too_long(saved, tiny_tokenizer, monkeypatch):
     predictor(_TEXTS[0])
     with pytest.raises(UserError, match="^text has more than 60 characters in a"):
         predictor("a film " * 9)
+
+
+def test_a_long_text_beside_too_many_others(saved, tiny_tokenizer, monkeypatch):
+    """Answers are padded to the most of a text: a call parts what would be too many."""
+    directory = saved(tiny_tokenizer)[0]
+    texts = ["a film"] * 20 + ["a film " * 9]
+    together = Predictor(directory).arrays(texts)
+    monkeypatch.setattr("albert_tf.serving.requests.MOST_PADDED", 600)
+    monkeypatch.setattr("albert_tf.serving.client.batches.MOST_CHARACTERS", 600)
+    for name, values in Predictor(directory).arrays(texts).items():
+        if name == "score":
+            np.testing.assert_allclose(values, together[name], atol=1e-6)
+        else:
+            np.testing.assert_array_equal(values, together[name])
+    served = build_module(directory)[0].text_signature()
+    served(text=tf.constant(texts[12:]))
+    with pytest.raises(tf.errors.InvalidArgumentError, match="send that alone"):
+        served(text=tf.constant(texts))
+
+
+def test_memory_of_a_long_text(saved, tiny_tokenizer):
+    predictor = Predictor(saved(tiny_tokenizer)[0])
+    predictor("a film")
+    texts = ["a film"] * 7 + [_TEXTS[0] * 1600]
+    # What grows with the square of 40,000 characters takes a gigabyte.
+    assert memory.added(lambda: predictor.arrays(texts)) < 300
 
 
 def test_a_text_that_is_much_longer_than_others(saved, tiny_tokenizer, monkeypatch):

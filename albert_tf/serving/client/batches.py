@@ -42,15 +42,17 @@ def outputs_of(signature, columns, batch_size):
 
 
 def _batches(order, lengths, batch_size):
-    """Inputs to answer at once: none too many, none with too much to read."""
-    batch, total = [], 0
+    """Inputs, shortest first, to answer at once: none too many, none with too much.
+
+    Each counts as long as the last: some answers are padded to those of the longest.
+    """
+    batch = []
     for row in order:
-        too_much = total + lengths[row] > MOST_CHARACTERS
+        too_much = (len(batch) + 1) * lengths[row] > MOST_CHARACTERS
         if batch and (len(batch) == batch_size or too_much):
             yield batch
-            batch, total = [], 0
+            batch = []
         batch.append(row)
-        total += lengths[row]
     yield batch  # of no input, too: the outputs have their names
 
 

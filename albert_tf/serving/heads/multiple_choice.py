@@ -49,8 +49,13 @@ class ChoiceFeatures(tf.Module):
     def __call__(self, question, context, options):
         places = tf.where(tf.strings.length(options) > 0)  # [rows, 2]
         row = places[:, 0]
+        question = self.ending_tokenizer.prepare(question)
+        has_blank = tf.strings.regex_full_match(question, f"(?s).*{BLANK}.*")
+        # Before each option gets a copy, however long the question is.
+        question = _last_characters(question, self._most)
         second = self._endings(
-            tf.gather(self.ending_tokenizer.prepare(question), row),
+            tf.gather(question, row),
+            tf.gather(has_blank, row),
             self.ending_tokenizer.prepare(tf.gather_nd(options, places)),
         )
         first = tf.gather(self.tokenizer(context), row)  # [rows, (tokens)]
@@ -64,11 +69,16 @@ class ChoiceFeatures(tf.Module):
         shape = tf.concat([tf.shape(options, tf.int64), width], axis=0)
         return {n: tf.scatter_nd(places, v, shape) for n, v in features.items()}
 
-    def _endings(self, question, option):
-        """Ids, ragged `[rows, (tokens)]`, of what `rows.ending` makes of strings."""
-        has_blank = tf.strings.regex_full_match(question, f"(?s).*{BLANK}.*")
+    def _endings(self, question, has_blank, option):
+        """Ids, ragged `[rows, (tokens)]`, of what `rows.ending` makes of strings.
+
+        Args:
+            question, option: string `[rows]`, prepared; of the first, the last
+                characters are enough.
+            has_blank: bool `[rows]`: whether the whole question has one.
+        """
         option = _last_characters(option, self._most)
-        parts = tf.strings.split(_last_characters(question, self._most), BLANK)
+        parts = tf.strings.split(question, BLANK)
         # With so many parts, the options alone have all characters that count.
         size = tf.strings.length(option, unit="UTF8_CHAR")
         parts = _last(parts, tf.cast(self._most // tf.maximum(size, 1) + 2, tf.int64))

@@ -73,7 +73,7 @@ def tagging_head(model, task, tokenizer):
             task.scheme,
             task.decoder,
         )
-        return bounded(entities, "text")
+        return bounded(entities, "text", is_padded=True)
 
     head = Head(
         task.serves,
