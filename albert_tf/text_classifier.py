@@ -21,6 +21,7 @@ from albert_tf.tasks.batching import features_and_labels
 from albert_tf.tasks.batching import training_dataset
 from albert_tf.tasks.classification.compiling import loss_of
 from albert_tf.tasks.classification.compiling import metrics_of
+from albert_tf.tasks.classification.labels import given_names
 from albert_tf.tasks.classification.labels import label_array
 from albert_tf.tasks.classification.labels import label_names
 from albert_tf.tasks.classification.labels import list_of_labels
@@ -31,7 +32,6 @@ from albert_tf.tasks.registry import create_task
 from albert_tf.tasks.registry import task_class
 from albert_tf.tasks.registry import task_from_info
 from albert_tf.tasks.registry import task_told_by
-from albert_tf.tasks.tables import trimmed
 from albert_tf.tasks.task import Prepared
 from albert_tf.tasks.tokenized_examples import tokenize_texts
 from albert_tf.tokenization import load_tokenizer
@@ -94,7 +94,7 @@ class TextClassifier:
         self.model, self._task, self._changes = None, None, changes
         info = read_training_info(self._directory)
         self._max_length = max_length or info.get("max_seq_length")
-        self._labels = None if labels is None else tuple(map(trimmed, labels))
+        self._labels = None if labels is None else given_names(labels)
         if label_kind not in (None, *LABEL_KINDS):
             raise UserError(
                 f"label_kind={label_kind!r}: expected one of {', '.join(LABEL_KINDS)}."

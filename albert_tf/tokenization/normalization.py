@@ -50,6 +50,17 @@ def runs_of(is_member):
     return re.compile(character_class(is_member) + "+")
 
 
+_DAMAGE = re.compile("[\0\ud800-\udfff]")
+
+
+def repaired(text):
+    """The text with U+FFFD for U+0000 and for halves of surrogate pairs.
+
+    Graphs take the former for the end of a text, and cannot be given the latter.
+    """
+    return _DAMAGE.sub("\ufffd", text)
+
+
 def is_removed(character):
     """True for what the official WordPiece clean-up drops: control characters."""
     if character in "\t\n\r":
@@ -188,17 +199,19 @@ def marks_of(as_tokenizers):
 def sentencepiece_text(text, do_lower_case, keep_accents=False, as_tokenizers=False):
     """Returns `text` as SentencePiece gets it in official ALBERT.
 
-    White space is collapsed; unless accents are kept, the text is decomposed (NFKD) and
-    combining characters are dropped; and letters are lowered if asked.
+    It is `repaired`, and white space collapsed; unless accents are kept, the text is
+    decomposed (NFKD) and combining characters are dropped; and letters are lowered if
+    asked.
 
     Args:
         text: str.
         do_lower_case, keep_accents: whether letters are lowered, and accents stay.
         as_tokenizers: whether it is as in Hugging Face's tokenizers, by `TextRules`.
     """
-    # Cheaper than splitting: white space other than the space is not printable.
+    # Cheaper than splitting: what is damaged, and white space other than the space, is
+    # not printable.
     if _has_surplus_spaces(text) or not text.isprintable():
-        text = " ".join(text.split())
+        text = " ".join(repaired(text).split())
     if not (keep_accents or text.isascii()):
         text = _decompose(text, marks_of(as_tokenizers))
     return lowered(text, as_tokenizers) if do_lower_case else text
@@ -213,6 +226,7 @@ def sentencepiece_text_with_spans(
         The prepared text and, for each of its characters, the (start, end) in
         `text` of the character it stems from, combining marks after it included.
     """
+    text = repaired(text)
     is_clean = text.isprintable() and not _has_surplus_spaces(text)
     if text.isascii() and is_clean:
         # Every character stands for itself; most English text is like that.

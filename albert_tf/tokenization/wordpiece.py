@@ -106,6 +106,7 @@ class WordPieceTokenizer(Tokenizer):
         return np.fromiter(flat, np.int32, int(lengths.sum())), lengths
 
     def _encode(self, text):
+        text = normalization.repaired(text)
         kept = normalization.runs_of(self.is_removed).sub("", text)
         cleaned = _CHINESE.sub(r" \g<0> ", kept)
         return [i for word in cleaned.split() for i in self._word(word)[0]]
@@ -231,6 +232,7 @@ def _many_marks():
 
 def _words_with_indices(text, is_removed):
     """Yields each word and the index in `text` of each of its characters."""
+    text = normalization.repaired(text)
     word = []
     for index, character in enumerate(text):
         if is_removed(character):

@@ -161,7 +161,8 @@ def test_lists_that_cannot_be_followed(tmp_path):
     _refused(tmp_path, name, {"": 6}, "damaged list of added tokens")
     token = {"content": "b", "id": 6, "single_word": True}
     name = "tokenizer.json"
-    _refused(tmp_path, name, {"added_tokens": [token]}, "adds 'b' as a whole word only")
+    whole = r"^[^(]*adds 'b' as a whole word only"
+    _refused(tmp_path, name, {"added_tokens": [token]}, whole)
     _refused(tmp_path, name, {"added_tokens": [{"id": 6}]}, "damaged list of added")
     (tmp_path / "added_tokens.json").write_text('{"b": 6}')
     token = {"content": "b", "id": 7}

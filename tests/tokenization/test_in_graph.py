@@ -1,6 +1,7 @@
 """The in-graph twins give the same ids."""
 
 import json
+import re
 import unicodedata
 
 import pytest
@@ -43,8 +44,7 @@ def test_running_text(name, text, request, shared):
 def test_every_character(name, request):
     tokenizer = request.getfixturevalue(name)
     in_graph = tf.function(InGraphTokenizer(tokenizer), input_signature=SPEC)
-    # U+0000 is the one known exception.
-    codes = [c for c in range(1, 0x110000) if not 0xD800 <= c <= 0xDFFF]
+    codes = [c for c in range(0x110000) if not 0xD800 <= c <= 0xDFFF]
     # Unassigned ones, to this Python, may have decompositions in TensorFlow.
     characters = [c for c in map(chr, codes) if unicodedata.category(c) != "Cn"]
     # Private-use characters are alike, and many.
@@ -76,6 +76,24 @@ def test_small_wordpiece():
 def test_invalid_utf8_counts_as_replacement_characters(small):
     ids = InGraphTokenizer(small)(tf.constant([b"the\xff cat"]))
     assert ids.to_list() == [small.encode("the\ufffd cat")]
+
+
+@pytest.mark.parametrize("kind", ["small", "words"])
+def test_what_no_graph_takes_counts_as_replacement_characters(kind, request):
+    words = b"[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nthe\ncat\n##s\n"
+    tokenizer = request.getfixturevalue("small") if kind == "small" else None
+    tokenizer = tokenizer or WordPieceTokenizer(words)
+    for damaged in ("the\0 cats", "\0the cat", "the\ud83d cat", "\udfffthe cat\ud800"):
+        text = re.sub("[\0\ud800-\udfff]", "\ufffd", damaged)
+        expected = tokenizer.encode_with_offsets(text)
+        assert tokenizer.encode(damaged) == expected[0]
+        assert tokenizer.tokenize(damaged) == [tokenizer.pieces[i] for i in expected[0]]
+        assert tokenizer.encode_with_offsets(damaged) == expected
+        if damaged.isascii():
+            found = InGraphTokenizer(tokenizer).with_offsets(tf.constant([damaged]))
+            ids, starts, ends = (values.to_list()[0] for values in found)
+            spans = list(zip(starts, ends, strict=True))
+            assert (ids, spans) == (expected[0], list(map(tuple, expected[1])))
 
 
 def test_export(small, tmp_path):

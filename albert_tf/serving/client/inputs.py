@@ -5,6 +5,7 @@ import dataclasses
 from albert_tf.errors import UserError
 from albert_tf.tokenization.features import as_python
 from albert_tf.tokenization.features import elements
+from albert_tf.tokenization.normalization import repaired
 
 
 @dataclasses.dataclass(frozen=True)
@@ -110,7 +111,7 @@ def _encoded(values, rank, place):
             return values
         if not isinstance(values, str):
             raise UserError(f"{place} must be a str, got {type(values).__name__}.")
-        return values.encode("utf-8", "replace")
+        return repaired(values).encode()
     if not isinstance(values, list):
         raise UserError(f"{place} must be a list of str, got {type(values).__name__}.")
     return [_encoded(v, rank - 1, f"{place}[{i}]") for i, v in enumerate(values)]

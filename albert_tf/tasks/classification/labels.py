@@ -5,6 +5,8 @@ import numbers
 import numpy as np
 
 from albert_tf.errors import UserError
+from albert_tf.tasks.tables import check_characters
+from albert_tf.tasks.tables import trimmed
 from albert_tf.tokenization.features import elements
 
 
@@ -21,6 +23,38 @@ def list_of_labels(labels):
     return elements("labels", labels)
 
 
+def given_names(names):
+    """The names that were given for labels, without the white space around them.
+
+    Args:
+        names: a list of str or int, in the order of the labels' ids.
+
+    Returns:
+        A tuple of str.
+
+    Raises:
+        UserError: they are no list of different names.
+    """
+    if isinstance(names, str | bytes) or not hasattr(names, "__iter__"):
+        raise UserError(f"labels must be a list of names, got {names!r}.")
+    found = tuple(map(_name, elements("labels", names)))
+    repeated = [name for name in found if found.count(name) > 1]
+    if repeated:
+        raise UserError(f"labels repeats {repeated[0]!r}; give each label once.")
+    return found
+
+
+def _name(value):
+    try:
+        name = trimmed(by_name(value, None))
+        check_characters("label", name)
+        if not name or isinstance(name, list):
+            raise ValueError(f"expected the name of a label, got {value!r}")
+    except ValueError as error:
+        raise UserError(f"labels: {error}.") from error
+    return name
+
+
 def label_names(task_type, values):
     """The names that occur in labels, sorted; numbers are sorted by their size.
 
@@ -34,7 +68,10 @@ def label_names(task_type, values):
     found = set()
     for place, value in enumerate(values):
         try:
-            found.update(task_type.label_names(by_name(value, None)))
+            names = task_type.label_names(by_name(value, None))
+            for name in names:
+                check_characters("label", name)
+            found.update(names)
         except (TypeError, ValueError) as error:
             raise UserError(f"labels[{place}]: {error}.") from error
     key = int if all(name.isdecimal() for name in found) else None

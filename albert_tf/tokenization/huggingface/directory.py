@@ -31,6 +31,8 @@ def their_added_tokens(directory, config):
         try:
             for token in tokens:
                 _add(found, token["content"], int(token["id"]), token, path)
+        except UserError:
+            raise
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise UserError(
                 f"{path} has a damaged list of added tokens ({error!r}); copy the file "

@@ -15,8 +15,8 @@ class InGraphTokenizer(tf.Module):
     """Strings to the ids that `tokenizer.encode` gives, in a graph.
 
     It is exported with whatever tracks it, the model or vocabulary included.
-    Exceptions: U+0000, and characters younger than the Unicode tables of Python or of
-    TensorFlow, whichever are older.
+    Exceptions: characters younger than the Unicode tables of Python or of TensorFlow,
+    whichever are older.
 
     With `max_tokens`, what a text costs is bounded. Of the text without its accents
     and surplus white space, the first `max_tokens * CHARACTERS_OF_A_TOKEN` characters
@@ -29,7 +29,7 @@ class InGraphTokenizer(tf.Module):
         tokenizer: a `SentencePieceTokenizer` or a `WordPieceTokenizer`.
         max_tokens: how many ids of each text are of use; None: all. More may come.
 
-    Call: string [batch], UTF-8 (invalid bytes count as U+FFFD), to a
+    Call: string [batch], UTF-8 (invalid bytes and U+0000 count as U+FFFD), to a
     `tf.RaggedTensor` int32 [batch, (tokens)].
     """
 
@@ -66,4 +66,5 @@ class InGraphTokenizer(tf.Module):
 
 
 def _valid(strings):
-    return tf.strings.unicode_transcode(strings, UTF8, UTF8, errors="replace")
+    text = tf.strings.unicode_transcode(strings, UTF8, UTF8, errors="replace")
+    return tf.strings.regex_replace(text, r"\x00", "\ufffd")

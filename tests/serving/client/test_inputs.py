@@ -39,6 +39,11 @@ def test_lists_of_texts_for_each_input():
         np.testing.assert_array_equal(found["count"], [3, 2])
 
 
+def test_what_no_graph_takes_is_replaced():
+    columns, _ = Inputs({"text": 1}, ("text",)).columns((["a\0b", "\ud83d."],), {})
+    assert columns == {"text": ["a\ufffdb".encode(), "\ufffd.".encode()]}
+
+
 @pytest.mark.parametrize(
     "many",
     [
