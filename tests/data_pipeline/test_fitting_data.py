@@ -148,6 +148,7 @@ def test_each_data_set_has_to_fit(
     create_pretraining_data(make_options(output_file=str(other), **changes))
     if not described:
         (tmp_path / "static" / "dataset_info.json").unlink()
+        (tmp_path / "static" / "SHA256SUMS").unlink()
     with pytest.raises(UserError, match=message):
         make_dataset(input_file=f"{tmp_path}/static/x-*,{other}")
 
@@ -155,6 +156,7 @@ def test_each_data_set_has_to_fit(
 def test_official_files_without_description(make_dataset, tmp_path, caplog):
     make_dataset("static")
     (tmp_path / "static" / "dataset_info.json").unlink()
+    (tmp_path / "static" / "SHA256SUMS").unlink()
     assert next(iter(make_dataset("static")))["input_ids"].shape == (8, 32)
     assert "nothing checks that the files fit" in caplog.text
 
@@ -162,5 +164,6 @@ def test_official_files_without_description(make_dataset, tmp_path, caplog):
 def test_other_records_need_their_description(make_dataset, tmp_path):
     make_dataset("dynamic")
     (tmp_path / "dynamic" / "dataset_info.json").unlink()
+    (tmp_path / "dynamic" / "SHA256SUMS").unlink()
     with pytest.raises(UserError, match="dynamic/dataset_info.json is missing: it"):
         make_dataset("dynamic")

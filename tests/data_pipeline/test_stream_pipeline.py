@@ -277,6 +277,7 @@ def test_what_does_not_fit_is_refused(made, read, changes, message):
 def test_streams_need_their_description(made, read, tmp_path):
     shutil.copytree(made("uni"), tmp_path / "alone")
     (tmp_path / "alone" / "dataset_info.json").unlink()
+    (tmp_path / "alone" / "SHA256SUMS").unlink()
     with pytest.raises(UserError, match="holds no dataset_info.json that counts"):
         read(tmp_path / "alone")
 

@@ -59,6 +59,7 @@ def test_data_that_was_moved(run, data, tmp_path, lines):
 
 def test_data_with_one_file_more(run, data):
     (data / "dataset_info.json").unlink()  # which would list the files
+    (data / "SHA256SUMS").unlink()
     run(1)
     shutil.copy(data / "train.tfrecord", data / "train2.tfrecord")
     with pytest.raises(UserError, match="No checkpoint in .* with --restart_data if"):

@@ -122,6 +122,7 @@ def test_descriptions_of_earlier_versions_list_names(data, read, caplog):
 
 def test_official_files_need_no_description(data, read, caplog):
     (data / "dataset_info.json").unlink()
+    (data / "SHA256SUMS").unlink()
     cut_at_a_record(data / SECOND)
     assert next(iter(read(data / "x-*")))["input_ids"].shape == (8, 32)
     verify_data(str(data))
@@ -132,6 +133,7 @@ def test_official_files_need_no_description(data, read, caplog):
 def test_a_file_that_holds_no_examples_is_named(data, read, contents):
     """Among official files, which no description lists."""
     (data / "dataset_info.json").unlink()
+    (data / "SHA256SUMS").unlink()
     path = data / "x-9.tfrecord"
     with tf.io.TFRecordWriter(str(path)) as writer:
         writer.write(b"\xff no example")

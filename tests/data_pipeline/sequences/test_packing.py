@@ -222,6 +222,7 @@ def test_packed_and_unpacked_files_do_not_mix(make_options, tmp_path, tokenizer)
     with pytest.raises(UserError, match="differ in max_pairs_per_row: 2 and 3"):
         pretraining_dataset(f"{tmp_path}/*/x.tfrecord", tokenizer, 8, 64, 10, 1, True)
     (tmp_path / "2" / "dataset_info.json").unlink()
+    (tmp_path / "2" / "SHA256SUMS").unlink()
     with pytest.raises(UserError, match="2/dataset_info.json is missing: .* packed"):
         pretraining_dataset(f"{tmp_path}/2/x.tfrecord", tokenizer, 8, 64, 10, 1, True)
 
