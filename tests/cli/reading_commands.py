@@ -10,8 +10,8 @@ READING = {
     "--do_train --max_seq_length=16",
     "squad": "--init_checkpoint={} --train_file=squad.json --predict_file=squad.json "
     "--output_dir=out --do_train --max_seq_length=16 --max_query_length=3",
-    "race": "--init_checkpoint={} --task_name=custom --data_dir=. --output_dir=out "
-    "--do_train --max_seq_length=16 --max_qa_length=8",
+    "race": "--init_checkpoint={} --task_name=custom --data_dir=choices "
+    "--output_dir=out --do_train --max_seq_length=16 --max_qa_length=8",
     "tag": "--init_checkpoint={} --data_dir=tags --output_dir=out --do_train "
     "--max_seq_length=16 --doc_stride=4",
     "fill-mask": "--model_dir={} [MASK]",
@@ -33,10 +33,11 @@ def write_inputs(folder):
     paragraph = {"context": "a", "qas": [question]}
     squad = {"data": [{"title": "t", "paragraphs": [paragraph]}]}
     (folder / "squad.json").write_text(json.dumps(squad))
-    (folder / "tags").mkdir()
+    for kind in ("tags", "choices"):
+        (folder / kind).mkdir()
     for role in ("train", "dev"):
         line = '{"tokens": ["a", "b"], "tags": ["B-X", "O"]}\n'
         (folder / "tags" / f"{role}.jsonl").write_text(line)
         (folder / f"{role}.tsv").write_text("sentence\tlabel\na\tno\nb\tyes\n")
         line = '{"context": "a", "options": ["b", "c"], "label": 0}\n'
-        (folder / f"{role}.jsonl").write_text(line)
+        (folder / "choices" / f"{role}.jsonl").write_text(line)
