@@ -36,6 +36,10 @@ def test_pretraining(published, material, flags):
 
     model = albert_tf.AlbertModel.from_pretrained(published.folder)
     model.config.to_json_file(published.folder / "albert_config.json")
+    # As the vocabulary's file alone, of which the data are made.
+    settings = published.folder / "tokenizer_config.json"
+    settings.write_text('{"joins_quotes": false}')
+    published.add(NAME.removeprefix("hf://"), published.folder)
     argv = flags(
         init_checkpoint=NAME,
         albert_config_file=published.folder / "albert_config.json",
@@ -121,7 +125,7 @@ def test_tables_by_name(hub, tmp_path):
     other = dataclasses.replace(options, data_dir="hf://nyu-mll/glue", task_name="rte")
     message = (
         r"^hf://nyu-mll/glue holds no table that albert_tf reads \(\.tsv, \.csv, "
-        r"\.jsonl\).*The GLUE files are at https://gluebenchmark\.com"
+        r"\.jsonl, \.ndjson, \.jsonlines\).*files are at https://gluebenchmark\.com"
     )
     with pytest.raises(UserError, match=message):
         source_from(other)

@@ -64,6 +64,7 @@ def test_mistakes_are_one_clear_error(encoder, classifier, tmp_path):
     shutil.copytree(classifier.model_dir, bare)
     (bare / "vocab.txt").unlink()
     (bare / "tokenizer_config.json").unlink()
+    (bare / "SHA256SUMS").unlink()
     with pytest.raises(UserError, match="found none"):
         export(ExportOptions(str(bare), target))
     assert not (tmp_path / "m").exists()

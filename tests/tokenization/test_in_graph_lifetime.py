@@ -61,3 +61,11 @@ def test_an_export_answers_after_caches_were_cleared(tokenizer, clear, tmp_path)
         assert ids.numpy().tolist() == [tokenizer.encode(TEXTS[0])]
         others.clear()
         clear()
+
+
+def test_many_tokenizers_are_no_function_that_is_traced_again(tokenizer, caplog):
+    for _ in range(8):
+        in_graph = InGraphTokenizer(tokenizer)
+        in_graph(tf.constant(TEXTS))
+        in_graph.with_offsets(tf.constant(TEXTS))
+    assert "retracing" not in caplog.text

@@ -1,5 +1,7 @@
 """SentencePiece with the official preprocessing, in a graph."""
 
+import functools
+
 import tensorflow as tf
 import tensorflow_text as tf_text
 
@@ -29,7 +31,10 @@ class SentencePieceInGraph(tf.Module):
         blank = (f"\\x{{{ord(character):x}}}" for character in sorted(tokenizer.blank))
         self._blank = f"[{''.join(blank)}]"
         self._joins_quotes = tokenizer.joins_quotes
-        self._cut, self._cut_with_offsets = _cutters(tokenizer.file_bytes)
+        self._cut = _in_a_function(_tokenize, tokenizer.file_bytes)
+        self._cut_with_offsets = _in_a_function(
+            _tokenize_with_offsets, tokenizer.file_bytes
+        )
         self._counts = tokenizer.replacement_counts
         self._replacements = tokenizer.replacements
         self._part_lengths = tokenizer.replacement_lengths
@@ -131,23 +136,28 @@ class SentencePieceInGraph(tf.Module):
         return origins.ragged(splits, replaced, at, until)
 
 
-def _cutters(model):
-    """`tokenize` and `tokenize_with_offsets` of tensorflow-text, for string `[batch]`.
+def _tokenize(model, text):
+    return tf_text.SentencepieceTokenizer(model, out_type=tf.int32).tokenize(text)
 
-    Their model belongs to an operation, and is gone with it: one that is called eagerly
+
+def _tokenize_with_offsets(model, text):
+    tokenizer = tf_text.SentencepieceTokenizer(model, out_type=tf.int32)
+    return tokenizer.tokenize_with_offsets(text)
+
+
+def _in_a_function(step, model):
+    """A step of tensorflow-text for string `[batch]`, with a serialized model.
+
+    The model belongs to an operation, and is gone with it: one that is called eagerly
     is dropped where TensorFlow clears its caches, as each `tf.random.set_seed` does, or
     with another tokenizer of the same model. One in a function comes back with it.
     """
-    spec = [tf.TensorSpec([None], tf.string)]
-
-    @tf.function(input_signature=spec, autograph=False)
-    def cut(text):
-        return tf_text.SentencepieceTokenizer(model, out_type=tf.int32).tokenize(text)
-
-    @tf.function(input_signature=spec, autograph=False)
-    def cut_with_offsets(text):
-        tokenizer = tf_text.SentencepieceTokenizer(model, out_type=tf.int32)
-        return tokenizer.tokenize_with_offsets(text)
-
-    # Plain functions: an export holds a tracked one, and the model, if unused, too.
-    return (lambda text: cut(text)), (lambda text: cut_with_offsets(text))
+    # A partial has no code by which TensorFlow would count the functions of several
+    # tokenizers as one, and warn that it is traced again and again.
+    function = tf.function(
+        functools.partial(step, model),
+        input_signature=[tf.TensorSpec([None], tf.string)],
+        autograph=False,
+    )
+    # A plain function: an export holds a tracked one, and the model, if unused, too.
+    return lambda text: function(text)
