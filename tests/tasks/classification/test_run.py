@@ -96,7 +96,7 @@ def test_epochs_count_in_place_of_steps(flags):
 
 
 def test_early_stopping(flags):
-    changes = {"train_step": 60, "save_checkpoints_steps": 5, "learning_rate": 1e-9}
+    changes = {"train_step": 60, "save_checkpoints_steps": 5, "learning_rate": 0}
     out = flags(do_train=True, early_stopping_patience=2, **changes)
     history = json.loads((out / "history.json").read_text())
     # The third evaluation is the second that brought nothing better.

@@ -145,6 +145,7 @@ def test_unpacked_hub_module_is_a_starting_point(flags, tmp_path):
     (tmp_path / "hub" / "assets").mkdir()
     config = tmp_path / "hub" / "variables" / "albert_config.json"
     config.rename(tmp_path / "hub" / "assets" / "albert_config.json")
+    (tmp_path / "hub" / "variables" / "SHA256SUMS").unlink()
     found = _embeddings_of_a_start(flags, tmp_path / "hub")
     np.testing.assert_array_equal(found, encoder.embeddings.word_embeddings)
 

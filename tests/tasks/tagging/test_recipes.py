@@ -12,7 +12,7 @@ from albert_tf.tasks.tagging.run import check_flags
 
 @pytest.mark.parametrize(
     ("name", "length", "decoder"),
-    [("conll2003", 128, "greedy"), ("chinese", 256, "legal")],
+    [("conll2003", 128, None), ("chinese", 256, "legal")],
 )
 def test_values(project, name, length, decoder):
     path = project / "configs" / "tagging" / f"{name}.json"
