@@ -54,7 +54,24 @@ class IdsAndTokens:
         Raises:
             UserError: an id outside the vocabulary.
         """
-        return _decoded(self, ids, skip_special_tokens)
+        if not isinstance(ids, list | tuple):
+            ids = np.atleast_1d(ids)
+        if len(ids) and np.ndim(ids[0]):
+            return [self.decode(row, skip_special_tokens) for row in ids]
+        special = special_ids(self)
+        parts, run = [], []
+        added = {self.pieces[index] for index in self.added_ids}
+        added.add(self.pieces[self.unk_id])
+        for token in self.convert_ids_to_tokens(ids):
+            if token not in special and token not in added:
+                run.append(token)
+                continue
+            parts += [self.join(run)] if run else []
+            run = []
+            if token in added or not skip_special_tokens:
+                parts.append(token)
+        parts += [self.join(run)] if run else []
+        return " ".join(part for part in parts if part)
 
     def convert_ids_to_tokens(self, ids):
         """Returns the piece of an int, or a list of those of ints `[tokens]`.
@@ -62,7 +79,21 @@ class IdsAndTokens:
         Raises:
             UserError: an id outside the vocabulary.
         """
-        return ids_to_tokens(self, ids)
+        ids = _array(ids)
+        if ids.ndim > 1:
+            raise UserError(
+                f"ids must be an int or a list of int, got an array of shape "
+                f"{ids.shape}."
+            )
+        wrong = ids[(ids < 0) | (ids >= self.vocab_size)]
+        if wrong.size:
+            raise UserError(
+                f"The id {wrong.flat[0]} is not in the vocabulary, whose "
+                f"{self.vocab_size} pieces have the ids 0 to {self.vocab_size - 1}."
+            )
+        if not ids.ndim:
+            return self.pieces[int(ids)]
+        return [self.pieces[index] for index in ids.tolist()]
 
     def convert_tokens_to_ids(self, tokens):
         """Returns the id of a piece, or of each of a list; unknown ones have `unk_id`.
@@ -70,59 +101,14 @@ class IdsAndTokens:
         Raises:
             UserError: a token that is not a str.
         """
-        return tokens_to_ids(self, tokens, self._ids)
-
-
-def ids_to_tokens(tokenizer, ids):
-    """`Tokenizer.convert_ids_to_tokens`."""
-    ids = _array(ids)
-    if ids.ndim > 1:
-        raise UserError(
-            f"ids must be an int or a list of int, got an array of shape {ids.shape}."
-        )
-    wrong = ids[(ids < 0) | (ids >= tokenizer.vocab_size)]
-    if wrong.size:
-        raise UserError(
-            f"The id {wrong.flat[0]} is not in the vocabulary, whose "
-            f"{tokenizer.vocab_size} pieces have the ids 0 to "
-            f"{tokenizer.vocab_size - 1}."
-        )
-    if not ids.ndim:
-        return tokenizer.pieces[int(ids)]
-    return [tokenizer.pieces[index] for index in ids.tolist()]
-
-
-def tokens_to_ids(tokenizer, tokens, table):
-    """`Tokenizer.convert_tokens_to_ids`; `table` has the id of each piece."""
-    if isinstance(tokens, str):
-        return table.get(tokens, tokenizer.unk_id)
-    found = []
-    for token in tokens:
-        if not isinstance(token, str):
-            raise UserError(f"A token must be a str, got {token!r}.")
-        found.append(table.get(token, tokenizer.unk_id))
-    return found
-
-
-def _decoded(tokenizer, ids, skip_special_tokens):
-    if not isinstance(ids, list | tuple):
-        ids = np.atleast_1d(ids)
-    if len(ids) and np.ndim(ids[0]):
-        return [_decoded(tokenizer, row, skip_special_tokens) for row in ids]
-    special = special_ids(tokenizer)
-    parts, run = [], []
-    added = {tokenizer.pieces[index] for index in tokenizer.added_ids}
-    added.add(tokenizer.pieces[tokenizer.unk_id])
-    for token in ids_to_tokens(tokenizer, ids):
-        if token not in special and token not in added:
-            run.append(token)
-            continue
-        parts += [tokenizer.join(run)] if run else []
-        run = []
-        if token in added or not skip_special_tokens:
-            parts.append(token)
-    parts += [tokenizer.join(run)] if run else []
-    return " ".join(part for part in parts if part)
+        if isinstance(tokens, str):
+            return self._ids.get(tokens, self.unk_id)
+        found = []
+        for token in tokens:
+            if not isinstance(token, str):
+                raise UserError(f"A token must be a str, got {token!r}.")
+            found.append(self._ids.get(token, self.unk_id))
+        return found
 
 
 def join_words(pieces):
