@@ -9,10 +9,11 @@ from albert_tf.errors import UserError
 from albert_tf.io.table_rows import is_json_lines
 from albert_tf.io.table_rows import read_rows
 from albert_tf.tasks.table import Table
+from albert_tf.tokenization.normalization import WHITE_SPACE
 
 _HIDDEN = ("", "-1")  # stand in a column of labels where nobody is to know them
 # Nobody sees U+200B and U+FEFF either, which isspace() does not know.
-_BLANK = "".join(filter(str.isspace, map(chr, range(0x3001)))) + "\u200b\ufeff"
+_BLANK = WHITE_SPACE + "\u200b\ufeff"
 
 
 @dataclasses.dataclass(frozen=True)

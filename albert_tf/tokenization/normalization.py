@@ -22,6 +22,10 @@ _CHINESE_BLOCKS = (
 )
 
 
+WHITE_SPACE = "".join(filter(str.isspace, map(chr, range(0x3001))))
+"""The characters that Python strips from the ends of a text; U+3000 is the last."""
+
+
 @functools.cache
 def character_class(is_member):
     """Returns a regular-expression class of the characters that are members.

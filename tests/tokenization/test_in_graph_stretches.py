@@ -1,13 +1,14 @@
 """Stretches of texts in a graph: what they read, and at which cost."""
 
 import random
+import sys
 
 import numpy as np
 import tensorflow as tf
 
-from albert_tf.tokenization.in_graph.stretches import WHITE_SPACE
 from albert_tf.tokenization.in_graph.stretches import stretches
 from albert_tf.tokenization.in_graph.stretches import text_numbers
+from albert_tf.tokenization.normalization import WHITE_SPACE
 
 _HOSTILE = (
     "a\x00\x7f\u0301\ufdfa\ufffd\ufffe\uffff\U0001f600\U0010ffff\u2028\ud7ff\ue000"
@@ -64,6 +65,7 @@ def test_a_text_is_not_copied_for_each_stretch():
 
 
 def test_white_space():
-    assert "".join(map(chr, WHITE_SPACE)).isspace()
-    assert {0x20, 0x85, 0xA0, 0x3000, 0x1C} < set(WHITE_SPACE)
-    assert 0x200B not in WHITE_SPACE
+    assert WHITE_SPACE.isspace()
+    assert {0x20, 0x85, 0xA0, 0x3000, 0x1C} < set(map(ord, WHITE_SPACE))
+    assert 0x200B not in map(ord, WHITE_SPACE)
+    assert len(WHITE_SPACE) == sum(map(str.isspace, map(chr, range(sys.maxunicode))))

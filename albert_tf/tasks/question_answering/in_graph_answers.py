@@ -8,12 +8,13 @@ import math
 import tensorflow as tf
 
 from albert_tf.tokenization.in_graph.origins import without
-from albert_tf.tokenization.in_graph.stretches import WHITE_SPACE
 from albert_tf.tokenization.in_graph.stretches import pair_numbers
 from albert_tf.tokenization.in_graph.stretches import stretches
 from albert_tf.tokenization.in_graph.stretches import text_numbers
+from albert_tf.tokenization.normalization import WHITE_SPACE
 
 _MASKED = -1e30
+_BLANKS = list(map(ord, WHITE_SPACE))
 
 
 def beams_of_logits(start_logits, end_logits, input_mask, n_best_size):
@@ -93,7 +94,7 @@ def _ranked(windows, beams, codes, max_answer_length):
         tf.cast(tf.gather_nd(places, tf.stack([window, token], axis=1)), tf.int64)
         for places, token in ((windows.starts, start), (windows.ends, end))
     )
-    is_space = tf.reduce_any(codes.flat_values[:, None] == WHITE_SPACE, axis=1)
+    is_space = tf.reduce_any(codes.flat_values[:, None] == _BLANKS, axis=1)
     first, last = without(is_space, first + row_starts, last + row_starts)
     # By question, then score, then the order in which the official code lists them.
     order = tf.argsort(score, direction="DESCENDING", stable=True)

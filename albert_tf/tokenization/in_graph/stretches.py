@@ -3,12 +3,7 @@
 B texts of C characters in all, one after the other; S stretches.
 """
 
-import sys
-
 import tensorflow as tf
-
-WHITE_SPACE = [n for n in range(sys.maxunicode + 1) if chr(n).isspace()]
-"""The code points that Python strips from the ends of a text."""
 
 
 def stretches(codes, first, last):
