@@ -17,9 +17,8 @@ from albert_tf.errors import UserError
 from albert_tf.io.files import json_text
 from albert_tf.io.files import parse_json
 from albert_tf.io.files import unreadable
-from albert_tf.io.text_files import BEGINNING
-from albert_tf.io.text_files import check_beginning
 from albert_tf.io.text_files import check_line_ends
+from albert_tf.io.text_files import checked_beginning
 
 JSON_LINES = (".jsonl", ".ndjson", ".jsonlines")
 SUFFIXES = (".tsv", ".csv", *JSON_LINES)
@@ -53,10 +52,7 @@ def read_rows(path):
         raise UserError(f"{path} must end in one of {', '.join(SUFFIXES)}.")
     try:
         with open(path, "rb") as file:
-            beginning = file.read(BEGINNING)
-            check_beginning(path, beginning)
-            check_line_ends(path, beginning)
-            file.seek(0)
+            check_line_ends(path, checked_beginning(path, file))
             # Wrong bytes become characters that the reader of a row finds in it.
             text = io.TextIOWrapper(file, "utf-8-sig", "surrogateescape", newline="\n")
             if is_json_lines(path):

@@ -62,6 +62,18 @@ def check_beginning(path, data):
         )
 
 
+def checked_beginning(path, file):
+    """Returns the first `BEGINNING` bytes of an open binary file, and rewinds it.
+
+    Raises:
+        UserError: as `check_beginning`.
+    """
+    data = file.read(BEGINNING)
+    check_beginning(path, data)
+    file.seek(0)
+    return data
+
+
 def _begins_utf8(data):
     try:
         codecs.getincrementaldecoder("utf-8")().decode(data)

@@ -10,8 +10,7 @@ from absl import logging
 from albert_tf.errors import UserError
 from albert_tf.io import storage
 from albert_tf.io.files import unreadable
-from albert_tf.io.text_files import BEGINNING
-from albert_tf.io.text_files import check_beginning
+from albert_tf.io.text_files import checked_beginning
 
 
 def split(patterns):
@@ -109,6 +108,6 @@ def require_text(path):
         return
     try:
         with open(path, "rb") as file:
-            check_beginning(path, file.read(BEGINNING))
+            checked_beginning(path, file)
     except OSError as error:
         raise unreadable(path, error) from error

@@ -6,8 +6,7 @@ import json
 from albert_tf.errors import UserError
 from albert_tf.io import storage
 from albert_tf.io.files import unreadable
-from albert_tf.io.text_files import BEGINNING
-from albert_tf.io.text_files import check_beginning
+from albert_tf.io.text_files import checked_beginning
 
 _CHARACTERS = 2**20
 _SHOWN = 40
@@ -31,8 +30,7 @@ def members(path, streamed):
     """
     try:
         with storage.read_locally(path) as local, open(local, "rb") as file:
-            check_beginning(path, file.read(BEGINNING))
-            file.seek(0)
+            checked_beginning(path, file)
             text = io.TextIOWrapper(file, "utf-8-sig")
             yield from _members(_Reader(text), streamed)
     except OSError as error:
