@@ -181,25 +181,22 @@ def warn_of_accents(stripped, counts, remedy):
         counts: dict with the counts of `count_text`.
         remedy: what to do, for the message.
     """
-    share = _share(stripped, counts["characters"])
-    if share > _MANY_CHANGED:
-        logging.warning(
-            "%.1f%% of the characters lose an accent, a vowel sign or another mark, "
-            "whatever their case: é is read as e, й as и, が as か; %s",
-            100 * share,
-            remedy,
-        )
+    what = "lose an accent, a vowel sign or another mark, whatever their case: é is "
+    what += f"read as e, й as и, が as か; {remedy}"
+    _warn_of_changes(stripped, counts, what)
 
 
 def warn_of_joiners(joiners, counts):
     """Logs a line if many characters are joiners that become spaces."""
-    share = _share(joiners, counts["characters"])
+    what = "are joiners (U+200C, U+200D) and become spaces, which cut words in two; "
+    what += "pass --normalization=nfkc to keep them"
+    _warn_of_changes(joiners, counts, what)
+
+
+def _warn_of_changes(changed, counts, what):
+    share = _share(changed, counts["characters"])
     if share > _MANY_CHANGED:
-        logging.warning(
-            "%.1f%% of the characters are joiners (U+200C, U+200D) and become spaces, "
-            "which cut words in two; pass --normalization=nfkc to keep them",
-            100 * share,
-        )
+        logging.warning("%.1f%% of the characters %s", 100 * share, what)
 
 
 def _where(counts, problem, known=()):
