@@ -57,7 +57,7 @@ def test_hidden_files_are_left_out_unless_they_are_named(text, caplog):
     for name in (".DS_Store", ".git/x.txt"):
         (text / name).write_bytes(b"\0\0\0\1Bud1\xff")
     (text / ".notes.txt").write_text("In notes")
-    with caplog.at_level("INFO"):
+    with caplog.at_level("INFO", "absl"):
         assert names(f"{text}") == names(f"{text}/*") == ["a.txt", "b.txt"]
     assert f"hidden files that are not read: {text}/.DS_Store, " in caplog.text
     assert names(f"{text}/.notes.txt") == names(f"{text}/.n*") == [".notes.txt"]
