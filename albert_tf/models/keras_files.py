@@ -9,16 +9,13 @@ import contextlib
 import importlib
 import sys
 
+from albert_tf import optimizers
 from albert_tf.cli.tensorflow_import import Finder
 from albert_tf.models.registry import MODULES
 
 _MODULES = {
     **MODULES,
-    "AdamW": "albert_tf.optimizers.adamw",
-    "LAMB": "albert_tf.optimizers.lamb",
-    "WarmupConstant": "albert_tf.optimizers.schedules",
-    "WarmupCosineDecay": "albert_tf.optimizers.schedules",
-    "WarmupPolynomialDecay": "albert_tf.optimizers.schedules",
+    **optimizers.MODULES,
     "TaskLoss": "albert_tf.tasks.classification.compiling",
     "TaskAccuracy": "albert_tf.tasks.classification.compiling",
 }

@@ -14,21 +14,20 @@ SCHEDULES = {
     "constant": "schedules.WarmupConstant",
     "wsd": "schedules.WarmupStableDecay",
 }
-_HOMES = {
-    home.split(".")[1]: home for home in (*OPTIMIZERS.values(), *SCHEDULES.values())
+MODULES = {
+    name: f"{__name__}.{module}"
+    for module, name in (
+        home.split(".") for home in (*OPTIMIZERS.values(), *SCHEDULES.values())
+    )
 }
+"""The module of each class of them."""
 _OFFICIAL_BATCH_SIZE = 4096
 
 
 def __getattr__(name):
-    if name not in _HOMES:
+    if name not in MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return _class_at(_HOMES[name])
-
-
-def _class_at(home):
-    module, name = home.split(".")
-    return getattr(importlib.import_module(f"{__name__}.{module}"), name)
+    return getattr(importlib.import_module(MODULES[name]), name)
 
 
 def create_optimizer(
@@ -84,7 +83,7 @@ def create_optimizer(
 def _registered(registry, name, kind):
     if name not in registry:
         raise UserError(f"The {kind} {name!r} is unknown; choose from {[*registry]}.")
-    return _class_at(registry[name])
+    return __getattr__(registry[name].split(".")[1])
 
 
 def _own_hyperparameters(kind):

@@ -24,11 +24,19 @@ np.save(sys.argv[2], model(np.ones((1, 5), "int32")))
 
 
 @pytest.mark.parametrize(
-    "imports", ["import albert_tf", "import keras\nimport albert_tf"]
+    ("imports", "optimizer", "schedule", "loaded"),
+    [
+        ("import albert_tf", "lamb", "polynomial", "LAMB"),
+        ("import keras\nimport albert_tf", "lamb", "polynomial", "LAMB"),
+        ("import albert_tf", "muon", "wsd", "Muon"),
+    ],
 )
-def test_a_fresh_process_loads_a_file(imports, tiny_config, tmp_path):
+def test_a_fresh_process_loads_a_file(
+    imports, optimizer, schedule, loaded, tiny_config, tmp_path
+):
     model = albert_tf.AlbertForSequenceClassification(tiny_config(), labels=["a", "b"])
-    model.compile(optimizer=create_optimizer("lamb", 1e-3, 10, 2), loss="mse")
+    rule = create_optimizer(optimizer, 1e-3, 10, 2, schedule)
+    model.compile(optimizer=rule, loss="mse")
     model.save(tmp_path / "model.keras")
     script, *paths = _LOAD.format(imports=imports), "model.keras", "out.npy"
     found = subprocess.run(
@@ -37,7 +45,7 @@ def test_a_fresh_process_loads_a_file(imports, tiny_config, tmp_path):
         text=True,
         check=False,
     )
-    assert found.stdout == "AlbertForSequenceClassification LAMB\n", found.stderr
+    assert found.stdout == f"AlbertForSequenceClassification {loaded}\n", found.stderr
     expected = model(np.ones((1, 5), "int32"))
     np.testing.assert_allclose(np.load(tmp_path / "out.npy"), expected, atol=1e-6)
 
