@@ -12,6 +12,7 @@ from albert_tf.checkpoints.saving import save_pretrained
 from albert_tf.cli.forks import check_process
 from albert_tf.io import checksums
 from albert_tf.models.features import called_features
+from albert_tf.models.features import named_outputs
 from albert_tf.models.features import refuse_texts
 from albert_tf.other_names import refuse_arguments
 
@@ -86,11 +87,16 @@ class PretrainedModel(keras.Model):
         self.saved_task_info = None
 
     def __call__(self, *args, **kwargs):
-        """As Keras; features may be given by name, too: `model(**features)`."""
+        """As Keras; features may be given by name, too: `model(**features)`.
+
+        Then the outputs have names as attributes, as in transformers: `.logits`.
+        """
         check_process()
+        given = len(kwargs)
         args = called_features(args, kwargs)
         refuse_arguments("A call of the model", kwargs)
-        return super().__call__(*args, **kwargs)
+        outputs = super().__call__(*args, **kwargs)
+        return named_outputs(outputs) if len(kwargs) < given else outputs
 
     # No property: Keras would save its value under a second name.
     def encoder(self):

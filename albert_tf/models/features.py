@@ -3,6 +3,8 @@
 import collections.abc
 import difflib
 
+from keras import ops
+
 from albert_tf.errors import UserError
 
 READ = (
@@ -36,6 +38,45 @@ ALIASES = {
     "padding_mask": "input_mask",
 }
 """Names of features in transformers and keras-hub."""
+
+
+_OUTPUT_ALIASES = {
+    "last_hidden_state": "sequence_output",
+    "pooler_output": "pooled_output",
+    "prediction_logits": "masked_lm_logits",
+    "sop_logits": "sentence_order_logits",
+}
+
+
+class NamedOutputs(dict):
+    """The outputs of a call that gave its features by name: attributes, too.
+
+    Their names may be those of transformers.
+    """
+
+    def __getattr__(self, name):
+        try:
+            return self[_OUTPUT_ALIASES.get(name, name)]
+        except KeyError:
+            raise AttributeError(
+                f"The model returns no {name!r}; it returns {', '.join(self)}"
+            ) from None
+
+
+def named_outputs(outputs):
+    """Gives the outputs of a call with features by name the names of transformers.
+
+    Args:
+        outputs: a dict, or the logits alone.
+
+    Returns:
+        `NamedOutputs`; or the logits, which are their own attribute `logits`.
+    """
+    if isinstance(outputs, dict):
+        return NamedOutputs(outputs)
+    # A copy: a tensor that refers to itself would wait for the garbage collector.
+    outputs.logits = ops.copy(outputs)
+    return outputs
 
 
 def named_features(inputs, read=READ):

@@ -65,6 +65,25 @@ def test_predict_and_symbolic_inputs(model, features):
         np.testing.assert_allclose(first(functional(given)), expected, atol=1e-6)
 
 
+def test_outputs_have_their_names(model, features):
+    expected = model(features)
+    outputs = model(**theirs(features))
+    if not isinstance(expected, dict):
+        np.testing.assert_array_equal(outputs.logits, expected)
+        np.testing.assert_array_equal(outputs, expected)
+        return
+    assert dict(outputs).keys() == expected.keys()
+    for ours, name in [
+        ("sequence_output", "last_hidden_state"),
+        ("pooled_output", "pooler_output"),
+        ("start_logits", "start_logits"),
+    ]:
+        if ours in expected:
+            np.testing.assert_array_equal(getattr(outputs, name), expected[ours])
+    with pytest.raises(AttributeError, match="no 'loss'; it returns .*_output"):
+        outputs.loss  # noqa: B018
+
+
 @pytest.mark.parametrize(
     ("name", "message"),
     [
