@@ -73,6 +73,10 @@ COMMANDS = {
     "fill-mask": Command(
         "albert_tf.fill_mask:main", "Guess the tokens in the place of [MASK]."
     ),
+    "minimal-pairs": Command(
+        "albert_tf.minimal_pairs:main",
+        "Score a model on pairs of an acceptable sentence and one that is not.",
+    ),
     "embed": Command("albert_tf.embed:main", "Turn texts into vectors."),
     "inspect-layers": Command(
         "albert_tf.inspect_layers:main", "Draw what the layers do to texts."

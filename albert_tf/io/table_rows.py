@@ -9,9 +9,11 @@ the file by their order.
 """
 
 import csv
+import gzip
 import io
 import pathlib
 import re
+import zlib
 
 from albert_tf.errors import UserError
 from albert_tf.io.files import json_text
@@ -32,6 +34,11 @@ def suffix_of(path):
     return pathlib.Path(path).suffix.lower()
 
 
+def is_table(path):
+    """Whether a file's name says that it holds a table, perhaps compressed (.gz)."""
+    return suffix_of(_uncompressed(path)) in SUFFIXES
+
+
 def is_json_lines(path):
     """Whether a file's name says that it holds JSON lines."""
     return suffix_of(path) in JSON_LINES
@@ -44,24 +51,34 @@ def read_rows(path):
     or could not be written again as UTF-8. In TSV and CSV, bytes that are not UTF-8
     become half characters, which `check_characters` of `tasks/tables.py` refuses.
 
+    A name that ends in .gz is of a compressed table.
+
     Raises:
         UserError: the file cannot be read, has another suffix than `SUFFIXES`, or is
             no UTF-8 text altogether or has no lines, as `text_files` says.
     """
-    if suffix_of(path) not in SUFFIXES:
+    if not is_table(path):
         raise UserError(f"{path} must end in one of {', '.join(SUFFIXES)}.")
+    name = _uncompressed(path)
     try:
-        with open(path, "rb") as file:
+        with (open if name == str(path) else gzip.open)(path, "rb") as file:
             check_line_ends(path, checked_beginning(path, file))
             # Wrong bytes become characters that the reader of a row finds in it.
             text = io.TextIOWrapper(file, "utf-8-sig", "surrogateescape", newline="\n")
-            if is_json_lines(path):
+            if is_json_lines(name):
                 yield from _jsonl(text)
             else:
-                rows = {".tsv": _tsv, ".csv": _csv}[suffix_of(path)](text)
+                rows = {".tsv": _tsv, ".csv": _csv}[suffix_of(name)](text)
                 yield from _without_blank_lines(rows)
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise UserError(f"{path} is no whole gzip archive ({error}).") from error
     except OSError as error:
         raise unreadable(path, error) from error
+
+
+def _uncompressed(path):
+    """The name of a file without a .gz at its end."""
+    return re.sub(r"\.gz$", "", str(path), flags=re.IGNORECASE)
 
 
 def _tsv(file):

@@ -15,6 +15,7 @@ READING = {
     "tag": "--init_checkpoint={} --data_dir=tags --output_dir=out --do_train "
     "--max_seq_length=16 --doc_stride=4",
     "fill-mask": "--model_dir={} [MASK]",
+    "minimal-pairs": "--model_dir={} --input_file=pairs.tsv",
     "embed": "--model_dir={} --input_file=texts.txt --output_file=x.npy",
     "inspect-layers": "--model_dir={} --output_dir=out text",
     "export": "--model_dir={} --export_dir=served",
@@ -28,6 +29,8 @@ OTHERS = {"corpus", "count-tokens", "vocab", "data", "describe", "squad-scores"}
 def write_inputs(folder):
     """Writes the files into a folder, which is to be the working directory."""
     (folder / "texts.txt").write_text("a text\n")
+    pairs = "sentence_good\tsentence_bad\na\tb\n"
+    (folder / "pairs.tsv").write_text(pairs)
     answer = {"text": "a", "answer_start": 0}
     question = {"id": "q", "question": "b", "answers": [answer]}
     paragraph = {"context": "a", "qas": [question]}

@@ -1,0 +1,133 @@
+"""Pseudo-log-likelihoods of sentences under a model that was trained on masks."""
+
+import numpy as np
+import tensorflow as tf
+
+from albert_tf.display.progress import Progress
+from albert_tf.errors import UserError
+from albert_tf.models.xlnet.language_model import XLNetLMHeadModel
+
+
+def pseudo_log_likelihoods(
+    model, tokenizer, texts, whole_words=False, batch_size=256, label="scoring"
+):
+    """Returns the sum of each token's log-probability, given the rest of its text.
+
+    Salazar et al., arXiv 1910.14659, formula 2; special tokens do not count. An XLNet
+    is asked by permutation: the query of a token sees all others.
+
+    Args:
+        model: an `AlbertForMaskedLM` or an `XLNetLMHeadModel`.
+        tokenizer: the model's.
+        texts: list of str.
+        whole_words: hide the later tokens of a token's word, too, so that no word is
+            likelier for being cut into many (Kauf and Ivanova, arXiv 2305.10588).
+        batch_size: tokens asked for at a time.
+        label: what the progress bar says.
+
+    Returns:
+        float64 `[texts]`; 0 for a text without tokens.
+
+    Raises:
+        UserError: a text has more tokens than the model has positions.
+    """
+    features = tokenizer(texts, padding=False)
+    rows = features["input_ids"]
+    _check_lengths(rows, model.config)
+    score = _scorer(model, tokenizer.mask_id)
+    scores = np.zeros(len(rows))
+    with Progress(sum(map(len, rows)), "tokens", label) as progress:
+        # The rows of a batch have one length, so that nothing is padded.
+        for indices in _by_length(rows):
+            ids = np.array([rows[index] for index in indices], np.int32)
+            segments = np.array(features["segment_ids"][indices[0]], np.int32)
+            text, places, hidden = _questions(ids, tokenizer, whole_words)
+            found = np.zeros(len(text))
+            for begin in range(0, len(text), batch_size):
+                some = slice(begin, begin + batch_size)
+                found[some] = score(
+                    ids[text[some]], segments, hidden(some), places[some]
+                )
+                progress.update(progress.done + len(found[some]))
+            scores[indices] = np.bincount(text, found, len(ids))
+            progress.update(progress.done + ids.size - len(text))
+    return scores
+
+
+def _check_lengths(rows, config):
+    for number, row in enumerate(rows, 1):
+        positions = config.longest_row(len(row))
+        if positions < len(row):
+            raise UserError(
+                f"Text {number} has {len(row)} tokens, special tokens included, but "
+                f"the model has only {positions} positions; shorten it."
+            )
+
+
+def _by_length(rows):
+    """Yields the indices of the rows of each length."""
+    lengths = np.array([len(row) for row in rows])
+    for length in np.unique(lengths):
+        yield np.flatnonzero(lengths == length)
+
+
+def _questions(ids, tokenizer, whole_words):
+    """Returns what is asked about texts of one length, int32 `[texts, tokens]`.
+
+    Returns:
+        Of each question the text and the token that is asked for, int `[N]`; and a
+        function from a slice of the questions to the tokens that they hide, bool `[n,
+        tokens]`.
+    """
+    text, places = np.nonzero(~np.isin(ids, [tokenizer.cls_id, tokenizer.sep_id]))
+    columns = np.arange(ids.shape[1])
+    words = np.cumsum(tokenizer.word_starts()[ids], axis=1)
+
+    def hidden(some):
+        asked = places[some, None]
+        if not whole_words:
+            return columns == asked
+        of_rows = words[text[some]]
+        return (columns >= asked) & (of_rows == np.take_along_axis(of_rows, asked, 1))
+
+    return text, places, hidden
+
+
+def _scorer(model, mask_id):
+    """Returns a function of ids and hidden ones `[rows, tokens]` and places `[rows]`.
+
+    Its values are the log-probabilities of the ids at these places, float32 `[rows]`.
+    """
+    by_permutation = isinstance(model, XLNetLMHeadModel)
+
+    def compute(ids, segments, hidden, places):
+        features = {"segment_ids": tf.broadcast_to(segments, tf.shape(ids))}
+        if by_permutation:
+            # A query sees what has a lower order than its own.
+            order = {
+                "query_order": tf.ones_like(ids),
+                "key_order": tf.cast(hidden, "int32"),
+            }
+            features |= {"input_ids": ids, "target_positions": places, **order}
+            logits = model(features, training=False)["logits"]  # [R, 1, V]
+        else:
+            masked = tf.where(hidden, mask_id, ids)
+            features |= {"input_ids": masked, "masked_lm_positions": places}
+            logits = model(features, training=False)
+        wanted = tf.gather(ids, places, batch_dims=1)
+        return -tf.nn.sparse_softmax_cross_entropy_with_logits(wanted, logits)[:, 0]
+
+    matrix = tf.TensorSpec([None, None], tf.int32)
+    signature = [
+        matrix,
+        tf.TensorSpec([None], tf.int32),
+        tf.TensorSpec([None, None], tf.bool),
+        tf.TensorSpec([None, 1], tf.int32),
+    ]
+    compiled = tf.function(compute, input_signature=signature, autograph=False)
+
+    def score(ids, segments, hidden, places):
+        places = places[:, None].astype(np.int32)
+        return compiled(*map(tf.constant, (ids, segments, hidden, places))).numpy()
+
+    return score

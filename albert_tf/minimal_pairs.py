@@ -1,0 +1,101 @@
+"""Scores a model on minimal pairs of sentences, such as BLiMP, without training.
+
+  python -m albert_tf.minimal_pairs --model_dir=out --input_file=blimp/data
+
+This prints the share of pairs whose acceptable sentence the model finds likelier, by
+set, term, field and in all. docs/inference.md says more.
+"""
+
+import dataclasses
+
+from albert_tf.checkpoints.flags import ReadingFlags
+from albert_tf.checkpoints.flags import obeys_reading_flags
+from albert_tf.cli.command_line import option
+from albert_tf.cli.command_line import run
+from albert_tf.io.files import json_text
+from albert_tf.io.files import write_atomically
+
+
+@dataclasses.dataclass(frozen=True)
+class MinimalPairsOptions(ReadingFlags):
+    """The flags of `python -m albert_tf.minimal_pairs`."""
+
+    model_dir: str = option(
+        "Model with a masked LM head, or an XLNet with its language model: the model "
+        "directory of a pretraining run, a Hugging Face directory, or hf://owner/name."
+    )
+    input_file: str = option(
+        "Table of pairs with the columns sentence_good and sentence_bad and, if there "
+        "are any, UID, linguistics_term and field (.tsv, .csv or .jsonl, each also "
+        ".gz); or a folder of such tables."
+    )
+    output_file: str | None = option(
+        "File for the accuracies and the scores of each pair, as JSON.", None
+    )
+    pairs_per_set: int | None = option(
+        "Score only so many pairs of each file, from its beginning; all by default.",
+        None,
+        minimum=1,
+    )
+    whole_words: bool = option(
+        "Hide the later tokens of a token's word, too, so that no word is likelier for "
+        "being cut into many.",
+        False,
+    )
+    batch_size: int = option("Number of tokens to ask for at a time.", 256, minimum=1)
+
+
+@obeys_reading_flags
+def minimal_pairs(options):
+    """Prints the accuracies, and writes them if the options name a file.
+
+    Returns:
+        The accuracies; see `accuracies`.
+
+    Raises:
+        UserError: files that cannot be read, a model without a language model, or a
+            sentence longer than the model's positions.
+    """
+    # Imported here, so that --help does not wait for TensorFlow.
+    from albert_tf.inference.likelihood import pseudo_log_likelihoods
+    from albert_tf.inference.loading import language_model_class
+    from albert_tf.inference.loading import load
+    from albert_tf.inference.minimal_pairs import accuracies
+    from albert_tf.inference.minimal_pairs import read_pairs
+
+    pairs = read_pairs(options.input_file, options.pairs_per_set)
+    model, tokenizer = load(language_model_class(options.model_dir), options.model_dir)
+    texts = [text for pair in pairs for text in (pair.good, pair.bad)]
+    scores = pseudo_log_likelihoods(
+        model, tokenizer, texts, options.whole_words, options.batch_size
+    )
+    good, bad = scores[::2], scores[1::2]
+    found = accuracies(pairs, good, bad)
+    if options.output_file:
+        rows = zip(pairs, good, bad, strict=True)
+        rows = [
+            {**dataclasses.asdict(p), "good_score": float(g), "bad_score": float(b)}
+            for p, g, b in rows
+        ]
+        write_atomically(options.output_file, json_text({**found, "pairs": rows}))
+    print("\n".join(_lines(found)))
+    return found
+
+
+def _lines(found):
+    for name, values in found.items():
+        if name == "overall":
+            continue
+        yield f"{name}:"
+        for key, value in values.items():
+            yield f"  {100 * value:5.1f}  {key}"
+    yield f"overall = {100 * found['overall']:.2f}"
+
+
+def main(argv=None):
+    """The command line."""
+    run(MinimalPairsOptions, minimal_pairs, argv=argv)
+
+
+if __name__ == "__main__":
+    main()

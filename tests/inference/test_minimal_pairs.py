@@ -1,0 +1,195 @@
+"""python -m albert_tf.minimal_pairs, and the scores of sentences behind it."""
+
+import gzip
+import json
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from albert_tf import minimal_pairs
+from albert_tf.errors import UserError
+from albert_tf.inference.likelihood import pseudo_log_likelihoods
+from albert_tf.inference.minimal_pairs import accuracies
+from albert_tf.inference.minimal_pairs import read_pairs
+from albert_tf.models.masked_lm import AlbertForMaskedLM
+from albert_tf.models.xlnet.config import XLNetConfig
+from albert_tf.models.xlnet.language_model import XLNetLMHeadModel
+from albert_tf.tokenization import load_tokenizer
+from albert_tf.tokenization.wordpiece import WordPieceTokenizer
+
+TEXTS = ["the film is good .", "the film", "bad film is .", ""]
+PIECES = [
+    *("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"),
+    *("un", "##like", "##ly", "film", "the"),
+]
+
+
+@pytest.fixture
+def loaded(model_dir):
+    model = AlbertForMaskedLM.from_pretrained(model_dir)
+    return model, load_tokenizer(model_dir)
+
+
+def slow_scores(model, tokenizer, texts, also_hidden=lambda ids, place: ()):
+    """One call for each token of each text, with all logits."""
+    scores = []
+    for text in texts:
+        ids = tokenizer(text)["input_ids"]
+        total = 0.0
+        for place in range(1, ids.shape[1] - 1):
+            masked = ids.copy()
+            masked[0, [place, *also_hidden(ids[0], place)]] = tokenizer.mask_id
+            logits = model({"input_ids": masked})[0, place]
+            total += float(tf.nn.log_softmax(logits)[ids[0, place]])
+        scores.append(total)
+    return scores
+
+
+@pytest.mark.parametrize("batch_size", [1, 2, 100])
+def test_scores_equal_one_call_for_each_token(loaded, batch_size):
+    found = pseudo_log_likelihoods(*loaded, TEXTS, batch_size=batch_size)
+    np.testing.assert_allclose(found, slow_scores(*loaded, TEXTS), rtol=1e-5)
+    assert found[3] == 0
+    assert found[0] < found[1] < 0
+
+
+def test_whole_words_hide_the_rest_of_the_word(tiny_config):
+    tokenizer = WordPieceTokenizer("\n".join(PIECES).encode(), True)
+    model = AlbertForMaskedLM(tiny_config(vocab_size=len(PIECES)))
+    texts = ["the unlikely film unlikely", "unlikely"]
+
+    def rest(ids, place):
+        pieces = [PIECES[index] for index in ids]
+        later = range(place + 1, len(ids))
+        ends = (i for i in later if not pieces[i].startswith("##"))
+        return range(place + 1, next(ends, len(ids)))
+
+    found = pseudo_log_likelihoods(model, tokenizer, texts, whole_words=True)
+    expected = slow_scores(model, tokenizer, texts, rest)
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
+    plain = pseudo_log_likelihoods(model, tokenizer, texts)
+    assert np.abs(found - plain).min() > 1e-4
+
+
+def test_xlnet_is_asked_by_permutation():
+    tokenizer = WordPieceTokenizer("\n".join(PIECES).encode(), True)
+    config = XLNetConfig(
+        n_token=len(PIECES), d_model=8, n_head=2, d_head=4, d_inner=16, n_layer=2
+    )
+    model = XLNetLMHeadModel(config)
+    text = "the unlikely film"
+    ids = tokenizer(text)["input_ids"]
+    tokens = ids.shape[1]
+    expected = 0.0
+    for place in range(1, tokens - 1):
+        hidden = np.zeros((1, tokens, tokens))
+        hidden[:, :, place] = 1  # nobody sees the word that is asked for
+        features = {"input_ids": ids, "segment_ids": np.zeros_like(ids)}
+        targets = np.array([[place]])
+        features |= {"perm_mask": hidden, "target_positions": targets}
+        logits = model(features)["logits"][0, 0]
+        expected += float(tf.nn.log_softmax(logits)[ids[0, place]])
+    found = pseudo_log_likelihoods(model, tokenizer, [text])
+    np.testing.assert_allclose(found, [expected], rtol=1e-5)
+
+
+def test_a_text_without_room(loaded):
+    model, tokenizer = loaded
+    positions = model.config.max_position_embeddings
+    texts = ["film", "film " * positions]
+    with pytest.raises(UserError, match=f"Text 2 has {positions + 2} tokens.*shorten"):
+        pseudo_log_likelihoods(model, tokenizer, texts)
+
+
+def pair(good, bad, **groups):
+    return {"sentence_good": good, "sentence_bad": bad, **groups}
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Two sets, one of them compressed and in BLiMP's words."""
+    folder = tmp_path / "pairs"
+    folder.mkdir()
+    groups = {"UID": "passive", "linguistics_term": "s-selection"}
+    rows = [
+        pair("the film", "film the", **groups, field="syntax/semantics"),
+        pair("is good", "good is", **groups, field="syntax/semantics"),
+    ]
+    lines = "".join(json.dumps(row) + "\n" for row in rows)
+    (folder / "a.jsonl.gz").write_bytes(gzip.compress(lines.encode()))
+    (folder / "own.tsv").write_text("sentence_bad\tsentence_good\nbad .\t. bad\n")
+    (folder / "README.md").write_text("no table")
+    return folder
+
+
+def test_pairs_of_a_folder(folder):
+    pairs = read_pairs(folder)
+    assert [(p.good, p.bad) for p in pairs] == [
+        ("the film", "film the"),
+        ("is good", "good is"),
+        (". bad", "bad ."),
+    ]
+    assert pairs[0].groups == {
+        "UID": "passive",
+        "linguistics_term": "argument_structure",
+        "field": "syntax_semantics",
+    }
+    assert pairs[2].groups == {"UID": "own", "linguistics_term": None, "field": None}
+    assert len(read_pairs(folder, at_most=1)) == 2
+
+
+def test_accuracies_are_means_of_sets(folder):
+    found = accuracies(read_pairs(folder), [-1.0, -2.0, -3.0], [-1.5, -2.0, -4.0])
+    assert found == {
+        "overall": 0.75,
+        "UID": {"own": 1.0, "passive": 0.5},  # a tie is wrong
+        "linguistics_term": {"argument_structure": 0.5},
+        "field": {"syntax_semantics": 0.5},
+    }
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("sentence_good\tsentence_bad\na\n", "line 2: 1 fields, but the header has 2"),
+        ("sentence_good\tsentence_bad\na\t \n", "line 2: expected a sentence in sent"),
+        ("good\tbad\na\tb\n", "got None; a pair has the columns sentence_good and"),
+        ("sentence_good\tsentence_bad\n", "holds no pairs"),
+    ],
+)
+def test_bad_tables(tmp_path, content, message):
+    path = tmp_path / "pairs.tsv"
+    path.write_text(content)
+    with pytest.raises(UserError, match=message):
+        read_pairs(path)
+
+
+def test_bad_archives_and_folders(tmp_path):
+    path = tmp_path / "pairs.tsv.gz"
+    path.write_bytes(gzip.compress(b"sentence_good\tsentence_bad\na\tb\n")[:-12])
+    with pytest.raises(UserError, match="no whole gzip archive"):
+        read_pairs(path)
+    path.write_bytes(b"sentence_good\n")
+    with pytest.raises(UserError, match="no whole gzip archive"):
+        read_pairs(path)
+    path.unlink()
+    with pytest.raises(UserError, match="holds no table"):
+        read_pairs(tmp_path)
+
+
+def test_the_command(model_dir, loaded, folder, tmp_path, capsys):
+    written = tmp_path / "scores.json"
+    flags = [f"--model_dir={model_dir}", f"--input_file={folder}"]
+    minimal_pairs.main(["minimal_pairs", *flags, f"--output_file={written}"])
+    printed = capsys.readouterr().out
+    found = json.loads(written.read_text())
+    assert f"overall = {100 * found['overall']:.2f}" in printed
+    assert f"{100 * found['UID']['own']:5.1f}  own" in printed
+    row = found["pairs"][0]
+    expected = slow_scores(*loaded, [row["good"], row["bad"]])
+    scores = [row["good_score"], row["bad_score"]]
+    np.testing.assert_allclose(scores, expected, rtol=1e-5)
+    minimal_pairs.main(["minimal_pairs", *flags, "--pairs_per_set=1"])
+    first = 100.0 * (expected[0] > expected[1])
+    assert f"{first:5.1f}  passive" in capsys.readouterr().out
