@@ -106,5 +106,8 @@ def average(names, totals, objective):
         term = name.removesuffix("_loss")
         weight += objective.epsilons.get(term, 0.0) if name != term else 0.0
         results[name] = total / weight if weight else 0.0
-    terms = [results[f"{term}_loss"] for term in objective.loss_terms]
+    terms = [
+        objective.scales.get(term, 1.0) * results[f"{term}_loss"]
+        for term in objective.loss_terms
+    ]
     return {"loss": sum(terms), **results}

@@ -15,6 +15,8 @@ class LossTerm:
     """Names of the metrics, such as `masked_lm_accuracy`."""
     epsilon: float = 0.0
     """What the denominator is increased by."""
+    scale: float = 1.0
+    """What the term counts in the sum; it is reported without."""
 
     def weights(self, batch):
         """Returns what each label of a batch counts, float32; 0 for padding."""
@@ -37,9 +39,9 @@ class LossTerm:
 class Objective:
     """A sum of loss terms, each a mean over its own weights, and some metrics.
 
-    A term is `sum of losses / (sum of weights + epsilon)`, where both sums run over
-    all micro-batches and replicas of a step: a mean of means would weigh a masked
-    token by how many others its replica happened to get.
+    A term is `scale * sum of losses / (sum of weights + epsilon)`, where both sums
+    run over all micro-batches and replicas of a step: a mean of means would weigh a
+    masked token by how many others its replica happened to get.
 
     Args:
         terms: the `LossTerm`s.
@@ -51,12 +53,15 @@ class Objective:
     """Names of the other metrics, such as `masked_lm_accuracy`."""
     epsilons = {}
     """What a term's denominator is increased by."""
+    scales = {}
+    """What a term counts in the sum; 1 where nothing is said."""
 
     def __init__(self, terms):
         self.terms = tuple(terms)
         self.loss_terms = tuple(term.name for term in self.terms)
         self.metric_names = tuple(n for term in self.terms for n in term.metric_names)
         self.epsilons = {term.name: term.epsilon for term in self.terms}
+        self.scales = {term.name: term.scale for term in self.terms}
 
     def outputs(self, model, batch, training, dropout_seed):
         """Runs `model` on a batch; returns what the terms read. As `__call__`."""

@@ -172,6 +172,7 @@ class TrainStep:
             loss = tf.add_n(
                 [
                     losses[term]
+                    * objective.scales.get(term, 1.0)
                     / (denominators[term] + objective.epsilons.get(term, 0))
                     for term in objective.loss_terms
                 ]

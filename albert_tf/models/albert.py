@@ -26,6 +26,7 @@ class AlbertModel(PretrainedModel):
         depth_loop: compile the shared layers once, as a loop; same numbers.
         rematerialize: trade a second forward pass for memory; same numbers.
         return_attentions: return `attentions`, too; not with `depth_loop`.
+        embeddings: the `Embeddings` of another model, which this one shares.
 
     Call: int32 `[batch, tokens]`, the `input_ids` alone or a dict of them and
     optionally `input_mask` (ones if absent), `segment_ids` (zeros if absent; Hugging
@@ -64,7 +65,7 @@ class AlbertModel(PretrainedModel):
         "embedding": "albert_tf.serving.heads.builders:embedding_head",
     }
 
-    def __init__(self, config, return_attentions=False, **kwargs):
+    def __init__(self, config, return_attentions=False, embeddings=None, **kwargs):
         super().__init__(config, **kwargs)
         if return_attentions and self.execution["depth_loop"]:
             raise UserError(
@@ -73,7 +74,9 @@ class AlbertModel(PretrainedModel):
             )
         self.return_attentions = return_attentions
         policy = self.dtype_policy
-        self.embeddings = Embeddings(config, dtype=policy, name="embeddings")
+        self.embeddings = embeddings or Embeddings(
+            config, dtype=policy, name="embeddings"
+        )
         self.embedding_mapping = None
         if config.has_embedding_mapping:
             self.embedding_mapping = self._dense("embedding_mapping")
@@ -98,7 +101,8 @@ class AlbertModel(PretrainedModel):
 
     def build(self, input_shape=None):
         # Without shapes, `summary` would show none.
-        self.embeddings.build((None, None))
+        if not self.embeddings.built:
+            self.embeddings.build((None, None))
         if self.embedding_mapping is not None:
             self.embedding_mapping.build((None, None, self.config.embedding_size))
         self.transformer.build((None, None, self.config.hidden_size))

@@ -15,6 +15,7 @@ MODULES = {
     "AlbertModel": "albert_tf.models.albert",
     "AlbertForPreTraining": "albert_tf.models.pretraining",
     "AlbertForMaskedLM": "albert_tf.models.masked_lm",
+    "AlbertForReplacedTokens": "albert_tf.models.replaced_tokens",
     # Before the classifier of texts, whose names Hugging Face's files have, too: the
     # last one counts where a file does not say what it is of.
     "AlbertForTokenClassification": "albert_tf.models.token_classification",

@@ -26,6 +26,7 @@ class HeadTerm(LossTerm):
     label_weights: str | None = None
     """Feature with what each label counts; where a batch has none, all count 1."""
     epsilon: float = 0.0
+    scale: float = 1.0
     num_sentence_labels: int | None = None
     """Classes of a head on the pooled output; None for one on tokens."""
 

@@ -1,0 +1,164 @@
+"""The model of replaced-token detection: a discriminator and its small generator."""
+
+import dataclasses
+import operator
+
+import keras
+from keras import ops
+
+from albert_tf.checkpoints.albert import ALBERT
+from albert_tf.errors import UserError
+from albert_tf.layers.activations import ACTIVATION_FUNCTIONS
+from albert_tf.layers.configured_layer import Dense
+from albert_tf.layers.configured_layer import truncated_normal
+from albert_tf.layers.masked_lm_head import MaskedLMHead
+from albert_tf.models import head_variables
+from albert_tf.models.albert import AlbertModel
+from albert_tf.models.base import PretrainedModel
+from albert_tf.models.features import named_features
+
+_SHARED = "bert/embeddings/"
+_OF_EMBEDDINGS = {
+    "embedding_size",
+    "max_position_embeddings",
+    "type_vocab_size",
+    "vocab_size",
+}
+
+
+@keras.saving.register_keras_serializable(package="albert_tf")
+class AlbertForReplacedTokens(PretrainedModel):
+    """The encoder with a score for each token: was it replaced by a generator?
+
+    ELECTRA (Clark et al., arXiv 2003.10555) under ALBERT's sharing: the generator has
+    the tables of embeddings of the discriminator, and blocks and a projection of its
+    own.
+
+    Args:
+        config: an `AlbertConfig`, the discriminator's.
+        generator: the fields in which the generator's config differs, such as
+            `{"hidden_size": 64, "num_attention_heads": 1}`; None for a discriminator
+            alone, as checkpoints hold it.
+        **kwargs: `depth_loop` and `rematerialize`, see `AlbertModel`.
+
+    Call: as `AlbertModel`. Returns logits, float32 `[batch, tokens]`; above 0 a token
+    is likelier a replacement than the text's own.
+
+    Raises:
+        UserError: more tokens than `config.max_position_embeddings`; a generator with
+            other embeddings.
+
+    Example:
+        model = AlbertForReplacedTokens.from_pretrained(path)
+        logits = model(tokenizer("the chef ate the meal"))
+    """
+
+    family = ALBERT
+    head_table = (
+        *head_variables.dense("transform", "discriminator_predictions/dense"),
+        *head_variables.dense("decision", "discriminator_predictions/dense_1"),
+    )
+    head_may_be_new = False
+    unused_variables = ("bert/pooler",)
+
+    def __init__(self, config, generator=None, **kwargs):
+        super().__init__(config, **kwargs)
+        policy = self.dtype_policy
+        self.albert = AlbertModel(config, dtype=policy, name="albert", **self.execution)
+        self.albert.pooler.trainable = False
+        self.transform = self._dense(config.hidden_size, "transform")
+        self.decision = self._dense(1, "decision")
+        self.generator_changes = generator
+        self.generator = None
+        if generator is not None:
+            own = generator_config(config, **generator)
+            self.generator = AlbertModel(
+                own,
+                embeddings=self.albert.embeddings,
+                dtype=policy,
+                name="generator",
+                **self.execution,
+            )
+            self.generator.pooler.trainable = False
+            self.generator_head = MaskedLMHead(own, dtype=policy, name="generator_head")
+        self.build()
+
+    def _dense(self, units, name):
+        return Dense(
+            units,
+            kernel_initializer=truncated_normal(self.config.initializer_range),
+            dtype=self.dtype_policy,
+            name=name,
+        )
+
+    def build(self, input_shape=None):
+        shape = (None, None, self.config.hidden_size)
+        self.transform.build(shape)
+        self.decision.build(shape)
+        if self.generator is not None:
+            self.generator_head.build((None, None, self.generator.config.hidden_size))
+
+    def call(self, features, training=False, dropout_seed=None):
+        features = named_features(features)
+        seed = self._dropout_seed(training, dropout_seed)
+        encoded = self.albert(features, training=training, dropout_seed=seed)
+        activation = ACTIVATION_FUNCTIONS[self.config.hidden_act]
+        hidden = activation(self.transform(encoded["sequence_output"]))  # [B, T, H]
+        return ops.cast(self.decision(hidden)[..., 0], "float32")
+
+    def guesses(self, features, training=False, dropout_seed=None):
+        """Returns the generator's logits of masked tokens.
+
+        Args:
+            features: as of the call, with `masked_lm_positions`.
+            training, dropout_seed: as of the call.
+
+        Returns:
+            float32 `[batch, predictions, vocabulary]`.
+        """
+        encoded = self.generator(
+            features, training=training, dropout_seed=dropout_seed, heads_only=True
+        )
+        table = ops.convert_to_tensor(self.albert.embeddings.word_embeddings)
+        return self.generator_head(encoded["masked_output"], table)
+
+    def head_variables(self):
+        variables = super().head_variables()
+        if self.generator is None:
+            return variables
+        own = {
+            name.replace("bert/", "generator/", 1): variable
+            for name, variable in self.generator.official_variables().items()
+            if not name.startswith(_SHARED)
+        }
+        head = {
+            entry.official.replace("cls/", "generator_", 1): operator.attrgetter(
+                entry.attribute
+            )(self)
+            for entry in head_variables.masked_lm("generator_head")
+        }
+        return {**variables, **own, **head}
+
+    def head_config(self):
+        if self.generator_changes is None:
+            return {}
+        return {"generator": dict(self.generator_changes)}
+
+
+def generator_config(config, **changes):
+    """Returns the generator's configuration; its embeddings are the discriminator's.
+
+    Args:
+        config: an `AlbertConfig`, the discriminator's.
+        **changes: fields that differ.
+
+    Raises:
+        UserError: a field of the embeddings, or one that does not fit another.
+    """
+    shared = sorted(_OF_EMBEDDINGS & changes.keys())
+    if shared:
+        raise UserError(
+            f"The generator has the embeddings of the discriminator; leave its "
+            f"{shared[0]} out."
+        )
+    return dataclasses.replace(config, **changes)

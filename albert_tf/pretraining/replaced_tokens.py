@@ -1,0 +1,118 @@
+"""Replaced-token detection: a generator's guesses, and who finds them."""
+
+import dataclasses
+
+import tensorflow as tf
+
+from albert_tf.engine.objective import LossTerm
+from albert_tf.engine.objective import Objective
+from albert_tf.engine.objective import example_weights
+from albert_tf.layers.dropout import fold_seed
+from albert_tf.pretraining.objective import MASKED_LM
+from data_pipeline.records.schema import model_inputs
+
+_SAMPLING_SITE = -5  # apart from the model's sites of dropout
+_GENERATOR_SEED = 7  # of the generator's dropout, apart from the discriminator's
+
+
+@dataclasses.dataclass(frozen=True)
+class ReplacedTokens(LossTerm):
+    """Binary cross-entropy of every token that is no padding: was it replaced?
+
+    A guess that is the text's own token was not replaced (ELECTRA, section 2).
+    """
+
+    name: str = "replaced_tokens"
+    scale: float = 50.0
+    metric_names = ("replaced_tokens_accuracy", "replaced_tokens_recall")
+
+    def weights(self, batch):
+        mask = tf.cast(batch["input_mask"], tf.float32)  # [B, T]
+        return mask * example_weights(batch)[:, None]
+
+    def sums(self, outputs, batch):
+        logits, labels = outputs["replaced_logits"], outputs["is_replaced"]
+        weights = self.weights(batch)
+        losses = tf.nn.sigmoid_cross_entropy_with_logits(labels, logits)
+        right = tf.cast((logits > 0) == (labels > 0), tf.float32) * weights
+        replaced = labels * weights
+        metrics = {
+            "replaced_tokens_accuracy": (
+                tf.reduce_sum(right),
+                tf.reduce_sum(weights),
+            ),
+            "replaced_tokens_recall": (
+                tf.reduce_sum(right * replaced),
+                tf.reduce_sum(replaced),
+            ),
+        }
+        return tf.reduce_sum(losses * weights), metrics
+
+
+class ReplacedTokensObjective(Objective):
+    """The generator's masked LM loss and the discriminator's; ELECTRA, formula 3.
+
+    No gradient passes from the discriminator to the generator.
+
+    Args:
+        generator_weight, discriminator_weight: of the two losses.
+        temperature: what the generator's logits are divided by before one is drawn.
+    """
+
+    def __init__(
+        self, generator_weight=1.0, discriminator_weight=50.0, temperature=1.0
+    ):
+        masked_lm = dataclasses.replace(MASKED_LM, scale=generator_weight)
+        super().__init__((masked_lm, ReplacedTokens(scale=discriminator_weight)))
+        self.temperature = temperature
+
+    def outputs(self, model, batch, training, dropout_seed):
+        features = model_inputs(batch)
+        # An evaluation draws with one seed, so that it can be repeated.
+        seed = tf.zeros([2], tf.int32) if dropout_seed is None else dropout_seed
+        own = None if dropout_seed is None else fold_seed(seed, _GENERATOR_SEED)
+        logits = model.guesses(features, training=training, dropout_seed=own)
+        guesses = drawn(logits / self.temperature, fold_seed(seed, _SAMPLING_SITE))
+        texts = with_tokens(batch, batch["masked_lm_ids"])
+        replaced = with_tokens(batch, guesses)
+        features["input_ids"] = replaced
+        del features["masked_lm_positions"]
+        found = model(features, training=training, dropout_seed=dropout_seed)
+        return {
+            "masked_lm_logits": logits,
+            "replaced_logits": found,
+            "is_replaced": tf.cast(replaced != texts, tf.float32),
+        }
+
+
+def drawn(logits, seed):
+    """Returns tokens drawn by their logits, int32 `[batch, predictions]`.
+
+    Args:
+        logits: float32 `[batch, predictions, vocabulary]`.
+        seed: int32 `[2]`; equal seeds draw equal tokens.
+    """
+    uniform = tf.random.stateless_uniform(
+        tf.shape(logits), seed, minval=1e-7, maxval=1.0
+    )
+    return tf.argmax(logits - tf.math.log(-tf.math.log(uniform)), -1, tf.int32)
+
+
+def with_tokens(batch, tokens):
+    """Returns the `input_ids` of a batch with tokens in its masked places.
+
+    Args:
+        batch: dict; `masked_lm_positions` of which `masked_lm_weights` are 0 are
+            padding.
+        tokens: int32 `[batch, predictions]`.
+
+    Returns:
+        int32 `[batch, tokens]`.
+    """
+    ids, positions = batch["input_ids"], batch["masked_lm_positions"]
+    is_real = tf.cast(batch["masked_lm_weights"] > 0, tf.int32)
+    # A product with one-hot rows: XLA has no fast scatter.
+    chosen = tf.one_hot(positions, tf.shape(ids)[1], dtype=tf.int32)  # [B, P, T]
+    chosen *= is_real[:, :, None]
+    values = tf.reduce_sum(chosen * tokens[:, :, None], axis=1)  # [B, T]
+    return tf.where(tf.reduce_sum(chosen, axis=1) > 0, values, ids)

@@ -1,0 +1,86 @@
+"""The discriminator and its generator: what they share, compute and save."""
+
+import keras
+import numpy as np
+import pytest
+
+import albert_tf
+from albert_tf.errors import UserError
+from albert_tf.models.albert import AlbertModel
+from albert_tf.models.masked_lm import AlbertForMaskedLM
+from albert_tf.models.replaced_tokens import AlbertForReplacedTokens
+
+SMALL = {"hidden_size": 4, "num_attention_heads": 1, "intermediate_size": 6}
+
+
+@pytest.fixture
+def model(tiny_config):
+    return AlbertForReplacedTokens(tiny_config(), generator=SMALL)
+
+
+def test_logits_are_two_dense_layers_over_the_encoder(model, tiny_features):
+    del tiny_features["masked_lm_positions"]
+    hidden = model.albert(tiny_features)["sequence_output"]
+    hidden = np.array(hidden) @ model.transform.kernel + model.transform.bias
+    gelu = keras.activations.gelu(hidden, approximate=True)
+    expected = np.array(gelu) @ model.decision.kernel + model.decision.bias
+    found = model(tiny_features)
+    np.testing.assert_allclose(found, expected[..., 0], atol=1e-6)
+
+
+def test_the_generator_shares_the_embeddings_alone(model, tiny_features):
+    shared = {v.path for v in model.albert.embeddings.weights}
+    of_generator = {v.path for v in model.generator.weights}
+    of_discriminator = {v.path for v in model.albert.weights}
+    assert of_generator & of_discriminator == shared
+    names = [v.path for v in model.trainable_variables]
+    assert len(set(names)) == len(names)
+    before = np.array(model.guesses(tiny_features))
+    assert before.shape == (2, 3, model.config.vocab_size)
+    table = model.albert.embeddings.word_embeddings
+    table.assign(np.array(table) * 1.5)
+    assert np.abs(np.array(model.guesses(tiny_features)) - before).max() > 1e-3
+
+
+def test_it_is_saved_with_and_without_its_generator(model, tiny_features, tmp_path):
+    model.save_pretrained(tmp_path / "both")
+    both = AlbertForReplacedTokens.from_pretrained(tmp_path / "both")
+    assert both.generator_changes == SMALL
+    features = {k: v for k, v in tiny_features.items() if k != "masked_lm_positions"}
+    np.testing.assert_array_equal(both(features), model(features))
+    np.testing.assert_array_equal(
+        both.guesses(tiny_features), model.guesses(tiny_features)
+    )
+    alone = AlbertForReplacedTokens.from_pretrained(tmp_path / "both", generator=None)
+    assert alone.generator is None
+    np.testing.assert_array_equal(alone(features), model(features))
+    alone.save_pretrained(tmp_path / "alone")
+    again = AlbertForReplacedTokens.from_pretrained(tmp_path / "alone")
+    assert again.generator is None
+    encoder = AlbertModel.from_pretrained(tmp_path / "alone")
+    np.testing.assert_array_equal(
+        encoder(features)["sequence_output"],
+        model.albert(features)["sequence_output"],
+    )
+
+
+def test_it_is_fine_tuned_and_knows_no_words(model, tiny_features, tmp_path):
+    model.save_pretrained(tmp_path)
+    classifier = albert_tf.AlbertForSequenceClassification.from_pretrained(
+        tmp_path, num_labels=3
+    )
+    assert classifier(tiny_features).shape == (2, 3)
+    with pytest.raises(UserError, match="cls/predictions"):
+        AlbertForMaskedLM.from_pretrained(tmp_path)
+
+
+def test_embeddings_of_its_own_are_refused(tiny_config):
+    with pytest.raises(UserError, match="leave its embedding_size out"):
+        AlbertForReplacedTokens(tiny_config(), generator={"embedding_size": 4})
+
+
+def test_it_survives_keras_files(model, tiny_features, tmp_path):
+    model.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    del tiny_features["masked_lm_positions"]
+    np.testing.assert_array_equal(loaded(tiny_features), model(tiny_features))
