@@ -66,7 +66,7 @@ def test_the_fastest_type_of_the_devices(
         "get_device_details",
         lambda gpu: {"compute_capability": gpu},
     )
-    with caplog.at_level("INFO"):
+    with caplog.at_level("INFO", "absl"):
         assert compilation.fastest_precision(*devices) == expected
     assert f"--mixed_precision=auto takes {expected}: " in caplog.text
     assert reason in caplog.text
