@@ -109,15 +109,6 @@ def pytest_configure(config):
     gc.set_threshold(50_000)
 
 
-def pytest_collection_modifyitems(items):
-    """Marks what tests/slow.txt lists, which `make check` leaves out."""
-    slow = set((PROJECT / "tests" / "slow.txt").read_text().split())
-    for item in items:
-        path = item.path.relative_to(PROJECT).as_posix()
-        if f"{path}::{item.originalname}" in slow:
-            item.add_marker(pytest.mark.slow)
-
-
 @pytest.fixture(scope="session")
 def tiny_config():
     """Makes a tiny `AlbertConfig` of unequal sizes; keyword arguments change it."""

@@ -194,6 +194,7 @@ def _run_python(page, names=None, **replaced):
     return names
 
 
+@pytest.mark.slow
 def test_the_python_of_the_readme_runs(project, demo_model):
     names = _run_python(project / "README.md")
     assert names["vectors"].shape == (2, 8)
@@ -226,6 +227,7 @@ def test_the_python_on_xlnet_runs(project):
     assert names["outputs"]["memories"].shape == (1, 2, 6, 16)
 
 
+@pytest.mark.slow
 def test_the_python_on_data_runs(project, demo_model):
     document = "a fine film\na dull film\nfine\nfilm a film\n\n"
     pathlib.Path("corpus.txt").write_text(document * 200)
@@ -249,6 +251,7 @@ def test_the_python_on_data_runs(project, demo_model):
     assert batch["masked_lm_ids"].shape == (32, 77)
 
 
+@pytest.mark.slow
 def test_the_python_on_serving_runs(project, demo_model):
     model = albert_tf.AlbertForSequenceClassification.from_pretrained(
         "demo_output/pretrained", labels=["bad", "good"]
@@ -260,6 +263,7 @@ def test_the_python_on_serving_runs(project, demo_model):
     assert names["arrays"]["probabilities"].shape == (2, 2)
 
 
+@pytest.mark.slow
 def test_the_python_on_tagging_runs(project, demo_model):
     model = albert_tf.AlbertForTokenClassification.from_pretrained(
         "demo_output/pretrained", labels=["O", "B-PER", "I-PER"]
@@ -272,6 +276,7 @@ def test_the_python_on_tagging_runs(project, demo_model):
     assert names["answers"]["label"].shape[0] == 2
 
 
+@pytest.mark.slow
 def test_the_python_on_reading_comprehension_runs(project, demo_model):
     model = albert_tf.AlbertForQuestionAnswering.from_pretrained(
         "demo_output/pretrained"

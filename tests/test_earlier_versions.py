@@ -48,12 +48,14 @@ def _assert_reached(run, expected):
         np.testing.assert_allclose(found, array.ravel(), atol=2e-5, err_msg=name)
 
 
+@pytest.mark.slow
 def test_pretraining_goes_on(expected, lines):
     golden.run("pretrain", f"{golden.PRETRAINING} --num_train_steps={golden.LAST_STEP}")
     assert any(line.startswith("Continuing at step 2 from ") for line in lines)
     _assert_reached("pretrained", expected("pretrained"))
 
 
+@pytest.mark.slow
 def test_fine_tuning_goes_on(expected, lines):
     golden.run("classify", golden.FINE_TUNING)
     assert any(line.startswith("Continuing at step 2 from ") for line in lines)
@@ -66,6 +68,7 @@ def test_its_models_load_and_answer(expected):
     assert Predictor("tuned/model")("the good film")["label"] in ("good", "bad")
 
 
+@pytest.mark.slow
 def test_its_questions_and_exports_are_answered_alike(expected):
     path = pathlib.Path("answers.json")
     if not path.exists():

@@ -57,6 +57,7 @@ def moods(pretrained):
     return classifier, history.history
 
 
+@pytest.mark.slow
 def test_it_learns_strings_and_answers_them(moods):
     classifier, history = moods
     assert history["accuracy"][-1] == history["val_accuracy"][-1] == 1.0
@@ -72,6 +73,7 @@ def test_it_learns_strings_and_answers_them(moods):
     np.testing.assert_allclose([found["glad"], found["sad"]], shares, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_what_it_saves_knows_task_and_labels(moods, pretrained, tmp_path):
     classifier, _ = moods
     expected = classifier.predict(["good film", "bad plot"])
@@ -95,6 +97,7 @@ def test_what_it_saves_knows_task_and_labels(moods, pretrained, tmp_path):
         again.fit(["good"], ["old"])
 
 
+@pytest.mark.slow
 def test_pairs_are_remembered(pretrained, tmp_path):
     classifier = albert_tf.TextClassifier(pretrained, max_length=12)
     pairs = ["it is", "film"] * 8
@@ -111,6 +114,7 @@ def test_pairs_are_remembered(pretrained, tmp_path):
         classifier.evaluate(["good"], ["9"])
 
 
+@pytest.mark.slow
 def test_learning_on_says_what_was_learned_from(pretrained, tmp_path):
     """A model with labels alone may be of texts or of pairs."""
     model = albert_tf.AlbertForSequenceClassification.from_pretrained(
@@ -126,6 +130,7 @@ def test_learning_on_says_what_was_learned_from(pretrained, tmp_path):
     assert classifier.model.task_info()["task"]["pair"] is True
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "labels", "expected"),
     [
@@ -145,6 +150,7 @@ def test_other_kinds(kind, labels, expected, pretrained, tmp_path):
     assert scores["loss"] < 0.2
 
 
+@pytest.mark.slow
 def test_labels_by_number_and_settings(pretrained):
     classifier = albert_tf.TextClassifier(
         pretrained, labels=["no", "yes"], hidden_dropout_prob=0.25
@@ -160,6 +166,7 @@ def test_labels_by_number_and_settings(pretrained):
     assert before == pytest.approx(classifier.evaluate(_TEXTS, ["yes", "no"] * 8))
 
 
+@pytest.mark.slow
 def test_iterators_are_read_once_and_wholly(moods, pretrained):
     labels = ["glad", "sad"] * 8
     classifier = albert_tf.TextClassifier(pretrained, max_length=12)
@@ -177,6 +184,7 @@ def test_iterators_are_read_once_and_wholly(moods, pretrained):
     assert scores == moods.evaluate(np.array(_TEXTS[:4]), tuple(labels[:4]))
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("nothing_converted")
 def test_one_seed_decides(pretrained):
     found = []
@@ -188,6 +196,7 @@ def test_one_seed_decides(pretrained):
     assert not np.allclose(found[0], found[2])
 
 
+@pytest.mark.slow
 def test_randomness_elsewhere_is_left_alone(moods, pretrained):
     """Another fold neither resets the user's generators nor ends earlier models."""
     classifier, _ = moods
@@ -244,6 +253,7 @@ def test_wrong_data(arguments, data, message, pretrained):
         albert_tf.TextClassifier(pretrained, **arguments).fit(*data, verbose=0)
 
 
+@pytest.mark.slow
 def test_weights_of_texts_and_labels(pretrained):
     """They count as the same text learned that often."""
     found = {}
@@ -269,6 +279,7 @@ def test_weights_of_texts_and_labels(pretrained):
         np.testing.assert_allclose(found[name], found["repeated"], atol=1e-5)
 
 
+@pytest.mark.slow
 def test_a_share_is_held_out(pretrained):
     classifier = albert_tf.TextClassifier(pretrained, max_length=12)
     labels = ["glad"] * 6 + ["sad"] * 2
@@ -297,6 +308,7 @@ def test_a_share_is_held_out(pretrained):
             classifier.fit(_TEXTS[:8], labels, **settings, **arguments)
 
 
+@pytest.mark.slow
 def test_a_fork_says_that_it_cannot_answer(moods):
     """TensorFlow's threads are gone there, and a call would wait for them."""
     classifier, _ = moods
@@ -324,6 +336,7 @@ def test_a_fork_says_that_it_cannot_answer(moods):
     assert all(f"was forked from {os.getpid()}, where Tens" in line for line in lines)
 
 
+@pytest.mark.slow
 def test_keras_files_keep_loss_and_metric(moods, tmp_path):
     classifier, _ = moods
     path = tmp_path / "moods.keras"

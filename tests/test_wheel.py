@@ -71,20 +71,24 @@ def run(environment, project, tmp_path):
     return call
 
 
+@pytest.mark.slow
 def test_every_module_is_there(run):
     run("python", "-c", _IMPORT_ALL)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", list(COMMANDS))
 def test_every_command_explains_itself(run, name):
     assert "--config" in run("albert-tf", name, "--help")
 
 
+@pytest.mark.slow
 def test_recipes_travel_along(run):
     printed = run("albert-tf", "describe", "--albert_config_file=albert/base_v2")
     assert "11,683,584" in printed
 
 
+@pytest.mark.slow
 def test_from_pretraining_to_a_served_model(run, flags, tmp_path):
     run("albert-tf", "pretrain", *flags(num_train_steps=2, eval_file=None))
     for name in ("train", "dev"):
@@ -109,6 +113,7 @@ def test_from_pretraining_to_a_served_model(run, flags, tmp_path):
     assert (served / "1" / "saved_model.pb").exists()
 
 
+@pytest.mark.slow
 def test_what_goes_to_the_top_level(wheel):
     names = {name.split("/")[0] for name in zipfile.ZipFile(wheel).namelist()}
     assert {name for name in names if not name.endswith(".dist-info")} == {

@@ -11,6 +11,7 @@ import pytest
 from benchmarks import depth
 
 
+@pytest.mark.slow
 def test_prints_every_figure(project, tmp_path):
     # A process of its own: XLA writes its buffers down only if asked at the start.
     command = [sys.executable, "-m", "benchmarks.depth"]

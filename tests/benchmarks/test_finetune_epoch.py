@@ -33,6 +33,7 @@ def options(material, squad, tiny_config, tmp_path):
     return make
 
 
+@pytest.mark.slow
 def test_windows_are_trained(options, capsys, tmp_path):
     path = tmp_path / "figures.json"
     finetune_epoch.benchmark(
@@ -47,6 +48,7 @@ def test_windows_are_trained(options, capsys, tmp_path):
     assert [cell["ratio"] for cell in rows[0][1:]] == [1, 1]
 
 
+@pytest.mark.slow
 def test_a_peer_trains_the_same_windows(options, capsys):
     pytest.importorskip("torch")
     pytest.importorskip("transformers")
@@ -56,6 +58,7 @@ def test_a_peer_trains_the_same_windows(options, capsys):
     assert re.search(r"^this project / Hugging Face, fixed length: ", printed, re.M)
 
 
+@pytest.mark.slow
 def test_tagged_words_are_trained(options, capsys, tmp_path):
     path = tmp_path / "train.conll"
     path.write_text("the O\ncat B-ANIMAL\nsat O\n\n" * 8)

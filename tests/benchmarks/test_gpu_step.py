@@ -29,6 +29,7 @@ def tiny_run(tiny_config, tmp_path):
     return f"{path}:32x4x5"
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("without_tensorflow")
 def test_own_side_runs(tiny_run, monkeypatch, capsys):
     monkeypatch.setattr(gpu_step, "_SMALL_BATCH", {**gpu_step._SMALL_BATCH, **_FEW})

@@ -63,6 +63,7 @@ class _InThisProcess:
         pass
 
 
+@pytest.mark.slow
 def test_each_task_is_computed(options, monkeypatch, capsys, tmp_path):
     monkeypatch.setattr(inference_rates, "Player", _InThisProcess)
     path = tmp_path / "figures.json"

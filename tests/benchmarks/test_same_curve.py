@@ -32,6 +32,7 @@ def options(material, tmp_path):
     return make
 
 
+@pytest.mark.slow
 def test_five_steps_equal_those_of_pytorch(options, tmp_path):
     pytest.importorskip("torch")
     pytest.importorskip("transformers")
@@ -65,6 +66,7 @@ def sides_that_differ(monkeypatch):
     return put
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("shift", "differs"), [(0.0, False), (2e-4, True), (float("nan"), True)]
 )

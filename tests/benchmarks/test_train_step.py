@@ -9,6 +9,7 @@ from albert_tf.models.xlnet.config import XLNetConfig
 from benchmarks import train_step
 
 
+@pytest.mark.slow
 def test_own_side_is_timed_on_a_batch_and_on_records(tiny_config, tmp_path, capsys):
     config = tmp_path / "config.json"
     sizes = {"vocab_size": 200, "max_position_embeddings": 32, "num_hidden_layers": 1}

@@ -44,6 +44,7 @@ def saved(tmp_path_factory):
     return folder, [np.array(weight) for weight in model.weights]
 
 
+@pytest.mark.slow
 @given(data=st.data())
 def test_it_has_the_weights_that_were_saved_or_is_refused(saved, data):
     folder, weights = saved

@@ -60,6 +60,7 @@ def save_on_a_full_disk(model_dir, folder, form, size):
     return done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ["model", "other"])
 def test_a_full_disk_is_named_and_nothing_is_lost(target, saved, tmp_path):
     before = contents(tmp_path / "model")
@@ -69,6 +70,7 @@ def test_a_full_disk_is_named_and_nothing_is_lost(target, saved, tmp_path):
     assert contents(folder) == (before if target == "model" else {})
 
 
+@pytest.mark.slow
 def test_a_full_disk_gets_no_tf1_checkpoint(saved, tmp_path):
     folder = tmp_path / "tf1"
     said = save_on_a_full_disk(tmp_path / "model", folder, "tf1", 2000)
@@ -174,6 +176,7 @@ def damaged(data):
         yield bytes(changed)
 
 
+@pytest.mark.slow
 def test_damaged_weights_without_a_checksum(saved, tmp_path):
     path = tmp_path / "model" / WEIGHTS
     path.with_name("SHA256SUMS").unlink()

@@ -66,6 +66,7 @@ def test_an_error_passes_through_and_standard_error_is_back(capfd):
     assert capfd.readouterr().err == "why\nafter\n"
 
 
+@pytest.mark.slow
 def test_importing_tensorflow_says_nothing():
     code = "import albert_tf, tensorflow as tf; print(int(tf.constant(2) + 3))"
     done = _run("-c", code)
@@ -104,6 +105,7 @@ def test_who_collects_nothing_himself_goes_on_so():
         gc.enable()
 
 
+@pytest.mark.slow
 def test_workers_say_nothing(tmp_path):
     (tmp_path / "text.txt").write_text("The cat sat.\nThe dog ran.\n\n" * 40)
     (tmp_path / "vocab.txt").write_text("\n".join(_PIECES))

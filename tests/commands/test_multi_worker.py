@@ -5,6 +5,7 @@ import signal
 import time
 
 import numpy as np
+import pytest
 
 import albert_tf
 from albert_tf.cli.command_line import parse
@@ -20,6 +21,7 @@ def weights(directory):
     return {name: v.numpy() for name, v in model.official_variables().items()}
 
 
+@pytest.mark.slow
 def test_two_workers_equal_one(workers, flags, tmp_path):
     several = {"num_train_steps": 6, "iterations_per_loop": 3, "do_eval": True}
     alone = flags(output_dir=tmp_path / "alone", **several)
@@ -41,6 +43,7 @@ def test_two_workers_equal_one(workers, flags, tmp_path):
     assert "Held out" not in logs[1].read_text()
 
 
+@pytest.mark.slow
 def test_a_signal_to_one_worker_stops_both_at_one_step(workers, flags, tmp_path):
     command = flags(
         distribution_strategy="multi_worker", num_train_steps=1_000_000, eval_steps=4

@@ -33,6 +33,7 @@ def write_config(material, path, **changes):
     path.write_text(json.dumps({**config, **changes}))
 
 
+@pytest.mark.slow
 def test_train_then_go_on_then_evaluate(flags, material, tmp_path):
     run(flags(num_train_steps=6))
     results = run(flags(num_train_steps=12, do_eval=True, eval_steps=4))
@@ -60,6 +61,7 @@ def test_train_then_go_on_then_evaluate(flags, material, tmp_path):
     assert again["masked_lm_loss"] != results["masked_lm_loss"]
 
 
+@pytest.mark.slow
 def test_everything_may_lie_in_a_bucket(flags, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # Nothing may appear in a folder `ram:` here.
     bucket = f"ram://{tmp_path.name}/model"
@@ -75,6 +77,7 @@ def test_everything_may_lie_in_a_bucket(flags, tmp_path, monkeypatch):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("nothing_converted")
 def test_packed_data_trains_and_is_evaluated(flags, packed, tmp_path):
     results = run(
@@ -90,6 +93,7 @@ def test_packed_data_trains_and_is_evaluated(flags, packed, tmp_path):
     assert 0.3 < results["sentence_order_accuracy"] < 0.9
 
 
+@pytest.mark.slow
 def test_the_script_stops_on_a_signal_and_goes_on(project, flags, tmp_path):
     command = [sys.executable, "run_pretraining.py"]
     command += flags(num_train_steps=100_000, output_dir=tmp_path / "long")
@@ -112,6 +116,7 @@ def test_the_script_stops_on_a_signal_and_goes_on(project, flags, tmp_path):
     assert f"Continuing at step {steps} from" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_warm_start_takes_the_weights(flags, material, tmp_path):
     run(flags(num_train_steps=4))
     run(
@@ -162,6 +167,7 @@ def test_a_vocabulary_larger_than_the_model_is_an_error(flags, material, tmp_pat
         run(flags(albert_config_file=tmp_path / "small.json"))
 
 
+@pytest.mark.slow
 def test_damaged_data_is_an_error(flags, material, tmp_path):
     whole = (material / "data" / "train.tfrecord").read_bytes()
     data = tmp_path / "damaged.tfrecord"
@@ -176,6 +182,7 @@ def test_damaged_data_is_an_error(flags, material, tmp_path):
     assert not (tmp_path / "start").exists()
 
 
+@pytest.mark.slow
 def test_the_damaged_file_of_several_is_named(flags, material, tmp_path):
     for name in ("data", "more"):
         shutil.copytree(material / "data", tmp_path / name)
@@ -188,6 +195,7 @@ def test_the_damaged_file_of_several_is_named(flags, material, tmp_path):
         run(flags(input_file=files, num_train_steps=1000))
 
 
+@pytest.mark.slow
 def test_a_damaged_eval_file_is_named(flags, material, tmp_path):
     (whole,) = (material / "data" / "held_out").glob("*.tfrecord")
     data = tmp_path / "held_out.tfrecord"
@@ -221,6 +229,7 @@ def test_official_data_of_other_lengths_or_ids_is_an_error(flags, material, tmp_
         )
 
 
+@pytest.mark.slow
 def test_each_flag_of_the_step_changes_the_run(flags, tmp_path):
     changes = [
         {},

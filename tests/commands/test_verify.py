@@ -13,6 +13,7 @@ from albert_tf.models.pretraining import AlbertForPreTraining
 from albert_tf.verify import command as verify
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "arrays"),
     [
@@ -63,6 +64,7 @@ def made(tiny_config, tiny_features, tmp_path):
     return folder, make_directory(model, tiny_features, folder, save_tf1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("save", [save_tf1, save_huggingface])
 @pytest.mark.parametrize(
     "changes",

@@ -57,6 +57,7 @@ def test_bert_is_one_config_away():
     assert sum(encoder_parameters(config).values()) == 109_482_240  # BERT-base
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("sharing", "embedding_size", "groups", "inner"),
     [

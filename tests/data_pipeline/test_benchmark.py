@@ -14,6 +14,7 @@ def _options(corpus_file, model_file):
     )
 
 
+@pytest.mark.slow
 def test_prints_every_figure(corpus_file, model_file, capsys):
     benchmark.benchmark(_options(corpus_file, model_file))
     printed = capsys.readouterr().out
@@ -28,6 +29,7 @@ def test_prints_every_figure(corpus_file, model_file, capsys):
         assert figure in printed
 
 
+@pytest.mark.slow
 def test_a_dead_worker_is_an_error_and_no_endless_wait(model_file, tmp_path):
     options = benchmark.Options(str(tmp_path / "missing.txt"), model_file)
     data_options = benchmark._data_options(options, "static", str(tmp_path))

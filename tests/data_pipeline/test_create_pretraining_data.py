@@ -107,6 +107,7 @@ def test_description_says_what_training_has_to_be_told(make_options, out, kind):
         assert (info["kind"], info["masking"]["masked_lm_prob"]) == (kind, 0.15)
 
 
+@pytest.mark.slow
 def test_workers_do_not_change_a_byte(make_options, tmp_path, digests):
     found = []
     for count in (1, 2):
@@ -123,6 +124,7 @@ def test_workers_do_not_change_a_byte(make_options, tmp_path, digests):
     assert "x-00002-of-00003.tfrecord" in found[0]
 
 
+@pytest.mark.slow
 def test_seed_and_flags_change_the_output(make_options, tmp_path):
     variants = [
         {},

@@ -76,12 +76,14 @@ def test_each_epoch_has_an_order_of_its_own(epochs_of, tmp_path):
     assert first != second
 
 
+@pytest.mark.slow
 def test_each_epoch_reads_the_files_in_an_order_of_its_own(epochs_of, monkeypatch):
     monkeypatch.setattr(input_pipeline, "_SHUFFLE_BUFFER", 1)
     orders = {tuple(rows) for rows in epochs_of(8)}
     assert len(orders) == 2  # there are two files
 
 
+@pytest.mark.slow
 @KINDS
 def test_evaluation_is_one_pass_in_order(count, make_dataset, kind):
     whole = count(make_dataset(kind, training=False))
@@ -94,6 +96,7 @@ def test_evaluation_is_one_pass_in_order(count, make_dataset, kind):
     assert len(passes[0][-1]) == whole % 8
 
 
+@pytest.mark.slow
 def test_static_mask_is_the_same_in_every_epoch_and_dynamic_is_not(count, make_dataset):
     def masks(kind, epochs):
         """Original sequence to the set of masks that it was seen with."""
@@ -129,6 +132,7 @@ def test_iterator_continues_from_a_checkpoint(make_dataset, tmp_path, kind):
             np.testing.assert_array_equal(values, found[name])
 
 
+@pytest.mark.slow
 @KINDS
 def test_pipelines_share_the_records(make_dataset, kind):
     def sequences(**share):

@@ -101,11 +101,13 @@ def test_documents_end_as_the_vocabulary_says():
     assert (end_of_document(theirs), end_of_document(ours)) == (2, 1)
 
 
+@pytest.mark.slow
 def test_the_same_bytes_for_any_number_of_workers(made, digests):
     one = digests(made("bi", bi_data=True))
     assert one == digests(made("workers", bi_data=True, workers=2))
 
 
+@pytest.mark.slow
 def test_rows_of_a_batch_continue_those_of_the_batch_before(made, read):
     folder = made("uni")
     for training in (False, True):
@@ -140,6 +142,7 @@ def test_evaluation_reads_each_record_once(made, read, examples):
         assert sizes == {batch_size}
 
 
+@pytest.mark.slow
 def test_predictions_are_drawn_anew_in_each_epoch(made, read):
     folder = made("uni")
     records = sum(len(b["input_ids"]) for b in read(folder))

@@ -69,6 +69,7 @@ def first_of_words(tokenizer, ids):
     return [i in special or tokenizer.pieces[i].startswith("▁") for i in ids]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", WORDS)
 def test_masked_words_are_whole(make, name):
     tokenizer, found = make(name)

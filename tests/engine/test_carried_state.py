@@ -101,6 +101,7 @@ def saved_sums(tmp_path, step, folder="run"):
     return reader.get_tensor(name)[:, 0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("replicas", "micro_batches"), [(1, 1), (1, 2), (2, 1), (2, 2)]
 )
@@ -113,6 +114,7 @@ def test_rows_hand_on_what_they_have(make, tmp_path, replicas, micro_batches):
         np.testing.assert_allclose(found, expected[step], rtol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("replicas", [1, 2])
 def test_a_continued_run_has_what_was_handed_on(make, tmp_path, replicas):
     whole, stages = make(STEPS, replicas, folder="whole")

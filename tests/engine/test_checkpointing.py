@@ -92,6 +92,7 @@ def test_a_folder_that_cannot_be_written_is_an_os_error(checkpoints, tmp_path):
     assert error.value.strerror.startswith(str(tmp_path))
 
 
+@pytest.mark.slow
 def test_a_signal_during_the_last_save_is_obeyed_after_it(
     make_trainer, batches, monkeypatch
 ):
@@ -110,6 +111,7 @@ def test_a_signal_during_the_last_save_is_obeyed_after_it(
     assert list(folder.glob("training-2.index"))
 
 
+@pytest.mark.slow
 def test_a_damaged_history_does_not_stop_a_run(make_trainer, batches, caplog):
     make_trainer(2).train(batches(), batches().take(1))
     trainer = make_trainer(4)
@@ -121,6 +123,7 @@ def test_a_damaged_history_does_not_stop_a_run(make_trainer, batches, caplog):
     assert [entry["step"] for entry in json.loads(path.read_text())] == [4]
 
 
+@pytest.mark.slow
 def test_no_checkpoint_is_saved_between_bad_steps(make_trainer, rows, weights):
     """They would replace those from which a run that diverges can go on."""
     bad = {**rows, "masked_lm_weights": np.full_like(rows["masked_lm_weights"], np.inf)}

@@ -77,6 +77,7 @@ def test_every_better_model_is_saved(make_trainer, batches):
     assert saved == [(1, 0.1), (2, 0.3), (4, 0.4)]
 
 
+@pytest.mark.slow
 def test_of_equal_scores_the_one_with_the_lower_loss_is_saved(make_trainer, batches):
     scores, losses = [0.5, 0.5, 0.5, 0.4], [0.3, 0.2, 0.25, 0.1]
     _, saved = train(

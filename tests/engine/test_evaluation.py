@@ -10,6 +10,7 @@ from albert_tf.engine.evaluation import average
 from albert_tf.errors import UserError
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("batch_size", [16, 5, 3])
 def test_batch_size_does_not_matter(make_trainer, rows, batch_size):
     evaluator = make_trainer(1).evaluator

@@ -17,6 +17,7 @@ def results_of(trainer, rows, scale=None):
     return {name: sums[i, 0].numpy() for i, name in enumerate(names)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["mixed_bfloat16", "mixed_float16"])
 def test_training_stays_close_to_float32(make_trainer, batches, weights, dtype):
     exact = make_trainer(STEPS, directory="exact")
@@ -34,6 +35,7 @@ def test_training_stays_close_to_float32(make_trainer, batches, weights, dtype):
             assert error < 0.3 * np.abs(value - before[name]).mean() + 1e-6, name
 
 
+@pytest.mark.slow
 def test_the_scale_is_divided_out(make_trainer, rows):
     """Gradients far below float16's range arrive, whatever the scale."""
     norms = [
@@ -44,6 +46,7 @@ def test_the_scale_is_divided_out(make_trainer, rows):
     np.testing.assert_allclose(norms, exact, rtol=0.02)
 
 
+@pytest.mark.slow
 def test_an_overflow_skips_the_step_and_is_saved(make_trainer, rows, batches, weights):
     trainer = make_trainer(1, dtype="mixed_float16", max_bad_steps=1)
     before = weights(trainer)
@@ -58,6 +61,7 @@ def test_an_overflow_skips_the_step_and_is_saved(make_trainer, rows, batches, we
     assert float(again._train_step.guard.loss_scale) == 2.0**38
 
 
+@pytest.mark.slow
 def test_the_moments_are_those_of_gradients_without_the_scale(make_trainer, rows):
     """Weights alone would not tell: LAMB and Adam divide by the gradients' size."""
     trainers = make_trainer(1), make_trainer(1, dtype="mixed_float16")

@@ -34,6 +34,7 @@ def stages(rows):
     return make
 
 
+@pytest.mark.slow
 def test_each_stage_reads_its_own_data(make_trainer, stages, weights):
     """The run equals one whose steps are fed by hand."""
     trainer = make_trainer(STEPS)
@@ -50,6 +51,7 @@ def test_each_stage_reads_its_own_data(make_trainer, stages, weights):
             np.testing.assert_allclose(weights(again)[name], value, atol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stop", [3, 4])
 def test_a_run_stopped_in_any_stage_continues_bit_for_bit(
     make_trainer, stages, weights, stop, monkeypatch

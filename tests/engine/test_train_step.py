@@ -28,6 +28,7 @@ def plain(make_trainer, batches, weights):
     return weights(trainer)
 
 
+@pytest.mark.slow
 def test_two_devices_equal_one(make_trainer, batches, weights, plain, two_replicas):
     trainer = make_trainer(STEPS, two_replicas)
     trainer.train(batches())
@@ -37,6 +38,7 @@ def test_two_devices_equal_one(make_trainer, batches, weights, plain, two_replic
         np.testing.assert_array_equal(first.numpy(), second.numpy())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("micro_batches", [2, 4])
 def test_accumulation_equals_one_batch(
     make_trainer, batches, weights, plain, micro_batches
@@ -46,6 +48,7 @@ def test_accumulation_equals_one_batch(
     assert_equal(weights(trainer), plain)
 
 
+@pytest.mark.slow
 def test_xla_equals_no_xla(make_trainer, batches, weights, plain):
     trainer = make_trainer(STEPS, use_xla=True)
     trainer.train(batches())
@@ -75,6 +78,7 @@ def test_what_xla_compiles_beside_products(make_trainer, rows, asked):
     assert not any("MatMul" in found for found in operations)
 
 
+@pytest.mark.slow
 def test_a_constant_rate_equals_its_schedule(make_trainer, batches, weights):
     def schedule():
         return create_optimizer("lamb", 0.05, STEPS, lr_schedule="constant")
@@ -125,6 +129,7 @@ def test_a_step_equals_the_formulas(make_trainer, rows, weights):
     np.testing.assert_allclose(results["gradient_norm"], norm, rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_dropout_follows_the_seed(make_trainer, batches, weights):
     runs = []
     for i, seed in enumerate((1, 1, 2)):

@@ -20,6 +20,7 @@ def _wsd(name):
     return lambda: create_optimizer(name, 0.05, STEPS, 2, "wsd")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("optimizer", ["lamb", "muon"])
 def test_an_interrupted_run_continues_bit_for_bit(
     make_trainer, batches, weights, optimizer
@@ -35,6 +36,7 @@ def test_an_interrupted_run_continues_bit_for_bit(
         np.testing.assert_array_equal(weights(rest)[path], value)
 
 
+@pytest.mark.slow
 def test_a_signal_saves_and_leaves(make_trainer, batches, monkeypatch, lines):
     trainer = make_trainer(STEPS)
     loop = trainer._loop
@@ -53,6 +55,7 @@ def test_a_signal_saves_and_leaves(make_trainer, batches, monkeypatch, lines):
     assert (trainer.step, again.step) == (2, STEPS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("every", "saved"), [(2, "Saved: step 2,"), (9, "Nothing")])
 def test_stopped_at_once_it_says_what_is_saved(
     make_trainer, batches, monkeypatch, lines, every, saved
@@ -71,6 +74,7 @@ def test_stopped_at_once_it_says_what_is_saved(
     assert lines[-1].startswith(saved)
 
 
+@pytest.mark.slow
 def test_a_damaged_checkpoint_falls_back_to_the_one_before(
     make_trainer, batches, weights, caplog
 ):
@@ -92,6 +96,7 @@ def test_a_damaged_checkpoint_falls_back_to_the_one_before(
     assert "Skipping the checkpoint" not in caplog.text
 
 
+@pytest.mark.slow
 def test_the_last_step_is_saved_before_it_is_evaluated(make_trainer, batches):
     class Killed:
         def evaluate(self, dataset):
@@ -116,6 +121,7 @@ def test_checkpoints_that_do_not_fit_are_an_error(make_trainer, batches):
     assert "--restart_data" not in str(error.value)  # no flags of data are known
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("keep", "kept"), [(2, {5, 6}), (0, {1, 2, 3, 4, 5, 6})])
 def test_only_the_last_checkpoints_are_kept(make_trainer, batches, keep, kept):
     options = {"save_checkpoints_steps": 1, "keep_checkpoint_max": keep}
@@ -171,6 +177,7 @@ def test_batch_that_does_not_divide_is_an_error(make_trainer, batches):
         trainer.train([Stage(batches(), STEPS, 3)])
 
 
+@pytest.mark.slow
 def test_history_holds_every_evaluation_once(make_trainer, batches, rows):
     held_out = tf.data.Dataset.from_tensor_slices(rows).batch(5)
     options = {"eval_steps": 2}

@@ -28,6 +28,7 @@ def test_convert(published, tmp_path, capsys):
     assert albert_tf.load_tokenizer(tmp_path / "ours").vocab_size == 36
 
 
+@pytest.mark.slow
 def test_pretraining(published, material, flags):
     from albert_tf.cli import command_line
     from albert_tf.pretraining.flags import PretrainingOptions
@@ -56,6 +57,7 @@ def test_pretraining(published, material, flags):
     np.testing.assert_allclose(table, expected_table(published), atol=1e-6)
 
 
+@pytest.mark.slow
 def test_classification_and_export(published, tmp_path):
     from albert_tf.serving.export import ExportOptions
     from albert_tf.serving.export import export

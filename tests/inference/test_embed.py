@@ -37,6 +37,7 @@ def hidden(model_dir, text, layer=-1, max_length=None):
     return model(features)["hidden_states"][layer][0].numpy()
 
 
+@pytest.mark.slow
 def test_files(run, model_dir, tmp_path):
     texts = tmp_path / "texts.txt"
     texts.write_text("\n".join(_TEXTS) + "\n")

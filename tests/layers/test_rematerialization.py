@@ -45,6 +45,7 @@ def with_options(config, source, **options):
     return model
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("jit_compile", "rate"), [("eager", 0.0), (None, 0.1), (True, 0.1)]
 )
@@ -87,6 +88,7 @@ def optimized_matmuls(config, features, **options):
     return len(re.findall(r" dot\(", hlo))
 
 
+@pytest.mark.slow
 def test_the_compiler_does_not_merge_the_second_computation(tiny_config, tiny_features):
     config = tiny_config(num_hidden_layers=2)
     plain = optimized_matmuls(config, tiny_features)
@@ -96,6 +98,7 @@ def test_the_compiler_does_not_merge_the_second_computation(tiny_config, tiny_fe
     assert again == plain + 2 * (42 - 24)
 
 
+@pytest.mark.slow
 def test_the_loop_is_compiled_once(tiny_config, tiny_features):
     counts = [
         optimized_matmuls(

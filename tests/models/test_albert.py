@@ -92,6 +92,7 @@ def test_too_long_an_input_is_refused(albert):
         albert({"input_ids": np.zeros((1, 17), "int32")})
 
 
+@pytest.mark.slow
 def test_eager_graph_and_compiled_agree(albert, tiny_features):
     eager = albert(tiny_features)["sequence_output"]
     signature = [{k: tf.TensorSpec([None, None], "int32") for k in tiny_features}]

@@ -119,6 +119,7 @@ def test_its_head_is_one_that_others_skip(saved, tmp_path, monkeypatch):
         AlbertModel.from_pretrained(tmp_path / "model")
 
 
+@pytest.mark.slow
 def test_it_is_served(saved, tmp_path):
     export(ExportOptions(str(tmp_path / "model"), str(tmp_path / "served")))
     answers = Predictor(tmp_path / "served").arrays(["a b c"])
@@ -129,6 +130,7 @@ def test_it_is_served(saved, tmp_path):
     assert json.loads(description)["serves"] == "length"
 
 
+@pytest.mark.slow
 def test_the_documented_use(project, vocabulary, tiny_config, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "vocab.txt").write_text(vocabulary("a"))

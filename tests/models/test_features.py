@@ -55,6 +55,7 @@ def test_ids_alone(model, features):
     )
 
 
+@pytest.mark.slow
 def test_predict_and_symbolic_inputs(model, features):
     expected = first(model(features))
     for given in (features, theirs(features)):

@@ -49,6 +49,7 @@ def assert_same_training(compute, variables):
         np.testing.assert_allclose(gradient, other, rtol=0, atol=3e-6 * largest)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("changes", "options"), CASES)
 def test_same_pooled_output_and_gradients(
     tiny_config, pooled_features, changes, options
@@ -69,6 +70,7 @@ def test_same_pooled_output_and_gradients(
     assert_same_training(compute, model.trainable_variables)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("changes", "options"), CASES)
 @pytest.mark.parametrize("packed", [False, True])
 def test_same_logits_and_gradients(

@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import numpy as np
+import pytest
 
 from albert_tf.models.pretraining import AlbertForPreTraining
 
@@ -49,6 +50,7 @@ else:
 """
 
 
+@pytest.mark.slow
 def test_outputs_equal_those_of_tensorflow(
     tiny_config, tiny_features, tmp_path, project
 ):

@@ -23,6 +23,7 @@ np.save(sys.argv[2], model(np.ones((1, 5), "int32")))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("imports", "optimizer", "schedule", "loaded"),
     [

@@ -47,6 +47,7 @@ def test_summary_shows_shapes(model):
         assert shape in text
 
 
+@pytest.mark.slow
 def test_export(model, tiny_features, tmp_path):
     model.export(tmp_path / "exported", verbose=False)
     loaded = tf.saved_model.load(str(tmp_path / "exported"))
@@ -64,6 +65,7 @@ def test_export(model, tiny_features, tmp_path):
     assert {tuple(spec.shape) for spec in signature.values()} == {(None, None)}
 
 
+@pytest.mark.slow
 def test_export_with_a_signature(model, tmp_path):
     spec = {"input_ids": keras.InputSpec(shape=(None, 5), dtype="int32", name="ids")}
     model.export(tmp_path / "exported", input_signature=[spec], verbose=False)
@@ -71,6 +73,7 @@ def test_export_with_a_signature(model, tmp_path):
     loaded.serve({"input_ids": tf.ones((2, 5), tf.int32)})
 
 
+@pytest.mark.slow
 def test_pretraining_fits(material, pretraining_model, tmp_path):
     model = pretraining_model
     model.compile(optimizer=keras.optimizers.Adam(0.01))
@@ -136,6 +139,7 @@ def test_own_loss_and_labels(pretraining_model):
     np.testing.assert_allclose(found, expected, rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_two_devices_take_the_mean(material, two_replicas):
     config = albert_tf.AlbertConfig.from_json_file(material / "config.json")
     (batch,) = records(material, training=False, batch_size=32).take(1)

@@ -7,6 +7,7 @@ import tensorflow as tf
 from albert_tf.models.pretraining import AlbertForPreTraining
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("dtype", "tolerance"), [("mixed_bfloat16", 0.15), ("mixed_float16", 0.02)]
 )

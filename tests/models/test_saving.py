@@ -34,6 +34,7 @@ def test_the_task_of_the_directory_is_kept(tiny_config, tmp_path):
     assert task_of(tmp_path / "c") == {"step": 1}
 
 
+@pytest.mark.slow
 def test_labels_reach_the_export(tiny_config, material, tmp_path):
     tokenizer = albert_tf.load_tokenizer(material / "vocab.model")
     encoder = albert_tf.AlbertModel(tiny_config(vocab_size=36))

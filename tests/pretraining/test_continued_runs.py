@@ -77,6 +77,7 @@ def write_config(files, **changes):
     path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
 
 
+@pytest.mark.slow
 def test_another_vocabulary_of_the_same_size(run, files):
     run(1)
     make_vocabulary(files)
@@ -86,12 +87,14 @@ def test_another_vocabulary_of_the_same_size(run, files):
             run(2, **changes)
 
 
+@pytest.mark.slow
 def test_the_same_vocabulary_elsewhere(run, files):
     run(1)
     (files / "vocab.model").rename(files / "moved.model")
     run(2, spm_model_file=files / "moved.model")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("field", "value", "before"),
     [
@@ -109,12 +112,14 @@ def test_another_configuration_of_equal_shapes(run, files, field, value, before)
             run(2, **changes)
 
 
+@pytest.mark.slow
 def test_dropout_may_change(run, files):
     run(1)
     write_config(files, hidden_dropout_prob=0.1)
     run(2)
 
 
+@pytest.mark.slow
 def test_data_made_anew(run, files):
     run(1)
     make_data(files, random_seed=7)
@@ -124,6 +129,7 @@ def test_data_made_anew(run, files):
     run(3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("before", "now"),
     [
@@ -152,12 +158,14 @@ def test_what_is_learned(run):
     assert "has masked_lm, sentence_order;" in str(error.value)
 
 
+@pytest.mark.slow
 def test_the_optimizer(run):
     run(1)
     with pytest.raises(UserError, match="--optimizer is adamw, but .* has lamb;"):
         run(2, optimizer="adamw")
 
 
+@pytest.mark.slow
 def test_a_run_of_the_first_format_goes_on(run, files, monkeypatch):
     """Its checkpoints hold some flags of its data, and nothing of what they name."""
     earlier = {"input_file": str(files / "data" / "train.tfrecord")}

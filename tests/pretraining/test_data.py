@@ -46,6 +46,7 @@ def held_out_for(material, tmp_path):
     return make
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("objective", ["none", "nsp"])
 def test_held_out_data_for_another_objective(
     evaluate, held_out_for, objective, tmp_path
@@ -69,6 +70,7 @@ def test_held_out_data_for_another_objective(
     assert 0 <= results["sentence_order_accuracy"] <= 1
 
 
+@pytest.mark.slow
 def test_held_out_data_that_nobody_described(evaluate, held_out_for):
     results = evaluate(eval_file=held_out_for(None))
     assert 0 < results["sentence_order_accuracy"] < 1
@@ -80,6 +82,7 @@ def test_sentence_pairs_do_not_evaluate_a_masked_lm(evaluate, dynamic):
         evaluate(input_file=dynamic / "train.tfrecord")
 
 
+@pytest.mark.slow
 def test_the_mask_rate_is_for_data_that_is_not_masked_yet(evaluate, dynamic):
     changes = {"sentence_objective": "none", "masked_lm_prob": 0.2}
     held_out = dynamic / "held_out" / "*.tfrecord"
@@ -107,6 +110,7 @@ def test_the_mask_rate_of_held_out_data(flags, dynamic, material):
     assert many > 1.5 * few
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("use_xla", [False, True])
 def test_an_id_out_of_range_behind_the_first_batch_is_an_error(
     evaluate, material, tmp_path, use_xla
@@ -152,6 +156,7 @@ def test_a_record_that_is_no_example(evaluate, material, tmp_path):
         evaluate(input_file=data)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("changed", ["data", "data/held_out"])
 def test_checksums_are_compared_on_request(evaluate, material, tmp_path, changed):
     folder = shutil.copytree(material / "data", tmp_path / "data")
@@ -182,6 +187,7 @@ def test_data_that_lost_a_file_is_not_trained_on(evaluate, material, tmp_path):
     assert not (tmp_path / "model").exists()
 
 
+@pytest.mark.slow
 def test_training_data_are_not_called_held_out(evaluate, caplog):
     caplog.set_level("INFO", logger="absl")
     evaluate(eval_file=None)

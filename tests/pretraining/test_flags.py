@@ -38,6 +38,7 @@ def plan(lines):
     return [line.strip() for line in lines[start:]]
 
 
+@pytest.mark.slow
 def test_two_phases_read_two_data_sets(run, short, material, lines, tmp_path):
     history = run(
         input_file=short / "train.tfrecord",
@@ -61,6 +62,7 @@ def test_two_phases_read_two_data_sets(run, short, material, lines, tmp_path):
     assert len(info["data"]) == 2
 
 
+@pytest.mark.slow
 def test_ramp_is_in_the_plan(run, lines):
     run(batch_ramp_steps=2, gradient_accumulation_steps=4)
     planned = [line for line in plan(lines) if line.startswith("batches of")]
@@ -71,6 +73,7 @@ def test_ramp_is_in_the_plan(run, lines):
     ]
 
 
+@pytest.mark.slow
 def test_masked_lm_alone(run, dynamic):
     """The data's own objective counts."""
     history = run(
@@ -112,6 +115,7 @@ def test_mask_rate(options, material, dynamic):
         PretrainingData(resolve(chosen).data, tokenizer).stages()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("units", "xla", "found"),
     [
@@ -138,6 +142,7 @@ def test_the_plan_says_what_multiplies(units, xla, found, options, monkeypatch, 
     assert line.endswith(f"computed in {found}")
 
 
+@pytest.mark.slow
 def test_mixed_precision_trains_and_is_saved_in_float32(run, lines, tmp_path):
     history = run(mixed_precision="bfloat16")
     assert history[1]["loss"] < history[0]["loss"]
@@ -184,6 +189,7 @@ def test_dry_run_measures_and_writes_nothing(options, capsys, tmp_path):
     assert "3,072 tokens, padding included" in printed
 
 
+@pytest.mark.slow
 def test_scaled_rate_is_in_the_plan(run, lines):
     run(scale_learning_rate=True, learning_rate=0.16, num_train_steps=1)
     assert any(
@@ -192,6 +198,7 @@ def test_scaled_rate_is_in_the_plan(run, lines):
     )
 
 
+@pytest.mark.slow
 def test_official_command_line_runs_unchanged(project, material, tmp_path):
     """All flags of the official script; it names no vocabulary and no held-out data."""
     sizes = {"train_batch_size": 16, "max_seq_length": 16, "num_train_steps": 2}

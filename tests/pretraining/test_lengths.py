@@ -84,6 +84,7 @@ def test_given_lengths_count_and_must_fit(options):
         pretrain(resolve(options(max_seq_length=8)))
 
 
+@pytest.mark.slow
 def test_each_phase_has_the_lengths_of_its_data(options, short, material, tmp_path):
     two = {
         "input_file": short / "train.tfrecord",

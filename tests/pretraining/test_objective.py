@@ -77,6 +77,7 @@ def run(flags, data):
     return train
 
 
+@pytest.mark.slow
 def test_a_further_sentence_head(run, length_objective, lines, tmp_path):
     results = run()
     history = json.loads((tmp_path / "model" / "history.json").read_text())
@@ -95,6 +96,7 @@ def test_a_further_sentence_head(run, length_objective, lines, tmp_path):
     assert run(do_train=False) == results
 
 
+@pytest.mark.slow
 def test_the_head_starts_from_a_model_without_and_with_it(
     run, length_objective, material, tmp_path
 ):
@@ -114,6 +116,7 @@ def test_the_head_starts_from_a_model_without_and_with_it(
     assert model.sentence_heads == {"sentence_order": 2}
 
 
+@pytest.mark.slow
 def test_an_objective_that_is_not_known(run, tmp_path):
     with pytest.raises(UserError, match="--sentence_objective=length, which this vers"):
         run()

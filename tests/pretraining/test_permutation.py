@@ -58,6 +58,7 @@ def losses_by_hand(model, batches):
     return total / weight
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("nothing_converted")
 def test_a_run_from_streams_to_a_model_and_its_perplexity(run, streams, material):
     folder = material / "trained"
@@ -98,6 +99,7 @@ def deterministic():
     disable_op_determinism()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("replicas", [1, 2])
 def test_a_killed_run_continues_bit_for_bit(
     run, tmp_path, monkeypatch, two_replicas, replicas, deterministic
@@ -176,6 +178,7 @@ def test_what_does_not_fit_is_refused(run, material, tmp_path, changes, message)
     assert not (tmp_path / "model").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("decays", "said"), [(True, "dec"), (False, "neither dec")])
 def test_a_dry_run_says_what_it_costs(run, capsys, tmp_path, decays, said):
     run(dry_run=True, num_train_steps=3, decay_relative_biases=decays)
@@ -186,6 +189,7 @@ def test_a_dry_run_says_what_it_costs(run, capsys, tmp_path, decays, said):
     assert not (tmp_path / "model").exists()
 
 
+@pytest.mark.slow
 def test_a_run_starts_from_a_model_of_another_memory(run, material, tmp_path, lines):
     config = json.loads((material / "xlnet.json").read_text())
     start = tmp_path / "start"

@@ -93,6 +93,7 @@ def test_two_phases_are_90_and_10_percent(recipe):
     assert first.last_step == 0.9 * second.last_step
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [*_ALBERT, "xlnet_base"])
 def test_shrunk_recipe_trains(
     recipe, material, short, dynamic, streams, flags, tmp_path, name

@@ -42,6 +42,7 @@ def tags(directory):
     return found
 
 
+@pytest.mark.slow
 def test_every_flag_of_looking_shows_something(run, lines):
     output = run(
         histogram_steps=5,
@@ -61,6 +62,7 @@ def test_every_flag_of_looking_shows_something(run, lines):
         assert part in last
 
 
+@pytest.mark.slow
 @pytest.mark.pictures
 def test_the_files_of_a_run(run, lines, material):
     run(num_train_steps=4)
@@ -95,6 +97,7 @@ def test_any_tensorflow_package_will_do(monkeypatch):
     assert versions()["tensorflow"] == tf.__version__
 
 
+@pytest.mark.slow
 def test_without_matplotlib_a_line_says_how_to_get_it(run, lines, monkeypatch):
     monkeypatch.setattr(plots, "Figure", None)
     plots._say_how_to_get_them.cache_clear()

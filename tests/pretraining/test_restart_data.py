@@ -38,6 +38,7 @@ def data(material, tmp_path):
     return tmp_path / "data"
 
 
+@pytest.mark.slow
 def test_data_that_was_moved(run, data, tmp_path, lines):
     run(1)
     data.rename(tmp_path / "moved")
@@ -57,6 +58,7 @@ def test_data_that_was_moved(run, data, tmp_path, lines):
     assert [line.split()[3] for line in steps] == ["1", "2"]
 
 
+@pytest.mark.slow
 def test_data_with_one_file_more(run, data):
     (data / "dataset_info.json").unlink()  # which would list the files
     (data / "SHA256SUMS").unlink()
@@ -67,6 +69,7 @@ def test_data_with_one_file_more(run, data):
     run(2, restart_data=True)
 
 
+@pytest.mark.slow
 def test_data_is_read_from_its_beginning(run, tmp_path):
     run(1)
     shutil.copytree(tmp_path / "model", tmp_path / "copy")

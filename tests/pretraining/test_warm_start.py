@@ -43,6 +43,7 @@ def test_init_from_group0_is_the_official_rule(options, lines, tmp_path):
     assert origins == [["group_0", "group_1", "group_1"], ["group_0", "group_0"]]
 
 
+@pytest.mark.slow
 def test_init_layers_may_be_the_mean_of_the_checkpoints(options, lines, tmp_path):
     config = AlbertConfig.from_json_file(options().albert_config_file)
     unshared = dataclasses.replace(

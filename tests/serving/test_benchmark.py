@@ -36,6 +36,7 @@ def options(shared, tmp_path):
     )
 
 
+@pytest.mark.slow
 def test_prints_every_figure(options, monkeypatch, capsys):
     # Those of the types are for throughput, too.
     monkeypatch.delitem(benchmark._EXPORTS, "throughput")

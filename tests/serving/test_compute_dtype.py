@@ -41,6 +41,7 @@ def versions(classifier, tmp_path_factory):
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["bfloat16", "int8"])
 def test_probabilities_are_those_of_float32(classifier, versions, dtype):
     found = Predictor(versions[dtype]).arrays(_TEXTS)["probabilities"]
@@ -53,6 +54,7 @@ def stored(version):
     return tf.train.list_variables(str(version / "variables/variables"))
 
 
+@pytest.mark.slow
 def test_weights_are_cast_once(classifier, versions):
     version = versions["bfloat16"]
     loaded = tf.saved_model.load(str(version))
@@ -72,6 +74,7 @@ def test_weights_are_cast_once(classifier, versions):
     assert read.issuperset(node.input[1].split(":")[0] for node in rounded)
 
 
+@pytest.mark.slow
 def test_int8_kernels_replace_those_of_the_encoder(classifier, versions):
     loaded = tf.saved_model.load(str(versions["int8"]))
     kernels = {}
@@ -102,6 +105,7 @@ _MEANINGS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["bfloat16", "int8"])
 def test_the_card_says_so(classifier, versions, dtype):
     version = versions[dtype]

@@ -47,6 +47,7 @@ def _python_path(served, texts, pairs=None):
     return served.task.probabilities(logits)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("repeat", [1, 15])
 def test_classification_of_strings(classifier, repeat):
     answers = Predictor(classifier.export_dir).arrays(_TEXTS * repeat)
@@ -63,6 +64,7 @@ def test_padding_does_not_change_an_answer(classifier):
     np.testing.assert_allclose(together, alone, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_pairs_are_truncated_as_in_training(pair_classifier):
     words = np.random.default_rng(0).choice(["good", "bad", "film"], (12, 40))
     texts = [" ".join(row[: 3 * i]) for i, row in enumerate(words)]
@@ -80,6 +82,7 @@ def test_the_model_is_in_the_file_once(classifier):
     assert len(with_products) == 1
 
 
+@pytest.mark.slow
 def test_three_signatures_give_the_same_answer(pair_classifier):
     served = pair_classifier
     signatures = tf.saved_model.load(str(served.version)).signatures
@@ -125,6 +128,7 @@ def _example(batch, row):
     return example.SerializeToString()
 
 
+@pytest.mark.slow
 def test_regression(exported, tiny_tokenizer):
     served = exported(tiny_tokenizer, create_task("regression", "t"))
     answers = Predictor(served.export_dir).arrays(_TEXTS)
@@ -132,6 +136,7 @@ def test_regression(exported, tiny_tokenizer):
     np.testing.assert_allclose(answers["score"], expected, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_multi_label(exported, tiny_tokenizer):
     served = exported(
         tiny_tokenizer, create_task("multi_label", "t", labels=("a", "b", "c"))
@@ -143,6 +148,7 @@ def test_multi_label(exported, tiny_tokenizer):
     np.testing.assert_array_equal(answers["labels"], names)
 
 
+@pytest.mark.slow
 def test_encoder(encoder):
     answers = Predictor(encoder.export_dir).arrays(_TEXTS, batch_size=3)
     decoded = [
@@ -163,6 +169,7 @@ def test_encoder(encoder):
     )
 
 
+@pytest.mark.slow
 def test_masked_lm(masked_lm):
     texts = ["the [MASK] was [MASK]", "good", "a [MASK]film"]
     answers = Predictor(masked_lm.export_dir).arrays(texts)
@@ -192,6 +199,7 @@ def _golden_texts(shared, golden, corpus):
     return texts
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("vocabulary", "golden", "corpus"),
     [
@@ -219,6 +227,7 @@ def test_golden_texts_and_corpora(exported, shared, vocabulary, golden, corpus):
     assert [row[row > 0].tolist() for row in ids] == [row.tolist() for row in rows]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "labels", "answer"),
     [
@@ -236,6 +245,7 @@ def test_other_tasks_on_golden_texts(exported, shared, kind, labels, answer):
     np.testing.assert_allclose(answers, expected, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_masked_lm_on_golden_texts(exported, shared):
     tokenizer = load_tokenizer(shared("data/vocab/albert_en_30k/30k-clean.model"))
     texts = _golden_texts(shared, "sentencepiece_30k.jsonl", "text_en/wikipedia_squad")
@@ -260,6 +270,7 @@ def test_masked_lm_on_golden_texts(exported, shared):
     np.testing.assert_allclose(answers["probabilities"][:, 0], expected, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_a_smaller_vocabulary_than_the_model_s_has_a_piece_for_each_guess(
     masked_lm, tmp_path
 ):

@@ -18,6 +18,7 @@ def test_the_flags_offer_what_there_is():
     assert tuple(OPTIMIZATIONS) == export_command.OPTIMIZATIONS
 
 
+@pytest.mark.slow
 def test_next_version_and_no_remains_of_a_failure(classifier, tmp_path, monkeypatch):
     options = ExportOptions(str(classifier.model_dir), str(tmp_path / "m"))
     (tmp_path / "m" / "4").mkdir(parents=True)
@@ -32,6 +33,7 @@ def test_next_version_and_no_remains_of_a_failure(classifier, tmp_path, monkeypa
     assert sorted(p.name for p in (tmp_path / "m").iterdir()) == ["4", "5"]
 
 
+@pytest.mark.slow
 def test_shorter_length_is_honoured(encoder, tmp_path):
     options = ExportOptions(
         str(encoder.model_dir), str(tmp_path / "m"), max_seq_length=6

@@ -36,6 +36,7 @@ def model_dirs(classifier, tiny_tokenizer, tmp_path):
     return [str(tmp_path / name / "model") for name in _TASKS]
 
 
+@pytest.mark.slow
 def test_one_pass_gives_the_answers_of_each_model(model_dirs, tmp_path):
     options = ExportOptions(",".join(model_dirs), str(tmp_path / "served"))
     version = export(options)
@@ -53,6 +54,7 @@ def test_one_pass_gives_the_answers_of_each_model(model_dirs, tmp_path):
     assert sizes[0] < 1.2 * sizes[1]  # one encoder
 
 
+@pytest.mark.slow
 def test_models_that_do_not_belong_together(
     model_dirs, classifier, pair_classifier, encoder, tmp_path
 ):

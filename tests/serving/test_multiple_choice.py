@@ -69,6 +69,7 @@ def request(questions=_QUESTIONS):
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("vocabulary", "optimize_for"),
     [
@@ -183,6 +184,7 @@ def test_a_long_question_with_many_options_is_cheap(module):
     assert memory.added(lambda: features(**asked)) < 150
 
 
+@pytest.mark.slow
 def test_token_ids(module):
     answer = module.signatures()["tokens"]
     features = module.text_features(**request())
@@ -211,6 +213,7 @@ def test_a_model_without_a_task(saved, tiny_tokenizer):
         build_module(directory, task="classification")
 
 
+@pytest.mark.slow
 def test_a_predictor_takes_any_number_of_options(saved, tiny_tokenizer, tmp_path):
     directory, task, model = saved(tiny_tokenizer)
     export_dir = tmp_path / "served"
@@ -239,6 +242,7 @@ def test_a_predictor_takes_any_number_of_options(saved, tiny_tokenizer, tmp_path
                 predictor("was it _ ?", "a film", options)
 
 
+@pytest.mark.slow
 def test_a_file_for_other_runtimes(saved, tiny_tokenizer, tmp_path):
     directory, task, model = saved(tiny_tokenizer)
     module = build_module(directory)[0]

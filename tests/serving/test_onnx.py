@@ -69,6 +69,7 @@ def check(module, head, vocab_size, folder):
         np.testing.assert_allclose(found[name], values, atol=1e-5, err_msg=name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", _HEADS)
 def test_a_head(name, tiny_tokenizer, served_config, tmp_path):
     make, task, changes = _HEADS[name]
@@ -77,6 +78,7 @@ def test_a_head(name, tiny_tokenizer, served_config, tmp_path):
     check(module, head, tiny_tokenizer.vocab_size, tmp_path)
 
 
+@pytest.mark.slow
 def test_xlnet(xlnet_tokenizer, xlnet_config, tmp_path):
     config = xlnet_config(initializer_range=0.5, ff_activation="gelu_erf")
     model = albert_tf.XLNetForSequenceClassification(config, labels=["a", "b"])
@@ -88,6 +90,7 @@ def test_xlnet(xlnet_tokenizer, xlnet_config, tmp_path):
         np.testing.assert_allclose(found[key], values, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_several_heads(classifier, tiny_tokenizer, tmp_path):
     tasks = {"mood": ("no", "yes"), "kind": ("a", "b", "c")}
     for name, labels in tasks.items():
@@ -99,6 +102,7 @@ def test_several_heads(classifier, tiny_tokenizer, tmp_path):
     check(module, head, tiny_tokenizer.vocab_size, tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["single_label", "choices", "encoder", "pretraining"])
 def test_export_of_a_keras_model(name, tiny_tokenizer, served_config, tmp_path):
     make, _, changes = _HEADS[name]

@@ -55,6 +55,7 @@ def assert_same(answers, expected):
             np.testing.assert_allclose(answers[name], value, rtol=0, atol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("optimize_for", ["latency", "throughput"])
 @pytest.mark.parametrize("model", ["classifier", "masked_lm"])
 def test_optimized_answers_are_the_same(exported_with, request, optimize_for, model):
@@ -76,6 +77,7 @@ def real_tokens(answers):
     return {**answers, "sequence_output": answers["sequence_output"] * mask}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("optimize_for", ["latency", "throughput"])
 def test_optimized_encoder(exported_with, encoder, optimize_for):
     predictor = Predictor(exported_with(encoder, optimize_for=optimize_for))
@@ -94,6 +96,7 @@ def function_defs(version):
     return signature(version).graph.as_graph_def().library.function
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("nothing_converted")
 def test_only_latency_compiles(exported_with, classifier):
     def compiles(version):
@@ -117,6 +120,7 @@ def test_warmup_compiles_every_length(exported_with, classifier):
     assert shapes[1:] == [(1, 8), (1, 16), (1, 24)]  # texts have 24 tokens at most
 
 
+@pytest.mark.slow
 def test_throughput_leaves_padding_out(exported_with, encoder):
     """Columns that are padding in all rows of a group are not computed."""
     texts = ["good"] * GROUP + ["very good film " * 9] * GROUP
@@ -141,6 +145,7 @@ def test_throughput_with_any_mask(exported_with, classifier, mask):
     np.testing.assert_allclose(found[first:], expected[first:], rtol=0, atol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("dtype", "optimize_for"), [("float16", None), ("bfloat16", "latency")]
 )
@@ -223,6 +228,7 @@ def test_what_another_type_costs(exported_with, classifier, tmp_path, capfd, dty
     assert "- largest change: " in card
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings(r"ignore:\s*Warning. tf.lite.Interpreter is deprecated")
 def test_tflite(exported_with, classifier, tmp_path, capfd):
     eval_file = labelled_file(tmp_path / "dev.tsv")
@@ -246,6 +252,7 @@ def test_onnx(exported_with, classifier, tmp_path):
     assert scores["original"] == scores["onnx"]
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings(r"ignore:\s*Warning. tf.lite.Interpreter is deprecated")
 @pytest.mark.parametrize("kind", ["encoder", "masked_lm"])
 @pytest.mark.parametrize(

@@ -36,6 +36,7 @@ def test_order_is_kept_whatever_the_batches(classifier):
     assert predictor([]) == []
 
 
+@pytest.mark.slow
 def test_highest_version_or_the_one_named(classifier, tmp_path):
     for name in ("2", "10", "notes"):
         (tmp_path / name).mkdir()
@@ -79,6 +80,7 @@ def test_one_label_is_that_of_the_model(classifier):
         json.dumps(answer)
 
 
+@pytest.mark.slow
 def test_pairs_by_place_and_by_name(pair_classifier):
     module, exported = (
         Predictor(pair_classifier.model_dir),
@@ -91,6 +93,7 @@ def test_pairs_by_place_and_by_name(pair_classifier):
     assert_same(exported(_TEXTS[0], text_pair=_PAIRS[0]), expected[0])
 
 
+@pytest.mark.slow
 def test_several_labels_and_numbers(exported, tiny_tokenizer):
     labels = ("好", "坏", "plain")
     served = exported(tiny_tokenizer, create_task("multi_label", "t", labels=labels))
@@ -115,6 +118,7 @@ def test_vectors_without_padding(encoder):
             np.testing.assert_allclose(answer[name], expected[name][0], atol=1e-5)
 
 
+@pytest.mark.slow
 def test_guesses_for_each_mask(masked_lm):
     exported = Predictor(masked_lm.export_dir)
     module = Predictor(masked_lm.model_dir, task="masked_lm")
@@ -130,6 +134,7 @@ def test_guesses_for_each_mask(masked_lm):
         np.testing.assert_allclose(shares, expected["probabilities"][0, 1], atol=1e-5)
 
 
+@pytest.mark.slow
 def test_a_model_in_memory_answers_with_the_weights_it_has(classifier):
     model = albert_tf.AlbertForSequenceClassification.from_pretrained(
         classifier.model_dir
@@ -142,6 +147,7 @@ def test_a_model_in_memory_answers_with_the_weights_it_has(classifier):
     assert vectors["pooled_output"].shape == (32,)
 
 
+@pytest.mark.slow
 def test_labels_are_enough_and_pairs_are_free(classifier, tmp_path):
     """Nobody has said whether such a model was trained on pairs."""
     model = albert_tf.AlbertForSequenceClassification.from_pretrained(
@@ -188,6 +194,7 @@ def test_a_task_of_another_version_answers_as_it_is(classifier, tmp_path):
     assert Predictor(tmp_path)("good")["probabilities"].shape == (2,)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("given", "message"),
     [
@@ -204,6 +211,7 @@ def test_wrong_texts(classifier, given, message):
         Predictor(classifier.export_dir)(*given)
 
 
+@pytest.mark.slow
 def test_wrong_calls(classifier, pair_classifier):
     predictor, pairs = Predictor(classifier.version), Predictor(pair_classifier.version)
     with pytest.raises(UserError, match="takes text, but got text and context"):
@@ -253,6 +261,7 @@ def test_a_classifier_without_labels_says_so(classifier, tmp_path):
         Predictor(model, classifier.tokenizer, task="masked_lm")
 
 
+@pytest.mark.slow
 def test_nan_is_no_answer(classifier, tmp_path):
     """Every label is as probable then, and the first would be the answer."""
     model_class = albert_tf.AlbertForSequenceClassification

@@ -91,6 +91,7 @@ def check(found, expected):
             assert _CONTEXTS[row][start:end] == answer
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "optimize_for"),
     [
@@ -149,6 +150,7 @@ def test_a_model_without_a_task_answers_with_the_official_defaults(
             build_module(directory)  # 32 positions, but questions of 64 tokens
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("threshold", "is_answered"), [(None, True), (1e6, True), (-1e6, False)]
 )
@@ -175,6 +177,7 @@ def test_one_question_and_its_threshold(
     json.dumps(found)
 
 
+@pytest.mark.slow
 def test_wrong_requests(tiny_tokenizer, tmp_path):
     directory, _, _ = saved(tmp_path, tiny_tokenizer, "squad_v1")
     module, head, _ = build_module(directory, task="question_answering")
@@ -210,6 +213,7 @@ def test_contexts_that_are_too_long(tiny_tokenizer, tmp_path, monkeypatch):
     )
 
 
+@pytest.mark.slow
 def test_memory_of_a_long_context(tiny_tokenizer, tmp_path):
     predictor = Predictor(saved(tmp_path, tiny_tokenizer, "squad_v1")[0])
     predictor("not ?", "the film .")
@@ -234,6 +238,7 @@ def test_a_head_shared_with_classifiers_is_refused(tiny_tokenizer, tmp_path):
         export(options)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["squad_v1", "squad_v2"])
 @pytest.mark.parametrize(
     ("file_format", "tolerance"),

@@ -51,6 +51,7 @@ BAD = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "value", "message"), BAD)
 def test_values_out_of_range(signatures, name, value, message):
     for rows in (1, 2):
@@ -113,6 +114,7 @@ def test_an_empty_batch_has_an_empty_answer(signatures):
         assert answer["label"].shape == (0,)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["pair_classifier", "encoder", "masked_lm"])
 def test_empty_batches_of_other_models(name, request):
     served = request.getfixturevalue(name)

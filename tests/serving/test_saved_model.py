@@ -35,6 +35,7 @@ print(json.dumps({
 """
 
 
+@pytest.mark.slow
 def test_a_process_with_tensorflow_and_its_text_ops_only(classifier, tmp_path):
     moved = tmp_path / "elsewhere" / "7"
     shutil.copytree(classifier.version, moved)
@@ -106,6 +107,7 @@ def test_warmup_message_byte_for_byte(tmp_path):
     assert record == b"\x32" + bytes([len(log)]) + log
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", ["classifier", "pair_classifier", "masked_lm"])
 def test_warmup_requests_replay(model, request):
     from tensorflow_serving.apis import prediction_log_pb2 as log_pb2

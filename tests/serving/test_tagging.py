@@ -76,6 +76,7 @@ def check(answers, found):
         np.testing.assert_allclose(own["score"], scores, atol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("vocabulary", "fields"),
     [
@@ -98,6 +99,7 @@ def test_answers_are_those_of_the_command(vocabulary, fields, saved, request):
         json.dumps(alone)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("optimize_for", [None, "latency"])
 def test_a_saved_model(optimize_for, saved, tiny_tokenizer, tmp_path):
     directory, task, model = saved(tiny_tokenizer)
@@ -127,6 +129,7 @@ def test_texts_that_are_too_long(saved, tiny_tokenizer, monkeypatch):
         predictor("a film " * 9)
 
 
+@pytest.mark.slow
 def test_a_long_text_beside_too_many_others(saved, tiny_tokenizer, monkeypatch):
     """Answers are padded to the most of a text: a call parts what would be too many."""
     directory = saved(tiny_tokenizer)[0]
@@ -145,6 +148,7 @@ def test_a_long_text_beside_too_many_others(saved, tiny_tokenizer, monkeypatch):
         served(text=tf.constant(texts))
 
 
+@pytest.mark.slow
 def test_memory_of_a_long_text(saved, tiny_tokenizer):
     predictor = Predictor(saved(tiny_tokenizer)[0])
     predictor("a film")
@@ -162,6 +166,7 @@ def test_a_text_that_is_much_longer_than_others(saved, tiny_tokenizer, monkeypat
         np.testing.assert_array_equal(by_text[name], values)
 
 
+@pytest.mark.slow
 def test_wrong_requests(saved, tiny_tokenizer):
     directory, _, _ = saved(tiny_tokenizer)
     module, head, _ = build_module(directory)
@@ -186,6 +191,7 @@ def test_a_model_that_does_not_say_what_its_tags_are(saved, tiny_tokenizer, tmp_
     assert {entity["label"] for entity in found} <= {"A", "B"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("file_format", "tolerance"),
     [("tflite", 0.5), ("onnx", 1e-3)],  # the weights of the one have eight bits

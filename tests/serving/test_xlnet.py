@@ -33,6 +33,7 @@ def expected(folder, xlnet_tokenizer):
     return rows, tf.nn.softmax(logits).numpy()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("optimize_for", [None, "latency", "throughput"])
 def test_padding_does_not_show(folder, xlnet_tokenizer, expected, optimize_for):
     module, _, facts = build_module(folder, optimize_for=optimize_for)
@@ -68,6 +69,7 @@ def _example(row):
     return example
 
 
+@pytest.mark.slow
 def test_the_model_decides_the_layout(folder, vocabulary, tmp_path):
     """An XLNet that was pretrained with a vocabulary of ALBERT's special pieces."""
     model = albert_tf.XLNetForSequenceClassification.from_pretrained(folder)

@@ -58,6 +58,7 @@ def written(suffix, rows):
     return "\n".join("\t".join(row) for row in [("label", "text", "pair"), *rows])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", [".tsv", ".csv", ".jsonl"])
 @given(rows=_ROWS)
 def test_what_is_written_is_read(folder, suffix, rows):

@@ -68,6 +68,7 @@ def test_flags_that_do_not_fit_together(refused, changes, message):
     refused(message, **{**shared, **changes})
 
 
+@pytest.mark.slow
 def test_raw_text_is_read_once(flags, tmp_path, monkeypatch, capsys):
     path = tmp_path / "pipe.txt"
     path.write_text("good film\n")
@@ -84,6 +85,7 @@ def test_raw_text_is_read_once(flags, tmp_path, monkeypatch, capsys):
     assert "good film" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_a_model_is_applied_without_reading_the_training_table(flags, tmp_path):
     flags(do_train=True, train_step=1)
     table = tmp_path / "data" / "train.tsv"
@@ -92,6 +94,7 @@ def test_a_model_is_applied_without_reading_the_training_table(flags, tmp_path):
     assert (out / "test_results.tsv").exists()
 
 
+@pytest.mark.slow
 def test_scores_are_kept_when_something_fails_after_them(flags, tmp_path):
     (tmp_path / "out" / "dev_errors.tsv").mkdir(parents=True)
     with pytest.raises(OSError, match="dev_errors.tsv"):

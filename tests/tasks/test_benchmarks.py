@@ -34,6 +34,7 @@ def sst2(flags, tmp_path):
     return str(tmp_path / "glue")
 
 
+@pytest.mark.slow
 def test_scores_of_pretrained_models_and_from_scratch(
     sst2, tmp_path, monkeypatch, capsys
 ):
@@ -84,6 +85,7 @@ def test_a_peer_without_its_packages_is_one_sentence(sst2, tmp_path):
         finetune_epoch.benchmark(options)
 
 
+@pytest.mark.slow
 def test_epochs_take_turns(sst2, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(finetune_epoch, "load_tokenizer", _vocabulary(tmp_path))
     options = finetune_epoch.Options(
@@ -102,6 +104,7 @@ def test_epochs_take_turns(sst2, tmp_path, monkeypatch, capsys):
     assert re.search(r"^this project / this project, fixed length: ", printed, re.M)
 
 
+@pytest.mark.slow
 def test_first_step_is_timed_with_and_without_cache(
     sst2, tmp_path, monkeypatch, capsys
 ):

@@ -5,11 +5,13 @@ import re
 import sys
 
 import numpy as np
+import pytest
 
 from albert_tf.serving.predictor import Predictor
 from albert_tf.tasks import registry
 
 
+@pytest.mark.slow
 def test_a_task_of_ones_own_is_trained_scored_predicted_and_served(
     flags, project, tmp_path, monkeypatch
 ):

@@ -28,6 +28,7 @@ _CHANGED_ROWS = (
 )
 
 
+@pytest.mark.slow
 def test_a_table_that_has_changed_is_refused(flags, tmp_path):
     flags(**_RUN)
     for name, change in itertools.product(("train", "dev"), _CHANGED_ROWS):
@@ -42,6 +43,7 @@ def test_a_table_that_has_changed_is_refused(flags, tmp_path):
     flags(**_RUN)
 
 
+@pytest.mark.slow
 def test_what_flags_name_has_changed(flags, tmp_path):
     """The files are others, and their names are not."""
     run = {"do_train": True, "train_step": 1, "save_checkpoints_steps": 1}
@@ -59,6 +61,7 @@ def test_what_flags_name_has_changed(flags, tmp_path):
         flags(**run)
 
 
+@pytest.mark.slow
 def test_a_flag_that_has_changed_is_refused(flags):
     flags(**_RUN)
     with pytest.raises(
@@ -68,6 +71,7 @@ def test_a_flag_that_has_changed_is_refused(flags):
     flags(**_RUN, eval_batch_size=3)
 
 
+@pytest.mark.slow
 def test_version_0_1_kept_the_flags_of_a_run_in_a_file(flags, command_line):
     out = flags(**_RUN)
     options = parse(ClassifierOptions, ["run", *command_line(**_RUN)])

@@ -39,6 +39,7 @@ def config(tiny_config):
     )
 
 
+@pytest.mark.slow
 def test_documented_examples_run(project, vocabulary, config, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     pathlib.Path("vocab.txt").write_text(vocabulary(_PIECES))
@@ -80,6 +81,7 @@ def test_documented_examples_run(project, vocabulary, config, tmp_path, monkeypa
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("replicas", [1, 2])
 def test_fit_learns_under_a_strategy(two_replicas, config, replicas):
     keras.utils.set_random_seed(1)

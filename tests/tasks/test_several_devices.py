@@ -1,6 +1,7 @@
 """Fine-tuning on several devices and by several processes."""
 
 import numpy as np
+import pytest
 
 import albert_tf
 from albert_tf.tasks import training
@@ -13,6 +14,7 @@ def weights(out):
     return {name: v.numpy() for name, v in model.official_variables().items()}
 
 
+@pytest.mark.slow
 def test_two_workers_equal_two_devices(
     flags, command_line, workers, two_replicas, monkeypatch, tmp_path
 ):
@@ -35,6 +37,7 @@ def test_two_workers_equal_two_devices(
     assert "eval_accuracy" not in logs[1].read_text()
 
 
+@pytest.mark.slow
 def test_a_worker_that_does_not_write_reports_nothing(flags, monkeypatch, tmp_path):
     train = run.fine_tune
     monkeypatch.setattr(run, "fine_tune", lambda *a: train(*a) and 0)
@@ -43,6 +46,7 @@ def test_a_worker_that_does_not_write_reports_nothing(flags, monkeypatch, tmp_pa
     assert not (tmp_path / "out" / "runs.json").exists()
 
 
+@pytest.mark.slow
 def test_on_a_tpu_every_batch_has_the_full_length(flags, monkeypatch, tmp_path):
     lengths = []
     make = training.training_dataset

@@ -15,6 +15,7 @@ SPEC = [tf.TensorSpec([None], tf.string)]
 GOLDEN = {"english": "sentencepiece_30k", "chinese": "wordpiece_chinese"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", GOLDEN)
 def test_golden_ids(name, request, shared):
     tokenizer = request.getfixturevalue(name)
@@ -40,6 +41,7 @@ def test_running_text(name, text, request, shared):
     assert ids == tokenizer.encode_batch(lines)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["english", "chinese"])
 def test_every_character(name, request):
     tokenizer = request.getfixturevalue(name)

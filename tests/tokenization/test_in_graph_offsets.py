@@ -94,11 +94,13 @@ def both(request, train_model):
     return tokenizer, tf.function(twin(tokenizer), input_signature=SPEC)
 
 
+@pytest.mark.slow
 @given(texts=BATCHES)
 def test_any_text(both, texts):
     check(*both, texts)
 
 
+@pytest.mark.slow
 @given(texts=BATCHES, pieces=st.lists(PIECES, max_size=12), do_lower_case=st.booleans())
 def test_any_text_and_vocabulary(texts, pieces, do_lower_case):
     vocabulary = "\n".join([*SPECIAL, *pieces]).encode()
@@ -106,6 +108,7 @@ def test_any_text_and_vocabulary(texts, pieces, do_lower_case):
     check(tokenizer, twin(tokenizer), texts)
 
 
+@pytest.mark.slow
 def test_tricky_texts(both):
     check(*both, TRICKY)
     for text in TRICKY:

@@ -32,6 +32,7 @@ def seconds(function):
     return time.process_time() - start
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "tokens"),
     [

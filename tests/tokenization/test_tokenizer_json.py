@@ -69,6 +69,7 @@ def _compare(theirs, folder, texts=HOSTILE):
     return ours
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("strips", [None, True, False])
 @pytest.mark.parametrize("lowers", [True, False])
 def test_wordpiece(lowers, strips, tmp_path):
@@ -109,6 +110,7 @@ def _unigram(name, folder, special, charsmap, **options):
     return theirs
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("keeps", [True, False])
 @pytest.mark.parametrize("lowers", [True, False])
 def test_albert(lowers, keeps, train_model, tmp_path):

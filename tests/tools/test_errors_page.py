@@ -3,6 +3,8 @@
 import re
 import shlex
 
+import pytest
+
 from albert_tf.commands import COMMANDS
 from tools import errors_page
 from tools.errors.cases import Case
@@ -10,6 +12,7 @@ from tools.errors.cases import read_cases
 from tools.errors.collecting import collect
 
 
+@pytest.mark.slow
 def test_the_page_is_what_the_commands_say(project, tmp_path):
     messages = collect(tmp_path, read_cases())
     unclear = [m for m in messages.values() if not re.fullmatch(r".{20,}[.?]", m)]

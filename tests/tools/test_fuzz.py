@@ -46,6 +46,7 @@ def drawn(tmp_path, project, monkeypatch):
     return run
 
 
+@pytest.mark.slow
 def test_as_many_inputs_as_asked_for_and_others_with_another_seed(drawn):
     first = drawn("--examples=300")
     assert 200 < len(first) <= 300

@@ -45,6 +45,7 @@ def test_what_becomes_of_mutations(tmp_path, monkeypatch, capsys):
     assert printed == ["survived: unseen (a: c)", "1 of 2 mutations noticed"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("test", "outcome"),
     [

@@ -239,6 +239,7 @@ def test_length_beyond_the_positions(options):
         tpu_check(options(max_seq_length=17))
 
 
+@pytest.mark.slow
 def test_the_program_updates_the_weights_in_place(tiny_config):
     step = TrainingStep(tiny_config(num_hidden_layers=2), depth_loop=True)
     batch = sample_batch(2, 8, 3)

@@ -43,6 +43,7 @@ def test_a_head_by_itself(shared, capsys):
     assert "34 of 34 arrays agree" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", ["input_ids", "input_mask", "segment_ids", "label_ids"]
 )

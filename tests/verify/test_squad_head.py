@@ -56,6 +56,7 @@ def test_head(head):
     assert all(deviation.passed for deviation in deviations)
 
 
+@pytest.mark.slow
 def test_another_head_fails(head):
     folder, expected = head
     for name in expected:

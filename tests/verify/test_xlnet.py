@@ -12,6 +12,7 @@ from albert_tf.verify import command as verify
 from albert_tf.verify import xlnet_steps
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "arrays"),
     [

@@ -232,6 +232,7 @@ def test_results_are_kept_and_counted(tmp_path):
     assert [case["note"] for case in again.broken()] == ["model.weights.h5"]
 
 
+@pytest.mark.slow
 def test_a_small_attack(directory, capsys):
     asked = options(directory, data_kills=1, damages=1, jobs=2)
     run(asked)
@@ -247,6 +248,7 @@ def test_a_small_attack(directory, capsys):
     assert Results(directory).cases == cases
 
 
+@pytest.mark.slow
 def test_a_second_run_is_told_of_the_first(directory, capsys):
     run(options(directory, programs=1, only="rival"))
     assert "| second run | data | 1 refused, 1 equal |" in capsys.readouterr().out

@@ -67,6 +67,7 @@ def _wait_for_the_end(folder, running):
         process.wait()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mounts", [True, False])
 def test_bad_places(mounts, directory, monkeypatch):
     if mounts and not places.can_mount():

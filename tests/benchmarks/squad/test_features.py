@@ -24,6 +24,7 @@ def options(material, squad):
     return make
 
 
+@pytest.mark.slow
 def test_own_rates_and_memory(options, capsys):
     counts = []
     for changes in ({}, {"doc_stride": 4}, {"max_seq_length": 100}):

@@ -53,6 +53,7 @@ def options(data_file, tmp_path, tiny_config):
     )
 
 
+@pytest.mark.slow
 def test_a_table_of_all_starts(options, tmp_path, monkeypatch, capsys):
     commands = []
 

@@ -247,6 +247,7 @@ def file(tmp_path_factory):
     return path, path.read_bytes()
 
 
+@pytest.mark.slow
 @given(data=st.data())
 def test_a_damaged_file_is_named(file, data):
     path, contents = file

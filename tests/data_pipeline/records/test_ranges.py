@@ -99,6 +99,7 @@ BAD = [
 ]
 
 
+@pytest.mark.slow
 @READERS
 @pytest.mark.parametrize(("kind", "name", "place", "bad", "highest"), BAD)
 def test_numbers_out_of_range(read, kind, name, place, bad, highest):

@@ -202,6 +202,7 @@ def test_pairs_of_a_row_are_limited(make_options, tmp_path, tokenizer):
     assert max(batch["pair_ids"].max() for batch in batches) == 2
 
 
+@pytest.mark.slow
 def test_workers_do_not_change_a_byte(make_options, tmp_path, digests):
     found = []
     for count in (1, 2):

@@ -74,6 +74,7 @@ def _press_ctrl_c(process):
     os.killpg(process.pid, signal.SIGINT)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("stop", "files", "status"),
     [

@@ -179,6 +179,7 @@ def test_the_beginnings_of_files_are_looked_at_first(
         create(CHINESE)
 
 
+@pytest.mark.slow
 def test_shares_do_not_depend_on_the_workers(make_options, tmp_path):
     (tmp_path / "text.txt").write_text(
         (ENGLISH * 3 + CHINESE + "the cat " * 50 + "\n\n") * 9
@@ -206,6 +207,7 @@ def test_a_wordpiece_vocabulary_is_no_sentencepiece_model(create, wordpiece, out
     assert not out.exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["sentencepiece", "wordpiece"])
 def test_accents_that_are_lost(kind, model_file, tmp_path, make_options, caplog):
     text = "the cäts sät. the dög rän.\n" * 99

@@ -42,6 +42,7 @@ def summaries(trainer):
     return found
 
 
+@pytest.mark.slow
 def test_statistics_of_the_variables_at_intervals(train, weights):
     looking, plain = train("looking", histogram_steps=2), train("plain")
     found, unseen = summaries(looking), summaries(plain)
@@ -88,6 +89,7 @@ def test_looking_changes_no_bit_of_a_large_batch(make_trainer, rows, weights):
         np.testing.assert_array_equal(found[0][path], value, err_msg=path)
 
 
+@pytest.mark.slow
 def test_statistics_of_two_devices_are_those_of_one(train, two_replicas):
     one, two = (
         summaries(train(name, steps=1, strategy=strategy, histogram_steps=1))
@@ -108,6 +110,7 @@ def test_a_histogram_counts_what_is_finite():
     assert middle[0] <= 1.0 <= middle[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("end", [4, 100])
 def test_a_range_of_steps_is_traced(train, end):
     trainer = train(profile_steps=(3, end), flops_per_token=lambda tokens: 1.0)
@@ -120,6 +123,7 @@ def test_a_range_of_steps_is_traced(train, end):
     assert trace.stat().st_size > 0
 
 
+@pytest.mark.slow
 def test_a_range_that_the_run_does_not_reach(train, monkeypatch):
     warned = []
     monkeypatch.setattr(
@@ -135,6 +139,7 @@ def test_a_range_that_the_run_does_not_reach(train, monkeypatch):
     ]
 
 
+@pytest.mark.slow
 def test_the_learning_rate_is_that_of_the_last_step(train):
     """Of a warm-up from 0 in 2 steps to 0.05, and a decay from there in 100."""
     for directory, steps, expected in (
@@ -145,6 +150,7 @@ def test_the_learning_rate_is_that_of_the_last_step(train):
         assert found == pytest.approx(expected)
 
 
+@pytest.mark.slow
 def test_slow_steps_are_shown_more_often(make_trainer, batches, monkeypatch):
     clock = itertools.count(step=20.0)  # each loop takes 20 seconds
     fake = types.SimpleNamespace(monotonic=lambda: next(clock))
@@ -156,12 +162,14 @@ def test_slow_steps_are_shown_more_often(make_trainer, batches, monkeypatch):
     assert list(summaries(trainer)["loss"]) == [4, 6, 7, 8, 9]
 
 
+@pytest.mark.slow
 def test_a_constant_learning_rate_is_shown(make_trainer, batches):
     trainer = make_trainer(2, make_optimizer=lambda: LAMB(0.03))
     trainer.train(batches())
     assert summaries(trainer)["learning_rate"] == pytest.approx({2: 0.03})
 
 
+@pytest.mark.slow
 def test_the_line_says_how_training_goes(train, lines):
     trainer = train(flops_per_token=lambda tokens: 1e5 * tokens, peak_flops=1e9)
     last = {tag: float(v[STEPS]) for tag, v in summaries(trainer).items()}

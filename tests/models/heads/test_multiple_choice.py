@@ -101,6 +101,7 @@ def test_their_directory_names_the_model(tiny_config, tmp_path):
     assert loaded.classifier_dropout_prob == 0.3
 
 
+@pytest.mark.slow
 def test_it_is_exported_by_itself(tiny_config, features, tmp_path):
     model = AlbertForMultipleChoice(tiny_config())
     model.export(tmp_path / "exported", verbose=False)

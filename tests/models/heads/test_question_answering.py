@@ -213,6 +213,7 @@ def test_huggingface_has_no_second_version(tiny_config, tmp_path):
         save_huggingface(model, tmp_path)
 
 
+@pytest.mark.slow
 def test_fit(tiny_config, tiny_features):
     keras.utils.set_random_seed(1)
     model = AlbertForQuestionAnswering(tiny_config(num_hidden_layers=2))

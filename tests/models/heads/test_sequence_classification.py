@@ -30,6 +30,7 @@ def compiled_model(config):
     return model
 
 
+@pytest.mark.slow
 def test_fit_learns_and_the_file_keeps_it(tiny_config, tmp_path):
     config = tiny_config(num_hidden_layers=2, hidden_dropout_prob=0.1)
     model = compiled_model(config)
@@ -42,6 +43,7 @@ def test_fit_learns_and_the_file_keeps_it(tiny_config, tmp_path):
     assert loaded.num_labels == 2
 
 
+@pytest.mark.slow
 def test_fit_on_two_devices(tiny_config, two_replicas):
     with two_replicas.scope():
         model = compiled_model(tiny_config(num_hidden_layers=2))

@@ -2,12 +2,14 @@
 
 import keras
 import numpy as np
+import pytest
 
 from albert_tf.models.xlnet.sequence_classification import (
     XLNetForSequenceClassification,
 )
 
 
+@pytest.mark.slow
 def test_shown_fitted_and_saved(xlnet_config, xlnet_features, tmp_path):
     config = xlnet_config(n_layer=1, dropout=0.0, dropatt=0.0)
     model = XLNetForSequenceClassification(config, labels=["no", "so", "yes"])

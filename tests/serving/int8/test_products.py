@@ -158,6 +158,7 @@ def test_a_row_that_is_not_a_number_stays_so(kind):
     assert np.isfinite(found[1]).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("instructions", ["AVX512_CORE", "AVX2", "SSE41"])
 def test_right_without_vnni(instructions):
     # There, sums of two products are cut off at 16 bits.

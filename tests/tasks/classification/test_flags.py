@@ -37,6 +37,7 @@ def _loss(flags, directory, **changes):
     return json.loads((directory / "history.json").read_text())[-1]["loss"]
 
 
+@pytest.mark.slow
 def test_flags_change_the_result_or_leave_it(flags, tmp_path):
     expected = _loss(flags, tmp_path / "plain")
     for number, changes in enumerate(_CHANGES):
@@ -54,6 +55,7 @@ def test_the_type_of_the_devices_is_taken(flags, monkeypatch):
     assert found[0].mixed_precision == "bfloat16"
 
 
+@pytest.mark.slow
 def test_where_files_go_and_how_many_are_kept(flags, tmp_path):
     out = flags(
         do_train=True,

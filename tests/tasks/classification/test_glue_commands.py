@@ -52,6 +52,7 @@ def _write(path, header, labels):
     path.write_text("\n".join(lines) + "\n")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(_TASKS))
 def test_evaluated_predicted_and_submitted(flags, tmp_path, name):
     folder, dev_header, test_header, submission = _TASKS[name]

@@ -21,6 +21,7 @@ def _results(out):
     return {key: float(value) for key, value in (line.split(" = ") for line in lines)}
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("nothing_converted")
 @pytest.mark.pictures
 def test_train_evaluate_predict_and_run_again(flags, capsys):
@@ -67,6 +68,7 @@ def test_train_evaluate_predict_and_run_again(flags, capsys):
     assert (out.parent / "served" / "1" / "saved_model.pb").exists()
 
 
+@pytest.mark.slow
 def test_best_checkpoint_is_kept_not_the_last(flags):
     out = flags(do_train=True, train_step=40, save_checkpoints_steps=10)
     history = json.loads((out / "history.json").read_text())
@@ -105,6 +107,7 @@ def test_early_stopping(flags):
     assert info["step"] == min(history, key=lambda entry: entry["loss"])["step"]
 
 
+@pytest.mark.slow
 def test_several_runs_report_median_and_spread(flags):
     changes = {"train_step": 5, "save_checkpoints_steps": 5, "num_runs": 2}
     out = flags(do_train=True, do_eval=True, **changes)
@@ -119,6 +122,7 @@ def test_several_runs_report_median_and_spread(flags):
         flags(do_train=True, **changes)
 
 
+@pytest.mark.slow
 def test_the_spread_of_runs_with_nan_is_nan(flags, monkeypatch):
     scores = iter([1.0, float("nan"), 0.0])
     monkeypatch.setattr(
@@ -161,6 +165,7 @@ def test_diagnostic_set_is_predicted_by_an_mnli_model(flags, tmp_path):
         flags(do_eval=True, init_checkpoint=tmp_path / "mnli")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "labels", "expected"),
     [
@@ -190,6 +195,7 @@ def test_other_kinds_of_label_on_pairs(flags, tmp_path, kind, labels, expected):
     assert (out / "predictions.tsv").read_text().endswith("\tgood film\tbad\n")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "labels"),
     [("single_label", ("no", "yes")), ("multi_label", ("a", "b")), ("regression", ())],

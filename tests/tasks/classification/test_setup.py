@@ -35,6 +35,7 @@ def test_encoder_of_a_checkpoint_is_taken_over(flags, tmp_path):
             assert (ours.numpy() == theirs.numpy()).all()
 
 
+@pytest.mark.slow
 def test_frozen_encoder_stays_and_the_head_learns(flags, tmp_path):
     config = AlbertConfig.from_json_file(tmp_path / "tiny.json")
     encoder = AlbertModel(config)
@@ -57,6 +58,7 @@ def test_frozen_encoder_stays_and_the_head_learns(flags, tmp_path):
     assert {"1_label", "5_label"} < set(Predictor(target).arrays(["good film"]))
 
 
+@pytest.mark.slow
 def test_warm_start_replaces_a_head_of_another_size(flags, tmp_path):
     config = AlbertConfig.from_json_file(tmp_path / "tiny.json")
     AlbertForSequenceClassification(config, num_labels=3).save_pretrained(
@@ -129,6 +131,7 @@ def test_a_vocabulary_that_does_not_fit_is_an_error(flags, tmp_path):
     assert found.fingerprint() == tokenizer.fingerprint()
 
 
+@pytest.mark.slow
 def test_official_tf1_prefix_is_a_starting_point(flags, shared, tmp_path):
     prefix = shared("fixtures/official_tf1_adamw/model.ckpt-0.index").with_suffix("")
     known = (tmp_path / "vocab.txt").read_text().split()

@@ -44,6 +44,7 @@ def _probabilities(path):
     return np.array([line.split("\t")[1:] for line in lines[1:]], np.float32)
 
 
+@pytest.mark.slow
 def test_from_a_directory_to_an_export(pretrained, tune):
     folder = pretrained()
     steps = {"train_step": 40, "save_checkpoints_steps": 40, "learning_rate": 1e-2}
@@ -65,6 +66,7 @@ def test_from_a_directory_to_an_export(pretrained, tune):
     assert json.loads(signature)["row_layout"] == "cls_last"
 
 
+@pytest.mark.slow
 def test_an_interrupted_run_continues_exactly(
     pretrained, tune, continues_exactly, tmp_path
 ):
@@ -84,6 +86,7 @@ def _weights(folder):
     return {name: v.numpy() for name, v in model.official_variables().items()}
 
 
+@pytest.mark.slow
 def test_text_classifier(pretrained, xlnet_tokenizer, tmp_path):
     classifier = albert_tf.TextClassifier(pretrained(), max_length=8)
     texts, labels = ["good film", "bad plot"] * 8, ["glad", "sad"] * 8

@@ -37,6 +37,7 @@ def their_directory(tmp_path, monkeypatch):
     return model
 
 
+@pytest.mark.slow
 def test_the_examples(project, their_directory):
     export(ExportOptions("albert_chinese", "served/race"))
     page = (project / "docs" / "multiple_choice.md").read_text()

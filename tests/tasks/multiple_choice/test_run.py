@@ -20,6 +20,7 @@ def predictions(out):
     return [json.loads(line) for line in lines]
 
 
+@pytest.mark.slow
 def test_learned_applied_and_found_again(flags, write_jsonl, make_questions, tmp_path):
     out = flags(do_train=True, do_eval=True, do_predict=True)
     scores = results(out)
@@ -68,6 +69,7 @@ def test_learned_applied_and_found_again(flags, write_jsonl, make_questions, tmp
     assert not (other / "eval_results.txt").exists()
 
 
+@pytest.mark.slow
 def test_interrupted_training_goes_on(flags, continues_exactly):
     continues_exactly(flags, train_step=4)
     with pytest.raises(UserError, match="max_qa_length"):
@@ -119,6 +121,7 @@ def test_flags_that_do_not_fit(flags, changes, message):
     assert "\n" not in str(error.value)
 
 
+@pytest.mark.slow
 def test_several_runs(flags, monkeypatch):
     scores = iter([0.5, 0.7])
     monkeypatch.setattr(
@@ -128,6 +131,7 @@ def test_several_runs(flags, monkeypatch):
     assert results(out)["eval_accuracy_median"] == pytest.approx(0.6)
 
 
+@pytest.mark.slow
 def test_only_what_is_needed_is_read(flags, tmp_path):
     (tmp_path / "data" / "test.jsonl").unlink()
     out = flags(do_train=True, do_eval=True, train_step=1)
@@ -139,6 +143,7 @@ def test_only_what_is_needed_is_read(flags, tmp_path):
         flags(do_predict=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("only", "scored"), [(None, 30), ("high", 15), ("middle", 15)])
 def test_levels(only, scored, flags, shared, caplog):
     """Of the recorded articles, the levels that flags choose are trained on."""
@@ -162,6 +167,7 @@ def test_levels(only, scored, flags, shared, caplog):
         assert scores["eval_accuracy"] == pytest.approx(mean)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["huggingface", "tf1"])
 def test_a_model_of_another_program_is_applied(form, flags, words, tmp_path):
     out = flags(do_train=True, do_predict=True)

@@ -118,6 +118,7 @@ def check(found, expected, pairs, top_k):
             assert context[int(start) : int(end)] == answer
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("compute", [version_1, version_2])
 @pytest.mark.parametrize("stride", [2, 5])
 def test_answers(stride, compute, letters):
@@ -155,6 +156,7 @@ def test_no_answer_score_of_version_1(letters):
     assert found["no_answer_score"].numpy().tolist() == [2.0 - 8.0]
 
 
+@pytest.mark.slow
 def test_saved(letters, tmp_path):
     sizes = WindowSizes(11, 2, 3)
     module = Answering(WindowFeatures.of(letters, sizes, 5), version_1, top_k=2)

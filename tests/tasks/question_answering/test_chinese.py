@@ -64,6 +64,7 @@ def _vocabulary(kind, folder):
     return {"spm_model_file": f"{prefix}.model"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["wordpiece", "sentencepiece"])
 def test_from_file_to_served_answers(kind, tmp_path):
     vocabulary = _vocabulary(kind, tmp_path)

@@ -55,6 +55,7 @@ def test_official_command_lines():
         assert changed - files - {"do_train", "do_predict", "do_lower_case"} <= given
 
 
+@pytest.mark.slow
 def test_several_runs(tmp_path, monkeypatch):
     scores = iter([50.0, 70.0])
     monkeypatch.setattr(

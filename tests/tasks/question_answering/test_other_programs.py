@@ -54,6 +54,7 @@ def answer(tmp_path, squad):
     return run
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["huggingface", "tf1"])
 def test_a_head_of_questions_says_enough(form, config, vocab, answer, tmp_path):
     model, tokenizer = AlbertForQuestionAnswering(config), load_tokenizer(vocab)
@@ -70,6 +71,7 @@ def test_a_head_of_questions_says_enough(form, config, vocab, answer, tmp_path):
     assert other != found
 
 
+@pytest.mark.slow
 def test_a_line_says_which_flags_the_model_overrules(
     config, vocab, answer, tmp_path, caplog
 ):

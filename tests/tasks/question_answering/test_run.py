@@ -96,6 +96,7 @@ def expected(count, impossible=False):
     }
 
 
+@pytest.mark.slow
 def test_learned_by_heart_and_found_again(flags, squad, tmp_path, monkeypatch):
     out = flags(do_train=True, do_predict=True)
     scores = results(out)
@@ -147,6 +148,7 @@ def test_learned_by_heart_and_found_again(flags, squad, tmp_path, monkeypatch):
         flags(do_eval=True, predict_file=version_2, version=2)
 
 
+@pytest.mark.slow
 def test_questions_without_answers(flags, squad, tmp_path):
     data = squad(*paragraphs(8, impossible=True), name="v2.json")
     changes = {"start_n_top": 2, "end_n_top": 3, "train_batch_size": 16}
@@ -177,6 +179,7 @@ def test_questions_without_answers(flags, squad, tmp_path):
     assert given["NoAns_exact"] < 50 < scores["NoAns_exact"]
 
 
+@pytest.mark.slow
 def test_interrupted_training_goes_on(flags, continues_exactly):
     continues_exactly(flags, num_train_epochs=2)
 

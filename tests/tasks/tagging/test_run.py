@@ -33,6 +33,7 @@ def columns(path):
     return [tuple(zip(*group, strict=True)) for is_text, group in groups if is_text]
 
 
+@pytest.mark.slow
 def test_learned_applied_and_found_again(flags, write_conll, make_sentences, tmp_path):
     out = flags(do_train=True, do_eval=True, do_predict=True)
     scores = results(out)
@@ -89,12 +90,14 @@ def test_learned_applied_and_found_again(flags, write_conll, make_sentences, tmp
     assert spans == {("PER", "Ada"), ("PER", "Kurt"), *places}
 
 
+@pytest.mark.slow
 def test_interrupted_training_goes_on(flags, continues_exactly):
     continues_exactly(flags, train_step=4)
     with pytest.raises(UserError, match="doc_stride"):
         flags(do_train=True, save_checkpoints_steps=2, train_step=4, doc_stride=4)
 
 
+@pytest.mark.slow
 def test_the_decoder_decides_whether_tags_are_legal(flags, tmp_path):
     out = flags(do_train=True, train_step=3, scheme="iob2", dropout_prob=0.25)
     model = AlbertForTokenClassification.from_pretrained(out / "model")
@@ -114,6 +117,7 @@ def test_the_decoder_decides_whether_tags_are_legal(flags, tmp_path):
     assert not is_legal("O", "I-LOC", "iob2")
 
 
+@pytest.mark.slow
 def test_spans_that_end_within_a_word_are_told(flags, tmp_path, caplog):
     data = tmp_path / "data"
     for role in ("train", "dev"):
@@ -168,6 +172,7 @@ def test_a_model_of_another_task(flags, tiny_config, words, tmp_path):
         flags(do_eval=True, **changes)
 
 
+@pytest.mark.slow
 def test_several_runs(flags, monkeypatch):
     scores = iter([0.5, 0.7])
     monkeypatch.setattr(run, "_train_and_apply", lambda o: {"f1": next(scores)})
@@ -175,6 +180,7 @@ def test_several_runs(flags, monkeypatch):
     assert results(out)["f1_median"] == pytest.approx(0.6)
 
 
+@pytest.mark.slow
 def test_plain_tags_are_learned_and_applied(flags, write_conll, tmp_path):
     kinds = {"ada": "NAME", "alan": "NAME", "met": "VERB", "saw": "VERB", ".": "MARK"}
     names = list(kinds)
@@ -216,6 +222,7 @@ def test_plain_tags_are_learned_and_applied(flags, write_conll, tmp_path):
     assert [text[w["start"] : w["end"]] for w in words] == ["Ada", "met", "alan", "."]
 
 
+@pytest.mark.slow
 def test_the_model_decides_how_it_decodes_unless_a_flag_does(flags, tmp_path):
     out = flags(do_train=True, train_step=1, decoder="legal")
     model = {"init_checkpoint": out / "model", "from_scratch": None}
