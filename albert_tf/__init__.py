@@ -1,20 +1,17 @@
 """ALBERT for TensorFlow 2 and Keras 3: the public API.
 
 Names are resolved on first use, so that a command line or a data worker that
-needs one of them does not import all the others.
+needs one of them does not import all the others. Importing the package changes nothing
+in its process, but tells Keras of its classes where Keras is imported already.
 """
 
 import importlib
 
 from albert_tf import other_names
-from albert_tf.cli import interrupts
-from albert_tf.cli import tensorflow_import
 from albert_tf.models import keras_files
 from albert_tf.models import registry
 
-interrupts.install()
-tensorflow_import.install()
-keras_files.install()
+keras_files.add_stand_ins()
 
 _HOMES = {
     "AlbertConfig": "albert_tf.config",
@@ -35,10 +32,13 @@ __version__ = "0.2.0"
 
 def __getattr__(name):
     if name in registry.model_names():
-        return registry.model_class(name)
-    if name not in _HOMES:
+        found = registry.model_class(name)
+    elif name in _HOMES:
+        found = getattr(importlib.import_module(_HOMES[name]), name)
+    else:
         raise AttributeError(other_names.of_module(name))
-    return getattr(importlib.import_module(_HOMES[name]), name)
+    keras_files.add_stand_ins()
+    return found
 
 
 def __dir__():

@@ -32,6 +32,7 @@ from albert_tf.cli.flag_fields import with_own_names
 from albert_tf.cli.near_misses import close_name
 from albert_tf.cli.recipes import find_recipe
 from albert_tf.errors import UserError
+from albert_tf.io import tensorflow_import
 from albert_tf.io.files import read_json_object
 
 _INTERRUPTED = 128 + signal.SIGINT
@@ -93,6 +94,7 @@ def run(options_class, command, ignored=(), argv=None, read_config=None):
     command reads the command line that goes on.
     """
     argv = sys.argv if argv is None else argv
+    tensorflow_import.install()
     _prepare_logging()
     _escape_unprintable()
     try:

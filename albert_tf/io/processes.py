@@ -9,6 +9,7 @@ import signal
 import threading
 
 from albert_tf.errors import UserError
+from albert_tf.io import tensorflow_import
 
 CONTEXT = multiprocessing.get_context("spawn")
 """Workers are spawned: a fork of a process that runs TensorFlow may deadlock."""
@@ -39,7 +40,7 @@ def calls_in_processes(function, arguments, workers, initializer=None, initargs=
         max(1, min(workers, len(arguments))),
         CONTEXT,
         _start_worker,
-        (lifeline, initializer, initargs),
+        (lifeline, _Quiet(), initializer, initargs),
     ) as executor:
         try:
             with signals_held():
@@ -107,7 +108,17 @@ def end_with_parent(lifeline):
     threading.Thread(target=wait, daemon=True).start()
 
 
-def _start_worker(lifeline, initializer, initargs):
+class _Quiet:
+    """Quiets TensorFlow where it is unpickled: in a worker, before what follows it.
+
+    The modules of that are imported with it, and import TensorFlow.
+    """
+
+    def __reduce__(self):
+        return tensorflow_import.install, ()
+
+
+def _start_worker(lifeline, _, initializer, initargs):
     end_with_parent(lifeline)
     if initializer:
         initializer(*initargs)

@@ -1,16 +1,14 @@
-"""Lets Keras find the classes of this package in files, without importing them before.
+"""Stand-ins by which Keras finds the classes of this package in files.
 
-`import albert_tf` imports neither Keras nor models. When Keras is imported, each class
+`import albert_tf` imports neither Keras nor models. Where Keras is there, each class
 that a `.keras` file may name gets a stand-in in Keras' table, which the class itself
 takes the place of as soon as its module is imported.
 """
 
-import contextlib
 import importlib
 import sys
 
 from albert_tf import optimizers
-from albert_tf.cli.tensorflow_import import Finder
 from albert_tf.models.registry import MODULES
 
 _MODULES = {
@@ -21,22 +19,13 @@ _MODULES = {
 }
 
 
-def install():
-    """Adds the stand-ins, now or when Keras is imported."""
-    if "keras" in sys.modules:
-        _add_stand_ins()
-    else:
-        sys.meta_path.insert(0, Finder("keras", _adding))
-
-
-@contextlib.contextmanager
-def _adding():
-    yield
-    _add_stand_ins()
-
-
-def _add_stand_ins():
-    known = sys.modules["keras"].saving.get_custom_objects()
+def add_stand_ins():
+    """Adds the stand-ins to Keras' table, if Keras is imported."""
+    # A module that is being imported has no contents yet.
+    saving = getattr(sys.modules.get("keras"), "saving", None)
+    if saving is None:
+        return
+    known = saving.get_custom_objects()
     for name, stand_in in stand_ins().items():
         known.setdefault(name, stand_in)
 

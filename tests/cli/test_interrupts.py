@@ -1,4 +1,4 @@
-"""Ctrl-C, while libraries are imported (which takes seconds) and later."""
+"""Ctrl-C while a command imports its libraries, which takes seconds, and later."""
 
 import os
 import shlex

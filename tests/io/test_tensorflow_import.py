@@ -8,8 +8,8 @@ import sys
 
 import pytest
 
-from albert_tf.cli.tensorflow_import import without_collections
-from albert_tf.cli.tensorflow_import import without_noise
+from albert_tf.io.tensorflow_import import without_collections
+from albert_tf.io.tensorflow_import import without_noise
 
 _NOISE = (
     "WARNING: All log messages before absl::InitializeLog() is called are written\n"
@@ -66,17 +66,20 @@ def test_an_error_passes_through_and_standard_error_is_back(capfd):
     assert capfd.readouterr().err == "why\nafter\n"
 
 
+_INSTALL = "from albert_tf.io import tensorflow_import\ntensorflow_import.install()\n"
+
+
 @pytest.mark.slow
 def test_importing_tensorflow_says_nothing():
-    code = "import albert_tf, tensorflow as tf; print(int(tf.constant(2) + 3))"
-    done = _run("-c", code)
+    code = "import tensorflow as tf; print(int(tf.constant(2) + 3))"
+    done = _run("-c", _INSTALL + code)
     assert (done.stdout, done.stderr) == ("5\n", "")
 
 
 @pytest.mark.parametrize(("level", "noisy"), [("0", True), ("3", False)])
 def test_the_users_level_stays(level, noisy):
     code = (
-        "import albert_tf, gc, os, tensorflow\n"
+        f"{_INSTALL}import gc, os, tensorflow\n"
         "print(os.environ['TF_CPP_MIN_LOG_LEVEL'], gc.get_freeze_count() > 100_000)"
     )
     done = _run("-c", code, TF_CPP_MIN_LOG_LEVEL=level)

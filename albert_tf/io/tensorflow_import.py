@@ -1,4 +1,4 @@
-"""How TensorFlow is imported: without its noise, and in two thirds of the time.
+"""The import of TensorFlow by a command: without noise, in two thirds of the time.
 
 TensorFlow's libraries log a few lines on oneDNN, CUDA and their log before they read
 TF_CPP_MIN_LOG_LEVEL, straight to the file descriptor of standard error.
@@ -28,8 +28,9 @@ _NOISE = re.compile(
 
 
 def install():
-    """Quickens the import of TensorFlow, wherever it is; quiets it and its log.
+    """Quickens the import of TensorFlow to come, and quiets it and its log.
 
+    Commands call this; `import albert_tf` changes nothing in a process of others.
     Nothing is quieted where the user has set TF_CPP_MIN_LOG_LEVEL to a lower level than
     3, and nothing changes once TensorFlow is imported. Worker processes inherit the
     level.
