@@ -18,6 +18,8 @@ from albert_tf.tasks.question_answering.scoring import scores
         ("云溪市东湖区", "东湖区", 0, 2 / 3),
         # The longest run counts, not all characters: 东湖 of 6 and of 4.
         ("云溪市东湖区", "东湖云溪", 0, 0.4),
+        # A character between them parts two runs.
+        ("东湖", "东西湖", 0, 0.4),
         ("光荣和ω-force", "光荣和ωForce", 1, 1),
         # Words are wholes: of 2 Chinese characters and 2 words, 3 in a run.
         ("使用Windows 10", "使用windows 7", 0, 0.75),
