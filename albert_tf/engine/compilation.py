@@ -1,5 +1,6 @@
 """What the devices compute fast: with XLA or without, and in which type."""
 
+import dataclasses
 import functools
 
 import tensorflow as tf
@@ -26,6 +27,22 @@ def bfloat16_units():
     except OSError:  # not Linux
         return ()
     return tuple(name for name in _BFLOAT16_UNITS if name in words)
+
+
+def with_precision(options):
+    """Returns `DeviceFlags` and `ExecutionFlags` with a type in place of "auto".
+
+    A run stores the type, and so goes on with it on other devices, or refuses to.
+
+    Raises:
+        UserError: "auto" for several workers.
+    """
+    if options.mixed_precision != "auto":
+        return options
+    found = fastest_precision(
+        options.distribution_strategy, options.use_tpu, options.tpu_name
+    )
+    return dataclasses.replace(options, mixed_precision=found)
 
 
 def fastest_precision(distribution_strategy, use_tpu, tpu_name):

@@ -58,25 +58,6 @@ class ExecutionFlags:
     )
 
 
-def with_precision(options):
-    """`DeviceFlags` and `ExecutionFlags` with a type in place of "auto".
-
-    A run stores the type, and so goes on with it on other devices, or refuses to.
-
-    Raises:
-        UserError: "auto" for several workers.
-    """
-    if options.mixed_precision != "auto":
-        return options
-    # Imported here, so that --help does not wait for TensorFlow.
-    from albert_tf.engine.compilation import fastest_precision
-
-    found = fastest_precision(
-        options.distribution_strategy, options.use_tpu, options.tpu_name
-    )
-    return dataclasses.replace(options, mixed_precision=found)
-
-
 def execution_arguments(mixed_precision, depth_loop, rematerialize):
     """The constructor arguments of a model from `ExecutionFlags`, the arguments.
 

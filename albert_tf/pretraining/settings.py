@@ -6,10 +6,10 @@ import re
 from albert_tf.checkpoints.layer_sharing import FIRST
 from albert_tf.checkpoints.layer_sharing import GROUP0
 from albert_tf.cli.command_line import values_of
+from albert_tf.engine.compilation import with_precision
 from albert_tf.engine.flags import DeviceFlags
 from albert_tf.engine.flags import ExecutionFlags
 from albert_tf.engine.flags import execution_arguments
-from albert_tf.engine.flags import with_precision
 from albert_tf.engine.options import TrainerOptions
 from albert_tf.engine.reporting.reporter import ReportOptions
 from albert_tf.engine.resumption import flag_facts

@@ -8,7 +8,7 @@ import statistics
 import keras
 from absl import logging
 
-from albert_tf.engine.flags import with_precision
+from albert_tf.engine.compilation import with_precision
 from albert_tf.engine.reporting.summaries import write_eval_results
 from albert_tf.errors import UserError
 from albert_tf.io.files import write_json
