@@ -5,7 +5,7 @@ import pkgutil
 import sys
 
 import albert_tf
-from albert_tf.cli.near_misses import close_name
+from albert_tf.io.near_misses import close_name
 
 _USAGE = """ALBERT for TensorFlow 2 and Keras 3: from raw text to a served model.
 

@@ -4,10 +4,10 @@ import dataclasses
 import os
 import sys
 
-from albert_tf.cli.near_misses import model_file
-from albert_tf.cli.recipes import find_recipe
 from albert_tf.errors import UserError
 from albert_tf.io.files import read_json_object
+from albert_tf.io.near_misses import model_file
+from albert_tf.io.recipes import find_recipe
 from albert_tf.row_layout import CLS_FIRST
 
 PARAMETER_SHARING = ("all", "attention", "ffn", "none")

@@ -23,10 +23,10 @@ from albert_tf.checkpoints.model_directory import read_task_info
 from albert_tf.checkpoints.tf1 import find_tf1_prefix
 from albert_tf.checkpoints.tf1 import read_tf1_config
 from albert_tf.checkpoints.tf1 import read_tf1_tensors
-from albert_tf.cli.near_misses import did_you_mean
 from albert_tf.errors import UserError
 from albert_tf.hub.names import local_directory
 from albert_tf.io import storage
+from albert_tf.io.near_misses import did_you_mean
 from albert_tf.models import registry
 
 

@@ -8,8 +8,8 @@ import typing
 
 from absl import flags
 
-from albert_tf.cli.near_misses import close_name
 from albert_tf.errors import UserError
+from albert_tf.io.near_misses import close_name
 
 EXPECTED = {
     bool: "true or false",

@@ -5,7 +5,6 @@ import glob
 import os
 import re
 
-from albert_tf.cli.near_misses import model_file
 from albert_tf.errors import UserError
 from albert_tf.hub.archives import ENDINGS
 from albert_tf.hub.archives import download_archive
@@ -14,6 +13,7 @@ from albert_tf.hub.released import find_release
 from albert_tf.hub.repositories import download_repository
 from albert_tf.hub.repositories import download_tables
 from albert_tf.io import storage
+from albert_tf.io.near_misses import model_file
 
 REPOSITORY_SCHEME = "hf://"
 _URL_SCHEMES = ("http://", "https://")

@@ -1,1 +1,1 @@
-"""Files on disks and in buckets: read, written atomically, checked and locked."""
+"""Files on disks and in buckets: read, written atomically, checked, found by names."""

@@ -6,10 +6,10 @@ import json
 import math
 import zipfile
 
-from albert_tf.cli.near_misses import did_you_mean
 from albert_tf.errors import UserError
 from albert_tf.io import checksums
 from albert_tf.io import storage
+from albert_tf.io.near_misses import did_you_mean
 
 
 def write_atomically(path, data):

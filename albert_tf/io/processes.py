@@ -1,4 +1,4 @@
-"""Worker processes, which leave Ctrl-C to their parent and end with it."""
+"""Worker processes, which leave Ctrl-C to their parent, and forks, which hang."""
 
 import concurrent.futures
 import concurrent.futures.process
@@ -13,6 +13,23 @@ from albert_tf.io import tensorflow_import
 
 CONTEXT = multiprocessing.get_context("spawn")
 """Workers are spawned: a fork of a process that runs TensorFlow may deadlock."""
+_computed = []  # the id of the process that has computed, inherited by its forks
+
+
+def check_process():
+    """Notes that this process computes with TensorFlow.
+
+    Raises:
+        UserError: it is a fork of one that has computed.
+    """
+    if not _computed:
+        _computed.append(os.getpid())
+    if _computed[0] != os.getpid():
+        raise UserError(
+            f"Process {os.getpid()} was forked from {_computed[0]}, where TensorFlow "
+            "has computed, and would hang; start it with "
+            'multiprocessing.get_context("spawn"), or load the model after the fork.'
+        )
 
 
 @contextlib.contextmanager

@@ -9,8 +9,8 @@ import keras
 
 from albert_tf.checkpoints.loading import load_pretrained
 from albert_tf.checkpoints.saving import save_pretrained
-from albert_tf.cli.forks import check_process
 from albert_tf.io import checksums
+from albert_tf.io.processes import check_process
 from albert_tf.models.features import called_features
 from albert_tf.models.features import named_outputs
 from albert_tf.models.features import refuse_texts

@@ -35,8 +35,8 @@ class WarmupSchedule(keras.optimizers.schedules.LearningRateSchedule):
         self.num_warmup_steps = num_warmup_steps
         self.start_warmup_step = start_warmup_step
 
-    def decay(self, step, left):
-        """Returns the rate's factor at a step, with the share `left` of all to come."""
+    def decay(self, left):
+        """Returns the rate's factor where the share `left` of all steps is to come."""
         raise NotImplementedError
 
     def __call__(self, step):
@@ -44,7 +44,7 @@ class WarmupSchedule(keras.optimizers.schedules.LearningRateSchedule):
         total = float(max(self.num_train_steps, 1))
         # 1 - N/N leaves a rounding error below 0 under some compilers.
         left = ops.maximum(1.0 - ops.minimum(step, total) / total, 0.0)
-        factor = self.decay(step, left)
+        factor = self.decay(left)
         done = step - float(self.start_warmup_step)
         if self.num_warmup_steps:
             warmup = ops.maximum(done, 0.0) / float(self.num_warmup_steps)
@@ -73,7 +73,7 @@ class WarmupPolynomialDecay(WarmupSchedule):
         super().__init__(*args, **kwargs)
         self.power = power
 
-    def decay(self, step, left):
+    def decay(self, left):
         return ops.power(left, self.power)
 
     def get_config(self):
@@ -84,7 +84,7 @@ class WarmupPolynomialDecay(WarmupSchedule):
 class WarmupCosineDecay(WarmupSchedule):
     """Half a cosine: `decay = (1 + cos(pi * t / N)) / 2`; see `WarmupSchedule`."""
 
-    def decay(self, step, left):
+    def decay(self, left):
         # The same, of the steps to come: exactly 0 at the end.
         return ops.square(ops.sin(left * (math.pi / 2)))
 
@@ -93,7 +93,7 @@ class WarmupCosineDecay(WarmupSchedule):
 class WarmupConstant(WarmupSchedule):
     """No decay: the full rate after the warm-up; see `WarmupSchedule`."""
 
-    def decay(self, step, left):
+    def decay(self, left):
         return ops.ones_like(left)
 
 
@@ -115,7 +115,7 @@ class WarmupStableDecay(WarmupSchedule):
             raise UserError(f"cooldown={cooldown}: expected a share from 0 to 1.")
         self.cooldown = cooldown
 
-    def decay(self, step, left):
+    def decay(self, left):
         if not self.cooldown:
             return ops.ones_like(left)
         done = ops.maximum(1.0 - left / self.cooldown, 0.0)

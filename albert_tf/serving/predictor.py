@@ -7,11 +7,11 @@ import tensorflow as tf
 
 from albert_tf.checkpoints.tf1 import find_tf1_prefix
 from albert_tf.checkpoints.tf1 import read_tf1_config
-from albert_tf.cli.forks import check_process
 from albert_tf.errors import UserError
 from albert_tf.hub.names import local_directory
 from albert_tf.io import checksums
 from albert_tf.io.files import read_json_object
+from albert_tf.io.processes import check_process
 from albert_tf.models.base import PretrainedModel
 from albert_tf.serving.building import build_module
 from albert_tf.serving.building import build_module_of

@@ -3,8 +3,8 @@
 import numpy as np
 import tensorflow as tf
 
-from albert_tf.cli.forks import check_process
 from albert_tf.errors import UserError
+from albert_tf.io.processes import check_process
 from albert_tf.tasks.batching import FEATURES
 from albert_tf.tasks.batching import FINE_BUCKETS
 from albert_tf.tasks.batching import evaluation_dataset

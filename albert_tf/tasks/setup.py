@@ -10,11 +10,11 @@ from absl import logging
 from albert_tf.checkpoints.loading import build_model
 from albert_tf.checkpoints.loading import read_checkpoint
 from albert_tf.checkpoints.model_directory import read_training_info
-from albert_tf.cli.near_misses import did_you_mean
 from albert_tf.config import AlbertConfig
 from albert_tf.errors import UserError
 from albert_tf.hub.names import local_directory
 from albert_tf.io import storage
+from albert_tf.io.near_misses import did_you_mean
 from albert_tf.models.base import seeded
 from albert_tf.tasks.registry import task_from_info
 from albert_tf.tasks.registry import task_told_by

@@ -8,9 +8,9 @@ import tensorflow as tf
 from absl import logging
 from google.protobuf.message import DecodeError
 
-from albert_tf.cli.near_misses import did_you_mean
 from albert_tf.errors import UserError
 from albert_tf.io import checksums
+from albert_tf.io.near_misses import did_you_mean
 from albert_tf.io.storage import remote_files
 from data_pipeline.records import dataset_info
 from data_pipeline.records import examples

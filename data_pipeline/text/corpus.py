@@ -22,8 +22,8 @@ import gzip
 import json
 import zlib
 
-from albert_tf.cli.near_misses import did_you_mean
 from albert_tf.errors import UserError
+from albert_tf.io.near_misses import did_you_mean
 from albert_tf.io.table_rows import JSON_LINES
 from albert_tf.io.text_files import check_beginning
 from albert_tf.io.text_files import check_line_ends

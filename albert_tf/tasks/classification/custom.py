@@ -1,7 +1,7 @@
 """Any folder with tables of one's own: train, dev and test as TSV, CSV or JSONL."""
 
-from albert_tf.cli.near_misses import did_you_mean
 from albert_tf.errors import UserError
+from albert_tf.io.near_misses import did_you_mean
 from albert_tf.io.table_rows import SUFFIXES
 from albert_tf.tasks.registry import create_task
 from albert_tf.tasks.registry import task_class

@@ -1,7 +1,7 @@
 """Folders of tagged words as the splits of a run."""
 
-from albert_tf.cli.near_misses import did_you_mean
 from albert_tf.errors import UserError
+from albert_tf.io.near_misses import did_you_mean
 from albert_tf.tasks.source import file_of_role
 from albert_tf.tasks.tagging.reading.files import SUFFIXES
 from albert_tf.tasks.tagging.reading.files import read_tag_file

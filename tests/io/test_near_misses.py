@@ -4,8 +4,8 @@ import os
 
 import pytest
 
-from albert_tf.cli.near_misses import close_name
-from albert_tf.cli.near_misses import did_you_mean
+from albert_tf.io.near_misses import close_name
+from albert_tf.io.near_misses import did_you_mean
 
 
 @pytest.fixture

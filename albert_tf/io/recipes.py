@@ -3,9 +3,9 @@
 import os
 import pathlib
 
-from albert_tf.cli.near_misses import close_name
-from albert_tf.cli.near_misses import did_you_mean
 from albert_tf.errors import UserError
+from albert_tf.io.near_misses import close_name
+from albert_tf.io.near_misses import did_you_mean
 
 _PACKAGE = pathlib.Path(__file__).resolve().parent.parent
 # A wheel holds them inside the package, a checkout beside it.

@@ -3,9 +3,9 @@
 import pytest
 
 from albert_tf.cli.command_line import parse
-from albert_tf.cli.recipes import find_recipe
 from albert_tf.config import AlbertConfig
 from albert_tf.errors import UserError
+from albert_tf.io.recipes import find_recipe
 from albert_tf.pretraining.flags import PretrainingOptions
 
 
