@@ -21,8 +21,8 @@ class MinimalPairsOptions(ReadingFlags):
     """The flags of `python -m albert_tf.minimal_pairs`."""
 
     model_dir: str = option(
-        "Model with a masked LM head, or an XLNet with its language model: the model "
-        "directory of a pretraining run, a Hugging Face directory, or hf://owner/name."
+        "Pretrained model, of masked words, replaced tokens or XLNet's permutations: "
+        "the model directory of a run, a Hugging Face directory, or hf://owner/name."
     )
     input_file: str = option(
         "Table of pairs with the columns sentence_good and sentence_bad and, if there "

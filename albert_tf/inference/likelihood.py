@@ -1,11 +1,15 @@
-"""Pseudo-log-likelihoods of sentences under a model that was trained on masks."""
+"""Scores of sentences under a pretrained model: pseudo-log-likelihoods."""
 
 import numpy as np
 import tensorflow as tf
 
 from albert_tf.display.progress import Progress
 from albert_tf.errors import UserError
+from albert_tf.models.replaced_tokens import AlbertForReplacedTokens
 from albert_tf.models.xlnet.language_model import XLNetLMHeadModel
+from albert_tf.tasks.prediction import OutputsPredictor
+from albert_tf.tasks.prediction import require_numbers
+from albert_tf.tasks.tokenized_examples import from_features
 
 
 def pseudo_log_likelihoods(
@@ -14,14 +18,17 @@ def pseudo_log_likelihoods(
     """Returns the sum of each token's log-probability, given the rest of its text.
 
     Salazar et al., arXiv 1910.14659, formula 2; special tokens do not count. An XLNet
-    is asked by permutation: the query of a token sees all others.
+    is asked by permutation: the query of a token sees all others. A discriminator of
+    replaced tokens says at once how likely each token is the text's own.
 
     Args:
-        model: an `AlbertForMaskedLM` or an `XLNetLMHeadModel`.
+        model: an `AlbertForMaskedLM`, an `XLNetLMHeadModel` or an
+            `AlbertForReplacedTokens`.
         tokenizer: the model's.
         texts: list of str.
         whole_words: hide the later tokens of a token's word, too, so that no word is
             likelier for being cut into many (Kauf and Ivanova, arXiv 2305.10588).
+            Nothing is hidden from a discriminator.
         batch_size: tokens asked for at a time.
         label: what the progress bar says.
 
@@ -34,6 +41,8 @@ def pseudo_log_likelihoods(
     features = tokenizer(texts, padding=False)
     rows = features["input_ids"]
     _check_lengths(rows, model.config)
+    if isinstance(model, AlbertForReplacedTokens):
+        return _originality(model, tokenizer, features, batch_size)
     score = _scorer(model, tokenizer.mask_id)
     scores = np.zeros(len(rows))
     with Progress(sum(map(len, rows)), "tokens", label) as progress:
@@ -52,6 +61,22 @@ def pseudo_log_likelihoods(
             scores[indices] = np.bincount(text, found, len(ids))
             progress.update(progress.done + ids.size - len(text))
     return scores
+
+
+def _originality(model, tokenizer, features, batch_size):
+    """Returns the sum of the log-probabilities that tokens are no replacements."""
+    special = [tokenizer.cls_id, tokenizer.sep_id]
+
+    def compute(features, training):
+        log_probabilities = -tf.nn.softplus(model(features, training=training))
+        own = tf.reduce_all(features["input_ids"][..., None] != special, axis=-1)
+        own &= features["input_mask"] > 0
+        kept = tf.where(own, log_probabilities, 0.0)
+        return tf.reduce_sum(kept, axis=1)
+
+    examples = from_features(features)
+    predict = OutputsPredictor(compute, batch_size, int(examples.lengths.max()))
+    return require_numbers(predict(examples)).astype(np.float64)
 
 
 def _check_lengths(rows, config):

@@ -1,8 +1,11 @@
 """A model and its tokenizer, from one place."""
 
 from albert_tf.checkpoints.loading import family_of
+from albert_tf.checkpoints.model_directory import is_model_directory
+from albert_tf.checkpoints.model_directory import read_head
 from albert_tf.hub.names import local_directory
 from albert_tf.models.masked_lm import AlbertForMaskedLM
+from albert_tf.models.replaced_tokens import AlbertForReplacedTokens
 from albert_tf.models.xlnet.family import XLNET
 from albert_tf.models.xlnet.language_model import XLNetLMHeadModel
 from albert_tf.tokenization import load_tokenizer
@@ -26,10 +29,13 @@ def load(model_class, model_dir, **arguments):
 
 
 def language_model_class(model_dir):
-    """Returns the class of the language model of a directory: XLNet's, or of masks.
+    """Returns the class by which a directory scores texts, from what it holds.
 
     Args:
         model_dir: as `from_pretrained`.
     """
-    is_xlnet = family_of(local_directory(model_dir)) is XLNET
-    return XLNetLMHeadModel if is_xlnet else AlbertForMaskedLM
+    directory = local_directory(model_dir)
+    if family_of(directory) is XLNET:
+        return XLNetLMHeadModel
+    saved = read_head(directory)[0] if is_model_directory(directory) else None
+    return saved if saved is AlbertForReplacedTokens else AlbertForMaskedLM

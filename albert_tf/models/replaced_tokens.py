@@ -38,7 +38,8 @@ class AlbertForReplacedTokens(PretrainedModel):
         config: an `AlbertConfig`, the discriminator's.
         generator: the fields in which the generator's config differs, such as
             `{"hidden_size": 64, "num_attention_heads": 1}`; None for a discriminator
-            alone, as checkpoints hold it.
+            alone.
+        keep_generator: whether a model directory holds the generator, too.
         **kwargs: `depth_loop` and `rematerialize`, see `AlbertModel`.
 
     Call: as `AlbertModel`. Returns logits, float32 `[batch, tokens]`; above 0 a token
@@ -61,7 +62,7 @@ class AlbertForReplacedTokens(PretrainedModel):
     head_may_be_new = False
     unused_variables = ("bert/pooler",)
 
-    def __init__(self, config, generator=None, **kwargs):
+    def __init__(self, config, generator=None, keep_generator=True, **kwargs):
         super().__init__(config, **kwargs)
         policy = self.dtype_policy
         self.albert = AlbertModel(config, dtype=policy, name="albert", **self.execution)
@@ -69,6 +70,7 @@ class AlbertForReplacedTokens(PretrainedModel):
         self.transform = self._dense(config.hidden_size, "transform")
         self.decision = self._dense(1, "decision")
         self.generator_changes = generator
+        self.keep_generator = keep_generator
         self.generator = None
         if generator is not None:
             own = generator_config(config, **generator)
@@ -124,7 +126,7 @@ class AlbertForReplacedTokens(PretrainedModel):
 
     def head_variables(self):
         variables = super().head_variables()
-        if self.generator is None:
+        if self.generator is None or not self.keep_generator:
             return variables
         own = {
             name.replace("bert/", "generator/", 1): variable
@@ -140,9 +142,13 @@ class AlbertForReplacedTokens(PretrainedModel):
         return {**variables, **own, **head}
 
     def head_config(self):
-        if self.generator_changes is None:
+        if self.generator_changes is None or not self.keep_generator:
             return {}
         return {"generator": dict(self.generator_changes)}
+
+    def get_config(self):
+        own = {"generator": self.generator_changes}
+        return {**super().get_config(), **own, "keep_generator": self.keep_generator}
 
 
 def generator_config(config, **changes):

@@ -25,6 +25,7 @@ from albert_tf.engine.flags import DeviceFlags
 from albert_tf.engine.flags import ExecutionFlags
 from albert_tf.engine.resumption import RESTART_DATA
 from albert_tf.optimizers.flags import OptimizerFlags
+from albert_tf.pretraining.objective_flags import GeneratorFlags
 from albert_tf.pretraining.objective_flags import ObjectiveFlags
 from albert_tf.pretraining.phase_flags import PhaseFlags
 
@@ -32,6 +33,7 @@ from albert_tf.pretraining.phase_flags import PhaseFlags
 @dataclasses.dataclass(frozen=True)
 class PretrainingOptions(
     ObjectiveFlags,
+    GeneratorFlags,
     PhaseFlags,
     OptimizerFlags,
     DeviceFlags,
@@ -51,6 +53,10 @@ class PretrainingOptions(
             "eval_file do_lower_case max_seq_length max_predictions_per_seq "
             "masked_lm_prob max_gram sentence_objective eval_any_objective verify_data "
             "verify_checksum random_seed"
+        ),
+        "Replaced tokens": (
+            "generator_hidden_size generator_layers gen_weight disc_weight temperature "
+            "keep_generator"
         ),
         "Optimization": (
             "optimizer weight_decay optimizer_args lr_schedule poly_power "
@@ -88,10 +94,11 @@ class PretrainingOptions(
         may_change=True,
     )
     objective: str = option(
-        "What is trained. masked_lm: ALBERT; permutation_lm: XLNet, with the memory "
-        "that its configuration asks for.",
+        "What is trained. masked_lm: ALBERT; replaced_tokens: ALBERT as ELECTRA's "
+        "discriminator, which finds the guesses of a small generator; permutation_lm: "
+        "XLNet, with the memory that its configuration asks for.",
         "masked_lm",
-        ("masked_lm", "permutation_lm"),
+        ("masked_lm", "replaced_tokens", "permutation_lm"),
     )
     eval_file: str | None = option(
         "Held-out TFRecord files to evaluate on: names, globs and folders, "

@@ -1,26 +1,32 @@
 """The kinds of pretraining: for each `--objective` its model, its data, its loss."""
 
 import contextlib
+import math
 
 from absl import logging
 
+from albert_tf.checkpoints.warm_start import warm_start
 from albert_tf.config import AlbertConfig
 from albert_tf.costs import flops
 from albert_tf.costs import memory
 from albert_tf.costs import parameters
 from albert_tf.costs import xlnet
 from albert_tf.errors import UserError
+from albert_tf.models.replaced_tokens import AlbertForReplacedTokens
 from albert_tf.models.xlnet.config import XLNetConfig
 from albert_tf.models.xlnet.language_model import XLNetLMHeadModel
 from albert_tf.pretraining.objective import PretrainingObjective
 from albert_tf.pretraining.permutation import PERMUTATION_LM
 from albert_tf.pretraining.permutation import PermutationObjective
+from albert_tf.pretraining.replaced_tokens import ReplacedTokensObjective
 from albert_tf.pretraining.setup import initial_model
 from albert_tf.pretraining.setup import trained_model
 from data_pipeline.input_pipeline import pretraining_dataset
 from data_pipeline.sequences.streams import reused_length
 from data_pipeline.stream_pipeline import stream_dataset
 
+# Beginnings of official names that another checkpoint need not hold.
+_OF_REPLACED_TOKENS = ("discriminator_predictions", "generator", "bert/pooler")
 # Neither a weight nor its meaning depends on them.
 _OF_A_RUN = (
     "bi_data",
@@ -36,11 +42,23 @@ class MaskedLM:
     """ALBERT's masked LM, with what the data says of its sentences."""
 
     config_class = AlbertConfig
-    training_flops = staticmethod(flops.training_flops)
-    training_memory = staticmethod(memory.training_memory)
-    parameters = staticmethod(parameters.pretraining_parameters)
-    objective = PretrainingObjective
     initial_model = staticmethod(initial_model)
+
+    def training_flops(self, model, *shape):
+        """Operations of a step, a token; `shape` as of `flops.training_flops`."""
+        return flops.training_flops(model.config, *shape)
+
+    def training_memory(self, model, *shape):
+        """Bytes of a step by part; `shape` as of `memory.training_memory`."""
+        return memory.training_memory(model.config, *shape)
+
+    def parameters(self, model):
+        """The numbers of parameters, by part."""
+        return parameters.pretraining_parameters(model.config)
+
+    def objective(self, terms, settings):
+        """The loss of the terms."""
+        return PretrainingObjective(terms)
 
     def dataset(self, *arguments, max_gram, **reading):
         """As `pretraining_dataset`."""
@@ -60,15 +78,91 @@ class MaskedLM:
             )
 
 
+class ReplacedTokensDetection(MaskedLM):
+    """ELECTRA's discriminator and its generator, on the data of the masked LM."""
+
+    def terms(self, data):
+        """The `LossTerm`s; what the data says of its sentences is not learned."""
+        return ReplacedTokensObjective().terms
+
+    def objective(self, terms, settings):
+        """The loss, with the weights of the flags."""
+        flags = settings.generator
+        return ReplacedTokensObjective(
+            flags.gen_weight, flags.disc_weight, flags.temperature
+        )
+
+    def initial_model(self, settings, config, terms):
+        """As `setup.initial_model`; a checkpoint may lack both heads and generator.
+
+        Raises:
+            UserError: a checkpoint that does not fit; none with a generator, where
+                nothing is to be trained.
+        """
+        if settings.trained_model:
+            model = trained_model(AlbertForReplacedTokens, settings, config)
+            if model.generator is None:
+                raise UserError(
+                    f"{settings.trained_model} keeps no generator, without which no "
+                    "token is replaced; train with --keep_generator to evaluate a "
+                    "finished run."
+                )
+            return model
+        arguments = {
+            "generator": settings.generator.config_changes(config),
+            "keep_generator": settings.generator.keep_generator,
+            **settings.execution,
+        }
+        if not settings.init_checkpoint:
+            return AlbertForReplacedTokens(config, **arguments)
+        model, report = warm_start(
+            AlbertForReplacedTokens,
+            settings.init_checkpoint,
+            config,
+            settings.init_rule,
+            allow_missing=_OF_REPLACED_TOKENS,
+            **arguments,
+        )
+        logging.info("%s", "\n".join(report))
+        return model
+
+    def training_flops(self, model, *shape):
+        """As of `MaskedLM`, of both networks."""
+        length, _, *rest = shape
+        discriminator = flops.training_flops(model.config, length, 0, *rest)
+        return discriminator + flops.training_flops(model.generator.config, *shape)
+
+    def training_memory(self, model, *shape):
+        """As of `MaskedLM`, of both networks."""
+        both = [
+            memory.training_memory(config, *shape)
+            for config in (model.config, model.generator.config)
+        ]
+        return {part: sum(each[part] for each in both) for part in both[0]}
+
+    def parameters(self, model):
+        """As of `MaskedLM`; those that are trained."""
+        return {"all": sum(math.prod(v.shape) for v in model.trainable_variables)}
+
+
 class PermutationLM:
     """XLNet's permutation language model, on streams of text."""
 
     config_class = XLNetConfig
-    training_flops = staticmethod(xlnet.training_flops)
-    training_memory = staticmethod(xlnet.training_memory)
-    parameters = staticmethod(xlnet.pretraining_parameters)
 
-    def objective(self, terms):
+    def training_flops(self, model, *shape):
+        """As of `MaskedLM`."""
+        return xlnet.training_flops(model.config, *shape)
+
+    def training_memory(self, model, *shape):
+        """As of `MaskedLM`."""
+        return xlnet.training_memory(model.config, *shape)
+
+    def parameters(self, model):
+        """As of `MaskedLM`."""
+        return xlnet.pretraining_parameters(model.config)
+
+    def objective(self, terms, settings):
         """The loss; there is but one."""
         return PermutationObjective()
 
@@ -115,7 +209,11 @@ class PermutationLM:
         return stream_dataset(*arguments, **reading)
 
 
-KINDS = {"masked_lm": MaskedLM(), "permutation_lm": PermutationLM()}
+KINDS = {
+    "masked_lm": MaskedLM(),
+    "replaced_tokens": ReplacedTokensDetection(),
+    "permutation_lm": PermutationLM(),
+}
 """By `--objective`."""
 
 

@@ -1,4 +1,4 @@
-"""The flags of what is predicted, and of what is learned about sentences."""
+"""The flags of what is predicted, of sentences, and of replaced tokens."""
 
 import dataclasses
 
@@ -37,3 +37,54 @@ class ObjectiveFlags:
         False,
         may_change=True,
     )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class GeneratorFlags:
+    """The generator of replaced-token detection; names and defaults of ELECTRA's."""
+
+    generator_hidden_size: float = option(
+        "Width of the generator as a share of the model's, in whole heads; its "
+        "feed-forward layer shrinks alike. Of --objective=replaced_tokens.",
+        0.25,
+        minimum=0.01,
+        maximum=1.0,
+    )
+    generator_layers: float = option(
+        "Layers of the generator as a share of the model's.",
+        1.0,
+        minimum=0.01,
+        maximum=1.0,
+    )
+    gen_weight: float = option("What the generator's loss counts.", 1.0, minimum=0)
+    disc_weight: float = option(
+        "What the discriminator's loss counts.", 50.0, minimum=0
+    )
+    temperature: float = option(
+        "What the generator's logits are divided by before a token is drawn.",
+        1.0,
+        minimum=0.01,
+    )
+    keep_generator: bool = option(
+        "Write the generator into the model directory, too; --do_eval of a finished "
+        "run needs it.",
+        False,
+        may_change=True,
+    )
+
+    def config_changes(self, config):
+        """Returns the fields in which the generator's config differs.
+
+        Args:
+            config: an `AlbertConfig`, the discriminator's.
+        """
+        share = self.generator_hidden_size
+        heads = max(1, round(config.num_attention_heads * share))
+        layers = max(1, round(config.num_hidden_layers * self.generator_layers))
+        return {
+            "num_attention_heads": heads,
+            "hidden_size": heads * config.head_size,
+            "intermediate_size": max(1, round(config.intermediate_size * share)),
+            "num_hidden_layers": layers,
+            "num_hidden_groups": min(config.num_hidden_groups, layers),
+        }

@@ -27,7 +27,7 @@ def plan_lines(optimizer, phases, trainer, kind):
         lines.extend(_phase_lines(kind, model, phase, begin, replicas))
         steps, begin = phase.last_step - begin, phase.last_step
         tokens += steps * phase.batch_size * phase.max_seq_length
-    parameters = sum(kind.parameters(model.config).values())
+    parameters = sum(kind.parameters(model).values())
     lines.append(f"  in all {tokens:,} tokens, padding included")
     lines.append(f"  {parameters:,} parameters in float32")
     if model.compute_dtype != "float32":
@@ -59,14 +59,14 @@ def _phase_lines(kind, model, phase, begin, replicas):
     micro_batch = phase.batch_size // replicas // phase.gradient_accumulation_steps
     rematerialize = model.execution["rematerialize"]
     memory = kind.training_memory(
-        model.config,
+        model,
         micro_batch,
         length,
         predictions,
         rematerialize,
         _BYTES[model.compute_dtype],
     )
-    flops = kind.training_flops(model.config, length, predictions, rematerialize)
+    flops = kind.training_flops(model, length, predictions, rematerialize)
     return [
         f"  steps {begin:,} to {phase.last_step:,}: {phase.input_file}",
         f"    batches of {phase.batch_size:,} sequences of {length} tokens "

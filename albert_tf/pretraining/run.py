@@ -90,7 +90,7 @@ def _trainer(settings, strategy, config, data, tokenizer):
         facts=(*settings.trainer.facts, *facts),
         report=_report(settings, model, strategy),
     )
-    objective = kind.objective(terms)
+    objective = kind.objective(terms, settings.model)
     return Trainer(model, objective, optimizer, strategy, trainer_options)
 
 
@@ -108,7 +108,7 @@ def _report(settings, model, strategy):
     predictions = {p.max_seq_length: p.max_predictions_per_seq for p in phases}
 
     def flops_per_token(length):
-        return kind.training_flops(model.config, length, predictions[length])
+        return kind.training_flops(model, length, predictions[length])
 
     peak = strategy_peak(strategy, model.compute_dtype)
     if settings.device_peak_flops is not None:

@@ -21,6 +21,7 @@ from albert_tf.optimizers.rules import RELATIVE_BIASES
 from albert_tf.pretraining.data import DataSettings
 from albert_tf.pretraining.data import described_lengths
 from albert_tf.pretraining.flags import PretrainingOptions
+from albert_tf.pretraining.objective_flags import GeneratorFlags
 from albert_tf.pretraining.phases import Phase
 from albert_tf.pretraining.phases import plan_phases
 from albert_tf.pretraining.setup import ModelSettings
@@ -28,14 +29,14 @@ from albert_tf.pretraining.setup import OptimizerSettings
 
 _OFFICIAL_LENGTHS = {"max_seq_length": 512, "max_predictions_per_seq": 20}
 _FLAGS_OF = {
-    "masked_lm": (
+    ("masked_lm",): ("sentence_objective", "eval_any_objective"),
+    ("masked_lm", "replaced_tokens"): (
         "masked_lm_prob",
-        "sentence_objective",
-        "eval_any_objective",
         "init_layers",
         "init_from_group0",
     ),
-    "permutation_lm": ("max_gram", "decay_relative_biases"),
+    ("replaced_tokens",): [f.name for f in dataclasses.fields(GeneratorFlags)],
+    ("permutation_lm",): ("max_gram", "decay_relative_biases"),
 }
 _SECOND = "second_phase_"
 _TERA = 1e12
@@ -107,12 +108,13 @@ def _check(options):
 
 def _refuse_flags_of_others(options):
     """Refuses flags that say something about another objective."""
-    for objective, names in _FLAGS_OF.items():
-        for name in names if objective != options.objective else ():
+    for objectives, names in _FLAGS_OF.items():
+        for name in names if options.objective not in objectives else ():
             value = getattr(options, name)
             if value != getattr(PretrainingOptions, name):
                 raise UserError(
-                    f"--{name}={value} needs --objective={objective}, but this run has "
+                    f"--{name}={value} needs --objective={' or '.join(objectives)}, "
+                    "but this run has "
                     f"--objective={options.objective}; leave one of the two out."
                 )
 
@@ -192,6 +194,7 @@ def _model(options):
         init_rule=_init_rule(options),
         trained_model=found,
         execution=execution_arguments(**values_of(ExecutionFlags, options)),
+        generator=GeneratorFlags(**values_of(GeneratorFlags, options)),
     )
 
 

@@ -13,6 +13,7 @@ from albert_tf.errors import UserError
 from albert_tf.models.pretraining import AlbertForPreTraining
 from albert_tf.optimizers.flags import OptimizerFlags
 from albert_tf.pretraining.objective import sentence_heads
+from albert_tf.pretraining.objective_flags import GeneratorFlags
 from albert_tf.tokenization import load_tokenizer_for
 from albert_tf.tokenization import saved_tokenizer
 from albert_tf.tokenization.tokenizer import UNRECORDED
@@ -45,6 +46,8 @@ class ModelSettings:
     """What is evaluated where nothing is trained; None for a run that trains."""
     execution: dict
     """Constructor arguments: how the model is computed."""
+    generator: GeneratorFlags
+    """Of replaced-token detection."""
 
 
 @dataclasses.dataclass(frozen=True)

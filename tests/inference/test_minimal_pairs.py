@@ -10,9 +10,11 @@ import tensorflow as tf
 from albert_tf import minimal_pairs
 from albert_tf.errors import UserError
 from albert_tf.inference.likelihood import pseudo_log_likelihoods
+from albert_tf.inference.loading import language_model_class
 from albert_tf.inference.minimal_pairs import accuracies
 from albert_tf.inference.minimal_pairs import read_pairs
 from albert_tf.models.masked_lm import AlbertForMaskedLM
+from albert_tf.models.replaced_tokens import AlbertForReplacedTokens
 from albert_tf.models.xlnet.config import XLNetConfig
 from albert_tf.models.xlnet.language_model import XLNetLMHeadModel
 from albert_tf.tokenization import load_tokenizer
@@ -92,6 +94,19 @@ def test_xlnet_is_asked_by_permutation():
         expected += float(tf.nn.log_softmax(logits)[ids[0, place]])
     found = pseudo_log_likelihoods(model, tokenizer, [text])
     np.testing.assert_allclose(found, [expected], rtol=1e-5)
+
+
+def test_a_discriminator_is_asked_once(tiny_config, tmp_path):
+    tokenizer = WordPieceTokenizer("\n".join(PIECES).encode(), True)
+    model = AlbertForReplacedTokens(tiny_config(vocab_size=len(PIECES)))
+    texts = ["the unlikely film", "film", ""]
+    found = pseudo_log_likelihoods(model, tokenizer, texts, batch_size=2)
+    for text, score in zip(texts, found, strict=True):
+        logits = np.array(model(tokenizer(text)), np.float64)[0, 1:-1]
+        expected = -np.log1p(np.exp(logits)).sum()
+        np.testing.assert_allclose(score, expected, atol=1e-6)
+    model.save_pretrained(tmp_path, tokenizer)
+    assert language_model_class(tmp_path) is AlbertForReplacedTokens
 
 
 def test_a_text_without_room(loaded):

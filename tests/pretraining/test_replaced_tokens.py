@@ -1,13 +1,24 @@
 """Replaced-token detection: what is drawn, what counts, and what learns from it."""
 
+import json
+import re
+
 import numpy as np
 import pytest
 import tensorflow as tf
 
+import albert_tf
+from albert_tf.cli.command_line import parse
+from albert_tf.config import AlbertConfig
+from albert_tf.errors import UserError
 from albert_tf.models.replaced_tokens import AlbertForReplacedTokens
+from albert_tf.pretraining.flags import PretrainingOptions
+from albert_tf.pretraining.objective_flags import GeneratorFlags
 from albert_tf.pretraining.replaced_tokens import ReplacedTokensObjective
 from albert_tf.pretraining.replaced_tokens import drawn
 from albert_tf.pretraining.replaced_tokens import with_tokens
+from albert_tf.pretraining.run import pretrain
+from albert_tf.pretraining.settings import resolve
 
 SEED = tf.constant([3, 4])
 
@@ -98,3 +109,112 @@ def test_the_discriminator_does_not_teach_the_generator(model, batch):
     assert tape.gradient(losses["masked_lm"], discriminator) is None
     for loss in losses.values():  # the shared table learns from both
         assert tape.gradient(loss, words) is not None
+
+
+@pytest.fixture
+def run(flags, material):
+    """Pretrains on the records of the masked LM."""
+
+    def train(**changes):
+        changes = {
+            "objective": "replaced_tokens",
+            "generator_hidden_size": 0.5,
+            "disc_weight": 5,
+            "num_train_steps": 8,
+            "eval_steps": 4,
+            "lr_schedule": "constant",
+            **changes,
+        }
+        command = parse(PretrainingOptions, ["", *flags(**changes)])
+        return pretrain(resolve(command))
+
+    return train
+
+
+@pytest.mark.slow
+def test_train_then_go_on_then_fine_tune(run, tmp_path):
+    run(num_train_steps=4)
+    run(num_train_steps=8)
+    history = json.loads((tmp_path / "model" / "history.json").read_text())
+    assert [entry["step"] for entry in history] == [0, 4, 8]
+    last = history[-1]
+    np.testing.assert_allclose(
+        last["loss"], last["masked_lm_loss"] + 5 * last["replaced_tokens_loss"]
+    )
+    assert last["masked_lm_loss"] < history[0]["masked_lm_loss"]
+    saved = AlbertForReplacedTokens.from_pretrained(tmp_path / "model")
+    assert saved.generator is None
+    assert saved(np.array([[2, 7, 8, 3]])).shape == (1, 4)
+    classifier = albert_tf.AlbertForSequenceClassification.from_pretrained(
+        tmp_path / "model", num_labels=2
+    )
+    np.testing.assert_array_equal(
+        classifier.albert.embeddings.word_embeddings,
+        saved.albert.embeddings.word_embeddings,
+    )
+    with pytest.raises(UserError, match="keeps no generator.*--keep_generator"):
+        run(do_train=False, do_eval=True)
+
+
+@pytest.mark.slow
+def test_a_stopped_run_continues_to_the_bit(run, tmp_path):
+    whole = run(num_train_steps=6, do_eval=True, output_dir=tmp_path / "whole")
+    run(num_train_steps=3, output_dir=tmp_path / "parts")
+    parts = run(num_train_steps=6, do_eval=True, output_dir=tmp_path / "parts")
+    assert parts == whole
+    other = run(num_train_steps=6, do_eval=True, random_seed=7)
+    assert other["replaced_tokens_loss"] != whole["replaced_tokens_loss"]
+
+
+@pytest.mark.slow
+def test_a_kept_generator_is_evaluated(run, tmp_path):
+    found = run(keep_generator=True, do_eval=True)
+    alone = run(keep_generator=True, do_train=False, do_eval=True)
+    np.testing.assert_allclose(
+        alone["replaced_tokens_loss"], found["replaced_tokens_loss"], rtol=1e-5
+    )
+    model = AlbertForReplacedTokens.from_pretrained(tmp_path / "model")
+    assert model.generator.config.hidden_size == 4
+    assert model.generator.config.intermediate_size == 8
+    # A further run starts from it.
+    run(init_checkpoint=tmp_path / "model", output_dir=tmp_path / "next")
+    masked_lm = run(objective="masked_lm", output_dir=tmp_path / "masked", **_OTHERS)
+    assert masked_lm is None
+    run(init_checkpoint=tmp_path / "masked", output_dir=tmp_path / "third")
+
+
+_OTHERS = {"generator_hidden_size": None, "disc_weight": None}
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (
+            {"sentence_objective": "none"},
+            "--sentence_objective=none needs --objective=masked_lm, but this run has "
+            "--objective=replaced_tokens",
+        ),
+        (
+            {"objective": "masked_lm"},
+            "--generator_hidden_size=0.5 needs --objective=replaced_tokens",
+        ),
+        ({"generator_hidden_size": 2}, "--generator_hidden_size=2.0"),
+        ({"temperature": 0}, "--temperature=0.0"),
+    ],
+)
+def test_what_does_not_fit_is_refused(run, changes, message):
+    with pytest.raises(UserError, match=re.escape(message)):
+        run(**changes)
+
+
+def test_the_generators_shape():
+    config = AlbertConfig.released("base_v2")
+    assert GeneratorFlags().config_changes(config) == {
+        "num_attention_heads": 3,
+        "hidden_size": 192,
+        "intermediate_size": 768,
+        "num_hidden_layers": 12,
+        "num_hidden_groups": 1,
+    }
+    small = GeneratorFlags(generator_layers=0.1).config_changes(config)
+    assert small["num_hidden_layers"] == 1
