@@ -52,9 +52,12 @@ class OptimizerFlags:
         Raises:
             UserError: a hyperparameter that the optimizer and the schedule do not have.
         """
-        hyperparameters = _parsed(self.optimizer_args)
-        hyperparameters.setdefault("weight_decay_rate", self.weight_decay)
-        if self.poly_power != 1.0:
+        hyperparameters = {
+            "weight_decay_rate": self.weight_decay,
+            **_parsed(self.optimizer_args),
+        }
+        # Not every schedule has a power; those that do take 1.0 without being told.
+        if self.poly_power != OptimizerFlags.poly_power:
             hyperparameters["power"] = self.poly_power
         return create_optimizer(
             self.optimizer,

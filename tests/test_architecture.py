@@ -1,0 +1,63 @@
+"""Imports between the rooms run downwards, and never in a circle."""
+
+import ast
+import graphlib
+
+import pytest
+
+_BELOW_THE_COMMANDS = (
+    "config model_config checkpoints costs engine hub io layers models optimizers "
+    "tokenization"
+).split()
+
+
+def _imports(path, modules):
+    """The modules, of those given, that a file imports anywhere in it."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            names = {f"{node.module}.{alias.name}" for alias in node.names}
+            found |= names & modules or {node.module}
+    return found & modules
+
+
+@pytest.fixture(scope="module")
+def graph(pytestconfig):
+    """`{module: the modules that it imports}` of the package."""
+    root = pytestconfig.rootpath
+    paths = {
+        ".".join(path.relative_to(root).with_suffix("").parts): path
+        for path in (root / "albert_tf").rglob("*.py")
+    }
+    paths = {name.removesuffix(".__init__"): path for name, path in paths.items()}
+    return {name: _imports(path, paths.keys()) for name, path in paths.items()}
+
+
+def _room(name):
+    """The part of the package that a module belongs to."""
+    return [*name.split("."), ""][1]
+
+
+def test_nothing_below_imports_the_command_line(graph):
+    upwards = {
+        (name, other)
+        for name, imported in graph.items()
+        for other in imported
+        if _room(name) in _BELOW_THE_COMMANDS and _room(other) == "cli"
+    }
+    # The flags of a part are declared beside it.
+    declared = {pair for pair in upwards if pair[0].endswith(".flags")}
+    assert upwards == declared
+    assert {other for _, other in declared} == {"albert_tf.cli.command_line"}
+
+
+def test_the_engine_has_no_circle(graph):
+    engine = {
+        name: {other for other in imported if _room(other) == "engine"}
+        for name, imported in graph.items()
+        if _room(name) == "engine"
+    }
+    assert len(engine) > 15
+    graphlib.TopologicalSorter(engine).prepare()  # raises for a circle
