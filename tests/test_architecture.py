@@ -5,10 +5,19 @@ import graphlib
 
 import pytest
 
-_BELOW_THE_COMMANDS = (
-    "config model_config checkpoints costs engine hub io layers models optimizers "
-    "tokenization"
-).split()
+_BELOW_THE_COMMANDS = [
+    "config",
+    "model_config",
+    "checkpoints",
+    "costs",
+    "engine",
+    "hub",
+    "io",
+    "layers",
+    "models",
+    "optimizers",
+    "tokenization",
+]
 
 
 def _imports(path, modules):
