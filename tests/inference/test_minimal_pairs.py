@@ -77,7 +77,13 @@ def test_whole_words_hide_the_rest_of_the_word(tiny_config):
 def test_xlnet_is_asked_by_permutation():
     tokenizer = WordPieceTokenizer("\n".join(PIECES).encode(), True)
     config = XLNetConfig(
-        n_token=len(PIECES), d_model=8, n_head=2, d_head=4, d_inner=16, n_layer=2
+        n_token=len(PIECES),
+        d_model=8,
+        n_head=2,
+        d_head=4,
+        d_inner=16,
+        n_layer=2,
+        initializer_range=0.5,
     )
     model = XLNetLMHeadModel(config)
     text = "the unlikely film"
