@@ -30,7 +30,8 @@ def text_vectors(encoded, input_mask, pooling, layer=-1, normalize=False):
         hidden = ops.cast(layers[index], "float32")  # [B, T, H]
         vectors = hidden[:, 0]
         if pooling == "mean":
-            weights = ops.cast(input_mask, "float32")[:, :, None]  # [B, T, 1]
+            # Not sliced with a new axis, which TensorFlow Lite cannot.
+            weights = ops.expand_dims(ops.cast(input_mask, "float32"), 2)  # [B, T, 1]
             vectors = ops.sum(hidden * weights, axis=1) / ops.sum(weights, axis=1)
     return ops.normalize(vectors, axis=-1) if normalize else vectors
 

@@ -20,6 +20,7 @@ from albert_tf.serving.export import SAVED_MODEL
 from albert_tf.serving.padding import compiled_lengths
 from albert_tf.serving.token_files import WRITERS
 from albert_tf.serving.token_files import TokenFile
+from albert_tf.serving.token_files import check_token_file
 from albert_tf.serving.versions import exporting_folder
 from albert_tf.serving.versions import numbered_versions
 from albert_tf.serving.warmup import write_warmup_requests
@@ -168,6 +169,8 @@ def _write_token_file(options, module, head, facts, directory):
     if compared:  # reads the file before the conversion, which takes longer
         comparison = _comparison(options, head, facts, tokenizer)
     path = WRITERS[options.format](module, head, directory)
+    request = _example_requests(module, head)["tokens"]
+    description |= check_token_file(path, module.compute, request)
     description |= {"file": path.name, "inputs": list(head.features)}
     if compared:
         description |= comparison(module.compute, options.format, TokenFile(path))

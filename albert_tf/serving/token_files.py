@@ -6,10 +6,15 @@ import warnings
 
 import numpy as np
 import tensorflow as tf
+from absl import logging
 
 from albert_tf.errors import UserError
 
 _ONNX_OPSET = 17
+# The most that a file may differ from the model (`_distance`): room for rounding, which
+# to eight bits has moved random models by 0.24, but none for another function.
+_TOLERANCES = {".tflite": 0.4, ".onnx": 0.01}
+_MASKED = 1e9  # larger numbers stand for what a mask hides
 
 
 def write_tflite(module, head, directory):
@@ -50,7 +55,7 @@ def write_onnx(module, head, directory):
 
 
 def write_onnx_model(model, shapes, path):
-    """Writes a Keras model of features as an ONNX file, as `model.export` does.
+    """Writes a Keras model as an ONNX file and checks it, as `model.export` does.
 
     Args:
         model: a `PretrainedModel`.
@@ -58,7 +63,7 @@ def write_onnx_model(model, shapes, path):
         path: the file.
 
     Raises:
-        UserError: tf2onnx is not installed.
+        UserError: tf2onnx is not installed, or as `check_token_file`.
     """
     specs = {name: tf.TensorSpec(s, tf.int32, name) for name, s in shapes.items()}
 
@@ -69,6 +74,12 @@ def write_onnx_model(model, shapes, path):
         return {k: value for k, value in outputs.items() if not isinstance(value, list)}
 
     _convert_to_onnx(_token_function(compute, specs), path)
+    request = {}
+    for name, shape in shapes.items():
+        # In range of every model, where 1 may be no segment.
+        value = int(name in ("input_ids", "input_mask"))
+        request[name] = np.full([size or 2 for size in shape], value, "int32")
+    check_token_file(path, compute, request)
 
 
 def _convert_to_onnx(function, path):
@@ -93,6 +104,71 @@ def _token_function(compute, specs):
     return tf.function(of_values, input_signature=[*specs.values()], autograph=False)
 
 
+def check_token_file(path, compute, features):
+    """Opens a file in its runtime and compares its answer with the model's.
+
+    A log line says so if the runtime is not installed.
+
+    Args:
+        path: the file; it is removed if it is refused.
+        compute: the model, a function from a dict of features to a dict of numbers.
+        features: a small request, int32 arrays by name.
+
+    Returns:
+        For JSON: `opened_with`, the runtime and its version, and `distance` of the
+        answers; nothing without the runtime.
+
+    Raises:
+        UserError: the file does not load, or answers otherwise.
+    """
+    path = pathlib.Path(path)
+    try:
+        file = TokenFile(path)
+        found = file(features)
+    except UserError as error:
+        logging.warning("%s was not opened. %s", path.name, error)
+        return {}
+    except Exception as error:  # which one is the runtime's choice
+        reason = str(error).partition("\n")[0]
+        _refuse(path, f"it does not run: {reason}")
+    tensors = {name: tf.constant(values) for name, values in features.items()}
+    distance = _distance(found, compute(tensors))
+    if not distance <= _TOLERANCES.get(path.suffix, _TOLERANCES[".onnx"]):
+        _refuse(
+            path,
+            f"{file.runtime} answers otherwise than the model: they are {distance:.2g} "
+            "of the answer's length apart.",
+        )
+    return {"opened_with": file.runtime, "distance": distance}
+
+
+def _refuse(path, reason):
+    path.unlink()
+    raise UserError(f"{path.name} was removed, because {reason}")
+
+
+def _distance(found, expected):
+    """The largest |found - expected| / (1 + |expected|) of arrays of floats by name.
+
+    It is infinite where names or shapes differ. Integers are not compared: where two
+    numbers are almost equal, their ranks may change.
+    """
+    if found.keys() != expected.keys():
+        return np.inf
+    largest = 0.0
+    for name, tensor in expected.items():
+        right, own = tensor.numpy(), found[name]
+        if own.shape != right.shape:
+            return np.inf
+        if tensor.dtype.is_floating:
+            right, own = right.astype(float), own.astype(float)
+            shown = np.abs(right) < _MASKED
+            right, own = right[shown], own[shown]
+            relative = np.linalg.norm(own - right) / (1 + np.linalg.norm(right))
+            largest = np.maximum(largest, relative)  # of NaN and a number, NaN
+    return float(largest)
+
+
 WRITERS = {"tflite": write_tflite, "onnx": write_onnx}
 
 
@@ -104,25 +180,36 @@ class TokenFile:
 
     Call: a dict of int32 features `[batch, tokens]`, to a dict of arrays.
 
+    Attributes:
+        runtime: the name and the version of the library that runs it.
+
     Raises:
         UserError: onnxruntime is not installed.
     """
 
     def __init__(self, path):
         path = pathlib.Path(path)
-        self._run = (_tflite if path.suffix == ".tflite" else _onnx)(str(path))
+        open_file = _tflite if path.suffix == ".tflite" else _onnx
+        self.runtime, self._run = open_file(str(path))
 
     def __call__(self, features):
         return self._run({name: np.asarray(v) for name, v in features.items()})
 
 
 def _tflite(path):
+    try:
+        import ai_edge_litert
+        from ai_edge_litert.interpreter import Interpreter
+
+        runtime = f"ai-edge-litert {ai_edge_litert.__version__}"
+    except ImportError:
+        Interpreter, runtime = tf.lite.Interpreter, f"tensorflow {tf.__version__}"
     with warnings.catch_warnings():
         # It announces the package that is to follow it.
         warnings.filterwarnings("ignore", "(?s).*tf.lite.Interpreter is deprecated")
-        interpreter = tf.lite.Interpreter(path)
+        interpreter = Interpreter(path)
     run = interpreter.get_signature_runner("tokens")
-    return lambda features: run(**features)
+    return runtime, lambda features: run(**features)
 
 
 def _onnx(path):
@@ -135,4 +222,7 @@ def _onnx(path):
         ) from error
     session = onnxruntime.InferenceSession(path)
     names = [output.name for output in session.get_outputs()]
-    return lambda features: dict(zip(names, session.run(None, features), strict=True))
+    runtime = f"onnxruntime {onnxruntime.__version__}"
+    return runtime, lambda features: dict(
+        zip(names, session.run(None, features), strict=True)
+    )

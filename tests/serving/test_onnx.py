@@ -1,4 +1,7 @@
-"""ONNX files of every head, and of models by themselves, in onnxruntime."""
+"""ONNX and TensorFlow Lite files of every head, and of models, in their runtimes."""
+
+import itertools
+import sys
 
 import numpy as np
 import onnxruntime
@@ -6,9 +9,14 @@ import pytest
 import tensorflow as tf
 
 import albert_tf
+from albert_tf.errors import UserError
 from albert_tf.serving.building import build_module
 from albert_tf.serving.building import build_module_of
+from albert_tf.serving.export import ExportOptions
+from albert_tf.serving.export import export
+from albert_tf.serving.token_files import WRITERS
 from albert_tf.serving.token_files import TokenFile
+from albert_tf.serving.token_files import check_token_file
 from albert_tf.serving.token_files import write_onnx
 from albert_tf.tasks.registry import create_task
 
@@ -36,12 +44,15 @@ _HEADS = {
     "pretraining": (albert_tf.AlbertForPreTraining, "masked_lm", {}),
     "encoder": (albert_tf.AlbertModel, "auto", {}),
     "embedding": (albert_tf.AlbertModel, "embedding", {}),
-    "bert": (  # BERT's GELU is exact, and its layers share nothing
+    "unshared": (  # BERT
         lambda c: _CLASSIFIER(c, labels=["a", "b"]),
         "auto",
-        {"hidden_act": "gelu_erf", "num_hidden_groups": 2, "num_hidden_layers": 2},
+        {"num_hidden_groups": 2, "num_hidden_layers": 2},
     ),
 }
+# In turn, one for each head.
+_ACTIVATIONS = ("relu", "gelu", "gelu_erf")
+_TOLERANCES = {"onnx": 1e-5, "tflite": 0.1}  # weights of eight bits
 
 
 def features_of(head, vocab_size):
@@ -60,22 +71,75 @@ def features_of(head, vocab_size):
     return {name: features[name] for name in head.features}
 
 
-def check(module, head, vocab_size, folder):
+def check(module, head, vocab_size, folder, file_format="onnx"):
     features = features_of(head, vocab_size)
-    found = TokenFile(write_onnx(module, head, folder))(features)
+    found = TokenFile(WRITERS[file_format](module, head, folder))(features)
     expected = module.compute({k: tf.constant(v) for k, v in features.items()})
     assert found.keys() == expected.keys()
     for name, values in expected.items():
-        np.testing.assert_allclose(found[name], values, atol=1e-5, err_msg=name)
+        np.testing.assert_allclose(
+            found[name], values, atol=_TOLERANCES[file_format], err_msg=name
+        )
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", _HEADS)
-def test_a_head(name, tiny_tokenizer, served_config, tmp_path):
+@pytest.mark.parametrize("file_format", WRITERS)
+@pytest.mark.parametrize(("name", "act"), [*zip(_HEADS, itertools.cycle(_ACTIVATIONS))])
+def test_a_head(name, act, file_format, tiny_tokenizer, served_config, tmp_path):
     make, task, changes = _HEADS[name]
-    model = make(served_config(tiny_tokenizer, **changes))
+    model = make(served_config(tiny_tokenizer, hidden_act=act, **changes))
     module, head, _ = build_module_of(model, tiny_tokenizer, task)
-    check(module, head, tiny_tokenizer.vocab_size, tmp_path)
+    check(module, head, tiny_tokenizer.vocab_size, tmp_path, file_format)
+
+
+def other_answers(module, head, directory):
+    """Writes the ONNX file of a model whose answers are the other way round."""
+
+    class Other:
+        def compute(self, features):
+            return {k: v[..., ::-1] * 2 for k, v in module.compute(features).items()}
+
+    return write_onnx(Other(), head, directory)
+
+
+def no_file(module, head, directory):
+    path = directory / "model.onnx"
+    path.write_bytes(b"nothing")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("writer", "message"),
+    [
+        (no_file, "model.onnx was removed, because it does not run: .*model.onnx"),
+        (other_answers, "onnxruntime [0-9.]+ answers otherwise .* 0.* apart"),
+    ],
+)
+def test_a_file_that_is_wrong_is_refused(
+    writer, message, classifier, tmp_path, monkeypatch
+):
+    monkeypatch.setitem(WRITERS, "onnx", writer)
+    target = tmp_path / "m"
+    options = ExportOptions(str(classifier.model_dir), str(target), format="onnx")
+    with pytest.raises(UserError, match=message):
+        export(options)
+    assert not list(target.rglob("model.onnx"))
+
+
+def test_a_wrong_file_is_removed(tmp_path):
+    path = no_file(None, None, tmp_path)
+    with pytest.raises(UserError, match="does not run"):
+        check_token_file(path, None, {})
+    assert not path.exists()
+
+
+def test_a_file_stays_closed_without_its_runtime(tmp_path, monkeypatch, caplog):
+    path = no_file(None, None, tmp_path)
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    assert check_token_file(path, None, {}) == {}
+    assert "model.onnx was not opened. " in caplog.text
+    assert "pip install 'albert-tf[onnx]'" in caplog.text
+    assert path.exists()
 
 
 @pytest.mark.slow

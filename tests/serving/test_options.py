@@ -250,6 +250,8 @@ def test_onnx(exported_with, classifier, tmp_path):
     described = check_token_file(classifier, version, "model.onnx", 1e-5)
     scores = described["eval"]["accuracy"]
     assert scores["original"] == scores["onnx"]
+    assert described["opened_with"].startswith("onnxruntime ")
+    assert described["distance"] < 1e-5
 
 
 @pytest.mark.slow
