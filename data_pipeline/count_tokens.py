@@ -19,6 +19,7 @@ from albert_tf.display.progress import Progress
 from albert_tf.errors import UserError
 from data_pipeline.options import required_tokenizer
 from data_pipeline.text import corpus
+from data_pipeline.text import formats
 from data_pipeline.text import quality
 from data_pipeline.text import token_counts
 
@@ -38,8 +39,8 @@ class Options:
     do_lower_case: bool = option(
         "Lower the case of letters, for an uncased vocabulary.", True
     )
-    input_format: str = option(corpus.FORMAT_HELP, "auto", corpus.FORMATS)
-    text_field: str = option("Field that holds the text in JSON lines.", "text")
+    input_format: str = option(formats.HELP, "auto", formats.NAMES)
+    text_field: str = option(formats.TEXT_FIELD_HELP, "text")
 
 
 def count_tokens(options):
@@ -54,7 +55,7 @@ def count_tokens(options):
     tokenizer = required_tokenizer(
         options.spm_model_file, options.vocab_file, options.do_lower_case
     )
-    files = corpus.find_files(options.input_file)
+    files = corpus.find_files(options.input_file, options.input_format)
     reader = corpus.Reader(files, options.input_format, options.text_field)
     counts = np.zeros(tokenizer.vocab_size, np.int64)
     found = collections.Counter()

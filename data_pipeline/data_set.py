@@ -18,6 +18,7 @@ from data_pipeline.shards.resuming import FinishedShards
 from data_pipeline.shards.resuming import remove_leftovers
 from data_pipeline.text import corpus
 from data_pipeline.text import quality
+from data_pipeline.text.formats import WITHOUT_TEXT
 
 # What no shard depends on.
 _CHANGE_NOTHING = {"workers", "max_unknown", "output_file"}
@@ -26,7 +27,7 @@ _CHANGE_NOTHING = {"workers", "max_unknown", "output_file"}
 def make(options, write_shards):
     """`create_pretraining_data.create_pretraining_data`, whose arguments these are."""
     check(options)
-    files = corpus.find_files(options.input_file)
+    files = corpus.find_files(options.input_file, options.input_format)
     options.masking_options()  # A bad vocabulary is reported before any work.
     quality.check_sample(options, files, collections.Counter())
     paths = shard_paths(options)
@@ -93,7 +94,7 @@ def _why_nothing(options, totals):
             f"--held_out_fraction={options.held_out_fraction} took all {held_out} "
             f"documents of {options.input_file} and left none to train on; lower it."
         )
-    without = totals["train"]["json lines without the text field"]
+    without = totals["train"][WITHOUT_TEXT]
     if without:
         return (
             f"{options.input_file} holds no text: {without} JSON lines lack the field "

@@ -20,7 +20,7 @@ from data_pipeline.sequences import instances
 from data_pipeline.sequences.masking_options import MaskingOptions
 from data_pipeline.sequences.masking_options import default_max_predictions
 from data_pipeline.sequences.streams import default_predictions
-from data_pipeline.text import corpus
+from data_pipeline.text import formats
 from data_pipeline.text import token_counts
 
 OBJECTIVES = ["masked_lm", "permutation_lm"]
@@ -68,8 +68,8 @@ class Options:
     spm_model_file: str = option(
         "SentencePiece model (.model); it wins over --vocab_file.", None
     )
-    input_format: str = option(corpus.FORMAT_HELP, "auto", corpus.FORMATS)
-    text_field: str = option("Field that holds the text in JSON lines.", "text")
+    input_format: str = option(formats.HELP, "auto", formats.NAMES)
+    text_field: str = option(formats.TEXT_FIELD_HELP, "text")
     do_lower_case: bool = option(
         "Lower the case of letters, for an uncased vocabulary.", True
     )

@@ -32,6 +32,7 @@ from albert_tf.tokenization.sentencepiece import KEEPS_ACCENTS
 from albert_tf.tokenization.sentencepiece import SentencePieceTokenizer
 from albert_tf.tokenization.word_starts import JOINERS
 from data_pipeline.text import corpus
+from data_pipeline.text import formats
 from data_pipeline.text import quality
 
 _CONTROL_SYMBOLS = ["[CLS]", "[SEP]", "[MASK]"]
@@ -94,8 +95,8 @@ class Options:
         1_000_000,
         minimum=0,
     )
-    input_format: str = option(corpus.FORMAT_HELP, "auto", corpus.FORMATS)
-    text_field: str = option("Field that holds the text in JSON lines.", "text")
+    input_format: str = option(formats.HELP, "auto", formats.NAMES)
+    text_field: str = option(formats.TEXT_FIELD_HELP, "text")
     random_seed: int = option("Seed of the drawn lines.", 12345)
     num_threads: int = option(
         "Number of threads that train.", available_cores(), minimum=1, maximum=1024
@@ -136,7 +137,7 @@ def _sample(options):
     Returns:
         A list of str, and the counts of the whole text.
     """
-    files = corpus.find_files(options.input_file)
+    files = corpus.find_files(options.input_file, options.input_format)
     rng = random.Random(options.random_seed)
     size = options.input_sentence_size
     sample = []

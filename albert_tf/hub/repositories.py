@@ -10,6 +10,7 @@ import sys
 from albert_tf.errors import UserError
 from albert_tf.hub.released import GLUE_PAGE
 from albert_tf.io import checksums
+from albert_tf.io.table_rows import PARQUET
 from albert_tf.io.table_rows import SUFFIXES
 
 # Only what this project reads: no PyTorch, TensorFlow, Flax or ONNX weights.
@@ -33,7 +34,8 @@ _MODEL_FILES = (
     "model.weights.h5",
     "training_info.json",
 )
-_TABLES = tuple(f"*{suffix}" for suffix in SUFFIXES)
+# Parquet lies there in parts, often beside tables of the same rows.
+_TABLES = tuple(f"*{suffix}" for suffix in SUFFIXES if suffix != PARQUET)
 _WEIGHTS = (
     "model.safetensors",
     "model.weights.h5",

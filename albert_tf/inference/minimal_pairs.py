@@ -44,7 +44,8 @@ def read_pairs(path, at_most=None):
     """Reads the pairs of a file, or of all tables of a folder.
 
     Args:
-        path: a .tsv, .csv or .jsonl table, perhaps with .gz behind it, or a folder.
+        path: a .tsv, .csv, .jsonl or .parquet table, perhaps with .gz behind it, or a
+            folder.
         at_most: so many of each file, from its beginning; None for all.
 
     Returns:
@@ -66,20 +67,19 @@ def read_pairs(path, at_most=None):
 
 def _pairs_of(path, at_most):
     pairs, header = [], None
-    for line, fields in read_rows(path):
+    for where, fields in read_rows(path):
         if isinstance(fields, ValueError):
-            raise UserError(f"{path}, line {line}: {fields}.")
+            raise UserError(f"{where}: {fields}.")
         if isinstance(fields, list):
             if header is None:
                 header = fields
                 continue
             if len(fields) != len(header):
                 raise UserError(
-                    f"{path}, line {line}: {len(fields)} fields, but the header has "
-                    f"{len(header)}."
+                    f"{where}: {len(fields)} fields, but the header has {len(header)}."
                 )
             fields = dict(zip(header, fields, strict=True))
-        pairs.append(_pair(path, line, fields))
+        pairs.append(_pair(path, where, fields))
         if len(pairs) == at_most:
             break
     if not pairs:
@@ -87,11 +87,11 @@ def _pairs_of(path, at_most):
     return pairs
 
 
-def _pair(path, line, fields):
+def _pair(path, where, fields):
     for name in (_GOOD, _BAD):
         if not isinstance(fields.get(name), str) or not fields[name].strip():
             raise UserError(
-                f"{path}, line {line}: expected a sentence in {name}, got "
+                f"{where}: expected a sentence in {name}, got "
                 f"{fields.get(name)!r}; a pair has the columns {_GOOD} and {_BAD}."
             )
     of_file = pathlib.Path(path).name.split(".")[0]

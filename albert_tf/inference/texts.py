@@ -13,7 +13,7 @@ _TEXT, _PAIR = "text", "text_pair"
 
 
 def read_texts(path):
-    """Reads a table (.tsv, .csv, .jsonl), or a text a line from any other file.
+    """Reads a table (one of `SUFFIXES`), or a text a line from any other file.
 
     Args:
         path: the file. A table has a column `text` and, for pairs, `text_pair`; in

@@ -1,4 +1,4 @@
-"""The rows of TSV, CSV and JSONL tables, which their suffixes tell in any case.
+"""The rows of TSV, CSV, JSONL and Parquet tables; suffixes tell which, in any case.
 
 TSV follows GLUE: no quoting, a quotation mark is an ordinary character. CSV follows
 RFC 4180; quotation marks that do not pair always stop the reading, since where the next
@@ -19,11 +19,12 @@ from albert_tf.errors import UserError
 from albert_tf.io.files import json_text
 from albert_tf.io.files import parse_json
 from albert_tf.io.files import unreadable
+from albert_tf.io.parquet_rows import SUFFIX as PARQUET
+from albert_tf.io.parquet_rows import read_parquet
 from albert_tf.io.text_files import check_line_ends
 from albert_tf.io.text_files import checked_beginning
 
 JSON_LINES = (".jsonl", ".ndjson", ".jsonlines")
-SUFFIXES = (".tsv", ".csv", *JSON_LINES)
 _MAX_FIELD = 2**31 - 1  # characters; Python's own limit for CSV is 131,072
 _MAY_BE_HALF = re.compile(r"[\ud800-\udfff]|\\u[dD][89a-fA-F]")
 """Half a character, or the escape of one, whose other half may follow."""
@@ -39,37 +40,36 @@ def is_table(path):
     return suffix_of(_uncompressed(path)) in SUFFIXES
 
 
-def is_json_lines(path):
-    """Whether a file's name says that it holds JSON lines."""
-    return suffix_of(path) in JSON_LINES
+def holds_objects(path):
+    """Whether a file's name says that its rows name their fields themselves."""
+    return suffix_of(_uncompressed(path)) in _OF_OBJECTS
 
 
 def read_rows(path):
-    """Yields (line number, fields) of each row of a table, the header included.
+    """Yields (where, fields) of each row of a table, the header included.
 
-    Fields are a list, or of JSONL a dict; a ValueError where a line is no JSON object
-    or could not be written again as UTF-8. In TSV and CSV, bytes that are not UTF-8
-    become half characters, which `check_characters` of `tasks/tables.py` refuses.
+    Where is the file with the line or row, for messages. Fields are a list, or a dict
+    where the table `holds_objects`; a ValueError where a row of these cannot be read or
+    could not be written again as UTF-8. In TSV and CSV, bytes that are not UTF-8 become
+    half characters, which `check_characters` of `tasks/tables.py` refuses.
 
     A name that ends in .gz is of a compressed table.
 
     Raises:
         UserError: the file cannot be read, has another suffix than `SUFFIXES`, or is
-            no UTF-8 text altogether or has no lines, as `text_files` says.
+            no UTF-8 text altogether or has no lines, as `text_files` says; or it is
+            Parquet, and as `read_parquet`.
     """
     if not is_table(path):
         raise UserError(f"{path} must end in one of {', '.join(SUFFIXES)}.")
     name = _uncompressed(path)
+    suffix = suffix_of(name)
     try:
         with (open if name == str(path) else gzip.open)(path, "rb") as file:
-            check_line_ends(path, checked_beginning(path, file))
-            # Wrong bytes become characters that the reader of a row finds in it.
-            text = io.TextIOWrapper(file, "utf-8-sig", "surrogateescape", newline="\n")
-            if is_json_lines(name):
-                yield from _jsonl(text)
+            if holds_objects(name):
+                yield from _OF_OBJECTS[suffix](path, file)
             else:
-                rows = {".tsv": _tsv, ".csv": _csv}[suffix_of(name)](text)
-                yield from _without_blank_lines(rows)
+                yield from _without_blank_lines(_OF_LISTS[suffix](path, file))
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise UserError(f"{path} is no whole gzip archive ({error}).") from error
     except OSError as error:
@@ -81,29 +81,29 @@ def _uncompressed(path):
     return re.sub(r"\.gz$", "", str(path), flags=re.IGNORECASE)
 
 
-def _tsv(file):
-    for line, text in _lines(file):
-        yield line, text.split("\t") if text else []
+def _tsv(path, file):
+    for where, text in _lines(path, file):
+        yield where, text.split("\t") if text else []
 
 
-def _csv(file):
+def _csv(path, file):
     csv.field_size_limit(_MAX_FIELD)
     # Otherwise a quotation mark that is never closed swallows the rest of the file.
-    reader = csv.reader(file, strict=True)
+    reader = csv.reader(_text(path, file), strict=True)
     first_line = 1  # of the row, which may span several
     try:
         for fields in reader:
-            yield first_line, fields
+            yield f"{path}, line {first_line}", fields
             first_line = reader.line_num + 1
     except csv.Error as error:
         raise UserError(
-            f"{file.name}, line {first_line}: the row that starts here is not valid "
+            f"{path}, line {first_line}: the row that starts here is not valid "
             f"CSV ({error}); correct it, and check its quotation marks first."
         ) from error
 
 
-def _jsonl(file):
-    for line, text in _lines(file):
+def _jsonl(path, file):
+    for where, text in _lines(path, file):
         if not text:
             continue
         try:
@@ -115,21 +115,37 @@ def _jsonl(file):
             problem = "not UTF-8, or holds half of a surrogate pair"
         except ValueError as error:
             problem = f"not valid JSON ({error})"
-        yield line, ValueError(f"the line is {problem}") if problem else fields
+        yield where, ValueError(f"the line is {problem}") if problem else fields
 
 
-def _lines(file):
-    """Yields (line number, text without its line end)."""
-    for line, text in enumerate(file, 1):
-        yield line, text.rstrip("\r\n")
+def _lines(path, file):
+    """Yields (where, text without its line end)."""
+    for line, text in enumerate(_text(path, file), 1):
+        yield f"{path}, line {line}", text.rstrip("\r\n")
+
+
+def _text(path, file):
+    """Yields the lines of an open file with their ends, and closes it."""
+    check_line_ends(path, checked_beginning(path, file))
+    # Wrong bytes become characters that the reader of a row finds in it.
+    with io.TextIOWrapper(file, "utf-8-sig", "surrogateescape", newline="\n") as text:
+        yield from text
 
 
 def _without_blank_lines(rows):
     """Leaves out lines without a field, unless the header has only one column."""
     columns = 0
-    for line, fields in rows:
+    for where, fields in rows:
         columns = columns or len(fields)
         if fields:
-            yield line, fields
+            yield where, fields
         elif columns == 1:
-            yield line, [""]
+            yield where, [""]
+
+
+_OF_LISTS = {".tsv": _tsv, ".csv": _csv}
+_OF_OBJECTS = {**dict.fromkeys(JSON_LINES, _jsonl), PARQUET: read_parquet}
+"""By suffix, how a table is read: its path and open file give (where, fields)."""
+
+OBJECTS = tuple(_OF_OBJECTS)
+SUFFIXES = (*_OF_LISTS, *OBJECTS)

@@ -6,7 +6,7 @@ import json
 import numpy as np
 
 from albert_tf.errors import UserError
-from albert_tf.io.table_rows import is_json_lines
+from albert_tf.io.table_rows import holds_objects
 from albert_tf.io.table_rows import read_rows
 from albert_tf.tasks.table import Table
 from albert_tf.tokenization.normalization import WHITE_SPACE
@@ -37,7 +37,7 @@ def read_table(path, columns, parse_label=None, skip_bad_rows=False):
     """Reads one file into a `Table`.
 
     Args:
-        path: a `.tsv`, `.csv` or `.jsonl` file in UTF-8.
+        path: a `.tsv`, `.csv` or `.jsonl` file in UTF-8, or a `.parquet` file.
         columns: a `Columns`.
         parse_label: turns a raw label into a number or vector and raises ValueError
             for what is no label; unused if `columns.label` is None.
@@ -111,14 +111,14 @@ def has_labels(path, column):
 
 def _examples(path, columns, parse_label, skip_bad_rows):
     """Yields (row number, (text, pair, label)), or None for a row that is left out."""
-    for row, (line, fields) in enumerate(_records(path, columns)):
+    for row, (where, fields) in enumerate(_records(path, columns)):
         try:
             example = _check(fields, columns, parse_label)
         except ValueError as error:
             if not skip_bad_rows:
                 raise UserError(
-                    f"{path}, line {line}: {error}; correct the row, or leave bad rows "
-                    "out with --skip_bad_rows."
+                    f"{where}: {error}; correct the row, or leave bad rows out with "
+                    "--skip_bad_rows."
                 ) from error
             example = None
         yield row, example
@@ -172,14 +172,14 @@ def check_characters(what, value):
 
 
 def _records(path, columns):
-    """Yields (line number, (text, pair, label)), or a ValueError for a bad row."""
+    """Yields (where, (text, pair, label)), or a ValueError for a bad row."""
     wanted = (columns.text, columns.text_pair, columns.label)
     rows = read_rows(path)
     positions, width = list(wanted), None
     if isinstance(columns.text, int):
         width = max(place for place in wanted if place is not None) + 1
-    elif not is_json_lines(path):
-        line, header = next(rows, (0, None))
+    elif not holds_objects(path):
+        _, header = next(rows, (None, None))
         if header is None:
             raise UserError(
                 f"{path} is empty; expected a header and one row per example."
@@ -187,12 +187,12 @@ def _records(path, columns):
         for place, name in enumerate(wanted):
             positions[place] = _position(path, header, name)
         width = len(header)
-    for line, fields in rows:
+    for where, fields in rows:
         try:
             _check_width(fields, width)
-            yield line, tuple(_field(fields, position) for position in positions)
+            yield where, tuple(_field(fields, position) for position in positions)
         except ValueError as error:
-            yield line, error
+            yield where, error
 
 
 def _check_width(fields, width):

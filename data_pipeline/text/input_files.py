@@ -3,6 +3,7 @@
 Functions import TensorFlow themselves, for --help not to wait; see corpus.py.
 """
 
+import gzip
 import os
 
 from absl import logging
@@ -104,10 +105,27 @@ def require_text(path):
     Raises:
         UserError: as `check_beginning`, or the file cannot be read.
     """
-    if storage.is_remote(path) or path.lower().endswith(".gz"):
+    if storage.is_remote(path) or is_compressed(path):
         return
     try:
         with open(path, "rb") as file:
             checked_beginning(path, file)
     except OSError as error:
         raise unreadable(path, error) from error
+
+
+def is_compressed(path):
+    """Whether a file's name says that it is compressed."""
+    return path.lower().endswith(".gz")
+
+
+def opened(path, position=0):
+    """A file, or what is compressed in it, open in binary form from a position."""
+    import tensorflow as tf
+
+    stream = tf.io.gfile.GFile(path, "rb")
+    if is_compressed(path):
+        return gzip.GzipFile(fileobj=stream)
+    stream.seek(position)
+    stream.closed = False  # pyarrow asks for it, and TensorFlow's files lack it
+    return stream

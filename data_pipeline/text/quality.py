@@ -9,6 +9,8 @@ from absl import logging
 
 from albert_tf.errors import UserError
 from data_pipeline.text import corpus
+from data_pipeline.text.formats import WITHOUT_TEXT
+from data_pipeline.text.formats import format_of
 
 REPLACEMENT = "\ufffd"
 """What stands in decoded text for bytes that are not UTF-8."""
@@ -229,7 +231,7 @@ def _warn_of_cuts(share, options, files, when):
 
 def _takes_lines(options, files):
     """Whether lines of some files are taken for sentences as they are."""
-    formats = {corpus.format_of(file.path, options.input_format) for file in files}
+    formats = {format_of(file.path, options.input_format) for file in files}
     return "lines" in formats
 
 
@@ -250,12 +252,12 @@ def warn(counts, options, files):
             options.vocabulary,
         )
     warn_of_encoding(counts)
-    if counts[corpus.WITHOUT_TEXT]:
+    if counts[WITHOUT_TEXT]:
         logging.warning(
             "%d JSON lines without the field %r were left out%s",
-            counts[corpus.WITHOUT_TEXT],
+            counts[WITHOUT_TEXT],
             options.text_field,
-            _where(counts, corpus.WITHOUT_TEXT),
+            _where(counts, WITHOUT_TEXT),
         )
     _warn_of_cuts(found["truncated"], options, files, "were")
     lines = _takes_lines(options, files)

@@ -2,11 +2,11 @@
 
 from albert_tf.errors import UserError
 from albert_tf.io.files import write_atomically
-from albert_tf.io.table_rows import JSON_LINES
+from albert_tf.io.table_rows import OBJECTS
 from albert_tf.io.table_rows import suffix_of
 from albert_tf.io.text_files import read_lines
 
-_NO_LINES = (".csv", *JSON_LINES)
+_NO_LINES = (".csv", *OBJECTS)
 
 
 def check_flags(options):

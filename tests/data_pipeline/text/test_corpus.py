@@ -7,6 +7,7 @@ import pytest
 
 from albert_tf.errors import UserError
 from data_pipeline.text import corpus
+from data_pipeline.text import formats
 
 
 def read(pattern, share=0, num_shares=1, **arguments):
@@ -55,8 +56,8 @@ def test_problems_are_counted_by_file(tmp_path):
     assert reader.counts == {
         corpus.INVALID: 2,
         f"{corpus.INVALID} in {tmp_path}/a.txt": 2,
-        corpus.WITHOUT_TEXT: 1,
-        f"{corpus.WITHOUT_TEXT} in {tmp_path}/b.jsonl": 1,
+        formats.WITHOUT_TEXT: 1,
+        f"{formats.WITHOUT_TEXT} in {tmp_path}/b.jsonl": 1,
     }
 
 
@@ -137,7 +138,7 @@ def test_line_of_ten_megabytes_is_cut(tmp_path, word):
 
 
 def test_endless_document_is_cut(tmp_path, monkeypatch):
-    monkeypatch.setattr(corpus, "_MAX_DOCUMENT_CHARACTERS", 100)
+    monkeypatch.setattr(formats, "_MAX_DOCUMENT_CHARACTERS", 100)
     path = tmp_path / "a.txt"
     path.write_text("a line of text\n" * 50)
     segments, _ = read(path)

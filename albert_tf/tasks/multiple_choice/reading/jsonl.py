@@ -1,4 +1,4 @@
-"""JSONL of your own: a question a line, each with as many options as it has.
+"""JSONL of your own, or Parquet: a question a row, with as many options as it has.
 
 {"id": …, "context": …, "question": …, "options": ["…", "…"], "label": 1}
 
@@ -7,7 +7,7 @@ ends) and, in files to predict, `label`: the place of the right option from 0, o
 text. -1 and "" stand for a label that nobody is to know.
 """
 
-from albert_tf.io.table_rows import JSON_LINES
+from albert_tf.io.table_rows import OBJECTS
 from albert_tf.io.table_rows import read_rows
 from albert_tf.tasks.multiple_choice.reading.questions import Part
 from albert_tf.tasks.multiple_choice.reading.questions import checked_question
@@ -24,7 +24,7 @@ def jsonl_parts(data_dir, role):
     Raises:
         UserError: there are two of it, as `<role>.ndjson`.
     """
-    path = file_of_role(data_dir, role, JSON_LINES)
+    path = file_of_role(data_dir, role, OBJECTS)
     return (Part(str(path), read_jsonl),) if path else None
 
 
@@ -39,7 +39,7 @@ def read_jsonl(path):
     Raises:
         UserError: the file cannot be read.
     """
-    for number, (line, fields) in enumerate(read_rows(path)):
+    for number, (where, fields) in enumerate(read_rows(path)):
         question = fields
         if not isinstance(fields, ValueError):
             label = fields.get(LABEL)
@@ -53,4 +53,4 @@ def read_jsonl(path):
                 )
             except ValueError as error:
                 question = error
-        yield f"{path}, line {line}", question
+        yield where, question

@@ -3,15 +3,15 @@
 import dataclasses
 
 from albert_tf.errors import UserError
-from albert_tf.io.table_rows import JSON_LINES
-from albert_tf.io.table_rows import is_json_lines
+from albert_tf.io.table_rows import OBJECTS
+from albert_tf.io.table_rows import holds_objects
 from albert_tf.io.text_files import read_lines
 from albert_tf.tasks.tagging import schemes
 from albert_tf.tasks.tagging.reading import conll
 from albert_tf.tasks.tagging.reading import jsonl
 from albert_tf.tasks.tagging.reading.sentences import TagFile
 
-SUFFIXES = (*conll.SUFFIXES, *JSON_LINES)
+SUFFIXES = (*conll.SUFFIXES, *OBJECTS)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -71,7 +71,7 @@ def read_tag_file(path, reading, may_lack_tags=False):
 
 def _opened(path, reading, may_lack_tags):
     """The form, the lines of CoNLL, whether there are tags, and what is read."""
-    if not is_json_lines(path):
+    if not holds_objects(path):
         lines = read_lines(path)
         with_tags = not may_lack_tags or conll.is_labelled(
             lines, reading.tag_column, reading.scheme

@@ -1,4 +1,4 @@
-"""JSONL: an object a line, of words with tags or of a text with spans.
+"""JSONL, or Parquet: an object a line, of words with tags or of a text with spans.
 
 {"tokens": ["EU", "rejects"], "tags": ["B-ORG", "O"]}
 {"text": "EU rejects", "spans": [{"start": 0, "end": 2, "label": "ORG"}]}
@@ -38,8 +38,8 @@ def read_jsonl(path, form, with_tags, scheme):
         scheme: that of the tags, or None if it is to be found.
     """
     read = _of_text if form == "spans" else _of_tokens
-    for line, fields in read_rows(path):
-        where, found = f"{path}, line {line}", fields
+    for where, fields in read_rows(path):
+        found = fields
         if not isinstance(fields, ValueError):
             try:
                 found = read(where, fields, with_tags, scheme)

@@ -1,0 +1,184 @@
+"""Parquet as tables and as a corpus: the same rows as JSON lines, and what is wrong."""
+
+import datetime
+import decimal
+import json
+import sys
+
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+from albert_tf.errors import UserError
+from albert_tf.inference.minimal_pairs import read_pairs
+from albert_tf.inference.texts import read_texts
+from albert_tf.tasks.multiple_choice.reading.jsonl import jsonl_parts
+from albert_tf.tasks.tables import Columns
+from albert_tf.tasks.tables import read_table
+from albert_tf.tasks.tagging.reading.files import Reading
+from albert_tf.tasks.tagging.reading.files import read_tag_file
+from data_pipeline.text import corpus
+
+_ROWS = [{"text": f"One. Row {row}.", "label": row % 2} for row in range(3000)]
+_NOT_UTF8 = pa.StringArray.from_buffers(
+    1, pa.py_buffer(b"\0\0\0\0\1\0\0\0"), pa.py_buffer(b"\xff")
+)
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write_table(rows, name="a.parquet", **options):
+        is_rows = isinstance(rows, list)
+        table = pa.Table.from_pylist(rows) if is_rows else pa.table(rows)
+        pyarrow.parquet.write_table(table, tmp_path / name, **options)
+        return tmp_path / name
+
+    return write_table
+
+
+def write_jsonl(path, rows):
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def documents(path, share=0, num_shares=1, input_format="auto", text_field="text"):
+    files = corpus.find_files(str(path), input_format)
+    reader = corpus.Reader(files, input_format, text_field)
+    return list(reader.documents(share, num_shares)), reader
+
+
+@pytest.mark.parametrize("row_group_size", [7, 1024, 10**6])
+def test_a_table_equals_its_json_lines(tmp_path, write, row_group_size):
+    columns = Columns("text", None, "label")
+    tables = [
+        read_table(path, columns, int)
+        for path in (
+            write(_ROWS, row_group_size=row_group_size),
+            write_jsonl(tmp_path / "a.jsonl", _ROWS),
+        )
+    ]
+    assert tables[0].texts == tables[1].texts
+    assert tables[0].labels.tolist() == tables[1].labels.tolist()
+    assert tables[0].rows.tolist() == list(range(3000))
+
+
+def test_every_kind_of_value(write):
+    columns = {
+        "text": pa.array(["a"]).dictionary_encode(),
+        "number": [1.5],
+        "day": [datetime.date(2020, 1, 2)],
+        "nanoseconds": pa.array([1], pa.timestamp("ns")),
+        "price": [decimal.Decimal("1.50")],
+        "bytes": [b"b"],
+        "picture": [b"\xff"],
+        "names": [["x", "y"]],
+    }
+    path = write(columns)
+    found = {"number": "1.5", "day": "2020-01-02", "price": "1.50", "bytes": "b"}
+    for name, text in found.items():
+        assert read_table(path, Columns(name)).texts == [text]
+    assert read_texts(path) == (["a"], None)
+    labels = read_table(path, Columns("text", None, "names"), len).labels
+    assert labels.tolist() == [2]
+    with pytest.raises(UserError, match="row 1: column 'picture' is null"):
+        read_table(path, Columns("picture"))
+
+
+def test_other_tasks_read_it(tmp_path, write):
+    path = write([{"tokens": ["EU", "rejects"], "tags": ["B-ORG", "O"]}])
+    (sentence,) = read_tag_file(path, Reading()).sentences
+    assert sentence.entities == (("ORG", 0, 2),)
+    rows = [{"context": "c", "question": "q", "options": ["x", "y"], "label": 1}]
+    write(rows, "dev.parquet")
+    (part,) = jsonl_parts(tmp_path, "dev")
+    ((where, question),) = part.read(part.path)
+    assert where.endswith("dev.parquet, row 1")
+    assert list(question.options) == ["x", "y"]
+    path = write([{"sentence_good": "a", "sentence_bad": "b"}])
+    assert [pair.good for pair in read_pairs(path)] == ["a"]
+
+
+@pytest.mark.parametrize("num_shares", [1, 2, 7, 50])
+@pytest.mark.parametrize("row_group_size", [999, 10**6])
+def test_shares_of_a_corpus_are_a_partition(write, num_shares, row_group_size):
+    path = write(_ROWS, row_group_size=row_group_size)
+    shares = [documents(path, share, num_shares) for share in range(num_shares)]
+    found = [document for share, _ in shares for document in share]
+    assert [d.segments for d in found] == [["One.", f"Row {r}."] for r in range(3000)]
+    assert [d.key for d in found] == [f"0:{row}" for row in range(3000)]
+    assert sum(reader.bytes_read for _, reader in shares) == path.stat().st_size
+    sizes = [len(share) for share, _ in shares]
+    assert max(sizes) - min(sizes) <= 2
+
+
+def test_a_corpus_of_another_name_and_column(write):
+    path = write([{"body": "One.\n\nTwo."}], "a.data")
+    found, _ = documents(path, input_format="parquet", text_field="body")
+    assert [d.segments for d in found] == [["One.", "Two."]]
+    with pytest.raises(UserError, match="no column 'text', expected one of body"):
+        documents(path, input_format="parquet")
+
+
+@pytest.mark.parametrize(
+    ("rows", "problem"),
+    [
+        (
+            {"text": ["a", None]},
+            "row 2: (expected a text in|column) 'text'.* (None|null)",
+        ),
+        ({"text": _NOT_UTF8}, "row 1: the row cannot be read .'utf-8' codec"),
+    ],
+)
+def test_rows_without_text_are_named(write, rows, problem):
+    path = write(rows)
+    with pytest.raises(UserError, match=problem):
+        read_table(path, Columns("text"))
+    with pytest.raises(UserError, match=problem):
+        documents(path)
+
+
+def test_a_number_is_no_document(write):
+    with pytest.raises(UserError, match="row 1: expected a text in 'text', got 3"):
+        documents(write({"text": [3]}))
+
+
+def test_bad_rows_of_a_table_are_left_out(write):
+    path = write({"text": ["a", None, "c"]})
+    table = read_table(path, Columns("text"), skip_bad_rows=True)
+    assert (table.texts, table.rows.tolist(), table.num_skipped) == (
+        ["a", "c"],
+        [0, 2],
+        1,
+    )
+    with pytest.raises(UserError, match="row 1: the row lacks column 'body'"):
+        read_table(path, Columns("body"))
+
+
+@pytest.mark.parametrize("damaged", [slice(0, 100), slice(-3), slice(1, 2)])
+def test_a_damaged_file_is_named(write, damaged):
+    path = write(_ROWS)
+    path.write_bytes(path.read_bytes()[damaged])
+    _assert_damaged(path)
+
+
+def test_damage_in_the_middle_is_named(write):
+    path = write(_ROWS, compression="none")
+    data = bytearray(path.read_bytes())
+    data[10:60] = b"\xff" * 50
+    path.write_bytes(data)
+    _assert_damaged(path)
+
+
+def _assert_damaged(path):
+    for read in (documents, lambda path: read_table(path, Columns("text"))):
+        with pytest.raises(UserError, match="a.parquet cannot be read as Parquet"):
+            read(path)
+
+
+def test_without_pyarrow(write, monkeypatch):
+    path = write(_ROWS)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
+    for read in (documents, lambda path: read_table(path, Columns("text"))):
+        with pytest.raises(UserError, match=r"pip install 'albert-tf\[parquet\]'"):
+            read(path)
