@@ -51,7 +51,9 @@ def test_an_empty_data_set_is_an_error(make_trainer, rows):
 
 
 def test_a_term_is_divided_by_its_weight_and_epsilon():
-    objective = types.SimpleNamespace(loss_terms=("a", "b"), epsilons={"a": 1.0})
+    objective = types.SimpleNamespace(
+        loss_terms=("a", "b"), epsilons={"a": 1.0}, scales={"b": 0.5}
+    )
     names = ["a_loss", "b_loss", "a"]
     results = average(names, np.array([[6.0, 2.0], [6.0, 2.0], [6.0, 2.0]]), objective)
-    assert results == {"loss": 5.0, "a_loss": 2.0, "b_loss": 3.0, "a": 3.0}
+    assert results == {"loss": 3.5, "a_loss": 2.0, "b_loss": 3.0, "a": 3.0}

@@ -36,7 +36,7 @@ def test_numbers_and_gradients_are_those_of_keras():
 def test_a_row_and_no_bias():
     layer = Dense(4, use_bias=False)
     np.testing.assert_allclose(
-        layer(_ROWS[0]), _ROWS[0] @ layer.kernel.numpy(), rtol=1e-6
+        layer(_ROWS[0]), _ROWS[0] @ layer.kernel.numpy(), rtol=1e-6, atol=1e-6
     )
 
 
