@@ -4,7 +4,7 @@ import numpy as np
 import tensorflow as tf
 
 from albert_tf.display.progress import Progress
-from albert_tf.errors import UserError
+from albert_tf.inference.texts import check_lengths
 from albert_tf.models.replaced_tokens import AlbertForReplacedTokens
 from albert_tf.models.xlnet.language_model import XLNetLMHeadModel
 from albert_tf.tasks.prediction import OutputsPredictor
@@ -12,9 +12,7 @@ from albert_tf.tasks.prediction import require_numbers
 from albert_tf.tasks.tokenized_examples import from_features
 
 
-def pseudo_log_likelihoods(
-    model, tokenizer, texts, whole_words=False, batch_size=256, label="scoring"
-):
+def pseudo_log_likelihoods(model, tokenizer, texts, whole_words=False, batch_size=256):
     """Returns the sum of each token's log-probability, given the rest of its text.
 
     Salazar et al., arXiv 1910.14659, formula 2; special tokens do not count. An XLNet
@@ -30,7 +28,6 @@ def pseudo_log_likelihoods(
             likelier for being cut into many (Kauf and Ivanova, arXiv 2305.10588).
             Nothing is hidden from a discriminator.
         batch_size: tokens asked for at a time.
-        label: what the progress bar says.
 
     Returns:
         float64 `[texts]`; 0 for a text without tokens.
@@ -40,12 +37,12 @@ def pseudo_log_likelihoods(
     """
     features = tokenizer(texts, padding=False)
     rows = features["input_ids"]
-    _check_lengths(rows, model.config)
+    check_lengths(rows, model.config)
     if isinstance(model, AlbertForReplacedTokens):
         return _originality(model, tokenizer, features, batch_size)
     score = _scorer(model, tokenizer.mask_id)
     scores = np.zeros(len(rows))
-    with Progress(sum(map(len, rows)), "tokens", label) as progress:
+    with Progress(sum(map(len, rows)), "tokens", "scoring") as progress:
         # The rows of a batch have one length, so that nothing is padded.
         for indices in _by_length(rows):
             ids = np.array([rows[index] for index in indices], np.int32)
@@ -77,16 +74,6 @@ def _originality(model, tokenizer, features, batch_size):
     examples = from_features(features)
     predict = OutputsPredictor(compute, batch_size, int(examples.lengths.max()))
     return require_numbers(predict(examples)).astype(np.float64)
-
-
-def _check_lengths(rows, config):
-    for number, row in enumerate(rows, 1):
-        positions = config.longest_row(len(row))
-        if positions < len(row):
-            raise UserError(
-                f"Text {number} has {len(row)} tokens, special tokens included, but "
-                f"the model has only {positions} positions; shorten it."
-            )
 
 
 def _by_length(rows):

@@ -5,6 +5,7 @@ import dataclasses
 import tensorflow as tf
 
 from albert_tf.errors import UserError
+from albert_tf.inference.texts import check_lengths
 from albert_tf.tasks.prediction import OutputsPredictor
 from albert_tf.tasks.prediction import require_numbers
 from albert_tf.tasks.tokenized_examples import from_features
@@ -43,21 +44,18 @@ def fill_masks(model, tokenizer, texts, text_pairs=None, top_k=5, batch_size=32)
             "vocabulary."
         )
     features = tokenizer(texts, text_pairs, padding=False, special_tokens_in_text=True)
-    longest = model.config.max_position_embeddings
     for number, ids in enumerate(features["input_ids"], 1):
         if tokenizer.mask_id not in ids:
             mask = tokenizer.special_pieces["mask_id"]
             raise UserError(
                 f"Text {number} has no {mask}; put one where the model is to guess."
             )
-        if len(ids) > longest:
-            raise UserError(
-                f"Text {number} has {len(ids)} tokens, special tokens included, but "
-                f"the model has only {longest} positions; shorten it."
-            )
+    check_lengths(features["input_ids"], model.config)
     ids = tokenizer.mask_id, tokenizer.vocab_size
     compute = best_tokens_of_masks(model, *ids, top_k)
-    predict = OutputsPredictor(compute, batch_size, longest)
+    predict = OutputsPredictor(
+        compute, batch_size, model.config.max_position_embeddings
+    )
     outputs = require_numbers(predict(from_features(features)))
     probabilities, tokens = outputs  # [N, masks, top_k] each
     return [

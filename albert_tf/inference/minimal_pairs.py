@@ -17,7 +17,7 @@ from albert_tf.io.table_rows import read_rows
 
 _GOOD, _BAD = "sentence_good", "sentence_bad"
 _SET = "UID"
-GROUPS = ("linguistics_term", "field")
+_GROUPS = ("linguistics_term", "field")
 # The published files have two spellings of one field, and two sets under another term
 # than the published tables.
 _SPELLINGS = {
@@ -95,7 +95,7 @@ def _pair(path, where, fields):
                 f"{fields.get(name)!r}; a pair has the columns {_GOOD} and {_BAD}."
             )
     of_file = pathlib.Path(path).name.split(".")[0]
-    groups = {name: fields.get(name) for name in GROUPS}
+    groups = {name: fields.get(name) for name in _GROUPS}
     groups = {k: _SPELLINGS.get(value, value) for k, value in groups.items()}
     return Pair(
         fields[_GOOD], fields[_BAD], {_SET: fields.get(_SET, of_file), **groups}
@@ -116,7 +116,7 @@ def accuracies(pairs, good, bad):
     """
     right = np.asarray(good) > np.asarray(bad)
     found = {}
-    for name in (_SET, *GROUPS):
+    for name in (_SET, *_GROUPS):
         of_pairs = np.array([str(pair.groups[name]) for pair in pairs])
         names = {pair.groups[name] for pair in pairs} - {None}
         found[name] = {

@@ -44,5 +44,24 @@ def read_texts(path):
     return texts, pairs[0] if pairs else None
 
 
+def check_lengths(rows, config):
+    """Refuses texts that are longer than a model reads.
+
+    Args:
+        rows: the ids of each text, special ones included.
+        config: the model's.
+
+    Raises:
+        UserError: a text has more tokens than the model has positions.
+    """
+    for number, row in enumerate(rows, 1):
+        positions = config.longest_row(len(row))
+        if positions < len(row):
+            raise UserError(
+                f"Text {number} has {len(row)} tokens, special tokens included, but "
+                f"the model has only {positions} positions; shorten it."
+            )
+
+
 def _counted(texts):
     return f"{texts} text{'s' if texts > 1 else ''}"
