@@ -5,7 +5,6 @@ import math
 
 from absl import logging
 
-from albert_tf.checkpoints.warm_start import warm_start
 from albert_tf.config import AlbertConfig
 from albert_tf.costs import flops
 from albert_tf.costs import memory
@@ -19,6 +18,7 @@ from albert_tf.pretraining.objective import PretrainingObjective
 from albert_tf.pretraining.permutation import PERMUTATION_LM
 from albert_tf.pretraining.permutation import PermutationObjective
 from albert_tf.pretraining.replaced_tokens import ReplacedTokensObjective
+from albert_tf.pretraining.setup import first_model
 from albert_tf.pretraining.setup import initial_model
 from albert_tf.pretraining.setup import trained_model
 from data_pipeline.input_pipeline import pretraining_dataset
@@ -113,18 +113,9 @@ class ReplacedTokensDetection(MaskedLM):
             "keep_generator": settings.generator.keep_generator,
             **settings.execution,
         }
-        if not settings.init_checkpoint:
-            return AlbertForReplacedTokens(config, **arguments)
-        model, report = warm_start(
-            AlbertForReplacedTokens,
-            settings.init_checkpoint,
-            config,
-            settings.init_rule,
-            allow_missing=_OF_REPLACED_TOKENS,
-            **arguments,
+        return first_model(
+            AlbertForReplacedTokens, settings, config, _OF_REPLACED_TOKENS, arguments
         )
-        logging.info("%s", "\n".join(report))
-        return model
 
     def training_flops(self, model, *shape):
         """As of `MaskedLM`, of both networks."""

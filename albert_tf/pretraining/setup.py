@@ -114,21 +114,34 @@ def initial_model(settings, config, terms):
     trained_heads = sentence_heads(terms)
     heads = {**_OFFICIAL_HEADS, **trained_heads}
     arguments = {"sentence_heads": heads, **settings.execution}
-    if not settings.init_checkpoint:
-        model = AlbertForPreTraining(config, **arguments)
-    else:
-        model, report = warm_start(
-            AlbertForPreTraining,
-            settings.init_checkpoint,
-            config,
-            settings.init_rule,
-            allow_missing=(_PRETRAINING_HEADS,),
-            **arguments,
-        )
-        logging.info("%s", "\n".join(report))
+    allowed = (_PRETRAINING_HEADS,)
+    model = first_model(AlbertForPreTraining, settings, config, allowed, arguments)
     model.albert.pooler.trainable = bool(trained_heads)
     for name in heads:
         model.sentence_head(name).trainable = name in trained_heads
+    return model
+
+
+def first_model(model_class, settings, config, allow_missing, arguments):
+    """Returns a model that begins anew, or with the weights of a checkpoint.
+
+    Args:
+        model_class: a `PretrainedModel` of ALBERT's family.
+        settings: the `ModelSettings`.
+        config: the `AlbertConfig`.
+        allow_missing: beginnings of official names that the checkpoint may lack.
+        arguments: dict of further constructor arguments.
+
+    Raises:
+        UserError: a checkpoint that does not fit.
+    """
+    path, rule = settings.init_checkpoint, settings.init_rule
+    if not path:
+        return model_class(config, **arguments)
+    model, report = warm_start(
+        model_class, path, config, rule, allow_missing=allow_missing, **arguments
+    )
+    logging.info("%s", "\n".join(report))
     return model
 
 
