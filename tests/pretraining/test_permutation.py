@@ -6,7 +6,6 @@ import math
 import numpy as np
 import pytest
 import tensorflow as tf
-from tensorflow.python.framework.config import disable_op_determinism
 
 from albert_tf.cli.command_line import parse
 from albert_tf.engine.trainer import Trainer
@@ -90,13 +89,6 @@ def test_a_run_from_streams_to_a_model_and_its_perplexity(run, streams, material
     batches = list(stream_dataset(files, tokenizer, **reading, max_gram=1).take(12))
     assert single == pytest.approx(losses_by_hand(model, batches), rel=1e-5)
     assert abs(single - results["loss"]) > 1e-4
-
-
-@pytest.fixture
-def deterministic():
-    """`--deterministic`, which switches the whole process, and back afterwards."""
-    yield {"deterministic": True}
-    disable_op_determinism()
 
 
 @pytest.mark.slow

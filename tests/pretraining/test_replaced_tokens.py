@@ -168,10 +168,12 @@ def test_train_then_go_on_then_fine_tune(run, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_stopped_run_continues_to_the_bit(run, tmp_path):
-    whole = run(num_train_steps=6, do_eval=True, output_dir=tmp_path / "whole")
-    run(num_train_steps=3, output_dir=tmp_path / "parts")
-    parts = run(num_train_steps=6, do_eval=True, output_dir=tmp_path / "parts")
+def test_a_stopped_run_continues_to_the_bit(run, tmp_path, deterministic):
+    once = {"output_dir": tmp_path / "whole", **deterministic}
+    whole = run(num_train_steps=6, do_eval=True, **once)
+    twice = {"output_dir": tmp_path / "parts", **deterministic}
+    run(num_train_steps=3, **twice)
+    parts = run(num_train_steps=6, do_eval=True, **twice)
     assert parts == whole
     # The shared embeddings learn from both losses, by their weights.
     other = run(num_train_steps=6, do_eval=True, disc_weight=50)
