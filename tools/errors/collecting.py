@@ -15,7 +15,7 @@ _PREFIX = "error: "
 _BEAM = "data_pipeline.beam"
 _MAINS = {
     "": "albert_tf.commands:main",
-    "albert_tf.tpu_check": "tools.tpu.check:main",
+    "tools.tpu.check": "tools.tpu.check:main",
     _BEAM: f"{_BEAM}:main",
     **{name: command.main for name, command in COMMANDS.items()},
 }

@@ -1,6 +1,6 @@
 """Compiles a pretraining step for a TPU, on a machine that needs none.
 
-  python -m albert_tf.tpu_check --config=configs/pretraining/base.json \\
+  python -m tools.tpu.check --config=configs/pretraining/base.json \\
       --topology=v5e:2x2 --batch_size=16
 
 --config takes a recipe of run_pretraining.py and reads the model, the lengths (those of
@@ -38,7 +38,7 @@ _GIGABYTE = 1e9
 
 @dataclasses.dataclass(frozen=True)
 class TpuCheckOptions:
-    """The flags of `python -m albert_tf.tpu_check`."""
+    """The flags of `python -m tools.tpu.check`."""
 
     albert_config_file: str = option(
         "Configuration of the model, a JSON file or a name such as albert/base_v2."
