@@ -8,8 +8,8 @@ in its process, but tells Keras of its classes where Keras is imported already.
 import importlib
 
 from albert_tf import other_names
+from albert_tf.families import registry
 from albert_tf.models import keras_files
-from albert_tf.models import registry
 
 keras_files.add_stand_ins()
 
@@ -18,12 +18,12 @@ _HOMES = {
     "Predictor": "albert_tf.serving.predictor",
     "TextClassifier": "albert_tf.text_classifier",
     "UserError": "albert_tf.errors",
-    "XLNetConfig": "albert_tf.models.xlnet.config",
+    "XLNetConfig": "albert_tf.families.xlnet_config",
     "load_huggingface_checkpoint": "albert_tf.checkpoints.huggingface",
     "load_tf1_checkpoint": "albert_tf.checkpoints.tf1",
     "load_tfhub_variables": "albert_tf.checkpoints.tf1",
     "load_tokenizer": "albert_tf.tokenization",
-    "register_model": "albert_tf.models.registry",
+    "register_model": "albert_tf.families.registry",
 }
 
 __all__ = sorted([*_HOMES, *registry.model_names()])

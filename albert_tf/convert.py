@@ -18,7 +18,7 @@ from albert_tf.checkpoints.flags import ReadingFlags
 from albert_tf.checkpoints.flags import obeys_reading_flags
 from albert_tf.cli.command_line import option
 from albert_tf.cli.command_line import run
-from albert_tf.models import registry
+from albert_tf.families import registry
 
 _AUTO = "auto"
 

@@ -20,7 +20,7 @@ from albert_tf.costs import parameters
 from albert_tf.costs import xlnet
 from albert_tf.costs.flops import backward_flops
 from albert_tf.errors import UserError
-from albert_tf.models.xlnet.config import XLNetConfig
+from albert_tf.families.xlnet_config import XLNetConfig
 
 _MASKED_FRACTION = 0.15
 _MEBIBYTE = 2**20

@@ -8,7 +8,7 @@ import pytest
 
 from albert_tf.checkpoints.huggingface import read_huggingface_tensors
 from albert_tf.errors import UserError
-from albert_tf.models import registry
+from albert_tf.families import registry
 from data_pipeline import beam
 
 _FOLDERS = ("albert_tf", "data_pipeline", "benchmarks", "tools", "docs")

@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 
 from albert_tf.errors import UserError
-from albert_tf.models import registry
+from albert_tf.families import registry
 
 _SHOWN = 5
 

@@ -11,9 +11,9 @@ from albert_tf.checkpoints.model_directory import is_model_directory
 from albert_tf.checkpoints.model_directory import read_head
 from albert_tf.checkpoints.model_directory import read_training_info
 from albert_tf.errors import UserError
+from albert_tf.families import registry
 from albert_tf.hub.names import local_directory
 from albert_tf.io import storage
-from albert_tf.models import registry
 from albert_tf.tokenization import load_tokenizer
 from albert_tf.tokenization.loading import is_tokenizer
 from albert_tf.tokenization.loading import tokenizer_for_model

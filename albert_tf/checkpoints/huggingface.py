@@ -5,12 +5,12 @@ import os
 import numpy as np
 
 from albert_tf.checkpoints.assignment import assign_tensors
-from albert_tf.checkpoints.bert import readable_families
 from albert_tf.errors import UserError
+from albert_tf.families import registry
+from albert_tf.families.bert import readable_families
 from albert_tf.io import checksums
 from albert_tf.io.checksummed_folder import ChecksummedFolder
 from albert_tf.io.files import read_json_object
-from albert_tf.models import registry
 
 CONFIG_FILE = "config.json"
 WEIGHTS_FILE = "model.safetensors"

@@ -8,7 +8,6 @@ from absl import logging
 
 from albert_tf.checkpoints.assignment import assign_tensors
 from albert_tf.checkpoints.assignment import beginnings
-from albert_tf.checkpoints.family import ModelFamily
 from albert_tf.checkpoints.huggingface import PICKLED_FILES
 from albert_tf.checkpoints.huggingface import WEIGHTS_FILE as HUGGINGFACE_WEIGHTS
 from albert_tf.checkpoints.huggingface import architectures
@@ -24,10 +23,11 @@ from albert_tf.checkpoints.tf1 import find_tf1_prefix
 from albert_tf.checkpoints.tf1 import read_tf1_config
 from albert_tf.checkpoints.tf1 import read_tf1_tensors
 from albert_tf.errors import UserError
+from albert_tf.families import registry
+from albert_tf.families.base import ModelFamily
 from albert_tf.hub.names import local_directory
 from albert_tf.io import storage
 from albert_tf.io.near_misses import did_you_mean
-from albert_tf.models import registry
 
 
 @dataclasses.dataclass(frozen=True)

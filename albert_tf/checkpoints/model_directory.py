@@ -14,12 +14,12 @@ import os
 from albert_tf.checkpoints.assignment import LoadReport
 from albert_tf.checkpoints.assignment import require_finite
 from albert_tf.errors import UserError
+from albert_tf.families import registry
 from albert_tf.io import checksums
 from albert_tf.io import storage
 from albert_tf.io.checksummed_folder import ChecksummedFolder
 from albert_tf.io.files import read_json_object
 from albert_tf.io.whole_folder import require_whole
-from albert_tf.models import registry
 
 HEAD_FILE = "head.json"
 WEIGHTS_FILE = "model.weights.h5"

@@ -2,10 +2,10 @@
 
 import dataclasses
 
-from albert_tf.checkpoints.layer_sharing import move_layers
 from albert_tf.checkpoints.loading import build_model
 from albert_tf.checkpoints.loading import read_checkpoint
 from albert_tf.errors import UserError
+from albert_tf.families.layer_sharing import move_layers
 
 # What neither the shapes nor the meaning of a single tensor depends on.
 _MAY_DIFFER = (

@@ -1,15 +1,32 @@
 """What a configuration of XLNet costs in pretraining: parameters, FLOPs, memory."""
 
 from albert_tf.costs.flops import backward_flops
-from albert_tf.models.xlnet.family import XLNET
+from albert_tf.layers.layer_schedule import layer_schedule
 
 _FLOAT = 4  # bytes
+
+
+def encoder_parameters(config):
+    """Parameters of an `XLNetModel`."""
+    blocks = [block for layer in layer_schedule(config) for block in layer]
+    attention, feed_forward = (len(set(keys)) for keys in zip(*blocks, strict=True))
+    width, heads = config.d_model, config.n_head * config.d_head
+    rows = attention if config.untie_r else 1
+    table = config.n_token * config.table_width
+    mapping = config.table_width * width if config.has_embedding_mapping else 0
+    of_feed_forward = 2 * width * config.d_inner + config.d_inner + 3 * width
+    return (
+        (table + mapping + width)
+        + heads * (3 * rows + 2 * attention)
+        + attention * (5 * width * heads + 2 * width)
+        + feed_forward * of_feed_forward
+    )
 
 
 def pretraining_parameters(config):
     """Parameters of an `XLNetLMHeadModel` by part; the word table counts once."""
     return {
-        "encoder": XLNET.encoder_parameters(config),
+        "encoder": encoder_parameters(config),
         "permutation LM bias": config.n_token,
     }
 

@@ -3,9 +3,9 @@
 import keras
 from keras import ops
 
-from albert_tf.checkpoints.albert import ALBERT
-from albert_tf.checkpoints.albert_names import encoder_variables
 from albert_tf.errors import UserError
+from albert_tf.families.albert import ALBERT
+from albert_tf.families.albert_names import encoder_variables
 from albert_tf.layers.attention import key_bias
 from albert_tf.layers.attention import pair_bias
 from albert_tf.layers.configured_layer import Dense

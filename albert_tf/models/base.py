@@ -50,7 +50,7 @@ class PretrainedModel(keras.Model):
 
     A subclass takes a config first, keeps its encoder in the attribute that its
     family names, ends its constructor with `self.build()`, and sets the class
-    attributes that `albert_tf.models.registry` reads for loading, conversion and
+    attributes that `albert_tf.families.registry` reads for loading, conversion and
     export.
     """
 

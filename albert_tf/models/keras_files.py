@@ -9,7 +9,7 @@ import importlib
 import sys
 
 from albert_tf import optimizers
-from albert_tf.models.registry import MODULES
+from albert_tf.families.registry import MODULES
 
 _MODULES = {
     **MODULES,

@@ -1,10 +1,10 @@
 """What models with a linear layer on an output of the encoder have in common."""
 
-from albert_tf.checkpoints.albert import ALBERT
+from albert_tf.families import head_variables
+from albert_tf.families.albert import ALBERT
 from albert_tf.layers.classification_head import ClassificationHead
 from albert_tf.layers.dropout import CLASSIFIER_SITE
 from albert_tf.layers.dropout import dropout
-from albert_tf.models import head_variables
 from albert_tf.models.albert import AlbertModel
 from albert_tf.models.base import PretrainedModel
 

@@ -2,9 +2,9 @@
 
 import keras
 
+from albert_tf.families.registry import TASK_FORM
 from albert_tf.models.features import named_features
 from albert_tf.models.linear_classifier import LinearClassifier
-from albert_tf.models.registry import TASK_FORM
 from albert_tf.models.text_labels import TextLabels
 from albert_tf.models.text_labels import checked_text_labels
 

@@ -4,12 +4,12 @@ import re
 
 import keras
 
-from albert_tf.models import head_variables
+from albert_tf.families import head_variables
+from albert_tf.families.registry import TASK_FORM
 from albert_tf.models.features import named_features
 from albert_tf.models.labelled_outputs import LabelledOutputs
 from albert_tf.models.labelled_outputs import checked_labels
 from albert_tf.models.linear_classifier import LinearClassifier
-from albert_tf.models.registry import TASK_FORM
 
 _TAG = re.compile(r"O|[BIES]-.+", re.DOTALL)
 _NO_NAME = re.compile(r"LABEL_\d+|")

@@ -18,12 +18,12 @@ docs/pretraining.md says more.
 import dataclasses
 
 from albert_tf.checkpoints.flags import ReadingFlags
-from albert_tf.checkpoints.layer_sharing import FIRST
-from albert_tf.checkpoints.layer_sharing import MEAN
 from albert_tf.cli.command_line import option
 from albert_tf.engine.flags import DeviceFlags
 from albert_tf.engine.flags import ExecutionFlags
 from albert_tf.engine.resumption import RESTART_DATA
+from albert_tf.families.layer_sharing import FIRST
+from albert_tf.families.layer_sharing import MEAN
 from albert_tf.optimizers.flags import OptimizerFlags
 from albert_tf.pretraining.objective_flags import GeneratorFlags
 from albert_tf.pretraining.objective_flags import ObjectiveFlags

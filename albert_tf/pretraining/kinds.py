@@ -11,8 +11,8 @@ from albert_tf.costs import memory
 from albert_tf.costs import parameters
 from albert_tf.costs import xlnet
 from albert_tf.errors import UserError
+from albert_tf.families.xlnet_config import XLNetConfig
 from albert_tf.models.replaced_tokens import AlbertForReplacedTokens
-from albert_tf.models.xlnet.config import XLNetConfig
 from albert_tf.models.xlnet.language_model import XLNetLMHeadModel
 from albert_tf.pretraining.objective import PretrainingObjective
 from albert_tf.pretraining.permutation import PERMUTATION_LM

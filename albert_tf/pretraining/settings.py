@@ -3,8 +3,6 @@
 import dataclasses
 import re
 
-from albert_tf.checkpoints.layer_sharing import FIRST
-from albert_tf.checkpoints.layer_sharing import GROUP0
 from albert_tf.cli.command_line import values_of
 from albert_tf.engine.compilation import with_precision
 from albert_tf.engine.flags import DeviceFlags
@@ -14,6 +12,8 @@ from albert_tf.engine.options import TrainerOptions
 from albert_tf.engine.reporting.reporter import ReportOptions
 from albert_tf.engine.resumption import flag_facts
 from albert_tf.errors import UserError
+from albert_tf.families.layer_sharing import FIRST
+from albert_tf.families.layer_sharing import GROUP0
 from albert_tf.hub.names import local_directory
 from albert_tf.optimizers import scaled_learning_rate
 from albert_tf.optimizers.flags import OptimizerFlags

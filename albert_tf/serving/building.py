@@ -7,10 +7,10 @@ import pkgutil
 from albert_tf.checkpoints.loading import find_head
 from albert_tf.checkpoints.model_directory import read_training_info
 from albert_tf.errors import UserError
+from albert_tf.families import registry
 from albert_tf.hub.names import local_directory
 from albert_tf.io.near_misses import did_you_mean
 from albert_tf.io.storage import is_folder
-from albert_tf.models import registry
 from albert_tf.row_layout import CLS_FIRST
 from albert_tf.serving.heads.several import models_of_one_encoder
 from albert_tf.serving.heads.several import multi_head

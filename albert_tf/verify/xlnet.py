@@ -28,9 +28,9 @@ from albert_tf.checkpoints.huggingface import is_huggingface_directory
 from albert_tf.checkpoints.loading import build_model
 from albert_tf.checkpoints.loading import read_checkpoint
 from albert_tf.errors import UserError
+from albert_tf.families.xlnet import XLNET
 from albert_tf.io.files import read_arrays
 from albert_tf.io.files import read_json_object
-from albert_tf.models.xlnet.family import XLNET
 from albert_tf.models.xlnet.language_model import XLNetLMHeadModel
 from albert_tf.models.xlnet.sequence_classification import (
     XLNetForSequenceClassification,

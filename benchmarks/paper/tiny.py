@@ -9,9 +9,9 @@ import pathlib
 
 from albert_tf.config import AlbertConfig
 from albert_tf.costs import flops
+from albert_tf.families.xlnet_config import XLNetConfig
 from albert_tf.io.files import read_json_object
 from albert_tf.io.files import write_atomically
-from albert_tf.models.xlnet.config import XLNetConfig
 from albert_tf.tokenization import load_tokenizer
 from benchmarks import kept_runs
 from benchmarks.paper import workers

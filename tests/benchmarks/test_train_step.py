@@ -5,7 +5,7 @@ import json
 import pytest
 
 from albert_tf.errors import UserError
-from albert_tf.models.xlnet.config import XLNetConfig
+from albert_tf.families.xlnet_config import XLNetConfig
 from benchmarks import train_step
 
 

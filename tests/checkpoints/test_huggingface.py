@@ -11,10 +11,10 @@ import tensorflow as tf
 from safetensors import numpy as safetensors
 
 import albert_tf
-from albert_tf.checkpoints.albert_names import huggingface_name
-from albert_tf.checkpoints.albert_names import official_name
 from albert_tf.checkpoints.huggingface import save_huggingface
 from albert_tf.errors import UserError
+from albert_tf.families.albert_names import huggingface_name
+from albert_tf.families.albert_names import official_name
 from albert_tf.models.albert import AlbertModel
 from albert_tf.models.pretraining import AlbertForPreTraining
 from albert_tf.models.sequence_classification import AlbertForSequenceClassification

@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from albert_tf.checkpoints.layer_sharing import FIRST
-from albert_tf.checkpoints.layer_sharing import GROUP0
-from albert_tf.checkpoints.layer_sharing import MEAN
-from albert_tf.checkpoints.layer_sharing import move_layers
 from albert_tf.checkpoints.warm_start import warm_start
 from albert_tf.config import AlbertConfig
 from albert_tf.errors import UserError
+from albert_tf.families.layer_sharing import FIRST
+from albert_tf.families.layer_sharing import GROUP0
+from albert_tf.families.layer_sharing import MEAN
+from albert_tf.families.layer_sharing import move_layers
 from albert_tf.models.albert import AlbertModel
 from albert_tf.models.pretraining import AlbertForPreTraining
 

@@ -9,13 +9,13 @@ import tensorflow as tf
 
 from albert_tf import minimal_pairs
 from albert_tf.errors import UserError
+from albert_tf.families.xlnet_config import XLNetConfig
 from albert_tf.inference.likelihood import pseudo_log_likelihoods
 from albert_tf.inference.loading import language_model_class
 from albert_tf.inference.minimal_pairs import accuracies
 from albert_tf.inference.minimal_pairs import read_pairs
 from albert_tf.models.masked_lm import AlbertForMaskedLM
 from albert_tf.models.replaced_tokens import AlbertForReplacedTokens
-from albert_tf.models.xlnet.config import XLNetConfig
 from albert_tf.models.xlnet.language_model import XLNetLMHeadModel
 from albert_tf.tokenization import load_tokenizer
 from albert_tf.tokenization.wordpiece import WordPieceTokenizer

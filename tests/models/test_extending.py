@@ -9,11 +9,11 @@ import sys
 import numpy as np
 import pytest
 
-from albert_tf.checkpoints.albert import AlbertFamily
 from albert_tf.checkpoints.loading import find_head
 from albert_tf.convert import main
 from albert_tf.errors import UserError
-from albert_tf.models import registry
+from albert_tf.families import registry
+from albert_tf.families.albert import AlbertFamily
 from albert_tf.models.albert import AlbertModel
 from albert_tf.models.pretraining import AlbertForPreTraining
 from albert_tf.serving.export import ExportOptions

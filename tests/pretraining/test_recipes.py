@@ -6,7 +6,7 @@ import pytest
 
 from albert_tf.cli.command_line import parse
 from albert_tf.costs.xlnet import pretraining_parameters
-from albert_tf.models.xlnet.config import XLNetConfig
+from albert_tf.families.xlnet_config import XLNetConfig
 from albert_tf.pretraining.flags import PretrainingOptions
 from albert_tf.pretraining.kinds import load_config
 from albert_tf.pretraining.run import pretrain

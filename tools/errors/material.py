@@ -6,8 +6,8 @@ import pathlib
 import random
 
 from albert_tf.config import AlbertConfig
+from albert_tf.families.xlnet_config import XLNetConfig
 from albert_tf.models.pretraining import AlbertForPreTraining
-from albert_tf.models.xlnet.config import XLNetConfig
 from albert_tf.models.xlnet.encoder import XLNetModel
 from albert_tf.tokenization import load_tokenizer
 from data_pipeline.create_pretraining_data import create_pretraining_data

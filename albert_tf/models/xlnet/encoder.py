@@ -4,6 +4,8 @@ import keras
 from keras import ops
 
 from albert_tf.errors import UserError
+from albert_tf.families.xlnet import XLNET
+from albert_tf.families.xlnet_names import encoder_variables
 from albert_tf.layers.dropout import EMBEDDING_SITE
 from albert_tf.layers.dropout import OUTPUT_SITE
 from albert_tf.layers.dropout import POSITION_SITE
@@ -11,8 +13,6 @@ from albert_tf.layers.dropout import dropout
 from albert_tf.models.base import PretrainedModel
 from albert_tf.models.features import named_features
 from albert_tf.models.xlnet.embeddings import XLNetEmbeddings
-from albert_tf.models.xlnet.family import XLNET
-from albert_tf.models.xlnet.names import encoder_variables
 from albert_tf.models.xlnet.positions import position_codes
 from albert_tf.models.xlnet.stack import XLNetStack
 from albert_tf.models.xlnet.view import attention_view

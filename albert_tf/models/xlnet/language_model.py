@@ -3,12 +3,12 @@
 import keras
 from keras import ops
 
+from albert_tf.families.head_variables import HeadVariable
+from albert_tf.families.xlnet import XLNET
 from albert_tf.models.base import PretrainedModel
 from albert_tf.models.features import named_features
-from albert_tf.models.head_variables import HeadVariable
 from albert_tf.models.xlnet.encoder import READ
 from albert_tf.models.xlnet.encoder import XLNetModel
-from albert_tf.models.xlnet.family import XLNET
 
 
 @keras.saving.register_keras_serializable(package="albert_tf")

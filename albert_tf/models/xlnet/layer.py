@@ -2,9 +2,9 @@
 
 import keras
 
+from albert_tf.families.xlnet_config import XLNetConfig
 from albert_tf.layers.configured_layer import ConfiguredLayer
 from albert_tf.layers.layer_norm import LayerNorm
-from albert_tf.models.xlnet.config import XLNetConfig
 
 
 class XLNetLayer(ConfiguredLayer):

@@ -5,20 +5,20 @@ import dataclasses
 import keras
 from keras import ops
 
-from albert_tf.checkpoints.family import require_entries
 from albert_tf.errors import UserError
+from albert_tf.families import head_variables
+from albert_tf.families.base import require_entries
+from albert_tf.families.registry import TASK_FORM
+from albert_tf.families.xlnet import XLNET
+from albert_tf.families.xlnet_names import MASK_EMB
 from albert_tf.layers.dropout import CLASSIFIER_SITE
 from albert_tf.layers.dropout import dropout
-from albert_tf.models import head_variables
 from albert_tf.models.base import PretrainedModel
 from albert_tf.models.features import named_features
-from albert_tf.models.registry import TASK_FORM
 from albert_tf.models.text_labels import TextLabels
 from albert_tf.models.text_labels import checked_text_labels
 from albert_tf.models.xlnet.encoder import READ
 from albert_tf.models.xlnet.encoder import XLNetModel
-from albert_tf.models.xlnet.family import XLNET
-from albert_tf.models.xlnet.names import MASK_EMB
 
 # How their model sums a text up, and what they call that.
 _REQUIRED = {

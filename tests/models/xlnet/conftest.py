@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from albert_tf.models.xlnet.config import XLNetConfig
+from albert_tf.families.xlnet_config import XLNetConfig
 
 
 @pytest.fixture

@@ -12,10 +12,10 @@ from albert_tf.checkpoints.loading import find_head
 from albert_tf.checkpoints.tf1 import load_tf1_checkpoint
 from albert_tf.convert import main
 from albert_tf.errors import UserError
+from albert_tf.families.xlnet_names import huggingface_name
+from albert_tf.families.xlnet_names import official_name
 from albert_tf.models.xlnet.encoder import XLNetModel
 from albert_tf.models.xlnet.language_model import XLNetLMHeadModel
-from albert_tf.models.xlnet.names import huggingface_name
-from albert_tf.models.xlnet.names import official_name
 from albert_tf.models.xlnet.sequence_classification import (
     XLNetForSequenceClassification,
 )

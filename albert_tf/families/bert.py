@@ -6,15 +6,15 @@ the names differ. Nothing is written in BERT's form.
 
 import re
 
-from albert_tf.checkpoints.albert import ALBERT
-from albert_tf.checkpoints.albert import OUR_ACTIVATIONS
-from albert_tf.checkpoints.albert import AlbertFamily
-from albert_tf.checkpoints.albert_names import block_scope
-from albert_tf.checkpoints.family import our_activation
-from albert_tf.checkpoints.family import require_entries
 from albert_tf.config import AlbertConfig
+from albert_tf.families import registry
+from albert_tf.families.albert import ALBERT
+from albert_tf.families.albert import OUR_ACTIVATIONS
+from albert_tf.families.albert import AlbertFamily
+from albert_tf.families.albert_names import block_scope
+from albert_tf.families.base import our_activation
+from albert_tf.families.base import require_entries
 from albert_tf.io.files import read_json_object
-from albert_tf.models import registry
 
 # Google's code computes "gelu" by tanh, Hugging Face's exactly.
 _OFFICIAL_ACTIVATIONS = {name: name for name in ("gelu", "relu", "linear", "tanh")}

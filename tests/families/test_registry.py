@@ -1,6 +1,5 @@
 """The registry of models: names, recognition of checkpoints, names of heads."""
 
-import re
 import subprocess
 import sys
 
@@ -8,10 +7,10 @@ import numpy as np
 import pytest
 
 import albert_tf
-from albert_tf.checkpoints.albert import ALBERT
 from albert_tf.errors import UserError
-from albert_tf.models import head_variables
-from albert_tf.models import registry
+from albert_tf.families import head_variables
+from albert_tf.families import registry
+from albert_tf.families.albert import ALBERT
 from albert_tf.models.albert import AlbertModel
 from albert_tf.models.base import PretrainedModel
 from albert_tf.models.masked_lm import AlbertForMaskedLM
@@ -52,21 +51,6 @@ def test_the_package_imports_no_model_before_it_is_used():
     )
     assert run.stdout.startswith("False")
     assert "'AlbertForSequenceClassification'" in run.stdout
-
-
-def imports_of(path):
-    lines = path.read_text().split("\n")
-    return [s.strip() for s in lines if re.match(r"\s*(from|import) albert_tf", s)]
-
-
-def test_checkpoints_know_models_by_the_registry_only(project):
-    package = project / "albert_tf"
-    for path in (package / "checkpoints").glob("*.py"):
-        for line in imports_of(path):
-            if line == "import albert_tf" or "albert_tf.models" in line:
-                assert line == "from albert_tf.models import registry", path
-    only = ["from albert_tf.errors import UserError"]
-    assert imports_of(package / "models" / "registry.py") == only
 
 
 def test_public_names_are_those_of_the_registry():

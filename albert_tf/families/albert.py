@@ -4,16 +4,16 @@ import dataclasses
 
 import numpy as np
 
-from albert_tf.checkpoints.albert_names import huggingface_name
-from albert_tf.checkpoints.albert_names import official_name
-from albert_tf.checkpoints.family import ModelFamily
-from albert_tf.checkpoints.family import as_float32
-from albert_tf.checkpoints.family import our_activation
-from albert_tf.checkpoints.family import require_entries
-from albert_tf.checkpoints.family import untied
-from albert_tf.checkpoints.layer_sharing import unshare
 from albert_tf.config import AlbertConfig
 from albert_tf.costs.parameters import encoder_parameters
+from albert_tf.families.albert_names import huggingface_name
+from albert_tf.families.albert_names import official_name
+from albert_tf.families.base import ModelFamily
+from albert_tf.families.base import as_float32
+from albert_tf.families.base import our_activation
+from albert_tf.families.base import require_entries
+from albert_tf.families.base import untied
+from albert_tf.families.layer_sharing import unshare
 
 # Their "gelu" is the exact function; that of the official code is "gelu_new".
 OUR_ACTIVATIONS = {

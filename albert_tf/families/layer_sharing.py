@@ -5,7 +5,7 @@ import re
 
 import numpy as np
 
-from albert_tf.checkpoints.albert_names import block_scope
+from albert_tf.families.albert_names import block_scope
 from albert_tf.layers.layer_schedule import layer_schedule
 
 _BLOCK = re.compile(r"(bert/encoder/transformer/group_\d+/inner_group_\d+)/")

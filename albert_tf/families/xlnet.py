@@ -5,15 +5,16 @@ import re
 
 import numpy as np
 
-from albert_tf.checkpoints.family import ModelFamily
-from albert_tf.checkpoints.family import as_float32
-from albert_tf.checkpoints.family import our_activation
-from albert_tf.checkpoints.family import require_entries
-from albert_tf.checkpoints.family import untied
+from albert_tf.costs.xlnet import encoder_parameters
 from albert_tf.errors import UserError
+from albert_tf.families import xlnet_names as names
+from albert_tf.families.base import ModelFamily
+from albert_tf.families.base import as_float32
+from albert_tf.families.base import our_activation
+from albert_tf.families.base import require_entries
+from albert_tf.families.base import untied
+from albert_tf.families.xlnet_config import XLNetConfig
 from albert_tf.layers.layer_schedule import layer_schedule
-from albert_tf.models.xlnet import names
-from albert_tf.models.xlnet.config import XLNetConfig
 
 # Their "gelu" is the exact function; that of the official code is "gelu_new".
 _OUR_ACTIVATIONS = {"gelu": "gelu_erf", "gelu_new": "gelu", "relu": "relu"}
@@ -53,18 +54,7 @@ class XLNetFamily(ModelFamily):
     )
 
     def encoder_parameters(self, config):
-        attention, feed_forward = (len(set(part)) for part in _sets(config).values())
-        width, heads = config.d_model, config.n_head * config.d_head
-        rows = attention if config.untie_r else 1
-        table = config.n_token * config.table_width
-        mapping = config.table_width * width if config.has_embedding_mapping else 0
-        of_feed_forward = 2 * width * config.d_inner + config.d_inner + 3 * width
-        return (
-            (table + mapping + width)
-            + heads * (3 * rows + 2 * attention)
-            + attention * (5 * width * heads + 2 * width)
-            + feed_forward * of_feed_forward
-        )
+        return encoder_parameters(config)
 
     def from_official(self, tensors):
         """The scope of their classifier holds the name of the task; ours does not."""
