@@ -16,11 +16,12 @@ _BELOW_THE_COMMANDS = [
     "io",
     "layers",
     "models",
+    "objectives",
     "optimizers",
     "tokenization",
 ]
 # What asks a room above it for something, when it is called.
-_UPWARDS = [("models", "pretraining"), ("models", "serving"), ("tasks", "serving")]
+_UPWARDS = [("models", "serving"), ("tasks", "serving")]
 
 
 def _imports(path, modules):

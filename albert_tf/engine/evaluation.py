@@ -5,10 +5,10 @@ import math
 import tensorflow as tf
 
 from albert_tf.engine.device_loop import CarriedState
-from albert_tf.engine.objective import EXAMPLE_WEIGHTS
-from albert_tf.engine.objective import reported_sums
 from albert_tf.engine.strategies import replica_rows
 from albert_tf.errors import UserError
+from albert_tf.objectives.base import EXAMPLE_WEIGHTS
+from albert_tf.objectives.base import reported_sums
 
 
 class Evaluator:

@@ -4,9 +4,9 @@ import dataclasses
 
 import tensorflow as tf
 
-from albert_tf.engine.objective import reported_sums
 from albert_tf.engine.step_guard import StepGuard
 from albert_tf.layers.activations import compiled_activations
+from albert_tf.objectives.base import reported_sums
 
 VARIABLE_STATISTICS = ("gradient_norm", "weight_norm", "trust_ratio")
 """Of each variable: its gradient's norm before clipping, its own, LAMB's factor."""

@@ -146,10 +146,10 @@ class AlbertForPreTraining(PretrainedModel):
         trackers = self.__dict__["_accuracies"]
         if not trackers:
             return super().compute_loss(x, y, y_pred, sample_weight, training)
-        # Imported here: models are below training, which needs TensorFlow.
+        # Imported here: models of Keras' other backends do without TensorFlow.
         import tensorflow as tf
 
-        from albert_tf.pretraining.objective import OBJECTIVES
+        from albert_tf.objectives.masked_lm import OBJECTIVES
 
         loss = 0.0
         for term in OBJECTIVES["sop" if self.sentence_order_head.trainable else "none"]:

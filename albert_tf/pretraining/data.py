@@ -10,9 +10,9 @@ from absl import logging
 
 from albert_tf.engine.options import Stage
 from albert_tf.errors import UserError
+from albert_tf.objectives.masked_lm import OBJECTIVES
+from albert_tf.objectives.masked_lm import check_sentence_labels
 from albert_tf.pretraining.kinds import KINDS
-from albert_tf.pretraining.objective import OBJECTIVES
-from albert_tf.pretraining.objective import check_sentence_labels
 from albert_tf.pretraining.phases import Phase
 from data_pipeline.input_pipeline import describe_data
 from data_pipeline.input_pipeline import predictions_needed

@@ -14,10 +14,10 @@ from albert_tf.errors import UserError
 from albert_tf.families.xlnet_config import XLNetConfig
 from albert_tf.models.replaced_tokens import AlbertForReplacedTokens
 from albert_tf.models.xlnet.language_model import XLNetLMHeadModel
-from albert_tf.pretraining.objective import PretrainingObjective
-from albert_tf.pretraining.permutation import PERMUTATION_LM
-from albert_tf.pretraining.permutation import PermutationObjective
-from albert_tf.pretraining.replaced_tokens import ReplacedTokensObjective
+from albert_tf.objectives.masked_lm import PretrainingObjective
+from albert_tf.objectives.permutation import PERMUTATION_LM
+from albert_tf.objectives.permutation import PermutationObjective
+from albert_tf.objectives.replaced_tokens import ReplacedTokensObjective
 from albert_tf.pretraining.setup import first_model
 from albert_tf.pretraining.setup import initial_model
 from albert_tf.pretraining.setup import trained_model

@@ -11,8 +11,8 @@ from albert_tf.engine.resumption import UNKNOWN
 from albert_tf.engine.resumption import Fact
 from albert_tf.errors import UserError
 from albert_tf.models.pretraining import AlbertForPreTraining
+from albert_tf.objectives.masked_lm import sentence_heads
 from albert_tf.optimizers.flags import OptimizerFlags
-from albert_tf.pretraining.objective import sentence_heads
 from albert_tf.pretraining.objective_flags import GeneratorFlags
 from albert_tf.tokenization import load_tokenizer_for
 from albert_tf.tokenization import saved_tokenizer

@@ -6,7 +6,7 @@ norm differs from it in one table, see `_official_norm`.
 
 import tensorflow as tf
 
-from albert_tf.pretraining.objective import PretrainingObjective
+from albert_tf.objectives.masked_lm import PretrainingObjective
 
 _CLIP_NORM = 1.0
 

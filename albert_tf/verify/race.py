@@ -15,11 +15,11 @@ import pathlib
 import numpy as np
 import tensorflow as tf
 
-from albert_tf.engine.objective import EXAMPLE_WEIGHTS
 from albert_tf.errors import UserError
 from albert_tf.io.files import read_arrays
 from albert_tf.io.files import read_json_object
 from albert_tf.models.multiple_choice import AlbertForMultipleChoice
+from albert_tf.objectives.base import EXAMPLE_WEIGHTS
 from albert_tf.tasks.batching import FEATURES
 from albert_tf.tasks.batching import evaluation_dataset
 from albert_tf.tasks.multiple_choice.reading.questions import ChoiceSplit

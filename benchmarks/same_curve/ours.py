@@ -12,10 +12,10 @@ from albert_tf.engine.strategies import create_strategy
 from albert_tf.engine.train_step import StepOptions
 from albert_tf.engine.train_step import TrainStep
 from albert_tf.models.pretraining import AlbertForPreTraining
+from albert_tf.objectives.masked_lm import PretrainingObjective
 from albert_tf.optimizers import LAMB
 from albert_tf.optimizers import AdamW
 from albert_tf.optimizers.schedules import WarmupPolynomialDecay
-from albert_tf.pretraining.objective import PretrainingObjective
 
 _KINDS = {"adamw": AdamW, "lamb": LAMB}
 _MASKED_LM = "masked_lm_loss"

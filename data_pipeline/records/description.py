@@ -57,7 +57,7 @@ _FIELDS = {
     ("kind",): (_KINDS.__contains__, f"one of {', '.join(_KINDS)}"),
     ("max_seq_length",): _COUNT,
     ("max_predictions_per_seq",): _COUNT,
-    # Which there are, objectives say (`albert_tf.pretraining.objective`).
+    # Which there are, objectives say (`albert_tf.objectives.masked_lm`).
     ("sentence_objective",): _TEXT,
     ("tokenizer", "kind"): _TEXT,
     ("tokenizer", "fingerprint"): _TEXT,

@@ -1,7 +1,7 @@
 """What a batch of pretraining data holds: each feature's name, length and type.
 
 Here alone: records are parsed by it, the model is given its inputs, and objectives find
-their labels and weights by name (`albert_tf.pretraining.objective`).
+their labels and weights by name (`albert_tf.objectives.masked_lm`).
 """
 
 import dataclasses

@@ -10,9 +10,9 @@ from albert_tf.engine.options import TrainerOptions
 from albert_tf.engine.train_step import StepOptions
 from albert_tf.engine.trainer import Trainer
 from albert_tf.models.pretraining import AlbertForPreTraining
+from albert_tf.objectives.masked_lm import OBJECTIVES
+from albert_tf.objectives.masked_lm import PretrainingObjective
 from albert_tf.optimizers import create_optimizer
-from albert_tf.pretraining.objective import OBJECTIVES
-from albert_tf.pretraining.objective import PretrainingObjective
 
 TOKENS, PREDICTIONS, VOCABULARY = 7, 3, 23
 

@@ -5,11 +5,11 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from albert_tf.engine.objective import Objective
 from albert_tf.engine.options import Stage
 from albert_tf.engine.options import TrainerOptions
 from albert_tf.engine.train_step import StepOptions
 from albert_tf.engine.trainer import Trainer
+from albert_tf.objectives.base import Objective
 from albert_tf.optimizers import create_optimizer
 
 ROWS, STEPS = 4, 7

@@ -9,7 +9,7 @@ import tensorflow as tf
 
 import albert_tf
 from albert_tf.errors import UserError
-from albert_tf.pretraining.objective import PretrainingObjective
+from albert_tf.objectives.masked_lm import PretrainingObjective
 from data_pipeline.input_pipeline import pretraining_dataset
 
 

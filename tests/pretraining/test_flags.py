@@ -10,11 +10,11 @@ from albert_tf.cli.command_line import parse
 from albert_tf.config import AlbertConfig
 from albert_tf.engine import compilation
 from albert_tf.errors import UserError
+from albert_tf.objectives.masked_lm import OBJECTIVES
 from albert_tf.pretraining import command
 from albert_tf.pretraining import plan as plans
 from albert_tf.pretraining.data import PretrainingData
 from albert_tf.pretraining.flags import PretrainingOptions
-from albert_tf.pretraining.objective import OBJECTIVES
 from albert_tf.pretraining.run import pretrain
 from albert_tf.pretraining.settings import resolve
 from albert_tf.pretraining.setup import initial_model

@@ -11,7 +11,7 @@ import tensorflow as tf
 import albert_tf
 from albert_tf.cli.command_line import parse
 from albert_tf.errors import UserError
-from albert_tf.pretraining import objective
+from albert_tf.objectives import masked_lm
 from albert_tf.pretraining.flags import PretrainingOptions
 from albert_tf.pretraining.run import pretrain
 from albert_tf.pretraining.settings import resolve
@@ -55,7 +55,7 @@ def length_objective(project, monkeypatch):
     As docs/extending.md shows it.
     """
     monkeypatch.setitem(schema.FEATURES, "static", schema.FEATURES["static"])
-    monkeypatch.setitem(objective.OBJECTIVES, "length", ())
+    monkeypatch.setitem(masked_lm.OBJECTIVES, "length", ())
     text = (project / "docs" / "extending.md").read_text()
     (example,) = re.findall(r"<!-- objective -->\n```python\n(.*?)```", text, re.DOTALL)
     exec(compile(example, "extending.md", "exec"), {})

@@ -12,11 +12,11 @@ from albert_tf.cli.command_line import parse
 from albert_tf.config import AlbertConfig
 from albert_tf.errors import UserError
 from albert_tf.models.replaced_tokens import AlbertForReplacedTokens
+from albert_tf.objectives.replaced_tokens import ReplacedTokensObjective
+from albert_tf.objectives.replaced_tokens import drawn
+from albert_tf.objectives.replaced_tokens import with_tokens
 from albert_tf.pretraining.flags import PretrainingOptions
 from albert_tf.pretraining.objective_flags import GeneratorFlags
-from albert_tf.pretraining.replaced_tokens import ReplacedTokensObjective
-from albert_tf.pretraining.replaced_tokens import drawn
-from albert_tf.pretraining.replaced_tokens import with_tokens
 from albert_tf.pretraining.run import pretrain
 from albert_tf.pretraining.settings import resolve
 

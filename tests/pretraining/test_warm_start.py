@@ -8,7 +8,7 @@ import pytest
 import albert_tf
 from albert_tf.config import AlbertConfig
 from albert_tf.errors import UserError
-from albert_tf.pretraining.objective import OBJECTIVES
+from albert_tf.objectives.masked_lm import OBJECTIVES
 from albert_tf.pretraining.settings import resolve
 from albert_tf.pretraining.setup import initial_model
 from albert_tf.pretraining.setup import load_tokenizer

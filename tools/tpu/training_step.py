@@ -5,8 +5,8 @@ import tensorflow as tf
 from albert_tf.engine.train_step import StepOptions
 from albert_tf.engine.train_step import TrainStep
 from albert_tf.models.pretraining import AlbertForPreTraining
+from albert_tf.objectives.masked_lm import PretrainingObjective
 from albert_tf.optimizers import create_optimizer
-from albert_tf.pretraining.objective import PretrainingObjective
 
 
 class TrainingStep:

@@ -2,8 +2,8 @@
 
 import tensorflow as tf
 
-from albert_tf.engine.objective import Objective
-from albert_tf.engine.objective import example_weights
+from albert_tf.objectives.base import Objective
+from albert_tf.objectives.base import example_weights
 from albert_tf.tasks.batching import FEATURES
 from albert_tf.tasks.question_answering import losses
 

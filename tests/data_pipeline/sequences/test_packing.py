@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from albert_tf.errors import UserError
 from albert_tf.models.pretraining import AlbertForPreTraining
-from albert_tf.pretraining.objective import PretrainingObjective
+from albert_tf.objectives.masked_lm import PretrainingObjective
 from data_pipeline.create_pretraining_data import create_pretraining_data
 from data_pipeline.input_pipeline import pretraining_dataset
 from data_pipeline.records import examples

@@ -8,10 +8,10 @@ import dataclasses
 
 import tensorflow as tf
 
-from albert_tf.engine.objective import LossTerm
-from albert_tf.engine.objective import Objective
-from albert_tf.engine.objective import example_weights
 from albert_tf.errors import UserError
+from albert_tf.objectives.base import LossTerm
+from albert_tf.objectives.base import Objective
+from albert_tf.objectives.base import example_weights
 from data_pipeline.records.schema import model_inputs
 
 

@@ -4,11 +4,11 @@ import dataclasses
 
 import tensorflow as tf
 
-from albert_tf.engine.objective import LossTerm
-from albert_tf.engine.objective import Objective
-from albert_tf.engine.objective import example_weights
 from albert_tf.layers.dropout import fold_seed
-from albert_tf.pretraining.objective import MASKED_LM
+from albert_tf.objectives.base import LossTerm
+from albert_tf.objectives.base import Objective
+from albert_tf.objectives.base import example_weights
+from albert_tf.objectives.masked_lm import MASKED_LM
 from data_pipeline.records.schema import model_inputs
 
 _SAMPLING_SITE = -5  # apart from the model's sites of dropout

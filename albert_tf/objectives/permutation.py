@@ -4,8 +4,8 @@ import math
 
 import tensorflow as tf
 
-from albert_tf.engine.objective import Objective
-from albert_tf.pretraining.objective import HeadTerm
+from albert_tf.objectives.base import Objective
+from albert_tf.objectives.masked_lm import HeadTerm
 from data_pipeline.records.schema import model_inputs
 
 PERMUTATION_LM = HeadTerm("permutation_lm", "target_ids", "target_weights")

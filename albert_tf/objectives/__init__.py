@@ -1,0 +1,1 @@
+"""What training minimises: loss terms, and the objectives of pretraining."""
