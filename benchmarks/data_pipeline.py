@@ -27,7 +27,7 @@ from albert_tf.cli.command_line import option
 from albert_tf.tokenization.normalization import sentencepiece_text
 from benchmarks.measuring.turns import peak_megabytes
 from data_pipeline.create_pretraining_data import create_pretraining_data
-from data_pipeline.options import Options as DataOptions
+from data_pipeline.options import DataOptions
 from data_pipeline.text import corpus
 
 _REPEATS = 3

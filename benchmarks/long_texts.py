@@ -35,7 +35,7 @@ def vocabulary(folder):
     path = f"{folder}/text.txt"
     with open(path, "w", encoding="utf-8") as file:
         file.write(f"{SENTENCE}\n" * 20)
-    options = train_tokenizer.Options(
+    options = train_tokenizer.TokenizerOptions(
         input_file=path, output_prefix=f"{folder}/spiece", vocab_size=40
     )
     train_tokenizer.train_tokenizer(options)

@@ -8,8 +8,8 @@ import statistics
 import subprocess
 import sys
 
+from albert_tf.cli.command_line import group_of
 from albert_tf.cli.command_line import option
-from albert_tf.cli.command_line import values_of
 from albert_tf.errors import UserError
 from albert_tf.io.files import write_atomically
 from albert_tf.optimizers import OPTIMIZERS
@@ -50,7 +50,7 @@ class FineTuningFlags:
 
     def passed_on(self):
         """`{flag: value}` of these that have a value."""
-        values = {**values_of(FineTuningFlags, self), "eval_batch_size": 64}
+        values = {**vars(group_of(FineTuningFlags, self)), "eval_batch_size": 64}
         return {name: value for name, value in values.items() if value is not None}
 
 

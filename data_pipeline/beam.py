@@ -19,32 +19,32 @@ from albert_tf.cli import command_line
 from albert_tf.cli.command_line import option
 from albert_tf.errors import UserError
 from data_pipeline.create_pretraining_data import create_pretraining_data
-from data_pipeline.options import Options
+from data_pipeline.options import DataOptions
 
 
-@dataclasses.dataclass(frozen=True)
-class BeamOptions(Options):
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class BeamOptions(DataOptions):
     beam_options: str = option(
         "Flags for the Beam runner, in one string.", "--runner=DirectRunner"
     )
 
 
-def write_shards(options, files, paths, shards, finished):
-    """Writes `shards` with the runner of `options.beam_options`.
+def write_shards(beam_options, options, files, paths, shards, finished):
+    """Writes `shards` with the runner of `beam_options`.
 
-    The arguments are those of `workers.write_shards`; `finished` is called on the
+    The others are those of `workers.write_shards`; `finished` is called on the
     machine that wrote the shard.
 
     Raises:
         UserError: Beam is not installed, or has no such runner.
     """
     beam, runner_options_class = _beam()
-    runner_options = runner_options_class(shlex.split(options.beam_options))
+    runner_options = runner_options_class(shlex.split(beam_options))
     write = functools.partial(_write, options, files, paths, finished)
     try:
         pipeline = beam.Pipeline(options=runner_options)
     except (AttributeError, ImportError, ValueError) as error:
-        raise UserError(f"--beam_options={options.beam_options}: {error}") from error
+        raise UserError(f"--beam_options={beam_options}: {error}") from error
     with pipeline:
         _ = (
             pipeline
@@ -77,9 +77,14 @@ def _say_nothing(new_bytes, new_tokens):
     """Runners show the progress."""
 
 
+def create(options):
+    """As `create_pretraining_data`, by the runner of `BeamOptions`."""
+    write = functools.partial(write_shards, options.beam_options)
+    return create_pretraining_data(options, write)
+
+
 def main(argv=None):
     """The command line."""
-    create = functools.partial(create_pretraining_data, write_shards=write_shards)
     command_line.run(BeamOptions, create, argv=argv)
 
 

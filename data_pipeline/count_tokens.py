@@ -17,30 +17,17 @@ from albert_tf.cli import command_line
 from albert_tf.cli.command_line import option
 from albert_tf.display.progress import Progress
 from albert_tf.errors import UserError
-from data_pipeline.options import required_tokenizer
-from data_pipeline.text import corpus
-from data_pipeline.text import formats
+from data_pipeline.options import VocabularyFlags
 from data_pipeline.text import quality
 from data_pipeline.text import token_counts
+from data_pipeline.text.corpus import CorpusFlags
 
 
-@dataclasses.dataclass(frozen=True)
-class Options:
-    input_file: str = option(
-        "Text files to read: names, globs and folders, separated by commas."
-    )
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class CountTokensOptions(CorpusFlags, VocabularyFlags):
+    """The flags of `python -m data_pipeline.count_tokens`."""
+
     output_file: str = option("File to write the counts to.")
-    spm_model_file: str | None = option(
-        "SentencePiece model (.model); it wins over --vocab_file.", None
-    )
-    vocab_file: str | None = option(
-        "WordPiece vocabulary (vocab.txt), where there is no --spm_model_file.", None
-    )
-    do_lower_case: bool = option(
-        "Lower the case of letters, for an uncased vocabulary.", True
-    )
-    input_format: str = option(formats.HELP, "auto", formats.NAMES)
-    text_field: str = option(formats.TEXT_FIELD_HELP, "text")
 
 
 def count_tokens(options):
@@ -52,11 +39,9 @@ def count_tokens(options):
     Raises:
         UserError: no text, no vocabulary, or one that does not fit the text.
     """
-    tokenizer = required_tokenizer(
-        options.spm_model_file, options.vocab_file, options.do_lower_case
-    )
-    files = corpus.find_files(options.input_file, options.input_format)
-    reader = corpus.Reader(files, options.input_format, options.text_field)
+    tokenizer = options.tokenizer
+    files = options.files()
+    reader = options.reader(files)
     counts = np.zeros(tokenizer.vocab_size, np.int64)
     found = collections.Counter()
     size = sum(file.size for file in files)
@@ -86,7 +71,7 @@ def count_tokens(options):
 
 def main(argv=None):
     """The command line."""
-    command_line.run(Options, count_tokens, argv=argv)
+    command_line.run(CountTokensOptions, count_tokens, argv=argv)
 
 
 if __name__ == "__main__":

@@ -1,10 +1,11 @@
 """Turns text into TFRecord files for pretraining; options.py says what it takes."""
 
+import functools
 import signal
 import sys
 
 from albert_tf.cli import command_line
-from data_pipeline.options import Options
+from data_pipeline.options import DataOptions
 
 _IGNORED = ("input_file_mode", "parallel")
 
@@ -13,9 +14,10 @@ def create_pretraining_data(options, write_shards=None):
     """Makes the data set that `options` describe.
 
     Args:
-        options: an `Options`.
+        options: `DataOptions`.
         write_shards: what runs the work, here or elsewhere; by default
-            `shards.workers.write_shards`, which describes its arguments.
+            `shards.workers.write_shards`, which describes its arguments, with
+            `--workers` processes.
 
     Returns:
         A dict of split ("train", perhaps "held_out") to a dict of counts.
@@ -29,7 +31,8 @@ def create_pretraining_data(options, write_shards=None):
     from data_pipeline import data_set
     from data_pipeline.shards import workers
 
-    return data_set.make(options, write_shards or workers.write_shards)
+    default = functools.partial(workers.write_shards, workers=options.workers)
+    return data_set.make(options, write_shards or default)
 
 
 def _command(options):
@@ -52,7 +55,7 @@ def _stop(number, frame):
 
 def main(argv=None):
     """The command line."""
-    command_line.run(Options, _command, _IGNORED, argv)
+    command_line.run(DataOptions, _command, _IGNORED, argv)
 
 
 if __name__ == "__main__":

@@ -9,14 +9,15 @@ import os
 import tensorflow as tf
 from absl import logging
 
+from albert_tf.cli.command_line import group_of
 from albert_tf.errors import UserError
 from albert_tf.io.folder_lock import folder_lock
 from data_pipeline.option_checks import check
-from data_pipeline.options import Options
+from data_pipeline.options import DataOptions
+from data_pipeline.options import RecordFlags
 from data_pipeline.records import dataset_info
 from data_pipeline.shards.resuming import FinishedShards
 from data_pipeline.shards.resuming import remove_leftovers
-from data_pipeline.text import corpus
 from data_pipeline.text import quality
 from data_pipeline.text.formats import WITHOUT_TEXT
 
@@ -27,41 +28,42 @@ _CHANGE_NOTHING = {"workers", "max_unknown", "output_file"}
 def make(options, write_shards):
     """`create_pretraining_data.create_pretraining_data`, whose arguments these are."""
     check(options)
-    files = corpus.find_files(options.input_file, options.input_format)
-    options.masking_options()  # A bad vocabulary is reported before any work.
-    quality.check_sample(options, files, collections.Counter())
+    files = options.files()
+    records = group_of(RecordFlags, options)
+    records.masking_options()  # A bad vocabulary is reported before any work.
+    quality.check_sample(records, options.max_unknown, files, collections.Counter())
     paths = shard_paths(options)
     folder = folder_of(paths["train"])
     try:
         tf.io.gfile.makedirs(folder)
         with folder_lock(folder):
-            return _create(options, files, paths, write_shards)
+            return _create(options, records, files, paths, write_shards)
     except tf.errors.OpError as error:
         raise UserError(
             f"The data set {options.output_file} cannot be made: {error.message}."
         ) from error
 
 
-def _create(options, files, paths, write_shards):
+def _create(options, records, files, paths, write_shards):
     directories = {split: folder_of(paths[split]) for split in paths}
-    digest = _digest(options, files, paths["train"])
+    digest = _digest(options, records, files, paths["train"])
     done = FinishedShards(paths, directories["train"], digest)
     for split, directory in directories.items():
         tf.io.gfile.makedirs(directory)
         remove_leftovers(paths[split])
     waiting = [k for k in range(len(paths["train"])) if done.parts(k) is None]
     try:
-        write_shards(options, files, paths, waiting, done.mark)
+        write_shards(records, files, paths, waiting, done.mark)
     finally:
         for split_paths in paths.values():
             remove_leftovers(split_paths)
-    totals = _finish(options, paths, directories, done)
+    totals = _finish(options, records, paths, directories, done)
     _summarize(totals, paths)
-    quality.warn(sum(totals.values(), collections.Counter()), options, files)
+    quality.warn(sum(totals.values(), collections.Counter()), records, files)
     return totals
 
 
-def _finish(options, paths, directories, done):
+def _finish(options, records, paths, directories, done):
     """Describes the shards, once they are all there; returns their counts."""
     parts = [done.parts(shard) for shard in range(len(paths["train"]))]
     if None in parts:
@@ -71,7 +73,8 @@ def _finish(options, paths, directories, done):
         )
     totals = _totals(parts, paths)
     # What is refused stays, for the same command with another --max_unknown.
-    quality.refuse(sum(totals.values(), collections.Counter()), options)
+    counts = sum(totals.values(), collections.Counter())
+    quality.refuse(counts, records, options.max_unknown)
     if not totals["train"]["sequences"]:
         done.forget()
         for path in (path for split_paths in paths.values() for path in split_paths):
@@ -82,7 +85,7 @@ def _finish(options, paths, directories, done):
             names = map(os.path.basename, paths[split])
             facts = (part[split]["file"] for part in parts)
             held = dict(zip(names, facts, strict=True))
-            dataset_info.write(directory, options, totals[split], held)
+            dataset_info.write(directory, records, totals[split], held)
     done.forget()
     return totals
 
@@ -146,18 +149,18 @@ def folder_of(paths):
     return directories.pop() or "."
 
 
-def _digest(options, files, paths):
+def _digest(options, records, files, paths):
     """Names what a shard depends on, so that shards of another run are not taken.
 
     The folder that holds the shards may be another one: it was moved.
     """
-    names = {field.name for field in dataclasses.fields(Options)} - _CHANGE_NOTHING
+    names = {field.name for field in dataclasses.fields(DataOptions)} - _CHANGE_NOTHING
     values = {name: getattr(options, name) for name in names}
     values["files"] = [
         (*file, tf.io.gfile.stat(file.path).mtime_nsec) for file in files
     ]
-    values["tokenizer"] = options.tokenizer.fingerprint()
-    values["token_counts"] = options.token_counts
+    values["tokenizer"] = records.tokenizer.fingerprint()
+    values["token_counts"] = records.token_counts
     values["shards"] = list(map(os.path.basename, paths))
     return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
 

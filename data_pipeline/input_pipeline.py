@@ -167,12 +167,8 @@ def _masking_options(info, tokenizer, max_predictions_per_seq, masked_lm_prob):
         masking["token_counts"] = tuple(map(int, counts))
     if masked_lm_prob is not None:
         masking["masked_lm_prob"] = masked_lm_prob
-    return MaskingOptions(
-        vocab_size=tokenizer.vocab_size,
-        mask_id=tokenizer.mask_id,
-        cls_id=tokenizer.cls_id,
-        sep_id=tokenizer.sep_id,
-        pad_id=tokenizer.pad_id,
+    return MaskingOptions.of(
+        tokenizer,
         max_predictions_per_seq=max_predictions_per_seq // _passes(masking),
         **masking,
     )

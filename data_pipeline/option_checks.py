@@ -4,6 +4,7 @@ import dataclasses
 
 from absl import logging
 
+from albert_tf.cli.flag_fields import check_range
 from albert_tf.errors import UserError
 from data_pipeline.sequences.masking_options import default_max_predictions
 
@@ -23,7 +24,6 @@ _FOR_MASKED_LM = (
     "mask_smoothing",
     "token_counts_file",
 )
-_MOST_SMOOTHING = 2  # weights of billions of tokens, squared, are float32 still
 _FOR_PERMUTATION_LM = ("bi_data",)
 
 
@@ -55,29 +55,14 @@ def check(options):
 
 
 def _check_ranges(options):
-    bounds = {
-        "max_seq_length": (8, None),
-        "ngram": (1, None),
-        "max_predictions_per_seq": (1, options.max_seq_length),
-        "dupe_factor": (1, None),
-        "max_pairs_per_row": (1, None),
-        "num_shards": (1, None),
-        "workers": (1, None),
-        "masked_lm_prob": (0, 1),
-        "short_seq_prob": (0, 1),
-        "held_out_fraction": (0, 1),
-        "max_unknown": (0, 1),
-        "mask_smoothing": (0, _MOST_SMOOTHING),
-    }
-    for name, (lowest, highest) in bounds.items():
-        value = getattr(options, name)
-        if value is None:
-            continue
-        # Not the other way round: every comparison with NaN is false.
-        in_range = value >= lowest and (highest is None or value <= highest)
-        if not in_range:
-            limit = f" and at most {highest}" if highest is not None else ""
-            raise UserError(f"--{name}={value}: expected at least {lowest}{limit}.")
+    for field in dataclasses.fields(options):
+        check_range(field, getattr(options, field.name))
+    most, given = options.max_seq_length, options.max_predictions_per_seq
+    if given is not None and given > most:
+        raise UserError(
+            f"--max_predictions_per_seq={given}: expected at least 1 and at most "
+            f"{most}."
+        )
 
 
 def _check_together(options):

@@ -21,6 +21,7 @@ import sentencepiece
 from absl import logging
 
 from albert_tf.cli import command_line
+from albert_tf.cli.command_line import altered
 from albert_tf.cli.command_line import option
 from albert_tf.errors import UserError
 from albert_tf.io.checksummed_folder import ChecksummedFolder
@@ -31,9 +32,9 @@ from albert_tf.tokenization.parallel import available_cores
 from albert_tf.tokenization.sentencepiece import KEEPS_ACCENTS
 from albert_tf.tokenization.sentencepiece import SentencePieceTokenizer
 from albert_tf.tokenization.word_starts import JOINERS
-from data_pipeline.text import corpus
-from data_pipeline.text import formats
 from data_pipeline.text import quality
+from data_pipeline.text.corpus import MAX_SEGMENT_BYTES
+from data_pipeline.text.corpus import CorpusFlags
 
 _CONTROL_SYMBOLS = ["[CLS]", "[SEP]", "[MASK]"]
 _USER_SYMBOLS = ["(", ")", '"', "-", ".", "–", "£", "€"]
@@ -52,12 +53,11 @@ _SPM_TRAIN = {
 }
 
 
-@dataclasses.dataclass(frozen=True)
-class Options:
-    input_file: str = option(
-        "Text files to read: names, globs and folders, separated by commas.",
-        aliases=("input",),
-    )
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TokenizerOptions(CorpusFlags):
+    """The flags of `python -m data_pipeline.train_tokenizer`."""
+
+    input_file: str = altered(CorpusFlags, "input_file", aliases=("input",))
     output_prefix: str = option(
         "Path of the vocabulary without its ending: the command writes PREFIX.model "
         "and PREFIX.vocab.",
@@ -95,8 +95,6 @@ class Options:
         1_000_000,
         minimum=0,
     )
-    input_format: str = option(formats.HELP, "auto", formats.NAMES)
-    text_field: str = option(formats.TEXT_FIELD_HELP, "text")
     random_seed: int = option("Seed of the drawn lines.", 12345)
     num_threads: int = option(
         "Number of threads that train.", available_cores(), minimum=1, maximum=1024
@@ -137,12 +135,11 @@ def _sample(options):
     Returns:
         A list of str, and the counts of the whole text.
     """
-    files = corpus.find_files(options.input_file, options.input_format)
     rng = random.Random(options.random_seed)
     size = options.input_sentence_size
     sample = []
     counts = collections.Counter()
-    for count, segment in enumerate(_segments(files, options, counts)):
+    for count, segment in enumerate(_segments(options, counts)):
         line = sentencepiece_text(segment, options.do_lower_case, options.keep_accents)
         if not size or count < size:
             sample.append(line)
@@ -155,8 +152,8 @@ def _sample(options):
     return sample, counts
 
 
-def _segments(files, options, counts):
-    reader = corpus.Reader(files, options.input_format, options.text_field)
+def _segments(options, counts):
+    reader = options.reader(options.files())
     for document in reader.documents(0, 1):
         quality.count_text(document.segments, counts)
         for segment in document.segments:
@@ -198,7 +195,7 @@ def _train(lines, options):
             control_symbols=_CONTROL_SYMBOLS,
             user_defined_symbols=_USER_SYMBOLS,
             num_threads=options.num_threads,
-            max_sentence_length=corpus.MAX_SEGMENT_BYTES,
+            max_sentence_length=MAX_SEGMENT_BYTES,
             minloglevel=1,
         )
     except (RuntimeError, ValueError) as error:
@@ -258,7 +255,7 @@ def _report(model, lines, options):
 
 def main(argv=None):
     """The command line."""
-    command_line.run(Options, train_tokenizer, _SPM_TRAIN, argv)
+    command_line.run(TokenizerOptions, train_tokenizer, _SPM_TRAIN, argv)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ import random
 
 def write_corpus(folder):
     """Writes corpus.txt, and vocab.model of 36 pieces."""
-    from data_pipeline.train_tokenizer import Options
+    from data_pipeline.train_tokenizer import TokenizerOptions
     from data_pipeline.train_tokenizer import train_tokenizer
 
     words = "the cat dog bird sat ran flew on under a mat house tree quickly slowly"
@@ -18,16 +18,18 @@ def write_corpus(folder):
     (folder / "corpus.txt").write_text("\n".join(lines))
     prefix = str(folder / "vocab")
     corpus = str(folder / "corpus.txt")
-    train_tokenizer(Options(input_file=corpus, output_prefix=prefix, vocab_size=36))
+    train_tokenizer(
+        TokenizerOptions(input_file=corpus, output_prefix=prefix, vocab_size=36)
+    )
 
 
 def make_records(folder, name, **options):
     """Makes records of the corpus in a folder, beside it: the path of their folder."""
     from data_pipeline.create_pretraining_data import create_pretraining_data
-    from data_pipeline.options import Options
+    from data_pipeline.options import DataOptions
 
     create_pretraining_data(
-        Options(
+        DataOptions(
             input_file=str(folder / "corpus.txt"),
             output_file=str(folder / name / "train.tfrecord"),
             spm_model_file=str(folder / "vocab.model"),

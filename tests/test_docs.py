@@ -17,7 +17,7 @@ from albert_tf.serving.export import export
 from albert_tf.tasks.registry import create_task
 from albert_tf.tokenization import load_tokenizer
 from data_pipeline.create_pretraining_data import create_pretraining_data
-from data_pipeline.options import Options
+from data_pipeline.options import DataOptions
 
 _LONGEST_COMMAND = 100
 
@@ -232,7 +232,7 @@ def test_the_python_on_data_runs(project, demo_model):
     document = "a fine film\na dull film\nfine\nfilm a film\n\n"
     pathlib.Path("corpus.txt").write_text(document * 200)
     create_pretraining_data(
-        Options(
+        DataOptions(
             input_file="corpus.txt",
             output_file="data/train-0.tfrecord",
             vocab_file="vocab.txt",

@@ -18,31 +18,42 @@ def help_text(about, options_class, typed_fields, ignored=()):
 
     Args:
         about: what the command does, an example, and the page that says more.
-        options_class: a dataclass of options. Its `GROUPS`, if it has one, maps
-            headings to the names of flags, separated by spaces, the essential ones
-            first. Flags that are in no group come last, inherited ones behind others.
+        options_class: a dataclass of options. Its own flags come first, then those of
+            each group that it inherits from, under the first line of its docstring.
         typed_fields: (field, type) of each flag.
         ignored: names of official flags that have no effect.
     """
     flags = {field.name: (field, kind) for field, kind in typed_fields}
-    groups = {k: v.split() for k, v in getattr(options_class, "GROUPS", {}).items()}
-    grouped = {name for names in groups.values() for name in names}
-    rest = [name for name in flags if name not in grouped]
-    own = inspect.get_annotations(options_class)
-    groups["Other flags" if groups else "Flags"] = sorted(
-        rest, key=lambda name: (not _is_required(flags[name][0]), name not in own)
-    )
+    groups = _groups(options_class, flags)
     parts = [about.strip()]
     for heading, names in groups.items():
-        if names:
-            entries = [_entry(*flags[name]) for name in names]
-            parts.append("\n".join([f"{heading}:", *entries]))
+        entries = [_entry(*flags[name]) for name in names]
+        parts.append("\n".join([f"{heading}:", *entries]))
     parts.append(f"  {_CONFIG[0]}\n{_indented(_CONFIG[1])}")
     if ignored:
         names = ", ".join(f"--{name}" for name in ignored)
         text = f"Official flags that are accepted and have no effect: {names}."
         parts.append(textwrap.fill(text, _WIDTH, break_on_hyphens=False))
     return "\n\n".join(parts)
+
+
+def _groups(options_class, flags):
+    """The names of flags by heading: each under the class that first declares it.
+
+    The flags of `options_class` come first, then groups in which some are required.
+    """
+    declared = {c: inspect.get_annotations(c) for c in options_class.__mro__}
+    owners = {name: owner for owner, names in declared.items() for name in names}
+    required = {name for name, (field, _) in flags.items() if _is_required(field)}
+    groups = {}
+    for owner, names in declared.items():
+        own = [name for name in names if name in flags and owners[name] is owner]
+        if own:
+            heading = inspect.getdoc(owner).splitlines()[0].rstrip(".")
+            heading = "Flags" if owner is options_class else heading
+            groups[heading] = sorted(own, key=lambda name: name not in required)
+    order = sorted(groups, key=lambda h: (h != "Flags", not required & {*groups[h]}))
+    return {heading: groups[heading] for heading in order}
 
 
 def _entry(field, kind):

@@ -1,7 +1,9 @@
 """Command lines: a frozen dataclass of options becomes absl flags.
 
-Each command declares its options once, as a frozen dataclass whose fields carry
-their help text (`option`). `run` turns the fields into absl flags, reads
+A flag is a field of a frozen dataclass that carries its help text (`option`). Each
+part declares a group of those that it uses; the options of a command are a dataclass
+of such groups, and each part gets its own whole (`group_of`). `run` turns the fields
+into absl flags, reads
 `--config=FILE.json` under them (flags on the command line win), builds the
 dataclass and calls the command with it. The flags live in a `FlagValues` of
 their own, so several commands can be imported into one process.
@@ -71,10 +73,23 @@ def option(
     return dataclasses.field(default=default, metadata=metadata)
 
 
-def values_of(flags_class, options):
-    """`{flag: value}` of those options that their base `flags_class` declares."""
+def altered(flags_class, name, **changes):
+    """The flag `name` of a group, as a command has it that wants it otherwise.
+
+    Args:
+        flags_class: the dataclass that declares the flag.
+        name: its name.
+        **changes: `default`, or what `option` takes of it, such as `help`.
+    """
+    field = flags_class.__dataclass_fields__[name]
+    default = changes.pop("default", field.default)
+    return dataclasses.field(default=default, metadata={**field.metadata, **changes})
+
+
+def group_of(flags_class, options):
+    """The group `flags_class` of options that hold more groups."""
     names = [field.name for field in dataclasses.fields(flags_class)]
-    return {name: getattr(options, name) for name in names}
+    return flags_class(**{name: getattr(options, name) for name in names})
 
 
 def run(options_class, command, ignored=(), argv=None, read_config=None):

@@ -87,10 +87,12 @@ def check_range(field, value):
         raise UserError(
             f"--{field.name}={value}: expected one of {', '.join(choices)}."
         )
-    if minimum is not None and not value >= minimum:
-        raise UserError(f"--{field.name}={value}: expected at least {minimum}.")
-    if maximum is not None and not value <= maximum:
-        raise UserError(f"--{field.name}={value}: expected at most {maximum}.")
+    # Not the other way round: every comparison with NaN is false.
+    in_range = minimum is None or value >= minimum
+    if not (in_range and (maximum is None or value <= maximum)):
+        limits = {"at least": minimum, "at most": maximum}
+        expected = [f"{k} {limit}" for k, limit in limits.items() if limit is not None]
+        raise UserError(f"--{field.name}={value}: expected {' and '.join(expected)}.")
     _check_sense(field.name, value)
 
 

@@ -42,44 +42,6 @@ class PretrainingOptions(
 ):
     """The flags of run_pretraining.py."""
 
-    GROUPS = {
-        "Essential flags": (
-            "input_file output_dir objective albert_config_file spm_model_file "
-            "vocab_file init_checkpoint train_batch_size learning_rate num_train_steps "
-            "num_warmup_steps"
-        ),
-        "What to do": "do_train do_eval dry_run restart_data",
-        "Data": (
-            "eval_file do_lower_case max_seq_length max_predictions_per_seq "
-            "masked_lm_prob max_gram sentence_objective eval_any_objective verify_data "
-            "verify_checksum random_seed"
-        ),
-        "Replaced tokens": (
-            "generator_hidden_size generator_layers gen_weight disc_weight temperature "
-            "keep_generator"
-        ),
-        "Optimization": (
-            "optimizer weight_decay optimizer_args lr_schedule poly_power "
-            "start_warmup_step scale_learning_rate "
-            "gradient_accumulation_steps batch_ramp_steps init_layers "
-            "init_from_group0 decay_relative_biases"
-        ),
-        "A second phase": (
-            "first_phase_steps second_phase_input_file second_phase_max_seq_length "
-            "second_phase_max_predictions_per_seq second_phase_train_batch_size "
-            "second_phase_gradient_accumulation_steps"
-        ),
-        "Checkpoints, evaluation and reports": (
-            "save_checkpoints_steps keep_checkpoint_max eval_steps eval_batch_size "
-            "max_eval_steps iterations_per_loop histogram_steps profile_steps "
-            "peak_teraflops"
-        ),
-        "Devices": (
-            "distribution_strategy mixed_precision use_xla depth_loop rematerialize "
-            "deterministic use_tpu tpu_name tpu_zone gcp_project"
-        ),
-    }
-
     input_file: str = option(
         "TFRecord files to train on: names, globs and folders, separated by commas.",
         may_change=RESTART_DATA,

@@ -3,7 +3,7 @@
 import dataclasses
 import re
 
-from albert_tf.cli.command_line import values_of
+from albert_tf.cli.command_line import group_of
 from albert_tf.engine.compilation import with_precision
 from albert_tf.engine.flags import DeviceFlags
 from albert_tf.engine.flags import ExecutionFlags
@@ -80,7 +80,7 @@ def resolve(options):
         do_eval=options.do_eval,
         dry_run=options.dry_run,
         deterministic=options.deterministic,
-        devices=values_of(DeviceFlags, options),
+        devices=vars(group_of(DeviceFlags, options)),
         model=_model(options),
         optimizer=_optimizer(options),
         data=_data(options),
@@ -193,8 +193,8 @@ def _model(options):
         init_checkpoint=init_checkpoint,
         init_rule=_init_rule(options),
         trained_model=found,
-        execution=execution_arguments(**values_of(ExecutionFlags, options)),
-        generator=GeneratorFlags(**values_of(GeneratorFlags, options)),
+        execution=execution_arguments(**vars(group_of(ExecutionFlags, options))),
+        generator=group_of(GeneratorFlags, options),
     )
 
 
@@ -204,7 +204,7 @@ def _optimizer(options):
         origin = f" = {rate:g} * sqrt({options.train_batch_size} / 4096)"
         rate = scaled_learning_rate(rate, options.train_batch_size)
     return OptimizerSettings(
-        flags=OptimizerFlags(**values_of(OptimizerFlags, options)),
+        flags=group_of(OptimizerFlags, options),
         learning_rate=rate,
         rate_origin=origin,
         num_train_steps=options.num_train_steps,

@@ -5,7 +5,7 @@ import os
 import numpy as np
 
 from data_pipeline.create_pretraining_data import create_pretraining_data
-from data_pipeline.options import Options
+from data_pipeline.options import DataOptions
 
 _SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 _SEQUENCES = 200
@@ -39,7 +39,7 @@ def make_records(folder, tokens, predictions, vocab_size):
             file.write(f"{' '.join(rng.choice(words, _WORDS_PER_SENTENCE))}\n")
             if number % _SENTENCES_PER_DOCUMENT == 0:
                 file.write("\n")
-    options = Options(
+    options = DataOptions(
         input_file=paths["corpus.txt"],
         output_file=paths["records"],
         vocab_file=paths["vocab.txt"],

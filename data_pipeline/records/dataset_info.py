@@ -26,7 +26,7 @@ def write(directory, options, counts, files):
 
     Args:
         directory: where the shards lie.
-        options: the `Options` of create_pretraining_data.
+        options: the `RecordFlags` that they were made by.
         counts: dict of the counts of all shards together.
         files: dict of the shards' names to `facts_of` each.
     """

@@ -16,27 +16,44 @@ import random
 
 import numpy as np
 
+from albert_tf.cli.command_line import option
+
 OBJECTIVES = ["sop", "nsp", "none"]
 
 
-@dataclasses.dataclass(frozen=True)
-class PairingOptions:
-    """How documents are cut into instances.
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class PairingFlags:
+    """How documents are cut into sequences."""
 
-    Attributes:
-        max_seq_length: tokens of an instance at most, special ones included.
-        short_seq_prob: share of documents that are cut shorter, to a random length.
-        sentence_objective: "sop", "nsp" or "none" (one run of full sentences).
-        official_sop: pair a chunk of one sentence with a random document, label 1,
-            as the official code does, instead of splitting it between two words.
-        sep_id: the token between two documents of one run, for "none".
-    """
+    max_seq_length: int = option(
+        "Length of a sequence in tokens, special tokens included.", 512, minimum=8
+    )
+    sentence_objective: str = option(
+        "What the model learns about two segments, A and B. sop: whether they are "
+        "in order; nsp: whether B follows A or comes from elsewhere; none: nothing, "
+        "a sequence is one segment of full sentences.",
+        "sop",
+        OBJECTIVES,
+    )
+    random_next_sentence: bool = option(
+        "Official spelling of --sentence_objective=nsp.", False
+    )
+    official_sop: bool = option(
+        "Pair a chunk of one sentence with a random document, as the official code "
+        "does, instead of cutting the chunk in two.",
+        False,
+    )
+    short_seq_prob: float = option(
+        "Share of the documents that are cut into shorter sequences.",
+        0.1,
+        minimum=0,
+        maximum=1,
+    )
 
-    max_seq_length: int
-    short_seq_prob: float
-    sentence_objective: str
-    official_sop: bool
-    sep_id: int
+    @property
+    def pair_objective(self):
+        """The sentence objective, whichever flag chose it."""
+        return "nsp" if self.random_next_sentence else self.sentence_objective
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,21 +73,22 @@ class Window:
     documents: list
 
 
-def make_instances(window, options, passes, seed):
+def make_instances(window, options, sep_id, passes, seed):
     """Cuts the documents of a window into instances, in random order.
 
     Args:
         window: a `Window`.
-        options: a `PairingOptions`.
+        options: the `PairingFlags`.
+        sep_id: the token between two documents of one run of full sentences.
         passes: how often each document is cut, differently each time.
         seed: int; equal seeds give equal instances.
 
     Returns:
         int32 array [instances, 5] and a Counter of what was special.
     """
-    pairing = _Pairing(window, options, random.Random(seed))
+    pairing = _Pairing(window, options, sep_id, random.Random(seed))
     for _ in range(passes):
-        if options.sentence_objective == "none":
+        if options.pair_objective == "none":
             pairing.add_full_sentences()
             continue
         for document in range(len(window.documents) - 1):
@@ -81,12 +99,14 @@ def make_instances(window, options, passes, seed):
 
 
 class _Pairing:
-    def __init__(self, window, options, rng):
+    def __init__(self, window, options, sep_id, rng):
         self._window = window
         self._options = options
         self._rng = rng
         self._coin = rng.random
-        special = 2 if options.sentence_objective == "none" else 3
+        self._objective = options.pair_objective
+        self._sep_id = sep_id
+        special = 2 if self._objective == "none" else 3
         self._max_tokens = options.max_seq_length - special
         self.rows = []
         self.counts = collections.Counter()
@@ -114,7 +134,7 @@ class _Pairing:
             end = bisect.bisect_right(segments, fits, first + 1, last + 1) - 1
             end = max(end, first + 1)
             start, stop = segments[first], segments[end]
-            stop -= int(self._window.ids[stop - 1] == self._options.sep_id)
+            stop -= int(self._window.ids[stop - 1] == self._sep_id)
             if stop - start > self._max_tokens:
                 start, stop = self._truncate(start, stop, self._max_tokens)
             self.rows.append((start, stop, stop, stop, 0))
@@ -128,17 +148,16 @@ class _Pairing:
     def _add_pair(self, document, first, end, target):
         """Adds segments first..end as a pair; returns the first segment not used."""
         segments = self._window.segments
-        options = self._options
         if end - first == 1:
-            if options.official_sop or options.sentence_objective == "nsp":
+            if self._options.official_sop or self._objective == "nsp":
                 return self._add_random_next(document, first, end, target)
             self._add_split_segment(segments[first], segments[end])
             return end
-        if options.sentence_objective == "nsp" and self._coin() < 0.5:
+        if self._objective == "nsp" and self._coin() < 0.5:
             middle = self._rng.randint(first + 1, end - 1)
             return self._add_random_next(document, first, middle, target)
         middle = segments[self._rng.randint(first + 1, end - 1)]
-        swap = options.sentence_objective == "sop" and self._coin() < 0.5
+        swap = self._objective == "sop" and self._coin() < 0.5
         self._add(segments[first], middle, middle, segments[end], swap)
         return end
 

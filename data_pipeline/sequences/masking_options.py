@@ -4,22 +4,59 @@ import dataclasses
 
 import numpy as np
 
+from albert_tf.cli.command_line import option
+
+_MOST_SMOOTHING = 2  # weights of billions of tokens, squared, are float32 still
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class MaskingFlags:
+    """Which tokens are predicted."""
+
+    masked_lm_prob: float = option(
+        "Share of the tokens to predict.", 0.15, minimum=0, maximum=1
+    )
+    max_predictions_per_seq: int | None = option(
+        "Largest number of predictions in a sequence; by default what a full "
+        "sequence needs, which is 77 at 512 tokens, or 85 with "
+        "--objective=permutation_lm.",
+        None,
+        minimum=1,
+    )
+    ngram: int = option("Longest masked span, in words.", 3, minimum=1)
+    favor_shorter_ngram: bool = option(
+        "Mask spans of n words with a probability proportional to 1/n; false favors "
+        "the longest spans.",
+        True,
+    )
+    do_whole_word_mask: bool = option(
+        "Mask whole words instead of single pieces.", True
+    )
+    do_permutation: bool = option(
+        "Also shuffle as many other tokens among their places, and predict these, too.",
+        False,
+    )
+    mask_smoothing: float = option(
+        "How much more often rare tokens are predicted than frequent ones: a word is "
+        "chosen with the mean of (count of a token) to the power of minus this; 0 "
+        "chooses all words alike, XLM and DistilBERT have 0.7. Needs "
+        "--token_counts_file.",
+        0.0,
+        minimum=0,
+        maximum=_MOST_SMOOTHING,
+    )
+
 
 @dataclasses.dataclass(frozen=True)
-class MaskingOptions:
+class MaskingOptions(MaskingFlags):
     """The law of the mask.
+
+    There are `max_predictions_per_seq` predictions of a sequence at most, and twice
+    as many with `do_permutation`.
 
     Attributes:
         vocab_size: random replacements are drawn from all its ids.
         mask_id, cls_id, sep_id, pad_id: special ids; the last three are never masked.
-        max_predictions_per_seq: predictions P of a sequence at most.
-        masked_lm_prob: share of a sequence's tokens to predict.
-        ngram: longest span, in words.
-        favor_shorter_ngram: p(n) proportional to 1/n; False reverses it.
-        do_whole_word_mask: False makes every token a word of its own.
-        do_permutation: as many tokens again change places among themselves and
-            are predicted too; there are then 2P predictions.
-        mask_smoothing: 0, or the power of `token_weights`.
         token_counts: how often each id occurs in the corpus, if not 0.
     """
 
@@ -28,14 +65,13 @@ class MaskingOptions:
     cls_id: int
     sep_id: int
     pad_id: int
-    max_predictions_per_seq: int
-    masked_lm_prob: float = 0.15
-    ngram: int = 3
-    favor_shorter_ngram: bool = True
-    do_whole_word_mask: bool = True
-    do_permutation: bool = False
-    mask_smoothing: float = 0.0
     token_counts: tuple = ()
+
+    @classmethod
+    def of(cls, tokenizer, **law):
+        """The law for a tokenizer's ids; `law` holds the other fields."""
+        names = ("vocab_size", "mask_id", "cls_id", "sep_id", "pad_id")
+        return cls(**{name: getattr(tokenizer, name) for name in names}, **law)
 
     @property
     def token_weights(self):

@@ -22,7 +22,7 @@ def pair_records(window, options, passes, seed, counts):
 
     Args:
         window: a `Window`, of one document or more.
-        options: the `Options` of create_pretraining_data.
+        options: `RecordFlags`.
         passes: how often each document is used.
         seed: a tuple that names the window.
         counts: a Counter to add to.
@@ -30,7 +30,11 @@ def pair_records(window, options, passes, seed, counts):
     if options.pair_objective == "none":
         window = join_documents(window, options.tokenizer.sep_id)
     rows, special = make_instances(
-        window, options.pairing_options(), passes, derive_seed(*seed, "pairs")[0]
+        window,
+        options,
+        options.tokenizer.sep_id,
+        passes,
+        derive_seed(*seed, "pairs")[0],
     )
     counts.update(special)
     size = _PACKED_BATCH if options.pack else _BATCH

@@ -14,13 +14,14 @@ _POLL_SECONDS = 0.2
 _reports = None
 
 
-def write_shards(options, files, paths, shards, finished):
-    """Writes `shards` with `options.workers` processes and shows the progress.
+def write_shards(options, files, paths, shards, finished, workers=1):
+    """Writes `shards` and shows the progress.
 
     Args:
         options, files, paths: as for `write_shard`.
         shards: list of int, the shards to write.
         finished: called with (shard, counts) after each.
+        workers: how many processes write.
     """
     total = sum(file.size for file in files)
     share = sum(
@@ -30,11 +31,12 @@ def write_shards(options, files, paths, shards, finished):
     )
     with Progress(share, unit="bytes", label="creating data") as progress:
         report = _Report(progress)
-        if options.workers == 1 or len(shards) <= 1:
+        if workers == 1 or len(shards) <= 1:
             for shard in shards:
                 finished(shard, write_shard(options, files, shard, paths, report))
         else:
-            _write_in_processes(options, files, paths, shards, finished, report)
+            work = [(options, files, shard, paths) for shard in shards]
+            _write_in_processes(work, workers, shards, finished, report)
 
 
 class _Report:
@@ -54,12 +56,12 @@ class _Report:
         self._progress.update(done, [f"{rate:,.0f} tokens/s"])
 
 
-def _write_in_processes(options, files, paths, shards, finished, report):
+def _write_in_processes(work, workers, shards, finished, report):
     reports = processes.CONTEXT.Queue()
     with processes.calls_in_processes(
         _write_in_worker,
-        [(options, files, shard, paths) for shard in shards],
-        options.workers,
+        work,
+        workers,
         initializer=_start_worker,
         initargs=(reports,),
     ) as futures:

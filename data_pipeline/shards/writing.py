@@ -18,7 +18,6 @@ from data_pipeline.shards.finished_files import publish
 from data_pipeline.shards.pairs import pair_records
 from data_pipeline.shards.resuming import temporary_name
 from data_pipeline.shards.streams import stream_records
-from data_pipeline.text import corpus
 from data_pipeline.text import quality
 
 # Instances are shuffled within a window of about a million tokens, and streams are as
@@ -31,7 +30,7 @@ def write_shard(options, files, shard, paths, report):
     """Writes shard number `shard`, to temporary names first.
 
     Args:
-        options: the `Options` of create_pretraining_data.
+        options: `RecordFlags`.
         files: list of `corpus.File`.
         shard: int, which share of the corpus to take.
         paths: dict of split ("train", perhaps "held_out") to list of all paths.
@@ -43,7 +42,7 @@ def write_shard(options, files, shard, paths, report):
     Raises:
         UserError: a file cannot be read or written.
     """
-    reader = corpus.Reader(files, options.input_format, options.text_field)
+    reader = options.reader(files)
     splits = {
         name: _Split(options, name, shard, split_paths[shard])
         for name, split_paths in paths.items()

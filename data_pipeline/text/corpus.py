@@ -10,12 +10,15 @@ commands import this module for their options, and --help does not wait.
 """
 
 import collections
+import dataclasses
 import zlib
 
+from albert_tf.cli.command_line import option
 from albert_tf.errors import UserError
 from albert_tf.io.near_misses import did_you_mean
 from albert_tf.io.text_files import check_beginning
 from albert_tf.io.text_files import check_line_ends
+from data_pipeline.text import formats
 from data_pipeline.text import input_files
 from data_pipeline.text.formats import FORMATS
 from data_pipeline.text.formats import format_of
@@ -27,6 +30,25 @@ INVALID = "lines with invalid UTF-8"
 
 File = collections.namedtuple("File", "path size")
 Document = collections.namedtuple("Document", "segments key")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class CorpusFlags:
+    """The text."""
+
+    input_file: str = option(
+        "Text files to read: names, globs and folders, separated by commas."
+    )
+    input_format: str = option(formats.HELP, "auto", formats.NAMES)
+    text_field: str = option(formats.TEXT_FIELD_HELP, "text")
+
+    def files(self):
+        """Returns what `find_files` finds."""
+        return find_files(self.input_file, self.input_format)
+
+    def reader(self, files):
+        """Returns a `Reader` of some of the files."""
+        return Reader(files, self.input_format, self.text_field)
 
 
 def find_files(patterns, input_format="auto"):

@@ -90,11 +90,12 @@ def count_tokens(ids, unk_id, counts):
     counts["unknown tokens"] += int((ids == unk_id).sum())
 
 
-def check_sample(options, files, counts):
+def check_sample(options, max_unknown, files, counts):
     """Judges a corpus by the beginnings of some files, before hours of work.
 
     Args:
-        options: the `Options` of create_pretraining_data.
+        options: `RecordFlags`.
+        max_unknown: as `refuse`.
         files: list of `corpus.File`.
         counts: an empty Counter.
 
@@ -104,7 +105,7 @@ def check_sample(options, files, counts):
     chosen = files[:: -(-len(files) // _SAMPLED_FILES)]
     texts = []
     for file in chosen:
-        reader = corpus.Reader([file], options.input_format, options.text_field)
+        reader = options.reader([file])
         wanted = _SAMPLED_CHARACTERS // len(chosen)
         for document in reader.documents(0, 1):
             texts.extend(document.segments)
@@ -118,23 +119,23 @@ def check_sample(options, files, counts):
     warn_of_accents(stripped, counts, _REMEDY[tokenizer.kind])
     ids, lengths = tokenizer.encode_flat(texts)
     count_tokens(ids, tokenizer.unk_id, counts)
-    refuse(counts, options)
+    refuse(counts, options, max_unknown)
     if options.objective != "permutation_lm":
         cut = np.maximum(lengths - options.max_seq_length, 0).sum()
         _warn_of_cuts(_share(int(cut), len(ids)), options, files, "will be")
 
 
-def refuse(counts, options):
+def refuse(counts, options, max_unknown):
     """Refuses text of which nothing useful can come out.
 
     Raises:
         UserError: the share of unknown tokens, or that of characters which are not
-            UTF-8, exceeds `options.max_unknown`.
+            UTF-8, exceeds `max_unknown`.
     """
-    limit = f"more than --max_unknown={options.max_unknown:g} allows"
-    refuse_encoding(counts, options.input_file, options.max_unknown, limit)
+    limit = f"more than --max_unknown={max_unknown:g} allows"
+    refuse_encoding(counts, options.input_file, max_unknown, limit)
     found = shares(counts, options.pair_objective)
-    if found["unknown"] > options.max_unknown:
+    if found["unknown"] > max_unknown:
         raise UserError(
             f"{found['unknown']:.1%} of the tokens of {options.input_file} are unknown "
             f"to {options.vocabulary}, {limit}; pass a vocabulary of the text's "
@@ -240,7 +241,7 @@ def warn(counts, options, files):
 
     Args:
         counts: those of all shards.
-        options: the `Options` of create_pretraining_data.
+        options: `RecordFlags`.
         files: list of `corpus.File`.
     """
     found = shares(counts, options.pair_objective)

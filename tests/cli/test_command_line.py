@@ -86,7 +86,10 @@ def test_bad_config_files_are_named(tmp_path, content, message):
         (["--steps"], "Missing value for flag --steps; --help explains the flags."),
         (["--input_file=a", "--steps=0"], "--steps=0: expected at least 1"),
         (["--input_file=a", "--rate=nan"], "--rate=nan: expected at least 0"),
-        (["--input_file=a", "--rate=1.5"], "--rate=1.5: expected at most 1"),
+        (
+            ["--input_file=a", "--rate=1.5"],
+            "--rate=1.5: expected at least 0 and at most 1",
+        ),
         (
             ["--input_file=a", "--optimizer=lamp"],
             "--optimizer=lamp: expected one of adamw, lamb.",

@@ -10,8 +10,8 @@ import tensorflow as tf
 from albert_tf.tokenization import load_tokenizer
 from data_pipeline.create_pretraining_data import create_pretraining_data
 from data_pipeline.input_pipeline import pretraining_dataset
-from data_pipeline.options import Options
-from data_pipeline.train_tokenizer import Options as TrainingOptions
+from data_pipeline.options import DataOptions
+from data_pipeline.train_tokenizer import TokenizerOptions
 from data_pipeline.train_tokenizer import train_tokenizer
 
 TEXT = (
@@ -49,7 +49,7 @@ def model_file(tmp_path_factory, corpus_file):
     """A SentencePiece model of the corpus."""
     prefix = tmp_path_factory.mktemp("vocabulary") / "small"
     train_tokenizer(
-        TrainingOptions(
+        TokenizerOptions(
             input_file=str(corpus_file), output_prefix=str(prefix), vocab_size=55
         )
     )
@@ -74,7 +74,7 @@ def make_options(corpus_file, model_file, tmp_path):
             "dupe_factor": 2,
             "workers": 1,
         }
-        return Options(**{**values, **changes})
+        return DataOptions(**{**values, **changes})
 
     return make
 

@@ -15,25 +15,23 @@ def test_without_beam_one_sentence_names_the_extra(make_options, monkeypatch):
     monkeypatch.setitem(sys.modules, "apache_beam", None)
     options = beam.BeamOptions(**dataclasses.asdict(make_options()))
     with pytest.raises(UserError, match=r"pip install 'albert-tf\[beam\]'"):
-        create_pretraining_data(options, beam.write_shards)
+        beam.create(options)
 
 
 @pytest.fixture
 def both(make_options, tmp_path):
     """Makes the files without Beam and with it: two dicts of bytes by name."""
 
-    def make(num_shards, beam_options, write_shards):
+    def make(num_shards, beam_options, create=beam.create):
         values = dataclasses.asdict(
             make_options(num_shards=num_shards, held_out_fraction=0.2)
         )
         options = beam.BeamOptions(**values, beam_options=beam_options)
         found = []
-        for name, writing in (("plain", {}), ("beam", {"write_shards": write_shards})):
+        for name, make in (("plain", create_pretraining_data), ("beam", create)):
             folder = tmp_path / name
             output_file = str(folder / "x.tfrecord")
-            create_pretraining_data(
-                dataclasses.replace(options, output_file=output_file), **writing
-            )
+            make(dataclasses.replace(options, output_file=output_file))
             files = [path for path in folder.rglob("*") if path.is_file()]
             found.append({p.relative_to(folder): p.read_bytes() for p in files})
         return found
@@ -42,7 +40,7 @@ def both(make_options, tmp_path):
 
 
 def test_same_files_as_without_beam(both):
-    plain, other = both(3, "--runner=DirectRunner", beam.write_shards)
+    plain, other = both(3, "--runner=DirectRunner")
     assert plain == other
     assert len(plain) == 10
 
@@ -52,12 +50,15 @@ def test_two_processes_of_dask_write_the_same_files(both, tmp_path):
     pids = tmp_path / "pids"
     pids.mkdir()
 
-    def write(options, files, paths, shards, finished):
+    def write(records, files, paths, shards, finished):
         def finished_here(shard, written):
             (pids / str(shard)).write_text(str(os.getpid()))
             finished(shard, written)
 
-        beam.write_shards(options, files, paths, shards, finished_here)
+        beam.write_shards(beam_options, records, files, paths, shards, finished_here)
+
+    def create(options):
+        create_pretraining_data(options, write)
 
     with distributed.LocalCluster(
         n_workers=2, threads_per_worker=1, dashboard_address=None
@@ -67,7 +68,7 @@ def test_two_processes_of_dask_write_the_same_files(both, tmp_path):
         beam_options = (
             f"--runner={runner} --dask_client_address={address} --dask_partition_size=1"
         )
-        plain, other = both(8, beam_options, write)
+        plain, other = both(8, beam_options, create)
     assert plain == other
     writers = {path.read_text() for path in pids.iterdir()}
     assert len(writers) == 2 and str(os.getpid()) not in writers
@@ -76,4 +77,4 @@ def test_two_processes_of_dask_write_the_same_files(both, tmp_path):
 @pytest.mark.parametrize("runner", ["No", "no.such.Runner", "apache_beam.NoRunner"])
 def test_an_unknown_runner_is_one_sentence(both, runner):
     with pytest.raises(UserError, match=f"--beam_options=--runner={runner}: "):
-        both(3, f"--runner={runner}", beam.write_shards)
+        both(3, f"--runner={runner}")

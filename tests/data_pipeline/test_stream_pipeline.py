@@ -31,7 +31,7 @@ ORDERS = {
 @pytest.fixture(scope="module")
 def made(tmp_path_factory, corpus_file, model_file):
     """Makes data, once for each choice of options."""
-    from data_pipeline.options import Options
+    from data_pipeline.options import DataOptions
 
     def make(name, **changes):
         folder = tmp_path_factory.getbasetemp() / f"streams_{name}"
@@ -45,7 +45,7 @@ def made(tmp_path_factory, corpus_file, model_file):
                 "num_shards": 2,
                 "workers": 1,
             }
-            create_pretraining_data(Options(**{**values, **changes}))
+            create_pretraining_data(DataOptions(**{**values, **changes}))
         return folder
 
     return make

@@ -5,7 +5,7 @@ import pytest
 from albert_tf.cli import command_line
 from albert_tf.errors import UserError
 from albert_tf.tokenization import load_tokenizer
-from data_pipeline.train_tokenizer import Options
+from data_pipeline.train_tokenizer import TokenizerOptions
 from data_pipeline.train_tokenizer import main
 from data_pipeline.train_tokenizer import train_tokenizer
 
@@ -27,7 +27,7 @@ def train(tmp_path, write_corpus):
             "vocab_size": 55,
             **arguments,
         }
-        options = Options(**values)
+        options = TokenizerOptions(**values)
         report = train_tokenizer(options)
         return load_tokenizer(f"{prefix}.model", options.do_lower_case), report
 
@@ -113,16 +113,22 @@ def test_too_little_text_for_the_vocabulary(train, tmp_path):
     [
         ("--vocab_size=0", "--vocab_size=0: expected at least 1"),
         ("--input_sentence_size=-1", "--input_sentence_size=-1: expected at least 0"),
-        ("--character_coverage=7", "--character_coverage=7.0: expected at most 1"),
+        (
+            "--character_coverage=7",
+            "coverage=7.0: expected at least 0.98 and at most 1",
+        ),
         ("--character_coverage=0.5", "coverage=0.5: expected at least 0.98"),
         ("--num_threads=0", "--num_threads=0: expected at least 1"),
-        ("--num_threads=2000", "--num_threads=2000: expected at most 1024"),
+        (
+            "--num_threads=2000",
+            "--num_threads=2000: expected at least 1 and at most 1024",
+        ),
     ],
 )
 def test_numbers_out_of_range_are_one_sentence(flag, message):
     argv = ["train_tokenizer", "--input_file=a", "--output_prefix=b", flag]
     with pytest.raises(UserError) as error:
-        command_line.parse(Options, argv)
+        command_line.parse(TokenizerOptions, argv)
     assert message in str(error.value)
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from albert_tf.tokenization import load_tokenizer
 from data_pipeline.create_pretraining_data import create_pretraining_data
-from data_pipeline.train_tokenizer import Options as TrainingOptions
+from data_pipeline.train_tokenizer import TokenizerOptions
 from data_pipeline.train_tokenizer import train_tokenizer
 
 WORDS = {
@@ -31,7 +31,7 @@ def vocabulary(tmp_path_factory):
             lines = (" ".join(rng.choice(words, 6)) + "\n" for _ in range(60))
             text.write_text("\n".join(lines), "utf-8")
             train_tokenizer(
-                TrainingOptions(
+                TokenizerOptions(
                     input_file=str(text),
                     output_prefix=str(prefix),
                     vocab_size=SIZES[name],

@@ -12,8 +12,8 @@ from albert_tf.pretraining.flags import PretrainingOptions
 from albert_tf.pretraining.run import pretrain
 from albert_tf.pretraining.settings import resolve
 from data_pipeline.create_pretraining_data import create_pretraining_data
-from data_pipeline.options import Options
-from data_pipeline.train_tokenizer import Options as TokenizerOptions
+from data_pipeline.options import DataOptions
+from data_pipeline.train_tokenizer import TokenizerOptions
 from data_pipeline.train_tokenizer import train_tokenizer
 
 
@@ -61,7 +61,7 @@ def make_data(files, **changes):
     """Another data set under the same name."""
     shutil.rmtree(files / "data")
     create_pretraining_data(
-        Options(
+        DataOptions(
             input_file=str(files / "corpus.txt"),
             output_file=str(files / "data" / "train.tfrecord"),
             spm_model_file=str(files / "vocab.model"),

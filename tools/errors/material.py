@@ -11,8 +11,8 @@ from albert_tf.models.pretraining import AlbertForPreTraining
 from albert_tf.models.xlnet.encoder import XLNetModel
 from albert_tf.tokenization import load_tokenizer
 from data_pipeline.create_pretraining_data import create_pretraining_data
-from data_pipeline.options import Options
-from data_pipeline.train_tokenizer import Options as VocabularyOptions
+from data_pipeline.options import DataOptions
+from data_pipeline.train_tokenizer import TokenizerOptions
 from data_pipeline.train_tokenizer import train_tokenizer
 
 _WORDS = "the cat dog bird sat ran flew on under a mat house tree quickly slowly"
@@ -59,7 +59,7 @@ def _texts(folder):
 
 def _vocabularies(folder):
     train_tokenizer(
-        VocabularyOptions(
+        TokenizerOptions(
             input_file="corpus.txt", output_prefix="english", vocab_size=_PIECES
         )
     )
@@ -101,7 +101,7 @@ def _records(folder):
             "dupe_factor": 1,
             "workers": 1,
         }
-        create_pretraining_data(Options(**{**values, **changes}))
+        create_pretraining_data(DataOptions(**{**values, **changes}))
 
     records("records")
     records("dynamic", masking="dynamic")

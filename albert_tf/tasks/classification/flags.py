@@ -28,19 +28,6 @@ from albert_tf.tasks.registry import TASKS
 class ClassifierOptions(TaskOptions):
     """The flags of run_classifier.py."""
 
-    GROUPS = {
-        "Essential flags": (
-            "task_name data_dir init_checkpoint output_dir do_train do_eval "
-            "do_predict export_dir"
-        ),
-        "Raw text": "input_text input_text_pair input_file",
-        "Tables": (
-            "text_column text_pair_column label_column label_kind labels "
-            "skip_bad_rows cached_dir"
-        ),
-        **TaskOptions.GROUPS,
-    }
-
     do_predict: bool = option(
         "Predict the test set, or the raw text of --input_text or --input_file.",
         False,

@@ -14,29 +14,6 @@ from albert_tf.optimizers.flags import optimizer_option
 class TaskOptions(OptimizerFlags, DeviceFlags, ExecutionFlags, ReadingFlags):
     """Flags of every command that fine-tunes."""
 
-    # Headings of --help; a subclass puts its essential flags before them.
-    GROUPS = {
-        "Model": (
-            "albert_config_file spm_model_file vocab_file do_lower_case "
-            "max_seq_length albert_dropout_prob from_scratch freeze_encoder "
-            "verify_checksum"
-        ),
-        "Training": (
-            "train_batch_size learning_rate train_step num_train_epochs warmup_step "
-            "warmup_proportion optimizer weight_decay optimizer_args lr_schedule "
-            "poly_power layer_decay gradient_accumulation_steps "
-            "early_stopping_patience num_runs random_seed"
-        ),
-        "Checkpoints and evaluation": (
-            "save_checkpoints_steps keep_checkpoint_max iterations_per_loop "
-            "eval_batch_size predict_batch_size"
-        ),
-        "Devices": (
-            "distribution_strategy mixed_precision use_xla pad_to_max_length "
-            "depth_loop rematerialize use_tpu tpu_name tpu_zone gcp_project"
-        ),
-    }
-
     output_dir: str = option(
         "Folder to write the model, the scores and the predictions to.", may_change=True
     )

@@ -6,7 +6,7 @@ import pathlib
 from absl import logging
 
 from albert_tf.checkpoints.loading import family_of
-from albert_tf.cli.command_line import values_of
+from albert_tf.cli.command_line import group_of
 from albert_tf.engine.flags import DeviceFlags
 from albert_tf.engine.flags import ExecutionFlags
 from albert_tf.engine.flags import execution_arguments
@@ -68,7 +68,7 @@ def run_task(options, source, predict_splits):
     if options.do_train:
         facts = run_facts(options, source, examples)
         # Before TensorFlow runs anything: workers must be connected first.
-        strategy = strategy_from(**values_of(DeviceFlags, options))
+        strategy = strategy_from(**vars(group_of(DeviceFlags, options)))
         start, training = start_from(options), _training(options)
         if not fine_tune(source, examples, start, training, strategy, facts):
             return None
@@ -97,7 +97,7 @@ def start_from(options):
         dropout_prob=options.albert_dropout_prob,
         max_seq_length=options.max_seq_length,
         random_seed=options.random_seed,
-        execution=execution_arguments(**values_of(ExecutionFlags, options)),
+        execution=execution_arguments(**vars(group_of(ExecutionFlags, options))),
     )
 
 
@@ -109,7 +109,7 @@ def _training(options):
         freeze_encoder=options.freeze_encoder,
         train_batch_size=options.train_batch_size,
         eval_batch_size=options.eval_batch_size,
-        optimizer=OptimizerFlags(**values_of(OptimizerFlags, options)),
+        optimizer=group_of(OptimizerFlags, options),
         learning_rate=options.learning_rate,
         layer_decay=options.layer_decay,
         num_train_steps=options.train_step,

@@ -28,17 +28,6 @@ TASK_NAMES = ("race", "c3", "custom")
 class RaceOptions(TaskOptions):
     """The flags of run_race.py."""
 
-    GROUPS = {
-        "Essential flags": (
-            "task_name data_dir init_checkpoint output_dir do_train do_eval "
-            "do_predict export_dir"
-        ),
-        "Questions": (
-            "max_qa_length dropout_prob high_only middle_only skip_bad_rows cached_dir"
-        ),
-        **TaskOptions.GROUPS,
-    }
-
     do_eval: bool = option("Score the dev set.", False, may_change=True)
     do_predict: bool = option(
         "Predict the test set, and score it if it has labels.", False, may_change=True

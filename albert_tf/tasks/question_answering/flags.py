@@ -22,19 +22,6 @@ from albert_tf.tasks.commands.flags import TaskOptions
 class SquadOptions(TaskOptions):
     """The flags of run_squad.py."""
 
-    GROUPS = {
-        "Essential flags": (
-            "train_file predict_file init_checkpoint output_dir do_train do_predict "
-            "do_eval export_dir version"
-        ),
-        "Questions and answers": (
-            "doc_stride max_query_length max_answer_length n_best_size "
-            "null_score_diff_threshold start_n_top end_n_top dropout_prob "
-            "skip_bad_rows cached_dir"
-        ),
-        **TaskOptions.GROUPS,
-    }
-
     do_eval: bool = option(
         "Score the answers to --predict_file.", False, may_change=True
     )

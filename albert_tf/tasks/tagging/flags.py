@@ -25,17 +25,6 @@ from albert_tf.tasks.commands.flags import TaskOptions
 class TaggingOptions(TaskOptions):
     """The flags of run_tagging.py."""
 
-    GROUPS = {
-        "Essential flags": (
-            "data_dir init_checkpoint output_dir do_train do_eval do_predict export_dir"
-        ),
-        "Words and tags": (
-            "scheme word_column tag_column decoder doc_stride dropout_prob "
-            "skip_bad_rows cached_dir"
-        ),
-        **TaskOptions.GROUPS,
-    }
-
     do_predict: bool = option(
         "Predict the test set, and score it if it has tags.", False, may_change=True
     )

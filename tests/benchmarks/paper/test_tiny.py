@@ -20,9 +20,12 @@ from data_pipeline import create_pretraining_data as data
 from data_pipeline import train_tokenizer as vocabulary
 
 _COMMANDS = {
-    "data_pipeline.train_tokenizer": (vocabulary.Options, vocabulary.train_tokenizer),
+    "data_pipeline.train_tokenizer": (
+        vocabulary.TokenizerOptions,
+        vocabulary.train_tokenizer,
+    ),
     "data_pipeline.create_pretraining_data": (
-        data.Options,
+        data.DataOptions,
         data.create_pretraining_data,
     ),
     "run_pretraining": (PretrainingOptions, lambda options: pretrain(resolve(options))),
@@ -37,7 +40,7 @@ def commands(monkeypatch):
     def run(name, flags, label=""):
         called.append((name, flags))
         options, function = _COMMANDS[name]
-        if options is data.Options:
+        if options is data.DataOptions:
             flags = {**flags, "workers": 1}
         if options is PretrainingOptions:
             flags = {**flags, "use_xla": False, "max_eval_steps": 1}

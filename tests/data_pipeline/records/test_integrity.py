@@ -11,7 +11,7 @@ import tensorflow as tf
 from albert_tf.errors import UserError
 from data_pipeline.create_pretraining_data import create_pretraining_data
 from data_pipeline.input_pipeline import pretraining_dataset
-from data_pipeline.options import Options
+from data_pipeline.options import DataOptions
 from data_pipeline.records.integrity import verify_data
 
 FIRST, SECOND = "x-00000-of-00002.tfrecord", "x-00001-of-00002.tfrecord"
@@ -21,7 +21,7 @@ FIRST, SECOND = "x-00000-of-00002.tfrecord", "x-00001-of-00002.tfrecord"
 def made(corpus_file, model_file, tmp_path_factory):
     folder = tmp_path_factory.mktemp("made")
     create_pretraining_data(
-        Options(
+        DataOptions(
             input_file=str(corpus_file),
             output_file=str(folder / "x.tfrecord"),
             spm_model_file=model_file,

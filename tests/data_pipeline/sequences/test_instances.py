@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from data_pipeline.sequences import instances
-from data_pipeline.sequences.instances import PairingOptions
+from data_pipeline.sequences.instances import PairingFlags
 from data_pipeline.sequences.instances import Window
 from data_pipeline.sequences.instances import make_instances
 
@@ -27,11 +27,16 @@ def window(documents, word_every=1):
 
 
 def options(max_seq_length=13, short=0.0, objective="sop", official_sop=False):
-    return PairingOptions(max_seq_length, short, objective, official_sop, SEP)
+    return PairingFlags(
+        max_seq_length=max_seq_length,
+        short_seq_prob=short,
+        sentence_objective=objective,
+        official_sop=official_sop,
+    )
 
 
 def test_swapped_pairs_have_label_one_and_the_rest_label_zero():
-    rows, _ = make_instances(window([[4, 3, 3]] * 50), options(), 4, seed=1)
+    rows, _ = make_instances(window([[4, 3, 3]] * 50), options(), SEP, 4, seed=1)
     assert len(rows) == 200
     for a_start, a_end, b_start, b_end, label in rows:
         if label:
@@ -44,7 +49,7 @@ def test_swapped_pairs_have_label_one_and_the_rest_label_zero():
 
 
 def test_split_is_uniform_over_sentence_ends_and_label_is_a_fair_coin():
-    rows, _ = make_instances(window([[4, 3, 3]] * 500), options(), 8, seed=1)
+    rows, _ = make_instances(window([[4, 3, 3]] * 500), options(), SEP, 8, seed=1)
     ends = collections.Counter((np.minimum(rows[:, 1], rows[:, 3]) % 10).tolist())
     assert set(ends) == {4, 7}
     assert abs(ends[4] / len(rows) - 0.5) < 0.03
@@ -52,7 +57,7 @@ def test_split_is_uniform_over_sentence_ends_and_label_is_a_fair_coin():
 
 
 def test_chunks_close_when_they_reach_the_target():
-    rows, counts = make_instances(window([[4] * 7]), options(), 1, seed=0)
+    rows, counts = make_instances(window([[4] * 7]), options(), SEP, 1, seed=0)
     spans = sorted((min(r[0], r[2]), max(r[1], r[3])) for r in rows)
     # 4+4+4 reaches 10 and is cut to 10; the last chunk is a single sentence.
     assert len(spans) == 3
@@ -64,21 +69,21 @@ def test_chunks_close_when_they_reach_the_target():
 @pytest.mark.parametrize("word_every", [1, 2])
 def test_single_sentence_is_cut_between_words(word_every):
     text = window([[6]] * 300, word_every)
-    rows, _ = make_instances(text, options(), 1, seed=0)
+    rows, _ = make_instances(text, options(), SEP, 1, seed=0)
     middles = collections.Counter((np.minimum(rows[:, 1], rows[:, 3]) % 6).tolist())
     assert set(middles) == set(range(word_every, 6, word_every))
     assert abs(rows[:, 4].mean() - 0.5) < 0.1
 
 
 def test_single_word_makes_no_pair():
-    rows, counts = make_instances(window([[1], [1]]), options(), 1, seed=0)
+    rows, counts = make_instances(window([[1], [1]]), options(), SEP, 1, seed=0)
     assert rows.shape == (0, 5)
     assert counts == {"chunks of a single word": 2}
 
 
 def test_official_sop_takes_a_random_document_for_a_single_sentence():
     text = window([[6]] * 20)
-    rows, counts = make_instances(text, options(official_sop=True), 5, seed=0)
+    rows, counts = make_instances(text, options(official_sop=True), SEP, 5, seed=0)
     assert counts["pairs from two documents"] == len(rows) == 100
     assert rows[:, 4].all()
     assert (rows[:, 0] // 6 != rows[:, 2] // 6).all()
@@ -87,9 +92,9 @@ def test_official_sop_takes_a_random_document_for_a_single_sentence():
 def test_official_sop_label_share():
     # 1 - (share of chunks with several sentences) / 2, as the official code gives.
     documents = [[5, 5]] * 100 + [[7]] * 100
-    pure, _ = make_instances(window(documents), options(), 20, seed=0)
+    pure, _ = make_instances(window(documents), options(), SEP, 20, seed=0)
     official, _ = make_instances(
-        window(documents), options(official_sop=True), 20, seed=0
+        window(documents), options(official_sop=True), SEP, 20, seed=0
     )
     assert abs(pure[:, 4].mean() - 0.5) < 0.03
     assert abs(official[:, 4].mean() - 0.75) < 0.03
@@ -97,7 +102,7 @@ def test_official_sop_label_share():
 
 def test_random_next_sentence():
     text = window([[5, 5, 5, 5]] * 50)
-    rows, _ = make_instances(text, options(objective="nsp"), 10, seed=0)
+    rows, _ = make_instances(text, options(objective="nsp"), SEP, 10, seed=0)
     same = rows[:, 0] // 20 == rows[:, 2] // 20
     assert (same == (rows[:, 4] == 0)).all()
     in_order = rows[rows[:, 4] == 0]
@@ -114,7 +119,7 @@ def test_full_sentences_cross_documents_with_a_separator():
         *(105, 106, 107, 108, SEP),
         *(109, 110, 111, 112, 113, 114, SEP),
     ]
-    rows, _ = make_instances(joined, options(13, objective="none"), 1, seed=0)
+    rows, _ = make_instances(joined, options(13, objective="none"), SEP, 1, seed=0)
     runs = sorted(joined.ids[r[0] : r[1]].tolist() for r in rows)
     assert runs == [
         [100, 101, 102, 103, 104, SEP, 105, 106, 107, 108],
@@ -125,14 +130,14 @@ def test_full_sentences_cross_documents_with_a_separator():
 
 def test_full_sentences_truncate_only_what_cannot_fit():
     joined = instances.join_documents(window([[40, 3, 3]]), SEP)
-    rows, counts = make_instances(joined, options(13, objective="none"), 1, seed=0)
+    rows, counts = make_instances(joined, options(13, objective="none"), SEP, 1, seed=0)
     assert sorted((rows[:, 1] - rows[:, 0]).tolist()) == [6, 11]
     assert counts["tokens truncated"] == 29
 
 
 def test_short_sequences():
     text = window([[1] * 100] * 200)
-    rows, _ = make_instances(text, options(short=0.3), 1, seed=0)
+    rows, _ = make_instances(text, options(short=0.3), SEP, 1, seed=0)
     lengths = (rows[:, 1] - rows[:, 0]) + (rows[:, 3] - rows[:, 2])
     assert lengths.min() == 2
     long_documents = (
@@ -144,7 +149,9 @@ def test_short_sequences():
 
 def test_seed_decides():
     text = window([[4, 3, 5, 2]] * 30)
-    same = [make_instances(text, options(), 2, seed)[0].tolist() for seed in (1, 1, 2)]
+    same = [
+        make_instances(text, options(), SEP, 2, seed)[0].tolist() for seed in (1, 1, 2)
+    ]
     assert same[0] == same[1]
     assert sorted(same[0]) != sorted(same[2])
 
@@ -160,7 +167,7 @@ def test_truncated_lengths_equal_the_official_loop(limit):
 
 
 def test_truncation_takes_from_both_ends_alike():
-    rows, _ = make_instances(window([[30, 30]] * 4000), options(43), 1, seed=0)
+    rows, _ = make_instances(window([[30, 30]] * 4000), options(43), SEP, 1, seed=0)
     first = rows[rows[:, 4] == 0]
     front = first[:, 0] % 60
     assert (first[:, 1] - first[:, 0] == 20).all()
@@ -171,5 +178,5 @@ def test_truncation_takes_from_both_ends_alike():
 def test_random_state_of_the_process_is_not_used():
     random.seed(0)
     state = random.getstate()
-    make_instances(window([[4, 3]] * 3), options(), 1, seed=0)
+    make_instances(window([[4, 3]] * 3), options(), SEP, 1, seed=0)
     assert random.getstate() == state

@@ -12,7 +12,7 @@ from albert_tf.tokenization import load_tokenizer
 from data_pipeline import count_tokens
 from data_pipeline.create_pretraining_data import create_pretraining_data
 from data_pipeline.input_pipeline import pretraining_dataset
-from data_pipeline.options import Options
+from data_pipeline.options import DataOptions
 from data_pipeline.sequences.masking import mask_tokens
 from data_pipeline.sequences.masking_options import MaskingOptions
 
@@ -61,7 +61,7 @@ def test_a_word_has_the_mean_weight_of_its_tokens():
 def counts_file(tmp_path, corpus_file, model_file):
     path = tmp_path / "corpus.counts"
     count_tokens.count_tokens(
-        count_tokens.Options(
+        count_tokens.CountTokensOptions(
             input_file=str(corpus_file),
             output_file=str(path),
             spm_model_file=model_file,
@@ -88,7 +88,7 @@ def make(tmp_path, corpus_file, model_file, counts_file):
             "token_counts_file": str(counts_file),
             **changes,
         }
-        create_pretraining_data(Options(**values))
+        create_pretraining_data(DataOptions(**values))
         return tmp_path / name
 
     return data

@@ -9,7 +9,7 @@ from data_pipeline.create_pretraining_data import create_pretraining_data
 from data_pipeline.input_pipeline import pretraining_dataset
 from data_pipeline.text import corpus
 from data_pipeline.text import input_files
-from data_pipeline.train_tokenizer import Options
+from data_pipeline.train_tokenizer import TokenizerOptions
 from data_pipeline.train_tokenizer import train_tokenizer
 
 
@@ -82,7 +82,9 @@ def test_records_are_read_once(make_options, out, tokenizer):
 def test_a_vocabulary_counts_each_file_once(corpus_file, tmp_path):
     def lines(input_file):
         prefix = str(tmp_path / "vocab")
-        options = Options(input_file=input_file, output_prefix=prefix, vocab_size=55)
+        options = TokenizerOptions(
+            input_file=input_file, output_prefix=prefix, vocab_size=55
+        )
         return train_tokenizer(options)["lines"]
 
     assert lines(f"{corpus_file},{corpus_file.parent}") == lines(str(corpus_file))

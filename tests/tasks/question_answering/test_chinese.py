@@ -10,7 +10,7 @@ from albert_tf.serving.predictor import Predictor
 from albert_tf.tasks.question_answering.flags import SquadOptions
 from albert_tf.tasks.question_answering.run import answer_questions
 from albert_tf.tokenization import load_tokenizer
-from data_pipeline.train_tokenizer import Options
+from data_pipeline.train_tokenizer import TokenizerOptions
 from data_pipeline.train_tokenizer import train_tokenizer
 
 # Chinese without spaces, characters of four bytes, full-width signs, Latin and digits.
@@ -59,7 +59,13 @@ def _vocabulary(kind, folder):
     (folder / "text.txt").write_text("\n".join(texts * 4))
     prefix = str(folder / "vocab")
     train_tokenizer(
-        Options(str(folder / "text.txt"), prefix, 130, "char", character_coverage=1.0)
+        TokenizerOptions(
+            input_file=str(folder / "text.txt"),
+            output_prefix=prefix,
+            vocab_size=130,
+            model_type="char",
+            character_coverage=1.0,
+        )
     )
     return {"spm_model_file": f"{prefix}.model"}
 
