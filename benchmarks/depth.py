@@ -25,7 +25,7 @@ import time
 from albert_tf.cli.command_line import option
 from albert_tf.cli.command_line import run
 from albert_tf.config import AlbertConfig
-from albert_tf.engine.flags import execution_arguments
+from albert_tf.engine.flags import ExecutionFlags
 from benchmarks.measuring import figures
 from tools.tpu.table import FORMS
 
@@ -119,11 +119,10 @@ def _measure_forms(options, folder):
     }
 
 
-def _step(config, mixed_precision, depth_loop=False, rematerialize=False):
+def _step(config, **flags):
     from tools.tpu.training_step import TrainingStep
 
-    execution = execution_arguments(mixed_precision, depth_loop, rematerialize)
-    return TrainingStep(config, **execution)
+    return TrainingStep(config, **ExecutionFlags(**flags).execution)
 
 
 def _seconds(function, batch):

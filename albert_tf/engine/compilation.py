@@ -6,7 +6,6 @@ import functools
 import tensorflow as tf
 from absl import logging
 
-from albert_tf.engine.strategies import asks_tpu
 from albert_tf.engine.strategies import is_cpu
 from albert_tf.errors import UserError
 
@@ -39,13 +38,10 @@ def with_precision(options):
     """
     if options.mixed_precision != "auto":
         return options
-    found = fastest_precision(
-        options.distribution_strategy, options.use_tpu, options.tpu_name
-    )
-    return dataclasses.replace(options, mixed_precision=found)
+    return dataclasses.replace(options, mixed_precision=fastest_precision(options))
 
 
-def fastest_precision(distribution_strategy, use_tpu, tpu_name):
+def fastest_precision(devices):
     """The type that `--mixed_precision=auto` means: the fastest one of the devices.
 
     The hardware decides, not a stopwatch: the same command on the same machine must
@@ -53,20 +49,20 @@ def fastest_precision(distribution_strategy, use_tpu, tpu_name):
     8.0 on, and float16 from 7.0 on.
 
     Args:
-        distribution_strategy, use_tpu, tpu_name: as in `engine.flags.DeviceFlags`.
+        devices: `DeviceFlags`.
 
     Raises:
         UserError: there are several workers, whose devices may differ.
     """
-    if distribution_strategy == "multi_worker":
+    if devices.distribution_strategy == "multi_worker":
         raise UserError(
             "--mixed_precision=auto looks at the devices of one machine, and several "
             "workers must compute alike; name the type, such as "
             "--mixed_precision=bfloat16."
         )
-    if asks_tpu(distribution_strategy, use_tpu, tpu_name):
+    if devices.asks_tpu:
         found, reason = "bfloat16", "the type of TPUs"
-    elif distribution_strategy != "cpu" and (
+    elif devices.distribution_strategy != "cpu" and (
         gpus := tf.config.list_physical_devices("GPU")
     ):
         found, reason = _precision_of_gpus(gpus)

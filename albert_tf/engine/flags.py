@@ -1,8 +1,10 @@
 """Which devices train and how they compute: flags of every command that trains."""
 
 import dataclasses
+import re
 
 from albert_tf.cli.command_line import option
+from albert_tf.errors import UserError
 
 STRATEGIES = ("auto", "cpu", "mirrored", "multi_worker", "tpu")
 _PRECISIONS = ("float32", "bfloat16", "float16", "auto")
@@ -37,6 +39,15 @@ class DeviceFlags:
         may_change=True,
     )
 
+    @property
+    def asks_tpu(self):
+        """Whether the flags, which may contradict each other, name a TPU."""
+        return (
+            self.distribution_strategy == "tpu"
+            or bool(self.use_tpu)
+            or (bool(self.tpu_name) and self.use_tpu is None)
+        )
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ExecutionFlags:
@@ -57,15 +68,82 @@ class ExecutionFlags:
         False,
     )
 
+    @property
+    def execution(self):
+        """The constructor arguments of a model; its weights are float32 in any case."""
+        mixed = self.mixed_precision != "float32"
+        return {
+            "dtype": f"mixed_{self.mixed_precision}" if mixed else self.mixed_precision,
+            "depth_loop": self.depth_loop,
+            "rematerialize": self.rematerialize,
+        }
 
-def execution_arguments(mixed_precision, depth_loop, rematerialize):
-    """The constructor arguments of a model from `ExecutionFlags`, the arguments.
 
-    Its weights are float32 in any case.
-    """
-    mixed = mixed_precision != "float32"
-    return {
-        "dtype": f"mixed_{mixed_precision}" if mixed else mixed_precision,
-        "depth_loop": depth_loop,
-        "rematerialize": rematerialize,
-    }
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TrainerFlags:
+    """Output and checkpoints."""
+
+    output_dir: str = option(
+        "Folder to write the model, its checkpoints and its reports to.",
+        may_change=True,
+    )
+    save_checkpoints_steps: int = option(
+        "Number of steps from one checkpoint to the next.",
+        5000,
+        minimum=1,
+        may_change=True,
+    )
+    keep_checkpoint_max: int = option(
+        "Number of checkpoints to keep; 0 keeps all.", 5, minimum=0, may_change=True
+    )
+    iterations_per_loop: int = option(
+        "Largest number of steps in one call of the training loop; the program "
+        "shows its progress and obeys signals between two calls.",
+        1000,
+        minimum=1,
+        may_change=True,
+    )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ReportFlags:
+    """Reports."""
+
+    histogram_steps: int = option(
+        "Number of steps from one recording of every variable's gradient norm, "
+        "weight norm and trust ratio for TensorBoard to the next; 0 records none.",
+        0,
+        minimum=0,
+        may_change=True,
+    )
+    profile_steps: str | None = option(
+        "Range of steps to trace into the folder profile in --output_dir, written "
+        "as first:end.",
+        None,
+        may_change=True,
+    )
+    peak_teraflops: float | None = option(
+        "Peak speed of one device, in 1e12 operations per second, for the utilisation "
+        "in the log; well-known GPUs and TPUs need no number.",
+        None,
+        minimum=0,
+        may_change=True,
+    )
+
+    @property
+    def profile_range(self):
+        """`profile_steps` as (first, end); None for none.
+
+        Raises:
+            UserError: it is not of this form, or the range is empty.
+        """
+        text = self.profile_steps
+        if text is None:
+            return None
+        match = re.fullmatch(r"(\d+):(\d+)", text)
+        if not match or int(match[1]) >= int(match[2]):
+            raise UserError(
+                f"--profile_steps={text} is not a range of steps; expected first:end "
+                "with first below end, such as 100:110."
+            )
+        return int(match[1]), int(match[2])

@@ -4,6 +4,7 @@ import dataclasses
 
 import tensorflow as tf
 
+from albert_tf.engine.flags import TrainerFlags
 from albert_tf.engine.reporting.reporter import ReportOptions
 from albert_tf.engine.resumption import Fact
 from albert_tf.engine.train_step import StepOptions
@@ -30,20 +31,12 @@ class Stage:
         return tf.nest.flatten(self.dataset.element_spec)[0].shape[0]
 
 
-@dataclasses.dataclass(frozen=True)
-class TrainerOptions:
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TrainerOptions(TrainerFlags):
     """How long a run lasts and what it does on the way."""
 
-    output_dir: str
-    """Folder of checkpoints, history and TensorBoard summaries."""
     num_train_steps: int
     """Optimizer steps in all."""
-    steps_per_loop: int = 100
-    """Largest number of steps between two reports: progress, summaries, signals."""
-    save_checkpoints_steps: int = 5000
-    """Steps between two checkpoints."""
-    keep_checkpoint_max: int = 5
-    """Checkpoints to keep; 0 for all."""
     eval_steps: int = 0
     """Steps between two held-out evaluations; 0 for the end only."""
     eval_at_start: bool = True

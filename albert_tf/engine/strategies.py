@@ -24,10 +24,8 @@ _TF_CONFIG_EXAMPLE = (
 _NO_TPU = (tf.errors.OpError, ImportError, KeyError, OSError, RuntimeError, ValueError)
 
 
-def strategy_from(
-    distribution_strategy, use_tpu=None, tpu_name=None, tpu_zone=None, gcp_project=None
-):
-    """The strategy that `DeviceFlags`, the arguments, ask for; see `create_strategy`.
+def strategy_from(devices):
+    """The strategy that `DeviceFlags` ask for; see `create_strategy`.
 
     One for all runs of a process: workers and TPUs can be connected only once, and the
     collective operations of a second MirroredStrategy would mix with the first's.
@@ -35,22 +33,13 @@ def strategy_from(
     Raises:
         UserError: as `create_strategy`, or flags that contradict each other.
     """
-    name = distribution_strategy
-    if asks_tpu(name, use_tpu, tpu_name):
+    name, tpu_name = devices.distribution_strategy, devices.tpu_name
+    if devices.asks_tpu:
         if name not in ("auto", "tpu"):
             flag = f"--tpu_name={tpu_name}" if tpu_name else "--use_tpu"
             raise UserError(f"{flag} contradicts --distribution_strategy={name}.")
         name = "tpu"
-    return _only_strategy(name, tpu_name, tpu_zone, gcp_project)
-
-
-def asks_tpu(distribution_strategy, use_tpu, tpu_name):
-    """Whether these of `DeviceFlags`, which may contradict each other, name a TPU."""
-    return (
-        distribution_strategy == "tpu"
-        or bool(use_tpu)
-        or (bool(tpu_name) and use_tpu is None)
-    )
+    return _only_strategy(name, tpu_name, devices.tpu_zone, devices.gcp_project)
 
 
 def create_strategy(name, tpu_name=None, tpu_zone=None, gcp_project=None):

@@ -250,7 +250,7 @@ class Trainer:
         """The next step at which something is due, `last_step` at the latest."""
         options = self.options
         intervals = (
-            options.steps_per_loop,
+            options.iterations_per_loop,
             options.eval_steps,
             options.save_checkpoints_steps,
         )

@@ -10,22 +10,20 @@ from albert_tf.optimizers import SCHEDULES
 from albert_tf.optimizers import create_optimizer
 
 
-def optimizer_option(default):
-    """Returns the flag `--optimizer`, whose default a command chooses."""
-    return option(
-        "Optimizer that updates the weights. muon: matrices of the blocks along their "
-        "orthogonalised momentum, at rates near 0.01, and the rest by AdamW at a tenth "
-        "of that.",
-        default,
-        OPTIMIZERS,
-    )
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class OptimizerFlags:
     """How weights are updated."""
 
-    optimizer: str = optimizer_option("lamb")
+    learning_rate: float = option(
+        "Learning rate at the end of the warm-up.", 0.00176, minimum=0, may_change=True
+    )
+    optimizer: str = option(
+        "Optimizer that updates the weights. muon: matrices of the blocks along their "
+        "orthogonalised momentum, at rates near 0.01, and the rest by AdamW at a tenth "
+        "of that.",
+        "lamb",
+        OPTIMIZERS,
+    )
     weight_decay: float = option(
         "Decay of all weights but biases and normalizations.", 0.01, minimum=0
     )
@@ -46,7 +44,7 @@ class OptimizerFlags:
         may_change=True,
     )
 
-    def create(self, learning_rate, num_train_steps, num_warmup_steps, **arguments):
+    def create(self, num_train_steps, num_warmup_steps, **arguments):
         """Returns the optimizer; the arguments are those of `create_optimizer`.
 
         Raises:
@@ -61,7 +59,7 @@ class OptimizerFlags:
             hyperparameters["power"] = self.poly_power
         return create_optimizer(
             self.optimizer,
-            learning_rate,
+            self.learning_rate,
             num_train_steps,
             num_warmup_steps,
             self.lr_schedule,

@@ -1,7 +1,6 @@
 """The data sets of a pretraining run: checked before anything is written."""
 
 import contextlib
-import dataclasses
 import hashlib
 import json
 
@@ -13,7 +12,6 @@ from albert_tf.errors import UserError
 from albert_tf.objectives.masked_lm import OBJECTIVES
 from albert_tf.objectives.masked_lm import check_sentence_labels
 from albert_tf.pretraining.kinds import KINDS
-from albert_tf.pretraining.phases import Phase
 from data_pipeline.input_pipeline import describe_data
 from data_pipeline.input_pipeline import predictions_needed
 from data_pipeline.records.integrity import verify_data
@@ -32,42 +30,19 @@ _OFFICIAL_OBJECTIVE = "sop"
 _ALONE = "none"
 
 
-@dataclasses.dataclass(frozen=True)
-class DataSettings:
-    """What is read, how, and how much of it."""
-
-    objective: str
-    """A key of `kinds.KINDS`."""
-    phases: list[Phase]
-    eval_file: str | None
-    eval_batch_size: int
-    max_eval_steps: int
-    may_evaluate_training_data: bool
-    eval_any_objective: bool
-    """Whether held-out sentence labels may mean something else than those trained."""
-    masked_lm_prob: float | None
-    max_gram: int
-    """Tokens at most of a span that a permutation LM predicts."""
-    masked_lm_alone: bool
-    """Whether to leave the sentences out, whatever the data was made for."""
-    verify_checksums: bool
-    """Whether to read all files once and compare them with their description."""
-    random_seed: int
-
-
 class PretrainingData:
     """What a run reads.
 
     Args:
-        settings: the `DataSettings`.
+        flags: the `DataFlags`, with lengths.
         tokenizer: the model's tokenizer.
         vocab_size: the model's, which ids have to be below; by default the
             tokenizer's.
     """
 
-    def __init__(self, settings, tokenizer, vocab_size=None):
-        self._settings = settings
-        self._phases = settings.phases
+    def __init__(self, flags, tokenizer, vocab_size=None):
+        self._flags = flags
+        self._phases = flags.phases
         self._tokenizer = tokenizer
         self._vocab_size = vocab_size
 
@@ -79,7 +54,7 @@ class PretrainingData:
     @property
     def eval_files(self):
         """The files of `evaluation`, as a comma list."""
-        return self._settings.eval_file or self._phases[-1].input_file
+        return self._flags.eval_file or self._phases[-1].input_file
 
     def check(self):
         """Reads a batch of each data set; with `--verify_data`, all of it first.
@@ -88,28 +63,28 @@ class PretrainingData:
             UserError: a data set that cannot be read or does not fit the model, one
                 that is missing, or one that has changed since it was made.
         """
-        settings = self._settings
-        if settings.verify_checksums:
-            files = [self.input_files, settings.eval_file]
+        flags = self._flags
+        if flags.verify_data:
+            files = [self.input_files, flags.eval_file]
             verify_data(",".join(filter(None, files)))
         phases = {(p.input_file, p.max_seq_length): p for p in self._phases}
         for phase in phases.values():
             dataset = self._dataset(
                 phase.input_file,
                 phase,
-                settings.eval_batch_size,
-                settings.masked_lm_prob,
+                flags.eval_batch_size,
+                flags.masked_lm_prob,
                 training=False,
             )
             _check_batch(phase.input_file, dataset)
-        if settings.eval_file:
-            _check_batch(settings.eval_file, self._held_out())
-            if not settings.masked_lm_alone:
+        if flags.eval_file:
+            _check_batch(flags.eval_file, self._held_out())
+            if flags.sentence_objective != _ALONE:
                 check_sentence_labels(
-                    settings.eval_file,
-                    _sentence_objectives(settings.eval_file),
+                    flags.eval_file,
+                    _sentence_objectives(flags.eval_file),
                     _sentence_objectives(self.input_files),
-                    settings.eval_any_objective,
+                    flags.eval_any_objective,
                 )
 
     def sentence_terms(self):
@@ -118,7 +93,7 @@ class PretrainingData:
         Raises:
             UserError: the data sets differ in that, or are for none that is known.
         """
-        if self._settings.masked_lm_alone:
+        if self._flags.sentence_objective == _ALONE:
             return OBJECTIVES[_ALONE]
         found = _sentence_objectives(self.input_files)
         names = {_OFFICIAL_OBJECTIVE if name is None else name for name in found}
@@ -152,31 +127,33 @@ class PretrainingData:
                 self._dataset(
                     phase.input_file,
                     phase,
-                    phase.batch_size,
-                    self._settings.masked_lm_prob,
+                    phase.train_batch_size,
+                    self._flags.masked_lm_prob,
                     training=True,
                     number=i,
                 ),
-                phase.last_step,
+                phase.num_train_steps,
                 phase.gradient_accumulation_steps,
             )
             for i, phase in enumerate(self._phases)
         ]
 
-    def evaluation(self):
+    def evaluation(self, on_training_data=False):
         """Batches of `--eval_file`, of the last phase's lengths; None without it.
 
-        `--do_eval` alone evaluates on the data of training, as the official code does.
+        Args:
+            on_training_data: whether to read the data of training, then, as
+                `--do_eval` of the official code does.
         """
-        settings = self._settings
-        if not settings.eval_file:
-            if not settings.may_evaluate_training_data:
+        flags = self._flags
+        if not flags.eval_file:
+            if not on_training_data:
                 return None
             logging.warning(
                 "--do_eval without --eval_file evaluates on the training data, not on "
                 "held-out data."
             )
-        return HeldOut(self._held_out().take(settings.max_eval_steps), self.eval_files)
+        return HeldOut(self._held_out().take(flags.max_eval_steps), self.eval_files)
 
     def _held_out(self):
         """What `evaluation` reads; the masks of static data are those it has."""
@@ -187,24 +164,24 @@ class PretrainingData:
         return self._dataset(
             self.eval_files,
             self._phases[-1],
-            self._settings.eval_batch_size,
-            self._settings.masked_lm_prob if is_dynamic else None,
+            self._flags.eval_batch_size,
+            self._flags.masked_lm_prob if is_dynamic else None,
             training=False,
         )
 
     def _dataset(
         self, input_file, phase, batch_size, masked_lm_prob, training, number=0
     ):
-        return KINDS[self._settings.objective].dataset(
+        return KINDS[self._flags.objective].dataset(
             input_file,
             self._tokenizer,
             batch_size,
             phase.max_seq_length,
             phase.max_predictions_per_seq,
-            self._settings.random_seed + number,
+            self._flags.random_seed + number,
             training,
             masked_lm_prob=masked_lm_prob,
-            max_gram=self._settings.max_gram,
+            max_gram=self._flags.max_gram,
             vocab_size=self._vocab_size,
         )
 

@@ -12,6 +12,7 @@ from albert_tf.costs import parameters
 from albert_tf.costs import xlnet
 from albert_tf.errors import UserError
 from albert_tf.families.xlnet_config import XLNetConfig
+from albert_tf.models.pretraining import AlbertForPreTraining
 from albert_tf.models.replaced_tokens import AlbertForReplacedTokens
 from albert_tf.models.xlnet.language_model import XLNetLMHeadModel
 from albert_tf.objectives.masked_lm import PretrainingObjective
@@ -42,7 +43,12 @@ class MaskedLM:
     """ALBERT's masked LM, with what the data says of its sentences."""
 
     config_class = AlbertConfig
+    model_class = AlbertForPreTraining
     initial_model = staticmethod(initial_model)
+
+    def trained_model(self, path, flags, config):
+        """As `setup.trained_model`."""
+        return trained_model(self.model_class, path, flags, config)
 
     def training_flops(self, model, *shape):
         """Operations of a step, a token; `shape` as of `flops.training_flops`."""
@@ -56,7 +62,7 @@ class MaskedLM:
         """The numbers of parameters, by part."""
         return parameters.pretraining_parameters(model.config)
 
-    def objective(self, terms, settings):
+    def objective(self, terms, flags):
         """The loss of the terms."""
         return PretrainingObjective(terms)
 
@@ -81,40 +87,45 @@ class MaskedLM:
 class ReplacedTokensDetection(MaskedLM):
     """ELECTRA's discriminator and its generator, on the data of the masked LM."""
 
+    model_class = AlbertForReplacedTokens
+
     def terms(self, data):
         """The `LossTerm`s; what the data says of its sentences is not learned."""
         return ReplacedTokensObjective().terms
 
-    def objective(self, terms, settings):
+    def objective(self, terms, flags):
         """The loss, with the weights of the flags."""
-        flags = settings.generator
         return ReplacedTokensObjective(
             flags.gen_weight, flags.disc_weight, flags.temperature
         )
 
-    def initial_model(self, settings, config, terms):
+    def trained_model(self, path, flags, config):
+        """As `setup.trained_model`, with its generator.
+
+        Raises:
+            UserError: it keeps none.
+        """
+        model = super().trained_model(path, flags, config)
+        if model.generator is None:
+            raise UserError(
+                f"{path} keeps no generator, without which no token is replaced; train "
+                "with --keep_generator to evaluate a finished run."
+            )
+        return model
+
+    def initial_model(self, flags, config, terms):
         """As `setup.initial_model`; a checkpoint may lack both heads and generator.
 
         Raises:
-            UserError: a checkpoint that does not fit; none with a generator, where
-                nothing is to be trained.
+            UserError: a checkpoint that does not fit.
         """
-        if settings.trained_model:
-            model = trained_model(AlbertForReplacedTokens, settings, config)
-            if model.generator is None:
-                raise UserError(
-                    f"{settings.trained_model} keeps no generator, without which no "
-                    "token is replaced; train with --keep_generator to evaluate a "
-                    "finished run."
-                )
-            return model
         arguments = {
-            "generator": settings.generator.config_changes(config),
-            "keep_generator": settings.generator.keep_generator,
-            **settings.execution,
+            "generator": flags.config_changes(config),
+            "keep_generator": flags.keep_generator,
+            **flags.execution,
         }
         return first_model(
-            AlbertForReplacedTokens, settings, config, _OF_REPLACED_TOKENS, arguments
+            self.model_class, flags, config, _OF_REPLACED_TOKENS, arguments
         )
 
     def training_flops(self, model, *shape):
@@ -136,10 +147,11 @@ class ReplacedTokensDetection(MaskedLM):
         return {"all": sum(math.prod(v.shape) for v in model.trainable_variables)}
 
 
-class PermutationLM:
+class PermutationLM(MaskedLM):
     """XLNet's permutation language model, on streams of text."""
 
     config_class = XLNetConfig
+    model_class = XLNetLMHeadModel
 
     def training_flops(self, model, *shape):
         """As of `MaskedLM`."""
@@ -153,7 +165,7 @@ class PermutationLM:
         """As of `MaskedLM`."""
         return xlnet.pretraining_parameters(model.config)
 
-    def objective(self, terms, settings):
+    def objective(self, terms, flags):
         """The loss; there is but one."""
         return PermutationObjective()
 
@@ -161,25 +173,23 @@ class PermutationLM:
         """The `HeadTerm`s of a `PretrainingData`."""
         return (PERMUTATION_LM,)
 
-    def initial_model(self, settings, config, terms):
+    def initial_model(self, flags, config, terms):
         """As `setup.initial_model`, from a checkpoint of the same layers.
 
         Raises:
             UserError: a checkpoint that does not fit, or of another configuration.
         """
-        if settings.trained_model:
-            return trained_model(XLNetLMHeadModel, settings, config)
-        path = settings.init_checkpoint
+        path = flags.init_checkpoint
         if not path:
-            return XLNetLMHeadModel(config, **settings.execution)
+            return XLNetLMHeadModel(config, **flags.execution)
         changes = {name: getattr(config, name) for name in _OF_A_RUN}
-        model = XLNetLMHeadModel.from_pretrained(path, **changes, **settings.execution)
+        model = XLNetLMHeadModel.from_pretrained(path, **changes, **flags.execution)
         for name, value in config.to_dict().items():
             other = getattr(model.config, name)
             if value != other:
                 raise UserError(
-                    f"{path} has {name} {other}, but {settings.config_file} {value}; "
-                    f"they may differ only in {', '.join(_OF_A_RUN)}."
+                    f"{path} has {name} {other}, but {flags.albert_config_file} "
+                    f"{value}; they may differ only in {', '.join(_OF_A_RUN)}."
                 )
         logging.info("Starting from %s", model.load_report)
         return model

@@ -1,31 +1,19 @@
-"""The phases of a pretraining run, from its flags: what is read, for how long."""
+"""The phases of a pretraining run, from its flags: each with its last step."""
 
 import dataclasses
 
 from albert_tf.errors import UserError
 
 
-@dataclasses.dataclass(frozen=True)
-class Phase:
-    """Steps with one data set, one length of sequences and one batch size."""
-
-    input_file: str
-    max_seq_length: int
-    max_predictions_per_seq: int
-    batch_size: int  # sequences a step, over all devices
-    gradient_accumulation_steps: int
-    last_step: int  # counted from the start of the run
-
-
 def plan_phases(first, second, first_phase_steps, batch_ramp_steps):
-    """The `Phase`s of a run, in order.
+    """The phases of a run, each a `PhaseFlags`, in order.
 
     There is one, and one more with `--first_phase_steps`. `--batch_ramp_steps` splits
     the beginning of the first: its batches have 1, 2, 4 … micro-batches of the size
     that `--train_batch_size` has in the end, each for an equal number of steps.
 
     Args:
-        first: the `Phase` that the run is if it has no other.
+        first: the `PhaseFlags` that the run is if it has no other.
         second: dict of what the second phase has other than the first.
         first_phase_steps: the step at which the second begins; 0: there is none.
         batch_ramp_steps: steps in which the batch grows; 0 for none.
@@ -40,14 +28,14 @@ def plan_phases(first, second, first_phase_steps, batch_ramp_steps):
                 "the second phase begins."
             )
         return _ramp(first, batch_ramp_steps)
-    if not second or first_phase_steps >= first.last_step:
+    if not second or first_phase_steps >= first.num_train_steps:
         raise UserError(
             f"--first_phase_steps={first_phase_steps} needs a second phase: "
-            f"--num_train_steps above it (it is {first.last_step}) and "
+            f"--num_train_steps above it (it is {first.num_train_steps}) and "
             "--second_phase_input_file or other --second_phase_ flags."
         )
     second = dataclasses.replace(first, **second)
-    first = dataclasses.replace(first, last_step=first_phase_steps)
+    first = dataclasses.replace(first, num_train_steps=first_phase_steps)
     return [*_ramp(first, batch_ramp_steps), second]
 
 
@@ -57,23 +45,23 @@ def _ramp(phase, steps):
     if not steps:
         return [phase]
     counts = [2**i for i in range(parts.bit_length()) if 2**i < parts]
-    if not counts or phase.batch_size % parts:
+    if not counts or phase.train_batch_size % parts:
         raise UserError(
             "--batch_ramp_steps lets the number of micro-batches grow, so it needs "
             f"--gradient_accumulation_steps above 1 (it is {parts}) that divides "
-            f"--train_batch_size={phase.batch_size}."
+            f"--train_batch_size={phase.train_batch_size}."
         )
-    if not len(counts) <= steps < phase.last_step:
+    if not len(counts) <= steps < phase.num_train_steps:
         raise UserError(
             f"--batch_ramp_steps={steps} must be at least {len(counts)}, one for each "
-            f"batch size, and below {phase.last_step}, where the phase ends."
+            f"batch size, and below {phase.num_train_steps}, where the phase ends."
         )
     ramp = [
         dataclasses.replace(
             phase,
-            batch_size=phase.batch_size // parts * count,
+            train_batch_size=phase.train_batch_size // parts * count,
             gradient_accumulation_steps=count,
-            last_step=steps * i // len(counts),
+            num_train_steps=steps * i // len(counts),
         )
         for i, count in enumerate(counts, start=1)
     ]

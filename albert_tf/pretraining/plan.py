@@ -12,8 +12,8 @@ def plan_lines(optimizer, phases, trainer, kind):
     """The plan: devices, phases, costs, learning rate, what the optimizer decays.
 
     Args:
-        optimizer: the `OptimizerSettings`.
-        phases: the `Phase`s.
+        optimizer: the `ScheduleFlags`.
+        phases: the `PhaseFlags` of each phase.
         trainer: the `Trainer` of the run.
         kind: of `kinds.KINDS`.
     """
@@ -25,8 +25,8 @@ def plan_lines(optimizer, phases, trainer, kind):
     tokens, begin = 0, 0
     for phase in phases:
         lines.extend(_phase_lines(kind, model, phase, begin, replicas))
-        steps, begin = phase.last_step - begin, phase.last_step
-        tokens += steps * phase.batch_size * phase.max_seq_length
+        steps, begin = phase.num_train_steps - begin, phase.num_train_steps
+        tokens += steps * phase.train_batch_size * phase.max_seq_length
     parameters = sum(kind.parameters(model).values())
     lines.append(f"  in all {tokens:,} tokens, padding included")
     lines.append(f"  {parameters:,} parameters in float32")
@@ -34,11 +34,11 @@ def plan_lines(optimizer, phases, trainer, kind):
         lines[-1] += f", computed in {model.compute_dtype}"
         lines[-1] += _units(trainer)
     lines.append(
-        f"  learning rate {optimizer.learning_rate:.4g}{optimizer.rate_origin}, "
-        f"{optimizer.flags.lr_schedule}, after {optimizer.num_warmup_steps:,} steps of "
+        f"  learning rate {optimizer.peak_learning_rate:.4g}{_origin(optimizer)}, "
+        f"{optimizer.lr_schedule}, after {optimizer.num_warmup_steps:,} steps of "
         "warm-up"
     )
-    lines.append(f"  {optimizer.flags.optimizer}:")
+    lines.append(f"  {optimizer.optimizer}:")
     return lines + trainer.optimizer.rules_table(model.trainable_variables)
 
 
@@ -54,9 +54,18 @@ def _units(trainer):
     return f" by this processor's {units}, {xla}"
 
 
+def _origin(optimizer):
+    """How the rate was computed from the flags."""
+    if not optimizer.scale_learning_rate:
+        return ""
+    return f" = {optimizer.learning_rate:g} * sqrt({optimizer.train_batch_size} / 4096)"
+
+
 def _phase_lines(kind, model, phase, begin, replicas):
     length, predictions = phase.max_seq_length, phase.max_predictions_per_seq
-    micro_batch = phase.batch_size // replicas // phase.gradient_accumulation_steps
+    micro_batch = (
+        phase.train_batch_size // replicas // phase.gradient_accumulation_steps
+    )
     rematerialize = model.execution["rematerialize"]
     memory = kind.training_memory(
         model,
@@ -68,8 +77,8 @@ def _phase_lines(kind, model, phase, begin, replicas):
     )
     flops = kind.training_flops(model, length, predictions, rematerialize)
     return [
-        f"  steps {begin:,} to {phase.last_step:,}: {phase.input_file}",
-        f"    batches of {phase.batch_size:,} sequences of {length} tokens "
+        f"  steps {begin:,} to {phase.num_train_steps:,}: {phase.input_file}",
+        f"    batches of {phase.train_batch_size:,} sequences of {length} tokens "
         f"({predictions} predictions), {phase.gradient_accumulation_steps} x "
         f"{micro_batch} a replica",
         f"    {flops / 1e6:,.1f} MFLOP a token, about "

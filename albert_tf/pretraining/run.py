@@ -29,6 +29,8 @@ from albert_tf.pretraining.setup import named_facts
 from albert_tf.pretraining.setup import trained_steps
 from albert_tf.pretraining.training_info import training_info
 
+_TERA = 1e12
+
 
 def pretrain(settings):
     """Trains and evaluates as `Settings` say.
@@ -43,24 +45,27 @@ def pretrain(settings):
     # The devices are the first thing that TensorFlow is asked for.
     strategy = _strategy(settings)
     tokenizer = load_tokenizer(settings.model)
-    kind = KINDS[settings.objective]
-    lengths = [phase.max_seq_length for phase in settings.data.phases]
-    config_file = settings.model.config_file
-    config = load_config(settings.objective, config_file, tokenizer, lengths)
+    kind, phases = KINDS[settings.data.objective], settings.data.phases
+    config = load_config(
+        settings.data.objective,
+        settings.model.albert_config_file,
+        tokenizer,
+        [phase.max_seq_length for phase in phases],
+    )
     data = PretrainingData(settings.data, tokenizer, config.vocab_size)
     trainer = _trainer(settings, strategy, config, data, tokenizer)
-    plan = plan_lines(settings.optimizer, settings.data.phases, trainer, kind)
-    if settings.dry_run:
+    plan = plan_lines(settings.optimizer, phases, trainer, kind)
+    if settings.run.dry_run:
         print("\n".join([*plan, *measured_lines(trainer, data.stages())]))
         return None
-    held_out = data.evaluation()
-    if settings.do_train:
+    held_out = data.evaluation(on_training_data=settings.run.do_eval)
+    if settings.run.do_train:
         logging.info("%s", "\n".join(plan))
         info = functools.partial(training_info, settings.flags, data.input_files)
         _train(trainer, data, held_out, tokenizer, info)
-    if not settings.do_eval:
+    if not settings.run.do_eval:
         return None
-    trained = settings.model.trained_model
+    trained = _trained_model(settings)
     step = trained_steps(trained) if trained else trainer.step
     return _evaluate(trainer, held_out, step)
 
@@ -68,21 +73,30 @@ def pretrain(settings):
 def _strategy(settings):
     """The devices, and what makes their numbers repeatable."""
     keras.utils.set_random_seed(settings.data.random_seed)
-    if settings.deterministic:
+    if settings.run.deterministic:
         tf.config.experimental.enable_op_determinism()
-    return strategy_from(**settings.devices)
+    return strategy_from(settings.devices)
+
+
+def _trained_model(settings):
+    """The model that a run which does not train evaluates; None for one that does."""
+    if settings.run.do_train:
+        return None
+    return settings.model.init_checkpoint or settings.trainer.output_dir
 
 
 def _trainer(settings, strategy, config, data, tokenizer):
-    kind, phases = KINDS[settings.objective], settings.data.phases
+    kind, phases = KINDS[settings.data.objective], settings.data.phases
     terms = kind.terms(data)
     with strategy.scope():
-        model = kind.initial_model(settings.model, config, terms)
-        optimizer = settings.optimizer.create()
+        if trained := _trained_model(settings):
+            model = kind.trained_model(trained, settings.model, config)
+        else:
+            model = kind.initial_model(settings.model, config, terms)
+        optimizer = settings.optimizer.create_scheduled()
     data.check()
-    facts = named_facts(
-        settings.model.config_file, config, tokenizer, terms, phases, data.digest()
-    )
+    config_file, digest = settings.model.albert_config_file, data.digest()
+    facts = named_facts(config_file, config, tokenizer, terms, phases, digest)
     warn_of_slow_bfloat16(strategy, model.compute_dtype)
     trainer_options = dataclasses.replace(
         settings.trainer,
@@ -96,25 +110,26 @@ def _trainer(settings, strategy, config, data, tokenizer):
 
 def _step_options(settings, model, strategy):
     """The `StepOptions`, with XLA where the flag or the devices say so."""
-    xla = {"use_xla": settings.use_xla}
-    if settings.use_xla is None:
+    xla = {"use_xla": settings.run.use_xla}
+    if settings.run.use_xla is None:
         xla = pretraining_xla(strategy, model)
     return StepOptions(**xla, seed=settings.data.random_seed)
 
 
 def _report(settings, model, strategy):
     """The `ReportOptions`, with what only the model and the devices say."""
-    kind, phases = KINDS[settings.objective], settings.data.phases
+    kind, phases = KINDS[settings.data.objective], settings.data.phases
     predictions = {p.max_seq_length: p.max_predictions_per_seq for p in phases}
 
     def flops_per_token(length):
         return kind.training_flops(model, length, predictions[length])
 
     peak = strategy_peak(strategy, model.compute_dtype)
-    if settings.device_peak_flops is not None:
-        peak = settings.device_peak_flops * strategy.num_replicas_in_sync
+    report = settings.trainer.report
+    if report.peak_teraflops is not None:
+        peak = report.peak_teraflops * _TERA * strategy.num_replicas_in_sync
     return dataclasses.replace(
-        settings.trainer.report,
+        report,
         flops_per_token=flops_per_token,
         peak_flops=peak,
         evaluated="held out" if settings.data.eval_file else "training data",

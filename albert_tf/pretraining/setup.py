@@ -1,6 +1,4 @@
-"""What a pretraining run starts from: tokenizer, configuration, model, optimizer."""
-
-import dataclasses
+"""What a pretraining run starts from: tokenizer, model, and the facts of both."""
 
 from absl import logging
 
@@ -12,8 +10,6 @@ from albert_tf.engine.resumption import Fact
 from albert_tf.errors import UserError
 from albert_tf.models.pretraining import AlbertForPreTraining
 from albert_tf.objectives.masked_lm import sentence_heads
-from albert_tf.optimizers.flags import OptimizerFlags
-from albert_tf.pretraining.objective_flags import GeneratorFlags
 from albert_tf.tokenization import load_tokenizer_for
 from albert_tf.tokenization import saved_tokenizer
 from albert_tf.tokenization.tokenizer import UNRECORDED
@@ -32,51 +28,8 @@ _MAY_CHANGE = (
 )
 
 
-@dataclasses.dataclass(frozen=True)
-class ModelSettings:
-    """Where the model and its tokenizer come from."""
-
-    config_file: str
-    vocabulary_file: str | None
-    do_lower_case: bool
-    init_checkpoint: str | None
-    init_rule: str
-    """What `init_checkpoint` gives to each layer; see `move_layers`."""
-    trained_model: str | None
-    """What is evaluated where nothing is trained; None for a run that trains."""
-    execution: dict
-    """Constructor arguments: how the model is computed."""
-    generator: GeneratorFlags
-    """Of replaced-token detection."""
-
-
-@dataclasses.dataclass(frozen=True)
-class OptimizerSettings:
-    """The optimizer and its schedule; see `create_optimizer`."""
-
-    flags: OptimizerFlags
-    learning_rate: float
-    rate_origin: str
-    """How the rate was computed from the flags, for the plan."""
-    num_train_steps: int
-    num_warmup_steps: int
-    start_warmup_step: int
-    also_excluded: tuple[str, ...]
-    """Names of rules; see `MomentsOptimizer`."""
-
-    def create(self):
-        """The optimizer."""
-        return self.flags.create(
-            self.learning_rate,
-            self.num_train_steps,
-            self.num_warmup_steps,
-            start_warmup_step=self.start_warmup_step,
-            also_excluded=self.also_excluded,
-        )
-
-
-def load_tokenizer(settings):
-    """The tokenizer of `ModelSettings`, else that of `--init_checkpoint`.
+def load_tokenizer(flags):
+    """The tokenizer of `ModelFlags`, else that of `--init_checkpoint`.
 
     Returns:
         A tokenizer, or None: the official command names none, and records that are
@@ -85,9 +38,9 @@ def load_tokenizer(settings):
     Raises:
         UserError: `--init_checkpoint` was trained with another.
     """
-    named, start = settings.vocabulary_file, settings.init_checkpoint
+    named, start = flags.spm_model_file or flags.vocab_file, flags.init_checkpoint
     if named:
-        return load_tokenizer_for(start, named, settings.do_lower_case)
+        return load_tokenizer_for(start, named, flags.do_lower_case)
     own = saved_tokenizer(start)
     if own is None:
         logging.warning(
@@ -97,11 +50,11 @@ def load_tokenizer(settings):
     return own
 
 
-def initial_model(settings, config, terms):
-    """The model before the first step, or the trained one where none is to be taken.
+def initial_model(flags, config, terms):
+    """The model before the first step.
 
     Args:
-        settings: the `ModelSettings`.
+        flags: the `ModelFlags`.
         config: the `AlbertConfig`.
         terms: the `HeadTerm`s to train. A head without one does not train, nor does
             the pooler if no head needs it: nothing but weight decay would reach them.
@@ -109,25 +62,23 @@ def initial_model(settings, config, terms):
     Raises:
         UserError: a checkpoint that does not fit.
     """
-    if settings.trained_model:
-        return trained_model(AlbertForPreTraining, settings, config)
     trained_heads = sentence_heads(terms)
     heads = {**_OFFICIAL_HEADS, **trained_heads}
-    arguments = {"sentence_heads": heads, **settings.execution}
+    arguments = {"sentence_heads": heads, **flags.execution}
     allowed = (_PRETRAINING_HEADS,)
-    model = first_model(AlbertForPreTraining, settings, config, allowed, arguments)
+    model = first_model(AlbertForPreTraining, flags, config, allowed, arguments)
     model.albert.pooler.trainable = bool(trained_heads)
     for name in heads:
         model.sentence_head(name).trainable = name in trained_heads
     return model
 
 
-def first_model(model_class, settings, config, allow_missing, arguments):
+def first_model(model_class, flags, config, allow_missing, arguments):
     """Returns a model that begins anew, or with the weights of a checkpoint.
 
     Args:
         model_class: a `PretrainedModel` of ALBERT's family.
-        settings: the `ModelSettings`.
+        flags: the `ModelFlags`.
         config: the `AlbertConfig`.
         allow_missing: beginnings of official names that the checkpoint may lack.
         arguments: dict of further constructor arguments.
@@ -135,7 +86,7 @@ def first_model(model_class, settings, config, allow_missing, arguments):
     Raises:
         UserError: a checkpoint that does not fit.
     """
-    path, rule = settings.init_checkpoint, settings.init_rule
+    path, rule = flags.init_checkpoint, flags.init_rule
     if not path:
         return model_class(config, **arguments)
     model, report = warm_start(
@@ -145,23 +96,23 @@ def first_model(model_class, settings, config, allow_missing, arguments):
     return model
 
 
-def trained_model(model_class, settings, config):
+def trained_model(model_class, path, flags, config):
     """The model that is evaluated where nothing is trained.
 
     Args:
         model_class: a `PretrainedModel`.
-        settings: the `ModelSettings`.
+        path: its directory.
+        flags: the `ModelFlags`.
         config: the configuration that it should have.
 
     Raises:
         UserError: it cannot be read, or has another configuration.
     """
-    path = settings.trained_model
-    model = model_class.from_pretrained(path, **settings.execution)
+    model = model_class.from_pretrained(path, **flags.execution)
     if model.config != config:
         raise UserError(
             f"{path} holds a model whose configuration differs from "
-            f"{settings.config_file}; pass the configuration of that model."
+            f"{flags.albert_config_file}; pass the configuration of that model."
         )
     return model
 
@@ -179,7 +130,7 @@ def named_facts(config_file, config, tokenizer, terms, phases, data_digest):
         config: the `AlbertConfig` or `XLNetConfig`.
         tokenizer: the tokenizer, or None.
         terms: the `HeadTerm`s.
-        phases: the `Phase`s.
+        phases: the `PhaseFlags` of each phase.
         data_digest: tells the training data from other data; None if unknown.
     """
     fields = [
@@ -202,7 +153,7 @@ def named_facts(config_file, config, tokenizer, terms, phases, data_digest):
         ),
         Fact(
             "batch_sizes",
-            [phase.batch_size for phase in phases],
+            [phase.train_batch_size for phase in phases],
             "The batch of each part of the run, which --batch_ramp_steps, "
             "--gradient_accumulation_steps and --first_phase_steps make,",
             RESTART_DATA,

@@ -26,23 +26,8 @@ MODEL_DIR = "model"
 """Folder of the fine-tuned model in the output directory of a run."""
 
 
-@dataclasses.dataclass(frozen=True)
-class Start:
-    """What fine-tuning starts from; `TaskOptions` explain each."""
-
-    init_checkpoint: str | None
-    from_scratch: bool
-    albert_config_file: str | None
-    vocabulary: str | None  # of --spm_model_file or --vocab_file
-    do_lower_case: bool | None
-    dropout_prob: float | None
-    max_seq_length: int
-    random_seed: int
-    execution: dict  # how a model is computed: arguments of its constructor
-
-
 def initial_tokenizer(start):
-    """The tokenizer named by a flag, else the one beside the checkpoint.
+    """The tokenizer named by one of the `StartFlags`, else the checkpoint's own.
 
     Raises:
         UserError: there is none, or the checkpoint comes with another one; no
@@ -180,8 +165,8 @@ def _config(start, checkpoint=None):
             f"No albert_config.json lies beside {start.init_checkpoint}; name it "
             "with --albert_config_file."
         )
-    if start.dropout_prob is not None:
-        config = config.with_dropout(start.dropout_prob)
+    if start.albert_dropout_prob is not None:
+        config = config.with_dropout(start.albert_dropout_prob)
     return config
 
 

@@ -1,14 +1,15 @@
 """Fine-tuning with the training engine, whatever the task."""
 
-import dataclasses
 import math
 import pathlib
 
 from absl import logging
 
 from albert_tf.checkpoints.model_directory import read_training_info
+from albert_tf.cli.command_line import group_of
 from albert_tf.engine.checkpointing import CHECKPOINTS
 from albert_tf.engine.compilation import warn_of_slow_bfloat16
+from albert_tf.engine.flags import TrainerFlags
 from albert_tf.engine.options import Stage
 from albert_tf.engine.options import TrainerOptions
 from albert_tf.engine.reporting.summaries import read_history
@@ -18,7 +19,6 @@ from albert_tf.engine.strategies import is_tpu
 from albert_tf.engine.train_step import StepOptions
 from albert_tf.engine.trainer import Trainer
 from albert_tf.errors import UserError
-from albert_tf.optimizers.flags import OptimizerFlags
 from albert_tf.optimizers.layer_decay import layer_factors
 from albert_tf.tasks.batching import BUCKETS
 from albert_tf.tasks.batching import FINE_BUCKETS
@@ -33,31 +33,6 @@ from albert_tf.tasks.setup import initial_tokenizer
 from albert_tf.tasks.task import Prepared
 
 
-@dataclasses.dataclass(frozen=True)
-class FineTuning:
-    """How a task is trained; `TaskOptions` explain each."""
-
-    output_dir: str
-    cache_dir: str
-    pad_to_max_length: bool
-    freeze_encoder: bool
-    train_batch_size: int
-    eval_batch_size: int
-    optimizer: OptimizerFlags
-    learning_rate: float
-    layer_decay: float
-    num_train_steps: int
-    num_train_epochs: float | None  # in place of num_train_steps
-    num_warmup_steps: int
-    warmup_proportion: float | None  # of all steps, in place of num_warmup_steps
-    save_checkpoints_steps: int
-    keep_checkpoint_max: int
-    steps_per_loop: int
-    patience: int
-    gradient_accumulation_steps: int
-    use_xla: bool | None  # None: where there is an accelerator
-
-
 def fine_tune(source, examples, start, training, strategy, facts):
     """Trains on the source's training split.
 
@@ -67,8 +42,8 @@ def fine_tune(source, examples, start, training, strategy, facts):
     Args:
         source: a `Source`.
         examples: what was read of `"train"` and of each dev split, by name.
-        start: a `Start`.
-        training: a `FineTuning`.
+        start: `StartFlags`, whose model lies here.
+        training: `TrainingFlags`.
         strategy: a `tf.distribute.Strategy`.
         facts: the `Fact`s of `run_facts`, which a continued run has to share.
 
@@ -145,8 +120,7 @@ def prepare(task, name, examples, tokenizer, max_seq_length, cache_dir):
 def _trainer(training, task, model, strategy, count, start, facts):
     steps, warmup = _steps(training, count)
     with strategy.scope():
-        optimizer = training.optimizer.create(
-            training.learning_rate,
+        optimizer = training.create(
             steps,
             warmup,
             learning_rate_factors=layer_factors(model.config, training.layer_decay),
@@ -156,15 +130,12 @@ def _trainer(training, task, model, strategy, count, start, facts):
     if use_xla is None:
         use_xla = not is_cpu(strategy)
     options = TrainerOptions(
-        output_dir=training.output_dir,
+        **vars(group_of(TrainerFlags, training)),
         num_train_steps=steps,
-        steps_per_loop=training.steps_per_loop,
-        save_checkpoints_steps=training.save_checkpoints_steps,
-        keep_checkpoint_max=training.keep_checkpoint_max,
         eval_steps=training.save_checkpoints_steps,
         eval_at_start=False,  # so that the first step does not wait for the dev set
         best_metric=task.metrics[0],
-        patience=training.patience,
+        patience=training.early_stopping_patience,
         facts=facts,
         step=StepOptions(use_xla=use_xla, seed=start.random_seed),
     )
@@ -177,7 +148,7 @@ def _trainer(training, task, model, strategy, count, start, facts):
 
 def _steps(training, count):
     """Steps of the run and of its warm-up, on `count` examples."""
-    steps, warmup = training.num_train_steps, training.num_warmup_steps
+    steps, warmup = training.train_step, training.warmup_step
     if training.num_train_epochs is not None:
         epochs = training.num_train_epochs
         steps = math.ceil(count * epochs / training.train_batch_size)

@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from albert_tf.pretraining.data_flags import DataFlags
 from albert_tf.pretraining.kinds import KINDS
-from albert_tf.pretraining.objective_flags import ObjectiveFlags
 from albert_tf.tokenization import load_tokenizer
 
 _SEED = 12345
@@ -39,7 +39,7 @@ def unigram_loss(objective, folder, vocabulary, lengths, batches=200):
             _SEED,
             False,
             masked_lm_prob=None,
-            max_gram=ObjectiveFlags.max_gram,
+            max_gram=DataFlags.max_gram,
         )
         total = np.zeros(tokenizer.vocab_size)
         for batch in dataset.take(batches):

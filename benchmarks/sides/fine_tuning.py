@@ -13,7 +13,7 @@ import tensorflow as tf
 from albert_tf.config import AlbertConfig
 from albert_tf.engine.device_loop import DeviceLoop
 from albert_tf.engine.device_loop import StageRun
-from albert_tf.engine.flags import execution_arguments
+from albert_tf.engine.flags import ExecutionFlags
 from albert_tf.engine.options import Stage
 from albert_tf.engine.strategies import create_strategy
 from albert_tf.engine.train_step import StepOptions
@@ -34,7 +34,7 @@ def main(setting):
     with strategy.scope():
         config = AlbertConfig.from_json_file(setting["config"])
         task = create_task(**setting["task"])
-        execution = execution_arguments(setting["mixed_precision"], False, False)
+        execution = ExecutionFlags(mixed_precision=setting["mixed_precision"]).execution
         model = task.model_class(config, **task.model_arguments(), **execution)
         optimizer = create_optimizer("adamw", 1e-5, num_train_steps=1_000_000)
         optimizer.build(model.trainable_variables)

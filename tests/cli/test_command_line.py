@@ -9,6 +9,8 @@ import sys
 import pytest
 
 from albert_tf.cli import command_line
+from albert_tf.cli.command_line import altered
+from albert_tf.cli.command_line import group_of
 from albert_tf.cli.command_line import option
 from albert_tf.errors import UserError
 
@@ -26,6 +28,14 @@ class Options:
     optimizer: str = option("Which.", "lamb", ("adamw", "lamb"))
     scale: float = option("How large.", 1.0)
     name: str | None = option("How it is called.", None)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class MoreOptions(Options):
+    """Options of a command with a group."""
+
+    rate: float | None = altered(Options, "rate", default=0.5, help="How quick.")
+    depth: int = option("How deep.", 1)
 
 
 def parse(*flags, ignored=()):
@@ -222,3 +232,11 @@ def test_letters_that_the_terminal_lacks_are_escaped(project):
     assert done.stdout == b"caf\\xe9 \\u4e2d\n"
     assert done.stderr == b"error: caf\\xe9\n"
     assert done.returncode == 1
+
+
+def test_a_group_is_taken_out_of_options():
+    options = command_line.parse(MoreOptions, ["command", "--input=a", "--depth=2"])
+    assert options.depth == 2
+    assert group_of(Options, options) == Options("a", rate=0.5)
+    with pytest.raises(UserError, match="--rate=2.0: expected .* at most 1"):
+        command_line.parse(MoreOptions, ["command", "--input=a", "--rate=2"])

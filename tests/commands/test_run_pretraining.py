@@ -261,7 +261,9 @@ def test_each_flag_of_the_schedule_changes_the_learning_rates(flags):
     rates = set()
     for change in changes:
         command = ["run_pretraining.py", *flags(**change)]
-        optimizer = resolve(parse(PretrainingOptions, command)).optimizer.create()
+        optimizer = resolve(
+            parse(PretrainingOptions, command)
+        ).optimizer.create_scheduled()
         found = []
         for step in range(12):
             optimizer.iterations.assign(step)

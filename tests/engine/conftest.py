@@ -83,7 +83,7 @@ def make_trainer(tmp_path):
         with strategy.scope():
             model = AlbertForPreTraining(config, dtype=dtype)
             optimizer = make_optimizer()
-        settings = {"steps_per_loop": 2, "save_checkpoints_steps": 100}
+        settings = {"iterations_per_loop": 2, "save_checkpoints_steps": 100}
         trainer_options = TrainerOptions(
             output_dir=str(tmp_path / directory),
             num_train_steps=steps,

@@ -82,7 +82,7 @@ def make(tmp_path, two_replicas):
         options = TrainerOptions(
             output_dir=str(tmp_path / folder),
             num_train_steps=steps,
-            steps_per_loop=2,
+            iterations_per_loop=2,
             save_checkpoints_steps=save,
             step=StepOptions(use_xla=False),
         )

@@ -129,7 +129,9 @@ def test_no_checkpoint_is_saved_between_bad_steps(make_trainer, rows, weights):
     bad = {**rows, "masked_lm_weights": np.full_like(rows["masked_lm_weights"], np.inf)}
     good, bad = (tf.data.Dataset.from_tensors(x).repeat() for x in (rows, bad))
     options = {"save_checkpoints_steps": 1, "keep_checkpoint_max": 2}
-    trainer = make_trainer(9, max_bad_steps=4, options={**options, "steps_per_loop": 1})
+    trainer = make_trainer(
+        9, max_bad_steps=4, options={**options, "iterations_per_loop": 1}
+    )
     with pytest.raises(UserError, match="not finite in any step from 4 to 7.* delete"):
         trainer.train(good.take(3).concatenate(bad))
     folder = os.path.join(trainer.options.output_dir, "checkpoints")

@@ -6,6 +6,7 @@ import pytest
 import tensorflow as tf
 
 from albert_tf.engine import compilation
+from albert_tf.engine.flags import DeviceFlags
 from albert_tf.errors import UserError
 from albert_tf.models.albert import AlbertModel
 
@@ -44,16 +45,34 @@ def test_units_of_a_processor(processor, monkeypatch):
 @pytest.mark.parametrize(
     ("text", "gpus", "devices", "expected", "reason"),
     [
-        (WITH_UNITS, [], ("auto", None, None), "bfloat16", "has avx512_bf16, amx_bf16"),
-        (WITHOUT_UNITS, [], ("auto", None, None), "float32", "has none of avx512_bf16"),
-        (WITHOUT_UNITS, [], ("auto", True, None), "bfloat16", "TPUs"),
-        (WITHOUT_UNITS, [], ("tpu", None, None), "bfloat16", "TPUs"),
-        (WITHOUT_UNITS, [], ("auto", None, "mine"), "bfloat16", "TPUs"),
-        (WITHOUT_UNITS, [], ("auto", False, "mine"), "float32", "this processor"),
-        (WITHOUT_UNITS, [(9, 0), (8, 0)], ("auto", None, None), "bfloat16", "8.0"),
-        (WITHOUT_UNITS, [(7, 5), (8, 6)], ("mirrored", None, None), "float16", "7.5"),
-        (WITH_UNITS, [(6, 1)], ("auto", None, None), "float32", "6.1"),
-        (WITHOUT_UNITS, [(9, 0)], ("cpu", None, None), "float32", "this processor"),
+        (WITH_UNITS, [], {}, "bfloat16", "has avx512_bf16, amx_bf16"),
+        (WITHOUT_UNITS, [], {}, "float32", "has none of avx512_bf16"),
+        (WITHOUT_UNITS, [], {"use_tpu": True}, "bfloat16", "TPUs"),
+        (WITHOUT_UNITS, [], {"distribution_strategy": "tpu"}, "bfloat16", "TPUs"),
+        (WITHOUT_UNITS, [], {"tpu_name": "mine"}, "bfloat16", "TPUs"),
+        (
+            WITHOUT_UNITS,
+            [],
+            {"use_tpu": False, "tpu_name": "mine"},
+            "float32",
+            "this processor",
+        ),
+        (WITHOUT_UNITS, [(9, 0), (8, 0)], {}, "bfloat16", "8.0"),
+        (
+            WITHOUT_UNITS,
+            [(7, 5), (8, 6)],
+            {"distribution_strategy": "mirrored"},
+            "float16",
+            "7.5",
+        ),
+        (WITH_UNITS, [(6, 1)], {}, "float32", "6.1"),
+        (
+            WITHOUT_UNITS,
+            [(9, 0)],
+            {"distribution_strategy": "cpu"},
+            "float32",
+            "this processor",
+        ),
     ],
 )
 def test_the_fastest_type_of_the_devices(
@@ -67,14 +86,14 @@ def test_the_fastest_type_of_the_devices(
         lambda gpu: {"compute_capability": gpu},
     )
     with caplog.at_level("INFO", "absl"):
-        assert compilation.fastest_precision(*devices) == expected
+        assert compilation.fastest_precision(DeviceFlags(**devices)) == expected
     assert f"--mixed_precision=auto takes {expected}: " in caplog.text
     assert reason in caplog.text
 
 
 def test_workers_are_told_the_type():
     with pytest.raises(UserError, match="workers must compute alike; name the type"):
-        compilation.fastest_precision("multi_worker", None, None)
+        compilation.fastest_precision(DeviceFlags(distribution_strategy="multi_worker"))
 
 
 @pytest.mark.parametrize(

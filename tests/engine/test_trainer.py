@@ -125,7 +125,7 @@ def test_checkpoints_that_do_not_fit_are_an_error(make_trainer, batches):
 @pytest.mark.parametrize(("keep", "kept"), [(2, {5, 6}), (0, {1, 2, 3, 4, 5, 6})])
 def test_only_the_last_checkpoints_are_kept(make_trainer, batches, keep, kept):
     options = {"save_checkpoints_steps": 1, "keep_checkpoint_max": keep}
-    trainer = make_trainer(STEPS, options={**options, "steps_per_loop": 1})
+    trainer = make_trainer(STEPS, options={**options, "iterations_per_loop": 1})
     trainer.train(batches())
     folder = pathlib.Path(trainer.options.output_dir) / "checkpoints"
     names = {path.stem for path in folder.glob("*.index")}

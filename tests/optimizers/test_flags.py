@@ -8,12 +8,13 @@ from albert_tf.optimizers.flags import OptimizerFlags
 
 def test_each_flag_reaches_its_class():
     flags = OptimizerFlags(
+        learning_rate=0.02,
         optimizer="muon",
         weight_decay=0.1,
         lr_schedule="wsd",
         optimizer_args="momentum=0.9, cooldown=0.5,nesterov=false",
     )
-    optimizer = flags.create(0.02, 100, 10, start_warmup_step=5)
+    optimizer = flags.create(100, 10, start_warmup_step=5)
     found = optimizer.get_config()
     assert (found["momentum"], found["nesterov"]) == (0.9, False)
     assert found["weight_decay_rate"] == 0.1
@@ -23,7 +24,7 @@ def test_each_flag_reaches_its_class():
 
 
 def test_the_power_reaches_the_polynomial_schedule():
-    optimizer = OptimizerFlags(poly_power=2.0).create(1.0, 100, 0)
+    optimizer = OptimizerFlags(learning_rate=1.0, poly_power=2.0).create(100, 0)
     assert float(optimizer._learning_rate(50)) == 0.25
 
 
@@ -49,5 +50,5 @@ def test_the_power_reaches_the_polynomial_schedule():
 )
 def test_hyperparameters_that_do_not_fit(changes, message):
     with pytest.raises(UserError, match=message) as error:
-        OptimizerFlags(**changes).create(0.1, 10, 0)
+        OptimizerFlags(**changes).create(10, 0)
     assert "\n" not in str(error.value)

@@ -97,7 +97,7 @@ def test_a_killed_run_continues_bit_for_bit(
     run, tmp_path, monkeypatch, two_replicas, replicas, deterministic
 ):
     if replicas == 2:
-        monkeypatch.setattr(command, "strategy_from", lambda **_: two_replicas)
+        monkeypatch.setattr(command, "strategy_from", lambda _: two_replicas)
     changes = {
         **deterministic,
         "save_checkpoints_steps": 2,

@@ -3,8 +3,7 @@
 import pytest
 
 from albert_tf.errors import UserError
-from albert_tf.pretraining.flags import PretrainingOptions
-from albert_tf.pretraining.settings import phases_from
+from albert_tf.pretraining.data_flags import DataFlags
 
 
 def phases(**flags):
@@ -14,17 +13,17 @@ def phases(**flags):
         "num_train_steps": 100,
         **flags,
     }
-    return phases_from(PretrainingOptions("data", "out", "config.json", **flags))
+    return DataFlags(input_file="data", **flags).phases
 
 
 def test_a_run_is_one_phase():
     (phase,) = phases(gradient_accumulation_steps=2)
-    assert (phase.input_file, phase.max_seq_length, phase.batch_size) == (
+    assert (phase.input_file, phase.max_seq_length, phase.train_batch_size) == (
         "data",
         128,
         24,
     )
-    assert (phase.gradient_accumulation_steps, phase.last_step) == (2, 100)
+    assert (phase.gradient_accumulation_steps, phase.num_train_steps) == (2, 100)
 
 
 def test_the_second_phase_changes_what_it_says():
@@ -36,17 +35,24 @@ def test_the_second_phase_changes_what_it_says():
         second_phase_train_batch_size=8,
         second_phase_gradient_accumulation_steps=4,
     )
-    assert (first.input_file, first.last_step, first.batch_size) == ("data", 90, 24)
-    assert (second.input_file, second.last_step) == ("long", 100)
+    assert (first.input_file, first.num_train_steps, first.train_batch_size) == (
+        "data",
+        90,
+        24,
+    )
+    assert (second.input_file, second.num_train_steps) == ("long", 100)
     assert (second.max_seq_length, second.max_predictions_per_seq) == (512, 77)
-    assert (second.batch_size, second.gradient_accumulation_steps) == (8, 4)
+    assert (second.train_batch_size, second.gradient_accumulation_steps) == (8, 4)
     _, second = phases(first_phase_steps=90, second_phase_max_seq_length=512)
-    assert (second.input_file, second.batch_size) == ("data", 24)
+    assert (second.input_file, second.train_batch_size) == ("data", 24)
 
 
 def test_the_ramp_doubles_the_batch_in_equal_steps():
     ramp = phases(gradient_accumulation_steps=6, batch_ramp_steps=30)
-    found = [(p.batch_size, p.gradient_accumulation_steps, p.last_step) for p in ramp]
+    found = [
+        (p.train_batch_size, p.gradient_accumulation_steps, p.num_train_steps)
+        for p in ramp
+    ]
     assert found == [(4, 1, 10), (8, 2, 20), (16, 4, 30), (24, 6, 100)]
 
 
@@ -57,7 +63,11 @@ def test_the_ramp_belongs_to_the_first_phase():
         first_phase_steps=40,
         second_phase_train_batch_size=8,
     )
-    assert [(p.batch_size, p.last_step) for p in ramp] == [(12, 30), (24, 40), (8, 100)]
+    assert [(p.train_batch_size, p.num_train_steps) for p in ramp] == [
+        (12, 30),
+        (24, 40),
+        (8, 100),
+    ]
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,6 @@ from albert_tf.families.xlnet_config import XLNetConfig
 from albert_tf.pretraining.flags import PretrainingOptions
 from albert_tf.pretraining.kinds import load_config
 from albert_tf.pretraining.run import pretrain
-from albert_tf.pretraining.settings import phases_from
 from albert_tf.pretraining.settings import resolve
 
 _PAPER = ("base", "large", "xlarge", "xxlarge")
@@ -48,11 +47,13 @@ def test_recipe_says_where_it_comes_from_and_fits_its_model(project, recipe, nam
     comments = json.loads(path.read_text())
     assert {"//source", "//hardware", "//data", "//expected"} <= set(comments)
     options = recipe(name)
-    phases = phases_from(options)
+    phases = options.phases
     lengths = [phase.max_seq_length for phase in phases]
     path = project / options.albert_config_file
     load_config(options.objective, path, None, lengths)
-    assert options.num_warmup_steps < options.num_train_steps == phases[-1].last_step
+    assert (
+        options.num_warmup_steps < options.num_train_steps == phases[-1].num_train_steps
+    )
 
 
 @pytest.mark.parametrize("name", _PAPER)
@@ -88,9 +89,9 @@ def test_recipe_of_xlnet(project, recipe, name, parameters):
 
 
 def test_two_phases_are_90_and_10_percent(recipe):
-    first, second = phases_from(recipe("two_phases"))
+    first, second = recipe("two_phases").phases
     assert (first.max_seq_length, second.max_seq_length) == (128, 512)
-    assert first.last_step == 0.9 * second.last_step
+    assert first.num_train_steps == 0.9 * second.num_train_steps
 
 
 @pytest.mark.slow

@@ -16,7 +16,7 @@ from albert_tf.objectives.replaced_tokens import ReplacedTokensObjective
 from albert_tf.objectives.replaced_tokens import drawn
 from albert_tf.objectives.replaced_tokens import with_tokens
 from albert_tf.pretraining.flags import PretrainingOptions
-from albert_tf.pretraining.objective_flags import GeneratorFlags
+from albert_tf.pretraining.model_flags import GeneratorFlags
 from albert_tf.pretraining.run import pretrain
 from albert_tf.pretraining.settings import resolve
 

@@ -20,7 +20,7 @@ def test_two_workers_equal_two_devices(
 ):
     several = {"do_train": True, "do_eval": True, "do_predict": True, "train_step": 6}
     with monkeypatch.context() as patch:
-        patch.setattr(run, "strategy_from", lambda **_: two_replicas)
+        patch.setattr(run, "strategy_from", lambda _: two_replicas)
         flags(output_dir=tmp_path / "mirrored", **several)
     command = command_line(distribution_strategy="multi_worker", **several)
     with workers("run_classifier.py", command) as (processes, logs):

@@ -33,7 +33,7 @@ def options(tiny_config, tmp_path):
 
     def make(**changes):
         sizes = {"batch_size": 2, "max_seq_length": 8, "max_predictions_per_seq": 3}
-        return TpuCheckOptions(str(path), **{**sizes, **changes})
+        return TpuCheckOptions(albert_config_file=str(path), **{**sizes, **changes})
 
     return make
 

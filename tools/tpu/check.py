@@ -17,12 +17,13 @@ import re
 import sys
 import time
 
+from albert_tf.cli.command_line import altered
 from albert_tf.cli.command_line import option
 from albert_tf.cli.command_line import run
 from albert_tf.config import AlbertConfig
 from albert_tf.costs.flops import backward_flops
 from albert_tf.costs.flops import forward_flops
-from albert_tf.engine.flags import execution_arguments
+from albert_tf.engine.flags import ExecutionFlags
 from albert_tf.errors import UserError
 from albert_tf.optimizers import OPTIMIZERS
 from tools.tpu.compiler import DEVICE_MEMORY
@@ -36,8 +37,8 @@ _MASKED_FRACTION = 0.15
 _GIGABYTE = 1e9
 
 
-@dataclasses.dataclass(frozen=True)
-class TpuCheckOptions:
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TpuCheckOptions(ExecutionFlags):
     """The flags of `python -m tools.tpu.check`."""
 
     albert_config_file: str = option(
@@ -56,17 +57,11 @@ class TpuCheckOptions:
         None,
         minimum=1,
     )
-    mixed_precision: str = option(
-        "Type in which the layers compute; weights stay in float32.",
-        "float32",
-        ("float32", "bfloat16"),
-    )
-    rematerialize: bool = option(
-        "Compute the blocks again for the gradients, instead of keeping their values.",
-        False,
-    )
-    depth_loop: bool = option(
-        "Compile layers that share weights only once, as a loop.", False
+    mixed_precision: str = altered(
+        ExecutionFlags,
+        "mixed_precision",
+        help="Type in which the layers compute; weights stay in float32.",
+        choices=("float32", "bfloat16"),
     )
     optimizer: str = option(
         "Optimizer that updates the weights.", "lamb", tuple(sorted(OPTIMIZERS))
@@ -119,10 +114,7 @@ def step_compiler(options):
 
     config = _config(options)
     tpu_device(options.topology)
-    execution = execution_arguments(
-        options.mixed_precision, options.depth_loop, options.rematerialize
-    )
-    step = TrainingStep(config, options.optimizer, **execution)
+    step = TrainingStep(config, options.optimizer, **options.execution)
     sizes = (options.max_seq_length, _predictions(options))
 
     def compile_batch(batch_size, topology=options.topology):

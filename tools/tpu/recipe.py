@@ -4,9 +4,8 @@ import dataclasses
 
 from albert_tf.cli.command_line import config_file_values
 from albert_tf.errors import UserError
+from albert_tf.pretraining.data_flags import SECOND
 from albert_tf.pretraining.flags import PretrainingOptions
-
-_LAST_PHASE = "second_phase_"
 
 
 def recipe_values(path, options_class):
@@ -32,7 +31,7 @@ def recipe_values(path, options_class):
             f"{path} trains XLNet (--objective={values['objective']}), but tpu_check "
             "compiles the training step of ALBERT only; name a recipe of ALBERT."
         )
-    for name in [name for name in values if name.startswith(_LAST_PHASE)]:
-        values[name.removeprefix(_LAST_PHASE)] = values[name]
+    for name in [name for name in values if name.startswith(SECOND)]:
+        values[name.removeprefix(SECOND)] = values[name]
     own = {field.name for field in dataclasses.fields(options_class)}
     return {name: value for name, value in values.items() if name in own}

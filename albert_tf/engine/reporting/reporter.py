@@ -7,6 +7,7 @@ from collections.abc import Callable
 from absl import logging
 
 from albert_tf.display.progress import Progress
+from albert_tf.engine.flags import ReportFlags
 from albert_tf.engine.reporting.curves import write_curves
 from albert_tf.engine.reporting.profiler import StepProfiler
 from albert_tf.engine.reporting.summaries import RunHistory
@@ -19,14 +20,10 @@ _SHORT_NAMES = {
 }
 
 
-@dataclasses.dataclass(frozen=True)
-class ReportOptions:
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ReportOptions(ReportFlags):
     """What a run shows besides what it always shows."""
 
-    histogram_steps: int = 0
-    """Steps between two recordings of `VARIABLE_STATISTICS`; 0 for none."""
-    profile_steps: tuple[int, int] | None = None
-    """Steps (from, to) that the profiler traces."""
     flops_per_token: Callable[[float], float] | None = None
     """From the tokens of a row to the FLOPs of a step, a token."""
     peak_flops: float | None = None
@@ -60,7 +57,7 @@ class RunReporter:
         self._optimizer = optimizer
         self._options = options
         self._is_shown = is_shown
-        self._profiler = StepProfiler(output_dir, options.profile_steps)
+        self._profiler = StepProfiler(output_dir, options.profile_range)
         self._history = None
         self._progress = None
 

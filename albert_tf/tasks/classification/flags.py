@@ -19,6 +19,7 @@ test_results.tsv, and the file for the GLUE server. docs/finetuning.md says more
 
 import dataclasses
 
+from albert_tf.cli.command_line import altered
 from albert_tf.cli.command_line import option
 from albert_tf.tasks.commands.flags import TaskOptions
 from albert_tf.tasks.registry import TASKS
@@ -28,10 +29,10 @@ from albert_tf.tasks.registry import TASKS
 class ClassifierOptions(TaskOptions):
     """The flags of run_classifier.py."""
 
-    do_predict: bool = option(
-        "Predict the test set, or the raw text of --input_text or --input_file.",
-        False,
-        may_change=True,
+    do_predict: bool = altered(
+        TaskOptions,
+        "do_predict",
+        help="Predict the test set, or the raw text of --input_text or --input_file.",
     )
     input_text: str | None = option("Text to predict.", None, may_change=True)
     input_text_pair: str | None = option(

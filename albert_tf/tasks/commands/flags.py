@@ -1,53 +1,21 @@
 """The flags that the commands of all tasks share."""
 
 import dataclasses
+import os
 
 from albert_tf.checkpoints.flags import ReadingFlags
+from albert_tf.cli.command_line import altered
 from albert_tf.cli.command_line import option
 from albert_tf.engine.flags import DeviceFlags
 from albert_tf.engine.flags import ExecutionFlags
+from albert_tf.engine.flags import TrainerFlags
 from albert_tf.optimizers.flags import OptimizerFlags
-from albert_tf.optimizers.flags import optimizer_option
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class TaskOptions(OptimizerFlags, DeviceFlags, ExecutionFlags, ReadingFlags):
-    """Flags of every command that fine-tunes."""
+class StartFlags(ExecutionFlags):
+    """The model to start from."""
 
-    output_dir: str = option(
-        "Folder to write the model, the scores and the predictions to.", may_change=True
-    )
-    # What to do.
-    do_train: bool = option(
-        "Fine-tune the model, or continue an interrupted run.", False, may_change=True
-    )
-    do_eval: bool = option(
-        "Score the dev set, and a test set that has labels.", False, may_change=True
-    )
-    do_predict: bool = option("Predict the test set.", False, may_change=True)
-    export_dir: str | None = option(
-        "Folder to which the command also exports the model as a SavedModel.",
-        None,
-        may_change=True,
-    )
-    # Data.
-    skip_bad_rows: bool = option(
-        "Leave out rows that do not fit the table, and count them, instead of "
-        "stopping.",
-        False,
-    )
-    cached_dir: str | None = option(
-        "Folder to keep tokenized data in; by default cache in --output_dir.",
-        None,
-        may_change=True,
-    )
-    max_seq_length: int = option(
-        "Largest length of an input, in tokens.", 512, minimum=5
-    )
-    pad_to_max_length: bool = option(
-        "Pad every batch to --max_seq_length, which TPUs need in any case.", False
-    )
-    # Model.
     init_checkpoint: str | None = option(
         "Model to start from: a model directory, an official archive, a Hugging "
         "Face directory, a TF-Hub module, the prefix of a TF1 checkpoint, or one to "
@@ -72,27 +40,63 @@ class TaskOptions(OptimizerFlags, DeviceFlags, ExecutionFlags, ReadingFlags):
         "beside the model says, or else whether it is ALBERT's and not XLNet's.",
         None,
     )
+    max_seq_length: int = option(
+        "Largest length of an input, in tokens.", 512, minimum=5
+    )
     albert_dropout_prob: float | None = option(
         "Dropout inside the encoder; by default that of its configuration.",
         None,
         minimum=0,
     )
-    # Training.
-    freeze_encoder: bool = option(
-        "Train the head only; several heads on the same encoder can be served as "
-        "one model.",
-        False,
+    random_seed: int = option(
+        "Seed of the new head, the order of the data and dropout.",
+        12345,
+        minimum=0,
+        maximum=2**32 - 1,
     )
-    train_batch_size: int = option("Number of rows in a training batch.", 32, minimum=1)
+
+    @property
+    def vocabulary(self):
+        """The file of a vocabulary, if a flag names one."""
+        return self.spm_model_file or self.vocab_file
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ApplyingFlags:
+    """Output and batches of evaluation."""
+
+    output_dir: str = altered(
+        TrainerFlags,
+        "output_dir",
+        help="Folder to write the model, the scores and the predictions to.",
+    )
+    cached_dir: str | None = option(
+        "Folder to keep tokenized data in; by default cache in --output_dir.",
+        None,
+        may_change=True,
+    )
     eval_batch_size: int = option(
         "Number of rows in an evaluation batch.", 8, minimum=1, may_change=True
     )
     predict_batch_size: int = option(
         "Number of rows in a prediction batch.", 8, minimum=1, may_change=True
     )
-    learning_rate: float = option(
-        "Learning rate at the end of the warm-up.", 5e-5, minimum=0
+
+    @property
+    def cache_dir(self):
+        """The folder of tokenized data."""
+        return self.cached_dir or os.path.join(self.output_dir, "cache")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TrainingFlags(ApplyingFlags, TrainerFlags, OptimizerFlags):
+    """Training."""
+
+    learning_rate: float = altered(
+        OptimizerFlags, "learning_rate", default=5e-5, may_change=False
     )
+    optimizer: str = altered(OptimizerFlags, "optimizer", default="adamw")
+    train_batch_size: int = option("Number of rows in a training batch.", 32, minimum=1)
     train_step: int = option("Number of training steps.", 1000, minimum=1)
     num_train_epochs: float | None = option(
         "Number of passes over the training set; it replaces --train_step.",
@@ -109,46 +113,16 @@ class TaskOptions(OptimizerFlags, DeviceFlags, ExecutionFlags, ReadingFlags):
         minimum=0,
         maximum=1,
     )
-    optimizer: str = optimizer_option("adamw")
     layer_decay: float = option(
         "Factor of the learning rate from one set of layers to the one below, down "
         "to the embeddings; 1 gives all the same rate.",
         1.0,
         minimum=0,
     )
-    save_checkpoints_steps: int = option(
-        "Number of steps from one checkpoint to the next; the dev set is scored at "
-        "each.",
-        1000,
-        minimum=1,
-    )
-    iterations_per_loop: int = option(
-        "Largest number of steps in one call of the training loop; the program "
-        "shows its progress and obeys signals between two calls.",
-        50,
-        minimum=1,
-    )
-    keep_checkpoint_max: int = option(
-        "Number of checkpoints to keep; 0 keeps all.", 5, minimum=0, may_change=True
-    )
-    early_stopping_patience: int = option(
-        "Number of evaluations in a row without a better result after which "
-        "training stops; 0 never stops early.",
-        0,
-        minimum=0,
-    )
-    num_runs: int = option(
-        "Number of runs with different seeds, each in a folder of its own; the "
-        "command reports the median and the spread of their results.",
-        1,
-        minimum=1,
-        may_change=True,
-    )
-    random_seed: int = option(
-        "Seed of the new head, the order of the data and dropout.",
-        12345,
-        minimum=0,
-        maximum=2**32 - 1,
+    freeze_encoder: bool = option(
+        "Train the head only; several heads on the same encoder can be served as "
+        "one model.",
+        False,
     )
     gradient_accumulation_steps: int = option(
         "Number of parts in which a batch is computed, one after the other, to save "
@@ -156,8 +130,58 @@ class TaskOptions(OptimizerFlags, DeviceFlags, ExecutionFlags, ReadingFlags):
         1,
         minimum=1,
     )
+    early_stopping_patience: int = option(
+        "Number of evaluations in a row without a better result after which "
+        "training stops; 0 never stops early.",
+        0,
+        minimum=0,
+    )
+    pad_to_max_length: bool = option(
+        "Pad every batch to --max_seq_length, which TPUs need in any case.", False
+    )
     use_xla: bool | None = option(
         "Compile the training step with XLA; by default only on an accelerator, "
         "since on a CPU it is no faster and compiles each length anew.",
         None,
+    )
+    save_checkpoints_steps: int = altered(
+        TrainerFlags,
+        "save_checkpoints_steps",
+        default=1000,
+        help="Number of steps from one checkpoint to the next; the dev set is scored "
+        "at each.",
+        may_change=False,
+    )
+    iterations_per_loop: int = altered(
+        TrainerFlags, "iterations_per_loop", default=50, may_change=False
+    )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TaskOptions(StartFlags, TrainingFlags, DeviceFlags, ReadingFlags):
+    """What to do."""
+
+    do_train: bool = option(
+        "Fine-tune the model, or continue an interrupted run.", False, may_change=True
+    )
+    do_eval: bool = option(
+        "Score the dev set, and a test set that has labels.", False, may_change=True
+    )
+    do_predict: bool = option("Predict the test set.", False, may_change=True)
+    export_dir: str | None = option(
+        "Folder to which the command also exports the model as a SavedModel.",
+        None,
+        may_change=True,
+    )
+    skip_bad_rows: bool = option(
+        "Leave out rows that do not fit the table, and count them, instead of "
+        "stopping.",
+        False,
+    )
+    num_runs: int = option(
+        "Number of runs with different seeds, each in a folder of its own; the "
+        "command reports the median and the spread of their results.",
+        1,
+        minimum=1,
+        may_change=True,
     )

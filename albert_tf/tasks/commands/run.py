@@ -8,24 +8,22 @@ from absl import logging
 from albert_tf.checkpoints.loading import family_of
 from albert_tf.cli.command_line import group_of
 from albert_tf.engine.flags import DeviceFlags
-from albert_tf.engine.flags import ExecutionFlags
-from albert_tf.engine.flags import execution_arguments
 from albert_tf.engine.reporting.summaries import read_eval_results
 from albert_tf.engine.reporting.summaries import read_history
 from albert_tf.engine.reporting.summaries import write_eval_results
 from albert_tf.engine.strategies import strategy_from
 from albert_tf.errors import UserError
 from albert_tf.hub.names import local_directory
-from albert_tf.optimizers.flags import OptimizerFlags
+from albert_tf.tasks.commands.flags import ApplyingFlags
+from albert_tf.tasks.commands.flags import StartFlags
+from albert_tf.tasks.commands.flags import TrainingFlags
 from albert_tf.tasks.facts import run_facts
 from albert_tf.tasks.prediction import OutputsPredictor
 from albert_tf.tasks.prediction import require_numbers
 from albert_tf.tasks.setup import MODEL_DIR
-from albert_tf.tasks.setup import Start
 from albert_tf.tasks.setup import check_head
 from albert_tf.tasks.setup import fine_tuned
 from albert_tf.tasks.setup import tokenizer_of
-from albert_tf.tasks.training import FineTuning
 from albert_tf.tasks.training import fine_tune
 from albert_tf.tasks.training import prepare
 from albert_tf.tokenization.loading import tokenizer_for_model
@@ -33,20 +31,6 @@ from albert_tf.tokenization.loading import tokenizer_for_model
 _RESULTS = "eval_results.txt"
 # Names under which the official scripts report the first dev set.
 _OFFICIAL_NAMES = {"accuracy": "eval_accuracy", "loss": "eval_loss"}
-
-
-@dataclasses.dataclass(frozen=True)
-class Applying:
-    """How a fine-tuned model is applied; `TaskOptions` explain each."""
-
-    output_dir: str
-    init_checkpoint: str | None
-    vocabulary: str | None  # of --spm_model_file or --vocab_file
-    do_lower_case: bool | None
-    cache_dir: str
-    max_seq_length: int
-    eval_batch_size: int
-    predict_batch_size: int
 
 
 def run_task(options, source, predict_splits):
@@ -68,14 +52,14 @@ def run_task(options, source, predict_splits):
     if options.do_train:
         facts = run_facts(options, source, examples)
         # Before TensorFlow runs anything: workers must be connected first.
-        strategy = strategy_from(**vars(group_of(DeviceFlags, options)))
-        start, training = start_from(options), _training(options)
+        strategy = strategy_from(group_of(DeviceFlags, options))
+        start, training = start_from(options), group_of(TrainingFlags, options)
         if not fine_tune(source, examples, start, training, strategy, facts):
             return None
     values = {}
     if options.do_eval or predict_splits:
-        applying = _applying(options)
-        apply, info, directory = _applier(applying, source, examples)
+        start, applying = start_from(options), group_of(ApplyingFlags, options)
+        apply, info, directory = _applier(start, applying, source, examples)
         output_dir = pathlib.Path(options.output_dir)
         if options.do_eval:
             is_own = directory == output_dir / MODEL_DIR
@@ -87,59 +71,10 @@ def run_task(options, source, predict_splits):
 
 
 def start_from(options):
-    """The `Start` of `TaskOptions`."""
-    return Start(
-        init_checkpoint=local_directory(options.init_checkpoint),
-        from_scratch=options.from_scratch,
-        albert_config_file=options.albert_config_file,
-        vocabulary=options.spm_model_file or options.vocab_file,
-        do_lower_case=options.do_lower_case,
-        dropout_prob=options.albert_dropout_prob,
-        max_seq_length=options.max_seq_length,
-        random_seed=options.random_seed,
-        execution=execution_arguments(**vars(group_of(ExecutionFlags, options))),
-    )
-
-
-def _training(options):
-    return FineTuning(
-        output_dir=options.output_dir,
-        cache_dir=_cache_dir(options),
-        pad_to_max_length=options.pad_to_max_length,
-        freeze_encoder=options.freeze_encoder,
-        train_batch_size=options.train_batch_size,
-        eval_batch_size=options.eval_batch_size,
-        optimizer=group_of(OptimizerFlags, options),
-        learning_rate=options.learning_rate,
-        layer_decay=options.layer_decay,
-        num_train_steps=options.train_step,
-        num_train_epochs=options.num_train_epochs,
-        num_warmup_steps=options.warmup_step,
-        warmup_proportion=options.warmup_proportion,
-        save_checkpoints_steps=options.save_checkpoints_steps,
-        keep_checkpoint_max=options.keep_checkpoint_max,
-        steps_per_loop=options.iterations_per_loop,
-        patience=options.early_stopping_patience,
-        gradient_accumulation_steps=options.gradient_accumulation_steps,
-        use_xla=options.use_xla,
-    )
-
-
-def _applying(options):
-    return Applying(
-        output_dir=options.output_dir,
-        init_checkpoint=options.init_checkpoint,
-        vocabulary=options.spm_model_file or options.vocab_file,
-        do_lower_case=options.do_lower_case,
-        cache_dir=_cache_dir(options),
-        max_seq_length=options.max_seq_length,
-        eval_batch_size=options.eval_batch_size,
-        predict_batch_size=options.predict_batch_size,
-    )
-
-
-def _cache_dir(options):
-    return options.cached_dir or str(pathlib.Path(options.output_dir) / "cache")
+    """The `StartFlags` of `TaskOptions`, with a model that lies here."""
+    start = group_of(StartFlags, options)
+    directory = local_directory(start.init_checkpoint)
+    return dataclasses.replace(start, init_checkpoint=directory)
 
 
 def _read(source, train, evaluate, predict):
@@ -170,7 +105,7 @@ def _read(source, train, evaluate, predict):
     return {name: source.read(split) for name, split in splits.items()}
 
 
-def _applier(applying, source, examples):
+def _applier(start, applying, source, examples):
     """A function from the name of a split to what the model makes of it.
 
     Returns:
@@ -179,7 +114,7 @@ def _applier(applying, source, examples):
         directory.
     """
     directory, task, info = fine_tuned(
-        applying.output_dir, applying.init_checkpoint, source.task
+        applying.output_dir, start.init_checkpoint, source.task
     )
     task.check_fits(directory, source.task)
     # Without training info, the flags say what the model does not.
@@ -188,15 +123,15 @@ def _applier(applying, source, examples):
     model_class = task.model_class_of(family_of(directory))
     model = model_class.from_pretrained(directory, **arguments)
     check_head(model, directory)
-    tokenizer = tokenizer_of(directory, applying.vocabulary, applying.do_lower_case)
+    tokenizer = tokenizer_of(directory, start.vocabulary, start.do_lower_case)
     tokenizer = tokenizer_for_model(tokenizer, model.config, directory)
     # A model that was saved by hand need not say at which length it was trained.
-    longest = model.config.longest_row(applying.max_seq_length)
+    longest = model.config.longest_row(start.max_seq_length)
     length = info.get("max_seq_length", longest)
     _tell_differences(
         directory,
         {"max_seq_length": length, **_row_settings(task)},
-        {"max_seq_length": applying.max_seq_length, **_row_settings(source.task)},
+        {"max_seq_length": start.max_seq_length, **_row_settings(source.task)},
     )
 
     def apply(name):

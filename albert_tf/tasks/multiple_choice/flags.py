@@ -18,6 +18,7 @@ the wrong answers. docs/multiple_choice.md says more.
 
 import dataclasses
 
+from albert_tf.cli.command_line import altered
 from albert_tf.cli.command_line import option
 from albert_tf.tasks.commands.flags import TaskOptions
 
@@ -28,9 +29,11 @@ TASK_NAMES = ("race", "c3", "custom")
 class RaceOptions(TaskOptions):
     """The flags of run_race.py."""
 
-    do_eval: bool = option("Score the dev set.", False, may_change=True)
-    do_predict: bool = option(
-        "Predict the test set, and score it if it has labels.", False, may_change=True
+    do_eval: bool = altered(TaskOptions, "do_eval", help="Score the dev set.")
+    do_predict: bool = altered(
+        TaskOptions,
+        "do_predict",
+        help="Predict the test set, and score it if it has labels.",
     )
     task_name: str = option(
         "Layout of --data_dir: RACE, C3, or JSONL files of your own (custom).",
@@ -53,16 +56,9 @@ class RaceOptions(TaskOptions):
     dropout_prob: float = option(
         "Dropout on the pooled output, in training.", 0.1, minimum=0
     )
-    learning_rate: float = option(
-        "Learning rate at the end of the warm-up.", 1e-5, minimum=0
-    )
-    train_step: int = option("Number of training steps.", 12000, minimum=1)
-    warmup_step: int = option(
-        "Number of steps in which the learning rate rises linearly.", 1000, minimum=0
-    )
-    save_checkpoints_steps: int = option(
-        "Number of steps from one checkpoint to the next; the dev set is scored at "
-        "each.",
-        100,
-        minimum=1,
+    learning_rate: float = altered(TaskOptions, "learning_rate", default=1e-5)
+    train_step: int = altered(TaskOptions, "train_step", default=12000)
+    warmup_step: int = altered(TaskOptions, "warmup_step", default=1000)
+    save_checkpoints_steps: int = altered(
+        TaskOptions, "save_checkpoints_steps", default=100
     )

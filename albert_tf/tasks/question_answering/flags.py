@@ -14,6 +14,7 @@ answers. docs/reading_comprehension.md says more.
 
 import dataclasses
 
+from albert_tf.cli.command_line import altered
 from albert_tf.cli.command_line import option
 from albert_tf.tasks.commands.flags import TaskOptions
 
@@ -22,14 +23,14 @@ from albert_tf.tasks.commands.flags import TaskOptions
 class SquadOptions(TaskOptions):
     """The flags of run_squad.py."""
 
-    do_eval: bool = option(
-        "Score the answers to --predict_file.", False, may_change=True
+    do_eval: bool = altered(
+        TaskOptions, "do_eval", help="Score the answers to --predict_file."
     )
-    do_predict: bool = option(
-        "Answer the questions of --predict_file, and score the answers if the file "
-        "has the right ones.",
-        False,
-        may_change=True,
+    do_predict: bool = altered(
+        TaskOptions,
+        "do_predict",
+        help="Answer the questions of --predict_file, and score the answers if the "
+        "file has the right ones.",
     )
     train_file: str | None = option(
         "File of questions to learn from, in SQuAD's JSON layout.", None
@@ -44,10 +45,12 @@ class SquadOptions(TaskOptions):
         minimum=1,
         maximum=2,
     )
-    max_seq_length: int = option(
-        "Largest length of a window in tokens; without --do_train that of the model.",
-        384,
-        minimum=5,
+    max_seq_length: int = altered(
+        TaskOptions,
+        "max_seq_length",
+        default=384,
+        help="Largest length of a window in tokens; without --do_train that of the "
+        "model.",
     )
     doc_stride: int = option(
         "Number of tokens from the start of a window to the start of the next; "
@@ -86,21 +89,28 @@ class SquadOptions(TaskOptions):
         0.1,
         minimum=0,
     )
-    num_train_epochs: float = option(
-        "Number of passes over the questions of --train_file.", 3.0, minimum=0
+    num_train_epochs: float = altered(
+        TaskOptions,
+        "num_train_epochs",
+        default=3.0,
+        help="Number of passes over the questions of --train_file.",
     )
-    train_step: int | None = option(
-        "Number of training steps; it replaces --num_train_epochs.", None, minimum=1
+    train_step: int | None = altered(
+        TaskOptions,
+        "train_step",
+        default=None,
+        help="Number of training steps; it replaces --num_train_epochs.",
     )
-    warmup_proportion: float = option(
-        "Share of all steps in which the learning rate rises linearly.",
-        0.1,
-        minimum=0,
-        maximum=1,
+    warmup_proportion: float = altered(
+        TaskOptions,
+        "warmup_proportion",
+        default=0.1,
+        help="Share of all steps in which the learning rate rises linearly.",
     )
-    warmup_step: int | None = option(
-        "Number of steps in which the learning rate rises linearly; it replaces "
+    warmup_step: int | None = altered(
+        TaskOptions,
+        "warmup_step",
+        default=None,
+        help="Number of steps in which the learning rate rises linearly; it replaces "
         "--warmup_proportion.",
-        None,
-        minimum=0,
     )

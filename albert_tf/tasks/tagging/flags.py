@@ -17,6 +17,7 @@ and <split>_errors.html, a page of the mistakes. docs/tagging.md says more.
 
 import dataclasses
 
+from albert_tf.cli.command_line import altered
 from albert_tf.cli.command_line import option
 from albert_tf.tasks.commands.flags import TaskOptions
 
@@ -25,8 +26,10 @@ from albert_tf.tasks.commands.flags import TaskOptions
 class TaggingOptions(TaskOptions):
     """The flags of run_tagging.py."""
 
-    do_predict: bool = option(
-        "Predict the test set, and score it if it has tags.", False, may_change=True
+    do_predict: bool = altered(
+        TaskOptions,
+        "do_predict",
+        help="Predict the test set, and score it if it has tags.",
     )
     data_dir: str | None = option(
         "Folder of train.*, dev.* and test.*, or such a hf://owner/name.", None
@@ -51,11 +54,12 @@ class TaggingOptions(TaskOptions):
         None,
         ("greedy", "legal"),
     )
-    max_seq_length: int = option(
-        "Largest length of a window in tokens; longer sentences have several windows. "
-        "Without --do_train that of the model.",
-        128,
-        minimum=5,
+    max_seq_length: int = altered(
+        TaskOptions,
+        "max_seq_length",
+        default=128,
+        help="Largest length of a window in tokens; longer sentences have several "
+        "windows. Without --do_train that of the model.",
     )
     doc_stride: int = option(
         "Number of tokens from the start of a window to the start of the next; "

@@ -113,7 +113,7 @@ def test_a_histogram_counts_what_is_finite():
 @pytest.mark.slow
 @pytest.mark.parametrize("end", [4, 100])
 def test_a_range_of_steps_is_traced(train, end):
-    trainer = train(profile_steps=(3, end), flops_per_token=lambda tokens: 1.0)
+    trainer = train(profile_steps=f"3:{end}", flops_per_token=lambda tokens: 1.0)
     found = summaries(trainer)
     assert set(found["loss"]) == {2, 3, 4}  # loops of 2, the second cut at 3
     # Nobody has said what the device can do.
@@ -129,10 +129,10 @@ def test_a_range_that_the_run_does_not_reach(train, monkeypatch):
     monkeypatch.setattr(
         logging, "warning", lambda form, *args: warned.append(form % args)
     )
-    train(profile_steps=(3, 100))
+    train(profile_steps="3:100")
     assert not warned
-    train(steps=6, profile_steps=(1, 4))  # goes on
-    train("other", profile_steps=(4, 6))
+    train(steps=6, profile_steps="1:4")  # goes on
+    train("other", profile_steps="4:6")
     assert warned == [
         "--profile_steps=1:4 records no trace: this run goes from step 4 to 6",
         "--profile_steps=4:6 records no trace: this run goes from step 0 to 4",
@@ -156,7 +156,7 @@ def test_slow_steps_are_shown_more_often(make_trainer, batches, monkeypatch):
     fake = types.SimpleNamespace(monotonic=lambda: next(clock))
     monkeypatch.setattr("albert_tf.engine.trainer.time", fake)
     monkeypatch.setattr("albert_tf.engine.trainer._LOOP_SECONDS", 10.0)
-    trainer = make_trainer(9, options={"steps_per_loop": 4})
+    trainer = make_trainer(9, options={"iterations_per_loop": 4})
     trainer.train(batches())
     # After loops of 5, 10 and 20 seconds a step.
     assert list(summaries(trainer)["loss"]) == [4, 6, 7, 8, 9]

@@ -12,8 +12,8 @@ from albert_tf.models.xlnet.encoder import XLNetModel
 from albert_tf.models.xlnet.language_model import XLNetLMHeadModel
 from albert_tf.serving.export import ExportOptions
 from albert_tf.serving.export import export
+from albert_tf.tasks.commands.flags import StartFlags
 from albert_tf.tasks.registry import create_task
-from albert_tf.tasks.setup import Start
 from albert_tf.tasks.setup import initial_model
 from albert_tf.tokenization import load_tokenizer
 
@@ -38,17 +38,7 @@ def with_tokenizer(theirs, vocabulary, tmp_path):
 
 
 def test_tasks_for_albert_refuse_it(with_tokenizer, tiny_config, tmp_path):
-    start = Start(
-        init_checkpoint=str(with_tokenizer),
-        from_scratch=False,
-        albert_config_file=None,
-        vocabulary=None,
-        do_lower_case=None,
-        dropout_prob=None,
-        max_seq_length=8,
-        random_seed=1,
-        execution={},
-    )
+    start = StartFlags(init_checkpoint=str(with_tokenizer), max_seq_length=8)
     tasks = {"squad_v2": {}, "multiple_choice": {}, "tagging": {"labels": ["O", "B-A"]}}
     for kind, fields in tasks.items():
         refusal = "the albert family; XLNet models are here for classification"

@@ -9,7 +9,7 @@ import pytest
 from albert_tf.checkpoints.model_directory import read_head
 from albert_tf.cli.command_line import parse
 from albert_tf.errors import UserError
-from albert_tf.tasks import training
+from albert_tf.optimizers.flags import OptimizerFlags
 from albert_tf.tasks.question_answering import answers as answering
 from albert_tf.tasks.question_answering.flags import SquadOptions
 from albert_tf.tasks.question_answering.run import answer_questions
@@ -197,10 +197,10 @@ def test_steps(flags, monkeypatch, changes, steps, warmup):
     class Made(Exception):
         pass
 
-    def create(self, rate, num_train_steps, num_warmup_steps, **kwargs):
+    def create(self, num_train_steps, num_warmup_steps, **kwargs):
         raise Made(num_train_steps, num_warmup_steps)
 
-    monkeypatch.setattr(training.OptimizerFlags, "create", create)
+    monkeypatch.setattr(OptimizerFlags, "create", create)
     with pytest.raises(Made) as made:
         flags(do_train=True, **changes)
     assert made.value.args == (steps, warmup)

@@ -1,0 +1,199 @@
+"""The flags of what a pretraining run reads, and of what is learned from it."""
+
+import dataclasses
+
+from albert_tf.cli.command_line import group_of
+from albert_tf.cli.command_line import option
+from albert_tf.engine.resumption import RESTART_DATA
+from albert_tf.pretraining.phases import plan_phases
+
+SECOND = "second_phase_"
+"""What the flags of a second phase begin with."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class StepFlags:
+    """Steps."""
+
+    train_batch_size: int = option(
+        "Number of sequences in a step, over all devices.",
+        4096,
+        minimum=1,
+        may_change=RESTART_DATA,
+    )
+    num_train_steps: int = option(
+        "Number of training steps.", 125000, minimum=1, may_change=True
+    )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class PhaseFlags(StepFlags):
+    """Data and batches.
+
+    Steps with one data set, one length of sequences and one batch size, of which
+    `num_train_steps`, counted from the start of the run, is the last.
+    """
+
+    input_file: str = option(
+        "TFRecord files to train on: names, globs and folders, separated by commas.",
+        may_change=RESTART_DATA,
+    )
+    max_seq_length: int | None = option(
+        "Length of a sequence in tokens; by default that of the data, or 512 where "
+        "the data does not say.",
+        None,
+        minimum=1,
+        may_change=RESTART_DATA,
+    )
+    max_predictions_per_seq: int | None = option(
+        "Number of predictions in a sequence; by default that of the data, or 20 "
+        "where the data does not say.",
+        None,
+        minimum=1,
+        may_change=RESTART_DATA,
+    )
+    gradient_accumulation_steps: int = option(
+        "Number of parts in which a batch is computed, one after the other, to save "
+        "memory.",
+        1,
+        minimum=1,
+        may_change=True,
+    )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class SecondPhaseFlags:
+    """A second phase: what changes in the middle of a run."""
+
+    first_phase_steps: int = option(
+        "Step at which the second phase begins; 0 trains in one phase. The second "
+        "phase takes over what its own flags do not set; data of its own brings its "
+        "own lengths. Held-out data has the lengths of the last phase.",
+        0,
+        minimum=0,
+        may_change=True,
+    )
+    second_phase_input_file: str | None = option(
+        "TFRecord files of the second phase: names, globs and folders, separated by "
+        "commas.",
+        None,
+        may_change=RESTART_DATA,
+    )
+    second_phase_max_seq_length: int | None = option(
+        "Length of a sequence in the second phase, in tokens.",
+        None,
+        minimum=1,
+        may_change=RESTART_DATA,
+    )
+    second_phase_max_predictions_per_seq: int | None = option(
+        "Number of predictions in a sequence of the second phase.",
+        None,
+        minimum=1,
+        may_change=RESTART_DATA,
+    )
+    second_phase_train_batch_size: int | None = option(
+        "Number of sequences in a step of the second phase, over all devices.",
+        None,
+        minimum=1,
+        may_change=RESTART_DATA,
+    )
+    second_phase_gradient_accumulation_steps: int | None = option(
+        "Number of parts in which a batch of the second phase is computed, one "
+        "after the other.",
+        None,
+        minimum=1,
+        may_change=True,
+    )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class DataFlags(PhaseFlags, SecondPhaseFlags):
+    """What is learned and evaluated."""
+
+    objective: str = option(
+        "What is trained. masked_lm: ALBERT; replaced_tokens: ALBERT as ELECTRA's "
+        "discriminator, which finds the guesses of a small generator; permutation_lm: "
+        "XLNet, with the memory that its configuration asks for.",
+        "masked_lm",
+        ("masked_lm", "replaced_tokens", "permutation_lm"),
+    )
+    masked_lm_prob: float | None = option(
+        "Share of the tokens to predict, for data made with --masking=dynamic; by "
+        "default the share that the data was made for.",
+        None,
+        minimum=0,
+        may_change=RESTART_DATA,
+    )
+    max_gram: int = option(
+        "Longest span that XLNet predicts, in tokens; 1 predicts single tokens.",
+        5,
+        minimum=1,
+        may_change=RESTART_DATA,
+    )
+    sentence_objective: str = option(
+        "What the model learns about two segments. data: what the data was made for "
+        "(sentence order, next sentence or nothing); none: nothing, only the masked "
+        "LM is trained.",
+        "data",
+        ("data", "none"),
+        may_change=True,
+    )
+    eval_any_objective: bool = option(
+        "Evaluate on --eval_file even if it was made for another sentence objective "
+        "than the training data, as in the paper's table 5.",
+        False,
+        may_change=True,
+    )
+    eval_file: str | None = option(
+        "Held-out TFRecord files to evaluate on: names, globs and folders, "
+        "separated by commas.",
+        None,
+        may_change=True,
+    )
+    eval_batch_size: int = option(
+        "Number of sequences in an evaluation batch.", 64, minimum=1, may_change=True
+    )
+    max_eval_steps: int = option(
+        "Largest number of batches in an evaluation.", 100, minimum=1, may_change=True
+    )
+    batch_ramp_steps: int = option(
+        "Number of steps in which the batch grows to --train_batch_size: it has 1, "
+        "2, 4 and so on of the --gradient_accumulation_steps parts; 0 starts with "
+        "the full size.",
+        0,
+        minimum=0,
+        may_change=RESTART_DATA,
+    )
+    verify_data: bool = option(
+        "Read all data files before the first step and compare their checksums with "
+        "dataset_info.json; their sizes are always compared.",
+        False,
+        may_change=True,
+    )
+    random_seed: int = option(
+        "Seed of the weights, the order of the data and dropout.",
+        12345,
+        minimum=0,
+        maximum=2**32 - 1,
+        may_change=RESTART_DATA,
+    )
+
+    @property
+    def second_phase(self):
+        """What the second phase has other than the first, by the names of flags."""
+        values = {
+            name.removeprefix(SECOND): value
+            for name, value in vars(self).items()
+            if name.startswith(SECOND)
+        }
+        return {name: value for name, value in values.items() if value is not None}
+
+    @property
+    def phases(self):
+        """The `PhaseFlags` of each phase, in order; see `plan_phases`."""
+        return plan_phases(
+            group_of(PhaseFlags, self),
+            self.second_phase,
+            self.first_phase_steps,
+            self.batch_ramp_steps,
+        )
