@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 
-.PHONY: venv demo check test lint format bench clean
+.PHONY: venv demo check test lint format bench release clean
 
 venv: $(VENV)/installed
 
@@ -37,6 +37,11 @@ format: venv
 bench: demo
 	$(BIN)/python -m benchmarks.data_pipeline --input_file=demo_output/text/corpus.txt \
 		--spm_model_file=demo_output/vocab/docstrings.model
+
+# Built, checked, installed and run on every Python that is there; uploads nothing.
+release: venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[release]'
+	$(BIN)/python -m tools.release
 
 clean:
 	rm -rf $(VENV) demo_output

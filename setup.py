@@ -1,12 +1,14 @@
 """The metadata is in pyproject.toml; what is here it cannot express."""
 
 import pathlib
+import re
 import shutil
 
 import setuptools
 from setuptools.command.build_py import build_py
 
 ROOT = pathlib.Path(__file__).parent
+_LINK_TO_A_FILE = re.compile(r"\[([^]]+)\]\((?!https?:|#)([^)#]+)(?:#[^)]*)?\)")
 
 
 class BuildWithRecipes(build_py):
@@ -19,4 +21,19 @@ class BuildWithRecipes(build_py):
             shutil.copytree(ROOT / "configs", target, dirs_exist_ok=True)
 
 
-setuptools.setup(cmdclass={"build_py": BuildWithRecipes})
+def readme():
+    """Returns README.md for a package index, where links to files of ours lead nowhere.
+
+    The files are in the source archive, so their names stay.
+    """
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    return _LINK_TO_A_FILE.sub(
+        lambda link: link[1] if link[1] == link[2] else f"{link[1]} ({link[2]})", text
+    )
+
+
+setuptools.setup(
+    cmdclass={"build_py": BuildWithRecipes},
+    long_description=readme(),
+    long_description_content_type="text/markdown",
+)

@@ -1,6 +1,7 @@
 """What is installed works outside the checkout."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -24,7 +25,7 @@ for package in (albert_tf, data_pipeline):
 
 @pytest.fixture(scope="module")
 def wheel(project, tmp_path_factory):
-    """The wheel of the checkout."""
+    """The wheel of the checkout's source archive."""
     folder = tmp_path_factory.mktemp("wheel")
     # Building leaves files behind.
     source = folder / "source"
@@ -32,9 +33,11 @@ def wheel(project, tmp_path_factory):
     for name in names:
         ignored = shutil.ignore_patterns("__pycache__")
         shutil.copytree(project / name, source / name, ignore=ignored)
-    for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
+    for name in ("pyproject.toml", "setup.py", "MANIFEST.in"):
         shutil.copy(project / name, source)
-    command = [sys.executable, "-m", "build", "--wheel", "--outdir", str(folder)]
+    for name in ("README.md", "LICENSE", "NOTICE"):
+        shutil.copy(project / name, source)
+    command = [sys.executable, "-m", "build", "--outdir", str(folder)]
     done = subprocess.run([*command, str(source)], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     (path,) = folder.glob("*.whl")
@@ -111,6 +114,15 @@ def test_from_pretraining_to_a_served_model(run, flags, tmp_path):
     served = tmp_path / "served"
     run("albert-tf", "export", f"--model_dir={model}", f"--export_dir={served}")
     assert (served / "1" / "saved_model.pb").exists()
+
+
+@pytest.mark.slow
+def test_the_page_of_an_index_links_to_no_file(wheel):
+    with zipfile.ZipFile(wheel) as archive:
+        (name,) = (n for n in archive.namelist() if n.endswith("/METADATA"))
+        page = archive.read(name).decode()
+    assert "docs/finetuning.md" in page
+    assert not re.findall(r"\]\((?!https?://)[^)]*\)", page)
 
 
 @pytest.mark.slow
