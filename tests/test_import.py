@@ -6,6 +6,8 @@ import sys
 
 import pytest
 
+import albert_tf
+
 _COMPARE = """
 import gc, json, logging, os, signal, sys, threading, warnings
 {before}
@@ -57,3 +59,36 @@ def test_using_it_changes_no_more_than_tensorflow_itself():
     libraries = "import keras, tensorflow, tensorflow_text, sentencepiece"
     used = "import albert_tf; albert_tf.AlbertModel; albert_tf.TextClassifier"
     assert changed(used, before=libraries) == [{}, True]
+
+
+_WITHOUT_TENSORFLOW_TEXT = """
+import importlib, pkgutil, sys
+sys.modules["tensorflow_text"] = None  # not installed
+import albert_tf, data_pipeline
+for package in (albert_tf, data_pipeline):
+    for module in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
+        if not module.name.endswith("__main__"):
+            importlib.import_module(module.name)
+folder, text = sys.argv[1:]
+tokenizer = albert_tf.load_tokenizer(folder)
+print(tokenizer.encode(text))
+from albert_tf.tokenization.in_graph.tokenizer import InGraphTokenizer
+try:
+    InGraphTokenizer(tokenizer)([text])
+except albert_tf.UserError as error:
+    print(error)
+"""
+
+
+@pytest.mark.slow
+def test_only_text_in_graphs_needs_tensorflow_text(project, material):
+    text = "the cat sat"
+    vocabulary = str(material / "vocab.model")
+    command = [sys.executable, "-c", _WITHOUT_TENSORFLOW_TEXT, vocabulary, text]
+    done = subprocess.run(
+        command, cwd=project, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    ids, sentence = done.stdout.splitlines()
+    assert ids == str(albert_tf.load_tokenizer(vocabulary).encode(text))
+    assert "pip install tensorflow-text" in sentence

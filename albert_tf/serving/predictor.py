@@ -20,6 +20,7 @@ from albert_tf.serving.client.answers import plain
 from albert_tf.serving.client.batches import outputs_of
 from albert_tf.serving.client.inputs import Inputs
 from albert_tf.serving.versions import numbered_versions
+from albert_tf.tokenization.in_graph.texts import tensorflow_text
 
 _SAVED_MODEL, _DESCRIPTION = "saved_model.pb", "signature.json"
 _OPTIONAL = "optional_inputs"
@@ -151,9 +152,7 @@ def _open(path, tokenizer, task, revision):
 
 
 def _exported(version):
-    # Registers the tokenizer's operations, without which loading fails.
-    import tensorflow_text  # noqa: F401
-
+    tensorflow_text()  # Without its operations, loading fails.
     checksums.check_folder(version)
     try:
         loaded = tf.saved_model.load(str(version))

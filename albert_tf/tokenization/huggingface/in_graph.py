@@ -1,9 +1,9 @@
 """Added tokens inside a TensorFlow graph: the twin of `WithAddedTokens`."""
 
 import tensorflow as tf
-import tensorflow_text as tf_text
 
 from albert_tf.tokenization.in_graph import origins
+from albert_tf.tokenization.in_graph.texts import tensorflow_text
 
 
 class AddedInGraph(tf.Module):
@@ -53,7 +53,7 @@ class AddedInGraph(tf.Module):
 
     def _parts(self, text):
         """Ragged string `[batch, (parts)]`, none of them empty."""
-        return tf_text.regex_split(text, self._pattern, self._pattern)
+        return tensorflow_text().regex_split(text, self._pattern, self._pattern)
 
     def _added(self, parts):
         """Which parts are tokens, bool `[parts]`, and ids, ragged `[parts, (ids)]`."""

@@ -3,13 +3,13 @@
 import functools
 
 import tensorflow as tf
-import tensorflow_text as tf_text
 
 from albert_tf.tokenization.in_graph import origins
 from albert_tf.tokenization.in_graph.texts import UTF8
 from albert_tf.tokenization.in_graph.texts import first_characters
 from albert_tf.tokenization.in_graph.texts import lowered
 from albert_tf.tokenization.in_graph.texts import single_spaces
+from albert_tf.tokenization.in_graph.texts import tensorflow_text
 from albert_tf.tokenization.normalization import PAIRED_QUOTES
 from albert_tf.tokenization.normalization import character_class
 from albert_tf.tokenization.normalization import marks_of
@@ -43,7 +43,7 @@ class SentencePieceInGraph(tf.Module):
         text = single_spaces(self._with_joined_quotes(text, '"'))
         if not self._keep_accents:
             text = tf.strings.regex_replace(text, self._marks, "")
-            text = tf_text.normalize_utf8(text, "NFKD")
+            text = tensorflow_text().normalize_utf8(text, "NFKD")
             text = tf.strings.regex_replace(text, self._marks, "")
         return self._lowered(first_characters(text, max_characters))
 
@@ -72,7 +72,7 @@ class SentencePieceInGraph(tf.Module):
             characters = tf.where(second, "", characters)
         if self._keep_accents:
             return characters
-        decomposed = tf_text.normalize_utf8(characters, "NFKD")
+        decomposed = tensorflow_text().normalize_utf8(characters, "NFKD")
         return tf.strings.regex_replace(decomposed, self._marks, "")
 
     def _lowered(self, text):
@@ -137,11 +137,12 @@ class SentencePieceInGraph(tf.Module):
 
 
 def _tokenize(model, text):
-    return tf_text.SentencepieceTokenizer(model, out_type=tf.int32).tokenize(text)
+    tokenizer = tensorflow_text().SentencepieceTokenizer(model, out_type=tf.int32)
+    return tokenizer.tokenize(text)
 
 
 def _tokenize_with_offsets(model, text):
-    tokenizer = tf_text.SentencepieceTokenizer(model, out_type=tf.int32)
+    tokenizer = tensorflow_text().SentencepieceTokenizer(model, out_type=tf.int32)
     return tokenizer.tokenize_with_offsets(text)
 
 

@@ -1,12 +1,30 @@
 """Steps on texts that all tokenizers in a graph share."""
 
+import importlib
+
 import tensorflow as tf
 
+from albert_tf.errors import UserError
 from albert_tf.tokenization.normalization import CAPITAL_SIGMA
 from albert_tf.tokenization.normalization import SIGMA
 from albert_tf.tokenization.normalization import character_class
 
 UTF8 = "UTF-8"
+
+
+def tensorflow_text():
+    """Returns the package tensorflow-text, which registers its operations.
+
+    Raises:
+        UserError: it is not there: some systems have no wheel of it.
+    """
+    try:
+        return importlib.import_module("tensorflow_text")
+    except ImportError as error:
+        raise UserError(
+            f"Text inside a graph needs tensorflow-text ({error}); install it with pip "
+            "install tensorflow-text, on a system that has it, or give token ids."
+        ) from error
 
 
 def single_spaces(text):

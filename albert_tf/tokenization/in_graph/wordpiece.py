@@ -1,13 +1,13 @@
 """WordPiece with the official preprocessing, in a graph."""
 
 import tensorflow as tf
-import tensorflow_text as tf_text
 
 from albert_tf.tokenization.in_graph import origins
 from albert_tf.tokenization.in_graph.texts import UTF8
 from albert_tf.tokenization.in_graph.texts import first_characters
 from albert_tf.tokenization.in_graph.texts import lowered
 from albert_tf.tokenization.in_graph.texts import single_spaces
+from albert_tf.tokenization.in_graph.texts import tensorflow_text
 from albert_tf.tokenization.normalization import CHINESE
 from albert_tf.tokenization.normalization import character_class
 from albert_tf.tokenization.normalization import is_accent
@@ -27,7 +27,7 @@ class WordPieceInGraph(tf.Module):
         self._removed = character_class(tokenizer.is_removed)
         self._max_word_length = tokenizer.max_word_length
         self._unknown = tokenizer.pieces[tokenizer.unk_id]
-        self._tokenizer = tf_text.FastWordpieceTokenizer(
+        self._tokenizer = tensorflow_text().FastWordpieceTokenizer(
             vocab=tokenizer.distinct_pieces,
             unknown_token=self._unknown,
             token_out_type=tf.int32,
@@ -69,7 +69,7 @@ class WordPieceInGraph(tf.Module):
         if self._do_lower_case:
             text = lowered(text, self._lowers_alone)
         if self._strip_accents:
-            text = tf_text.normalize_utf8(text, "NFD")
+            text = tensorflow_text().normalize_utf8(text, "NFD")
             text = tf.strings.regex_replace(text, f"{character_class(is_accent)}+", "")
         return text
 
