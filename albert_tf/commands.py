@@ -15,6 +15,22 @@ _USAGE = """ALBERT for TensorFlow 2 and Keras 3: from raw text to a served model
 
 Commands:
 """
+_PATH = """From text to a served model, with files of your own:
+
+  albert-tf vocab --input_file='corpus/*.txt' --output_prefix=mine --vocab_size=8000
+  albert-tf data --input_file='corpus/*.txt' --spm_model_file=mine.model \\
+      --output_file=data/train.tfrecord --num_shards=4 --held_out_fraction=0.01
+  albert-tf pretrain --input_file='data/train*' --spm_model_file=mine.model \\
+      --eval_file='data/held_out/*.tfrecord' \\
+      --albert_config_file=albert/base_v2 --output_dir=pretrained
+  albert-tf classify --task_name=custom --data_dir=tables --init_checkpoint=pretrained \\
+      --output_dir=tuned --do_train --do_eval
+  albert-tf export --model_dir=tuned/model --export_dir=served
+
+Without a corpus, `albert-tf corpus --output_dir=corpus` writes one. A released model,
+such as hf://albert/albert-base-v2, takes the place of `pretrained`.
+`albert-tf --help` lists all commands, `albert-tf COMMAND --help` the flags of one.
+"""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -101,7 +117,10 @@ COMMANDS = {
 def main(argv=None):
     """Runs the command that `argv` names; `sys.argv` by default."""
     argv = sys.argv if argv is None else argv
-    name = argv[1] if len(argv) > 1 else "--help"
+    name = argv[1] if len(argv) > 1 else None
+    if name is None:
+        print(_PATH, end="")
+        return
     if name in ("--help", "-h", "help"):
         print(_USAGE + "\n".join(map(_line, COMMANDS)))
         return

@@ -1,6 +1,7 @@
 """The program albert-tf and its commands."""
 
 import pkgutil
+import re
 
 import pytest
 
@@ -14,6 +15,18 @@ def test_the_program_lists_its_commands(capsys):
     for name, command in commands.COMMANDS.items():
         assert f"  {name} " in printed
         assert command.about in printed
+
+
+def test_without_a_command_the_path_is_shown_with_flags_that_there_are(capsys):
+    commands.main(["albert-tf"])
+    path = capsys.readouterr().out
+    assert len(path.splitlines()) < 24  # one screen
+    for line in re.findall(r"^  albert-tf (.*(?:\\\n.*)*)", path, re.M):
+        name, *flags = re.findall(r"^\w+|--\w+", line)
+        with pytest.raises(SystemExit):
+            commands.main(["albert-tf", name, "--help"])
+        explained = capsys.readouterr().out
+        assert [flag for flag in flags if f"\n  {flag}" not in explained] == []
 
 
 @pytest.mark.parametrize("name", list(commands.COMMANDS))
