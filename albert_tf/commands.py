@@ -23,8 +23,8 @@ _PATH = """From text to a served model, with files of your own:
   albert-tf pretrain --input_file='data/train*' --spm_model_file=mine.model \\
       --eval_file='data/held_out/*.tfrecord' \\
       --albert_config_file=albert/base_v2 --output_dir=pretrained
-  albert-tf classify --task_name=custom --data_dir=tables --init_checkpoint=pretrained \\
-      --output_dir=tuned --do_train --do_eval
+  albert-tf classify --task_name=custom --data_dir=tables \\
+      --init_checkpoint=pretrained --output_dir=tuned --do_train --do_eval
   albert-tf export --model_dir=tuned/model --export_dir=served
 
 Without a corpus, `albert-tf corpus --output_dir=corpus` writes one. A released model,
