@@ -44,6 +44,11 @@ class Case:
         ]
         return [*shared, *(flag for flag in own if not flag.startswith("~"))]
 
+    @property
+    def command_line(self):
+        """The program and its arguments, as a shell reads them."""
+        return shlex.join([*self.program.split(), *self.arguments])
+
 
 def read_cases():
     """Returns the list of all `Case`."""
