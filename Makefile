@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 
-.PHONY: venv demo check test lint format bench release clean
+.PHONY: venv demo check test lint format docs bench release clean
 
 venv: $(VENV)/installed
 
@@ -33,6 +33,11 @@ lint: venv
 format: venv
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+# The pages and the public names as a site, in site/.
+docs: venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
+	$(BIN)/python -m mkdocs build --strict
 
 bench: demo
 	$(BIN)/python -m benchmarks.data_pipeline --input_file=demo_output/text/corpus.txt \

@@ -1,0 +1,32 @@
+"""The pages of the site that do not lie in docs/."""
+
+import importlib
+import re
+
+import albert_tf
+from tools import docs_site
+
+
+def _references():
+    return re.findall(r"^::: ([\w.]+)\.(\w+)$", docs_site.api_page(), re.MULTILINE)
+
+
+def test_the_api_lists_every_public_name_by_its_module():
+    page = docs_site.api_page()
+    for name in albert_tf.__all__:
+        assert f"heading: albert_tf.{name}\n" in page
+    assert ("albert_tf.config", "AlbertConfig") in _references()
+    assert len(_references()) == len(set(_references())) > len(albert_tf.__all__)
+
+
+def test_every_name_of_the_api_has_a_docstring_of_its_own():
+    for module, name in _references():
+        value = getattr(importlib.import_module(module), name)
+        assert value.__module__ == module
+        assert vars(value).get("__doc__", value.__doc__), name
+
+
+def test_links_to_the_top_folder_lead_to_pages_of_the_site():
+    page = "See [this](../CHANGELOG.md), [that](data.md#text)."
+    there = "See [this](CHANGELOG.md), [that](data.md#text)."
+    assert docs_site.on_page_markdown(page) == there

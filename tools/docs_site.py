@@ -1,0 +1,56 @@
+"""Hooks of MkDocs (`pip install '.[docs]'`), which `make docs` runs.
+
+They add pages that do not lie in docs/: the API, which lists the public names by the
+modules that define them for mkdocstrings, the changelog and the guide for contributors.
+"""
+
+import importlib
+import pathlib
+
+# Users hold these objects or call them, though `albert_tf.__all__` lacks them.
+_RELATED = (
+    "albert_tf.models.base.PretrainedModel",
+    "albert_tf.model_config.ModelConfig",
+    "albert_tf.checkpoints.assignment.LoadReport",
+    "albert_tf.tokenization.tokenizer.Tokenizer",
+    "albert_tf.tokenization.decoding.IdsAndTokens",
+    "data_pipeline.input_pipeline.pretraining_dataset",
+)
+_TOP_LEVEL = ("CHANGELOG.md", "CONTRIBUTING.md")
+
+
+def on_files(files, config):
+    """Adds the pages to those of docs/, as MkDocs' event of that name asks."""
+    from mkdocs.structure.files import File
+
+    project = pathlib.Path(config.config_file_path).parent
+    pages = {"api.md": api_page()}
+    for name in _TOP_LEVEL:
+        text = (project / name).read_text(encoding="utf-8")
+        pages[name] = text.replace("](docs/", "](")
+    for name, text in pages.items():
+        files.append(File.generated(config, name, content=text))
+    return files
+
+
+def on_page_markdown(markdown, **_):
+    """Returns a page whose links to the top folder lead to pages of the site."""
+    for name in _TOP_LEVEL:
+        markdown = markdown.replace(f"](../{name}", f"]({name}")
+    return markdown
+
+
+def api_page():
+    """Returns the Markdown of the page: a heading and a reference a name."""
+    public = importlib.import_module("albert_tf")
+    parts = ["# API\n\n## Public names\n\n`import albert_tf` offers these names.\n"]
+    for name in public.__all__:
+        home = getattr(public, name).__module__
+        parts.append(_reference(f"albert_tf.{name}", f"{home}.{name}"))
+    parts.append("## What these names return and share\n")
+    parts.extend(_reference(path, path) for path in _RELATED)
+    return "\n".join(parts)
+
+
+def _reference(heading, path):
+    return f"::: {path}\n    options:\n      heading: {heading}\n"
