@@ -49,4 +49,4 @@ release: venv
 	$(BIN)/python -m tools.release
 
 clean:
-	rm -rf $(VENV) demo_output
+	rm -rf $(VENV) demo_output site
