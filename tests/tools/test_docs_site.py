@@ -4,15 +4,15 @@ import importlib
 import re
 
 import albert_tf
-from tools import docs_site
+from tools.docs_site import pages
 
 
 def _references():
-    return re.findall(r"^::: ([\w.]+)\.(\w+)$", docs_site.api_page(), re.MULTILINE)
+    return re.findall(r"^::: ([\w.]+)\.(\w+)$", pages.api_page(), re.MULTILINE)
 
 
 def test_the_api_lists_every_public_name_by_its_module():
-    page = docs_site.api_page()
+    page = pages.api_page()
     for name in albert_tf.__all__:
         assert f"heading: albert_tf.{name}\n" in page
     assert ("albert_tf.config", "AlbertConfig") in _references()
@@ -29,4 +29,4 @@ def test_every_name_of_the_api_has_a_docstring_of_its_own():
 def test_links_to_the_top_folder_lead_to_pages_of_the_site():
     page = "See [this](../CHANGELOG.md), [that](data.md#text)."
     there = "See [this](CHANGELOG.md), [that](data.md#text)."
-    assert docs_site.on_page_markdown(page) == there
+    assert pages.on_page_markdown(page) == there
