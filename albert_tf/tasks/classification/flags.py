@@ -21,37 +21,15 @@ import dataclasses
 
 from albert_tf.cli.command_line import altered
 from albert_tf.cli.command_line import option
+from albert_tf.tasks.classification.raw_text import RawTextFlags
 from albert_tf.tasks.commands.flags import TaskOptions
 from albert_tf.tasks.registry import TASKS
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class ClassifierOptions(TaskOptions):
-    """The flags of run_classifier.py."""
+class TableFlags:
+    """A table of your own."""
 
-    do_predict: bool = altered(
-        TaskOptions,
-        "do_predict",
-        help="Predict the test set, or the raw text of --input_text or --input_file.",
-    )
-    input_text: str | None = option("Text to predict.", None, may_change=True)
-    input_text_pair: str | None = option(
-        "Second text of --input_text, for tasks on pairs.", None, may_change=True
-    )
-    input_file: str | None = option(
-        "File of texts to predict, one per line; a tab separates the two texts of a "
-        "pair.",
-        None,
-        may_change=True,
-    )
-    task_name: str | None = option(
-        "Name of a GLUE task such as sst-2, or custom for a table of your own.", None
-    )
-    data_dir: str | None = option(
-        "Folder of the GLUE data or of your own tables, or the hf://owner/name of a "
-        "repository of tables.",
-        None,
-    )
     text_column: str = option(
         "Column of the text, or of the first of two texts, in your own table.",
         "sentence",
@@ -69,4 +47,23 @@ class ClassifierOptions(TaskOptions):
         "Labels of your own table in the order of their ids, separated by commas; "
         "by default those of the training table, sorted.",
         None,
+    )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ClassifierOptions(RawTextFlags, TableFlags, TaskOptions):
+    """The flags of run_classifier.py."""
+
+    task_name: str | None = option(
+        "Name of a GLUE task such as sst-2, or custom for a table of your own.", None
+    )
+    data_dir: str | None = option(
+        "Folder of the GLUE data or of your own tables, or the hf://owner/name of a "
+        "repository of tables.",
+        None,
+    )
+    do_predict: bool = altered(
+        TaskOptions,
+        "do_predict",
+        help="Predict the test set, or the raw text of --input_text or --input_file.",
     )

@@ -1,5 +1,8 @@
 """Predictions on raw text, without any table: --input_text or --input_file."""
 
+import dataclasses
+
+from albert_tf.cli.command_line import option
 from albert_tf.errors import UserError
 from albert_tf.io.files import write_atomically
 from albert_tf.io.table_rows import OBJECTS
@@ -7,6 +10,27 @@ from albert_tf.io.table_rows import suffix_of
 from albert_tf.io.text_files import read_lines
 
 _NO_LINES = (".csv", *OBJECTS)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class RawTextFlags:
+    """Raw text."""
+
+    input_text: str | None = option("Text to predict.", None, may_change=True)
+    input_text_pair: str | None = option(
+        "Second text of --input_text, for tasks on pairs.", None, may_change=True
+    )
+    input_file: str | None = option(
+        "File of texts to predict, one per line; a tab separates the two texts of a "
+        "pair.",
+        None,
+        may_change=True,
+    )
+
+    @property
+    def asks_raw_text(self):
+        """Whether --do_predict is meant for raw text, and not for the test table."""
+        return self.input_text is not None or bool(self.input_file)
 
 
 def check_flags(options):
@@ -24,22 +48,15 @@ def check_flags(options):
             "--input_text_pair needs --input_text; in an --input_file a tab stands "
             "between the two texts of a line."
         )
-    if is_asked(options) and not options.do_predict:
+    if options.asks_raw_text and not options.do_predict:
         raise UserError("--input_text and --input_file need --do_predict; add it.")
 
 
-def is_asked(options):
-    """Whether --do_predict is meant for raw text, and not for the test table."""
-    return options.input_text is not None or bool(options.input_file)
-
-
-def read_raw_texts(input_text, input_text_pair, input_file, pair):
+def read_raw_texts(flags, pair):
     """The texts and, for pair tasks, the second texts (else None), as lists.
 
     Args:
-        input_text: the flag.
-        input_text_pair: the flag.
-        input_file: the flag; read where `input_text` is None.
+        flags: `RawTextFlags`.
         pair: whether the task takes pairs; None: that is not known, and the flags
             decide.
 
@@ -47,22 +64,22 @@ def read_raw_texts(input_text, input_text_pair, input_file, pair):
         UserError: the file cannot be read or is empty, or texts do not fit the task.
     """
     if pair is None:
-        pair = input_text_pair is not None
-    if input_text is not None:
-        rows = [[input_text]]
-        if input_text_pair is not None:
-            rows[0].append(input_text_pair)
+        pair = flags.input_text_pair is not None
+    if flags.input_text is not None:
+        rows = [[flags.input_text]]
+        if flags.input_text_pair is not None:
+            rows[0].append(flags.input_text_pair)
     else:
-        rows = _read_rows(input_file, pair)
+        rows = _read_rows(flags.input_file, pair)
     expected = 2 if pair else 1
     for number, row in enumerate(rows, 1):
         if len(row) != expected:
             raise UserError(
-                f"Text {number} of {input_file or '--input_text'} has "
+                f"Text {number} of {flags.input_file or '--input_text'} has "
                 f"{len(row)} text(s), but the model takes {expected}."
             )
     if not rows:
-        raise UserError(f"--input_file={input_file} is empty.")
+        raise UserError(f"--input_file={flags.input_file} is empty.")
     texts, *pairs = zip(*rows, strict=True)
     return list(texts), list(pairs[0]) if pairs else None
 

@@ -2,6 +2,7 @@
 
 import pathlib
 
+from albert_tf.cli.command_line import group_of
 from albert_tf.errors import UserError
 from albert_tf.hub.names import local_tables
 from albert_tf.tasks.classification import raw_text
@@ -32,7 +33,7 @@ def classify(options):
 
 
 def _train_and_apply(options):
-    asks_raw_text = raw_text.is_asked(options)
+    asks_raw_text = options.asks_raw_text
     predict_splits = options.do_predict and not asks_raw_text
     values, texts = {}, None
     if options.do_train or options.do_eval or predict_splits:
@@ -55,7 +56,7 @@ def check_flags(options):
     """
     raw_text.check_flags(options)
     check_steps(options)
-    if raw_text.is_asked(options) and options.num_runs > 1:
+    if options.asks_raw_text and options.num_runs > 1:
         raise one_model_only("--input_text and --input_file", options)
 
 
@@ -98,9 +99,8 @@ def _fine_tuned(options):
 
 
 def _raw_texts(options, task):
-    return raw_text.read_raw_texts(
-        options.input_text, options.input_text_pair, options.input_file, task.pair
-    )
+    flags = group_of(raw_text.RawTextFlags, options)
+    return raw_text.read_raw_texts(flags, task.pair)
 
 
 def _predict_raw_text(options, texts):

@@ -3,12 +3,13 @@
 import pytest
 
 from albert_tf.errors import UserError
+from albert_tf.tasks.classification.raw_text import RawTextFlags
 from albert_tf.tasks.classification.raw_text import read_raw_texts
 
 
 def _read(path, data, pair=False):
     path.write_bytes(data)
-    return read_raw_texts(None, None, str(path), pair)
+    return read_raw_texts(RawTextFlags(input_file=str(path)), pair)
 
 
 def test_every_line_is_a_text(tmp_path):
