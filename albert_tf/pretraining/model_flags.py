@@ -2,7 +2,6 @@
 
 import dataclasses
 
-from albert_tf.cli.command_line import group_of
 from albert_tf.cli.command_line import option
 from albert_tf.engine.flags import ExecutionFlags
 from albert_tf.errors import UserError
@@ -157,8 +156,8 @@ class ScheduleFlags(StepFlags, OptimizerFlags):
 
     def create_scheduled(self):
         """Returns the optimizer with its schedule."""
-        flags = group_of(OptimizerFlags, self)
-        return dataclasses.replace(flags, learning_rate=self.peak_learning_rate).create(
+        scaled = dataclasses.replace(self, learning_rate=self.peak_learning_rate)
+        return scaled.create(
             self.num_train_steps,
             self.num_warmup_steps,
             start_warmup_step=self.start_warmup_step,
