@@ -6,24 +6,19 @@ from absl import logging
 
 from albert_tf.cli.flag_fields import check_range
 from albert_tf.errors import UserError
+from data_pipeline.sequences.instances import PairingFlags
+from data_pipeline.sequences.masking_options import MaskingFlags
 from data_pipeline.sequences.masking_options import default_max_predictions
 
-_FOR_MASKED_LM = (
-    "sentence_objective",
-    "random_next_sentence",
-    "official_sop",
-    "short_seq_prob",
+_FOR_BOTH = {"max_seq_length", "max_predictions_per_seq"}
+_FOR_MASKED_LM = {
+    "masking",
     "pack",
     "max_pairs_per_row",
-    "masking",
-    "masked_lm_prob",
-    "ngram",
-    "favor_shorter_ngram",
-    "do_whole_word_mask",
-    "do_permutation",
-    "mask_smoothing",
     "token_counts_file",
-)
+    *(field.name for field in dataclasses.fields(PairingFlags)),
+    *(field.name for field in dataclasses.fields(MaskingFlags)),
+} - _FOR_BOTH
 _FOR_PERMUTATION_LM = ("bi_data",)
 
 
