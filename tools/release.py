@@ -1,12 +1,13 @@
 """A release: built, checked, installed and run on every Python that is there.
 
-  make release
+  python -m tools.release --output_dir=dist
 
-Builds the source archive and the wheel of what is committed into --output_dir. A fresh
-environment for each Python of --pythons gets the wheel and follows a short path through
-the commands, from text to a served answer; one more gets the source archive, and one
-the oldest packages that pyproject.toml allows (constraints/oldest.txt). The licences of
-all that was installed are listed. Nothing is uploaded.
+`make release` runs it. It builds the source archive and the wheel of what is committed
+into --output_dir. A fresh environment for each Python of --pythons gets the wheel and
+follows a short path through the commands, from text to a served answer; one more gets
+the source archive, and one the oldest packages that pyproject.toml allows
+(constraints/oldest.txt). The licences of all that was installed are listed. Nothing is
+uploaded.
 """
 
 import dataclasses
