@@ -110,14 +110,16 @@ def _check(options):
 
 
 def _embedder(options):
+    from albert_tf.hub.names import local_directory
     from albert_tf.inference.loading import load
     from albert_tf.inference.vectors import TextEmbedder
     from albert_tf.models.albert import AlbertModel
 
     # Hugging Face's models of masked words, for one, have no pooler.
     allow_missing = () if options.pooling == "pooler" else ("bert/pooler",)
+    directory = local_directory(options.model_dir)
     return TextEmbedder(
-        *load(AlbertModel, options.model_dir, allow_missing=allow_missing),
+        *load(AlbertModel, directory, allow_missing=allow_missing),
         options.pooling,
         options.layer,
         options.normalize,

@@ -56,6 +56,7 @@ def fill_mask(options, texts=()):
             "--input_file."
         )
     # Imported here, so that --help does not wait for TensorFlow.
+    from albert_tf.hub.names import local_directory
     from albert_tf.inference.loading import load
     from albert_tf.inference.masked_words import fill_masks
     from albert_tf.inference.texts import read_texts
@@ -64,7 +65,7 @@ def fill_mask(options, texts=()):
     pairs = None
     if options.input_file:
         texts, pairs = read_texts(options.input_file)
-    model, tokenizer = load(AlbertForMaskedLM, options.model_dir)
+    model, tokenizer = load(AlbertForMaskedLM, local_directory(options.model_dir))
     found = fill_masks(
         model, tokenizer, list(texts), pairs, options.top_k, options.batch_size
     )

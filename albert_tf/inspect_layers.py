@@ -49,6 +49,7 @@ def inspect_layers(options, texts=()):
     if bool(texts) == bool(options.input_file):
         raise UserError("Give either texts or --input_file.")
     # Imported here, so that --help does not wait for TensorFlow.
+    from albert_tf.hub.names import local_directory
     from albert_tf.inference.layers import layer_changes
     from albert_tf.inference.layers import write_attention
     from albert_tf.inference.layers import write_layer_changes
@@ -60,7 +61,8 @@ def inspect_layers(options, texts=()):
     drawn = list(texts)
     if options.input_file:
         texts, pairs = read_texts(options.input_file)
-    model, tokenizer = load(AlbertModel, options.model_dir, return_attentions=True)
+    directory = local_directory(options.model_dir)
+    model, tokenizer = load(AlbertModel, directory, return_attentions=True)
     length = min(options.max_seq_length, model.config.max_position_embeddings)
     features = tokenizer(list(texts), pairs, max_length=length)
     write_layer_changes(options.output_dir, *layer_changes(model, features))

@@ -57,6 +57,7 @@ def minimal_pairs(options):
             sentence longer than the model's positions.
     """
     # Imported here, so that --help does not wait for TensorFlow.
+    from albert_tf.hub.names import local_directory
     from albert_tf.inference.likelihood import pseudo_log_likelihoods
     from albert_tf.inference.loading import language_model_class
     from albert_tf.inference.loading import load
@@ -64,7 +65,8 @@ def minimal_pairs(options):
     from albert_tf.inference.minimal_pairs import read_pairs
 
     pairs = read_pairs(options.input_file, options.pairs_per_set)
-    model, tokenizer = load(language_model_class(options.model_dir), options.model_dir)
+    directory = local_directory(options.model_dir)
+    model, tokenizer = load(language_model_class(directory), directory)
     texts = [text for pair in pairs for text in (pair.good, pair.bad)]
     scores = pseudo_log_likelihoods(
         model, tokenizer, texts, options.whole_words, options.batch_size

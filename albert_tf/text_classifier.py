@@ -8,6 +8,7 @@ import os
 import tensorflow as tf
 
 from albert_tf.checkpoints.loading import family_of
+from albert_tf.checkpoints.loading import load_pretrained
 from albert_tf.checkpoints.model_directory import read_training_info
 from albert_tf.errors import UserError
 from albert_tf.hub.names import local_directory
@@ -34,8 +35,8 @@ from albert_tf.tasks.registry import task_from_info
 from albert_tf.tasks.registry import task_told_by
 from albert_tf.tasks.task import Prepared
 from albert_tf.tasks.tokenized_examples import tokenize_texts
-from albert_tf.tokenization import load_tokenizer
 from albert_tf.tokenization.features import list_of_texts
+from albert_tf.tokenization.loading import read_tokenizer
 from albert_tf.tokenization.loading import tokenizer_for_model
 
 _WARMUP = 0.1  # of all steps
@@ -90,7 +91,7 @@ class TextClassifier:
                 f"There is no directory {pretrained}; name a model directory, or a "
                 "model to download, such as hf://owner/name."
             )
-        self.tokenizer = load_tokenizer(self._directory)
+        self.tokenizer = read_tokenizer(self._directory)
         self.model, self._task, self._changes = None, None, changes
         info = read_training_info(self._directory)
         self._max_length = max_length or info.get("max_seq_length")
@@ -248,7 +249,7 @@ class TextClassifier:
             arguments["labels"] = list(task.labels)
         model_class = task.model_class_of(family_of(self._directory))
         with seeded(seed):
-            model = model_class.from_pretrained(self._directory, **arguments)
+            model = load_pretrained(model_class, self._directory, arguments)
         self.tokenizer = tokenizer_for_model(
             self.tokenizer, model.config, self._directory
         )

@@ -351,7 +351,7 @@ def test_keras_files_keep_loss_and_metric(moods, tmp_path):
 
 
 def test_wrong_beginnings(pretrained, tmp_path):
-    with pytest.raises(UserError, match="There is no directory nowhere; name a model"):
+    with pytest.raises(UserError, match="There is no file or folder nowhere; correct"):
         albert_tf.TextClassifier("nowhere")
     with pytest.raises(UserError, match="label_kind='binary': expected one of single"):
         albert_tf.TextClassifier(pretrained, label_kind="binary")

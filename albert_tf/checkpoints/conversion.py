@@ -14,8 +14,8 @@ from albert_tf.errors import UserError
 from albert_tf.families import registry
 from albert_tf.hub.names import local_directory
 from albert_tf.io import storage
-from albert_tf.tokenization import load_tokenizer
 from albert_tf.tokenization.loading import is_tokenizer
+from albert_tf.tokenization.loading import read_tokenizer
 from albert_tf.tokenization.loading import tokenizer_for_model
 
 
@@ -67,7 +67,7 @@ def _read(options):
         return build_model(model_class, checkpoint, allow_missing, arguments), None
     saved_class, _ = read_head(source)
     model_class = saved_class if name is None else registry.model_class(name)
-    model = load_pretrained(model_class, source, allow_missing, {})
+    model = load_pretrained(model_class, source, {}, allow_missing)
     keeps_info = model_class is saved_class
     return model, (read_training_info(source) or None) if keeps_info else None
 
@@ -83,5 +83,5 @@ def _tokenizer_of(options):
         places.append(os.path.join(folder, "..", "assets"))
     for place in places:
         if storage.is_folder(place) and any(map(is_tokenizer, storage.names_in(place))):
-            return load_tokenizer(place, options.do_lower_case)
+            return read_tokenizer(place, options.do_lower_case)
     return None

@@ -25,9 +25,7 @@ from albert_tf.checkpoints.tf1 import read_tf1_tensors
 from albert_tf.errors import UserError
 from albert_tf.families import registry
 from albert_tf.families.base import ModelFamily
-from albert_tf.hub.names import local_directory
 from albert_tf.io import storage
-from albert_tf.io.near_misses import did_you_mean
 
 
 @dataclasses.dataclass(frozen=True)
@@ -98,9 +96,6 @@ def read_checkpoint(path):
         tensors = read_tf1_tensors(prefix)
         tensors = tensors if family is None else family.from_official(tensors)
         return Checkpoint(prefix, config, tensors, family and family.read_as)
-    if not storage.exists(path):
-        meant = did_you_mean(path) or "; name a model directory or another checkpoint."
-        raise UserError(f"There is no checkpoint {path}{meant}")
     pickled = [n for n in PICKLED_FILES if storage.exists(os.path.join(path, n))]
     if pickled:
         raise UserError(
@@ -164,9 +159,8 @@ def find_head(path, otherwise=()):
     return model_class, checkpoint.head_arguments(model_class)
 
 
-def load_pretrained(model_class, path, allow_missing, arguments, revision=None):
-    """`PretrainedModel.from_pretrained`."""
-    path = local_directory(path, revision)
+def load_pretrained(model_class, path, arguments, allow_missing=()):
+    """`PretrainedModel.from_pretrained` of a path that `read_checkpoint` takes."""
     config_class = model_class.family.config_class
     fields = {field.name for field in dataclasses.fields(config_class)}
     changes = {k: value for k, value in arguments.items() if k in fields}

@@ -13,6 +13,7 @@ from albert_tf.hub.released import find_release
 from albert_tf.hub.repositories import download_repository
 from albert_tf.hub.repositories import download_tables
 from albert_tf.io import storage
+from albert_tf.io.near_misses import did_you_mean
 from albert_tf.io.near_misses import model_file
 
 REPOSITORY_SCHEME = "hf://"
@@ -34,7 +35,8 @@ def local_directory(path, revision=None, weights=True):
               repository, downloaded into its cache (extra `hub`);
             - the URL of an archive, "https://….tar.gz", which "#sha256=…" may follow;
             - an archive on a disk or in a bucket;
-            - anything else, such as a directory, which is returned as it is.
+            - anything else that is there, such as a directory, which is returned as
+              it is.
         revision: of a repository: a branch, a tag or a commit.
         weights: whether the weights of a repository are needed; a tokenizer is not.
 
@@ -42,9 +44,9 @@ def local_directory(path, revision=None, weights=True):
         A str; None where `path` is None.
 
     Raises:
-        UserError: the model cannot be had, the archive is damaged or unsafe, `path`
-            is the bare name of a released model and there is no such file, it is
-            the output folder of a run whose model lies deeper, or no path at all.
+        UserError: the model cannot be had, the archive is damaged or unsafe, there is
+            no such file or folder, or it is the output folder of a run whose model
+            lies deeper.
     """
     if not path:
         return path
@@ -61,7 +63,7 @@ def local_directory(path, revision=None, weights=True):
     if path.endswith(ENDINGS) and storage.exists(path) and not storage.is_folder(path):
         with storage.read_locally(path) as archive:
             return unpack_archive(archive, path)
-    _check_bare_name(path)
+    _check_exists(path)
     refuse_run_folder(path)
     return path
 
@@ -153,11 +155,17 @@ def _url(url):
     return download_archive(url)
 
 
-def _check_bare_name(path):
-    """Says what to write where a released model is meant and no file is there."""
-    release = find_release(path)
-    if release is None or storage.exists(path) or glob.glob(f"{glob.escape(path)}.*"):
+def _check_exists(path):
+    """Refuses what is not there, and says what to write for a released model."""
+    # A TF1 checkpoint is named by a prefix of its files.
+    if storage.exists(path) or glob.glob(f"{glob.escape(path)}.*"):
         return
+    release = find_release(path)
+    if release is None:
+        meant = did_you_mean(path) or (
+            "; correct the path, or name a model to download, such as hf://owner/name."
+        )
+        raise UserError(f"There is no file or folder {path}{meant}")
     places = [release.handle] if release.handle else []
     places.append(release.archive)
     raise UserError(

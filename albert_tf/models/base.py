@@ -9,6 +9,7 @@ import keras
 
 from albert_tf.checkpoints.loading import load_pretrained
 from albert_tf.checkpoints.saving import save_pretrained
+from albert_tf.hub.names import local_directory
 from albert_tf.io import checksums
 from albert_tf.io.processes import check_process
 from albert_tf.models.features import called_features
@@ -228,7 +229,8 @@ class PretrainedModel(keras.Model):
         """
         refuse_arguments(cls.__name__, kwargs)
         with checksums.verifying_weights(verify_checksum):
-            return load_pretrained(cls, path, allow_missing, kwargs, revision)
+            directory = local_directory(path, revision)
+            return load_pretrained(cls, directory, kwargs, allow_missing)
 
     def export(self, filepath, format="tf_saved_model", input_signature=None, **kwargs):
         """Exports the network alone, as `keras.Model.export`.

@@ -1,8 +1,6 @@
 """What fine-tuning starts from, and what it leaves: tokenizer, model, task."""
 
 import dataclasses
-import glob
-import os
 import pathlib
 
 from absl import logging
@@ -14,13 +12,13 @@ from albert_tf.config import AlbertConfig
 from albert_tf.errors import UserError
 from albert_tf.hub.names import local_directory
 from albert_tf.io import storage
-from albert_tf.io.near_misses import did_you_mean
 from albert_tf.models.base import seeded
 from albert_tf.tasks.registry import task_from_info
 from albert_tf.tasks.registry import task_told_by
 from albert_tf.tokenization import load_tokenizer
 from albert_tf.tokenization import load_tokenizer_for
 from albert_tf.tokenization import saved_tokenizer
+from albert_tf.tokenization.loading import read_tokenizer
 
 MODEL_DIR = "model"
 """Folder of the fine-tuned model in the output directory of a run."""
@@ -40,7 +38,11 @@ def initial_tokenizer(start):
                 "Name the vocabulary with --spm_model_file or --vocab_file."
             )
         return load_tokenizer(named, start.do_lower_case)
-    _check_exists(start.init_checkpoint)
+    if not start.init_checkpoint:
+        raise UserError(
+            "--init_checkpoint is empty, so the model would start from random weights; "
+            "name a checkpoint, or ask for that with --from_scratch."
+        )
     return tokenizer_of(start.init_checkpoint, named, start.do_lower_case)
 
 
@@ -54,7 +56,7 @@ def tokenizer_of(checkpoint, named=None, do_lower_case=None):
         return load_tokenizer_for(checkpoint, named, do_lower_case)
     path = pathlib.Path(checkpoint)
     # A TF1 checkpoint is named by a prefix of its files.
-    return load_tokenizer(path if path.is_dir() else path.parent, do_lower_case)
+    return read_tokenizer(path if path.is_dir() else path.parent, do_lower_case)
 
 
 def initial_model(start, task, tokenizer):
@@ -184,21 +186,4 @@ def _check_sizes(start, config, tokenizer):
         raise UserError(
             f"--max_seq_length={start.max_seq_length} is more than the model's "
             f"{config.max_position_embeddings} positions; lower it."
-        )
-
-
-def _check_exists(checkpoint):
-    if not checkpoint:
-        raise UserError(
-            "--init_checkpoint is empty, so the model would start from random weights; "
-            "name a checkpoint, or ask for that with --from_scratch."
-        )
-    # A TF1 checkpoint is named by a prefix of its files.
-    if not (os.path.exists(checkpoint) or glob.glob(f"{glob.escape(checkpoint)}.*")):
-        raise UserError(
-            f"--init_checkpoint={checkpoint} does not exist"
-            + (
-                did_you_mean(checkpoint)
-                or "; name a model directory or the prefix of a TF1 checkpoint."
-            )
         )

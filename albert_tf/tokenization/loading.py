@@ -44,13 +44,17 @@ def load_tokenizer(path, do_lower_case=None, revision=None):
             of another casing, or its vocabulary lacks the special pieces of ALBERT
             and of XLNet.
     """
-    return _load(path, do_lower_case, revision)
+    return read_tokenizer(local_directory(path, revision, weights=False), do_lower_case)
 
 
-def _load(path, do_lower_case, revision=None, config=None):
-    """`load_tokenizer`; for a file alone the config is that of its directory."""
+def read_tokenizer(path, do_lower_case=None, config=None):
+    """`load_tokenizer` of a file or directory that is there.
+
+    Args:
+        path, do_lower_case: as of `load_tokenizer`.
+        config: for a file alone, that of its directory.
+    """
     layout, config, where = None, config or {}, "tokenizer_config.json"
-    path = local_directory(path, revision, weights=False)
     if storage.is_folder(path):
         config, where = read_saved_config(path), os.path.join(path, CONFIG_NAME)
         do_lower_case = _casing(config, do_lower_case, path)
@@ -109,7 +113,7 @@ def saved_tokenizer(checkpoint):
     is_complete = "file" in config or (
         "do_lower_case" in config and len(_vocabularies(checkpoint)) == 1
     )
-    return load_tokenizer(checkpoint) if is_complete else None
+    return read_tokenizer(checkpoint) if is_complete else None
 
 
 def load_tokenizer_for(checkpoint, path, do_lower_case=None):
@@ -122,7 +126,8 @@ def load_tokenizer_for(checkpoint, path, do_lower_case=None):
         UserError: the checkpoint brings another vocabulary or casing along.
     """
     config = read_saved_config(checkpoint) if checkpoint else {}
-    tokenizer = _load(path, do_lower_case, config=config)
+    path = local_directory(path, weights=False)
+    tokenizer = read_tokenizer(path, do_lower_case, config)
     own = saved_tokenizer(checkpoint)
     if own is not None and own.fingerprint() != tokenizer.fingerprint():
         raise UserError(

@@ -58,7 +58,7 @@ def test_it_has_the_weights_that_were_saved_or_is_refused(saved, data):
     path.write_bytes(contents)
     try:
         model_class = find_head(folder / "any")[0]
-        model = load_pretrained(model_class, folder / "any", (), {})
+        model = load_pretrained(model_class, folder / "any", {})
     except UserError as error:
         assert str(folder / "any") in str(error)
     else:

@@ -56,7 +56,7 @@ def test_a_command_takes_its_flags_and_errors_are_one_sentence(capsys):
     with pytest.raises(SystemExit) as ended:
         commands.main(["albert-tf", "convert", "--from=nowhere", "--to=x"])
     assert ended.value.code == 1
-    assert capsys.readouterr().err.startswith("error: There is no checkpoint nowhere;")
+    assert capsys.readouterr().err.startswith("error: There is no file or folder now")
 
 
 def test_what_runs_a_command_is_there():

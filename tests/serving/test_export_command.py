@@ -53,7 +53,7 @@ def test_mistakes_are_one_clear_error(encoder, classifier, tmp_path):
         export(ExportOptions(str(classifier.model_dir), target, max_seq_length=0))
     with pytest.raises(UserError, match="--export_dir=ram://a is not on a disk"):
         export(ExportOptions(str(classifier.model_dir), "ram://a"))
-    with pytest.raises(UserError, match="there is no folder '.*nothing'"):
+    with pytest.raises(UserError, match="no file or folder .*nothing; correct"):
         export(ExportOptions(str(tmp_path / "nothing"), target))
     other = tmp_path / "other"
     shutil.copytree(classifier.model_dir, other)

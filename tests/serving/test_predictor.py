@@ -233,7 +233,7 @@ def test_wrong_calls(classifier, pair_classifier):
 def test_what_is_no_model(classifier, tmp_path):
     with pytest.raises(UserError, match="holds no checkpoint: expected a model dir"):
         Predictor(tmp_path)
-    with pytest.raises(UserError, match="There is no directory nowhere; name an exp"):
+    with pytest.raises(UserError, match="There is no file or folder nowhere; correct"):
         Predictor("nowhere")
     with pytest.raises(UserError, match="or a model of albert_tf, not a dict"):
         Predictor({})

@@ -6,6 +6,7 @@ import pathlib
 from absl import logging
 
 from albert_tf.checkpoints.loading import family_of
+from albert_tf.checkpoints.loading import load_pretrained
 from albert_tf.cli.command_line import group_of
 from albert_tf.engine.flags import DeviceFlags
 from albert_tf.engine.reporting.summaries import read_eval_results
@@ -121,7 +122,7 @@ def _applier(start, applying, source, examples):
     task = task if info else source.task
     arguments = {} if info else task.model_arguments()
     model_class = task.model_class_of(family_of(directory))
-    model = model_class.from_pretrained(directory, **arguments)
+    model = load_pretrained(model_class, directory, arguments)
     check_head(model, directory)
     tokenizer = tokenizer_of(directory, start.vocabulary, start.do_lower_case)
     tokenizer = tokenizer_for_model(tokenizer, model.config, directory)

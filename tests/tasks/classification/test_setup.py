@@ -83,9 +83,9 @@ def test_warm_start_replaces_a_head_of_another_size(flags, tmp_path):
         ({"from_scratch": None, "vocab_file": None}, "--init_checkpoint is empty"),
         (
             {"from_scratch": None, "vocab_file": None, "init_checkpoint": "/nowhere"},
-            "--init_checkpoint=/nowhere does not exist",
+            "There is no file or folder /nowhere; correct the path, or name a model",
         ),
-        ({"init_checkpoint": "/nowhere"}, "--from_scratch needs"),
+        ({"init_checkpoint": "/"}, "--from_scratch needs"),
         ({"albert_config_file": None}, "--from_scratch needs"),
         ({"vocab_file": None}, "Name the vocabulary"),
         ({"task_name": None}, "--task_name is needed"),
