@@ -101,7 +101,8 @@ def _measure_forms(options, folder):
     batch = sample_batch(options.batch_size, *lengths)
     memory_batch = sample_batch(options.memory_batch_size, *lengths)
     steps = {
-        form: _step(config, options.mixed_precision, **FORMS[form]) for form in FORMS
+        form: _step(config, mixed_precision=options.mixed_precision, **FORMS[form])
+        for form in FORMS
     }
     temporaries, first, times = {}, {}, {form: [] for form in FORMS}
     for form, step in steps.items():
