@@ -20,7 +20,7 @@ class LinearClassifier(PretrainedModel):
         config: an `AlbertConfig`.
         num_outputs: width of the linear layer.
         classifier_dropout_prob: dropout on that output, in training.
-        **kwargs: `depth_loop` and `rematerialize`, see `AlbertModel`.
+        **kwargs: how the model is computed, see `AlbertModel`.
     """
 
     family = ALBERT

@@ -19,7 +19,7 @@ class AlbertForMaskedLM(PretrainedModel):
 
     Args:
         config: an `AlbertConfig`.
-        **kwargs: `depth_loop` and `rematerialize`, see `AlbertModel`.
+        **kwargs: how the model is computed, see `AlbertModel`.
 
     Call: as `AlbertModel`. Returns logits, float32 `[batch, tokens, vocabulary]`; with
     the feature `masked_lm_positions`, int32 `[batch, predictions]`, those of these

@@ -23,7 +23,7 @@ class AlbertForMultipleChoice(LinearClassifier):
     Args:
         config: an `AlbertConfig`.
         classifier_dropout_prob: dropout on the pooled output, in training.
-        **kwargs: `depth_loop` and `rematerialize`, see `AlbertModel`.
+        **kwargs: how the model is computed, see `AlbertModel`.
 
     Call: as `AlbertModel`, but the features are `[batch, choices, tokens]`: a row of
     tokens for each choice of a question. Where a question has fewer choices than

@@ -29,7 +29,7 @@ class AlbertForPreTraining(PretrainedModel):
         config: an `AlbertConfig`.
         sentence_heads: the number of labels of each head on the pooled output, by
             name; by default the official one alone, `sentence_order` of 2.
-        **kwargs: `depth_loop` and `rematerialize`, see `AlbertModel`.
+        **kwargs: how the model is computed, see `AlbertModel`.
 
     Call: as `AlbertModel`, with `masked_lm_positions` int32 `[batch, predictions]`
     beside the other features. Returns a dict:

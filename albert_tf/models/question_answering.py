@@ -29,7 +29,7 @@ class AlbertForQuestionAnswering(PretrainedModel):
 
     Args:
         config: an `AlbertConfig`.
-        **kwargs: `depth_loop` and `rematerialize`, see `AlbertModel`.
+        **kwargs: how the model is computed, see `AlbertModel`.
 
     Call: as `AlbertModel`. Returns a dict of `start_logits` and `end_logits`, float32
     `[batch, tokens]`, of all tokens, the question's and padding included.
@@ -89,7 +89,7 @@ class AlbertForAnswerableQuestions(PretrainedModel):
         start_n_top: starts that are followed in inference.
         end_n_top: ends that are given for each of them.
         head_dropout_prob: dropout in the answer class, in training.
-        **kwargs: `depth_loop` and `rematerialize`, see `AlbertModel`.
+        **kwargs: how the model is computed, see `AlbertModel`.
 
     Call: as `AlbertModel`, with two more features, both optional: `p_mask` `[batch,
     tokens]`, 1 where no answer may begin or end (by default everywhere but at the first

@@ -40,7 +40,7 @@ class AlbertForReplacedTokens(PretrainedModel):
             `{"hidden_size": 64, "num_attention_heads": 1}`; None for a discriminator
             alone.
         keep_generator: whether a model directory holds the generator, too.
-        **kwargs: `depth_loop` and `rematerialize`, see `AlbertModel`.
+        **kwargs: how the model is computed, see `AlbertModel`.
 
     Call: as `AlbertModel`. Returns logits, float32 `[batch, tokens]`; above 0 a token
     is likelier a replacement than the text's own.

@@ -24,7 +24,7 @@ class AlbertForSequenceClassification(TextLabels, LinearClassifier):
         label_kind: what the outputs mean: "single_label" (each text has one of the
             labels), "multi_label" (any number of them) or "regression" (the output is a
             number, and has no labels).
-        **kwargs: `depth_loop` and `rematerialize`, see `AlbertModel`.
+        **kwargs: how the model is computed, see `AlbertModel`.
 
     Call: as `AlbertModel`. Returns logits, float32 `[batch, num_labels]`.
 

@@ -28,7 +28,7 @@ class AlbertForTokenClassification(LabelledOutputs, LinearClassifier):
         labels: names of the classes in the order of their ids. Of tags such as "O",
             "B-PER" and "I-PER" (IOB or BIOES), and of plain ones such as "NOUN",
             `save_pretrained` keeps for prediction and export what they mean.
-        **kwargs: `depth_loop` and `rematerialize`, see `AlbertModel`.
+        **kwargs: how the model is computed, see `AlbertModel`.
 
     Call: as `AlbertModel`. Returns logits, float32 `[batch, tokens, num_labels]`, of
     all tokens, special ones and padding included.

@@ -19,7 +19,7 @@ class XLNetLMHeadModel(PretrainedModel):
 
     Args:
         config: an `XLNetConfig`.
-        **kwargs: `depth_loop` and `rematerialize`, see `XLNetModel`.
+        **kwargs: how the model is computed, see `XLNetModel`.
 
     Call: as `XLNetModel`. Returns a dict:
         logits: float32 `[batch, predictions, vocabulary]`, of the query stream at

@@ -43,7 +43,7 @@ class XLNetForSequenceClassification(TextLabels, PretrainedModel):
             `bi_data`.
         num_labels, labels, label_kind: as of `AlbertForSequenceClassification`.
         classifier_dropout_prob: dropout on the summary, in training.
-        **kwargs: `depth_loop` and `rematerialize`, see `XLNetModel`.
+        **kwargs: how the model is computed, see `XLNetModel`.
 
     Call: as `XLNetModel`, without `target_positions`. Returns logits, float32 `[batch,
     num_labels]`.
