@@ -32,7 +32,7 @@ class BeamOptions(DataOptions):
 def write_shards(beam_options, options, files, paths, shards, finished):
     """Writes `shards` with the runner of `beam_options`.
 
-    The others are those of `workers.write_shards`; `finished` is called on the
+    The other arguments are as for `workers.write_shards`; `finished` is called on the
     machine that wrote the shard.
 
     Raises:
@@ -78,13 +78,13 @@ def _say_nothing(new_bytes, new_tokens):
 
 
 def create(options):
-    """As `create_pretraining_data`, by the runner of `BeamOptions`."""
+    """Does `create_pretraining_data` with the runner of `BeamOptions`."""
     write = functools.partial(write_shards, options.beam_options)
     return create_pretraining_data(options, write)
 
 
 def main(argv=None):
-    """The command line."""
+    """Runs the command."""
     command_line.run(BeamOptions, create, argv=argv)
 
 

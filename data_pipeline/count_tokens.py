@@ -70,7 +70,7 @@ def count_tokens(options):
 
 
 def main(argv=None):
-    """The command line."""
+    """Runs the command."""
     command_line.run(CountTokensOptions, count_tokens, argv=argv)
 
 

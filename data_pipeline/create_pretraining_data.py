@@ -54,7 +54,7 @@ def _stop(number, frame):
 
 
 def main(argv=None):
-    """The command line."""
+    """Runs the command."""
     command_line.run(DataOptions, _command, _IGNORED, argv)
 
 

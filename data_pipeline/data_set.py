@@ -26,7 +26,7 @@ _CHANGE_NOTHING = {"workers", "max_unknown", "output_file"}
 
 
 def make(options, write_shards):
-    """`create_pretraining_data.create_pretraining_data`, whose arguments these are."""
+    """Makes a data set; takes the arguments of `create_pretraining_data`."""
     check(options)
     files = options.files()
     records = group_of(RecordFlags, options)
@@ -140,7 +140,7 @@ def shard_paths(options):
 
 
 def folder_of(paths):
-    """The folder of the files of a split; they must lie in one."""
+    """Returns the folder of the files of a split; they must lie in one."""
     directories = {os.path.dirname(path) for path in paths}
     if len(directories) > 1:
         raise UserError(

@@ -39,8 +39,8 @@ def pretraining_dataset(
         input_file: a comma list of TFRecord files, globs and folders; of a folder,
             the files that its dataset_info.json lists or, without one, all with
             `.tfrecord` in their names. A file that is named twice is read once.
-        tokenizer: the model's tokenizer; None for records that are masked already,
-            if nobody knows it.
+        tokenizer: the model's tokenizer; None, if it is unknown, for records that are
+            masked already.
         batch_size: sequences a batch, of this input pipeline.
         max_seq_length: tokens T a sequence.
         max_predictions_per_seq: predictions P a sequence.
@@ -93,7 +93,7 @@ def pretraining_dataset(
 
 
 def describe_data(input_file):
-    """The dataset_info.json of each folder of the files; None for one without it.
+    """Returns each folder's dataset_info.json; None for a folder without one.
 
     Raises:
         UserError: no such file, a description that is none, or a file without one
@@ -188,7 +188,7 @@ def _batches(paths, batch_size, seed, training, share):
 
 
 def _records(paths, seed, training):
-    """Serialized records; in training the files come in a new order each epoch."""
+    """Returns serialized records; in training, files come in a new order each epoch."""
     files = tf.data.Dataset.from_tensor_slices(paths)
     if training:
         files = files.shuffle(len(paths), seed=seed)
@@ -233,6 +233,6 @@ def _mask(dataset, options, max_seq_length, vocab_size, seed):
 
 
 def batch_seed(seed, number):
-    """The stateless seed, int64 `[2]`, of the batch of a number, from two ints."""
+    """Returns the stateless seed, int64 `[2]`, of batch `number`, from two ints."""
     first, second = seed
     return tf.stack([tf.cast(first, tf.int64), tf.cast(second, tf.int64) ^ number])

@@ -1,4 +1,4 @@
-"""Which options of create_pretraining_data make sense, by themselves and together."""
+"""Checks of the options of create_pretraining_data, each alone and together."""
 
 import dataclasses
 

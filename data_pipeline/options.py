@@ -138,7 +138,7 @@ class RecordFlags(CorpusFlags, VocabularyFlags, PairingFlags, MaskingFlags):
 
     @property
     def passes(self):
-        """How often each training document is used."""
+        """Number of times that each training document is used."""
         if self.dupe_factor is not None:
             return self.dupe_factor
         is_static = self.objective == "masked_lm" and self.masking == "static"
@@ -154,7 +154,7 @@ class RecordFlags(CorpusFlags, VocabularyFlags, PairingFlags, MaskingFlags):
         return default_max_predictions(self.max_seq_length, self.masked_lm_prob)
 
     def masking_options(self):
-        """The law of the mask."""
+        """Returns the `MaskingOptions`, the law of the mask."""
         law = {
             **vars(group_of(MaskingFlags, self)),
             "max_predictions_per_seq": self.predictions,

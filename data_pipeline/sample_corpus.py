@@ -49,7 +49,7 @@ _FILES = 32
 
 @dataclasses.dataclass(frozen=True)
 class SampleCorpusOptions:
-    """What to write and how much of it."""
+    """Contents and size of the sample corpus."""
 
     output_dir: str = option("Folder to write corpus.txt and the labelled tables to.")
     num_labels: int = option(

@@ -49,8 +49,8 @@ def stream_dataset(
             to be special leave some empty.
         seed: int; equal seeds give equal batches.
         training: take the files in a new order in each epoch, repeat for ever, and
-            leave out what rows have more than others. Without it, each record comes
-            once, and the last batch may lack rows at its end.
+            leave out the records that rows have more than others. Without it, each
+            record comes once, and the last batch may lack rows at its end.
         vocab_size: the model's, which ids have to be below; by default the tokenizer's.
         max_gram: tokens at most of a span that is predicted.
 
@@ -58,9 +58,9 @@ def stream_dataset(
         A `tf.data.Dataset` of dicts: int32 input_ids, segment_ids, query_order,
         key_order [batch, S], target_positions (-1 for padding), target_ids [batch, P],
         reversed_rows (1 for text from its last token to its first), stream_starts (1
-        for a row that does not continue that of the batch before) [batch]; float32
-        target_weights [batch, P]. Its iterator can be checkpointed. What is predicted,
-        and in what order, is drawn anew in each epoch.
+        for a row that does not continue its row of the batch before) [batch]; float32
+        target_weights [batch, P]. Its iterator can be checkpointed. The tokens to
+        predict and their order are drawn anew in each epoch.
 
     Raises:
         UserError: no such file, or a data set that does not fit these arguments.
@@ -121,7 +121,7 @@ def _batches(paths, batch_size, seed, training):
             f"for a batch of {batch_size} rows; lower --train_batch_size, or make the "
             "data from more text."
         )
-    # All parts have as many records, or one more, which those of the first rows have.
+    # All parts have as many records; the first ones may have one more.
     extra = 0 if training else more
     index = tf.range(batch_size, dtype=tf.int64)
     begins = index * size + tf.minimum(index, more)
@@ -144,10 +144,10 @@ def _batches(paths, batch_size, seed, training):
 
 
 def _block(line, begins, ends, first, turns):
-    """The records of some batches, all of the first before all of the second.
+    """Returns the records of some batches, all of the first before all of the second.
 
-    What each row needs is read in one go: no file stays open. A checkpoint holds the
-    place, from which the block is read again.
+    The records of each row are read in one go: no file stays open. A checkpoint holds
+    the place, from which the block is read again.
 
     Args:
         line: what `Places.line` returns.

@@ -130,7 +130,7 @@ def train_tokenizer(options):
 
 
 def _sample(options):
-    """A uniform sample of the prepared lines (reservoir sampling: one pass).
+    """Draws a uniform sample of the prepared lines (reservoir sampling: one pass).
 
     Returns:
         A list of str, and the counts of the whole text.
@@ -223,7 +223,7 @@ def _write(model, options):
 
 
 def _why_not(message, lines, options):
-    """What SentencePiece means, in the flags of this command."""
+    """Explains an error of SentencePiece in the flags of this command."""
     text = f"{options.input_file} ({lines} lines)"
     most = re.search(r"set it to a value <= (\d+)", message)
     if most:
@@ -254,7 +254,7 @@ def _report(model, lines, options):
 
 
 def main(argv=None):
-    """The command line."""
+    """Runs the command."""
     command_line.run(TokenizerOptions, train_tokenizer, _SPM_TRAIN, argv)
 
 

@@ -1,1 +1,1 @@
-"""What lies on the disk: records, their schema and their description."""
+"""Records on the disk, their schema and their description."""

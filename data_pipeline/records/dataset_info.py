@@ -52,7 +52,7 @@ def _description(options):
 
 
 def of_tokenizer(tokenizer):
-    """What the description says of a tokenizer: a dict for JSON."""
+    """Returns a tokenizer's entries in the description: a dict for JSON."""
     return {
         "kind": tokenizer.kind,
         "fingerprint": tokenizer.fingerprint(),
@@ -79,7 +79,7 @@ def _of_masked_lm(options):
 
 
 def _smoothing(masking):
-    """The smoothing of the choice, where there is one, with what it is made from."""
+    """Returns the smoothing of the choice, if any, and its token counts."""
     if not masking.mask_smoothing:
         return {}
     return {

@@ -1,4 +1,4 @@
-"""What dataset_info.json must hold for its data to be read."""
+"""Contents that dataset_info.json must have for its data to be read."""
 
 import re
 import reprlib

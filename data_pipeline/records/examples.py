@@ -111,7 +111,7 @@ def _entry(key, field, payload):
 
 
 def _field(tag, data):
-    """A length-delimited field of the protocol-buffer wire format."""
+    """Returns a length-delimited field of the protocol-buffer wire format."""
     length = len(data)
     if length < 128:
         return tag + _BYTES[length] + data
@@ -131,7 +131,7 @@ def parse_static(
     Args:
         serialized: string [B].
         max_seq_length, num_predictions: int, the fixed lengths S and P.
-        vocab_size: int, what ids have to be below; None if nobody knows.
+        vocab_size: int, the bound that ids stay below; None if unknown.
         objective: the `--sentence_objective` of the data, if it has labels of its own.
 
     Returns:
@@ -160,7 +160,7 @@ def parse_packed(
         serialized: string [B].
         max_seq_length, num_predictions, max_pairs_per_row: int, the fixed lengths
             S, P and K.
-        vocab_size: int, what ids have to be below; None if nobody knows.
+        vocab_size: int, the bound that ids stay below; None if unknown.
         objective: as in `parse_static`.
 
     Returns:
@@ -269,7 +269,7 @@ def parse_dynamic(serialized, max_seq_length, pad_id, vocab_size):
 
 
 def _unpack_bits(packed, lengths, max_seq_length):
-    """The bits of strings of `lengths[i]` bits and what fills up the last byte.
+    """Unpacks strings of `lengths[i]` bits, of which padding fills the last byte.
 
     Returns:
         bool `[B, S]`, anything behind the first `lengths[i]`.

@@ -1,4 +1,4 @@
-"""Whether a data set fits the model that is to be trained on it."""
+"""Checks that a data set fits the model that is to be trained on it."""
 
 from absl import logging
 
@@ -66,14 +66,14 @@ def check_tokenizer(info, where, tokenizer, is_needed):
 
 
 def _in_words(facts):
-    """What dataset_info.json says of a tokenizer, but for its fingerprint."""
+    """Describes a tokenizer by its recorded facts, without the fingerprint."""
     unnamed = ("kind", "vocab_size", "fingerprint")
     rules = (f", {name}={facts[name]}" for name in facts if name not in unnamed)
     return f"{facts['kind']}, {facts['vocab_size']} pieces{''.join(rules)}"
 
 
 def refuse(where, name, made, wanted):
-    """Refuses a length that is not that of the data; always raises `UserError`."""
+    """Refuses a length that differs from the length of the data: raises `UserError`."""
     raise UserError(
         f"The data set in {where} was made with {name}={made}, but training "
         f"asks for {wanted}; pass {name}={made} or make the data set again."

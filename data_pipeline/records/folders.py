@@ -28,13 +28,13 @@ _ALIKE = (
 
 
 def describe(paths):
-    """The dataset_info.json of each folder of the paths; None for one without it."""
+    """Returns the dataset_info.json of each path's folder; None for one without it."""
     folders = sorted({os.path.dirname(path) for path in paths})
     return {folder: dataset_info.read(folder) for folder in folders}
 
 
 def find(input_file):
-    """The paths of the files of `pretraining_dataset`, each once.
+    """Finds the paths of the files of `pretraining_dataset`, each once.
 
     Raises:
         UserError: there is none, one is missing or is no regular file.
@@ -61,7 +61,7 @@ def find(input_file):
 
 
 def _files_of(folder):
-    """The files of a folder's data set; without a description, the likely ones."""
+    """Lists the files of a folder's data set; without a description, likely ones."""
     there = sorted(tf.io.gfile.listdir(folder))
     info = dataset_info.read(folder)
     if info is None:
@@ -72,7 +72,7 @@ def _files_of(folder):
 
 
 def _files_matching(pattern):
-    """The files of a glob, none of which may have got lost, or the one of a name."""
+    """Lists the files of a glob, none of which may be lost, or the one of a name."""
     paths = input_files.matching(pattern)
     descriptions = {} if paths == [pattern] else describe(paths)
     for folder, info in descriptions.items():
@@ -113,7 +113,7 @@ def require_records(descriptions, paths):
 
 
 def in_common(descriptions, paths):
-    """What all directories have in common; None if one has no description."""
+    """Returns the facts that all directories share; None if one has no description."""
     infos = list(descriptions.values())
     for folder, info in descriptions.items():
         if info is None or isinstance(info["files"], list):

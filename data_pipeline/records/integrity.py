@@ -1,4 +1,4 @@
-"""Whether the files of a data set are those that dataset_info.json describes."""
+"""Comparison of the files of a data set with their dataset_info.json."""
 
 import concurrent.futures
 import os
@@ -81,7 +81,7 @@ def verify_data(input_file):
 
 
 def _facts(descriptions, paths):
-    """The facts of each path that a description gives them of."""
+    """Returns the facts of each path that a description lists."""
     facts = {}
     for path in paths:
         folder, name = os.path.split(path)

@@ -1,4 +1,4 @@
-"""Where the records of files lie, so that reading can begin at any of them."""
+"""Places of the records in files, so that reading can begin at any of them."""
 
 import numpy as np
 import tensorflow as tf
@@ -39,7 +39,7 @@ class Places:
         self._offsets = tf.constant(np.concatenate(offsets))
 
     def line(self, order):
-        """All records as one line.
+        """Joins all records to one line.
 
         Args:
             order: int `[files]`, numbers of the files.

@@ -41,7 +41,7 @@ def within(name, values, lowest, highest):
 
 
 def out_of_range(error):
-    """What `within` found, from the error of TensorFlow that it became.
+    """Reads what `within` found from the error of TensorFlow that it became.
 
     Returns:
         The name, the first number that is outside as a str, and the bounds as ints;
@@ -57,7 +57,7 @@ def out_of_range(error):
 
 
 def sentence_on(input_file, error):
-    """A sentence for users on records that hold what they may not.
+    """Writes a sentence for users on records with values that are not allowed.
 
     Args:
         input_file: what was read.

@@ -1,4 +1,4 @@
-"""What a batch of pretraining data holds: each feature's name, length and type.
+"""Schema of a batch of pretraining data: each feature's name, length and type.
 
 Here alone: records are parsed by it, the model is given its inputs, and objectives find
 their labels and weights by name (`albert_tf.objectives.masked_lm`).
@@ -74,12 +74,12 @@ DRAWN = (
 
 
 def features_of(kind, objective):
-    """The `Feature`s of records of a kind that were made for an objective, or None."""
+    """Returns the `Feature`s of records of a kind and an objective, or None."""
     return [f for f in FEATURES[kind] if f.objective in (None, objective)]
 
 
 def model_inputs(batch):
-    """The features of a batch that the model is given."""
+    """Selects the features of a batch that the model is given."""
     kinds = (*FEATURES.values(), DRAWN)
     names = {f.name for kind in kinds for f in kind if f.is_input}
     return {name: value for name, value in batch.items() if name in names}

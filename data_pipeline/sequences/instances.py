@@ -23,7 +23,7 @@ OBJECTIVES = ["sop", "nsp", "none"]
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class PairingFlags:
-    """How documents are cut into sequences."""
+    """Cutting of documents into sequences."""
 
     max_seq_length: int = option(
         "Length of a sequence in tokens, special tokens included.", 512, minimum=8
@@ -162,7 +162,7 @@ class _Pairing:
         return end
 
     def _add_split_segment(self, start, end):
-        """A chunk of one sentence: A and B are its halves, cut between two words."""
+        """Adds a chunk of one sentence: its halves, cut between words, are A and B."""
         middles = np.flatnonzero(self._window.word_starts[start + 1 : end])
         if not len(middles):
             self.counts["chunks of a single word"] += 1
@@ -172,7 +172,7 @@ class _Pairing:
         self._add(start, middle, middle, end, self._coin() < 0.5)
 
     def _add_random_next(self, document, first, end, target):
-        """B comes from a random other document; label 1."""
+        """Adds a pair whose B comes from a random other document; label 1."""
         window = self._window
         for _ in range(10):
             other = self._rng.randrange(len(window.documents) - 1)
@@ -231,7 +231,7 @@ def join_documents(window, sep_id):
 
 
 def truncated_lengths(a_length, b_length, max_tokens):
-    """The lengths left by dropping tokens of the longer segment (B if equal)."""
+    """Returns the lengths after dropping tokens of the longer segment (B if equal)."""
     shorter = min(a_length, b_length)
     if a_length + b_length <= max_tokens:
         return a_length, b_length

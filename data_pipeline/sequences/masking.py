@@ -62,7 +62,7 @@ def _is_special(input_ids, options):
 
 
 def _budget(input_ids, options):
-    """How many tokens to predict: at least 1, `round` to even as Python does."""
+    """Counts the tokens to predict: at least 1; `round` to even as Python does."""
     lengths = tf.reduce_sum(
         tf.cast(tf.not_equal(input_ids, options.pad_id), tf.int32), axis=1
     )
@@ -105,7 +105,7 @@ def _find_words(word_starts, special, ngram):
 
 
 def _word_weights(input_ids, words, options):
-    """The mean weight of the tokens of each unit, float32 [B, W]; 0 where none is."""
+    """Returns the mean token weight of each unit, float32 [B, W]; 0 where none is."""
     rows, size = tf.shape(input_ids)[0], input_ids.shape[1]
     weights = tf.gather(tf.constant(options.token_weights), input_ids)  # [B, S]
     # One segment for each unit of each row; padding behind the last is its own unit.
@@ -121,10 +121,10 @@ def _no_word_covered(words):
 def _cover(words, covered, budget, options, seed):
     """Covers spans of words until the budget is used up.
 
-    Words are visited in random order, those of large weight sooner if there are any.
-    At each a length is drawn, shortened until it fits the budget, and the span is
-    taken unless it meets a covered word. The loop goes over the order of visit, for
-    all sequences at once.
+    Words are visited in random order; if they have weights, large ones come sooner. At
+    each a length is drawn, shortened until it fits the budget, and the span is taken
+    unless it meets a covered word. The loop goes over the order of visit, for all
+    sequences at once.
     """
     order_seed, length_seed = tf.unstack(tf.random.split(seed, 2))
     longest = words["longest"]
@@ -163,7 +163,7 @@ def _cover(words, covered, budget, options, seed):
 
 
 def _span_at(words, word, ngram):
-    """The N units from `word` on, and the tokens of the first 1, 2, … N of them."""
+    """Returns the N units from `word` on, and the tokens of its first 1, … N."""
     span = word[:, None] + tf.range(ngram)  # [B, N]
     start = tf.gather(words["starts"], word, batch_dims=1)[:, None]
     return span, tf.gather(words["starts"], span + 1, batch_dims=1) - start
@@ -187,7 +187,7 @@ def _covered_tokens(words, covered, special):
 
 
 def _replace(input_ids, selected, options, seed):
-    """80% [MASK], 10% unchanged, 10% any id, for each selected token by itself."""
+    """Replaces each selected token: 80% by [MASK], 10% by any id, 10% stay."""
     places = tf.where(selected)  # [M, 2]
     choice_seed, id_seed = tf.unstack(tf.random.split(seed, 2))
     shape = tf.shape(places)[:1]

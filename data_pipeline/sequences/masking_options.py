@@ -11,7 +11,7 @@ _MOST_SMOOTHING = 2  # weights of billions of tokens, squared, are float32 still
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class MaskingFlags:
-    """Which tokens are predicted."""
+    """Choice of the tokens to predict."""
 
     masked_lm_prob: float = option(
         "Share of the tokens to predict.", 0.15, minimum=0, maximum=1
@@ -69,15 +69,16 @@ class MaskingOptions(MaskingFlags):
 
     @classmethod
     def of(cls, tokenizer, **law):
-        """The law for a tokenizer's ids; `law` holds the other fields."""
+        """Returns the law for a tokenizer's ids; `law` holds the other fields."""
         names = ("vocab_size", "mask_id", "cls_id", "sep_id", "pad_id")
         return cls(**{name: getattr(tokenizer, name) for name in names}, **law)
 
     @property
     def token_weights(self):
-        """How gladly each id is predicted, float32 [V]: 1 / count ** smoothing.
+        """Weights by which ids are predicted, float32 [V]: 1 / count ** smoothing.
 
-        What never occurs counts once. Source: `mlm_smoothing` of XLM and DistilBERT.
+        An id that never occurs counts once. Source: `mlm_smoothing` of XLM and
+        DistilBERT.
         """
         counts = np.maximum(np.array(self.token_counts, np.float64), 1.0)
         return (counts**-self.mask_smoothing).astype(np.float32)

@@ -76,7 +76,7 @@ def assign_rows(sizes, limits):
 
 
 class _Layout:
-    """Where `sizes[i]` values of item i go: into `rows[i]`, behind earlier items."""
+    """Places for `sizes[i]` values of item i: in `rows[i]`, behind earlier items."""
 
     def __init__(self, sizes, rows, width):
         self._sizes = sizes

@@ -29,7 +29,7 @@ def draw_permutations(rows, perm_size, seed):
 
 
 def permuted_order(input_ids, chosen, permutations, reuse_len, functional_ids):
-    """Who sees whom, and what is predicted.
+    """Returns the orders by which tokens see each other, and the tokens to predict.
 
     Tokens that are neither chosen nor functional are known: all see them, and they see
     only each other. A target sees what is known and the targets before it. The second
@@ -63,7 +63,7 @@ def permuted_order(input_ids, chosen, permutations, reuse_len, functional_ids):
 
 
 def predictions(input_ids, targets, num_predict):
-    """What the query stream predicts, in order of position.
+    """Returns the predictions of the query stream, in order of position.
 
     Args:
         input_ids: int32 [B, S].
@@ -85,7 +85,7 @@ def predictions(input_ids, targets, num_predict):
 
 
 def _blocks(permutation, length):
-    """A permutation [B, O], repeated from place to place: [B, length]."""
+    """Repeats a permutation [B, O] from place to place: [B, length]."""
     perm_size = permutation.shape[1]
     begins = tf.range(0, length, perm_size)[:, None]  # [blocks, 1]
     index = begins + permutation[:, None]  # [B, blocks, O]

@@ -1,4 +1,4 @@
-"""Which tokens a permutation language model predicts, for a batch of texts at once.
+"""Choice of the tokens that a permutation language model predicts, batch by batch.
 
 Spans of a few tokens are chosen one after the other, each within a context of six
 times its length, and single tokens fill up what the goal lacks.
@@ -43,7 +43,7 @@ def choose_targets(word_starts, is_reversed, reuse_len, num_predict, seed, max_g
 
 
 def draw_spans(rows, tokens, goal, seed, max_gram):
-    """What `choose` needs: int32 [B, G], float32 [B, G], float32 [B, S].
+    """Draws the arguments of `choose`: int32 [B, G], float32 [B, G], float32 [B, S].
 
     The probability of a span of n tokens is proportional to 1/n.
     """
@@ -57,7 +57,7 @@ def draw_spans(rows, tokens, goal, seed, max_gram):
 
 
 def choose(word_starts, goal, lengths, lefts, fills):
-    """The official law, given its draws.
+    """Chooses tokens by the official law, given its draws.
 
     Args:
         word_starts: bool [B, S] with a static S.
@@ -101,5 +101,5 @@ def _count(chosen):
 
 
 def _turned(rows, is_reversed):
-    """The rows, those of reversed text from their end."""
+    """Returns the rows, the reversed ones from their end."""
     return tf.where(is_reversed[:, None], rows[:, ::-1], rows)

@@ -1,9 +1,9 @@
 """Segments of a stream of text, for a permutation language model with memory.
 
 A stream is one long array of token ids. Its segments follow each other: the first part
-of each, `reuse_len` tokens, begins where that of the one before ends, and is what the
-memory of the next one holds. The text behind it is split into two texts, of which the
-second follows the first or comes from elsewhere in the stream.
+of each, `reuse_len` tokens, begins where the first part of the one before ends, and
+fills the memory of the next segment. The text behind it is split into two texts, of
+which the second follows the first or comes from elsewhere in the stream.
 
 Source: `_create_data` and `_split_a_and_b` in data_utils.py of zihangdai/xlnet.
 """
@@ -19,7 +19,7 @@ SPECIAL = 3
 
 
 def reused_length(max_seq_length):
-    """Length of the first part of a segment: half of it, as in the official code."""
+    """Returns the length of a segment's first part: half, as in the official code."""
     return max_seq_length // 2
 
 
@@ -53,7 +53,7 @@ def cut_stream(boundaries, max_seq_length, rng):
 
 
 def split_texts(boundaries, begin, total, rng):
-    """The two texts of a segment; the official `_split_a_and_b`.
+    """Splits a segment into its two texts; the official `_split_a_and_b`.
 
     Args:
         boundaries: as for `cut_stream`.

@@ -25,17 +25,17 @@ def publish(temporary, path):
 
 
 def facts_of(path, records):
-    """What dataset_info.json says of a file that holds so many records."""
+    """Returns the facts of a file of `records` records for dataset_info.json."""
     return {"bytes": size_of(path), "records": records, "sha256": sha256_of(path)}
 
 
 def size_of(path):
-    """The size of a file in bytes."""
+    """Returns the size of a file in bytes."""
     return tf.io.gfile.stat(path).length
 
 
 def sha256_of(path):
-    """The SHA-256 of a file's contents, hexadecimal as `sha256sum` prints it."""
+    """Computes the SHA-256 of a file, hexadecimal as `sha256sum` prints it."""
     digest = hashlib.sha256()
     with tf.io.gfile.GFile(path, "rb") as file:
         while block := file.read(_BLOCK_BYTES):

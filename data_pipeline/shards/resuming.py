@@ -1,4 +1,4 @@
-"""Which shards of an interrupted run are finished, so that a rerun leaves them out."""
+"""Record of the finished shards of an interrupted run, which a rerun leaves out."""
 
 import contextlib
 import json
@@ -18,7 +18,7 @@ _MARK = ".mark-"
 
 
 def temporary_name(path):
-    """A name beside `path` to write to, which nobody else writes to.
+    """Returns a name beside `path` to write to, which no other process uses.
 
     A worker that outlives its run, on this machine or another, must not write into
     the file of the rerun.
@@ -41,7 +41,7 @@ def remove_leftovers(paths):
 
 
 def _digest_of(mark):
-    """A checksum of what a mark says."""
+    """Computes a checksum of the contents of a mark."""
     said = json.dumps([mark["of"], mark["parts"]], sort_keys=True)
     return checksums.of_bytes(said.encode())
 
@@ -87,7 +87,7 @@ class FinishedShards:
                 )
 
     def _read(self, path):
-        """What is remembered; None for a damaged file, whose shard is made again."""
+        """Reads a mark; None for a damaged file, whose shard is made again."""
         with tf.io.gfile.GFile(path, "rb") as file:
             data = file.read()
         try:
@@ -102,7 +102,7 @@ class FinishedShards:
         return mark if whole else None
 
     def parts(self, shard):
-        """What a finished shard holds, as `write_shard` returned it.
+        """Returns the facts of a finished shard, as `write_shard` returned them.
 
         Returns:
             A dict of split to a dict; None for a shard that is not finished, or of

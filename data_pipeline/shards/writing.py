@@ -166,7 +166,7 @@ class _Split:
 
 
 def _encode_spaced(tokenizer, segments):
-    """Like `encode_flat`, and which tokens come first after a space of the text."""
+    """Encodes as `encode_flat`; tells the tokens that follow a space of the text."""
     all_ids, lengths, starts = [], [], []
     for text in segments:
         ids, spans = tokenizer.encode_with_offsets(text)

@@ -154,12 +154,12 @@ class Reader:
         self.counts[f"{problem} in {self._path}"] += 1
 
     def segments_of(self, text):
-        """The sentences of a document that one str holds, a paragraph a line."""
+        """Returns the sentences of a document held by one str, a paragraph a line."""
         paragraphs = filter(str.strip, self._encodable(text).split("\n"))
         return self.cut(s for p in paragraphs for s in split_sentences(p))
 
     def cut(self, sentences):
-        """The sentences, those in several parts that are too long to be one."""
+        """Returns the sentences; one that is too long comes in several parts."""
         return [part for s in sentences for part in self._cut(s)]
 
     def _encodable(self, text):
@@ -224,7 +224,7 @@ class Reader:
 
 
 def _cut_point(data, limit):
-    """Where to cut: after the last space within `limit`, or between characters."""
+    """Returns the cut: after the last space within `limit`, or between characters."""
     if len(data) <= limit:
         return len(data)
     space = data.rfind(b" ", 1, limit)

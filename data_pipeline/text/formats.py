@@ -26,7 +26,7 @@ class Lines:
     _max_line_bytes = 2**20
 
     def documents(self, reader, file, low, high):
-        """A document belongs to the share in which the blank line before it starts."""
+        """Yields the share's documents; the blank line before one decides."""
         position, segments, characters = 0, [], 0
         skipping = low > 0
         for line_position, line in reader.lines(file.path, low, self._max_line_bytes):
@@ -69,7 +69,7 @@ class JsonLines:
     _max_line_bytes = 2**26
 
     def documents(self, reader, file, low, high):
-        """A document belongs to the share in which its line starts."""
+        """Yields the share's documents; the start of its line decides for each."""
         for position, line in reader.lines(file.path, low, self._max_line_bytes):
             if position >= high:
                 return
@@ -95,7 +95,7 @@ NAMES = ["auto", *FORMATS]
 
 
 def format_of(path, input_format):
-    """The format of a file: `input_format`, or what "auto" makes of its name."""
+    """Returns the format of a file: `input_format`, or by its name for "auto"."""
     if input_format != "auto":
         return input_format
     name = path.lower().removesuffix(".gz")

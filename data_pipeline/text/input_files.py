@@ -15,15 +15,15 @@ from albert_tf.io.text_files import checked_beginning
 
 
 def split(patterns):
-    """The patterns of a comma list, without the spaces around them."""
+    """Splits a comma list into patterns, without the spaces around them."""
     return [p for p in (part.strip() for part in patterns.split(",")) if p]
 
 
 def matching(pattern):
-    """The paths that a name or glob stands for, sorted; none where nothing is.
+    """Returns the paths that a name or glob stands for, sorted; none where nothing is.
 
-    What exists is taken by its name: in `corpus[1].txt` and `data[old]/*.txt` the
-    brackets are no glob where there is such a file or folder.
+    A path that exists is taken by its name: in `corpus[1].txt` and `data[old]/*.txt`
+    the brackets are no glob where there is such a file or folder.
     """
     import tensorflow as tf
 
@@ -36,7 +36,7 @@ def matching(pattern):
 
 
 def of_pattern(pattern):
-    """The files that a name, glob or folder stands for; none where nothing is.
+    """Lists the files that a name, glob or folder stands for; none where nothing is.
 
     A folder stands for all files in it and in the folders within it. Files and folders
     whose names begin with a dot, as .DS_Store, count where a name or glob says so only.
@@ -48,7 +48,7 @@ def of_pattern(pattern):
 
 
 def _files_of(path):
-    """The path itself if it is a file, else the files below it, sorted."""
+    """Lists the path itself if it is a file, else the files below it, sorted."""
     if not storage.is_folder(path):
         return [path]
     files, waiting, seen = [], [path], set()
@@ -72,7 +72,7 @@ def _shown(paths):
 
 
 def each_once(paths):
-    """The paths without those that lead to a file which an earlier one leads to.
+    """Returns the paths without those of a file that an earlier path leads to.
 
     Two spellings of a path and links to a file lead to one file.
     """
@@ -115,12 +115,12 @@ def require_text(path):
 
 
 def is_compressed(path):
-    """Whether a file's name says that it is compressed."""
+    """Returns whether a file's name says that it is compressed."""
     return path.lower().endswith(".gz")
 
 
 def opened(path, position=0):
-    """A file, or what is compressed in it, open in binary form from a position."""
+    """Opens a file, or the text compressed in it, in binary form from a position."""
     import tensorflow as tf
 
     stream = tf.io.gfile.GFile(path, "rb")

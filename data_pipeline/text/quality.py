@@ -1,4 +1,4 @@
-"""Whether text and vocabulary fit together: shares, warnings and refusals.
+"""Fit of text and vocabulary: shares, warnings and refusals.
 
 A vocabulary of another language, a wrong encoding or paragraphs taken for sentences
 make records that look like any others and teach nothing.
@@ -50,7 +50,7 @@ _SAMPLED_CHARACTERS = 2**20
 
 
 def shares(counts, objective):
-    """What part of the text is not what it should be.
+    """Computes the shares of the text that are not as they should be.
 
     Args:
         counts: dict of the counts of shards.
@@ -58,8 +58,8 @@ def shares(counts, objective):
 
     Returns:
         A dict of numbers from 0 to 1: `unknown` tokens of the text's, `replaced`
-        characters of all, `truncated` tokens of those that sequences were made of,
-        and documents with a single sentence, `one_sentence_documents`.
+        characters of all, `truncated` tokens of all that sequences were made of, and
+        documents with a single sentence, `one_sentence_documents`.
     """
     special = 2 if objective == "none" else 3
     kept = counts["tokens"] - special * counts["sequences"]
@@ -126,11 +126,11 @@ def check_sample(options, max_unknown, files, counts):
 
 
 def refuse(counts, options, max_unknown):
-    """Refuses text of which nothing useful can come out.
+    """Refuses text that no model can learn from.
 
     Raises:
-        UserError: the share of unknown tokens, or that of characters which are not
-            UTF-8, exceeds `max_unknown`.
+        UserError: the share of unknown tokens, or of characters which are not UTF-8,
+            exceeds `max_unknown`.
     """
     limit = f"more than --max_unknown={max_unknown:g} allows"
     refuse_encoding(counts, options.input_file, max_unknown, limit)
@@ -203,7 +203,7 @@ def _warn_of_changes(changed, counts, what):
 
 
 def _where(counts, problem, known=()):
-    """The files that have most lines with a problem, in brackets; "" if all known."""
+    """Names the files with most lines of a problem, in brackets; "" if all known."""
     start = f"{problem} in "
     found = {k.removeprefix(start): n for k, n in counts.items() if k.startswith(start)}
     if not found or list(found) == list(known):
@@ -231,7 +231,7 @@ def _warn_of_cuts(share, options, files, when):
 
 
 def _takes_lines(options, files):
-    """Whether lines of some files are taken for sentences as they are."""
+    """Returns whether lines of some files are taken for sentences as they are."""
     formats = {format_of(file.path, options.input_format) for file in files}
     return "lines" in formats
 
@@ -240,7 +240,7 @@ def warn(counts, options, files):
     """Logs a line for each share that is higher than it should be.
 
     Args:
-        counts: those of all shards.
+        counts: dict of the counts of all shards.
         options: `RecordFlags`.
         files: list of `corpus.File`.
     """

@@ -1,4 +1,4 @@
-"""How often each token occurs in a corpus: a file beside a vocabulary."""
+"""Counts of each token in a corpus: a file beside a vocabulary."""
 
 import json
 
@@ -22,11 +22,11 @@ def write(path, tokenizer, counts):
 
 
 def read(path, tokenizer):
-    """The counts that a file holds.
+    """Reads the counts of a file.
 
     Args:
         path: the file.
-        tokenizer: what makes the tokens.
+        tokenizer: the tokenizer that makes the tokens.
 
     Returns:
         A tuple of ints, one for each id.
