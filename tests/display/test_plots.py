@@ -19,15 +19,13 @@ CHINESE = ["正面", "负 面"]
 def fonts(tmp_path, monkeypatch):
     """A system without fonts; adds one with characters that are all solid squares."""
     monkeypatch.setattr(font_manager.fontManager, "ttflist", _own_fonts())
-    plots._families_for.cache_clear()
 
-    def add(family, characters, weight=400):
+    def add(family, characters):
         path = tmp_path / f"{family}.ttf"
-        _write_font(path, family, characters, weight)
+        _write_font(path, family, characters)
         font_manager.fontManager.addfont(path)
 
-    yield add
-    plots._families_for.cache_clear()
+    return add
 
 
 def _own_fonts():
@@ -36,7 +34,7 @@ def _own_fonts():
     return [font for font in fonts if font.fname.startswith(own)]
 
 
-def _write_font(path, family, characters, weight):
+def _write_font(path, family, characters):
     glyphs = [".notdef", *(f"u{ord(c):x}" for c in characters)]
     pen = pens.TTGlyphPen(None)
     for place, point in enumerate([(0, 0), (0, 900), (900, 900), (900, 0)]):
@@ -50,7 +48,7 @@ def _write_font(path, family, characters, weight):
     font.setupHorizontalMetrics(dict.fromkeys(glyphs, (1000, 0)))
     font.setupHorizontalHeader(ascent=900, descent=-100)
     font.setupNameTable({"familyName": family, "styleName": "Regular"})
-    font.setupOS2(usWeightClass=weight)
+    font.setupOS2(usWeightClass=400)
     font.setupPost()
     font.save(path)
 
@@ -73,20 +71,13 @@ def draw(tmp_path):
     return write
 
 
-def test_a_font_of_the_system_draws_them(draw, fonts, tmp_path):
+def test_a_font_that_matplotlib_is_set_to_draws_them(draw, fonts, tmp_path):
     fonts("Squares", "正面负")
-    shown, ink = draw(CHINESE)
+    with plots.matplotlib.rc_context({"font.family": ["sans-serif", "Squares"]}):
+        shown, ink = draw(CHINESE)
     assert shown == CHINESE
     assert ink > 0.15  # solid squares, no outlines of missing characters
     assert not (tmp_path / "picture_labels.tsv").exists()
-
-
-def test_several_fonts_have_them_together(draw, fonts):
-    fonts("Few", "负")
-    fonts("Many", "正面")
-    assert draw(CHINESE)[0] == CHINESE
-    families, _ = plots._families_for(frozenset("正面负a"), *plots._default_font())
-    assert families[-2:] == ["Many", "Few"]
 
 
 def test_another_default_font_counts_at_once(draw, fonts):
@@ -96,12 +87,10 @@ def test_another_default_font_counts_at_once(draw, fonts):
         assert draw(["ab"])[1] > 2 * ink
 
 
-@pytest.mark.parametrize("family", ["Any Color Emoji", "LastResort", None])
-def test_numbers_stand_for_what_no_font_has(draw, fonts, tmp_path, family):
+def test_numbers_stand_for_what_no_font_has(draw, fonts, tmp_path):
     fonts("Half", "正")
-    if family:
-        fonts(family, "面负")
-    assert draw(["neutral", *CHINESE])[0] == ["0", "1", "2"]
+    with plots.matplotlib.rc_context({"font.family": ["sans-serif", "Half"]}):
+        assert draw(["neutral", *CHINESE])[0] == ["0", "1", "2"]
     legend = (tmp_path / "picture_labels.tsv").read_text(encoding="utf-8")
     assert legend == "0\tneutral\n1\t正面\n2\t负 面\n"
 
@@ -114,19 +103,12 @@ def test_the_picture_names_the_legend(tmp_path):
     assert figures[0].get_supxlabel() == "x_labels.tsv explains the numbers"
 
 
-def test_nothing_is_said_of_fonts(draw, fonts, caplog):
-    fonts("Light", "正面负", weight=200)
-    assert draw(CHINESE)[0] == CHINESE
-    assert not caplog.records
-
-
 def test_signs_that_cannot_be_drawn_are_none_of_a_letter(draw):
     assert draw(["a\x01"])[0] == ["0"]
     assert draw(["two\nlines\tand a tab"])[0] == ["two lines and a tab"]
 
 
-def test_latin_letters_need_no_other_font(draw, monkeypatch):
-    monkeypatch.setattr(plots, "_families_of_the_system", None)
+def test_latin_and_greek_letters_are_drawn(draw):
     assert draw(["déjà", "Ελλάδα"])[0] == ["déjà", "Ελλάδα"]
 
 
