@@ -111,8 +111,8 @@ class Checkpointing:
             Its path, or None if the run is new.
 
         Raises:
-            UserError: there are checkpoints, and none can be read or fits; or they
-                are those of a run that was made from something else.
+            UserError: there are checkpoints, and none can be read or fits; or they are
+                of a run that was made from something else.
         """
         checkpoint = self._without_place if restart_data else self._checkpoint
         reasons = []
@@ -161,10 +161,10 @@ def _write_list(directory, paths):
 
 
 def _paths_in(directory):
-    """The checkpoints of a folder, by step, also those of which a file is missing.
+    """Lists a folder's checkpoints by step, even those of which a file is missing.
 
     Raises:
-        UserError: there are none, but a list of them.
+        UserError: a list names checkpoints, but there are none.
     """
     if not storage.is_folder(directory):
         return []
@@ -182,7 +182,7 @@ class RunRecord(tf.train.experimental.PythonState):
     """The `Fact`s of a run, saved with each of its checkpoints.
 
     Args:
-        facts: those of the run now.
+        facts: the facts of the run now.
     """
 
     def __init__(self, facts=()):
@@ -190,7 +190,7 @@ class RunRecord(tf.train.experimental.PythonState):
         self._saved = {}
 
     def serialize(self):
-        """The facts as JSON."""
+        """Returns the facts as JSON."""
         return json.dumps({"format": _FORMAT, "facts": stored_values(self.facts)})
 
     def deserialize(self, text):
@@ -198,10 +198,10 @@ class RunRecord(tf.train.experimental.PythonState):
         self._saved = json.loads(text)
 
     def check(self, directory):
-        """As `check_facts`, against what was read from a checkpoint.
+        """Compares the facts, as `check_facts`, with those read from a checkpoint.
 
-        A checkpoint of the first format tells of the flags of the data only; what it
-        does not tell cannot be compared.
+        A checkpoint of the first format holds the flags of the data only; other facts
+        cannot be compared.
         """
         facts, saved = self.facts, self._saved
         if "format" in saved:

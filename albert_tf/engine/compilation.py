@@ -1,4 +1,4 @@
-"""What the devices compute fast: with XLA or without, and in which type."""
+"""Fast computation on the devices: with XLA or without, and in which type."""
 
 import dataclasses
 import functools
@@ -42,7 +42,7 @@ def with_precision(options):
 
 
 def fastest_precision(devices):
-    """The type that `--mixed_precision=auto` means: the fastest one of the devices.
+    """Returns the type of `--mixed_precision=auto`: the fastest one of the devices.
 
     The hardware decides, not a stopwatch: the same command on the same machine must
     compute the same numbers. GPUs multiply bfloat16 from NVIDIA's compute capability
@@ -75,7 +75,7 @@ def fastest_precision(devices):
 
 
 def _precision_of_gpus(gpus):
-    """The type of the oldest GPU, and why."""
+    """Returns the type of the oldest GPU, and the reason."""
     details = map(tf.config.experimental.get_device_details, gpus)
     least = min(one.get("compute_capability", (0, 0)) for one in details)
     fast = [name for name, first in _GPU_TYPES.items() if least >= first]
@@ -84,11 +84,11 @@ def _precision_of_gpus(gpus):
 
 
 def pretraining_xla(strategy, model):
-    """What XLA compiles of the steps by `--use_xla`'s default.
+    """Chooses the parts of the steps that XLA compiles by `--use_xla`'s default.
 
-    All of it, except for bfloat16 on CPUs with units for it: TensorFlow's own products
-    use them, those of XLA do not. There a step of ALBERT-base takes 0.6 of the time if
-    XLA compiles only activations and the update (`python -m benchmarks.train_step
+    XLA compiles all, except for bfloat16 on CPUs with units for it: TensorFlow's own
+    products use them, XLA's do not. There a step of ALBERT-base takes 0.6 of the time
+    if XLA compiles only activations and the update (`python -m benchmarks.train_step
     --mixed_precision=bfloat16`). `rematerialize` keeps XLA, with which its memory was
     measured.
 

@@ -9,9 +9,9 @@ from albert_tf.errors import UserError
 
 
 class CarriedState:
-    """What an objective carries from batch to batch, for each row of a batch.
+    """State that an objective carries from batch to batch, for each row of a batch.
 
-    Each device keeps that of its own rows.
+    Each device keeps the state of its own rows.
 
     Args:
         objective: an `Objective`.
@@ -44,12 +44,12 @@ class CarriedState:
             self.saved = _variables(first, slice(None), "/cpu:0")
 
     def run(self, function, rows):
-        """Runs `function` on all replicas, and keeps what it hands on.
+        """Runs `function` on all replicas, and keeps the state that it carries on.
 
         Args:
-            function: of the rows of a replica and, where something is carried, that;
-                it then returns its results and what is to be carried.
-            rows: what `replica_rows` deals out.
+            function: of the rows of a replica and, if there is any, the state; it then
+                returns its results and the new state.
+            rows: as `replica_rows` deals them out.
 
         Returns:
             The results, of each replica.
@@ -133,7 +133,7 @@ class DeviceLoop:
         return totals.numpy(), sizes.numpy()
 
     def run_observed(self, stage_run):
-        """As `run`, one step; also returns its `VARIABLE_STATISTICS`, float32."""
+        """Runs one step as `run`; also returns its `VARIABLE_STATISTICS`, float32."""
         results = self._observed_step(*_parts(stage_run))
         return [result.numpy() for result in results]
 
@@ -161,7 +161,7 @@ class DeviceLoop:
         return sums, _sizes(batch), statistics
 
     def _first(self, step, batch, carried):
-        """What `step` returns on the first replica; it is the same on all."""
+        """Returns the results of `step` on the first replica; all have the same."""
         results = carried.run(step, replica_rows(self.strategy, batch))
         first = [
             self.strategy.experimental_local_results(result)[0]

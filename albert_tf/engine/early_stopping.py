@@ -6,7 +6,7 @@ from absl import logging
 
 
 def evaluations_since_best(metrics, losses):
-    """How many evaluations came after the best; 0 if the last is the best so far.
+    """Counts the evaluations after the best; 0 if the last is the best so far.
 
     Args:
         metrics: of all evaluations so far, higher is better; NaN is worst.
@@ -25,7 +25,7 @@ def _or_worst(value):
 
 
 def out_of_patience(metrics, losses, patience):
-    """Whether the best evaluation lies `patience` evaluations back; 0 for never.
+    """Returns whether the best evaluation is `patience` evaluations back; 0: never.
 
     Args:
         metrics, losses: as for `evaluations_since_best`; there may be none yet.

@@ -1,4 +1,4 @@
-"""Which devices train and how they compute: flags of every command that trains."""
+"""Devices that train, and their computation: flags of every command that trains."""
 
 import dataclasses
 import re
@@ -12,7 +12,7 @@ _PRECISIONS = ("float32", "bfloat16", "float16", "auto")
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class DeviceFlags:
-    """Which devices train."""
+    """Devices that train."""
 
     distribution_strategy: str = option(
         "Devices to train on. auto: all GPUs, or the CPU if there are none; mirrored: "
@@ -41,7 +41,7 @@ class DeviceFlags:
 
     @property
     def asks_tpu(self):
-        """Whether the flags, which may contradict each other, name a TPU."""
+        """True where the flags, which may contradict each other, name a TPU."""
         return (
             self.distribution_strategy == "tpu"
             or bool(self.use_tpu)
@@ -51,7 +51,7 @@ class DeviceFlags:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ExecutionFlags:
-    """How a model is computed."""
+    """Computation of a model."""
 
     mixed_precision: str = option(
         "Type in which the layers compute; weights, losses and the optimizer stay "

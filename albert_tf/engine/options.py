@@ -1,4 +1,4 @@
-"""What a training run consists of, how long it lasts, what it does on the way."""
+"""Options of a training run: its stages, length, evaluations and reports."""
 
 import dataclasses
 
@@ -33,7 +33,7 @@ class Stage:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TrainerOptions(TrainerFlags):
-    """How long a run lasts and what it does on the way."""
+    """Length of a run, its evaluations and reports."""
 
     num_train_steps: int
     """Optimizer steps in all."""

@@ -37,7 +37,7 @@ class Fact:
 
 
 def flag_facts(options):
-    """The `Fact`s of all flags of a dataclass made of `command_line.option`."""
+    """Returns the `Fact`s of all flags of a dataclass of `command_line.option`s."""
     return tuple(
         Fact(
             field.name,
@@ -51,7 +51,7 @@ def flag_facts(options):
 
 
 def stored_values(facts):
-    """What is to be stored of `Fact`s: a dict for JSON."""
+    """Returns the values of `Fact`s to store: a dict for JSON."""
     return {fact.name: fact.value for fact in facts if fact.value is not UNKNOWN}
 
 

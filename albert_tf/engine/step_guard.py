@@ -1,4 +1,4 @@
-"""What a step whose numbers are not finite means: an overflow, or divergence."""
+"""Guard against steps whose numbers are not finite: overflow or divergence."""
 
 import tensorflow as tf
 
@@ -9,10 +9,10 @@ _GROWTH_STEPS = 2000
 class StepGuard(tf.Module):
     """Counts steps that are not finite, and keeps the loss scale of float16.
 
-    The scale is that of Keras' `LossScaleOptimizer`: it starts at 2**15, is halved
-    when scaled gradients overflow and doubled after 2000 good steps, and never falls
-    below 1. An overflow is a matter of the scale: the loss itself is finite. A loss
-    that is not, or gradients that are not without a scale, are a bad step; after
+    The scale follows Keras' `LossScaleOptimizer`: it starts at 2**15, is halved when
+    scaled gradients overflow and doubled after 2000 good steps, and never falls below
+    1. An overflow is a matter of the scale: the loss itself is finite. A loss that is
+    not, or gradients that are not without a scale, are a bad step; after
     `max_bad_steps` of these in a row nothing is changed any more.
 
     Made in `strategy.scope()`; all of it is saved with a run.
@@ -49,15 +49,15 @@ class StepGuard(tf.Module):
 
     @property
     def loss_scale(self):
-        """What the loss is multiplied by: float32 `[]`, or 1.0."""
+        """Factor of the loss: float32 `[]`, or 1.0."""
         return self._scale.value() if self.scales_loss else 1.0
 
     def in_bad_run(self):
-        """Whether the last step was bad."""
+        """Returns whether the last step was bad."""
         return bool(self._bad_run.numpy()[0])
 
     def diverged_steps(self):
-        """The first and last step of the bad run that ended training, or None."""
+        """Returns the first and last step of a bad run that ended training; or None."""
         count, first = self._bad_run.numpy().tolist()
         return (first, first + count - 1) if count >= self.max_bad_steps else None
 
@@ -93,7 +93,7 @@ class StepGuard(tf.Module):
 
 
 def _new_scale(scale, good_steps, good, overflowed):
-    """`loss_scale` and `good_steps` after a step."""
+    """Computes `loss_scale` and `good_steps` after a step."""
     good_steps = tf.where(overflowed, 0, good_steps + tf.cast(good, tf.int32))
     grows = good_steps >= _GROWTH_STEPS
     smaller = tf.maximum(scale / 2.0, 1.0)

@@ -1,4 +1,4 @@
-"""Which devices train: from a flag to a `tf.distribute.Strategy`."""
+"""Devices that train: from a flag to a `tf.distribute.Strategy`."""
 
 import functools
 import json
@@ -25,7 +25,7 @@ _NO_TPU = (tf.errors.OpError, ImportError, KeyError, OSError, RuntimeError, Valu
 
 
 def strategy_from(devices):
-    """The strategy that `DeviceFlags` ask for; see `create_strategy`.
+    """Returns the strategy that `DeviceFlags` ask for; see `create_strategy`.
 
     One for all runs of a process: workers and TPUs can be connected only once, and the
     collective operations of a second MirroredStrategy would mix with the first's.
@@ -85,17 +85,17 @@ def create_strategy(name, tpu_name=None, tpu_zone=None, gcp_project=None):
 
 
 def is_cpu(strategy):
-    """Whether the replicas of a strategy run on CPUs."""
+    """Returns whether the replicas of a strategy run on CPUs."""
     return all(":CPU:" in device.upper() for device in strategy.extended.worker_devices)
 
 
 def is_tpu(strategy):
-    """Whether `strategy` trains on a TPU, which compiles by itself all it runs."""
+    """Returns whether `strategy` trains on a TPU, which compiles all that it runs."""
     return isinstance(strategy, tf.distribute.TPUStrategy)
 
 
 def writes_outputs(strategy):
-    """Whether this process is the one, of all that train, that writes files."""
+    """Returns whether this process is the one, of all that train, that writes files."""
     return strategy.extended.should_checkpoint
 
 
@@ -167,7 +167,7 @@ def _check_answers(name):
 
 
 def _worker_count():
-    """How many workers TF_CONFIG names; 0 where it is missing or malformed."""
+    """Counts the workers that TF_CONFIG names; 0 where it is missing or malformed."""
     try:
         cluster = json.loads(os.environ.get("TF_CONFIG") or "{}")["cluster"]
         return sum(len(cluster.get(kind, ())) for kind in _WORKER_TYPES)

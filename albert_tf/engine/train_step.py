@@ -16,7 +16,7 @@ _SUM = tf.distribute.ReduceOp.SUM
 
 @dataclasses.dataclass(frozen=True)
 class StepOptions:
-    """How a step is computed."""
+    """Computation of a step."""
 
     clip_norm: float = 1.0
     """Largest global norm of the gradients; official `optimization.py`."""
@@ -122,7 +122,7 @@ class TrainStep:
         return (results, after) if carried else results
 
     def _replica_seed(self, replica, step):
-        """Dropout's seed, int32 `[2]`: another in each step and on each replica."""
+        """Returns dropout's seed, int32 `[2]`: its own for each step and replica."""
         seed = tf.random.experimental.stateless_fold_in([self.options.seed, 0], step)
         replica_id = tf.cast(replica.replica_id_in_sync_group, tf.int32)
         return tf.random.experimental.stateless_fold_in(seed, replica_id)
@@ -159,9 +159,7 @@ class TrainStep:
         return gradients, sums, after
 
     def _micro_batch_gradients(self, batch, denominators, seed):
-        """Scaled gradients of the global loss that these rows contribute; metrics;
-        what is carried on.
-        """
+        """Returns these rows' scaled gradients of the global loss; metrics; state."""
         objective = self.objective
         variables = [v.value for v in self.model.trainable_variables]
         alone = self.options.xla_beside_products
@@ -188,7 +186,7 @@ class TrainStep:
         return gradients, sums, carried
 
     def _variables(self):
-        """What a step changes beside the number of steps, by name."""
+        """Returns all that a step changes beside the number of steps, by name."""
         return {
             "weights": [v.value for v in self.model.trainable_variables],
             "moments": [
@@ -199,10 +197,10 @@ class TrainStep:
         }
 
     def _new_state(self, gradients, losses, state, learning_rate, step, carried):
-        """New values of `_variables`, and of the metrics that are not sums.
+        """Computes new values of `_variables`, and of the metrics that are not sums.
 
-        The gradients and the losses are those of the whole global batch. What is
-        carried is part of the state, too.
+        The gradients and the losses are of the whole global batch. The carried state is
+        part of the state, too.
         """
         clipped, norm = self._clip(gradients)
         updated = self._update(clipped, state, learning_rate, step)
@@ -212,7 +210,7 @@ class TrainStep:
         return new_state, tf.concat([[shown_norm], metrics], axis=0)
 
     def _clip(self, gradients):
-        """Gradients without the loss scale, clipped; their global norm before that."""
+        """Clips gradients, without the loss scale; also returns their norm before."""
         loss_scale = self.guard.loss_scale
         norm = tf.linalg.global_norm(gradients) / loss_scale
         factor = self.options.clip_norm / tf.maximum(norm, self.options.clip_norm)
@@ -220,10 +218,11 @@ class TrainStep:
         return [gradient * factor for gradient in gradients], norm
 
     def _update(self, gradients, state, learning_rate, step):
-        """The optimizer's new weights and moments.
+        """Computes the optimizer's new weights and moments.
 
-        What no loss reaches, as the pooler in tagging, stays as it is; decay alone
-        would shrink it. Source: `apply_gradients` of official `optimization.py`.
+        A weight that no loss reaches, such as the pooler in tagging, stays as it is;
+        decay alone would shrink it. Source: `apply_gradients` of official
+        `optimization.py`.
         """
         before = zip(gradients, state["weights"], state["moments"], strict=True)
         updated = [
@@ -251,7 +250,7 @@ class TrainStep:
         return {**kept, "guard": guard_state}, metrics
 
     def _statistics(self, gradients, state, step):
-        """`VARIABLE_STATISTICS` of each trainable variable before the step."""
+        """Computes `VARIABLE_STATISTICS` of each trainable variable before the step."""
         clipped, _ = self._clip(gradients)
         weights = state["weights"]
         ratios = [
@@ -265,7 +264,7 @@ class TrainStep:
         return tf.stack([tf.stack(row) for row in rows])  # [statistics, variables]
 
     def _assign(self, strategy, new_state):
-        """In cross-replica context: every copy of a variable takes its new value."""
+        """Gives every copy of a variable its new value, in cross-replica context."""
         variables = self._variables()
         tf.nest.assert_same_structure(variables, new_state)
         pairs = zip(tf.nest.flatten(variables), tf.nest.flatten(new_state), strict=True)

@@ -155,7 +155,7 @@ class Trainer:
         return StageRun(stage, self.objective, self.model, self.strategy)
 
     def _checkpointing(self, runs):
-        """The checkpoints of the run, whose newest has been restored."""
+        """Returns the checkpoints of the run, whose newest has been restored."""
         checkpointing = Checkpointing(
             os.path.join(self.options.output_dir, CHECKPOINTS),
             self.options.keep_checkpoint_max,
@@ -247,7 +247,7 @@ class Trainer:
         reporter.after_loop(self.step, count, seconds, results, sizes)
 
     def _loop_end(self, start, stage_number, last_step):
-        """The next step at which something is due, `last_step` at the latest."""
+        """Returns the next step at which something is due; at most `last_step`."""
         options = self.options
         intervals = (
             options.iterations_per_loop,
@@ -292,7 +292,7 @@ class Trainer:
         return max(self._workers.all_values(int(own)))
 
     def _ranked(self, entries):
-        """By what evaluations are better or worse than others: metrics and losses."""
+        """Returns the metrics and losses by which evaluations are ranked."""
         metric = self.options.best_metric
         losses = [entry.get("loss", 0.0) for entry in entries]
         return [entry.get(metric) for entry in entries], losses

@@ -1,4 +1,4 @@
-"""What the processes of a run have to know of each other."""
+"""Exchange of numbers between the processes of a run."""
 
 import contextlib
 

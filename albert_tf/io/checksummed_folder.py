@@ -17,14 +17,14 @@ class ChecksummedFolder:
     """Keeps the `SHA256SUMS` of a folder while a `with` block writes files into it.
 
     The list is taken away first and written last: a process that is killed in between
-    leaves files without a checksum, never one with that of another. Checksums of files
-    that the block does not write stay as they are.
+    leaves files without a checksum, never one with the checksum of another. Checksums
+    of files that the block does not write stay as they are.
 
     Args:
         directory: a folder on a disk or in a bucket; it need not exist.
 
     Raises:
-        FileNotFoundError: at the end, if somebody has removed a file of the block. Each
+        FileNotFoundError: at the end, if a file of the block has been removed. Each
             write makes the folder where it is missing, so that none of them notices.
     """
 

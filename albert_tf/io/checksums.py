@@ -35,12 +35,12 @@ def verifying_weights(is_on):
 
 
 def verifies_weights():
-    """Whether weights are to be compared with their checksums."""
+    """Returns whether weights are to be compared with their checksums."""
     return _verifies_weights.get()
 
 
 def read(folder):
-    """The checksums of a folder's files: hexadecimal, by name; {} without any.
+    """Reads the checksums of a folder's files: hexadecimal, by name; {} without any.
 
     Damaged lines count as none.
 
@@ -59,12 +59,12 @@ def read(folder):
 
 
 def of_bytes(data):
-    """The checksum of bytes, or of a buffer of them."""
+    """Computes the checksum of bytes, or of a buffer of them."""
     return hashlib.sha256(data).hexdigest()
 
 
 def of_file(local_path):
-    """The checksum of a file on this machine.
+    """Computes the checksum of a file on this machine.
 
     Raises:
         OSError: it cannot be read.

@@ -35,7 +35,7 @@ def write_json(path, values):
 
 
 def json_text(values, indent=2, ensure_ascii=False):
-    """What is written of JSON: indented, in UTF-8, and ending with a line.
+    """Formats JSON as it is written: indented, in UTF-8, and ending with a line.
 
     JSON knows no NaN and no infinity: null takes their place.
 
@@ -66,7 +66,7 @@ def _without_nan(values):
 
 
 def unreadable(path, error):
-    """The `UserError` of a file that cannot be read, from its `OSError`."""
+    """Returns the `UserError` of a file that cannot be read, from its `OSError`."""
     meant = did_you_mean(path) or "."
     return UserError(f"{path} cannot be read: {error.strerror}{meant}")
 

@@ -1,4 +1,4 @@
-"""What a user may have meant by a name or a path that is not there."""
+"""Guesses at the name or path that a user meant instead of a missing one."""
 
 import difflib
 import os
@@ -11,19 +11,19 @@ _MODELS_OF_RUNS = ("model", "run_0/model")
 
 
 def close_name(name, names):
-    """The one of `names` that looks most like `name`, or None."""
+    """Returns the one of `names` that looks most like `name`, or None."""
     return next(iter(difflib.get_close_matches(name, names, n=1)), None)
 
 
 def did_you_mean(path):
-    """A question to end a message about a path that does not exist.
+    """Returns a question to end a message about a path that does not exist.
 
     Args:
         path: what the user named, on a disk or elsewhere.
 
     Returns:
-        "; did you mean k99/model?" if there is a path whose parts are those or look
-        like them, else "".
+        "; did you mean k99/model?" if there is a path whose parts equal those of `path`
+        or look like them, else "".
     """
     path = os.fspath(path)
     if not path or storage.is_remote(path) or os.path.exists(path):
@@ -41,7 +41,7 @@ def did_you_mean(path):
 
 
 def model_file(folder, name):
-    """A file of the model that a folder is, or that a fine-tuning run left in it.
+    """Returns a file of the model that a folder is, or that fine-tuning left in it.
 
     Returns:
         Its path; None if there is none.

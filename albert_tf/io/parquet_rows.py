@@ -29,7 +29,7 @@ def read_parquet(path, file):
 
 
 def open_parquet(path, file):
-    """The `pyarrow.parquet.ParquetFile` of an open file, of which the end is read.
+    """Opens a file as `pyarrow.parquet.ParquetFile`, of which the end is read.
 
     Args:
         path, file: as of `read_parquet`.
@@ -87,7 +87,7 @@ def _batches(table, first, last, columns):
 
 
 def _fields(batch):
-    """A dict for each row of a batch, or a ValueError."""
+    """Returns a list of a dict, or a ValueError, for each row of a batch."""
     try:
         return [_plain(row) for row in _with_texts(batch).to_pylist()]
     except ValueError as error:
@@ -98,7 +98,7 @@ def _fields(batch):
 
 
 def _with_texts(batch):
-    """The batch with text for dates, times and decimals; Python has not all of them."""
+    """Replaces dates, times and decimals, which Python has not all of, by text."""
     import pyarrow as pa
 
     for place, field in enumerate(batch.schema):

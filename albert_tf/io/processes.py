@@ -36,11 +36,11 @@ def check_process():
 def calls_in_processes(function, arguments, workers, initializer=None, initargs=()):
     """Has worker processes call `function`, while the block waits for the answers.
 
-    Leaving the block by an exception ends the workers, whatever they are doing.
+    An exception that leaves the block ends the workers, even busy ones.
 
     Args:
         function: callable of a module; workers import it.
-        arguments: list of tuples, those of each call.
+        arguments: list of tuples, the arguments of each call.
         workers: int, the most processes to start.
         initializer: None, or called with `initargs` in each worker when it starts.
         initargs: tuple.
@@ -109,9 +109,9 @@ def signals_held():
 def end_with_parent(lifeline):
     """Ends this worker process as soon as the other end of a pipe is closed.
 
-    A worker would wait for work for ever, or finish what nobody asks for. A pipe tells
-    every system of its parent's death; Linux's PR_SET_PDEATHSIG would already send its
-    signal when the thread that started the worker ends.
+    A worker would wait for work for ever, or finish unwanted work. A pipe tells every
+    system of its parent's death; Linux's PR_SET_PDEATHSIG would already send its signal
+    when the thread that started the worker ends.
 
     Args:
         lifeline: `multiprocessing.connection.Connection`, of which only the parent

@@ -13,15 +13,15 @@ _PLACES = (_PACKAGE / "configs", _PACKAGE.parent / "configs")
 
 
 def find_recipe(name):
-    """The path of a JSON file, or of a recipe.
+    """Finds the path of a JSON file, or of a recipe.
 
     Args:
         name: a path, or the name of a recipe such as "pretraining/base",
             "glue/rte.json" or "configs/albert/base_v2.json".
 
     Returns:
-        The path as it is if there is such a file, else that of the recipe; as it is,
-        too, if there is neither.
+        The path as it is if there is such a file, else the path of the recipe; as it
+        is, too, if there is neither.
 
     Raises:
         UserError: there is neither, but a recipe with a similar name.
@@ -43,7 +43,7 @@ def find_recipe(name):
 
 
 def _names():
-    """The names of all recipes."""
+    """Lists the names of all recipes."""
     return sorted(
         path.relative_to(place).with_suffix("").as_posix()
         for place in _PLACES

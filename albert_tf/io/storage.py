@@ -20,7 +20,7 @@ _IN_THE_GRAPH = re.compile(r"\{\{.*?\}\} ?| \[Op:\w+\]")
 
 
 def is_remote(path):
-    """Whether a path lies on no disk of this machine."""
+    """Returns whether a path lies on no disk of this machine."""
     return "://" in os.fspath(path)
 
 
@@ -52,7 +52,7 @@ def os_errors():
 
 @contextlib.contextmanager
 def naming(path):
-    """Names a path in an `OSError` that names none, as that of a full disk."""
+    """Names a path in an `OSError` that names none, such as a full disk's."""
     try:
         yield
     except OSError as error:
@@ -63,7 +63,7 @@ def naming(path):
 
 @contextlib.contextmanager
 def remote_files():
-    """Gives TensorFlow's file functions, whose errors become those of a disk."""
+    """Gives TensorFlow's file functions, whose errors become `OSError`s."""
     import tensorflow as tf
 
     with os_errors():
@@ -71,7 +71,7 @@ def remote_files():
 
 
 def exists(path):
-    """Whether there is a file or folder."""
+    """Returns whether there is a file or folder."""
     if not is_remote(path):
         return os.path.exists(path)
     with remote_files() as gfile:
@@ -79,7 +79,7 @@ def exists(path):
 
 
 def is_folder(path):
-    """Whether there is a folder."""
+    """Returns whether there is a folder."""
     if not is_remote(path):
         return os.path.isdir(path)
     with remote_files() as gfile:
@@ -87,7 +87,7 @@ def is_folder(path):
 
 
 def is_same(path, other):
-    """Whether two paths name one file or folder, which need not exist."""
+    """Returns whether two paths name one file or folder, which need not exist."""
     path, other = os.fspath(path), os.fspath(other)
     if is_remote(path) or is_remote(other):
         return path.rstrip("/") == other.rstrip("/")
@@ -104,7 +104,7 @@ def make_folder(path):
 
 
 def names_in(folder):
-    """The names of what lies in a folder, sorted."""
+    """Lists the names of all entries of a folder, sorted."""
     if not is_remote(folder):
         return sorted(os.listdir(folder))
     with remote_files() as gfile:
@@ -152,7 +152,7 @@ def replace_folder(source, target):
 
 
 def matching(folder, pattern):
-    """The paths in a folder whose names match a pattern such as `best-*`, sorted."""
+    """Lists a folder's paths whose names match a pattern such as `best-*`, sorted."""
     if not is_remote(folder):
         return sorted(glob.glob(os.path.join(glob.escape(folder), pattern)))
     with remote_files() as gfile:
@@ -160,12 +160,12 @@ def matching(folder, pattern):
 
 
 def escaped(path):
-    """A pattern for TensorFlow's `glob` that a path alone matches."""
+    """Returns a pattern for TensorFlow's `glob` that a path alone matches."""
     return _GLOB_SIGNS.sub(r"\\\g<0>", path)
 
 
 def read_bytes(path):
-    """The contents of a file.
+    """Reads the contents of a file.
 
     Raises:
         OSError: it is missing or cannot be read.
@@ -218,7 +218,7 @@ def _to_disk(path):
 
 @contextlib.contextmanager
 def read_locally(path):
-    """Gives a local path with the contents of a file: its own, or that of a copy."""
+    """Gives a local path with the contents of a file: its own, or a copy's."""
     if not is_remote(path):
         yield path
         return

@@ -31,17 +31,17 @@ _MAY_BE_HALF = re.compile(r"[\ud800-\udfff]|\\u[dD][89a-fA-F]")
 
 
 def suffix_of(path):
-    """The suffix of a file's name in small letters, such as ".csv"."""
+    """Returns the suffix of a file's name in small letters, such as ".csv"."""
     return pathlib.Path(path).suffix.lower()
 
 
 def is_table(path):
-    """Whether a file's name says that it holds a table, perhaps compressed (.gz)."""
+    """Returns whether a file's name ends as a table's, perhaps compressed (.gz)."""
     return suffix_of(_uncompressed(path)) in SUFFIXES
 
 
 def holds_objects(path):
-    """Whether a file's name says that its rows name their fields themselves."""
+    """Returns whether a file's name says that its rows name their fields themselves."""
     return suffix_of(_uncompressed(path)) in _OF_OBJECTS
 
 
@@ -77,7 +77,7 @@ def read_rows(path):
 
 
 def _uncompressed(path):
-    """The name of a file without a .gz at its end."""
+    """Returns the name of a file without a .gz at its end."""
     return re.sub(r"\.gz$", "", str(path), flags=re.IGNORECASE)
 
 

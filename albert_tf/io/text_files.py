@@ -15,7 +15,7 @@ BEGINNING = 2**16
 
 HOW_TO_CONVERT = "for example with iconv -f GBK -t UTF-8, or -f LATIN1"
 
-# UTF-32's mark of little endians begins with that of UTF-16.
+# UTF-32's mark of little endians begins with UTF-16's.
 _MARKS = {
     codecs.BOM_UTF32_LE: "UTF-32",
     codecs.BOM_UTF32_BE: "UTF-32",
@@ -100,7 +100,7 @@ def check_line_ends(path, data):
 
 
 def read_text(path):
-    """The text of a file, without the mark that it may begin with.
+    """Reads the text of a file, without the mark that it may begin with.
 
     Raises:
         UserError: the file cannot be read, is not UTF-8, or as `check_beginning`.
@@ -128,7 +128,7 @@ def _decoded(path, data):
 
 
 def read_lines(path):
-    """The lines of a file without their ends, a list; empty for an empty file.
+    """Reads the lines of a file without their ends, a list; empty for an empty file.
 
     Raises:
         UserError: as `read_text` and `check_line_ends`.

@@ -73,7 +73,7 @@ def _list(directory, new, is_stale):
 
 
 def _stale_and_kept(directory, listed, written, is_stale):
-    """Which files go, and the checksums of the others that are not written anew."""
+    """Lists the files that go, and the checksums of the others not written anew."""
     others = {*storage.names_in(directory), *listed} - {*written}
     stale = sorted(name for name in others if is_stale(name, name in listed))
     kept = {n: s for n, s in listed.items() if n not in stale and n not in written}

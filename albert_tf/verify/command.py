@@ -1,4 +1,4 @@
-"""Compares a checkpoint's outputs with those another program stored.
+"""Compares a checkpoint's outputs with outputs that another program stored.
 
     python -m albert_tf.verify DIRECTORY
 
@@ -13,11 +13,11 @@ own), `inputs.npz` and `expected.npz`. `expected.npz` may hold:
     after/<official name>    weights after the steps of `train.json`
 
 The last two need `train.json`: optimizer, learning_rate, num_train_steps,
-num_warmup_steps and steps, taken on the constant batch with gradients clipped to
-the global norm 1. The command recognises recordings of reading comprehension by their
-files (`albert_tf.verify.squad` lists them), and those of multiple choice
-(`albert_tf.verify.race`) and of XLNet (`albert_tf.verify.xlnet`). It exits with status
-1 if a deviation is greater than the tolerance. docs/checkpoints.md says more.
+num_warmup_steps and steps, taken on the constant batch with gradients clipped to the
+global norm 1. The command recognises recordings of reading comprehension by their files
+(`albert_tf.verify.squad` lists them), and recordings of multiple choice
+(`albert_tf.verify.race`) and XLNet (`albert_tf.verify.xlnet`). It exits with status 1
+if a deviation is greater than the tolerance. docs/checkpoints.md says more.
 """
 
 import dataclasses
@@ -89,7 +89,7 @@ def run_verify(options):
 
 
 def main(argv=None):
-    """The command line."""
+    """Runs the command."""
     argv = sys.argv if argv is None else argv
     name, *arguments = argv
     if arguments and not arguments[0].startswith("-"):

@@ -1,4 +1,4 @@
-"""How far the outputs of a checkpoint are from recorded ones; see `command`."""
+"""Deviations of a checkpoint's outputs from recorded ones; see `command`."""
 
 import dataclasses
 import os
@@ -28,22 +28,22 @@ _GRADIENTS = ("grad/", "grad_none/")
 
 @dataclasses.dataclass(frozen=True)
 class Deviation:
-    """How far one array is from what was expected."""
+    """Distance of one array from its expected value."""
 
     name: str
     absolute: float  # the largest difference of two entries
     relative: float  # that, divided by the largest expected entry
     limit: float  # what `absolute` may be
-    note: str = ""  # what there is to say about it
+    note: str = ""  # a remark for the table
 
     @property
     def passed(self):
-        """Whether it is within the limit; NaN never is."""
+        """True for a deviation within the limit; never for NaN."""
         return self.absolute <= self.limit
 
 
 def deviations_of(directory, vocabulary):
-    """`command.verify`, whose arguments, values and errors these are."""
+    """Compares as `command.verify`, with its arguments, values and errors."""
     refuse_run_folder(directory)
     deviations, unknown = [], []
     kind = next((k for k in (xlnet, race) if k.knows(directory)), squad)
@@ -62,7 +62,7 @@ def deviations_of(directory, vocabulary):
 
 
 def _pretraining(directory):
-    """The outputs of a pretraining model, found and expected."""
+    """Returns the outputs of a pretraining model, found and expected."""
     inputs = read_arrays(os.path.join(directory, "inputs.npz"))
     expected = read_arrays(os.path.join(directory, "expected.npz"))
     checkpoint = read_checkpoint(directory)
@@ -102,7 +102,7 @@ def _starts(names, prefix):
 
 
 def _unused_parts(expected):
-    """What the checkpoint may lack, because nothing expected depends on it."""
+    """Names the parts a checkpoint may lack, because nothing expected needs them."""
     if any(name in expected for name in ("loss", "train_losses")):
         return ()
     masked_lm = {"mlm_log_probs", "mlm_loss"} & set(expected)
@@ -201,10 +201,9 @@ def _trained(model, batch, directory):
 
 
 def _limit(name, expected, largest_gradient):
-    """Outputs: 1e-5 of the largest entry, at least of 1. Gradients: 1e-5 of the
-    largest entry.
+    """Returns the limit: 1e-5 of the largest entry, for outputs at least 1e-5.
 
-    A gradient that is zero in exact arithmetic, as that of the bias of the key,
+    A gradient that is zero in exact arithmetic, such as the gradient of the key's bias,
     is noise of float32; so it may also deviate by 1e-6 of the largest of all.
     """
     largest = float(np.abs(expected).max())

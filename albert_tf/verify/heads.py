@@ -1,4 +1,4 @@
-"""What the comparisons of all heads have in common."""
+"""Common parts of the comparisons of all heads."""
 
 import tensorflow as tf
 
@@ -8,7 +8,7 @@ from albert_tf.errors import UserError
 
 
 def model_with_head(directory, model_class, arguments):
-    """The model of a checkpoint that has the head of a class.
+    """Loads the model of a checkpoint that has the head of a class.
 
     Args:
         directory: holds the checkpoint.
@@ -29,7 +29,7 @@ def model_with_head(directory, model_class, arguments):
 
 
 def loss_and_gradients(model, objective, batch):
-    """The loss without dropout, `loss`, and its gradients, `grad/<official name>`.
+    """Computes the loss without dropout, `loss`, and its `grad/<official name>`.
 
     Args:
         model: a `PretrainedModel`.

@@ -46,7 +46,7 @@ def gradients(model, batch):
 
 
 def _loss(model, batch, rows=slice(None)):
-    """The pretraining loss and its terms; with `rows`, the share of those examples."""
+    """Returns the pretraining loss and its terms, or the share of `rows` in them."""
     objective = PretrainingObjective()
     denominators = objective.denominators(batch)
     part = {name: value[rows] for name, value in batch.items()}
@@ -59,12 +59,11 @@ def _loss(model, batch, rows=slice(None)):
 
 
 def _official_norm(model, batch, dense):
-    """The global norm by which the official code clips.
+    """Computes the global norm by which the official code clips.
 
-    On CPU and GPU it looks segments up in their table, and TensorFlow takes the norm
-    of such a gradient over its list of rows, one a token, before those of the same
-    segment are added up. A token's row is also, example by example, that of its
-    position.
+    On CPU and GPU it looks segments up in their table, and TensorFlow takes the norm of
+    such a gradient over its list of rows, one a token, before rows of the same segment
+    are added up. A token's row is also, example by example, the row of its position.
     """
     embeddings = model.albert.embeddings
     paths = [variable.path for variable in model.trainable_variables]

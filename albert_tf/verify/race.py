@@ -38,7 +38,7 @@ _TEXTS = ("example_id", "question", "context")
 
 
 def knows(directory):
-    """Whether a folder holds such recordings."""
+    """Returns whether a folder holds recordings of multiple choice."""
     names = names_in(directory)
     if names:
         return "endings" in read_json_object(_features(directory, names[0], "json"))
@@ -96,7 +96,7 @@ def _compare_features(directory, role, articles, vocabulary):
 
 
 def _texts(examples, tokenizer, facts):
-    """How many questions there are and how many have the recorded texts; expected."""
+    """Counts the questions, and those with the recorded texts; expected."""
     texts = [
         [
             question.id,

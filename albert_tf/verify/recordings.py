@@ -1,4 +1,4 @@
-"""What the comparisons of recorded features have in common."""
+"""Common parts of the comparisons of recorded features."""
 
 import dataclasses
 import os
@@ -12,7 +12,7 @@ _VOCABULARY = os.path.join("data", "vocab", "albert_en_30k")
 
 @dataclasses.dataclass(frozen=True)
 class Compared:
-    """What was found and what was expected.
+    """Found and expected arrays.
 
     Attributes:
         prefix: of the names, ending in "/"; "" for the folder itself.
@@ -29,19 +29,19 @@ class Compared:
 
 
 def names_in(folder):
-    """NAME of each features_NAME.npz in a folder, sorted."""
+    """Lists NAME of each features_NAME.npz in a folder, sorted."""
     files = os.listdir(folder) if os.path.isdir(folder) else []
     found = [n.removeprefix("features_") for n in files if n.startswith("features_")]
     return sorted(n.removesuffix(".npz") for n in found if n.endswith(".npz"))
 
 
 def tokenizer_of(directory, vocabulary, do_lower_case):
-    """The tokenizer with which recorded features were made.
+    """Loads the tokenizer with which recorded features were made.
 
     Args:
         directory: where they lie.
-        vocabulary: the tokenizer's file or folder, or None: that beside the features,
-            or `data/vocab/albert_en_30k` in one of the folders above.
+        vocabulary: the tokenizer's file or folder, or None: the one beside the
+            features, or `data/vocab/albert_en_30k` in one of the folders above.
         do_lower_case: whether letters are lowered.
 
     Raises:

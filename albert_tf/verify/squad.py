@@ -1,6 +1,6 @@
 """Recordings of reading comprehension: windows, heads and answers.
 
-A folder is known by what lies in it:
+A folder is known by its files:
 
     features_NAME.npz and .json, NAME_dev.json, NAME_train.json   windows
     inputs.npz with start_positions, expected.npz, a checkpoint   a head
@@ -8,8 +8,8 @@ A folder is known by what lies in it:
         windows features_NAME beside the folder answers_NAME_as_vN
 
 A folder that has windows is compared with all such folders in it. Texts, ids and
-positions are compared one by one: 1 where two differ, otherwise 0. Where the recorded
-spans are not those of their pieces, ours may be better; they are counted.
+positions are compared one by one: 1 where two differ, otherwise 0. Where recorded spans
+do not match their pieces, ours may be better; they are counted.
 """
 
 import os

@@ -27,7 +27,7 @@ _BEST = ("best_exact", "best_exact_thresh", "best_f1", "best_f1_thresh")
 
 
 def knows(inputs):
-    """Whether the arrays are scores to make answers of."""
+    """Returns whether the arrays are scores to make answers of."""
     return any(all(name in inputs for name in names) for names in (_LOGITS, _BEAMS))
 
 
@@ -86,7 +86,7 @@ def _files(predictions, facts):
 
 
 def _differences(ours, theirs):
-    """1 for each question whose value is another one, to the last digit."""
+    """Marks with 1 each question whose value differs, to the last digit."""
     ids = list({**theirs, **ours})
     return np.array([json.dumps(ours.get(i)) != json.dumps(theirs.get(i)) for i in ids])
 
@@ -98,7 +98,7 @@ def _figures_1(windows, predictions):
 
 
 def _figures_2(windows, predictions):
-    """The figures of both passes, with and without SQuAD's threshold of 1."""
+    """Returns the figures of both passes, with and without SQuAD's threshold of 1."""
     questions = windows.questions
     odds = {p.question_id: p.null_odds for p in predictions}
     run = evaluate_version_2(questions, predictions)

@@ -1,4 +1,4 @@
-"""Recorded heads, against those of this project with the same weights."""
+"""Recorded heads, against heads of this project with the same weights."""
 
 import os
 
@@ -20,7 +20,7 @@ _MASKED = -1e29
 
 
 def knows(inputs):
-    """Whether the arrays are windows with answers."""
+    """Returns whether the arrays are windows with answers."""
     return all(name in inputs for name in (*_FEATURES, *_LABELS))
 
 

@@ -1,6 +1,6 @@
 """Folders in which another program recorded its windows and its answers.
 
-The layout is that of the official code's recordings: of a set of questions NAME,
+The layout follows the official code's recordings: of a set of questions NAME,
 
     NAME_dev.json, NAME_train.json   the questions, with all or with one answer
     features_NAME.npz, .json         the windows, and how they were made
@@ -56,17 +56,17 @@ class RecordedWindows:
     do_lower_case: bool
 
     def path(self, part):
-        """The questions: `part` is "dev" or "train"."""
+        """Returns the path of the questions: `part` is "dev" or "train"."""
         return os.path.join(self.folder, f"{self.name}_{part}.json")
 
     def window_keys(self):
-        """Whose window each is: (question id, number of the window)."""
+        """Names each window: (question id, number of the window)."""
         arrays = self.arrays
         pairs = zip(arrays["example_index"], arrays["doc_span_index"], strict=True)
         return [(self.question_ids[question], int(index)) for question, index in pairs]
 
     def windows(self):
-        """They as `Windows`, with the recorded spans of characters."""
+        """Returns the windows as `Windows`, with the recorded spans of characters."""
         arrays = self.arrays
         count, width = arrays["input_ids"].shape  # [W, T]
         questions, contexts = [], []

@@ -25,8 +25,8 @@ def compare(recorded, tokenizer):
         tokenizer: the tokenizer that they were made with.
 
     Returns:
-        What was found and what was expected, dicts of arrays by the recorded names
-        (`windows` counts those of each question), and notes by name.
+        Found and expected values, dicts of arrays by the recorded names (`windows`
+        counts the windows of each question), and notes by name.
     """
     found, rows = _windows(recorded, tokenizer, is_training=False)
     expected = recorded.arrays
@@ -53,7 +53,7 @@ def compare(recorded, tokenizer):
 
 
 def _windows(recorded, tokenizer, is_training):
-    """Our windows of all questions, and their rows by question id and number."""
+    """Makes our windows of all questions, and their rows by question id and number."""
     path = recorded.path("train" if is_training else "dev")
     parts = list(
         windows_of(
@@ -108,7 +108,7 @@ def _compare_maps(recorded, windows, places, tokenizer, ours):
 
 
 def _pieces(windows, sizes, tokenizer):
-    """The paragraph's pieces from the first of each window on; unknown ones as text."""
+    """Returns the paragraph's pieces from each window's start; unknown ones as text."""
     texts = {context: tokenizer.tokenize(context) for context in set(windows.contexts)}
     contexts = [windows.contexts[question] for question in windows.question_index]
     firsts = _first_tokens(windows, sizes).tolist()
@@ -116,13 +116,13 @@ def _pieces(windows, sizes, tokenizer):
 
 
 def _first_tokens(windows, sizes):
-    """int `[W]`, the number in its paragraph of each window's first token."""
+    """Returns the number in its paragraph of each window's first token: int `[W]`."""
     room = sizes.max_seq_length - 1 - windows.first_lengths
     return windows.window_index * np.minimum(room, sizes.doc_stride)
 
 
 def _is_better(piece, context, ours, theirs, do_lower_case):
-    """Whether our span is that of a piece, and the recorded one is not.
+    """Returns whether our span matches its piece, and the recorded one does not.
 
     It is not where it has another text, or leaves out accents behind the text. The span
     of a part of a character, such as a word of U+FDFA, is the whole character.
@@ -186,7 +186,7 @@ def _compare_positions(recorded, tokenizer, ours):
 
 
 def _label_of(answer, windows, row, first_token):
-    """The label of a window: first and last token, 0, 0 without, and whether without.
+    """Returns a window's label: first and last token, 0, 0 without one; and if without.
 
     Args:
         answer: first and last token in the paragraph.
@@ -200,7 +200,7 @@ def _label_of(answer, windows, row, first_token):
 
 
 def _recorded_span(expected, index):
-    """The characters of the recorded answer, by the recorded maps; None without one."""
+    """Returns the recorded answer's characters, by its maps; None without one."""
     first = expected["paragraph_start"][index]
     start, end = (expected[name][index] - first for name in _POSITIONS[:2])
     if start < 0:
@@ -209,7 +209,7 @@ def _recorded_span(expected, index):
 
 
 def _is_better_answer(windows, row, ours, theirs, their_span):
-    """Whether our label leads to the answer's text, and the recorded one only to more.
+    """Returns whether our label leads to the answer's text, the recorded one to more.
 
     That is so where the recorded maps are wrong, or the answer is within a word.
     """

@@ -46,7 +46,7 @@ _SINGLE_CALLS = ("padded/", "plain/", "bare/")
 
 
 def knows(directory):
-    """Whether a folder holds an XLNet."""
+    """Returns whether a folder holds an XLNet."""
     if os.path.exists(os.path.join(directory, XLNET.config_file)):
         return True
     path = os.path.join(directory, CONFIG_FILE)
@@ -115,7 +115,7 @@ def _language_model(checkpoint, inputs, expected, directory):
 
 
 def _single_call(model, inputs, prefix):
-    """A call without memory; `bare/` has the tokens of `plain/` and nothing else."""
+    """Returns a call without memory; `bare/` has the tokens of `plain/` alone."""
     source = "plain/" if prefix == "bare/" else prefix
     own = {
         name.removeprefix(source): value
@@ -134,7 +134,7 @@ def _single_call(model, inputs, prefix):
 
 
 def _outputs(model, batch, with_streams=True):
-    """What a call with predictions gives, in the shapes of the recordings.
+    """Returns the outputs of a call with predictions, in the shapes of the recordings.
 
     Returns:
         The outputs, and the memories for the next call; None if there are none.

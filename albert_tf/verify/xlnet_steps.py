@@ -12,14 +12,14 @@ _NO_FEATURES = ("labels", "label_weights")
 
 
 def segments(inputs):
-    """The batches of a recording, one a segment: dicts of features, labels, weights."""
+    """Lists a recording's batches, one a segment: features, labels and weights."""
     own = {n: v for n, v in inputs.items() if "/" not in n}
     count = len(own["perm_mask"])
     return [with_targets({n: v[t] for n, v in own.items()}) for t in range(count)]
 
 
 def with_targets(arrays):
-    """The recorded arrays of one call under the names of this project."""
+    """Renames the recorded arrays of one call as this project names them."""
     batch = {_OFFICIAL_NAMES.get(name, name): value for name, value in arrays.items()}
     mapping = batch["target_mapping"]  # [B, P, S]
     predicts = mapping.sum(axis=-1) > 0
@@ -36,12 +36,12 @@ def with_targets(arrays):
 
 
 def features(batch):
-    """What the model reads of a batch."""
+    """Selects the features of a batch that the model reads."""
     return {name: v for name, v in batch.items() if name not in _NO_FEATURES}
 
 
 def losses(logits, batch):
-    """The mean loss of the real predictions, and that of each, 0 for padding."""
+    """Computes the mean loss of real predictions, and each one's, 0 for padding."""
     weights = tf.cast(batch["label_weights"], tf.float32)
     token_loss = weights * tf.nn.sparse_softmax_cross_entropy_with_logits(
         batch["labels"], logits
@@ -50,7 +50,7 @@ def losses(logits, batch):
 
 
 def loss_and_gradients(model, batch):
-    """The mean loss, its gradients by official name, and the new memories."""
+    """Returns the mean loss, its gradients by official name, and the new memories."""
     with tf.GradientTape() as tape:
         outputs = model(features(batch))
         loss, _ = losses(outputs["logits"], batch)
@@ -125,7 +125,7 @@ def trained(model, batches, recipe, source):
 
 
 def _learning_rate(step, recipe):
-    """Linear up, then linear down from the end of the warm-up (`model_utils.py`)."""
+    """Computes a rate linear up, then down from the warm-up on (`model_utils.py`)."""
     rate, warm_up = recipe["learning_rate"], recipe["warmup_steps"]
     if step < warm_up:
         return rate * step / warm_up

@@ -1,1 +1,1 @@
-"""What a run shows and records."""
+"""Reports and records of a run."""

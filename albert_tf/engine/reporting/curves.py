@@ -25,13 +25,13 @@ _LEFT_OUT = {
 def write_curves(directory, evaluations, evaluated="held out"):
     """Writes `curves.png`: training and evaluated values in a panel each.
 
-    What a model that has learned nothing reaches is a dashed line in the panel of the
-    score: `majority_accuracy` in that of `accuracy`.
+    The score of a model that has learned nothing is a dashed line in the score's panel:
+    `majority_accuracy` in the panel of `accuracy`.
 
     Args:
         directory: the run's directory, with the TensorBoard files in `train/`.
         evaluations: the entries of `history.json`.
-        evaluated: what they were made on, a name in `COLOURS`.
+        evaluated: the data they were made on, a name in `COLOURS`.
     """
     train = training_scalars(os.path.join(directory, "train"))
     held_out = {}

@@ -44,7 +44,7 @@ class StepProfiler:
             )
 
     def next_stop(self, step):
-        """Where the range next begins or ends after `step`; infinite after it."""
+        """Returns the range's next begin or end after `step`; infinite after it."""
         return min((s for s in (self._first, self._end) if s > step), default=_NEVER)
 
     def before_loop(self, step):

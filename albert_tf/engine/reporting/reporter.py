@@ -1,4 +1,4 @@
-"""What a run shows and records: progress, TensorBoard, the history of evaluations."""
+"""Reports of a run: progress, TensorBoard, the history of evaluations."""
 
 import contextlib
 import dataclasses
@@ -22,7 +22,7 @@ _SHORT_NAMES = {
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ReportOptions(ReportFlags):
-    """What a run shows besides what it always shows."""
+    """Optional parts of a run's reports."""
 
     flops_per_token: Callable[[float], float] | None = None
     """From the tokens of a row to the FLOPs of a step, a token."""
@@ -79,7 +79,7 @@ class RunReporter:
             yield
 
     def next_stop(self, step):
-        """The step that a loop which begins at `step` must not go beyond."""
+        """Returns the step that a loop which begins at `step` must not go beyond."""
         stops = [self._num_train_steps, self._profiler.next_stop(step)]
         if every := self._options.histogram_steps:
             due = step - step % every + every
@@ -88,12 +88,12 @@ class RunReporter:
         return min(stops)
 
     def wants_statistics(self, step):
-        """Whether the step after `step` is to give `VARIABLE_STATISTICS`."""
+        """Returns whether the step after `step` is to give `VARIABLE_STATISTICS`."""
         every = self._options.histogram_steps
         return every > 0 and (step + 1) % every == 0
 
     def before_loop(self, step):
-        """Is told that steps begin after `step`."""
+        """Notes that steps begin after `step`."""
         self._profiler.before_loop(step)
         if self._is_shown:
             self._progress.waiting = "compiling the first step"
@@ -143,7 +143,7 @@ class RunReporter:
             self._history.write_distribution(step, name, values)
 
     def has_evaluation(self, step):
-        """Whether the evaluation at `step` is in the history."""
+        """Returns whether the evaluation at `step` is in the history."""
         return self._history.has_evaluation(step)
 
     def after_evaluation(self, step, train_seconds, results):
@@ -163,7 +163,7 @@ class RunReporter:
 
 
 def _notes(results):
-    """The results of some steps, each in a few words."""
+    """Lists the results of some steps, each in a few words."""
     parts = [f"loss {results['loss']:.4g}"]
     for name, value in results.items():
         term = name.removesuffix("_loss")

@@ -1,4 +1,4 @@
-"""What a run leaves to be read: TensorBoard summaries and a history of evaluations."""
+"""Files of a run to be read: TensorBoard summaries and a history of evaluations."""
 
 import contextlib
 import math
@@ -20,10 +20,9 @@ _BUCKETS = 30
 
 
 def _metadata(plugin, data_class):
-    """What `tf.summary.<plugin>` writes beside a value.
+    """Returns the metadata that `tf.summary.<plugin>` writes beside a value.
 
-    Those functions need TensorBoard to be installed where the run is, which only the
-    one who looks at it needs.
+    Those functions need TensorBoard where the run is; only its readers need it.
     """
     return tf.compat.v1.SummaryMetadata(
         plugin_data=tf.compat.v1.SummaryMetadata.PluginData(plugin_name=plugin),
@@ -80,7 +79,7 @@ class RunHistory:
             self._writers[kind].flush()
 
     def has_evaluation(self, step):
-        """Whether an evaluation at `step` is in the history."""
+        """Returns whether an evaluation at `step` is in the history."""
         return any(entry["step"] == step for entry in self.evaluations)
 
     def add_evaluation(self, step, seconds, values):
@@ -93,9 +92,9 @@ class RunHistory:
 
 
 def read_history(path):
-    """The entries of a `history.json`: dicts of numbers, `step` among them.
+    """Reads the entries of a `history.json`: dicts of numbers, `step` among them.
 
-    None if there was no file or, with a warning, if it is damaged.
+    Returns None if there was no file or, with a warning, if it is damaged.
 
     Raises:
         UserError: it is gone, though its folder lists it.
@@ -126,14 +125,14 @@ def read_history(path):
 
 
 def histogram(values):
-    """Left edge, right edge and count of the finite values: float64 `[30, 3]`."""
+    """Counts the finite values: left edge, right edge, count, float64 `[30, 3]`."""
     values = np.asarray(values, np.float64)
     counts, edges = np.histogram(values[np.isfinite(values)], bins=_BUCKETS)
     return np.stack([edges[:-1], edges[1:], counts], axis=1)  # [30, 3]
 
 
 def read_eval_results(path):
-    """What `write_eval_results` wrote, `{name: str}`; empty without a file."""
+    """Reads the file of `write_eval_results`, `{name: str}`; empty without a file."""
     if not storage.exists(path):
         return {}
     lines = storage.read_bytes(path).decode("utf-8", "replace").splitlines()

@@ -11,7 +11,7 @@ _PACKAGES = ("keras", "tensorflow-text", "sentencepiece", "numpy")
 
 
 def versions():
-    """The versions of Python, of this package and of those that it computes with."""
+    """Returns the versions of Python, of this package and of its dependencies."""
     return {
         "python": platform.python_version(),
         "albert-tf": albert_tf.__version__,
