@@ -12,11 +12,9 @@ def _references():
 
 
 def test_the_api_lists_every_public_name_by_its_module():
-    page = pages.api_page()
-    for name in albert_tf.__all__:
-        assert f"heading: albert_tf.{name}\n" in page
+    assert {name for _, name in _references()} > set(albert_tf.__all__)
     assert ("albert_tf.config", "AlbertConfig") in _references()
-    assert len(_references()) == len(set(_references())) > len(albert_tf.__all__)
+    assert len(_references()) == len(set(_references()))
 
 
 def test_every_name_of_the_api_has_a_docstring_of_its_own():

@@ -46,11 +46,9 @@ def api_page():
     parts = ["# API\n\n## Public names\n\n`import albert_tf` offers these names.\n"]
     for name in public.__all__:
         home = getattr(public, name).__module__
-        parts.append(_reference(f"albert_tf.{name}", f"{home}.{name}"))
+        parts.append(
+            f"::: {home}.{name}\n    options:\n      show_root_full_path: false\n"
+        )
     parts.append("## What these names return and share\n")
-    parts.extend(_reference(path, path) for path in _RELATED)
+    parts.extend(f"::: {path}\n" for path in _RELATED)
     return "\n".join(parts)
-
-
-def _reference(heading, path):
-    return f"::: {path}\n    options:\n      heading: {heading}\n"
