@@ -4,8 +4,9 @@ They add pages that do not lie in docs/: the API, which lists the public names b
 modules that define them for mkdocstrings, the changelog and the guide for contributors.
 """
 
-import importlib
 import pathlib
+
+import albert_tf
 
 # Users hold these objects or call them, though `albert_tf.__all__` lacks them.
 _RELATED = (
@@ -42,10 +43,9 @@ def on_page_markdown(markdown, **_):
 
 def api_page():
     """Returns the Markdown of the page: a heading and a reference a name."""
-    public = importlib.import_module("albert_tf")
     parts = ["# API\n\n## Public names\n\n`import albert_tf` offers these names.\n"]
-    for name in public.__all__:
-        home = getattr(public, name).__module__
+    for name in albert_tf.__all__:
+        home = getattr(albert_tf, name).__module__
         parts.append(
             f"::: {home}.{name}\n    options:\n      show_root_full_path: false\n"
         )
