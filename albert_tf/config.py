@@ -101,12 +101,12 @@ class AlbertConfig(ModelConfig):
 
     @property
     def has_embedding_mapping(self):
-        """Whether a projection leads from the embeddings to the hidden size."""
+        """True where a projection leads from the embeddings to the hidden size."""
         return self.always_map_embeddings or self.embedding_size != self.hidden_size
 
     @classmethod
     def released(cls, name, **changes):
-        """A released size, such as "base_v2" or "xxlarge_zh", with `changes`."""
+        """Returns a released size, as "base_v2" or "xxlarge_zh", with `changes`."""
         check_choice("released size", name, sorted(RELEASED_SIZES))
         return cls(**{**RELEASED_SIZES[name], **changes})
 
@@ -125,7 +125,7 @@ class AlbertConfig(ModelConfig):
 
 
 def _released_sizes():
-    """The released `albert_config.json` files; E = 128 and one group everywhere.
+    """Returns the released `albert_config.json`s; E = 128 and one group everywhere.
 
     Version 1 has dropout 0.1 except xxlarge, version 2 and Chinese have none. The
     released xlarge has 16 heads (the paper's rule H/64 would give 32); Chinese

@@ -68,7 +68,7 @@ def convert(options):
 
 
 def main(argv=None):
-    """The command line."""
+    """Runs the command."""
     # "from" is a keyword, so no field can have that name.
     argv = sys.argv if argv is None else argv
     argv = [re.sub(r"^--?from(?==|$)", "--source", argument) for argument in argv]

@@ -83,7 +83,7 @@ def describe(options):
 
 
 def _read(path):
-    """The configuration of any architecture; the error of the first where none fits."""
+    """Reads a configuration of any architecture; the first's error where none fits."""
     try:
         return AlbertConfig.from_json_file(path)
     except UserError:
@@ -132,7 +132,7 @@ def _print_table(header, rows):
 
 
 def main(argv=None):
-    """The command line."""
+    """Runs the command."""
     run(DescribeOptions, describe, argv=argv)
 
 

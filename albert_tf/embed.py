@@ -139,7 +139,7 @@ def _content(path, vectors):
 
 
 def main(argv=None):
-    """The command line."""
+    """Runs the command."""
     run(EmbedOptions, embed, argv=argv)
 
 

@@ -94,7 +94,7 @@ def _lines(text, pair, masks):
 
 
 def main(argv=None):
-    """The command line."""
+    """Runs the command."""
     run_with_texts(FillMaskOptions, fill_mask, argv)
 
 

@@ -72,7 +72,7 @@ def inspect_layers(options, texts=()):
 
 
 def main(argv=None):
-    """The command line."""
+    """Runs the command."""
     run_with_texts(InspectOptions, inspect_layers, argv)
 
 

@@ -95,7 +95,7 @@ def _lines(found):
 
 
 def main(argv=None):
-    """The command line."""
+    """Runs the command."""
     run(MinimalPairsOptions, minimal_pairs, argv=argv)
 
 

@@ -1,4 +1,4 @@
-"""What the configurations of all architectures have in common."""
+"""Common parts of the configurations of all architectures."""
 
 import dataclasses
 import os
@@ -33,7 +33,7 @@ class ModelConfig:
         return frozenset()
 
     def group_of_layer(self, layer):
-        """The group layer `layer` belongs to.
+        """Returns the group that layer `layer` belongs to.
 
         Integer arithmetic: the official `int(layer / layers * groups)` puts layer
         15 of 22 with 22 groups into group 14 by rounding.
@@ -41,7 +41,7 @@ class ModelConfig:
         return layer * self.num_hidden_groups // self.num_hidden_layers
 
     def longest_row(self, wanted):
-        """`wanted` tokens, or as many as there are positions for, if that is less."""
+        """Returns `wanted` tokens, or the number of positions, if that is less."""
         positions = self.max_position_embeddings
         return wanted if positions is None else min(wanted, positions)
 
@@ -60,7 +60,7 @@ class ModelConfig:
             )
 
     def with_dropout(self, rate):
-        """The same configuration with another rate of dropout inside the encoder."""
+        """Returns this configuration with another dropout rate inside the encoder."""
         return dataclasses.replace(self, **dict.fromkeys(self.dropout_fields, rate))
 
     @classmethod
@@ -101,7 +101,7 @@ class ModelConfig:
         return cls.from_dict(read_json_object(path), source=os.fspath(path))
 
     def to_dict(self):
-        """The fields as a plain dict; `from_dict` reads it back."""
+        """Returns the fields as a plain dict; `from_dict` reads it back."""
         return dataclasses.asdict(self)
 
 

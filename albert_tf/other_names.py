@@ -1,4 +1,4 @@
-"""What users of transformers and keras-hub type first, and what they type here."""
+"""Names that users of transformers and keras-hub type first, and their names here."""
 
 import re
 
@@ -51,12 +51,12 @@ _ARGUMENTS = {
 
 
 def of_module(name):
-    """The message of an `AttributeError` of the package."""
+    """Returns the message of an `AttributeError` of the package."""
     return _message("module 'albert_tf'", name, _NAMES, "albert_tf.")
 
 
 def of_tokenizer(name):
-    """The message of an `AttributeError` of a tokenizer."""
+    """Returns the message of an `AttributeError` of a tokenizer."""
     return _message("The tokenizer", name, _OF_TOKENIZERS)
 
 
@@ -64,9 +64,9 @@ def refuse_arguments(owner, arguments, known=None):
     """Says what to type in place of arguments of others.
 
     Args:
-        owner: who does not take them.
+        owner: the callable that does not take them.
         arguments: names.
-        known: those that it takes; None: all but those of others.
+        known: arguments that it takes; None: all but the other libraries'.
 
     Raises:
         UserError: there is such an argument.

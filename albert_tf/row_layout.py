@@ -1,11 +1,11 @@
-"""How a text, or a pair of texts, becomes a row of tokens."""
+"""Layout of a text, or a pair of texts, in a row of tokens."""
 
 import dataclasses
 
 
 @dataclasses.dataclass(frozen=True)
 class RowLayout:
-    """Where the special tokens and the padding of a row stand, and their segments.
+    """Places of a row's special tokens and padding, and their segments.
 
     The first text and its `[SEP]` have the segment 0, the second and its `[SEP]` 1. A
     configuration names the layout that its models were trained with (`row_layout`); a

@@ -50,13 +50,13 @@ class TextClassifier:
         pretrained: what training starts from: a directory or a name, as
             `from_pretrained` takes it. A fine-tuned one answers at once, with the
             labels that it has, and can learn on.
-        labels: names of the labels in the order of their ids; by default those that
-            `fit` finds, sorted.
+        labels: names of the labels in the order of their ids; by default the labels
+            that `fit` finds, sorted.
         label_kind: "single_label", one of the labels for each text; "multi_label", any
-            number of them; "regression", a number. By default what the model was
-            fine-tuned for, else "single_label".
+            number of them; "regression", a number. By default the kind that the model
+            was fine-tuned for, else "single_label".
         max_length: tokens of a text, or of a pair, at most; the longer text loses its
-            end. By default that of the fine-tuned model, else 128.
+            end. By default the fine-tuned model's, else 128.
         revision: of an "hf://" model: a branch, a tag or a commit.
         **changes: fields of the configuration, such as `hidden_dropout_prob`.
 
@@ -260,14 +260,14 @@ class TextClassifier:
         self._set(task)
 
     def _set(self, task):
-        """What the model is of, for all that is saved and answered."""
+        """Sets the task of the model, for all that is saved and answered."""
         self._task = task
         length = self._max_length
         self.model.saved_task_info = {"task": task.to_dict(), "max_seq_length": length}
         self.__dict__.pop("_predictor", None)
 
     def _task_of(self, labels, pair):
-        """The task that texts and labels are of."""
+        """Returns the task that texts and labels are of."""
         kind, names = task_class(self._kind), self._labels
         if kind.fewest_labels and names is None:
             names = label_names(kind, labels)
@@ -276,7 +276,7 @@ class TextClassifier:
         return create_task(self._kind, "custom", labels=names or (), pair=pair)
 
     def _examples(self, texts, labels, text_pairs=None):
-        """The labelled `TokenizedExamples`."""
+        """Returns the labelled `TokenizedExamples`."""
         texts, labels = list_of_texts("texts", texts), list_of_labels(labels)
         pairs = None if text_pairs is None else list_of_texts("text_pairs", text_pairs)
         sizes = [len(column) for column in (texts, labels, pairs) if column is not None]

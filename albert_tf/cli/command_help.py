@@ -14,12 +14,12 @@ _CONFIG = (
 
 
 def help_text(about, options_class, typed_fields, ignored=()):
-    """Returns what `--help` prints.
+    """Returns the text of `--help`.
 
     Args:
         about: what the command does, an example, and the page that says more.
-        options_class: a dataclass of options. Its own flags come first, then those of
-            each group that it inherits from, under the first line of its docstring.
+        options_class: a dataclass of options. Its own flags come first, then the flags
+            of each group that it inherits from, under the first line of its docstring.
         typed_fields: (field, type) of each flag.
         ignored: names of official flags that have no effect.
     """
@@ -38,7 +38,7 @@ def help_text(about, options_class, typed_fields, ignored=()):
 
 
 def _groups(options_class, flags):
-    """The names of flags by heading: each under the class that first declares it.
+    """Lists the names of flags by heading: each under the class that first declares it.
 
     The flags of `options_class` come first, then groups in which some are required.
     """
@@ -57,7 +57,7 @@ def _groups(options_class, flags):
 
 
 def _entry(field, kind):
-    """The lines on one flag."""
+    """Returns the lines on one flag."""
     default, choices = field.default, field.metadata["choices"]
     if kind is bool:
         head = f"--[no]{field.name}"

@@ -50,10 +50,10 @@ def option(
     may_change=False,
     aliases=(),
 ):
-    """A dataclass field that is a command-line flag; required without `default`.
+    """Returns a dataclass field that is a flag; required without `default`.
 
     Args:
-        help_text: what `--help` shows.
+        help_text: the text for `--help`.
         default: the value without the flag.
         choices: the strings that are accepted; None for any.
         minimum: the lowest number that is accepted; None for any.
@@ -74,12 +74,12 @@ def option(
 
 
 def altered(flags_class, name, **changes):
-    """The flag `name` of a group, as a command has it that wants it otherwise.
+    """Returns the flag `name` of a group, changed for a command.
 
     Args:
         flags_class: the dataclass that declares the flag.
         name: its name.
-        **changes: `default`, or what `option` takes of it, such as `help`.
+        **changes: `default`, or metadata of `option`, such as `help`.
     """
     field = flags_class.__dataclass_fields__[name]
     default = changes.pop("default", field.default)
@@ -87,7 +87,7 @@ def altered(flags_class, name, **changes):
 
 
 def group_of(flags_class, options):
-    """The group `flags_class` of options that hold more groups."""
+    """Returns the group `flags_class` of options that hold more groups."""
     names = [field.name for field in dataclasses.fields(flags_class)]
     return flags_class(**{name: getattr(options, name) for name in names})
 
@@ -132,7 +132,7 @@ def run(options_class, command, ignored=(), argv=None, read_config=None):
 
 
 def _with_dashes(message, options_class):
-    """A message of the library, which names parameters, in flags: --name=value."""
+    """Rewrites the parameters in a message of the library as flags: --name=value."""
     names = "|".join(field.name for field in dataclasses.fields(options_class))
     return re.sub(rf"(?<![-\w./'\"])({names})=", r"--\1=", message)
 
@@ -236,7 +236,7 @@ def _escape_unprintable():
 
 
 def _prepare_logging():
-    """Log lines on standard error: ours from INFO up, others' from WARNING up."""
+    """Sends log lines to standard error: ours from INFO up, others' from WARNING up."""
     flags.FLAGS.mark_as_parsed()
     logging.use_absl_handler()
     logging.set_verbosity(logging.INFO)

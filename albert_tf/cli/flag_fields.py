@@ -20,7 +20,7 @@ EXPECTED = {
 
 
 def aliases(*options_classes):
-    """The names of flags, by other names of them."""
+    """Returns the names of flags, by other names of them."""
     fields = itertools.chain.from_iterable(map(dataclasses.fields, options_classes))
     return {
         other: field.name for field in fields for other in field.metadata["aliases"]
@@ -28,7 +28,7 @@ def aliases(*options_classes):
 
 
 def with_own_names(argv, options_class):
-    """The command line, with flags under the names of their fields."""
+    """Returns the command line, with flags under the names of their fields."""
     own = aliases(options_class)
     given = [re.match(r"--?(\w+)", argument) for argument in argv]
     names = {match[1] for match in given if match}
@@ -58,7 +58,7 @@ def check_ignored(ignored, flag_values):
 
 
 def unknown(name, options_class):
-    """The message on a flag that the command does not have."""
+    """Returns the message on a flag that the command does not have."""
     close = close_name(
         name, [field.name for field in dataclasses.fields(options_class)]
     )
@@ -67,7 +67,7 @@ def unknown(name, options_class):
 
 
 def unfit(message, options_class):
-    """The message on a value that absl cannot read, from absl's own."""
+    """Returns the message on a value that absl cannot read, from absl's own."""
     match = re.match(r"flag --(\w+)=(.*?): ", message, re.DOTALL)
     fields = {field.name: (field, kind) for field, kind in typed_fields(options_class)}
     if not match or match[1] not in fields:

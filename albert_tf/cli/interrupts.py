@@ -21,6 +21,6 @@ def say_how_to_go_on():
     """Prints the command line of this process, as a shell takes it."""
     words = sys.orig_argv
     if os.path.basename(sys.argv[0]) == _PROGRAM:
-        # Its first line names an interpreter, which nobody has typed.
+        # Its first line names an interpreter, which no user typed.
         words = [_PROGRAM, *sys.argv[1:]]
     print(f"To continue, run: {shlex.join(words)}", file=sys.stderr)

@@ -1,1 +1,1 @@
-"""What a configuration costs: parameters, FLOPs, memory."""
+"""Costs of a configuration: parameters, FLOPs, memory."""

@@ -1,4 +1,4 @@
-"""How many FLOPs a second well-known devices can do at best.
+"""Peak FLOPs a second of well-known devices.
 
 From the vendors' data sheets: dense matrix products (no sparsity), accumulated in
 float32. Figures are in units of 1e12 a second.

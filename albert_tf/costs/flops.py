@@ -1,4 +1,4 @@
-"""How many floating-point operations (FLOPs) a configuration takes a token."""
+"""Floating-point operations (FLOPs) of a configuration, a token."""
 
 
 def forward_flops(config, max_seq_length, max_predictions_per_seq):

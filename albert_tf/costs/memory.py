@@ -1,4 +1,4 @@
-"""How much memory a training step of a configuration takes."""
+"""Memory of a training step of a configuration."""
 
 from albert_tf.costs.parameters import attention_parameters
 from albert_tf.costs.parameters import feed_forward_parameters

@@ -1,4 +1,4 @@
-"""How many parameters a configuration has, without building the model."""
+"""Number of parameters of a configuration, without building the model."""
 
 from albert_tf.layers.layer_schedule import layer_schedule
 

@@ -1,4 +1,4 @@
-"""What a configuration of XLNet costs in pretraining: parameters, FLOPs, memory."""
+"""Costs of XLNet in pretraining, by its configuration: parameters, FLOPs, memory."""
 
 from albert_tf.costs.flops import backward_flops
 from albert_tf.layers.layer_schedule import layer_schedule
@@ -32,10 +32,10 @@ def pretraining_parameters(config):
 
 
 def forward_flops(config, max_seq_length, max_predictions_per_seq):
-    """FLOPs of a pretraining forward pass, a token, by part.
+    """Counts the FLOPs of a pretraining forward pass, a token, by part.
 
     A multiplication and an addition count as two. Only matrix products count, without
-    those of the position codes, which all rows of a batch share. The last block
+    the products of position codes, which all rows of a batch share. The last block
     computes the query stream only.
 
     Args:
@@ -85,7 +85,7 @@ def training_memory(
 ):
     """Bytes of a pretraining step by part; an estimate.
 
-    The arguments are those of `memory.training_memory`.
+    The arguments are as for `memory.training_memory`.
     """
     queries = max_seq_length + max_predictions_per_seq
     keys = max_seq_length + config.mem_len

@@ -1,1 +1,1 @@
-"""What people look at: progress bars, pictures, pages."""
+"""Displays for people: progress bars, pictures, pages."""

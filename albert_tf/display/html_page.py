@@ -66,11 +66,11 @@ def write_page(path, title, introduction, articles):
 
 
 def article(heading, identity, facts, context):
-    """The HTML of one mistake.
+    """Returns the HTML of one mistake.
 
     Args:
         heading, identity: texts.
-        facts: HTML of what was expected and what was answered.
+        facts: HTML of the expected and the given answer.
         context: HTML of the text that it is about.
     """
     return _ARTICLE.format(
@@ -82,18 +82,18 @@ def article(heading, identity, facts, context):
 
 
 def isolated(text):
-    """HTML of a text whose direction does not turn what stands beside it."""
+    """Returns HTML of a text whose direction does not turn what stands beside it."""
     return f"<bdi>{html.escape(text)}</bdi>"
 
 
 def marked(text, classes):
-    """HTML of a text in the colour of its classes, of "gold" and "predicted"."""
+    """Returns HTML of a text in the colours of its classes, "gold" and "predicted"."""
     text = html.escape(text)
     return f'<mark class="{" ".join(classes)}">{text}</mark>' if classes else text
 
 
 def coloured(context, spans):
-    """The text as HTML, with each stretch marked by the classes whose spans it is in.
+    """Returns HTML of a text, each stretch in the classes whose spans it is in.
 
     Args:
         context: the text.

@@ -69,8 +69,8 @@ class Progress:
         """Sets the units done; shows them if the last showing is long enough ago.
 
         Args:
-            done: units, those of earlier runs included.
-            notes: what else to say, the most important first.
+            done: units, with the units of earlier runs.
+            notes: further remarks, the most important first.
         """
         with self._lock:
             now = time.monotonic()
@@ -111,7 +111,7 @@ class Progress:
         self._stream.flush()
 
     def _line(self, room):
-        """The line of a terminal, in `room` columns if that is possible."""
+        """Returns the line of a terminal, in `room` columns if that is possible."""
         seconds = self._shown - self._started
         label = f"{_SPINNER[int(seconds / _REDRAW_SECONDS) % 4]} {self.label}"
         if self._notes is None:
@@ -150,7 +150,7 @@ class Progress:
 
 
 def _columns(stream):
-    """How wide a terminal is at this moment."""
+    """Returns the width of a terminal at this moment."""
     # `shutil` would ask standard output, which may be a file.
     with contextlib.suppress(OSError):
         if columns := os.get_terminal_size(stream.fileno()).columns:

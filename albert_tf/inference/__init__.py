@@ -1,1 +1,1 @@
-"""What a model says of texts, without training: guesses, vectors, attention."""
+"""Inference on texts, without training: guesses, vectors, attention."""

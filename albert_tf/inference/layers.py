@@ -1,4 +1,4 @@
-"""What layers do to texts: how far they move tokens, and where tokens look."""
+"""Effects of layers on texts: how far they move tokens, and where tokens look."""
 
 import os
 
@@ -12,15 +12,15 @@ _MOST_TOKENS = 64  # whose pieces can be read beside an attention map
 
 
 def layer_changes(model, features):
-    """How the output of each layer differs from its input (paper, figure 1).
+    """Measures how the output of each layer differs from its input (paper, figure 1).
 
     Args:
         model: an `AlbertModel`, without `depth_loop`.
         features: of texts, `[batch, tokens]`.
 
     Returns:
-        Two float64 arrays `[layers]`, means over the tokens that are no padding: the
-        L2 distance, and the angle in degrees whose cosine is that of the two vectors.
+        Two float64 arrays `[layers]`, means over the tokens that are no padding: the L2
+        distance, and the angle between the two vectors in degrees.
     """
     outputs = model(features, training=False)
     first = model.first_block_input(outputs["embedding_output"])

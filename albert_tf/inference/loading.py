@@ -13,7 +13,7 @@ from albert_tf.tokenization.loading import tokenizer_for_model
 
 
 def load(model_class, directory, allow_missing=(), **arguments):
-    """The model of a directory, and the tokenizer that lies beside it.
+    """Loads the model of a directory, and the tokenizer that lies beside it.
 
     Args:
         model_class: a `PretrainedModel`.

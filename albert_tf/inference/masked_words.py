@@ -29,7 +29,7 @@ def fill_masks(model, tokenizer, texts, text_pairs=None, top_k=5, batch_size=32)
         texts: list of str.
         text_pairs: list of second texts, which may hold masks too, or None.
         top_k: guesses for each mask, best first.
-        batch_size: texts computed at a time; those of similar length meet.
+        batch_size: texts computed at a time; texts of similar length meet.
 
     Returns:
         For each text a list of its masks, each a list of `top_k` `Guess`es.
@@ -68,7 +68,7 @@ def fill_masks(model, tokenizer, texts, text_pairs=None, top_k=5, batch_size=32)
 
 
 def best_tokens_of_masks(model, mask_id, vocab_size, top_k):
-    """From features to the best tokens of the masks, `[batch, masks, top_k]`."""
+    """Returns a function of features: the best tokens, `[batch, masks, top_k]`."""
 
     def compute(features, training):
         is_mask = features["input_ids"] == mask_id  # [B, T]

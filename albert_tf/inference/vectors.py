@@ -70,7 +70,7 @@ class TextEmbedder:
         return require_numbers(self._vectors(tokens))
 
     def with_progress(self, texts, text_pairs=None):
-        """As the call, some thousand texts at a time, with a progress bar."""
+        """Embeds as the call, some thousand texts at a time, with a progress bar."""
         texts, text_pairs = lists_of_texts(texts, text_pairs)
         parts = []
         with Progress(len(texts), "texts", "embedding") as progress:
@@ -82,7 +82,7 @@ class TextEmbedder:
 
 
 def similarity_scores(embed, table):
-    """How well cosines rank pairs of texts.
+    """Measures how well cosines rank pairs of texts.
 
     Args:
         embed: from a list of texts to vectors `[texts, hidden]`.

@@ -24,7 +24,7 @@ class AdamW(MomentsOptimizer):
         epsilon: added outside the square root.
         bias_correction: divide the moments by `1 - beta ** t`, as Adam's paper does
             and the official code does not.
-        **kwargs: those of `MomentsOptimizer`.
+        **kwargs: arguments of `MomentsOptimizer`.
     """
 
     moment_names = ("first_moments", "second_moments")
@@ -73,7 +73,7 @@ class AdamW(MomentsOptimizer):
 
 
 def _bias_correction(beta, steps):
-    """`1 - beta ** steps`, exact in float32.
+    """Computes `1 - beta ** steps`, exact in float32.
 
     The difference would be wrong by 1.3e-5 at the first step of a beta of 0.999, and
     the update by half of that.

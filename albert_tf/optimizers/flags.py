@@ -12,7 +12,7 @@ from albert_tf.optimizers import create_optimizer
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class OptimizerFlags:
-    """How weights are updated."""
+    """Update of the weights."""
 
     learning_rate: float = option(
         "Learning rate at the end of the warm-up.", 0.00176, minimum=0, may_change=True
@@ -45,7 +45,7 @@ class OptimizerFlags:
     )
 
     def create(self, num_train_steps, num_warmup_steps, **arguments):
-        """Returns the optimizer; the arguments are those of `create_optimizer`.
+        """Returns the optimizer; the arguments are as for `create_optimizer`.
 
         Raises:
             UserError: a hyperparameter that the optimizer and the schedule do not have.
@@ -69,7 +69,7 @@ class OptimizerFlags:
 
 
 def _parsed(text):
-    """The values of `name=value,…`, which are written as in JSON."""
+    """Parses the values of `name=value,…`, which are written as in JSON."""
     values = {}
     for part in filter(None, text.split(",")):
         name, _, value = part.partition("=")

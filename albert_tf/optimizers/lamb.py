@@ -13,7 +13,7 @@ class LAMB(AdamW):
     AdamW's update of a variable, weight decay included, is scaled by the trust ratio
     `norm(w) / norm(update)`, both over the whole variable and 1 where either is 0.
     Biases and normalization parameters are neither decayed nor scaled. The arguments
-    are those of `AdamW`.
+    are `AdamW`'s.
     """
 
     adapts = True

@@ -91,7 +91,7 @@ class MomentsOptimizer(keras.optimizers.Optimizer):
         return next((factor for factor in found if factor is not None), 1.0)
 
     def learning_rate_after(self, steps):
-        """The rate of the step that comes after so many steps: float32 `[]`."""
+        """Returns the rate of the step that follows `steps` steps: float32 `[]`."""
         rate = self._learning_rate
         if isinstance(rate, keras.optimizers.schedules.LearningRateSchedule):
             return rate(steps)
@@ -100,7 +100,7 @@ class MomentsOptimizer(keras.optimizers.Optimizer):
     def update_step(self, gradient, variable, learning_rate):
         index = self._get_variable_index(variable)
         moments = self.moments[index]
-        # TensorFlow gives that of an embedding table by the rows that were looked up;
+        # TensorFlow gives a table's gradient by the rows that were looked up;
         # adding makes it dense.
         gradient = ops.add(ops.zeros(variable.shape, gradient.dtype), gradient)
         weight, values = self.new_values(
@@ -129,9 +129,9 @@ class MomentsOptimizer(keras.optimizers.Optimizer):
         return weight - step_size * update, moments
 
     def applied_trust_ratio(self, index, gradient, weight, moments, step):
-        """The `trust_ratio` of the step that `new_values` takes; 1 where excluded.
+        """Returns the `trust_ratio` of the step of `new_values`; 1 where excluded.
 
-        The arguments are those of `new_values`.
+        The arguments are as for `new_values`.
         """
         if self.excluded[index]:
             return 1.0
@@ -140,7 +140,7 @@ class MomentsOptimizer(keras.optimizers.Optimizer):
         return self.trust_ratio(weight, update)
 
     def _update(self, index, gradient, weight, moments, step):
-        """The update of the step, decay included, and the new moments."""
+        """Computes the update of the step, decay included, and the new moments."""
         moments = {name: ops.convert_to_tensor(m) for name, m in moments.items()}
         gradient = ops.cast(gradient, weight.dtype)
         update, moments = self.direction(index, gradient, moments, step)
@@ -165,7 +165,7 @@ class MomentsOptimizer(keras.optimizers.Optimizer):
         raise NotImplementedError
 
     def trust_ratio(self, weight, update):
-        """Factor of the update of a variable that is not excluded."""
+        """Returns the factor of the update of a variable that is not excluded."""
         return 1.0
 
     def get_config(self):

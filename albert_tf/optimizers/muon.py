@@ -35,7 +35,7 @@ class Muon(AdamW):
         nesterov: whether the step looks ahead by one gradient.
         ns_steps: Newton-Schulz iterations.
         adam_lr_ratio: rate of AdamW's variables over that of the matrices.
-        **kwargs: those of `AdamW`, for its variables.
+        **kwargs: arguments of `AdamW`, for its variables.
     """
 
     moment_names = ("momentums", *AdamW.moment_names)

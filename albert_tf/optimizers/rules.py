@@ -1,4 +1,4 @@
-"""Which variables are decayed, and adapted by LAMB: by the ends of their paths."""
+"""Rules for decay of variables and their adaptation by LAMB, by the ends of paths."""
 
 import dataclasses
 import math
@@ -9,7 +9,7 @@ from albert_tf.errors import UserError
 
 @dataclasses.dataclass(frozen=True)
 class Rule:
-    """What holds for the variables whose path matches `pattern`."""
+    """A rule for the variables whose path matches `pattern`."""
 
     name: str
     pattern: str
@@ -17,7 +17,7 @@ class Rule:
     """Whether they are neither decayed nor adapted."""
 
     def claims(self, path):
-        """Whether the rule is for the variable of this path."""
+        """Returns whether the rule is for the variable of this path."""
         return re.search(self.pattern, path) is not None
 
 
@@ -38,7 +38,7 @@ OTHER = Rule("others", "", False)
 
 
 def rule_of(path):
-    """The one `Rule` that claims the variable of this path; `OTHER` if none does.
+    """Returns the one `Rule` that claims the variable of a path; `OTHER` if none does.
 
     Raises:
         UserError: several do.
@@ -54,7 +54,7 @@ def rule_of(path):
 
 
 def is_excluded(rule, also_excluded):
-    """Whether variables of a `Rule` are neither decayed nor adapted.
+    """Returns whether variables of a `Rule` are neither decayed nor adapted.
 
     Args:
         rule: the `Rule`.
@@ -64,7 +64,7 @@ def is_excluded(rule, also_excluded):
 
 
 def rules_table(variables, weight_decay_rate, adapts, also_excluded=()):
-    """Lines that say what holds for how many variables, with what is unusual by name.
+    """Lists how many variables each rule has and its effect, unusual ones by name.
 
     Args:
         variables: Keras variables.

@@ -66,7 +66,7 @@ class WarmupPolynomialDecay(WarmupSchedule):
 
     Args:
         power: exponent of the decay.
-        **kwargs: those of `WarmupSchedule`.
+        **kwargs: arguments of `WarmupSchedule`.
     """
 
     def __init__(self, *args, power=1.0, **kwargs):
@@ -106,7 +106,7 @@ class WarmupStableDecay(WarmupSchedule):
 
     Args:
         cooldown: share of all steps in which the rate decays, at the end; 0 for none.
-        **kwargs: those of `WarmupSchedule`.
+        **kwargs: arguments of `WarmupSchedule`.
     """
 
     def __init__(self, *args, cooldown=0.2, **kwargs):
