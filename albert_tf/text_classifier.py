@@ -30,9 +30,8 @@ from albert_tf.tasks.classification.text_task import TextTask
 from albert_tf.tasks.classification.weights import training_and_held_out
 from albert_tf.tasks.prediction import OutputsPredictor
 from albert_tf.tasks.registry import create_task
+from albert_tf.tasks.registry import read_task
 from albert_tf.tasks.registry import task_class
-from albert_tf.tasks.registry import task_from_info
-from albert_tf.tasks.registry import task_told_by
 from albert_tf.tasks.task import Prepared
 from albert_tf.tasks.tokenized_examples import tokenize_texts
 from albert_tf.tokenization.features import list_of_texts
@@ -102,8 +101,7 @@ class TextClassifier:
             )
         self._kind = label_kind or LABEL_KINDS[0]
         if labels is None and label_kind is None:
-            tuned = task_from_info(info, self._directory)
-            tuned = tuned or task_told_by(self._directory)
+            tuned, _ = read_task(self._directory)
             if isinstance(tuned, TextTask) and tuned.kind in LABEL_KINDS:
                 self._build(tuned, seed=0)
 
@@ -244,9 +242,7 @@ class TextClassifier:
             )
 
     def _build(self, task, seed):
-        arguments = {**task.model_arguments(), "label_kind": task.kind, **self._changes}
-        if task.labels:
-            arguments["labels"] = list(task.labels)
+        arguments = {**task.model_arguments(), **self._changes}
         model_class = task.model_class_of(family_of(self._directory))
         with seeded(seed):
             model = load_pretrained(model_class, self._directory, arguments)

@@ -17,7 +17,7 @@ from albert_tf.engine.reporting.summaries import read_history
 from albert_tf.errors import UserError
 from albert_tf.tasks.classification.flags import ClassifierOptions
 from albert_tf.tasks.classification.single_label import SingleLabel
-from albert_tf.tasks.registry import task_from_info
+from albert_tf.tasks.registry import task_of
 from albert_tf.tokenization import load_tokenizer
 from data_pipeline.records import dataset_info
 from tools.fuzz.inputs import json_files
@@ -177,7 +177,7 @@ def test_training_info_and_its_task(folder, data):
     def read():
         info = read_training_info(folder)
         try:
-            return task_from_info(info, folder)
+            return task_of(info, folder)
         except UserError as error:
             assert "training info of" in str(error)
 

@@ -14,7 +14,6 @@ from albert_tf.checkpoints.huggingface import architectures
 from albert_tf.checkpoints.huggingface import is_huggingface_directory
 from albert_tf.checkpoints.huggingface import read_huggingface_config
 from albert_tf.checkpoints.huggingface import read_huggingface_tensors
-from albert_tf.checkpoints.model_directory import check_labels
 from albert_tf.checkpoints.model_directory import is_model_directory
 from albert_tf.checkpoints.model_directory import load_model_directory
 from albert_tf.checkpoints.model_directory import read_head
@@ -66,8 +65,8 @@ class Checkpoint:
         has_head = self.tensors.keys() & model_class.head_names().keys()
         if not self.huggingface or not has_head:
             return {}
-        arguments = model_class.head_config_from_huggingface(self.huggingface)
-        return model_class.fitting_head(arguments, self.tensors)
+        told = model_class.head_config_from_huggingface(self.huggingface)
+        return model_class.resolve_arguments(told, {}, self.tensors)
 
 
 def read_checkpoint(path):
@@ -169,11 +168,10 @@ def load_pretrained(model_class, path, arguments, allow_missing=()):
     if is_model_directory(path):
         saved_class, head = read_head(path)
         if saved_class is model_class:
-            arguments = model_class.changed_head(head, arguments)
+            arguments = model_class.resolve_arguments(head, arguments)
             is_as_saved = head.items() <= arguments.items() and not changes
             if arguments.get("num_labels") == head.get("num_labels"):
                 task_info = read_task_info(path)
-                check_labels(head, task_info or {}, path)
     if is_as_saved:
         model = load_model_directory(path, **arguments)
     else:
@@ -181,8 +179,7 @@ def load_pretrained(model_class, path, arguments, allow_missing=()):
         checkpoint.check_family(model_class)
         checkpoint = _changed(checkpoint, changes)
         told = checkpoint.head_arguments(model_class)
-        arguments = model_class.changed_head(told, arguments)
-        model = build_model(model_class, checkpoint, allow_missing, arguments)
+        model = build_model(model_class, checkpoint, allow_missing, arguments, told)
         logging.info("%s", model.load_report)
     model.saved_task_info = task_info
     return model
@@ -196,7 +193,7 @@ def _changed(checkpoint, changes):
     return dataclasses.replace(checkpoint, config=config)
 
 
-def build_model(model_class, checkpoint, allow_missing, arguments):
+def build_model(model_class, checkpoint, allow_missing, arguments, told=None):
     """Builds a model and assigns a `Checkpoint` to it.
 
     Args:
@@ -204,6 +201,7 @@ def build_model(model_class, checkpoint, allow_missing, arguments):
         checkpoint: a `Checkpoint`.
         allow_missing: see `PretrainedModel.from_pretrained`.
         arguments: dict of constructor arguments beside the config.
+        told: dict of those that the checkpoint says of its head, which count less.
 
     Returns:
         The model, with its `load_report`.
@@ -217,7 +215,7 @@ def build_model(model_class, checkpoint, allow_missing, arguments):
             f"{checkpoint.source} has no {model_class.family.config_file} beside it; "
             "copy the file there."
         )
-    arguments = model_class.complete_arguments(arguments, checkpoint.tensors)
+    arguments = model_class.resolve_arguments(told or {}, arguments, checkpoint.tensors)
     model = model_class(checkpoint.config, **arguments)
     allow_missing = (*beginnings(allow_missing), *model_class.unused_variables)
     if model_class.head_may_be_new:

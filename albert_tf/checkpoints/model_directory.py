@@ -53,7 +53,7 @@ def save_model_directory(model, directory, tokenizer=None, training_info=None):
     weights = _InMemory()
     model.save_weights(weights)
     head = {"model": type(model).__name__, **model.head_config()}
-    check_labels(head, training_info or {}, directory)
+    _check_labels(head, training_info or {}, directory)
     config_file = model.family.config_file
     with ChecksummedFolder(directory) as folder:
         folder.write(WEIGHTS_FILE, weights.getbuffer())
@@ -88,7 +88,7 @@ def read_head(directory):
         raise UserError(f"{path} names the model {name!r}. {error}") from error
 
 
-def check_labels(head, training_info, directory):
+def _check_labels(head, training_info, directory):
     """Refuses labels in two orders, of which one would name the wrong outputs.
 
     Args:
@@ -126,8 +126,9 @@ def read_training_info(directory):
     """The content of `training_info.json`, {} without it; other keys are free.
 
     Raises:
-        UserError: it is no JSON object, or a value that is acted on makes no sense;
-            or a file is gone that was written beside it.
+        UserError: it is no JSON object, a value that is acted on makes no sense, or its
+            labels are not those of `head.json`; or a file is gone that was written
+            beside it.
     """
     require_whole(directory)
     path = os.path.join(directory, TRAINING_INFO_FILE)
@@ -141,6 +142,9 @@ def read_training_info(directory):
             )
     if not isinstance(info.get("task", {}), dict):
         raise UserError(f"{path} sets task to {info['task']!r}, expected an object.")
+    head = os.path.join(directory, HEAD_FILE)
+    if "task" in info and storage.exists(head):
+        _check_labels(read_json_object(head), info, directory)
     return info
 
 

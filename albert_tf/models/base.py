@@ -70,6 +70,8 @@ class PretrainedModel(keras.Model):
     served_forms = {}
     # What it makes of a model that was not fine-tuned for a task.
     default_served_form = "encoder"
+    # The kind of the only task that a model of the class can be of; None: of several.
+    task_kind = None
     # Axes of `input_ids` and of what goes with it: [batch, tokens], or more.
     feature_axes = 2
     # What `export` takes, int32 of `feature_axes` each.
@@ -135,19 +137,16 @@ class PretrainedModel(keras.Model):
         return {}
 
     @classmethod
-    def fitting_head(cls, arguments, tensors):
-        """Those of the constructor arguments that fit a checkpoint's `tensors`."""
-        return arguments
+    def resolve_arguments(cls, saved, given, tensors=None):
+        """The constructor arguments of a model that is loaded.
 
-    @classmethod
-    def changed_head(cls, saved, given):
-        """Constructor arguments: what is given, else those of a checkpoint's head."""
+        Args:
+            saved: those that a checkpoint says of its head.
+            given: those that the caller asks for, which count more.
+            tensors: the checkpoint's arrays by official name, from which others may
+                follow; None where they were not read.
+        """
         return {**saved, **given}
-
-    @classmethod
-    def complete_arguments(cls, arguments, tensors):
-        """Adds constructor arguments that follow from a checkpoint's `tensors`."""
-        return arguments
 
     def official_variables(self):
         """All weights by official TF1 name, in the order of the network."""
@@ -175,7 +174,7 @@ class PretrainedModel(keras.Model):
     @classmethod
     def told_task(cls, head):
         """The fields of the task that the arguments of a head tell; None: no task."""
-        return
+        return cls.task_kind and {"name": cls.task_kind, "kind": cls.task_kind}
 
     def task_info(self):
         """What the model knows of its task, for `training_info.json`; None if nothing.

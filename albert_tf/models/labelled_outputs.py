@@ -44,19 +44,22 @@ class LabelledOutputs:
         return {"num_labels": len(labels), "labels": labels}
 
     @classmethod
-    def fitting_head(cls, arguments, tensors):
-        # What is said of the labels counts if there are as many as outputs.
-        if arguments.get("num_labels") == len(tensors.get(cls._weights(), ())):
-            return arguments
-        return {k: v for k, v in arguments.items() if k not in cls.label_arguments}
-
-    @classmethod
-    def changed_head(cls, saved, given):
-        # Other labels take the place of all that the checkpoint says of its own.
-        other_number = given.get("num_labels", saved.get("num_labels"))
-        if "labels" in given or other_number != saved.get("num_labels"):
+    def resolve_arguments(cls, saved, given, tensors=None):
+        number = saved.get("num_labels")
+        outputs = number if tensors is None else len(tensors.get(cls._weights(), ()))
+        # What a checkpoint says of its labels counts if there are as many as outputs,
+        # and nobody asks for others.
+        if "labels" in given or {given.get("num_labels", number), outputs} != {number}:
             saved = {k: v for k, v in saved.items() if k not in cls.label_arguments}
-        return {**saved, **given}
+        found = {**saved, **given}
+        if tensors is None or "num_labels" in found or "labels" in found:
+            return found
+        if not outputs:
+            raise UserError(
+                "The checkpoint has no classifier, so the number of labels is "
+                "unknown; give num_labels."
+            )
+        return {**found, "num_labels": outputs}
 
     def task_info(self):
         saved = super().task_info() or {}
@@ -64,17 +67,6 @@ class LabelledOutputs:
         if told and _meaning(told) != _meaning(saved.get("task", {})):
             return {**saved, "task": told}
         return saved or None
-
-    @classmethod
-    def complete_arguments(cls, arguments, tensors):
-        if "num_labels" in arguments or "labels" in arguments:
-            return arguments
-        if cls._weights() not in tensors:
-            raise UserError(
-                "The checkpoint has no classifier, so the number of labels is "
-                "unknown; give num_labels."
-            )
-        return {**arguments, "num_labels": len(tensors[cls._weights()])}
 
     @classmethod
     def _weights(cls):

@@ -47,6 +47,7 @@ class AlbertForMultipleChoice(LinearClassifier):
         _SERVED_FORM: "albert_tf.serving.heads.multiple_choice:multiple_choice_head"
     }
     default_served_form = _SERVED_FORM
+    task_kind = "multiple_choice"
 
     def __init__(self, config, classifier_dropout_prob=0.1, **kwargs):
         super().__init__(config, 1, classifier_dropout_prob, **kwargs)

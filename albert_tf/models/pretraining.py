@@ -181,8 +181,9 @@ class AlbertForPreTraining(PretrainedModel):
         return {"sentence_heads": dict(self.sentence_heads)}
 
     @classmethod
-    def complete_arguments(cls, arguments, tensors):
-        if "sentence_heads" in arguments:
+    def resolve_arguments(cls, saved, given, tensors=None):
+        arguments = super().resolve_arguments(saved, given)
+        if tensors is None or "sentence_heads" in arguments:
             return arguments
         found = {}
         for name, tensor in tensors.items():

@@ -50,6 +50,7 @@ class AlbertForQuestionAnswering(PretrainedModel):
     family = ALBERT
     served_forms = _SERVED_FORMS
     default_served_form = _SERVED_FORM
+    task_kind = "squad_v1"
     head_table = head_variables.classification("span_head", "qa_outputs", "cls/squad/")
     # Hugging Face's model has no pooler.
     unused_variables = ("bert/pooler",)
@@ -105,6 +106,7 @@ class AlbertForAnswerableQuestions(PretrainedModel):
     family = ALBERT
     served_forms = _SERVED_FORMS
     default_served_form = _SERVED_FORM
+    task_kind = "squad_v2"
     head_table = head_variables.answer_beams("answer_beams_head")
     unused_variables = ("bert/pooler",)
 

@@ -16,8 +16,8 @@ from albert_tf.serving.heads.several import models_of_one_encoder
 from albert_tf.serving.heads.several import multi_head
 from albert_tf.serving.int8.sublayers import multiplied_in_int8
 from albert_tf.serving.serving_module import ServingModule
-from albert_tf.tasks.registry import task_from_info
-from albert_tf.tasks.registry import task_told_by_head
+from albert_tf.tasks.registry import read_task
+from albert_tf.tasks.registry import task_of
 from albert_tf.tasks.setup import MODEL_DIR
 from albert_tf.tasks.task import Task
 from albert_tf.tokenization import load_tokenizer
@@ -71,7 +71,7 @@ def build_module(
         facts |= form.facts()
     else:
         tokenizer = tokenizer or load_tokenizer(first)
-        tasks = _tasks_of_heads(model_dirs, infos)
+        tasks = _tasks_of_heads(model_dirs)
         models = models_of_one_encoder(model_dirs, tasks, **execution)
         model, head = models[0], multi_head(models, tasks)
         facts = {"tasks": {name: task.to_dict() for name, task in tasks.items()}}
@@ -96,9 +96,7 @@ def build_module_of(model, tokenizer, task="auto"):
         for name, (owner, place) in registry.served_forms(type(model)).items()
         if owner is type(model) or isinstance(model.encoder(), owner)
     }
-    tuned_for = task_from_info(info, source) or task_told_by_head(
-        type(model), model.head_config()
-    )
+    tuned_for = task_of(info, source, type(model), model.head_config())
     form = _form(type(model), forms, tuned_for, task, source)
     served = model if form.model_class is type(model) else model.encoder()
     tokenizer = tokenizer_for_model(tokenizer, model.config, "memory")
@@ -124,7 +122,7 @@ class _Form:
 def _form_in(model_dir, info, task):
     """The `_Form` of a model directory."""
     model_class, head = find_head(model_dir)
-    tuned_for = task_from_info(info, model_dir) or task_told_by_head(model_class, head)
+    tuned_for = task_of(info, model_dir, model_class, head)
     if tuned_for is not None:
         tuned_for = tuned_for.as_trained(info.get("dev", {}))
     forms = registry.served_forms(model_class)
@@ -172,11 +170,11 @@ def _module(head, facts, tokenizer, infos, max_seq_length=None, serving_options=
     return ServingModule(head, features, **dict(serving_options)), head, facts
 
 
-def _tasks_of_heads(model_dirs, infos):
+def _tasks_of_heads(model_dirs):
     """The tasks by the last part of the directories that is their own."""
     tasks = {}
-    for directory, info in zip(model_dirs, infos, strict=True):
-        task = task_from_info(info, directory)
+    for directory in model_dirs:
+        task, _ = read_task(directory)
         if task is None:
             raise UserError(f"{directory} was not fine-tuned; export it by itself.")
         path = pathlib.Path(directory).resolve()

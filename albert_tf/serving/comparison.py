@@ -7,7 +7,7 @@ import numpy as np
 from albert_tf.errors import UserError
 from albert_tf.tasks.batching import FEATURES
 from albert_tf.tasks.batching import evaluation_dataset
-from albert_tf.tasks.registry import task_from_info
+from albert_tf.tasks.registry import task_of
 from albert_tf.tasks.source import Split
 from albert_tf.tasks.task import Prepared
 
@@ -89,7 +89,7 @@ def task_to_compare(model_dir, head, facts, has_pairs):
     Raises:
         UserError: the model has no task, or one that the table does not fit.
     """
-    task = task_from_info(facts, model_dir)
+    task = task_of(facts, model_dir)
     if task is None or head.name != task.serves:
         raise UserError(
             f"--eval_file needs one fine-tuned model, but this export is {head.name}; "

@@ -4,8 +4,8 @@ import importlib
 import os
 
 from albert_tf.checkpoints.model_directory import HEAD_FILE
-from albert_tf.checkpoints.model_directory import check_labels
 from albert_tf.checkpoints.model_directory import read_head
+from albert_tf.checkpoints.model_directory import read_training_info
 from albert_tf.errors import UserError
 
 TASKS = {
@@ -42,88 +42,70 @@ def create_task(kind, name, **fields):
     return task_class(kind)(name=name, **fields)
 
 
-def task_told_by(directory, asked=None):
-    """The task that the model in `directory` can only be of; None if it tells none.
-
-    Models that other programs fine-tuned come without training info.
+def read_task(directory, asked=None):
+    """The task of the model in a directory, and its training info.
 
     Args:
-        directory: of the model.
+        directory: of the model, which may be of another program.
         asked: the `Task` that it is to be applied to, which decides where two kinds of
             models have the same tensors and the checkpoint names none; or None.
 
+    Returns:
+        The `Task`, None if nothing tells it; the content of `training_info.json`.
+
     Raises:
-        UserError: `directory` holds no checkpoint.
+        UserError: `directory` holds no checkpoint, or as `task_of`.
     """
     # Imported here, so that commands that name tasks do not wait for TensorFlow.
     from albert_tf.checkpoints.loading import find_head
 
-    classes = asked.model_classes if asked else ()
-    names = [model_class.huggingface_architecture() for model_class in classes]
-    return task_told_by_head(*find_head(directory, names))
+    info = read_training_info(directory)
+    if "task" in info:
+        has_head = os.path.isfile(os.path.join(directory, HEAD_FILE))
+        found = read_head(directory) if has_head else (None, {})
+    else:
+        classes = asked.model_classes if asked else ()
+        names = [model_class.huggingface_architecture() for model_class in classes]
+        found = find_head(directory, names)
+    return task_of(info, directory, *found), info
 
 
-def task_told_by_head(model_class, head):
-    """The task that a model can only be of; None if it tells none.
+def task_of(info, source, model_class=None, head=()):
+    """The task of a model: that of its training, else the one that its head tells.
 
     A head of questions says enough, a head of classes only with their names.
 
     Args:
-        model_class: the class of the model.
+        info: what `training_info.json` holds, or an export says of itself.
+        source: what to call the model in messages.
+        model_class: the class of the model, None where nothing else is known of it.
         head: the constructor arguments of its head.
 
-    Raises:
-        UserError: what the head says of labels makes no sense.
-    """
-    fields = model_class.told_task(head)
-    if fields is not None:
-        try:
-            return create_task(**fields)
-        except (KeyError, TypeError, ValueError) as error:
-            raise UserError(
-                f"The head of an {model_class.__name__} describes no task: {error}."
-            ) from error
-    for kind in (kind for kinds in TASKS.values() for kind in kinds):
-        task_type = task_class(kind)
-        if (
-            task_type.is_told_by_model
-            and task_type(name=kind).model_class is model_class
-        ):
-            return task_type(name=kind)
-    return None
-
-
-def task_from_info(info, directory):
-    """The task of a model directory's training info, None if it holds no task.
-
-    Args:
-        info: the content of `training_info.json`.
-        directory: where it lies, for messages.
+    Returns:
+        A `Task`; None if the model tells none.
 
     Raises:
-        UserError: this version of albert_tf does not know the task.
+        UserError: this version of albert_tf does not know the task, its labels make
+            no sense, or the model has another head.
     """
-    if "task" not in info:
+    trained = "task" in info
+    fields = info["task"] if trained else model_class and model_class.told_task(head)
+    if fields is None:
         return None
     try:
-        task = create_task(**info["task"])
+        task = create_task(**fields)
     except (KeyError, TypeError, ValueError) as error:
         raise UserError(
-            f"This version of albert_tf does not know the task {info['task']!r} in the "
-            f"training info of {directory} ({error}); fine-tune with this version."
+            f"This version of albert_tf does not know the task {fields!r} in the "
+            f"training info of {source} ({error}); fine-tune with this version."
+            if trained
+            else f"The head of an {model_class.__name__} describes no task: {error}."
         ) from error
-    if os.path.isfile(os.path.join(directory, HEAD_FILE)):
-        _, head = read_head(directory)
-        check_labels(head, info, directory)
-        _check_head(task, head, directory)
-    return task
-
-
-def _check_head(task, head, directory):
-    for name, value in task.model_arguments().items():
+    for name, value in task.model_arguments().items() if trained and head else ():
         if head.get(name, value) != value:
             raise UserError(
-                f"{directory} holds a model of {name}={head[name]}, but its "
+                f"{source} holds a model of {name}={head[name]}, but its "
                 f"training_info.json describes a task of {name}={value}; the two come "
                 "from different runs."
             )
+    return task

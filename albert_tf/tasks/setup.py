@@ -7,14 +7,12 @@ from absl import logging
 
 from albert_tf.checkpoints.loading import build_model
 from albert_tf.checkpoints.loading import read_checkpoint
-from albert_tf.checkpoints.model_directory import read_training_info
 from albert_tf.config import AlbertConfig
 from albert_tf.errors import UserError
 from albert_tf.hub.names import local_directory
 from albert_tf.io import storage
 from albert_tf.models.base import seeded
-from albert_tf.tasks.registry import task_from_info
-from albert_tf.tasks.registry import task_told_by
+from albert_tf.tasks.registry import read_task
 from albert_tf.tokenization import load_tokenizer
 from albert_tf.tokenization import load_tokenizer_for
 from albert_tf.tokenization import saved_tokenizer
@@ -101,7 +99,7 @@ def fine_tuned(output_dir, init_checkpoint=None, asked=None):
 
     Args:
         output_dir, init_checkpoint: the flags.
-        asked: the `Task` of the files; see `registry.task_told_by`.
+        asked: the `Task` of the files; see `registry.read_task`.
 
     Raises:
         UserError: neither was fine-tuned for a task, or both are, each by itself.
@@ -109,13 +107,13 @@ def fine_tuned(output_dir, init_checkpoint=None, asked=None):
     candidates = [pathlib.Path(output_dir) / MODEL_DIR]
     if init_checkpoint:
         candidates.append(pathlib.Path(local_directory(init_checkpoint)))
-    for directory in candidates:
-        info = read_training_info(directory)
-        if "task" in info:
+    for place, directory in enumerate(candidates):
+        if not place and not storage.exists(directory):
+            continue  # nothing was trained here
+        task, info = read_task(directory, asked)
+        if task is not None:
             _refuse_second(candidates, directory, info)
-            return directory, task_from_info(info, directory), info
-    if len(candidates) > 1 and (task := task_told_by(candidates[-1], asked)):
-        return candidates[-1], task, {}
+            return directory, task, info if "task" in info else {}
     searched = " or ".join(map(str, candidates))
     raise UserError(
         f"There is no fine-tuned model in {searched}; train one with --do_train, or "

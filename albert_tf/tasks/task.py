@@ -47,8 +47,6 @@ class Task(abc.ABC):
     """Names of those that it may take as well: nobody has said how it was trained."""
     tokens_class: typing.ClassVar[type] = TokenizedExamples
     """What `tokenize` returns; its fields are arrays, so that they can be cached."""
-    is_told_by_model: typing.ClassVar[bool] = False
-    """Whether a model of `model_class` can be of no other task, labels and all."""
     row_settings: typing.ClassVar[tuple] = ()
     """Names of fields that decide, beside the length, how examples become rows; a model
     is applied with those of its training."""
@@ -170,7 +168,7 @@ class Task(abc.ABC):
         return self
 
     def to_dict(self):
-        """JSON form, which `registry.task_from_info` reads."""
+        """JSON form, which `registry.task_of` reads."""
         return {"kind": self.kind, **dataclasses.asdict(self)}
 
     def check_fits(self, directory, asked):

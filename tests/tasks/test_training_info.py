@@ -7,7 +7,8 @@ import pytest
 from albert_tf.checkpoints.model_directory import read_training_info
 from albert_tf.errors import UserError
 from albert_tf.models.sequence_classification import AlbertForSequenceClassification
-from albert_tf.tasks.registry import task_from_info
+from albert_tf.tasks.registry import create_task
+from albert_tf.tasks.registry import read_task
 from albert_tf.tasks.setup import fine_tuned
 
 TASK = {"kind": "single_label", "name": "t", "labels": ["a", "b"], "pair": False}
@@ -60,16 +61,16 @@ def test_damaged_values_are_named(info, message, tmp_path):
 )
 def test_damaged_tasks_are_named(change, message, tmp_path):
     with pytest.raises(UserError, match=message):
-        task_from_info({"task": {**TASK, **change}}, tmp_path)
+        read_task(write(tmp_path, task={**TASK, **change}))
 
 
 def test_a_task_of_another_model(tiny_config, tmp_path):
     model = AlbertForSequenceClassification(tiny_config(), num_labels=3)
     model.save_pretrained(tmp_path)
     with pytest.raises(UserError, match="num_labels=3, but .* of num_labels=2"):
-        task_from_info({"task": TASK}, tmp_path)
+        read_task(write(tmp_path, task=TASK))
     labels = {**TASK, "labels": ["a", "b", "c"]}
-    assert task_from_info({"task": labels}, tmp_path).num_outputs == 3
+    assert read_task(write(tmp_path, task=labels))[0].num_outputs == 3
 
 
 def test_labels_in_two_orders_are_refused(tiny_config, tmp_path):
@@ -95,3 +96,20 @@ def test_a_second_model_to_apply_is_refused(tmp_path):
         fine_tuned(tmp_path, tmp_path / "other")
     for named in (None, tmp_path / "start", tmp_path / "model"):
         assert fine_tuned(tmp_path, named)[0] == tmp_path / "model"
+
+
+def test_a_model_of_a_task_tells_the_task_by_itself(tiny_config, tmp_path):
+    """Its head has the labels and what they mean, without `training_info.json`."""
+    task = create_task("multi_label", "t", labels=("a", "b"))
+    task.model_class(tiny_config(), **task.model_arguments()).save_pretrained(tmp_path)
+    (tmp_path / "SHA256SUMS").unlink()
+    (tmp_path / "training_info.json").unlink()
+    told, info = read_task(tmp_path)
+    assert (told.kind, told.labels, told.pair, info) == (
+        "multi_label",
+        ("a", "b"),
+        None,
+        {},
+    )
+    with pytest.raises(UserError, match="label_kind=multi_label, but .*single_label"):
+        read_task(write(tmp_path, task=TASK))

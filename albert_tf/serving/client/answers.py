@@ -6,7 +6,7 @@ import numpy as np
 
 from albert_tf.errors import UserError
 from albert_tf.serving.heads.naming import outputs_of
-from albert_tf.tasks.registry import task_from_info
+from albert_tf.tasks.registry import task_of
 
 
 def answer_form(facts):
@@ -40,7 +40,7 @@ def plain(value):
 
 def _task(facts):
     try:
-        return task_from_info(facts, "the exported model")
+        return task_of(facts, "the exported model")
     except UserError:  # a task of another version; its outputs are readable without it
         return None
 

@@ -5,6 +5,7 @@ import dataclasses
 import typing
 
 from albert_tf.errors import UserError
+from albert_tf.models.text_labels import LABEL_KINDS
 from albert_tf.tasks.classification import results
 from albert_tf.tasks.classification.objective import TextObjective
 from albert_tf.tasks.metrics import METRICS
@@ -163,7 +164,9 @@ class TextTask(Task):
         return (self.model_class, XLNetForSequenceClassification)
 
     def model_arguments(self):
-        return {"num_labels": self.num_outputs}
+        kind = {"label_kind": self.kind} if self.kind in LABEL_KINDS else {}
+        labels = {"labels": list(self.labels)} if self.labels else {}
+        return {"num_labels": self.num_outputs, **labels, **kind}
 
     def objective(self):
         return TextObjective(self)

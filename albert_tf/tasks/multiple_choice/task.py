@@ -35,7 +35,6 @@ class MultipleChoice(Task):
     kind: typing.ClassVar[str] = "multiple_choice"
     serves: typing.ClassVar[str] = "multiple_choice"
     text_inputs: typing.ClassVar[tuple] = ("question", "context", "options")
-    is_told_by_model: typing.ClassVar[bool] = True
     row_settings: typing.ClassVar[tuple] = ("max_qa_length",)
     has_accuracy: typing.ClassVar[bool] = True
 

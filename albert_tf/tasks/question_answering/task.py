@@ -48,7 +48,6 @@ class SquadTask(Task):
     serves: typing.ClassVar[str] = "question_answering"
     text_inputs: typing.ClassVar[tuple] = ("question", "context")
     tokens_class: typing.ClassVar[type] = WindowTokens
-    is_told_by_model: typing.ClassVar[bool] = True
     row_settings: typing.ClassVar[tuple] = ("doc_stride", "max_query_length")
 
     def __post_init__(self):

@@ -172,6 +172,7 @@ class Tagging(Task):
     def model_arguments(self):
         return {
             "num_labels": len(self.labels),
+            "labels": list(self.labels),
             "classifier_dropout_prob": self.dropout_prob,
         }
 

@@ -47,7 +47,7 @@ def test_train_evaluate_predict_and_run_again(flags, capsys):
     assert info["versions"]["tensorflow"] == tf.__version__
 
     model = AlbertForSequenceClassification.from_pretrained(out / "model")
-    assert model.num_labels == 2
+    assert model.labels == ("no", "yes")
     before = {path: path.stat().st_mtime_ns for path in out.glob("model/*")}
     flags(**run)  # finished: nothing to train
     assert {path: path.stat().st_mtime_ns for path in out.glob("model/*")} == before
