@@ -243,7 +243,9 @@ class TextClassifier:
 
     def _build(self, task, seed):
         arguments = {**task.model_arguments(), **self._changes}
-        model_class = task.model_class_of(family_of(self._directory))
+        model_class = task.model_classes().get(
+            family_of(self._directory), task.model_class
+        )
         with seeded(seed):
             model = load_pretrained(model_class, self._directory, arguments)
         self.tokenizer = tokenizer_for_model(

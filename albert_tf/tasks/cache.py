@@ -20,14 +20,15 @@ _DAMAGED = (EOFError, KeyError, OSError, TypeError, ValueError, zipfile.BadZipFi
 def cached_tokens(task, examples, tokenizer, max_seq_length, cache_dir):
     """`Task.tokenize`, read from `cache_dir` if it was done before, with labels.
 
-    The key is a hash of `Task.tokens_key`, the tokenizer's fingerprint and the length,
-    so a changed file, vocabulary or flag can never meet a stale entry. Labels are not
-    cached: they come with the examples. A damaged file is made again.
+    The key is a hash of the examples, the task's kind and `row_settings`, the
+    tokenizer's fingerprint and the length, so a changed file, vocabulary or flag can
+    never meet a stale entry. Labels are not cached: they come with the examples. A
+    damaged file is made again.
 
     Returns:
         What `Task.tokenize` does.
     """
-    key = _key(task.tokens_key(examples), tokenizer, max_seq_length)
+    key = _key(task, examples, tokenizer, max_seq_length)
     path = pathlib.Path(cache_dir) / f"{key}.npz"
     tokens = _read(path, task.tokens_class)
     if tokens is None:
@@ -41,8 +42,10 @@ def cached_tokens(task, examples, tokenizer, max_seq_length, cache_dir):
     )
 
 
-def _key(tokens_key, tokenizer, max_seq_length):
-    facts = [_VERSION, tokens_key, tokenizer.fingerprint(), max_seq_length]
+def _key(task, examples, tokenizer, max_seq_length):
+    settings = [getattr(task, name) for name in task.row_settings]
+    made_from = [task.kind, examples.inputs_digest(), *settings]
+    facts = [_VERSION, made_from, tokenizer.fingerprint(), max_seq_length]
     if tokenizer.layout != tokenizer.usual_layout:
         facts.append(tokenizer.layout.name)
     return hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:32]

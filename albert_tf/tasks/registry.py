@@ -64,7 +64,7 @@ def read_task(directory, asked=None):
         has_head = os.path.isfile(os.path.join(directory, HEAD_FILE))
         found = read_head(directory) if has_head else (None, {})
     else:
-        classes = asked.model_classes if asked else ()
+        classes = asked.model_classes().values() if asked else ()
         names = [model_class.huggingface_architecture() for model_class in classes]
         found = find_head(directory, names)
     return task_of(info, directory, *found), info

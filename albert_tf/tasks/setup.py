@@ -74,7 +74,7 @@ def initial_model(start, task, tokenizer):
         with seeded(start.random_seed):
             return task.model_class(config, **arguments)
     checkpoint = read_checkpoint(start.init_checkpoint)
-    model_class = task.model_class_of(checkpoint.family)
+    model_class = task.model_classes().get(checkpoint.family, task.model_class)
     checkpoint.check_family(model_class)
     config = _config(start, checkpoint)
     _check_sizes(start, config, tokenizer)

@@ -30,7 +30,7 @@ class Table:
     def __len__(self):
         return len(self.texts)
 
-    def texts_digest(self):
+    def inputs_digest(self):
         """SHA-256 of the texts, hexadecimal."""
         digest = hashlib.sha256()
         for texts in (self.texts, self.text_pairs or []):
@@ -42,7 +42,7 @@ class Table:
 
     def digest(self):
         """SHA-256 of texts and labels, hexadecimal."""
-        digest = hashlib.sha256(self.texts_digest().encode())
+        digest = hashlib.sha256(self.inputs_digest().encode())
         if self.labels is not None:
             digest.update(np.ascontiguousarray(self.labels).tobytes())
         return digest.hexdigest()

@@ -2,7 +2,10 @@
 
 import abc
 import dataclasses
+import pkgutil
 import typing
+
+import numpy as np
 
 from albert_tf.errors import UserError
 from albert_tf.tasks.tokenized_examples import TokenizedExamples
@@ -45,11 +48,13 @@ class Task(abc.ABC):
     """Names of the strings that a served model takes."""
     optional_inputs: typing.ClassVar[tuple] = ()
     """Names of those that it may take as well: nobody has said how it was trained."""
+    models: typing.ClassVar[tuple]
+    """The Keras models that can be fine-tuned, "module.class" of a family each."""
     tokens_class: typing.ClassVar[type] = TokenizedExamples
     """What `tokenize` returns; its fields are arrays, so that they can be cached."""
     row_settings: typing.ClassVar[tuple] = ()
-    """Names of fields that decide, beside the length, how examples become rows; a model
-    is applied with those of its training."""
+    """Names of fields that decide, beside tokenizer and length, how examples become
+    rows; a model is applied with those of its training."""
     min_tokens: typing.ClassVar[int] = 1
     """Tokens to which the model's input is padded at least."""
 
@@ -60,8 +65,9 @@ class Task(abc.ABC):
         """Reads the examples of a split.
 
         Returns:
-            Examples with a length, `path`, `num_skipped` (bad rows left out), and
-            `digest()` of all that training and scores depend on.
+            Examples with a length, `path`, `num_skipped` (bad rows left out), and a
+            `digest()` of all that training and scores depend on; `inputs_digest()` is
+            that of what `tokenize` reads.
 
         Raises:
             UserError: the file is missing, or an example in it is bad.
@@ -71,10 +77,6 @@ class Task(abc.ABC):
     def tokenize(self, examples, tokenizer, max_seq_length):
         """The `tokens_class` of the examples, without labels; they are cached."""
 
-    @abc.abstractmethod
-    def tokens_key(self, examples):
-        """JSON value of what decides `tokenize` beside tokenizer and length."""
-
     def targets(self, examples, tokens):
         """What the objective compares with, a row for each row of `tokens`."""
         return examples.labels
@@ -82,22 +84,17 @@ class Task(abc.ABC):
     # The model.
 
     @property
-    @abc.abstractmethod
     def model_class(self):
-        """The Keras model that is fine-tuned, of the ALBERT family."""
+        """The first of `models`."""
+        return pkgutil.resolve_name(self.models[0])
 
-    @property
     def model_classes(self):
-        """The Keras models that can be fine-tuned, each of another family."""
-        return (self.model_class,)
-
-    def model_class_of(self, family):
-        """That of `model_classes` that is of a `ModelFamily`; else `model_class`."""
-        of_family = (one for one in self.model_classes if one.family is family)
-        return next(of_family, self.model_class)
+        """The classes of `models` by their `ModelFamily`."""
+        found = map(pkgutil.resolve_name, self.models)
+        return {model_class.family: model_class for model_class in found}
 
     def model_arguments(self):
-        """Arguments of `model_classes` that the task decides."""
+        """Arguments of `models` that the task decides."""
         return {}
 
     @abc.abstractmethod
@@ -115,9 +112,9 @@ class Task(abc.ABC):
     def score(self, prepared, interpreted):
         """`{metric: float}` with at least `metrics`."""
 
-    @abc.abstractmethod
     def write_scored(self, output_dir, name, prepared, interpreted):
         """Writes what helps to understand the scores of the labelled split `name`."""
+        return
 
     @abc.abstractmethod
     def write_predicted(
@@ -135,13 +132,13 @@ class Task(abc.ABC):
 
     # What a served model answers; TensorFlow operations.
 
-    @abc.abstractmethod
     def served_numbers(self, outputs):
         """Maps the model's outputs to a dict of numbers `[batch, ...]`."""
+        return dict(outputs)
 
-    @abc.abstractmethod
     def served_answers(self, numbers):
         """Maps `served_numbers` to the served outputs."""
+        return dict(numbers)
 
     @abc.abstractmethod
     def served_meaning(self):
@@ -159,9 +156,9 @@ class Task(abc.ABC):
         """
         return outputs
 
-    @abc.abstractmethod
     def outputs_from_served(self, numbers):
         """Something that is scored as the outputs behind `served_numbers` would be."""
+        return {name: np.asarray(value) for name, value in numbers.items()}
 
     def as_trained(self, scores):
         """The task as a model answers it whose dev scores in training were these."""

@@ -21,6 +21,7 @@ class MultiLabel(TextTask):
     """Binary cross-entropy, a mean over the labels."""
 
     kind: typing.ClassVar[str] = "multi_label"
+    has_accuracy: typing.ClassVar[bool] = True
     default_metrics: typing.ClassVar[tuple] = ("f1", "accuracy")
     fewest_labels: typing.ClassVar[int] = 1
 

@@ -29,7 +29,8 @@ class TextTerm(LossTerm):
 
     Args:
         task: a `TextTask`, or a task with its `losses`, `right` and `has_accuracy`,
-            which say what is minimised and what counts as accurate.
+            which say of the model's outputs and the labels what is minimised, and what
+            counts as accurate.
     """
 
     name = "classification"
@@ -43,7 +44,8 @@ class TextTerm(LossTerm):
 
     def sums(self, outputs, batch):
         labels, weights = batch["labels"], self.weights(batch)
-        logits = tf.cast(outputs, tf.float32)  # [B, outputs]
+        # [B, outputs], or all that a model with several outputs returns.
+        logits = tf.nest.map_structure(lambda v: tf.cast(v, tf.float32), outputs)
         loss = tf.reduce_sum(self._task.losses(logits, labels) * weights)
         metrics = {}
         if self.metric_names:

@@ -20,7 +20,7 @@ def write_test_results(path, task, rows, probabilities):
         rows: number of each row in its file, int `[N]`.
         probabilities: `[N, outputs]`.
     """
-    lines = ["\t".join(["row", *task.output_names()])]
+    lines = ["\t".join(["row", *task.output_names])]
     for row, values in zip(rows, probabilities, strict=True):
         lines.append("\t".join(map(str, [row, *values])))
     write_atomically(path, "\n".join(lines) + "\n")

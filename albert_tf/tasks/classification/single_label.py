@@ -20,6 +20,7 @@ class SingleLabel(TextTask):
     """Cross-entropy over the labels; official `classifier_utils.py`."""
 
     kind: typing.ClassVar[str] = "single_label"
+    has_accuracy: typing.ClassVar[bool] = True
     default_metrics: typing.ClassVar[tuple] = ("accuracy", "macro_f1")
     fewest_labels: typing.ClassVar[int] = 2
 

@@ -4,6 +4,8 @@ import abc
 import dataclasses
 import typing
 
+import numpy as np
+
 from albert_tf.errors import UserError
 from albert_tf.models.text_labels import LABEL_KINDS
 from albert_tf.tasks.classification import results
@@ -21,6 +23,8 @@ _SHOWN = 8  # label names in a message
 class TextTask(Task):
     """A table of texts (or pairs), a label in each row, a linear head on [CLS].
 
+    Unless a subclass says otherwise, a label is a number.
+
     Attributes:
         labels: label names in id order; empty where a label is a number.
         pair: whether the input is a pair of texts; None: the model does not say, since
@@ -31,8 +35,12 @@ class TextTask(Task):
     pair: bool | None = False
 
     serves: typing.ClassVar[str] = "classification"
+    models: typing.ClassVar[tuple] = (
+        "albert_tf.models.sequence_classification.AlbertForSequenceClassification",
+        "albert_tf.models.xlnet.sequence_classification.XLNetForSequenceClassification",
+    )
     default_metrics: typing.ClassVar[tuple]
-    has_accuracy: typing.ClassVar[bool] = True
+    has_accuracy: typing.ClassVar[bool] = False
     fewest_labels: typing.ClassVar[int] = 0
     """How many label names it needs; 0 where it has none."""
 
@@ -64,17 +72,28 @@ class TextTask(Task):
         return ("text_pair",) if self.pair is None else ()
 
     @property
+    def output_names(self):
+        """Names of the model's outputs; the columns of `probabilities`."""
+        return self.labels or ("score",)
+
+    @property
     def num_outputs(self):
         """Width of the head."""
-        return len(self.labels)
+        return len(self.output_names)
 
-    @abc.abstractmethod
     def parse_label(self, value):
         """The label in the raw value of a table, as the objective takes it.
 
         Raises:
             ValueError: the value is no label of the task; the message says why.
         """
+        try:
+            number = float(trimmed(value))
+        except (TypeError, ValueError):
+            number = float("nan")
+        if not abs(number) <= float(np.finfo(np.float32).max):
+            raise ValueError(f"the label {value!r} is not a number")
+        return number
 
     def label_id(self, name):
         """Place of a name among the labels; white space around it does not count.
@@ -91,50 +110,40 @@ class TextTask(Task):
             raise ValueError(f"the label {name!r} is unknown (expected {known}{more})")
         return names.index(trimmed(name))
 
-    @classmethod
-    def label_names(cls, value):
-        """The label names in a raw value, where a table says which there are.
-
-        Raises:
-            ValueError: the value holds no name; the message says why.
-        """
-        raise ValueError(f"{cls.kind} has no label names")
-
     @abc.abstractmethod
     def losses(self, logits, labels):
-        """Loss of each row, float32 `[B]`, of float32 logits `[B, outputs]`."""
+        """Loss of each row, float32 `[B]`, of the model's float32 outputs `[B, …]`."""
 
     def right(self, logits, labels):
         """Float32 `[B]`: 1 where a row is predicted rightly; if `has_accuracy`."""
         raise NotImplementedError
 
-    @abc.abstractmethod
     def predictions(self, logits):
         """What is predicted for `[N, outputs]` logits, in the form of labels."""
+        return logits[:, 0]
 
-    @abc.abstractmethod
     def probabilities(self, logits):
         """What result files show of `[N, outputs]` logits."""
+        return logits
 
-    @abc.abstractmethod
     def mean_loss(self, labels, logits):
-        """The training loss without dropout, in NumPy."""
+        """The training loss without dropout, a float."""
+        return float(np.mean(self.losses(logits, labels)))
 
-    @abc.abstractmethod
     def worth_a_look(self, labels, predictions):
-        """Indices of the rows that `<split>_errors.tsv` shows."""
+        """Indices of the rows that `<split>_errors.tsv` shows.
 
-    @abc.abstractmethod
+        All, the largest error first: hardly a number is predicted exactly.
+        """
+        return np.argsort(-np.abs(labels - predictions), kind="stable")
+
     def label_text(self, label):
         """The spelling in result files of one label or prediction."""
+        return f"{label:.3f}"
 
-    @abc.abstractmethod
     def answer_columns(self, answer):
         """Columns that show what `answer` returned, as strings."""
-
-    def output_names(self):
-        """The columns of `probabilities`."""
-        return self.labels
+        return [f"{value:.4f}" for value in answer.values()]
 
     def read(self, split, skip_bad_rows=False):
         return read_table(split.path, split.columns, self.parse_label, skip_bad_rows)
@@ -143,25 +152,6 @@ class TextTask(Task):
         return tokenize_texts(
             examples.texts, examples.text_pairs, tokenizer, max_seq_length
         )
-
-    def tokens_key(self, examples):
-        return ["texts", examples.texts_digest()]
-
-    @property
-    def model_class(self):
-        from albert_tf.models.sequence_classification import (
-            AlbertForSequenceClassification,
-        )
-
-        return AlbertForSequenceClassification
-
-    @property
-    def model_classes(self):
-        from albert_tf.models.xlnet.sequence_classification import (
-            XLNetForSequenceClassification,
-        )
-
-        return (self.model_class, XLNetForSequenceClassification)
 
     def model_arguments(self):
         kind = {"label_kind": self.kind} if self.kind in LABEL_KINDS else {}
@@ -189,6 +179,15 @@ class TextTask(Task):
             results.write_submission(
                 output_dir / f"{name}.tsv", self, rows, predictions
             )
+
+    def served_numbers(self, outputs):
+        return {self.output_names[0]: outputs[:, 0]}  # [B, 1] -> [B]
+
+    def served_meaning(self):
+        return {self.output_names[0]: "the predicted value"}
+
+    def outputs_from_served(self, numbers):
+        return np.asarray(numbers[self.output_names[0]])[:, None]  # [B] -> [B, 1]
 
     def check_fits(self, directory, asked):
         super().check_fits(directory, asked)

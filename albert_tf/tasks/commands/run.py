@@ -121,7 +121,7 @@ def _applier(start, applying, source, examples):
     # Without training info, the flags say what the model does not.
     task = task if info else source.task
     arguments = {} if info else task.model_arguments()
-    model_class = task.model_class_of(family_of(directory))
+    model_class = task.model_classes().get(family_of(directory), task.model_class)
     model = load_pretrained(model_class, directory, arguments)
     check_head(model, directory)
     tokenizer = tokenizer_of(directory, start.vocabulary, start.do_lower_case)

@@ -34,6 +34,9 @@ class MultipleChoice(Task):
 
     kind: typing.ClassVar[str] = "multiple_choice"
     serves: typing.ClassVar[str] = "multiple_choice"
+    models: typing.ClassVar[tuple] = (
+        "albert_tf.models.multiple_choice.AlbertForMultipleChoice",
+    )
     text_inputs: typing.ClassVar[tuple] = ("question", "context", "options")
     row_settings: typing.ClassVar[tuple] = ("max_qa_length",)
     has_accuracy: typing.ClassVar[bool] = True
@@ -59,16 +62,7 @@ class MultipleChoice(Task):
             examples.questions, tokenizer, max_seq_length, self.max_qa_length
         )
 
-    def tokens_key(self, examples):
-        return ["choices", examples.texts_digest(), self.max_qa_length]
-
     # The model.
-
-    @property
-    def model_class(self):
-        from albert_tf.models.multiple_choice import AlbertForMultipleChoice
-
-        return AlbertForMultipleChoice
 
     def model_arguments(self):
         return {"classifier_dropout_prob": self.dropout_prob}

@@ -25,6 +25,7 @@ from albert_tf.tasks.task import Task
 
 PREDICTIONS, NBEST = "predictions.json", "nbest_predictions.json"
 NULL_ODDS = "null_odds.json"
+_MODELS = "albert_tf.models.question_answering"
 _WAS_GIVEN = "null_score_diff_threshold_was_given"
 
 
@@ -93,10 +94,6 @@ class SquadTask(Task):
             logging.warning("%s: %s", examples.path, line)
         return WindowTokens.of(windows)
 
-    def tokens_key(self, examples):
-        sizes = [self.doc_stride, self.max_query_length]
-        return ["windows", examples.digest(), examples.is_training, *sizes]
-
     def targets(self, examples, tokens):
         return tokens.answers if examples.is_training else None
 
@@ -139,17 +136,6 @@ class SquadTask(Task):
     ):
         _write(output_dir, interpreted, self.threshold())
 
-    # What a model that takes token ids answers.
-
-    def served_numbers(self, outputs):
-        return dict(outputs)
-
-    def served_answers(self, numbers):
-        return dict(numbers)
-
-    def outputs_from_served(self, numbers):
-        return {name: np.asarray(value) for name, value in numbers.items()}
-
     def answer(self, outputs):
         """The answer, "" for none; the candidates, best first; what speaks for none."""
         names = {"answer": "answers", "score": "scores", "start": "start", "end": "end"}
@@ -172,14 +158,9 @@ class SquadV1(SquadTask):
     """Every question has an answer; official `run_squad_v1.py`."""
 
     kind: typing.ClassVar[str] = "squad_v1"
+    models: typing.ClassVar[tuple] = (f"{_MODELS}.AlbertForQuestionAnswering",)
     version: typing.ClassVar[int] = 1
     default_metrics: typing.ClassVar[tuple] = ("f1", "exact_match")
-
-    @property
-    def model_class(self):
-        from albert_tf.models.question_answering import AlbertForQuestionAnswering
-
-        return AlbertForQuestionAnswering
 
     def span_scores(self, windows, outputs):
         logits = outputs["start_logits"], outputs["end_logits"]
@@ -212,6 +193,7 @@ class SquadV2(SquadTask):
     null_score_diff_threshold: float | None = None
 
     kind: typing.ClassVar[str] = "squad_v2"
+    models: typing.ClassVar[tuple] = (f"{_MODELS}.AlbertForAnswerableQuestions",)
     version: typing.ClassVar[int] = 2
     default_metrics: typing.ClassVar[tuple] = ("f1", "exact")
 
@@ -219,12 +201,6 @@ class SquadV2(SquadTask):
     def min_tokens(self):
         """As many tokens as the model's beams are wide."""
         return max(self.start_n_top, self.end_n_top)
-
-    @property
-    def model_class(self):
-        from albert_tf.models.question_answering import AlbertForAnswerableQuestions
-
-        return AlbertForAnswerableQuestions
 
     def model_arguments(self):
         names = ("start_n_top", "end_n_top", "head_dropout_prob")

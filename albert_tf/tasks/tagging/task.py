@@ -61,6 +61,9 @@ class Tagging(Task):
 
     kind: typing.ClassVar[str] = "tagging"
     serves: typing.ClassVar[str] = "tagging"
+    models: typing.ClassVar[tuple] = (
+        "albert_tf.models.token_classification.AlbertForTokenClassification",
+    )
     tokens_class: typing.ClassVar[type] = TagRows
     row_settings: typing.ClassVar[tuple] = ("doc_stride",)
     has_accuracy: typing.ClassVar[bool] = True
@@ -133,9 +136,6 @@ class Tagging(Task):
             examples.sentences, tokenizer, max_seq_length, self.doc_stride
         )
 
-    def tokens_key(self, examples):
-        return ["tags", examples.words_digest(), self.doc_stride]
-
     def targets(self, examples, tokens):
         """int32 `[len(ids)]`: the id of the tag at each first piece, elsewhere -1."""
         words = self._expected(examples)
@@ -162,12 +162,6 @@ class Tagging(Task):
         ]
 
     # The model.
-
-    @property
-    def model_class(self):
-        from albert_tf.models.token_classification import AlbertForTokenClassification
-
-        return AlbertForTokenClassification
 
     def model_arguments(self):
         return {
@@ -257,9 +251,6 @@ class Tagging(Task):
 
     def served_numbers(self, outputs):
         return {"logits": outputs}
-
-    def served_answers(self, numbers):
-        return dict(numbers)
 
     def served_meaning(self):
         order = ", ".join(self.labels)

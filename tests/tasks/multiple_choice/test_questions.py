@@ -248,7 +248,7 @@ def test_digests(write_jsonl):
     def digests(**changes):
         path = write_jsonl("dev.jsonl", [{**_QUESTION, "label": 0, **changes}])
         found = read(jsonl_parts(path.parent, "dev"))
-        return found.digest(), found.texts_digest()
+        return found.digest(), found.inputs_digest()
 
     whole, texts = digests()
     assert digests() == (whole, texts)

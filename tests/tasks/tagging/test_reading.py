@@ -198,9 +198,9 @@ def test_a_file_that_is_missing(tmp_path):
 def test_digests(write):
     whole = read(write("a.txt", "a B-A\nb O\n"))
     other = read(write("a.txt", "a B-C\nb O\n"))
-    assert whole.words_digest() == other.words_digest()
+    assert whole.inputs_digest() == other.inputs_digest()
     assert whole.digest() != other.digest()
-    assert read(write("a.txt", "a B-A\nc O\n")).words_digest() != whole.words_digest()
+    assert read(write("a.txt", "a B-A\nc O\n")).inputs_digest() != whole.inputs_digest()
 
 
 def test_predictions_have_the_form_of_the_file(write, write_jsonl, tmp_path):

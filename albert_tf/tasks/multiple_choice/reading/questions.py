@@ -89,7 +89,7 @@ class ChoiceFile:
         found = list(dict.fromkeys(question.group for question in self.questions))
         return found if len(found) > 1 else []
 
-    def texts_digest(self):
+    def inputs_digest(self):
         """SHA-256 of the texts, hexadecimal."""
         return _digest((q.context, q.text, q.options) for q in self.questions)
 

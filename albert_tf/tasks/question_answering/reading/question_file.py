@@ -62,6 +62,10 @@ class QuestionFile:
             found.update(repr(paragraph).encode())
         return found.hexdigest()
 
+    def inputs_digest(self):
+        """A hash of all that windows are made from: of training, answers are part."""
+        return f"{self.digest()} {self.is_training}"
+
 
 def read_question_file(split, version, skip_bad_rows=False):
     """Reads a file for a model of SQuAD 1.1 or 2.0.

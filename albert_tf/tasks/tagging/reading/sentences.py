@@ -160,7 +160,7 @@ class TagFile:
         """The types of its entities, sorted."""
         return sorted({entity[0] for s in self.sentences for entity in s.entities})
 
-    def words_digest(self):
+    def inputs_digest(self):
         """SHA-256 of the words, hexadecimal."""
         return _digest((s.text, s.bounds) for s in self.sentences)
 
