@@ -28,9 +28,10 @@ from absl import logging
 from albert_tf.cli import command_line
 from albert_tf.cli.command_line import option
 from albert_tf.errors import UserError
-from albert_tf.tasks.classification.glue import glue_source
+from albert_tf.tasks.classification.glue import glue_examples
+from albert_tf.tasks.question_answering.reading.question_file import question_file
+from albert_tf.tasks.question_answering.reading.survey import survey
 from albert_tf.tasks.registry import create_task
-from albert_tf.tasks.source import Split
 from albert_tf.tasks.tagging.reading.files import Reading
 from albert_tf.tasks.tagging.reading.files import read_tag_file
 from albert_tf.tasks.tagging.schemes import IOB2
@@ -133,16 +134,13 @@ def _examples(options):
     if sum(file is not None for file in files) != 1:
         raise UserError("Give --data_dir for SST-2, or --squad_file or --tagging_file.")
     if options.data_dir:
-        source = glue_source("sst-2", options.data_dir)
-        table = source.read(source.train)
-        length = options.max_seq_length
-        return source.task, tokenize_texts(
-            table.texts, None, tokenizer, length, table.labels
-        )
+        task, tables = glue_examples("sst-2", options.data_dir, roles=("train",))
+        table, length = tables["train"], options.max_seq_length
+        return task, tokenize_texts(table.texts, None, tokenizer, length, table.labels)
     if options.tagging_file:
         return _tagged(options.tagging_file, tokenizer, options.max_seq_length)
     task = create_task("squad_v1", "squad")
-    questions = task.read(Split(options.squad_file, is_training=True))
+    questions = question_file(survey(options.squad_file), task.version, "train")
     tokens = task.tokenize(questions, tokenizer, options.max_seq_length)
     return task, TokenizedExamples(
         tokens.ids, tokens.starts, tokens.lengths, tokens.first_lengths, tokens.answers

@@ -15,7 +15,7 @@ import pathlib
 
 from albert_tf.cli import command_line
 from albert_tf.cli.command_line import option
-from albert_tf.tasks.classification.glue import glue_source
+from albert_tf.tasks.classification.glue import glue_task
 from benchmarks import pretraining_gain
 
 _OFFICIAL_NAMES = {"accuracy": "eval_accuracy"}
@@ -33,7 +33,7 @@ def run(options):
     """Runs what is not there yet, then writes and prints the table."""
     rows = []
     for task_name in options.tasks.split(","):
-        metric = glue_source(task_name, options.data_dir).task.metrics[0]
+        metric = glue_task(task_name).metrics[0]
         reported = _OFFICIAL_NAMES.get(metric)
         data_dir = pathlib.Path(options.data_dir)
         flags = {"task_name": task_name, "data_dir": data_dir}

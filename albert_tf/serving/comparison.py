@@ -8,7 +8,6 @@ from albert_tf.errors import UserError
 from albert_tf.tasks.batching import FEATURES
 from albert_tf.tasks.batching import evaluation_dataset
 from albert_tf.tasks.registry import task_of
-from albert_tf.tasks.source import Split
 from albert_tf.tasks.task import Prepared
 
 _BATCH_SIZE = 32
@@ -25,12 +24,12 @@ class Comparison:
         max_seq_length: the longest length.
 
     Raises:
-        UserError: as `Task.read`; when called: an answer is no number.
+        UserError: as `read_table`; when called: an answer is no number.
     """
 
     def __init__(self, eval_file, columns, task, tokenizer, max_seq_length):
         self._task, self._length = task, max_seq_length
-        examples = task.read(Split(eval_file, columns))
+        examples = task.read(eval_file, columns)
         tokens = task.tokenize(examples, tokenizer, max_seq_length)
         tokens = dataclasses.replace(tokens, labels=task.targets(examples, tokens))
         order = np.argsort(tokens.lengths, kind="stable")  # batches of similar length

@@ -13,13 +13,12 @@ from albert_tf.tokenization.tokenizer import UNRECORDED
 _EARLIER_FLAGS = "flags.json"
 
 
-def run_facts(options, source, examples):
+def run_facts(options, examples):
     """The `Fact`s of a run that are known before its model is.
 
     Args:
         options: `TaskOptions`.
-        source: the `Source`.
-        examples: what was read of its training and dev splits, by name.
+        examples: the `Examples` by name; those to train and to choose on count.
 
     Raises:
         UserError: version 0.1.0 began the run, with other flags.
@@ -31,12 +30,9 @@ def run_facts(options, source, examples):
     if os.path.exists(path):
         check_facts(flags, read_json_object(path), options.output_dir)
     files = [
-        Fact(
-            f"examples.{name}",
-            examples[name].digest(),
-            f"The digest of {examples[name].path}",
-        )
-        for name in ("train", *source.dev)
+        Fact(f"examples.{name}", own.digest(), f"The digest of {own.path}")
+        for name, own in examples.items()
+        if own.role != "test"
     ]
     return (*flags, *files)
 

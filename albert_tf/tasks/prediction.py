@@ -112,7 +112,7 @@ class DevEvaluator:
         """Scores every dev set: `{metric: value}`, with a prefix from the second on.
 
         Args:
-            dev_sets: labelled `Prepared` splits by name, the deciding one first.
+            dev_sets: labelled `Prepared` examples by name, the deciding one first.
         """
         scores = {}
         for place, (name, prepared) in enumerate(dev_sets.items()):

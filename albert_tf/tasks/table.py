@@ -5,33 +5,34 @@ import hashlib
 
 import numpy as np
 
+from albert_tf.tasks.examples import Examples
+
 
 @dataclasses.dataclass(frozen=True)
-class Table:
+class Table(Examples):
     """The good rows of one file, column by column.
 
     Attributes:
-        path: the file it was read from.
         texts: first (or only) text of each row.
         text_pairs: second text of each row, or None for single-text tasks.
         labels: `[N]` int32 ids or float32 values, `[N, L]` int32 for multi-label;
             None if the file has no labels.
         rows: index of each row in the file, from 0, the header not counted.
-        num_skipped: bad rows that were left out.
     """
 
-    path: str
     texts: list
     text_pairs: list | None
     labels: np.ndarray | None
     rows: np.ndarray
-    num_skipped: int = 0
 
     def __len__(self):
         return len(self.texts)
 
+    @property
+    def is_labelled(self):
+        return self.labels is not None
+
     def inputs_digest(self):
-        """SHA-256 of the texts, hexadecimal."""
         digest = hashlib.sha256()
         for texts in (self.texts, self.text_pairs or []):
             for text in texts:
@@ -41,7 +42,6 @@ class Table:
         return digest.hexdigest()
 
     def digest(self):
-        """SHA-256 of texts and labels, hexadecimal."""
         digest = hashlib.sha256(self.inputs_digest().encode())
         if self.labels is not None:
             digest.update(np.ascontiguousarray(self.labels).tobytes())

@@ -13,10 +13,10 @@ from albert_tf.tasks.tokenized_examples import TokenizedExamples
 
 @dataclasses.dataclass(frozen=True)
 class Prepared:
-    """A split that was read and tokenized.
+    """Examples that were tokenized.
 
     Attributes:
-        examples: what `Task.read` returned.
+        examples: the `Examples` that were read.
         tokens: what `Task.tokenize` made of it, with its labels.
     """
 
@@ -26,7 +26,7 @@ class Prepared:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Task(abc.ABC):
-    """A task, apart from its files: from a file of examples to what is served.
+    """A task, apart from its files: from examples to what is served.
 
     `training_info.json` of a fine-tuned model holds `to_dict()` under `"task"`, where
     prediction and export find it again through `albert_tf.tasks.registry`.
@@ -58,20 +58,7 @@ class Task(abc.ABC):
     min_tokens: typing.ClassVar[int] = 1
     """Tokens to which the model's input is padded at least."""
 
-    # From files to features.
-
-    @abc.abstractmethod
-    def read(self, split, skip_bad_rows=False):
-        """Reads the examples of a split.
-
-        Returns:
-            Examples with a length, `path`, `num_skipped` (bad rows left out), and a
-            `digest()` of all that training and scores depend on; `inputs_digest()` is
-            that of what `tokenize` reads.
-
-        Raises:
-            UserError: the file is missing, or an example in it is bad.
-        """
+    # From examples to features.
 
     @abc.abstractmethod
     def tokenize(self, examples, tokenizer, max_seq_length):
@@ -113,19 +100,19 @@ class Task(abc.ABC):
         """`{metric: float}` with at least `metrics`."""
 
     def write_scored(self, output_dir, name, prepared, interpreted):
-        """Writes what helps to understand the scores of the labelled split `name`."""
+        """Writes what helps to understand the scores of the examples `name`."""
         return
 
     @abc.abstractmethod
     def write_predicted(
         self, output_dir, prefix, prepared, interpreted, submission=None
     ):
-        """Writes the predictions of a test split.
+        """Writes the predictions of examples to predict.
 
         Args:
             output_dir: a `pathlib.Path`.
             prefix: what the names of files begin with.
-            prepared: the `Prepared` split.
+            prepared: the `Prepared` examples.
             interpreted: what `interpret` made of the outputs.
             submission: name of a benchmark's own file, or None.
         """

@@ -24,6 +24,7 @@ from albert_tf.tasks.batching import BUCKETS
 from albert_tf.tasks.batching import FINE_BUCKETS
 from albert_tf.tasks.batching import training_dataset
 from albert_tf.tasks.cache import cached_tokens
+from albert_tf.tasks.examples import of_role
 from albert_tf.tasks.facts import model_facts
 from albert_tf.tasks.prediction import DevEvaluator
 from albert_tf.tasks.prediction import OutputsPredictor
@@ -33,15 +34,15 @@ from albert_tf.tasks.setup import initial_tokenizer
 from albert_tf.tasks.task import Prepared
 
 
-def fine_tune(source, examples, start, training, strategy, facts):
-    """Trains on the source's training split.
+def fine_tune(task, examples, start, training, strategy, facts):
+    """Trains on the examples of the role "train".
 
     `model/` in the output directory is the checkpoint with the best dev score. An
     interrupted run continues exactly where it stopped; a finished one does nothing.
 
     Args:
-        source: a `Source`.
-        examples: what was read of `"train"` and of each dev split, by name.
+        task: the `Task`.
+        examples: the `Examples` by name, "train" and those of "dev".
         start: `StartFlags`, whose model lies here.
         training: `TrainingFlags`.
         strategy: a `tf.distribute.Strategy`.
@@ -56,7 +57,7 @@ def fine_tune(source, examples, start, training, strategy, facts):
         SystemExit: the run was asked to stop and has saved its state.
     """
     _require_best_model(training.output_dir)
-    task, length = source.task, start.max_seq_length
+    length, scored = start.max_seq_length, of_role(examples, "dev")
     tokenizer = initial_tokenizer(start)
     with strategy.scope():
         model = initial_model(start, task, tokenizer)
@@ -66,7 +67,7 @@ def fine_tune(source, examples, start, training, strategy, facts):
     tokenizer = tokenizer.laid_out(model.config.row_layout)
     train, *dev = (
         prepare(task, name, examples[name], tokenizer, length, training.cache_dir)
-        for name in ("train", *source.dev)
+        for name in ("train", *scored)
     )
     facts = (*facts, *model_facts(tokenizer, model.config))
     # Examples, as the official code counts epochs: one may have several rows.
@@ -84,7 +85,7 @@ def fine_tune(source, examples, start, training, strategy, facts):
     stage = Stage(
         dataset, trainer.options.num_train_steps, training.gradient_accumulation_steps
     )
-    trainer.train([stage], dict(zip(source.dev, dev, strict=True)), save_best)
+    trainer.train([stage], dict(zip(scored, dev, strict=True)), save_best)
     if trainer.writes_outputs:
         _require_best_model(training.output_dir)
     return trainer.writes_outputs
@@ -104,7 +105,7 @@ def _require_best_model(output_dir):
 
 
 def prepare(task, name, examples, tokenizer, max_seq_length, cache_dir):
-    """The `Prepared` split of a task's examples; reports those left out."""
+    """The `Prepared` examples of a task; reports those left out."""
     if examples.num_skipped:
         logging.warning(
             "%s: %d bad rows left out, %d kept.",

@@ -22,7 +22,7 @@ from albert_tf.models.multiple_choice import AlbertForMultipleChoice
 from albert_tf.objectives.base import EXAMPLE_WEIGHTS
 from albert_tf.tasks.batching import FEATURES
 from albert_tf.tasks.batching import evaluation_dataset
-from albert_tf.tasks.multiple_choice.reading.questions import ChoiceSplit
+from albert_tf.tasks.multiple_choice.reading.questions import read_questions
 from albert_tf.tasks.multiple_choice.reading.race import race_parts
 from albert_tf.tasks.multiple_choice.rows import ending
 from albert_tf.tasks.multiple_choice.task import MultipleChoice
@@ -84,7 +84,7 @@ def _compare_features(directory, role, articles, vocabulary):
         raise UserError(f"{articles} has no {role} set, whose features {path} holds.")
     tokenizer = tokenizer_of(directory, vocabulary, facts["do_lower_case"])
     task = MultipleChoice(name="race", max_qa_length=facts["max_qa_length"])
-    examples = task.read(ChoiceSplit(str(articles), parts=parts))
+    examples = read_questions(parts)
     length, count = facts["max_seq_length"], len(examples)
     tokens = task.tokenize(examples, tokenizer, length)
     batch = next(iter(evaluation_dataset(tokens, count, length, True)))

@@ -99,7 +99,7 @@ def test_tables_by_name(hub, tmp_path):
     from albert_tf.hub import names
     from albert_tf.tasks.classification.flags import ClassifierOptions
     from albert_tf.tasks.classification.run import check_flags
-    from albert_tf.tasks.classification.run import source_from
+    from albert_tf.tasks.classification.run import read_tables
 
     names._tables.cache_clear()
     folder = tmp_path / "data"
@@ -117,9 +117,9 @@ def test_tables_by_name(hub, tmp_path):
         do_train=True,
     )
     check_flags(options)
-    source = source_from(options)
+    _, tables = read_tables(options, predict=False)
     assert hub.downloads() == ["dev.jsonl", "train.jsonl"]
-    assert source.read(source.train).texts == ["a", "a"]
+    assert tables["train"].texts == ["a", "a"]
 
     (parquet := tmp_path / "parquet").mkdir()
     (parquet / "train.parquet").write_bytes(b"not needed")
@@ -130,9 +130,9 @@ def test_tables_by_name(hub, tmp_path):
         r"\.jsonl, \.ndjson, \.jsonlines\).*files are at https://gluebenchmark\.com"
     )
     with pytest.raises(UserError, match=message):
-        source_from(other)
+        read_tables(other, predict=False)
     with pytest.raises(UserError, match="hf://no/such does not exist"):
-        source_from(dataclasses.replace(options, data_dir="hf://no/such"))
+        read_tables(dataclasses.replace(options, data_dir="hf://no/such"), False)
 
 
 @pytest.mark.parametrize("name", ["albert-base-v2", "albert/albert-base-v2"])

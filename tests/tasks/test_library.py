@@ -64,7 +64,7 @@ def test_documented_examples_run(project, vocabulary, config, tmp_path, monkeypa
     assert logits == [(1, 2), (48, 2)]  # from strings, from tables
     predictor = Predictor("fine_tuned")
     answers = predictor.arrays(["good film"])
-    row = names["source"].read(names["source"].dev["dev"]).texts.index("good film")
+    row = names["tables"]["dev"].texts.index("good film")
     expected = tf.nn.softmax(names["logits"][row])
     np.testing.assert_allclose(answers["probabilities"][0], expected, atol=1e-5)
     shutil.copy("tables/dev.tsv", "tables/test.tsv")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from albert_tf.errors import UserError
-from albert_tf.tasks.classification.custom import custom_source
+from albert_tf.tasks.classification.custom import custom_examples
 from albert_tf.tasks.registry import create_task
 from albert_tf.tasks.tables import Columns
 from albert_tf.tasks.tables import read_table
@@ -232,14 +232,14 @@ def test_label_of_a_wrong_shape_is_a_bad_row(tmp_path, kind, label, good, messag
         _write(tmp_path / f"{role}.jsonl", "".join(rows) + other)
 
     def source(skip_bad_rows):
-        made = custom_source(tmp_path, _COLUMNS, kind, (), skip_bad_rows)
-        return made, made.read(made.train)
+        task, tables = custom_examples(tmp_path, _COLUMNS, kind, (), skip_bad_rows)
+        return task, tables["train"]
 
     with pytest.raises(UserError, match=f"train.jsonl, line 1: .*{message}"):
         source(False)
-    made, table = source(True)
+    task, table = source(True)
     assert table.num_skipped == 1
-    assert made.task.labels == {"single_label": ("b", "c"), "multi_label": ("b",)}.get(
+    assert task.labels == {"single_label": ("b", "c"), "multi_label": ("b",)}.get(
         kind, ()
     )
 
@@ -260,10 +260,12 @@ def test_label_that_could_not_be_saved_is_a_bad_row(tmp_path, name, row, problem
     (tmp_path / name).write_bytes(text)
     _write(tmp_path / "dev.tsv", "label\tsentence\nb\tx\n")
     with pytest.raises(UserError, match=f"{name}, line {line}: .*{problem}"):
-        custom_source(tmp_path, _COLUMNS, "multi_label")
-    source = custom_source(tmp_path, _COLUMNS, "multi_label", (), skip_bad_rows=True)
-    assert source.task.labels == ("b",)
-    table = source.read(source.train)
+        custom_examples(tmp_path, _COLUMNS, "multi_label")
+    task, tables = custom_examples(
+        tmp_path, _COLUMNS, "multi_label", (), skip_bad_rows=True
+    )
+    assert task.labels == ("b",)
+    table = tables["train"]
     assert (table.num_skipped, table.labels.tolist()) == (1, [[1]])
 
 
@@ -271,7 +273,7 @@ def test_a_regression_has_no_labels(tmp_path):
     (tmp_path / "train.tsv").write_text("1\ta\n")
     (tmp_path / "dev.tsv").write_text("1\ta\n")
     with pytest.raises(UserError, match="regression has no labels; leave out --labels"):
-        custom_source(tmp_path, _COLUMNS, "regression", ("a", "b"))
+        custom_examples(tmp_path, _COLUMNS, "regression", ("a", "b"))
 
 
 @pytest.mark.parametrize(
@@ -282,29 +284,31 @@ def test_empty_and_repeated_names_in_labels_are_errors(tmp_path, labels, problem
     for role in ("train", "dev"):
         _write(tmp_path / f"{role}.tsv", "label\tsentence\nb\tx\n")
     with pytest.raises(UserError, match=f"^--labels={labels} {problem}"):
-        custom_source(tmp_path, _COLUMNS, "multi_label", tuple(labels.split(",")))
+        custom_examples(tmp_path, _COLUMNS, "multi_label", tuple(labels.split(",")))
 
 
 def test_rows_left_out_bring_no_label(tmp_path):
     _write(tmp_path / "train.tsv", "label\tsentence\njunk\t\nb\tx\na\ty\n")
     _write(tmp_path / "dev.tsv", "label\tsentence\nb\tx\n")
     with pytest.raises(UserError, match="train.tsv, line 2: a text is empty"):
-        custom_source(tmp_path, _COLUMNS, "single_label")
-    source = custom_source(tmp_path, _COLUMNS, "single_label", skip_bad_rows=True)
-    assert source.task.labels == ("a", "b")
+        custom_examples(tmp_path, _COLUMNS, "single_label")
+    task, tables = custom_examples(
+        tmp_path, _COLUMNS, "single_label", skip_bad_rows=True
+    )
+    assert task.labels == ("a", "b")
 
 
 def test_multi_label_vectors(tmp_path):
     _write(tmp_path / "train.tsv", "label\tsentence\nb|a\tx\n\ty\nc\tz\n")
     _write(tmp_path / "dev.jsonl", '{"sentence": "x", "label": ["c", "a"]}\n')
-    source = custom_source(tmp_path, _COLUMNS, "multi_label")
-    assert source.task.labels == ("a", "b", "c")
-    labels = source.read(source.train).labels
+    task, tables = custom_examples(tmp_path, _COLUMNS, "multi_label")
+    assert task.labels == ("a", "b", "c")
+    labels = tables["train"].labels
     assert labels.tolist() == [[1, 1, 0], [0, 0, 0], [0, 0, 1]]
-    assert source.read(source.dev["dev"]).labels.tolist() == [[1, 0, 1]]
+    assert tables["dev"].labels.tolist() == [[1, 0, 1]]
     logits = np.array([[1.0, 2.0, -1.0]])
-    assert source.task.predictions(logits).tolist() == [[1, 1, 0]]
-    assert source.task.label_text(labels[0]) == "a|b"
+    assert task.predictions(logits).tolist() == [[1, 1, 0]]
+    assert task.label_text(labels[0]) == "a|b"
 
 
 _SPACED = ["a", " a", "a ", "\u3000a\xa0", "a\u200b", "\ufeffa"]
@@ -318,9 +322,9 @@ def test_white_space_around_labels_is_none_of_them(tmp_path, kind):
     text = "".join(json.dumps(row) + "\n" for row in rows)
     for role in ("train", "dev"):
         _write(tmp_path / f"{role}.jsonl", text)
-    source = custom_source(tmp_path, _COLUMNS, kind)
-    assert source.task.labels == ("a", "b")
-    labels = source.read(source.dev["dev"]).labels.tolist()
+    task, tables = custom_examples(tmp_path, _COLUMNS, kind)
+    assert task.labels == ("a", "b")
+    labels = tables["dev"].labels.tolist()
     if kind == "single_label":
         assert labels == [0] * 6 + [1]
     else:
@@ -335,30 +339,30 @@ def test_labels_that_a_model_tells_apart_by_spaces_stay_apart(tmp_path):
 def test_a_blank_label_is_none(tmp_path):
     _write(tmp_path / "train.csv", "label,sentence\n  ,x\n")
     with pytest.raises(UserError, match="train.csv, line 2: the label is empty"):
-        custom_source(tmp_path, _COLUMNS, "single_label", required=())
+        custom_examples(tmp_path, _COLUMNS, "single_label", required=())
 
 
 def test_regression_values(tmp_path):
     for role in ("train", "dev"):
         _write(tmp_path / f"{role}.tsv", "label\tsentence\n1.5 \tx\n\u200b2\ty\n")
-    source = custom_source(tmp_path, _COLUMNS, "regression")
-    labels = source.read(source.train).labels
-    assert (source.task.num_outputs, labels.dtype) == (1, np.float32)
+    task, tables = custom_examples(tmp_path, _COLUMNS, "regression")
+    labels = tables["train"].labels
+    assert (task.num_outputs, labels.dtype) == (1, np.float32)
     assert labels.tolist() == [1.5, 2.0]
     _write(tmp_path / "dev.tsv", "label\tsentence\nnan\tx\n")
     with pytest.raises(UserError, match="dev.tsv, line 2: the label 'nan' is not a"):
-        source.read(source.dev["dev"])
+        custom_examples(tmp_path, _COLUMNS, "regression")
 
 
 def test_absent_tables_and_single_label_are_errors(tmp_path):
     with pytest.raises(UserError, match="has no train.tsv"):
-        custom_source(tmp_path, _COLUMNS, "single_label")
+        custom_examples(tmp_path, _COLUMNS, "single_label")
     _write(tmp_path / "train.tsv", "label\tsentence\nb\tx\n")
     with pytest.raises(UserError, match="has no dev.tsv"):
-        custom_source(tmp_path, _COLUMNS, "single_label")
+        custom_examples(tmp_path, _COLUMNS, "single_label")
     _write(tmp_path / "dev.tsv", "label\tsentence\nb\tx\n")
     with pytest.raises(UserError, match="has 1 label"):
-        custom_source(tmp_path, _COLUMNS, "single_label")
+        custom_examples(tmp_path, _COLUMNS, "single_label")
 
 
 def test_chinese_reviews_are_read_and_tokenized(shared):

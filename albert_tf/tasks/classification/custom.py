@@ -1,22 +1,27 @@
 """Any folder with tables of one's own: train, dev and test as TSV, CSV or JSONL."""
 
 from albert_tf.errors import UserError
-from albert_tf.io.near_misses import did_you_mean
 from albert_tf.io.table_rows import SUFFIXES
+from albert_tf.tasks.examples import ROLES
+from albert_tf.tasks.examples import files_by_role
 from albert_tf.tasks.registry import create_task
 from albert_tf.tasks.registry import task_class
-from albert_tf.tasks.source import Source
-from albert_tf.tasks.source import Split
-from albert_tf.tasks.source import file_of_role
 from albert_tf.tasks.tables import Columns
 from albert_tf.tasks.tables import discover_labels
 from albert_tf.tasks.tables import has_labels
 
 
-def custom_source(
-    data_dir, columns, kind, labels=(), skip_bad_rows=False, required=("train", "dev")
+def custom_examples(
+    data_dir,
+    columns,
+    kind,
+    labels=(),
+    skip_bad_rows=False,
+    roles=ROLES,
+    required=("train", "dev"),
+    unlabelled=True,
 ):
-    """The `Source` of `train.*`, `dev.*` and, if there is one, `test.*` in a folder.
+    """The task of a folder of tables, and what is in `train.*`, `dev.*` and `test.*`.
 
     Args:
         data_dir: folder of the tables; each has one of `SUFFIXES`.
@@ -25,36 +30,34 @@ def custom_source(
         labels: label names in id order; if empty, those of the training table, sorted,
             which is then required.
         skip_bad_rows: leave bad rows out and count them.
+        roles: the tables to read, if they are there.
         required: tables that must be there.
+        unlabelled: whether to read a test table without labels.
+
+    Returns:
+        (task, examples): a `TextTask`, and a dict of `Table` by role.
 
     Raises:
         UserError: a required table is missing, there are two for a role, `labels` has
-            an empty or repeated name, or there are fewer than two labels; without
-            `labels`, a bad row of the training table, too.
+            an empty or repeated name, or there are fewer than two labels; a bad row.
     """
-    roles = ("train", "dev", "test")
-    paths = {role: file_of_role(data_dir, role, SUFFIXES) for role in roles}
-    for role in required:
-        if paths[role] is None:
-            meant = did_you_mean(data_dir) or "; name the folder of the tables."
-            raise UserError(
-                f"--data_dir={data_dir} has no {role}.tsv, {role}.csv or {role}.jsonl"
-                f"{meant}"
-            )
-    train, dev, test = paths.values()
+    paths = files_by_role(data_dir, SUFFIXES, required, SUFFIXES[:3])
     asked = task_class(kind)
     if asked.fewest_labels:
+        train = paths.get("train")
         labels = _labels(train, columns, asked, tuple(labels), skip_bad_rows)
     elif labels:
         raise UserError(f"--label_kind={kind} has no labels; leave out --labels.")
     pair = columns.text_pair is not None
-    return Source(
-        task=create_task(kind, "custom", labels=labels, pair=pair),
-        train=Split(train, columns) if train else None,
-        dev={"dev": Split(dev, columns)} if dev else {},
-        test={"test": _test_split(test, columns)} if test else {},
-        skip_bad_rows=skip_bad_rows,
-    )
+    task = create_task(kind, "custom", labels=labels, pair=pair)
+    examples = {}
+    for role, path in paths.items():
+        own = columns
+        if role == "test" and not has_labels(path, columns.label):
+            own = Columns(columns.text, columns.text_pair)
+        if role in roles and (unlabelled or own.label is not None):
+            examples[role] = task.read(path, own, role, skip_bad_rows)
+    return task, examples
 
 
 def _labels(train, columns, asked, given, skip_bad_rows):
@@ -74,10 +77,3 @@ def _labels(train, columns, asked, given, skip_bad_rows):
             f"{where} has {len(labels)} label(s); expected at least {least}."
         )
     return labels
-
-
-def _test_split(path, columns):
-    """A test table may be labelled; then it is scored, too."""
-    if has_labels(path, columns.label):
-        return Split(path, columns)
-    return Split(path, Columns(columns.text, columns.text_pair), is_labelled=False)

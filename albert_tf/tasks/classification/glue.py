@@ -11,9 +11,8 @@ import pathlib
 
 from albert_tf.errors import UserError
 from albert_tf.hub.released import GLUE_PAGE
+from albert_tf.tasks.examples import ROLES
 from albert_tf.tasks.registry import create_task
-from albert_tf.tasks.source import Source
-from albert_tf.tasks.source import Split
 from albert_tf.tasks.tables import Columns
 
 _BINARY = ("0", "1")
@@ -142,17 +141,14 @@ _LABELLED_AX = ("diagnostic-full.tsv", Columns("Premise", "Hypothesis", "Label")
 _ALIASES = {"sst2": "sst-2", "stsb": "sts-b", "mnli-m": "mnli", "mnli-mm": "mismnli"}
 
 
-def glue_source(task_name, data_dir, skip_bad_rows=False):
-    """The `Source` of a GLUE task whose folder lies in `data_dir`.
+def glue_task(task_name):
+    """The `TextTask` of a GLUE task.
 
     Args:
         task_name: official name such as `"sst-2"`, in any case; see `TASKS`.
-        data_dir: folder that holds `CoLA/`, `SST-2/`, …, as `download_glue_data.py`
-            lays them out.
-        skip_bad_rows: leave bad rows out and count them (always so for QQP).
 
     Raises:
-        UserError: an unknown task, or no folder of that task in `data_dir`.
+        UserError: there is no such task.
     """
     name = _ALIASES.get(task_name.lower(), task_name.lower())
     if name not in TASKS:
@@ -161,34 +157,56 @@ def glue_source(task_name, data_dir, skip_bad_rows=False):
             f"{', '.join(TASKS)}."
         )
     glue = TASKS[name]
+    return create_task(
+        glue.kind,
+        name,
+        labels=glue.labels,
+        pair=glue.columns.text_pair is not None,
+        metrics=glue.metrics,
+    )
+
+
+def glue_examples(
+    task_name, data_dir, skip_bad_rows=False, roles=ROLES, unlabelled=True
+):
+    """A GLUE task, and what is in its folder.
+
+    Args:
+        task_name: as of `glue_task`.
+        data_dir: folder that holds `CoLA/`, `SST-2/`, …, as `download_glue_data.py`
+            lays them out.
+        skip_bad_rows: leave bad rows out and count them (always so for QQP).
+        roles: which files to read; they must be there.
+        unlabelled: whether to read files to predict that have no labels.
+
+    Returns:
+        (task, examples): a `TextTask`, and a dict of `Table` by name: "train", "dev"
+        (MNLI's "dev_matched", "dev_mismatched"), "test" (…).
+
+    Raises:
+        UserError: an unknown task, no folder of that task in `data_dir`, or a bad file.
+    """
+    task = glue_task(task_name)
+    glue = TASKS[task.name]
     folders = [pathlib.Path(data_dir) / folder for folder in glue.directories]
     folder = next((folder for folder in folders if folder.is_dir()), None)
     if folder is None:
         raise UserError(
             f"--data_dir={data_dir} has no folder {glue.directories[0]}; expected the "
-            f"GLUE files of {name} there; download them from {GLUE_PAGE}."
+            f"GLUE files of {task.name} there; download them from {GLUE_PAGE}."
         )
-    test = {
-        split: Split(
-            folder / file,
-            glue.test_columns,
-            is_labelled=False,
-            submission=submission,
-        )
-        for split, (file, submission) in glue.test.items()
-    }
-    if name == "ax" and (folder / _LABELLED_AX[0]).exists():
-        test["full"] = Split(folder / _LABELLED_AX[0], _LABELLED_AX[1])
-    return Source(
-        task=create_task(
-            glue.kind,
-            name,
-            labels=glue.labels,
-            pair=glue.columns.text_pair is not None,
-            metrics=glue.metrics,
-        ),
-        train=Split(folder / "train.tsv", glue.columns) if glue.dev else None,
-        dev={k: Split(folder / file, glue.columns) for k, file in glue.dev.items()},
-        test=test,
-        skip_bad_rows=skip_bad_rows or glue.skip_bad_rows,
-    )
+    files = {"train": ("train", "train.tsv")} if glue.dev else {}
+    files |= {name: ("dev", file) for name, file in glue.dev.items()}
+    examples, skips = {}, skip_bad_rows or glue.skip_bad_rows
+    for name, (role, file) in files.items():
+        if role in roles:
+            examples[name] = task.read(folder / file, glue.columns, role, skips)
+    if "test" not in roles:
+        return task, examples
+    for name, (file, submission) in glue.test.items() if unlabelled else ():
+        table = task.read(folder / file, glue.test_columns, "test", skips)
+        examples[name] = dataclasses.replace(table, submission=submission)
+    if task.name == "ax" and (folder / _LABELLED_AX[0]).exists():
+        file, columns = _LABELLED_AX
+        examples["full"] = task.read(folder / file, columns, "test", skips)
+    return task, examples

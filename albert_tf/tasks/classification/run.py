@@ -6,13 +6,14 @@ from albert_tf.cli.command_line import group_of
 from albert_tf.errors import UserError
 from albert_tf.hub.names import local_tables
 from albert_tf.tasks.classification import raw_text
-from albert_tf.tasks.classification.custom import custom_source
-from albert_tf.tasks.classification.glue import glue_source
+from albert_tf.tasks.classification.custom import custom_examples
+from albert_tf.tasks.classification.glue import glue_examples
 from albert_tf.tasks.classification.text_task import TextTask
 from albert_tf.tasks.commands.repeated_runs import one_model_only
 from albert_tf.tasks.commands.repeated_runs import run_repeatedly
 from albert_tf.tasks.commands.run import run_task
 from albert_tf.tasks.commands.steps import check_steps
+from albert_tf.tasks.commands.steps import needed_roles
 from albert_tf.tasks.setup import fine_tuned
 from albert_tf.tasks.tables import Columns
 from albert_tf.tasks.tables import trimmed
@@ -37,11 +38,11 @@ def _train_and_apply(options):
     predict_splits = options.do_predict and not asks_raw_text
     values, texts = {}, None
     if options.do_train or options.do_eval or predict_splits:
-        source = source_from(options)
+        task, examples = read_tables(options, predict_splits)
         if asks_raw_text:
             # Before training; and a pipe can be read only once.
-            texts = _raw_texts(options, source.task)
-        values = run_task(options, source, predict_splits)
+            texts = _raw_texts(options, task)
+        values = run_task(options, task, examples, predict_splits)
     if asks_raw_text and values is not None:
         _predict_raw_text(options, texts)
     return values
@@ -60,8 +61,15 @@ def check_flags(options):
         raise one_model_only("--input_text and --input_file", options)
 
 
-def source_from(options):
-    """The `Source` that the flags name.
+def read_tables(options, predict):
+    """The task that the flags name, and its tables.
+
+    Args:
+        options: `ClassifierOptions`.
+        predict: whether test tables are to be predicted; labelled ones are scored, too.
+
+    Returns:
+        As `custom_examples`.
 
     Raises:
         UserError: --task_name or --data_dir is missing, or they do not fit.
@@ -69,9 +77,10 @@ def source_from(options):
     for name in ("task_name", "data_dir"):
         if not getattr(options, name):
             raise UserError(f"--{name} is needed to train, evaluate or predict a file.")
-    data_dir = local_tables(options.data_dir)
+    data_dir, skips = local_tables(options.data_dir), options.skip_bad_rows
+    roles = {*needed_roles(options), *(("test",) if options.do_eval else ())}
     if options.task_name != _CUSTOM:
-        return glue_source(options.task_name, data_dir, options.skip_bad_rows)
+        return glue_examples(options.task_name, data_dir, skips, roles, predict)
     kind, required = options.label_kind, ("train", "dev")
     labels = tuple(map(trimmed, options.labels.split(","))) if options.labels else ()
     if not options.do_train:
@@ -82,8 +91,8 @@ def source_from(options):
     columns = Columns(
         options.text_column, options.text_pair_column, options.label_column
     )
-    return custom_source(
-        data_dir, columns, kind, labels, options.skip_bad_rows, required
+    return custom_examples(
+        data_dir, columns, kind, labels, skips, roles, required, predict
     )
 
 

@@ -145,8 +145,10 @@ class TextTask(Task):
         """Columns that show what `answer` returned, as strings."""
         return [f"{value:.4f}" for value in answer.values()]
 
-    def read(self, split, skip_bad_rows=False):
-        return read_table(split.path, split.columns, self.parse_label, skip_bad_rows)
+    def read(self, path, columns, role="dev", skip_bad_rows=False):
+        """The `Table` of a file; see `read_table`."""
+        table = read_table(path, columns, self.parse_label, skip_bad_rows)
+        return dataclasses.replace(table, role=role)
 
     def tokenize(self, examples, tokenizer, max_seq_length):
         return tokenize_texts(

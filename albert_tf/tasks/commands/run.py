@@ -18,6 +18,7 @@ from albert_tf.hub.names import local_directory
 from albert_tf.tasks.commands.flags import ApplyingFlags
 from albert_tf.tasks.commands.flags import StartFlags
 from albert_tf.tasks.commands.flags import TrainingFlags
+from albert_tf.tasks.examples import of_role
 from albert_tf.tasks.facts import run_facts
 from albert_tf.tasks.prediction import OutputsPredictor
 from albert_tf.tasks.prediction import require_numbers
@@ -34,13 +35,15 @@ _RESULTS = "eval_results.txt"
 _OFFICIAL_NAMES = {"accuracy": "eval_accuracy", "loss": "eval_loss"}
 
 
-def run_task(options, source, predict_splits):
+def run_task(options, task, examples, predict_splits):
     """Trains, evaluates and predicts as `TaskOptions` say.
 
     Args:
         options: `TaskOptions`.
-        source: the `Source`.
-        predict_splits: whether the test splits are to be predicted.
+        task: the `Task`.
+        examples: the `Examples` of all that is to be done, by name; all are read before
+            anything is done, for a bad file must not cost a training.
+        predict_splits: whether those of the role "test" are to be predicted.
 
     Returns:
         The values of eval_results.txt; empty without --do_eval. None in a worker that
@@ -49,25 +52,26 @@ def run_task(options, source, predict_splits):
     Raises:
         UserError: flags, files or checkpoints that do not fit.
     """
-    examples = _read(source, options.do_train, options.do_eval, predict_splits)
+    _check(task, examples, options.do_train, options.do_eval, predict_splits)
     if options.do_train:
-        facts = run_facts(options, source, examples)
+        facts = run_facts(options, examples)
         # Before TensorFlow runs anything: workers must be connected first.
         strategy = strategy_from(group_of(DeviceFlags, options))
         start, training = start_from(options), group_of(TrainingFlags, options)
-        if not fine_tune(source, examples, start, training, strategy, facts):
+        if not fine_tune(task, examples, start, training, strategy, facts):
             return None
     values = {}
     if options.do_eval or predict_splits:
         start, applying = start_from(options), group_of(ApplyingFlags, options)
-        apply, info, directory = _applier(start, applying, source, examples)
+        apply, info, directory = _applier(start, applying, task, examples)
         output_dir = pathlib.Path(options.output_dir)
         if options.do_eval:
             is_own = directory == output_dir / MODEL_DIR
-            kept = {} if source.dev or not is_own else _scores_on_dev(output_dir, info)
-            values = _evaluate(output_dir, source, apply, info, kept)
+            is_only_test = is_own and not of_role(examples, "dev")
+            kept = _scores_on_dev(output_dir, info) if is_only_test else {}
+            values = _evaluate(output_dir, task, examples, apply, info, kept)
         if predict_splits:
-            _predict(output_dir, source, apply)
+            _predict(output_dir, task, examples, apply)
     return values
 
 
@@ -78,48 +82,45 @@ def start_from(options):
     return dataclasses.replace(start, init_checkpoint=directory)
 
 
-def _read(source, train, evaluate, predict):
-    """Every split that the run needs, by name; a bad one must not cost a training."""
-    splits = {}
-    if train:
-        if source.train is None:
-            raise UserError(
-                f"The task {source.task.name} has no training set; fine-tune on MNLI "
-                "and predict it with --init_checkpoint=<that run>/model."
-            )
-        splits = {"train": source.train, **source.dev}
-    if evaluate:
-        labelled = source.labelled()
-        if not labelled:
-            raise UserError(
-                f"The task {source.task.name} has no table with labels for --do_eval; "
-                "for the task ax it is diagnostic-full.tsv."
-            )
-        splits |= labelled
-    if predict:
-        if not source.test:
-            raise UserError(
-                f"The task {source.task.name} has no test table to predict; add it to "
-                "--data_dir, or leave out --do_predict."
-            )
-        splits |= source.test
-    return {name: source.read(split) for name, split in splits.items()}
+def _check(task, examples, train, evaluate, predict):
+    """Refuses to do what there are no examples for."""
+    if train and not of_role(examples, "train"):
+        raise UserError(
+            f"The task {task.name} has no training set; fine-tune on MNLI and predict "
+            "it with --init_checkpoint=<that run>/model."
+        )
+    if evaluate and not _labelled(examples):
+        raise UserError(
+            f"The task {task.name} has no table with labels for --do_eval; for the "
+            "task ax it is diagnostic-full.tsv."
+        )
+    if predict and not of_role(examples, "test"):
+        raise UserError(
+            f"The task {task.name} has no test table to predict; add it to --data_dir, "
+            "or leave out --do_predict."
+        )
 
 
-def _applier(start, applying, source, examples):
-    """A function from the name of a split to what the model makes of it.
+def _labelled(examples):
+    """Names of the examples to score: all of dev, and what has labels of test."""
+    scored = {**of_role(examples, "dev"), **of_role(examples, "test")}
+    return [name for name, own in scored.items() if own.is_labelled]
+
+
+def _applier(start, applying, asked, examples):
+    """A function from the name of examples to what the model makes of them.
 
     Returns:
-        The function, which returns a `Prepared` split and what `Task.interpret` makes
+        The function, which returns `Prepared` examples and what `Task.interpret` makes
         of the outputs; the training info of the model, `{}` if there is none; and its
         directory.
     """
     directory, task, info = fine_tuned(
-        applying.output_dir, start.init_checkpoint, source.task
+        applying.output_dir, start.init_checkpoint, asked
     )
-    task.check_fits(directory, source.task)
+    task.check_fits(directory, asked)
     # Without training info, the flags say what the model does not.
-    task = task if info else source.task
+    task = task if info else asked
     arguments = {} if info else task.model_arguments()
     model_class = task.model_classes().get(family_of(directory), task.model_class)
     model = load_pretrained(model_class, directory, arguments)
@@ -132,12 +133,12 @@ def _applier(start, applying, source, examples):
     _tell_differences(
         directory,
         {"max_seq_length": length, **_row_settings(task)},
-        {"max_seq_length": start.max_seq_length, **_row_settings(source.task)},
+        {"max_seq_length": start.max_seq_length, **_row_settings(asked)},
     )
 
     def apply(name):
         batch_size = applying.eval_batch_size
-        if name in source.test:
+        if examples[name].role == "test":
             batch_size = applying.predict_batch_size
         prepared = prepare(
             task, name, examples[name], tokenizer, length, applying.cache_dir
@@ -145,7 +146,7 @@ def _applier(start, applying, source, examples):
         predict = OutputsPredictor(model, batch_size, length, task.min_tokens)
         # The task of the files: its flags say how to answer.
         outputs = require_numbers(predict(prepared.tokens))
-        return prepared, source.task.interpret(prepared, outputs)
+        return prepared, asked.interpret(prepared, outputs)
 
     return apply, info, directory
 
@@ -166,18 +167,17 @@ def _tell_differences(directory, applied, asked):
         logging.info("%s is applied with its own %s.", directory, what)
 
 
-def _evaluate(output_dir, source, apply, info, kept):
+def _evaluate(output_dir, task, examples, apply, info, kept):
     """Scores the dev sets and the labelled test sets; writes what was found, and kept.
 
     A metric of the first dev set has its own name, that of another set the set's
     before it.
     """
-    task = source.task
     values = _last_scores(output_dir, task)
     if "step" in info:
         values["global_step"] = info["step"]
-    official = next(iter(source.dev), None)
-    for name in source.labelled():
+    official = next(iter(of_role(examples, "dev")), None)
+    for name in _labelled(examples):
         first = name == official
         prepared, interpreted = apply(name)
         for metric, value in task.score(prepared, interpreted).items():
@@ -206,8 +206,8 @@ def _last_scores(output_dir, task):
     return {f"last_{name}": last[name] for name in names}
 
 
-def _predict(output_dir, source, apply):
+def _predict(output_dir, task, examples, apply):
     """Predicts the test sets."""
-    for place, (name, split) in enumerate(source.test.items()):
+    for place, (name, own) in enumerate(of_role(examples, "test").items()):
         prefix = f"{name}_" if place else ""
-        source.task.write_predicted(output_dir, prefix, *apply(name), split.submission)
+        task.write_predicted(output_dir, prefix, *apply(name), own.submission)

@@ -13,7 +13,6 @@ from albert_tf.tasks.classification.objective import label_hits
 from albert_tf.tasks.classification.objective import label_losses
 from albert_tf.tasks.multiple_choice import results
 from albert_tf.tasks.multiple_choice.baselines import baseline_scores
-from albert_tf.tasks.multiple_choice.reading.questions import read_questions
 from albert_tf.tasks.multiple_choice.rows import tokenize_questions
 from albert_tf.tasks.task import Task
 
@@ -52,10 +51,7 @@ class MultipleChoice(Task):
             )
         object.__setattr__(self, "metrics", ("accuracy",))
 
-    # From files to features.
-
-    def read(self, split, skip_bad_rows=False):
-        return read_questions(split, skip_bad_rows)
+    # From examples to features.
 
     def tokenize(self, examples, tokenizer, max_seq_length):
         return tokenize_questions(

@@ -6,12 +6,10 @@ from albert_tf.errors import UserError
 from albert_tf.tasks.commands.repeated_runs import run_repeatedly
 from albert_tf.tasks.commands.run import run_task
 from albert_tf.tasks.commands.steps import check_steps
-from albert_tf.tasks.question_answering.reading.question_file import QuestionSplit
-from albert_tf.tasks.question_answering.reading.questions import read_paragraphs
+from albert_tf.tasks.question_answering.reading.question_file import question_file
 from albert_tf.tasks.question_answering.reading.survey import survey
 from albert_tf.tasks.registry import create_task
 from albert_tf.tasks.setup import fine_tuned
-from albert_tf.tasks.source import Source
 
 _OF_BOTH = ("doc_stride", "max_query_length", "n_best_size", "max_answer_length")
 _THRESHOLD = "null_score_diff_threshold"
@@ -30,11 +28,11 @@ def answer_questions(options):
 
 
 def _train_and_apply(options):
-    source = source_from(options)
+    task, examples = read_files(options)
     # The official --do_predict scores, too.
-    scores = bool(source.dev) and (options.do_eval or options.do_predict)
+    scores = "dev" in examples and (options.do_eval or options.do_predict)
     steps = _counted(dataclasses.replace(options, do_eval=scores))
-    return run_task(steps, source, predict_splits=bool(source.test))
+    return run_task(steps, task, examples, predict_splits="test" in examples)
 
 
 def check_flags(options):
@@ -55,37 +53,30 @@ def check_flags(options):
         raise UserError(f"--{_THRESHOLD} is for --version=2.")
 
 
-def source_from(options):
-    """The `Source` that the flags name.
+def read_files(options):
+    """The task that the flags name, and the `QuestionFile`s by role.
 
     Raises:
         UserError: the files do not fit what is to be done with them.
     """
-    read = tuple(read_paragraphs(options.predict_file))
-    found = survey(options.predict_file, read)
+    found, examples = survey(options.predict_file), {}
     is_labelled = bool(found.answers or found.impossible)
     if not is_labelled and (options.do_train or options.do_eval):
         raise UserError(
             f"{options.predict_file} has no answers, and cannot be scored; name a file "
             "with answers, or predict it with --do_predict alone."
         )
+    skips = options.skip_bad_rows
     if options.do_train:
-        learned = tuple(read_paragraphs(options.train_file))
-        version = options.version or survey(options.train_file, learned).version
+        learned = survey(options.train_file)
+        version = options.version or learned.version
         task = _task(options, version, options.null_score_diff_threshold)
-        train = QuestionSplit(options.train_file, is_training=True, paragraphs=learned)
+        examples["train"] = question_file(learned, version, "train", skips)
     else:
-        task, train = _task_to_apply(options, found, is_labelled), None
-    split = QuestionSplit(
-        options.predict_file, is_labelled=is_labelled, paragraphs=read
-    )
-    return Source(
-        task=task,
-        train=train,
-        dev={"dev": split} if is_labelled else {},
-        test={} if is_labelled else {"test": split},
-        skip_bad_rows=options.skip_bad_rows,
-    )
+        task = _task_to_apply(options, found, is_labelled)
+    role = "dev" if is_labelled else "test"
+    examples[role] = question_file(found, task.version, role, skips)
+    return task, examples
 
 
 def _task_to_apply(options, found, is_labelled):

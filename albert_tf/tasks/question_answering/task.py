@@ -12,7 +12,6 @@ from albert_tf.tasks.question_answering import answers
 from albert_tf.tasks.question_answering.answers import SpanScores
 from albert_tf.tasks.question_answering.objective import QuestionAnsweringObjective
 from albert_tf.tasks.question_answering.reading.notices import Notices
-from albert_tf.tasks.question_answering.reading.question_file import read_question_file
 from albert_tf.tasks.question_answering.scoring.error_page import write_error_page
 from albert_tf.tasks.question_answering.scoring.evaluation import GIVEN
 from albert_tf.tasks.question_answering.scoring.evaluation import evaluate_version_1
@@ -70,10 +69,7 @@ class SquadTask(Task):
         """Null odds from which on there is no answer; None if there always is one."""
         return
 
-    # From files to features.
-
-    def read(self, split, skip_bad_rows=False):
-        return read_question_file(split, self.version, skip_bad_rows)
+    # From examples to features.
 
     def window_sizes(self, max_seq_length):
         """The `WindowSizes` for windows of a length.

@@ -8,15 +8,16 @@ from albert_tf.tasks.commands.repeated_runs import run_repeatedly
 from albert_tf.tasks.commands.run import run_task
 from albert_tf.tasks.commands.steps import check_steps
 from albert_tf.tasks.commands.steps import needed_roles
+from albert_tf.tasks.examples import files_by_role
 from albert_tf.tasks.registry import create_task
 from albert_tf.tasks.setup import fine_tuned
-from albert_tf.tasks.source import Source
 from albert_tf.tasks.tagging.decoding import GREEDY
+from albert_tf.tasks.tagging.reading.files import SUFFIXES
 from albert_tf.tasks.tagging.reading.files import Reading
+from albert_tf.tasks.tagging.reading.files import read_tag_file
 from albert_tf.tasks.tagging.schemes import IOB2
 from albert_tf.tasks.tagging.schemes import PLAIN
 from albert_tf.tasks.tagging.schemes import all_tags
-from albert_tf.tasks.tagging.sources import read_splits
 
 _KIND = "tagging"
 
@@ -38,7 +39,7 @@ def _train_and_apply(options):
         # Stored with the run, which goes on with the same only.
         decoder = options.decoder or GREEDY
         options = dataclasses.replace(options, decoder=decoder)
-    return run_task(options, source_from(options), options.do_predict)
+    return run_task(options, *read_folder(options), options.do_predict)
 
 
 def check_flags(options):
@@ -51,8 +52,8 @@ def check_flags(options):
         raise UserError("--data_dir is needed to train, evaluate or predict.")
 
 
-def source_from(options):
-    """The `Source` that the flags name.
+def read_folder(options):
+    """The task that the flags name, and the `TagFile`s of its folder by role.
 
     Raises:
         UserError: --data_dir lacks what they need, or the model is of another task.
@@ -64,10 +65,13 @@ def source_from(options):
         tag_column=options.tag_column,
         skip_bad_rows=options.skip_bad_rows,
     )
-    data_dir = local_tables(options.data_dir)
-    splits = read_splits(data_dir, needed_roles(options), reading)
-    task = tuned or _learned(options, splits["train"].tag_file)
-    return Source.by_role(task, splits, options.skip_bad_rows)
+    data_dir, roles = local_tables(options.data_dir), needed_roles(options)
+    paths = files_by_role(data_dir, SUFFIXES, roles)
+    examples = {role: read_tag_file(paths[role], reading, role) for role in roles}
+    task = tuned or _learned(options, examples["train"])
+    for file in examples.values():
+        task.warn_of_unlearnable(file)
+    return task, examples
 
 
 def _tuned(options):

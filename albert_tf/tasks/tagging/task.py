@@ -108,28 +108,27 @@ class Tagging(Task):
             if schemes.is_entity(tag, self.scheme)
         }
 
-    # From files to features.
+    # From examples to features.
 
-    def read(self, split, skip_bad_rows=False):
-        """The `TagFile` of a `TagSplit`; logs what in it cannot be learned."""
-        file = split.tag_file
-        if split.is_labelled:
-            unknown = set(file.types()) - self._types()
-            if unknown:
-                logging.warning(
-                    "%s: the model has no tag for %s; it misses these.",
-                    file.path,
-                    ", ".join(sorted(unknown)),
-                )
-            parts = sum(_parts_of_words(sentence) for sentence in file.sentences)
-            if parts:
-                logging.warning(
-                    "%s: entities that begin or end within a word: %d; the model "
-                    "learns their whole words and cannot predict the exact characters.",
-                    file.path,
-                    parts,
-                )
-        return file
+    def warn_of_unlearnable(self, file):
+        """Logs what in a `TagFile` the model cannot tell."""
+        if not file.is_labelled:
+            return
+        unknown = set(file.types()) - self._types()
+        if unknown:
+            logging.warning(
+                "%s: the model has no tag for %s; it misses these.",
+                file.path,
+                ", ".join(sorted(unknown)),
+            )
+        parts = sum(_parts_of_words(sentence) for sentence in file.sentences)
+        if parts:
+            logging.warning(
+                "%s: entities that begin or end within a word: %d; the model learns "
+                "their whole words and cannot predict the exact characters.",
+                file.path,
+                parts,
+            )
 
     def tokenize(self, examples, tokenizer, max_seq_length):
         return tokenize_sentences(
@@ -182,7 +181,7 @@ class Tagging(Task):
     # What comes out: logits `[rows, tokens, labels]`.
 
     def interpret(self, prepared, outputs):
-        """The `Tagged` of a split."""
+        """The `Tagged` of a file."""
         sentences = prepared.examples.sentences
         ends = np.cumsum([len(sentence.bounds) for sentence in sentences])
         logits, has_token = prepared.tokens.of_words(outputs, int(ends[-1]))

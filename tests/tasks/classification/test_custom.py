@@ -3,7 +3,7 @@
 import pytest
 
 from albert_tf.errors import UserError
-from albert_tf.tasks.classification.custom import custom_source
+from albert_tf.tasks.classification.custom import custom_examples
 from albert_tf.tasks.tables import Columns
 
 _COLUMNS = Columns("sentence", None, "label")
@@ -14,40 +14,42 @@ def _write(path, text):
     return path
 
 
-def test_custom_source_discovers_sorted_labels(tmp_path):
+def test_custom_examples_discover_sorted_labels(tmp_path):
     _write(tmp_path / "train.tsv", "label\tsentence\nb\tx\na\ty\nb\tz\n")
     _write(tmp_path / "dev.csv", "sentence,label\nx,b\n")
     _write(tmp_path / "test.tsv", "sentence\nx\n")
-    source = custom_source(tmp_path, _COLUMNS, "single_label")
-    assert source.task.labels == ("a", "b")
-    assert source.task.num_outputs == 2
-    assert source.read(source.train).labels.tolist() == [1, 0, 1]
-    assert source.read(source.dev["dev"]).labels.tolist() == [1]
-    assert source.read(source.test["test"]).labels is None
-    given = custom_source(tmp_path, _COLUMNS, "single_label", labels=("b", "a"))
-    assert given.read(given.train).labels.tolist() == [0, 1, 0]
+    task, tables = custom_examples(tmp_path, _COLUMNS, "single_label")
+    assert task.labels == ("a", "b")
+    assert task.num_outputs == 2
+    assert tables["train"].labels.tolist() == [1, 0, 1]
+    assert tables["dev"].labels.tolist() == [1]
+    assert tables["test"].labels is None
+    _, given = custom_examples(tmp_path, _COLUMNS, "single_label", labels=("b", "a"))
+    assert given["train"].labels.tolist() == [0, 1, 0]
 
 
 def test_custom_test_table_may_be_labelled(tmp_path):
     for role in ("train", "dev", "test"):
         _write(tmp_path / f"{role}.tsv", "label\tsentence\nb\tx\na\ty\n")
-    source = custom_source(tmp_path, _COLUMNS, "single_label")
-    assert source.read(source.test["test"]).labels.tolist() == [1, 0]
+    task, tables = custom_examples(tmp_path, _COLUMNS, "single_label")
+    assert tables["test"].labels.tolist() == [1, 0]
 
 
 def test_a_suffix_may_be_in_any_case(tmp_path):
     _write(tmp_path / "train.NDJSON", '{"sentence": "x", "label": "b"}\n' * 2)
     _write(tmp_path / "dev.Csv", "sentence,label\nx,b\n")
-    source = custom_source(tmp_path, _COLUMNS, "single_label", labels=("a", "b"))
-    assert source.read(source.train).labels.tolist() == [1, 1]
-    assert source.read(source.dev["dev"]).texts == ["x"]
+    task, tables = custom_examples(
+        tmp_path, _COLUMNS, "single_label", labels=("a", "b")
+    )
+    assert tables["train"].labels.tolist() == [1, 1]
+    assert tables["dev"].texts == ["x"]
 
 
 def test_two_tables_for_a_role_are_refused(tmp_path):
     for name in ("train.tsv", "dev.csv", "dev.jsonl"):
         _write(tmp_path / name, "label\tsentence\nb\tx\na\ty\n")
     with pytest.raises(UserError, match="has dev.csv and dev.jsonl; keep one of them"):
-        custom_source(tmp_path, _COLUMNS, "single_label")
+        custom_examples(tmp_path, _COLUMNS, "single_label")
 
 
 @pytest.mark.parametrize("kind", ["single_label", "multi_label", "regression"])
@@ -67,7 +69,6 @@ def test_hidden_labels_of_a_test_table_are_none(tmp_path, kind, name, text):
     for role in ("train", "dev"):
         _write(tmp_path / f"{role}.tsv", "label\tsentence\n1\tx\n2\ty\n")
     _write(tmp_path / name, text)
-    split = (source := custom_source(tmp_path, _COLUMNS, kind)).test["test"]
-    table = source.read(split)
-    assert (split.is_labelled, table.labels) == (False, None)
+    table = custom_examples(tmp_path, _COLUMNS, kind)[1]["test"]
+    assert (table.is_labelled, table.labels) == (False, None)
     assert table.texts == ["x", "y", ""]

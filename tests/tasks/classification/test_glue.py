@@ -3,8 +3,10 @@
 import pytest
 
 from albert_tf.errors import UserError
-from albert_tf.tasks.classification.glue import TASKS
-from albert_tf.tasks.classification.glue import glue_source
+from albert_tf.tasks.classification import glue
+from albert_tf.tasks.classification.glue import glue_examples
+from albert_tf.tasks.classification.glue import glue_task
+from albert_tf.tasks.examples import of_role
 
 _MNLI_DEV = (
     "index promptID pairID genre sentence1_binary_parse sentence2_binary_parse "
@@ -58,32 +60,46 @@ def test_official_columns_and_label_order(tmp_path, name):
     row[1 if name == "cola" else 0 if name == "mrpc" else -1] = label
     lines = ["\t".join(names)] if header else []
     (tmp_path / folder).mkdir()
-    path = tmp_path / folder / f"{file}.tsv"
-    path.write_text("\n".join([*lines, "\t".join(row)]) + "\n")
-    source = glue_source(name, tmp_path)
-    table = source.read(next(iter(source.dev.values())))
+    for own in glue.TASKS[name].dev.values():
+        text = "\n".join([*lines, "\t".join(row)]) + "\n"
+        (tmp_path / folder / own).write_text(text)
+    _, tables = glue_examples(name, tmp_path, roles=("dev",))
+    table = tables[file]
+    assert next(iter(tables)) == file
     assert [table.texts[0], *(table.text_pairs or [])] == [row[i] for i in texts]
     assert table.labels.tolist() == [expected]
 
 
-def test_every_task_is_there_and_aliases_resolve(tmp_path):
-    assert len(TASKS) == 11  # nine tasks, MNLI from two sides, the diagnostic set
-    (tmp_path / "SST-2").mkdir()
-    assert glue_source("SST2", tmp_path).task.name == "sst-2"
+def test_every_task_is_there_and_aliases_resolve():
+    assert len(glue.TASKS) == 11  # nine tasks, MNLI from two sides, the diagnostic set
+    assert glue_task("SST2").name == "sst-2"
 
 
 @pytest.mark.parametrize("folder", ["QNLI", "QNLIv2"])
 def test_both_spellings_of_qnli(tmp_path, folder):
     (tmp_path / folder).mkdir()
-    assert glue_source("qnli", tmp_path).train.path == tmp_path / folder / "train.tsv"
+    with pytest.raises(UserError, match=f"{folder}/train.tsv"):
+        glue_examples("qnli", tmp_path)
 
 
 def test_mnli_scores_both_dev_sets_and_names_both_submissions(tmp_path):
     (tmp_path / "MNLI").mkdir()
-    source = glue_source("mnli", tmp_path)
-    assert list(source.dev) == ["dev_matched", "dev_mismatched"]
-    assert [split.submission for split in source.test.values()] == ["MNLI-m", "MNLI-mm"]
-    assert list(glue_source("mismnli", tmp_path).dev)[0] == "dev_mismatched"
+    for role, label in (("dev", "gold_label"), ("test", "index")):
+        for name in ("matched", "mismatched"):
+            row = f"sentence1\tsentence2\t{label}\na\tb\tneutral\n"
+            (tmp_path / "MNLI" / f"{role}_{name}.tsv").write_text(row)
+    for task, order in (
+        ("mnli", ["matched", "mismatched"]),
+        ("mismnli", ["mismatched", "matched"]),
+    ):
+        _, tables = glue_examples(task, tmp_path, roles=("dev", "test"))
+        assert list(of_role(tables, "dev")) == [f"dev_{name}" for name in order]
+        assert {name: t.submission for name, t in of_role(tables, "test").items()} == {
+            "test_matched": "MNLI-m",
+            "test_mismatched": "MNLI-mm",
+        }
+    _, tables = glue_examples("mnli", tmp_path, False, ("dev", "test"), False)
+    assert not of_role(tables, "test")  # they have no labels
 
 
 def test_diagnostic_set_is_only_predicted(tmp_path):
@@ -91,10 +107,9 @@ def test_diagnostic_set_is_only_predicted(tmp_path):
     (tmp_path / "AX" / "diagnostic.tsv").write_text(
         "index\tsentence1\tsentence2\n0\ta\tb\n"
     )
-    source = glue_source("ax", tmp_path)
-    assert (source.train, source.dev) == (None, {})
-    assert source.read(source.test["test"]).texts == ["a"]
-    assert source.task.labels == ("contradiction", "entailment", "neutral")
+    task, tables = glue_examples("ax", tmp_path)
+    assert {name: own.texts for name, own in tables.items()} == {"test": ["a"]}
+    assert task.labels == ("contradiction", "entailment", "neutral")
 
 
 def test_short_rows_of_qqp_are_left_out(tmp_path):
@@ -103,8 +118,7 @@ def test_short_rows_of_qqp_are_left_out(tmp_path):
         "id\tqid1\tqid2\tquestion1\tquestion2\tis_duplicate\n1\t1\t2\ta\n2\t3\t4\tb\tc\t1\n"
         "3\t5\t6\t\td\t0\n4\t7\t8\te\t \t1\n"
     )
-    source = glue_source("qqp", tmp_path)
-    table = source.read(source.dev["dev"])
+    table = glue_examples("qqp", tmp_path, roles=("dev",))[1]["dev"]
     # Empty questions stay, as in the official code.
     assert (table.texts, table.num_skipped) == (["b", "", "e"], 1)
     assert table.rows.tolist() == [1, 2, 3]
@@ -113,13 +127,12 @@ def test_short_rows_of_qqp_are_left_out(tmp_path):
 def test_wrong_header_unknown_task_and_absent_folder_are_errors(tmp_path):
     (tmp_path / "RTE").mkdir()
     (tmp_path / "RTE" / "dev.tsv").write_text("a\tb\nx\ty\n")
-    source = glue_source("rte", tmp_path)
     with pytest.raises(UserError, match="dev.tsv has no column 'sentence1'"):
-        source.read(source.dev["dev"])
+        glue_examples("rte", tmp_path, roles=("dev",))
     with pytest.raises(UserError, match="no folder CoLA"):
-        glue_source("cola", tmp_path)
+        glue_examples("cola", tmp_path)
     with pytest.raises(UserError, match="--task_name=glue is unknown"):
-        glue_source("glue", tmp_path)
+        glue_examples("glue", tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -132,8 +145,8 @@ def test_wrong_header_unknown_task_and_absent_folder_are_errors(tmp_path):
     ],
 )
 def test_released_files_are_read_whole(shared, name, rows):
-    source = glue_source(name, shared("data/glue"))
-    dev, test = source.read(source.dev["dev"]), source.read(source.test["test"])
+    _, tables = glue_examples(name, shared("data/glue"), roles=("dev", "test"))
+    dev, test = tables.values()
     assert (len(dev), len(test)) == rows
     assert set(dev.labels.tolist()) == {0, 1}
     assert test.labels is None
@@ -154,4 +167,4 @@ def test_each_task_has_the_metrics_of_the_leaderboard():
         "wnli": ("accuracy",),
         "ax": ("matthew_corr", "accuracy"),
     }
-    assert {name: task.metrics for name, task in TASKS.items()} == expected
+    assert {name: task.metrics for name, task in glue.TASKS.items()} == expected

@@ -4,7 +4,7 @@ import pytest
 
 from albert_tf.config import AlbertConfig
 from albert_tf.models.sequence_classification import AlbertForSequenceClassification
-from albert_tf.tasks.classification.glue import glue_source
+from albert_tf.tasks.classification.glue import glue_task
 from albert_tf.tokenization import load_tokenizer
 
 _NLI = "index|sentence1|sentence2"
@@ -57,7 +57,7 @@ def _write(path, header, labels):
 def test_evaluated_predicted_and_submitted(flags, tmp_path, name):
     folder, dev_header, test_header, submission = _TASKS[name]
     (tmp_path / folder).mkdir()
-    task = glue_source(name, tmp_path).task
+    task = glue_task(name)
     labels = ("0.5", "2", "5.0") if name == "sts-b" else (task.labels * 2)[:3]
     for side in ("_matched", "_mismatched") if folder == "MNLI" else ("",):
         if dev_header is not None:

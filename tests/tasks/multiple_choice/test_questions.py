@@ -7,7 +7,6 @@ import pytest
 from albert_tf.errors import UserError
 from albert_tf.tasks.multiple_choice.reading.c3 import c3_parts
 from albert_tf.tasks.multiple_choice.reading.jsonl import jsonl_parts
-from albert_tf.tasks.multiple_choice.reading.questions import ChoiceSplit
 from albert_tf.tasks.multiple_choice.reading.questions import read_questions
 from albert_tf.tasks.multiple_choice.reading.race import race_parts
 
@@ -22,8 +21,7 @@ _QUESTION = {"context": "a text", "question": "what ?", "options": ["a", "b"]}
 
 
 def read(parts, is_labelled=True, skip_bad_rows=False):
-    split = ChoiceSplit("split", is_labelled=is_labelled, parts=parts)
-    return read_questions(split, skip_bad_rows)
+    return read_questions(parts, "dev", is_labelled, skip_bad_rows)
 
 
 @pytest.fixture

@@ -7,7 +7,6 @@ from albert_tf.tasks.batching import evaluation_dataset
 from albert_tf.tasks.batching import training_dataset
 from albert_tf.tasks.cache import cached_tokens
 from albert_tf.tasks.multiple_choice.reading.questions import ChoiceFile
-from albert_tf.tasks.multiple_choice.reading.questions import ChoiceSplit
 from albert_tf.tasks.multiple_choice.reading.questions import Question
 from albert_tf.tasks.multiple_choice.reading.questions import read_questions
 from albert_tf.tasks.multiple_choice.reading.race import race_parts
@@ -72,7 +71,7 @@ def test_the_text_gives_way_and_then_the_beginning_of_the_question(words):
 def test_features_equal_the_official_ones(layout, role, shared, english):
     folder = shared("fixtures/official_race")
     parts = race_parts(folder / layout, role)
-    examples = read_questions(ChoiceSplit(role, parts=parts))
+    examples = read_questions(parts)
     tokens = tokenize_questions(examples.questions, english, 128, 32)
     dataset = evaluation_dataset(tokens, 64, 128, pad_to_max_length=True)
     expected = dict(np.load(folder / f"features_{role}.npz"))

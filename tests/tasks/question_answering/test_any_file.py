@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from albert_tf.errors import UserError
 from albert_tf.tasks.question_answering.reading import json_stream
-from albert_tf.tasks.question_answering.reading.question_file import read_question_file
+from albert_tf.tasks.question_answering.reading.question_file import question_file
 from albert_tf.tasks.question_answering.reading.questions import read_paragraphs
-from albert_tf.tasks.source import Split
+from albert_tf.tasks.question_answering.reading.survey import survey
 from tools.fuzz.inputs import JSON
 from tools.fuzz.inputs import TEXTS
 from tools.fuzz.inputs import json_files
@@ -77,23 +77,22 @@ def test_paragraphs_are_those_of_the_file_or_refused(folder, data, size):
 def test_questions_that_are_kept_can_be_used(folder, data, version, role):
     path = folder / "split.json"
     path.write_bytes(data)
-    split = Split(path, is_labelled=role != "test", is_training=role == "train")
     try:
-        found = read_question_file(split, version, skip_bad_rows=True)
+        found = question_file(survey(path), version, role, skip_bad_rows=True)
     except UserError as error:
         assert str(path) in str(error)
         with pytest.raises(UserError):
-            read_question_file(split, version)
+            question_file(survey(path), version, role)
         return
     assert len(found) == len(found.questions) == len(found.contexts) > 0
     for question, context in zip(found.questions, found.contexts, strict=True):
-        if split.is_training:
+        if role == "train":
             assert question.answers or question.is_impossible
             assert all(a.is_in(context) and a.text.strip() for a in question.answers)
-        if version == 1 and split.is_labelled:
+        if version == 1 and role != "test":
             assert question.answers
     try:
-        strict = read_question_file(split, version)
+        strict = question_file(survey(path), version, role)
     except UserError:
         assert found.num_skipped
     else:

@@ -7,13 +7,12 @@ import pytest
 from albert_tf.errors import UserError
 from albert_tf.tasks.question_answering.flags import SquadOptions
 from albert_tf.tasks.question_answering.reading import json_stream
-from albert_tf.tasks.question_answering.reading.question_file import read_question_file
+from albert_tf.tasks.question_answering.reading.question_file import question_file
 from albert_tf.tasks.question_answering.reading.questions import Answer
 from albert_tf.tasks.question_answering.reading.questions import Question
 from albert_tf.tasks.question_answering.reading.questions import read_paragraphs
 from albert_tf.tasks.question_answering.reading.survey import survey
-from albert_tf.tasks.question_answering.run import source_from
-from albert_tf.tasks.source import Split
+from albert_tf.tasks.question_answering.run import read_files
 
 
 def test_a_file(squad):
@@ -144,7 +143,7 @@ def test_survey(squad):
         (" \n", [("3", "how?", None)]),
     )
     found = survey(path)
-    assert (found.paragraphs, found.questions, found.answers) == (2, 3, 2)
+    assert (len(found.paragraphs), found.questions, found.answers) == (2, 3, 2)
     assert (found.impossible, found.version) == (2, 2)
     assert found.notices.lines() == [
         "the question has no visible text: 1 question (2)",
@@ -171,17 +170,15 @@ def test_each_file_is_read_once(squad, monkeypatch):
     options = SquadOptions(
         train_file=train, predict_file=dev, output_dir="out", do_train=True
     )
-    source = source_from(options)
-    assert [q.id for q in source.read(source.train).questions] == ["train.json"]
-    assert [q.id for q in source.read(source.dev["dev"]).questions] == ["dev.json"]
+    _, examples = read_files(options)
+    ids = {role: [q.id for q in own.questions] for role, own in examples.items()}
+    assert ids == {"train": ["train.json"], "dev": ["dev.json"]}
     assert sorted(opened) == [dev, train]
-    assert len(read_question_file(Split(train), version=1)) == 1
-    assert opened.count(train) == 2
 
 
 def test_what_is_odd_is_said_of_files_without_answers_too(squad, caplog):
     path = squad((" ", [("1", "who?", [])]), ("a", [("2", "who?", [])]))
-    read_question_file(Split(path, is_labelled=False), version=2)
+    question_file(survey(path), 2, "test")
     assert caplog.messages == [
         f"{path}: the paragraph has no visible text: 1 question (1)"
     ]

@@ -35,8 +35,8 @@ def write_jsonl(write):
     return write_lines
 
 
-def read(path, may_lack_tags=False, **reading):
-    return read_tag_file(path, Reading(**reading), may_lack_tags)
+def read(path, role="dev", **reading):
+    return read_tag_file(path, Reading(**reading), role)
 
 
 @pytest.mark.parametrize(("letter", "scheme"), [("B", "iob2"), ("I", "iob1")])
@@ -57,10 +57,10 @@ def test_any_columns(write):
     bioes = read(write("b.bioes", "S-A a\nO b\n"), word_column=-1, tag_column=0)
     assert bioes.scheme == "bioes"
     # Without tags.
-    plain = read(write("c.txt", "a\nb\n\nc"), may_lack_tags=True)
+    plain = read(write("c.txt", "a\nb\n\nc"), role="test")
     assert [s.words for s in plain.sentences] == [["a", "b"], ["c"]]
     assert {s.entities for s in plain.sentences} == {None}
-    parts = read(write("d.txt", "a DT\nb NN\n"), may_lack_tags=True)
+    parts = read(write("d.txt", "a DT\nb NN\n"), role="test")
     assert parts.sentences[0].entities is None
 
 
@@ -218,7 +218,7 @@ def test_predictions_have_the_form_of_the_file(write, write_jsonl, tmp_path):
     )
     tabs = read(write("a.tsv", "New York\tO\n"))
     assert written(tabs, [("LOC", 0, 8)], scheme="bioes") == "New York\tO\tS-LOC\n"
-    tokens = read(write_jsonl({"tokens": ["北", "京"], "id": 7}), may_lack_tags=True)
+    tokens = read(write_jsonl({"tokens": ["北", "京"], "id": 7}), role="test")
     assert json.loads(written(tokens, [("LOC", 0, 3)])) == {
         "tokens": ["北", "京"],
         "id": 7,

@@ -155,6 +155,13 @@ def test_flags_that_do_not_fit(flags, changes, message):
     assert "\n" not in str(error.value)
 
 
+def test_two_files_for_a_role_are_refused(flags, tmp_path):
+    for data in (tmp_path / "data").glob("dev.*"):
+        (data.parent / "dev.bio").write_text(data.read_text())
+    with pytest.raises(UserError, match="has dev.bio and dev.conll; keep one of them"):
+        flags(do_train=True)
+
+
 def test_data_that_does_not_fit(flags, write_conll, tmp_path):
     write_conll("train.conll", [[("a", "O")]])
     with pytest.raises(UserError, match="has no entity, so there is nothing to learn"):

@@ -9,9 +9,9 @@ text. -1 and "" stand for a label that nobody is to know.
 
 from albert_tf.io.table_rows import OBJECTS
 from albert_tf.io.table_rows import read_rows
+from albert_tf.tasks.examples import files_by_role
 from albert_tf.tasks.multiple_choice.reading.questions import Part
 from albert_tf.tasks.multiple_choice.reading.questions import checked_question
-from albert_tf.tasks.source import file_of_role
 from albert_tf.tasks.tables import has_labels
 
 LABEL = "label"
@@ -24,7 +24,7 @@ def jsonl_parts(data_dir, role):
     Raises:
         UserError: there are two of it, as `<role>.ndjson`.
     """
-    path = file_of_role(data_dir, role, OBJECTS)
+    path = files_by_role(data_dir, OBJECTS, ()).get(role)
     return (Part(str(path), read_jsonl),) if path else None
 
 

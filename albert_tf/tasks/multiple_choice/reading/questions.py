@@ -1,13 +1,13 @@
 """Questions with options, in memory, whatever file they are from."""
 
 import dataclasses
-import hashlib
 import typing
 
 import numpy as np
 
 from albert_tf.errors import UserError
-from albert_tf.tasks.source import Split
+from albert_tf.tasks.examples import Examples
+from albert_tf.tasks.examples import digest_of
 from albert_tf.tasks.tables import check_characters
 
 _FEWEST = 2  # options
@@ -50,30 +50,15 @@ class Part:
     group: str = ""
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class ChoiceSplit(Split):
-    """A split in one or several parts.
-
-    Attributes:
-        parts: the `Part`s, a tuple.
-    """
-
-    parts: tuple
-
-
 @dataclasses.dataclass(frozen=True)
-class ChoiceFile:
-    """The examples of a split.
+class ChoiceFile(Examples):
+    """Questions of one or several files.
 
     Attributes:
-        path: the file or folder.
         questions: the `Question`s, a tuple.
-        num_skipped: questions that were left out.
     """
 
-    path: str
     questions: tuple
-    num_skipped: int = 0
 
     def __len__(self):
         return len(self.questions)
@@ -89,34 +74,36 @@ class ChoiceFile:
         found = list(dict.fromkeys(question.group for question in self.questions))
         return found if len(found) > 1 else []
 
+    @property
+    def is_labelled(self):
+        return self.labels is not None
+
     def inputs_digest(self):
-        """SHA-256 of the texts, hexadecimal."""
-        return _digest((q.context, q.text, q.options) for q in self.questions)
+        return digest_of((q.context, q.text, q.options) for q in self.questions)
 
     def digest(self):
-        """SHA-256 of everything, hexadecimal."""
-        return _digest(self.questions)
+        return digest_of(self.questions)
 
 
-def read_questions(split, skip_bad_rows=False):
-    """Reads a split.
+def read_questions(parts, role="dev", is_labelled=True, skip_bad_rows=False):
+    """Reads a `ChoiceFile`.
 
     Args:
-        split: a `ChoiceSplit`; a question of one that is labelled must have a label.
+        parts: the `Part`s, a tuple.
+        role: what the questions are for.
+        is_labelled: whether each must have a label; otherwise none has.
         skip_bad_rows: leave bad questions out and count them, instead of stopping.
-
-    Returns:
-        A `ChoiceFile`.
 
     Raises:
         UserError: a file is missing, holds something else or no question, or a
             question in it is bad.
     """
+    path = ", ".join(part.path for part in parts)
     questions, skipped = [], 0
-    for part in split.parts:
+    for part in parts:
         for where, question in part.read(part.path):
             if not isinstance(question, ValueError):
-                question = _with_group(question, part.group, split.is_labelled)
+                question = _with_group(question, part.group, is_labelled)
             if not isinstance(question, ValueError):
                 questions.append(question)
             elif skip_bad_rows:
@@ -127,8 +114,8 @@ def read_questions(split, skip_bad_rows=False):
                     "--skip_bad_rows."
                 ) from question
     if not questions:
-        raise UserError(f"{split.path} holds no usable question.")
-    return ChoiceFile(str(split.path), tuple(questions), skipped)
+        raise UserError(f"{path} holds no usable question.")
+    return ChoiceFile(path, tuple(questions), role=role, num_skipped=skipped)
 
 
 def _with_group(question, group, is_labelled):
@@ -186,10 +173,3 @@ def _place(label, options):
             f"there is no option {label}; the {len(options)} options count from 0"
         )
     return label
-
-
-def _digest(values):
-    found = hashlib.sha256()
-    for value in values:
-        found.update(repr(value).encode())
-    return found.hexdigest()

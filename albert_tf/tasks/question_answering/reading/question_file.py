@@ -1,46 +1,27 @@
 """A file of questions in memory, as training, scores and predictions read it."""
 
 import dataclasses
-import hashlib
 
 from absl import logging
 
 from albert_tf.errors import UserError
+from albert_tf.tasks.examples import Examples
+from albert_tf.tasks.examples import digest_of
 from albert_tf.tasks.question_answering.reading.notices import counted
 from albert_tf.tasks.question_answering.reading.notices import listed
-from albert_tf.tasks.question_answering.reading.questions import read_paragraphs
 from albert_tf.tasks.question_answering.reading.survey import UNANSWERED
 from albert_tf.tasks.question_answering.reading.survey import can_be_learned
-from albert_tf.tasks.question_answering.reading.survey import survey
-from albert_tf.tasks.source import Split
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class QuestionSplit(Split):
-    """A file that was read already, to see what it is.
-
-    Attributes:
-        paragraphs: its `Paragraph`s, a tuple.
-    """
-
-    paragraphs: tuple
 
 
 @dataclasses.dataclass(frozen=True)
-class QuestionFile:
-    """The examples of a split.
+class QuestionFile(Examples):
+    """Questions of one file.
 
     Attributes:
-        path: the file.
         paragraphs: its `Paragraph`s, a tuple.
-        is_training: whether it is learned from.
-        num_skipped: questions that were left out.
     """
 
-    path: str
     paragraphs: tuple
-    is_training: bool = False
-    num_skipped: int = 0
 
     def __len__(self):
         return sum(len(paragraph.questions) for paragraph in self.paragraphs)
@@ -55,48 +36,48 @@ class QuestionFile:
         """The text of each question's paragraph."""
         return [p.context for p in self.paragraphs for _ in p.questions]
 
+    @property
+    def is_training(self):
+        """Whether they are learned from."""
+        return self.role == "train"
+
+    @property
+    def is_labelled(self):
+        return self.role != "test"
+
     def digest(self):
-        """A hash of paragraphs, questions and answers."""
-        found = hashlib.sha256()
-        for paragraph in self.paragraphs:
-            found.update(repr(paragraph).encode())
-        return found.hexdigest()
+        return digest_of(self.paragraphs)
 
     def inputs_digest(self):
-        """A hash of all that windows are made from: of training, answers are part."""
-        return f"{self.digest()} {self.is_training}"
+        return f"{self.digest()} {self.is_training}"  # windows of training know answers
 
 
-def read_question_file(split, version, skip_bad_rows=False):
-    """Reads a file for a model of SQuAD 1.1 or 2.0.
+def question_file(found, version, role="dev", skip_bad_rows=False):
+    """The `QuestionFile` for a model of SQuAD 1.1 or 2.0.
 
     Args:
-        split: a `Split`, read here, or a `QuestionSplit`; one that is neither for
-            training nor labelled need not have answers.
+        found: the `Survey` of the file.
         version: 1 or 2.
+        role: what the questions are for; those of "test" need not have answers.
         skip_bad_rows: leave out what cannot be learned or scored.
 
     Raises:
-        UserError: the file is no SQuAD, or does not fit the version or what it is for.
+        UserError: the file does not fit the version or what it is for.
     """
-    if isinstance(split, QuestionSplit):
-        paragraphs = split.paragraphs
-    else:
-        paragraphs = tuple(read_paragraphs(split.path))
-    found = survey(split.path, paragraphs)
     found.check_version(version)
-    if split.is_training and not skip_bad_rows:
+    if role == "train" and not skip_bad_rows:
         found.check_answers()
-    if split.is_labelled and version == 1 and not skip_bad_rows:
+    is_labelled = role != "test"
+    if is_labelled and version == 1 and not skip_bad_rows:
         _check_answered(found)
-    expected = () if split.is_labelled else (UNANSWERED,)
-    for line in found.notices.lines(expected):
-        logging.warning("%s: %s", split.path, line)
-    if skip_bad_rows and split.is_labelled:
-        paragraphs = _without_bad_rows(paragraphs, split.is_training, version)
-    kept = QuestionFile(str(split.path), paragraphs, split.is_training)
+    for line in found.notices.lines(() if is_labelled else (UNANSWERED,)):
+        logging.warning("%s: %s", found.path, line)
+    paragraphs = found.paragraphs
+    if skip_bad_rows and is_labelled:
+        paragraphs = _without_bad_rows(paragraphs, role == "train", version)
+    kept = QuestionFile(found.path, paragraphs, role=role)
     if not len(kept):
-        raise UserError(f"{split.path} holds no usable question.")
+        raise UserError(f"{found.path} holds no usable question.")
     return dataclasses.replace(kept, num_skipped=found.questions - len(kept))
 
 

@@ -17,17 +17,18 @@ BLANK_ANSWER = "an answer has no visible text"
 
 @dataclasses.dataclass(frozen=True)
 class Survey:
-    """The figures of one file.
+    """One file, and its figures.
 
     Attributes:
         path: the file.
-        paragraphs, questions, answers: how many there are.
+        paragraphs: the `Paragraph`s, a tuple.
+        questions, answers: how many there are.
         impossible: questions that are marked as having no answer.
         notices: `Notices` of what is odd.
     """
 
     path: str
-    paragraphs: int
+    paragraphs: tuple
     questions: int
     answers: int
     impossible: int
@@ -70,13 +71,11 @@ class Survey:
                 )
 
 
-def survey(path, paragraphs=None):
-    """Counts what a file holds.
+def survey(path):
+    """Reads a file, and counts what it holds.
 
     Args:
         path: the file.
-        paragraphs: iterable of its `Paragraph`s where it was read already; None to read
-            it, a paragraph at a time.
 
     Returns:
         A `Survey`.
@@ -84,10 +83,10 @@ def survey(path, paragraphs=None):
     Raises:
         UserError: the file cannot be read, is no SQuAD, or has no question.
     """
-    count = questions = answers = impossible = 0
+    questions = answers = impossible = 0
     notices = Notices()
-    for paragraph in read_paragraphs(path) if paragraphs is None else paragraphs:
-        count += 1
+    paragraphs = tuple(read_paragraphs(path))
+    for paragraph in paragraphs:
         for question in paragraph.questions:
             questions += 1
             answers += len(question.answers)
@@ -96,7 +95,7 @@ def survey(path, paragraphs=None):
                 notices.add(what, question.id)
     if not questions:
         raise UserError(f"{path} holds no question.")
-    return Survey(str(path), count, questions, answers, impossible, notices)
+    return Survey(str(path), paragraphs, questions, answers, impossible, notices)
 
 
 def oddities(question, context):

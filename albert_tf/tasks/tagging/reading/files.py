@@ -30,13 +30,13 @@ class Reading:
     skip_bad_rows: bool = False
 
 
-def read_tag_file(path, reading, may_lack_tags=False):
+def read_tag_file(path, reading, role="dev"):
     """Reads a file.
 
     Args:
         path: its suffix, one of `SUFFIXES`, says what it is.
         reading: a `Reading`.
-        may_lack_tags: whether it need not have tags or spans.
+        role: what it is for; one to be predicted need not have tags or spans.
 
     Returns:
         A `TagFile`; its sentences have entities unless the file has no tags.
@@ -45,7 +45,7 @@ def read_tag_file(path, reading, may_lack_tags=False):
         UserError: the file cannot be read, or holds no sentence; a sentence in it is
             bad, or its tags fit no scheme.
     """
-    form, lines, with_tags, found = _opened(path, reading, may_lack_tags)
+    form, lines, with_tags, found = _opened(path, reading, role == "test")
     good, dropped, skipped = [], set(), 0
     for where, sentence, places in found:
         if reading.scheme and not isinstance(sentence, ValueError):
@@ -66,7 +66,9 @@ def read_tag_file(path, reading, may_lack_tags=False):
     sentences = tuple(sentence for sentence, _ in good)
     if dropped:
         sentences, lines = _without(sentences, lines, dropped)
-    return TagFile(str(path), sentences, form, scheme, tuple(lines), skipped)
+    return TagFile(
+        str(path), sentences, form, scheme, tuple(lines), role=role, num_skipped=skipped
+    )
 
 
 def _opened(path, reading, may_lack_tags):

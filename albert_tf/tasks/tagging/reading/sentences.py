@@ -2,10 +2,10 @@
 
 import bisect
 import dataclasses
-import hashlib
 import typing
 
-from albert_tf.tasks.source import Split
+from albert_tf.tasks.examples import Examples
+from albert_tf.tasks.examples import digest_of
 from albert_tf.tasks.tables import check_characters
 from albert_tf.tasks.tables import trimmed
 from albert_tf.tasks.tagging.schemes import entities_of
@@ -133,25 +133,21 @@ def _entity(span, text):
 
 
 @dataclasses.dataclass(frozen=True)
-class TagFile:
+class TagFile(Examples):
     """What was read of a file.
 
     Attributes:
-        path: the file.
         sentences: the `Sentence`s, a tuple.
         form: "conll", "tokens" or "spans".
         scheme: that of the file's tags; None where it has none.
         lines: of CoNLL, all lines of the file but those of sentences left out; the
             `source` of a sentence are the places of its words among them.
-        num_skipped: sentences that were left out.
     """
 
-    path: str
     sentences: tuple
     form: str
     scheme: str | None = None
     lines: tuple = ()
-    num_skipped: int = 0
 
     def __len__(self):
         return len(self.sentences)
@@ -160,28 +156,12 @@ class TagFile:
         """The types of its entities, sorted."""
         return sorted({entity[0] for s in self.sentences for entity in s.entities})
 
+    @property
+    def is_labelled(self):
+        return self.sentences[0].entities is not None
+
     def inputs_digest(self):
-        """SHA-256 of the words, hexadecimal."""
-        return _digest((s.text, s.bounds) for s in self.sentences)
+        return digest_of((s.text, s.bounds) for s in self.sentences)
 
     def digest(self):
-        """SHA-256 of words and entities, hexadecimal."""
-        return _digest((s.text, s.bounds, s.entities) for s in self.sentences)
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class TagSplit(Split):
-    """A split that was read.
-
-    Attributes:
-        tag_file: the `TagFile`.
-    """
-
-    tag_file: TagFile
-
-
-def _digest(values):
-    found = hashlib.sha256()
-    for value in values:
-        found.update(repr(value).encode())
-    return found.hexdigest()
+        return digest_of((s.text, s.bounds, s.entities) for s in self.sentences)

@@ -1,0 +1,93 @@
+"""Examples that were read of the files of a task."""
+
+import abc
+import dataclasses
+import hashlib
+import pathlib
+
+from albert_tf.errors import UserError
+from albert_tf.io.near_misses import did_you_mean
+
+ROLES = ("train", "dev", "test")
+"""What examples are for: to learn from, to pick the best checkpoint, to predict."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Examples(abc.ABC):
+    """The good examples of one file (or folder); what they are, a subclass says.
+
+    A family of tasks returns them by name, those to be scored or predicted in the order
+    in which that is to be done; the first of "dev" picks the best checkpoint.
+
+    Attributes:
+        path: where they are from.
+        role: one of `ROLES`.
+        num_skipped: bad ones that were left out.
+        submission: name of a benchmark's file of predictions, or None.
+    """
+
+    path: str
+    _: dataclasses.KW_ONLY
+    role: str = "dev"
+    num_skipped: int = 0
+    submission: str | None = None
+
+    @abc.abstractmethod
+    def __len__(self):
+        """How many there are."""
+
+    @property
+    @abc.abstractmethod
+    def is_labelled(self):
+        """Whether they can be scored."""
+
+    @abc.abstractmethod
+    def digest(self):
+        """SHA-256 of all that training and scores depend on, hexadecimal."""
+
+    @abc.abstractmethod
+    def inputs_digest(self):
+        """SHA-256 of what rows of tokens are made from, hexadecimal."""
+
+
+def of_role(examples, role):
+    """Those of the `Examples` by name that have a role, a dict."""
+    return {name: own for name, own in examples.items() if own.role == role}
+
+
+def digest_of(values):
+    """SHA-256 of the values' representations, hexadecimal."""
+    found = hashlib.sha256()
+    for value in values:
+        found.update(repr(value).encode())
+    return found.hexdigest()
+
+
+def files_by_role(data_dir, suffixes, required, shown=None):
+    """Paths of the files of a folder by role, such as `train.tsv`.
+
+    Args:
+        data_dir: the folder.
+        suffixes: which there may be, in small letters; a name has them in any case.
+        required: the roles that must be there.
+        shown: the suffixes to name where a file is missing; by default all.
+
+    Raises:
+        UserError: a required file is missing, or two could be meant for a role.
+    """
+    folder = pathlib.Path(data_dir)
+    paths = sorted(folder.iterdir()) if folder.is_dir() else []
+    files = {}
+    for role in ROLES:
+        found = [p for p in paths if p.stem == role and p.suffix.lower() in suffixes]
+        if len(found) > 1:
+            names = " and ".join(path.name for path in found)
+            raise UserError(f"--data_dir={data_dir} has {names}; keep one of them.")
+        if found:
+            files[role] = found[0]
+        elif role in required:
+            *names, last = [f"{role}{suffix}" for suffix in shown or suffixes]
+            expected = f"{', '.join(names)} or {last}" if names else last
+            meant = did_you_mean(data_dir) or f"; name the folder of the {role} set."
+            raise UserError(f"--data_dir={data_dir} has no {expected}{meant}")
+    return files
