@@ -1,4 +1,4 @@
-"""How fast text becomes batches, against the SentencePiece encoder alone.
+"""Rate at which text becomes batches, against the SentencePiece encoder alone.
 
   python -m benchmarks.data_pipeline --input_file='corpus/*.txt' \\
       --spm_model_file=30k-clean.model
@@ -119,7 +119,7 @@ def _rates(options, folder, reference):
 
 @contextlib.contextmanager
 def _copies(input_file, count):
-    """A folder with `count` copies of the text: a file is read once in a run."""
+    """Makes a folder with `count` copies of the text: a run reads a file once."""
     with tempfile.TemporaryDirectory() as folder:
         for number, file in enumerate(corpus.find_files(input_file) * count):
             name = f"{number}-{os.path.basename(file.path)}"
@@ -146,7 +146,7 @@ class _Worker:
         return self._pipe.recv()
 
     def peak(self):
-        """Most memory that the process has held so far, in megabytes."""
+        """Returns the most memory that the process has held so far, in megabytes."""
         self.send()
         return self.receive()
 
@@ -169,7 +169,7 @@ def _workers(data_options, count):
 
 
 def _rate(data_options, workers, repeats=_REPEATS):
-    """Best rate at which workers write all shards together, in tokens a second."""
+    """Returns the best rate at which workers write all shards, in tokens a second."""
     rate = 0.0
     for _ in range(repeats):
         start = time.perf_counter()
@@ -219,7 +219,7 @@ def _write_shard(data_options, files, number, paths):
 
 
 def _stages(data_options):
-    """Where one worker's time goes, for static records."""
+    """Measures the time of one worker's stages, for static records."""
     directory = os.path.dirname(data_options.output_file)
     paths = {"train": [os.path.join(directory, "stages")]}
     files = corpus.find_files(data_options.input_file)

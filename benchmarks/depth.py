@@ -1,15 +1,15 @@
-"""What the depth loop and rematerialisation cost and save on this machine.
+"""Costs and savings of the depth loop and rematerialisation on this machine.
 
     python -m benchmarks.depth
 
 Compares four forms of a training step (forward, backward, clipping, LAMB) of the same
 deep model, compiled by XLA for the CPU, dropout as configured:
 
-* first step: tracing, compiling and running it once;
-* step: the median of some steps, the forms taking turns;
-* temporaries: the memory that XLA allots beside weights and inputs, read from the
-  buffer assignment that it writes down. That is the memory of the program itself; the
-  peak of the process would also count what the compiler takes and the allocator keeps.
+* first step: tracing, compiling and running it once; * step: the median of some steps,
+the forms taking turns; * temporaries: the memory that XLA allots beside weights and
+inputs, read from the buffer assignment that it writes down. This is the memory of the
+program itself; the peak of the process would also count the memory of the compiler and
+in the allocator's reserve.
 
 Takes about five minutes on two idle cores.
 """

@@ -27,12 +27,12 @@ MEBIBYTE = 2**20
 
 
 def config_with(layers):
-    """A base-sized configuration."""
+    """Returns a base-sized configuration with `layers` layers."""
     return AlbertConfig.released("base_v2", num_hidden_layers=layers)
 
 
 def measure(layers, options):
-    """The peak memory in MiB that XLA allots to a training step with `options`."""
+    """Returns the peak MiB that XLA allots to a training step with `options`."""
     arguments = [sys.executable, __file__, str(layers), json.dumps(options)]
     with tempfile.TemporaryDirectory() as folder:
         flags = f"--xla_dump_to={folder} --xla_dump_hlo_as_text"

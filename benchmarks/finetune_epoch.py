@@ -8,7 +8,7 @@
 All train the same rows, tokenized once, of SST-2, or windows of SQuAD or of tagged
 words, from random weights in the shape of --albert_config_file, in batches of the same
 size with AdamW, each in a process of its own; they take turns, epoch by epoch. The
-first epoch includes tracing; the rates are those of the fastest later one, and of it.
+first epoch includes tracing; the rates are of the fastest later one, and of the first.
 The defaults take some 17 minutes on two cores. --peer_python is the interpreter of an
 environment with torch and transformers (extra `bench`); without it, only this project's
 two ways are compared. With --squad_file the peer takes its question-answering example's
@@ -128,7 +128,7 @@ def _write_figures(options, rates, versions):
 
 
 def _examples(options):
-    """The task, and all of its training rows with labels."""
+    """Returns the task, and all of its training rows with labels."""
     tokenizer = load_tokenizer(options.spm_model_file)
     files = (options.data_dir, options.squad_file, options.tagging_file)
     if sum(file is not None for file in files) != 1:
@@ -175,7 +175,7 @@ def _write_rows(examples, folder, count):
 
 
 def _sides(options, task, many, few):
-    """The command of each way, and the rows of its epoch; we train full batches."""
+    """Lists each way's command and the rows of its epoch; we train full batches."""
     setting = {
         "task": task.to_dict(),
         "config": os.path.abspath(options.albert_config_file),

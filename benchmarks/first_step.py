@@ -1,4 +1,4 @@
-"""How long after the command fine-tuning takes its first step.
+"""Time from the command to the first step of fine-tuning.
 
   python -m benchmarks.first_step --data_dir=glue_data --spm_model_file=30k-clean.model
 
@@ -74,7 +74,7 @@ def benchmark(options):
 
 
 def _seconds(options, folder, checkpoint, state):
-    """(Seconds, processor seconds) from the command to each of `_EVENTS`."""
+    """Returns (seconds, processor seconds) from the command to each of `_EVENTS`."""
     flags = {
         "task_name": options.task_name,
         "data_dir": options.data_dir,
@@ -105,7 +105,7 @@ def _seconds(options, folder, checkpoint, state):
 
 
 def _processor_seconds(pid):
-    """What a process has used so far, its children not counted."""
+    """Returns the time that a process has used so far, without its children."""
     fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 

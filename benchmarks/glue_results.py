@@ -1,4 +1,4 @@
-"""What pretraining brings on GLUE: dev scores of pretrained models and from scratch.
+"""Gain from pretraining on GLUE: dev scores of pretrained models and from scratch.
 
   python -m benchmarks.glue_results --model_dirs=demo_output/pretrained,wikipedia \\
       --data_dir=glue_data --output_dir=glue_results

@@ -1,15 +1,15 @@
-"""How fast a training step is on one GPU: our layers on JAX, and PyTorch's ALBERT.
+"""Rate of a training step on one GPU: our layers on JAX, and PyTorch's ALBERT.
 
   python -m benchmarks.gpu_step --jax_python=... --torch_python=... --wheels=wheels
 
 Two options name interpreters: one of an environment with Keras and JAX for the card,
 one with torch and transformers. TensorFlow is not needed. What they lack may lie in a
-folder as wheels. Both sides compute in bfloat16 with weights
-in float32, without dropout, with AdamW and gradients clipped to a global norm of 1;
-PyTorch with `sdpa` under `torch.compile`. They run one after the other, because JAX
-takes the card's memory. The model FLOP utilisation counts the matrix products of
-`albert_tf.describe`, for both sides: PyTorch's model computes logits at all
-positions, which counts as work that nobody asked for.
+folder as wheels. Both sides compute in bfloat16 with weights in float32, without
+dropout, with AdamW and gradients clipped to a global norm of 1; PyTorch with `sdpa`
+under `torch.compile`. They run one after the other, because JAX takes the card's
+memory. The model FLOP utilisation counts the matrix products of `albert_tf.describe`,
+for both sides: PyTorch's model computes logits at all positions, which is needless work
+and is not counted.
 
 Before, a small model in float32 takes the same steps on the card and on the CPU, and
 the losses are compared.
@@ -109,7 +109,7 @@ def benchmark(options):
 
 @contextlib.contextmanager
 def _installed(wheels, python):
-    """The variables of an environment with the wheels of a folder, if there is one."""
+    """Returns an environment's variables with a folder's wheels, if there is one."""
     if wheels is None:
         yield {}
         return
@@ -129,7 +129,7 @@ def _installed(wheels, python):
 
 
 def _compare_losses(options, packages):
-    """The largest difference between losses on the card and on the CPU."""
+    """Returns the largest difference between losses on the card and on the CPU."""
     config = AlbertConfig.released("base_v2", num_hidden_layers=2, **_SMALL)
     setting = {
         "config": without_dropout(config).to_dict(),
@@ -153,7 +153,7 @@ def _compare_losses(options, packages):
 
 
 def _parse(run):
-    """The configuration and the arguments of `make_batch` of a run."""
+    """Returns the configuration and the arguments of `make_batch` of a run."""
     try:
         name, shape = run.rsplit(":", 1)
         batch = batch_shape(shape)
@@ -170,7 +170,7 @@ def _parse(run):
 
 
 def _measure(options, config, batch, packages):
-    """The `_speed` of each side, and on what."""
+    """Returns the `_speed` of each side, and the devices."""
     setting = {"config": config.to_dict(), "batch": batch, "steps": options.steps}
     ours = {**setting, "dtype_policy": "mixed_bfloat16", "learning_rate": 1e-5}
     command = _command(options.jax_python, "albert_tf_jax", ours)
@@ -199,7 +199,7 @@ def _command(python, module, setting):
 
 
 def _seconds(options, command, packages):
-    """What a side tells about itself, and its median seconds a step."""
+    """Returns a side's details of itself, and its median seconds a step."""
     with Player(command, packages) as player:
         seconds = [player.turn() for _ in range(_WARM_UPS + options.rounds)]
     return player.details, statistics.median(seconds[_WARM_UPS:])

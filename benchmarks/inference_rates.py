@@ -1,4 +1,4 @@
-"""How fast questions with choices, masked words and vectors are computed.
+"""Rates of questions with choices, masked words and vectors.
 
   python -m benchmarks.inference_rates --data_file=SST-2/dev.tsv \\
       --spm_model_file=30k-clean.model --peer_python=PEER_VENV/bin/python

@@ -49,7 +49,7 @@ def _named(name, known, asked):
 
 
 def _digest(path):
-    """What tells the contents of a file, or of a folder, from others."""
+    """Computes a value that tells the contents of a file or folder from others."""
     if path.is_file():
         return checksums.of_file(path)
     files = sorted(file for file in path.rglob("*") if file.is_file())

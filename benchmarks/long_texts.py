@@ -4,8 +4,8 @@
     python -m benchmarks.long_texts --heads=tagging --characters=1000000
 
 Every line is a process of its own, with a model of one small layer, so that texts and
-windows cost more than products. Memory is how far the request raises the peak of the
-process over that of a first request of short texts.
+windows cost more than products. Memory is the rise of the process's peak by the
+request, over the peak of a first request of short texts.
 """
 
 import argparse
@@ -29,7 +29,7 @@ MEBIBYTE = 2**20
 
 
 def vocabulary(folder):
-    """A small SentencePiece vocabulary."""
+    """Makes a small SentencePiece vocabulary."""
     from data_pipeline import train_tokenizer
 
     path = f"{folder}/text.txt"
@@ -45,7 +45,7 @@ def vocabulary(folder):
 
 
 def predictor(head, folder):
-    """A `Predictor` with a random model."""
+    """Returns a `Predictor` with a random model."""
     from albert_tf import AlbertConfig
     from albert_tf import Predictor
     from albert_tf.models.pretraining import AlbertForPreTraining
@@ -89,7 +89,7 @@ def measure(head, characters):
 
 
 def arguments(ask, texts):
-    """The columns of a call, the texts in the place of the one that may be long."""
+    """Returns the columns of a call, the texts in the column that may be long."""
     columns = {
         "question": ["was it good?"] * len(texts),
         "options": [["good", "bad"]] * len(texts),
@@ -98,7 +98,7 @@ def arguments(ask, texts):
 
 
 def peak():
-    """The most memory, in MiB, that this process has had at once."""
+    """Returns the most memory, in MiB, that this process has had at once."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / MEBIBYTE
 
 

@@ -49,7 +49,7 @@ class FineTuningFlags:
     )
 
     def passed_on(self):
-        """`{flag: value}` of these that have a value."""
+        """Returns `{flag: value}` of the flags that have a value."""
         values = {**vars(group_of(FineTuningFlags, self)), "eval_batch_size": 64}
         return {name: value for name, value in values.items() if value is not None}
 
@@ -59,7 +59,7 @@ def compare(script, task_name, model_dirs, output_dir, flags):
 
     Args:
         script: the module of the command, such as "run_classifier".
-        task_name: what the folders of the runs begin with.
+        task_name: beginning of the names of the runs' folders.
         model_dirs: pretrained model directories, joined by commas.
         output_dir: a folder, which gets one for each start of each model.
         flags: dict of the flags that all share; `train_step` and `num_runs` among them.
@@ -88,12 +88,12 @@ def compare(script, task_name, model_dirs, output_dir, flags):
 
 
 def row(cells):
-    """A line of the table."""
+    """Returns a line of the table."""
     return "| " + " | ".join(cells) + " |\n"
 
 
 def score_cells(runs, metric, digits, reported=None):
-    """Median, range and the last checkpoint's median of a metric.
+    """Returns median, range and the last checkpoint's median of a metric.
 
     Args:
         runs: list of dicts.
@@ -166,14 +166,14 @@ def run_module(name, flags, label=""):
 
 
 def read_results(folder):
-    """The dict of numbers in the eval_results.txt of a folder."""
+    """Reads the numbers in the eval_results.txt of a folder, a dict."""
     text = (folder / "eval_results.txt").read_text(encoding="utf-8")
     pairs = (line.split(" = ") for line in text.splitlines())
     return {name: float(value) for name, value in pairs}
 
 
 def _runs(script, flags):
-    """The results of each seed, which the script leaves in its folder."""
+    """Reads the results of each seed, which the script leaves in its folder."""
     several = flags["num_runs"] > 1
     path = flags["output_dir"] / ("runs.json" if several else "eval_results.txt")
     own = {name: flags[name] for name in flags if name not in _PLACES}

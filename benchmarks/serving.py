@@ -1,4 +1,4 @@
-"""How fast an exported classifier answers raw text, against Hugging Face's pipeline.
+"""Rate of an exported classifier on raw text, against Hugging Face's pipeline.
 
 The peer takes the best of its settings on this processor: float32, bfloat16 weights or
 dynamic int8, attention by torch or not, threads. Both sort texts by length.
@@ -148,12 +148,12 @@ def _write_figures(options, throughput, latency, details):
 
 
 def _turns(seconds, options):
-    """The median of each turn of some requests."""
+    """Returns the median of each turn of some requests."""
     return np.median(np.reshape(seconds, (options.rounds, -1)), axis=1).tolist()
 
 
 def _texts(options):
-    """What is asked in a turn: texts in file order, and one short sentence."""
+    """Returns the texts of a turn: in file order, and one short sentence."""
     with open(options.data_file, encoding="utf-8", newline="") as file:
         rows = csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
         sentences = [row["sentence"].strip() for row in rows]
@@ -179,7 +179,7 @@ def _model_dir(options, folder):
 
 
 def _own_side(version, requests):
-    """An export, with the number of threads that suits it."""
+    """Returns an export, with the number of threads that suits it."""
     command = [sys.executable, "-m", "benchmarks.sides.exported"]
     return Fastest(
         {
@@ -244,7 +244,7 @@ def _print_latency(options, sides):
 
 
 def _print_operations(name, version, text):
-    """Where the time of the short sentence goes."""
+    """Prints the time of the short sentence by operations."""
     from benchmarks.sides.served_operations import operation_times
 
     times = operation_times(version, text)
@@ -257,7 +257,7 @@ def _print_operations(name, version, text):
 
 
 def _print_parts(options, model_dir, texts):
-    """The tokenizer's share of the time, and what the last block saves."""
+    """Prints the tokenizer's share of the time, and the saving in the last block."""
     import tensorflow as tf
 
     from albert_tf.serving.building import build_module

@@ -1,4 +1,4 @@
-"""How fast a training step is, against other ALBERTs on the same cores.
+"""Rate of a training step, against other ALBERTs on the same cores.
 
   python -m benchmarks.train_step --torch_python=... --keras_hub_python=...
   python -m benchmarks.train_step --model=xlnet --shapes=128x8x21 --torch_python=...
@@ -8,13 +8,12 @@ with keras-hub and TensorFlow (extra `bench`, if one environment is to have all)
 a side whose interpreter lacks its packages is left out.
 
 All sides train on one random batch of full rows, without dropout, with AdamW and
-gradients clipped to a global norm of 1, in float32 or, with
---mixed_precision=bfloat16, each in its own mixed precision with float32 weights. Each
-is a process of its own that sleeps while another is timed, and they take turns in every
-round. A ratio is that of the median times of a step; the lowest and highest ratio
-within a round stand behind it. Different by nature: Hugging Face's ALBERT computes
-logits at all positions, keras-hub's has no sentence-order loss. XLNets train without
-memory.
+gradients clipped to a global norm of 1, in float32 or, with --mixed_precision=bfloat16,
+each in its own mixed precision with float32 weights. Each is a process of its own that
+sleeps while another is timed, and they take turns in every round. A ratio compares the
+median times of a step; the lowest and highest ratio within a round stand behind it.
+Different by nature: Hugging Face's ALBERT computes logits at all positions, keras-hub's
+has no sentence-order loss. XLNets train without memory.
 """
 
 import contextlib
@@ -148,7 +147,7 @@ def benchmark(options):
 
 
 def _sides(options):
-    """The names of the sides, ours first."""
+    """Lists the names of the sides, ours first."""
     if options.sides is None:
         return (_OWN, *_MODELS[options.model][0])
     names = tuple(filter(None, options.sides.split(",")))

@@ -35,7 +35,7 @@ def update(options):
 
     Raises:
         UserError: there is no such folder, a page names figures that are not there, or
-            nobody shows a file.
+            no page shows a file.
     """
     docs = pathlib.Path(options.docs)
     if not docs.is_dir():
@@ -58,7 +58,7 @@ def update(options):
 
 
 def _table(path):
-    """The table of a file and the line below it."""
+    """Returns the table of a file and the line below it."""
     figures = read_json_object(path)
     for name in _MEMBERS:
         if name not in figures:
@@ -91,7 +91,7 @@ def _cell(cell):
 
 
 def _number(value):
-    """A number in three digits, or in all that a larger one has before the point."""
+    """Formats a number in three digits, or in all before the point of a larger one."""
     for least, digits in ((99.95, 0), (9.995, 1)):
         if abs(value) >= least:
             return f"{value:,.{digits}f}"

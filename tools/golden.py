@@ -69,7 +69,7 @@ def run(command, flags):
 
 
 def numbers(checkpoint):
-    """The first numbers of each variable of a checkpoint, `{name: float array}`."""
+    """Returns a checkpoint's first numbers of each variable, `{name: float array}`."""
     reader = tf.train.load_checkpoint(checkpoint)
     types = reader.get_variable_to_dtype_map()
     names = [name for name, dtype in types.items() if dtype == tf.float32]
@@ -77,7 +77,7 @@ def numbers(checkpoint):
 
 
 def answers(model_dir, export_dir):
-    """What a model directory, built, and an export answer: arrays by name."""
+    """Returns the answers of a model directory, built, and of an export, by name."""
     served = {
         "questions": Predictor(model_dir).arrays(TEXTS, CONTEXTS),
         "exported": Predictor(export_dir).arrays(TEXTS),
@@ -103,7 +103,7 @@ def golden():
 
 
 def _without_pictures(member):
-    """Leaves out what is large, or of this machine, and nobody reads again."""
+    """Leaves out files that are large, or of this machine, and not read again."""
     name = pathlib.Path(member.name).name
     if name.endswith(".png") or name.startswith("events.out."):
         return None

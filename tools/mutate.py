@@ -86,7 +86,7 @@ def mutate(options):
 
 
 def read_mutations(path):
-    """The `Mutation`s of a file.
+    """Reads the `Mutation`s of a file.
 
     Raises:
         UserError: it is missing, or an entry lacks a key or has an unknown one.
@@ -101,7 +101,7 @@ def read_mutations(path):
 
 
 def mutated(text, mutation):
-    """The text with the mutation in it; None if its line is not there, or twice."""
+    """Returns the text with the mutation; None if its line is not there, or twice."""
     lines = text.splitlines(keepends=True)
     places = [i for i, line in enumerate(lines) if line.strip() == mutation.line]
     if len(places) != 1:
@@ -145,7 +145,7 @@ class _Copies:
 
 
 def _try(copies, mutation):
-    """What became of a mutation: "noticed", "survived" or why it was not tried."""
+    """Tries a mutation: "noticed", "survived" or the reason why it was not tried."""
     copy = copies.take()
     path = copy / mutation.file
     original = path.read_text(encoding="utf-8")

@@ -51,7 +51,7 @@ _PATH = (
 
 @dataclasses.dataclass(frozen=True)
 class Options:
-    """Where the release goes, and which Pythons try it."""
+    """Place of the release, and the Pythons that try it."""
 
     output_dir: str = option("Empty or new folder for the built files.", "dist")
     pythons: str = option(

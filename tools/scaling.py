@@ -1,10 +1,10 @@
-"""Computes docs/scaling.md: what pretraining on 16 GB and on 160 GB of text takes.
+"""Computes docs/scaling.md: the costs of pretraining on 16 GB and on 160 GB of text.
 
   python -m tools.scaling
 
-Nothing is run: FLOPs and memory are those of `albert_tf.describe`, memory on TPUs that
-of tools/tpu/table.json, the rates of data creation those of docs/data.md, and the sizes
-of records were measured on 3 MB of Wikipedia. --utilization is an assumption.
+Nothing is run: FLOPs and memory come from `albert_tf.describe`, memory on TPUs from
+tools/tpu/table.json, the rates of data creation from docs/data.md, and the sizes of
+records were measured on 3 MB of Wikipedia. --utilization is an assumption.
 """
 
 import dataclasses
@@ -164,9 +164,9 @@ class _Step:
 
 
 def _fitting(config, size, machine, compiled, sums):
-    """The `_Step` that fits a device.
+    """Returns the `_Step` that fits a device.
 
-    On a TPU, what was compiled; on a GPU, the largest power of two by the estimate.
+    On a TPU, the compiled one; on a GPU, the largest power of two by the estimate.
 
     Args:
         config: the `AlbertConfig`.
@@ -186,7 +186,7 @@ def _fitting(config, size, machine, compiled, sums):
 
 
 def _compiled_step(size, machine, compiled, sums, rematerialize):
-    """A `_Step`, and the bytes that it takes at worst."""
+    """Returns a `_Step`, and the bytes that it takes at worst."""
     form = "unrolled, rematerialised" if rematerialize else "unrolled"
     cell = (size, _TOKENS, machine.table, "bfloat16", form)
     is_exact = cell_name(*cell) in compiled

@@ -53,7 +53,7 @@ class FaultOptions:
 
 
 def attacks(options, bench):
-    """The attacks that the flags ask for: a list of functions without arguments."""
+    """Lists the attacks that the flags ask for: functions without arguments."""
     makers = {"kill": _kills, "place": _places, "rival": _rivals, "damage": _damages}
     unknown = set(options.only.split(",")) - makers.keys()
     if unknown:

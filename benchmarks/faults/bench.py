@@ -1,4 +1,4 @@
-"""Where the attacks take place: material, references, results."""
+"""Bench of the attacks: material, references, results."""
 
 import collections
 import dataclasses
@@ -19,7 +19,7 @@ from benchmarks.faults.results import Results
 
 @dataclasses.dataclass(frozen=True)
 class Reference:
-    """How a program runs without faults."""
+    """Outcome of a program without faults."""
 
     folder: pathlib.Path
     seconds: float
@@ -47,7 +47,7 @@ class Bench:
         self._locks = collections.defaultdict(threading.Lock)
 
     def rng(self, *names):
-        """A random generator that depends on the seed and these names alone."""
+        """Returns a random generator that depends on the seed and these names alone."""
         return random.Random(f"{self._seed} {names}")
 
     def reference(self, program):
@@ -80,7 +80,7 @@ class Bench:
         return {"seconds": seconds, "working_seconds": seconds - began}
 
     def started(self, program, folder, wrapped=()):
-        """A `Started` program that writes into `folder`."""
+        """Starts a `program` that writes into `folder`; returns the `Started`."""
         return Started(self, program, folder, wrapped)
 
     def finish(self, program, folder, wrapped=()):

@@ -21,7 +21,7 @@ from benchmarks.faults.results import fresh
 _PART = "damage"
 _LONGEST_SECONDS = 300
 _POLL_SECONDS = 0.005
-# Of a hundred cases, those of each group: it has more kinds of files, or fewer.
+# Cases of each group in a hundred: groups differ in their kinds of files.
 _SHARES = {
     "vocabulary": 4,
     "data set": 10,
@@ -37,7 +37,7 @@ _SHARES = {
 
 
 def shared_out(cases):
-    """How many of so many cases each group of files gets: a dict."""
+    """Shares out cases among the groups of files: a dict of counts."""
     rounds = range(max(_SHARES.values()))
     turns = [group for turn in rounds for group, n in _SHARES.items() if turn < n]
     return collections.Counter(itertools.islice(itertools.cycle(turns), cases))
@@ -107,7 +107,7 @@ def damaged(path, how, rng):
 
 
 def _kinds(folder):
-    """The names of files by their kind: the name without its numbers."""
+    """Lists the names of files by their kind: the name without its numbers."""
     kinds = {}
     for path in sorted(folder.rglob("*")):
         name = str(path.relative_to(folder))
@@ -123,7 +123,7 @@ def _copy(source, folder):
 
 
 def _source(bench, group):
-    """A folder with whole files of a group."""
+    """Returns a folder with whole files of a group."""
     made = {
         "vocabulary": programs.VOCAB,
         "data set": programs.DATA,
@@ -175,7 +175,7 @@ class Reader:
         self._end()
 
     def read(self, group, folder):
-        """What `reading.read` returns; `{"hangs": …}` where it takes too long."""
+        """Returns the result of `reading.read`; `{"hangs": …}` if it takes too long."""
         if self.process is None:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "benchmarks.faults.reading", self._reference],

@@ -18,11 +18,11 @@ _MOMENTS = ("at work", "writing", "at work", "any time", "writing")
 
 
 def attack(bench, program, kills):
-    """Kills a program so often, and compares the outcome of each chain of kills.
+    """Kills a program `kills` times, and compares the outcome of each chain of kills.
 
     A run that ends before it is killed ends its chain, and so does one that refuses to
-    run since the work is done: the outcome is compared with that of the run that nobody
-    killed, and the next chain begins in an empty folder.
+    run since the work is done: the outcome is compared with an undisturbed run's, and
+    the next chain begins in an empty folder.
 
     Args:
         bench: the `Bench`.
@@ -50,7 +50,7 @@ def _kills(bench, program):
 
 
 def _not_compared(bench, program):
-    """The kills since the last comparison."""
+    """Lists the kills since the last comparison."""
     cases = bench.results.of(_PART, program.name)
     compared = [i for i, case in enumerate(cases) if case["case"] == "outcome"]
     return cases[compared[-1] + 1 :] if compared else cases
@@ -86,7 +86,7 @@ def _kill(bench, program, folder, reference, moment, rng):
 
 
 def judge(children_are_gone, survivors, seconds):
-    """The verdict on a kill, and what to note.
+    """Returns the verdict on a kill, and notes on it.
 
     Args:
         children_are_gone: whether what the victim had started has ended.

@@ -1,4 +1,4 @@
-"""What the commands are attacked with: a corpus, tables, questions, configurations."""
+"""Material of the attacks: a corpus, tables, questions, configurations."""
 
 import json
 import random

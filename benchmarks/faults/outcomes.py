@@ -1,4 +1,4 @@
-"""What a command has left in its folder, so that two outcomes can be compared."""
+"""Outcomes of commands, which are their folders' contents, for comparison."""
 
 import hashlib
 import json
@@ -25,7 +25,7 @@ _NOT_COMPARED = (
 
 
 def outcome(folder):
-    """A dict of what `folder` holds, by name; equal results are equal dicts.
+    """Returns a dict of the contents of `folder`; equal results are equal dicts.
 
     Times and places are left out, and the order in which HDF5, TensorFlow and Protocol
     Buffers write things.
@@ -45,7 +45,7 @@ def outcome(folder):
 
 
 def differing(folder, reference):
-    """Names of what is not the same in two folders."""
+    """Names the contents that differ between two folders."""
     first, second = outcome(folder), outcome(reference)
     return sorted(
         name
@@ -55,7 +55,7 @@ def differing(folder, reference):
 
 
 def digest(values):
-    """A hash of arrays by name, bit for bit."""
+    """Computes a hash of arrays by name, bit for bit."""
     found = hashlib.sha256()
     for name in sorted(values):
         array = np.asarray(values[name])

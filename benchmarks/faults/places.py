@@ -17,7 +17,7 @@ FULL, READ_ONLY, VANISHED = "full disk", "read-only folder", "vanished folder"
 ROOM = (0.1, 0.4, 0.8)
 _BLOCK = 4096
 _ATTEMPTS = 4  # to remove a folder before the last file is written
-# A process with mounts of its own: nobody else sees them, and they end with it.
+# A process with mounts of its own: no other sees them, and they end with it.
 _OWN_MOUNTS = ("unshare", "--mount", "sh", "-c")
 _SMALL_DISK = """
 room=$1 folder=$2 kept=$3; shift 3
@@ -36,7 +36,7 @@ _SMALL_FILES = 'ulimit -f "$1"; shift; exec "$@"'
 
 @functools.cache
 def can_mount():
-    """Whether this process may mount a disk; else limits and permissions stand in."""
+    """Returns whether a disk can be mounted; else limits and permissions stand in."""
     command = [*_OWN_MOUNTS, "mount -t tmpfs -o size=4k tmpfs /mnt"]
     try:
         return subprocess.run(command, capture_output=True).returncode == 0
@@ -73,23 +73,23 @@ def attack(bench, program, fault):
 
 
 def _differing(ended, folder, reference):
-    """As `outcomes.differing`; of a command that failed, files may be half-written."""
+    """Compares by `outcomes.differing`, unless the command failed part way."""
     return [] if ended.code else outcomes.differing(folder, reference)
 
 
 def _removed(folder):
-    """Where a folder goes that vanishes."""
+    """Returns the place to which a vanishing folder goes."""
     return folder.with_name(f"{folder.name}, removed")
 
 
 def _was_whole(folder, reference):
-    """Whether everything had been written when the folder vanished."""
+    """Returns whether everything had been written when the folder vanished."""
     removed = _removed(folder)
     return removed.exists() and not outcomes.differing(removed, reference)
 
 
 def judge(ended, differing, folder, was_whole=False):
-    """The verdict on a command that wrote into a bad place, and what to note.
+    """Returns the verdict on a command that wrote into a bad place, and notes on it.
 
     Args:
         ended: its `Ended`.
@@ -107,9 +107,9 @@ def judge(ended, differing, folder, was_whole=False):
 
 
 def judge_again(ended, differing, folder, fault):
-    """As `judge`, of the same command once the place is good.
+    """Judges, as `judge`, the same command once the place is good.
 
-    What vanished is lost: there the command may ask for another folder.
+    A vanished folder is lost: there the command may ask for another one.
     """
     if ended.code == 0:
         return ("differs" if differing else "equal"), ", ".join(differing)

@@ -21,7 +21,7 @@ _QUIET = {"CUDA_VISIBLE_DEVICES": "-1", "TF_CPP_MIN_LOG_LEVEL": "3"}
 
 @dataclasses.dataclass(frozen=True)
 class Ended:
-    """How a process ended."""
+    """End of a process."""
 
     code: int
     """Its exit status; negative: the signal that killed it."""
@@ -32,7 +32,7 @@ class Ended:
 
     @property
     def sentence(self):
-        """What it gave as its error; None where it gave none, or a traceback."""
+        """Error that the process gave; None where it gave none, or a traceback."""
         lines = self.said.strip().splitlines()
         last = lines[-1] if lines else ""
         if self.code != 1 or "Traceback" in self.said or not last.startswith("error: "):
@@ -45,8 +45,8 @@ class Process:
 
     Args:
         arguments: the command and its flags.
-        log: file that its output goes to.
-        environment: variables beside those of this process.
+        log: file for its output.
+        environment: variables beside this process's.
         wrapped: a command line that is to start it, such as `["unshare", "-m"]`.
     """
 
@@ -74,11 +74,11 @@ class Process:
             self._process.wait()
 
     def has_ended(self):
-        """Whether it runs no more."""
+        """True once it runs no more."""
         return self._process.poll() is not None
 
     def seconds(self):
-        """How long it has been running."""
+        """Seconds that it has been running."""
         return time.monotonic() - self._began
 
     def send(self, number):
@@ -95,7 +95,7 @@ class Process:
         return Ended(self._process.returncode, said, taken)
 
     def children_are_gone(self):
-        """Whether all that it started ends soon after it."""
+        """Returns whether all that it started ends soon after it."""
         deadline = time.monotonic() + _GONE_SECONDS
         while time.monotonic() < deadline:
             try:
@@ -130,7 +130,7 @@ def _state(folder):
 
 
 def worker_environments(count):
-    """TF_CONFIG of so many worker processes on this machine."""
+    """Returns TF_CONFIG for each of `count` worker processes on this machine."""
     with contextlib.ExitStack() as stack:
         sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
         for one in sockets:

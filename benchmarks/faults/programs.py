@@ -41,7 +41,7 @@ class Program:
 
 
 def changed(program, **flags):
-    """The same program with other values of some flags."""
+    """Returns the same program with other values of some flags."""
     return dataclasses.replace(program, flags={**program.flags, **flags})
 
 

@@ -108,7 +108,7 @@ def _pretraining(folder, reference):
 
 
 def short_pretraining(steps=_STEPS, **changes):
-    """A `Program`: pretraining of a few steps, with evaluations and checkpoints."""
+    """Returns a `Program`: a few steps, with evaluations and checkpoints."""
     flags = {"num_train_steps": steps, "save_checkpoints_steps": 6, "eval_steps": 6}
     return programs.changed(programs.PRETRAIN, **flags, **changes)
 

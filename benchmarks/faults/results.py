@@ -1,4 +1,4 @@
-"""What came out: a line of JSON for each case, so that a run can be gone on with."""
+"""Results: a line of JSON for each case, so that a run can be gone on with."""
 
 import collections
 import json
@@ -56,7 +56,7 @@ class Results:
             file.write(json.dumps(entry, ensure_ascii=False) + "\n")
 
     def of(self, part, name, case=None):
-        """The cases that were noted under these names."""
+        """Lists the cases that were noted under these names."""
         with self._lock:
             return [
                 entry
@@ -66,7 +66,7 @@ class Results:
             ]
 
     def broken(self):
-        """The cases in which a promise was broken."""
+        """Lists the cases in which a promise was broken."""
         return [entry for entry in self.cases if entry["verdict"] in BROKEN]
 
     def table(self):
@@ -88,7 +88,7 @@ class Results:
 
 
 def fresh(path):
-    """An empty folder of that name, as a `pathlib.Path`."""
+    """Makes an empty folder of that name, as a `pathlib.Path`."""
     shutil.rmtree(path, ignore_errors=True)
     path = pathlib.Path(path)
     path.mkdir(parents=True)

@@ -1,1 +1,1 @@
-"""What benchmarks share: turns of processes, shapes and records, and their figures."""
+"""Common parts of benchmarks: turns of processes, shapes, records and figures."""

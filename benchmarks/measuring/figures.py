@@ -21,7 +21,7 @@ _INSTRUCTIONS = (
 
 
 def file_option():
-    """The option that names the file for `write`."""
+    """Returns the option that names the file for `write`."""
     return option(
         "JSON file to write the figures to, for the tables of docs/; by default none.",
         None,
@@ -54,27 +54,27 @@ def write(path, columns, rows, conditions):
 
 
 def packages(details):
-    """Each package of what sides tell, such as "torch 2.13.0, transformers 5.23.0"."""
+    """Lists each package in the sides' details: "torch 2.13.0, transformers 5.23.0"."""
     return [*dict.fromkeys(part for text in details for part in text.split(", "))]
 
 
 def compared(seconds, own, amount=None):
-    """A cell: the median of some turns, and how many times as fast this project is.
+    """Returns a cell: the median of some turns, and this project's speed over it.
 
     Args:
         seconds: of the turns of a side.
-        own: of those of this project, in the same rounds.
-        amount: what is done in these seconds, for a rate instead of them.
+        own: of this project's turns, in the same rounds.
+        amount: units of work in these seconds, for a rate instead of them.
 
     Returns:
-        A dict of `value` and what `ratios` returns.
+        A dict of `value` and the result of `ratios`.
     """
     median = statistics.median(seconds)
     return {"value": amount / median if amount else median, **ratios(seconds, own)}
 
 
 def ratios(seconds, own):
-    """How many times as fast the side is whose turns took `own` seconds.
+    """Computes how many times as fast the side is whose turns took `own` seconds.
 
     Returns:
         A dict of `ratio` (of the medians), `lowest` and `highest` (in a round).
@@ -85,7 +85,7 @@ def ratios(seconds, own):
 
 
 def processor_facts():
-    """The processor's name, and which of the instructions for products it has."""
+    """Returns the processor's name, and those of its instructions for products."""
     try:
         with open(_CPU_INFO, encoding="utf-8") as file:
             lines = [line.partition(":") for line in file]

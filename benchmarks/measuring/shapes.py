@@ -6,13 +6,13 @@ _RATES = {"hidden_dropout_prob", "attention_probs_dropout_prob", "dropout", "dro
 
 
 def without_dropout(config):
-    """A configuration with all dropout rates 0."""
+    """Returns a configuration with all dropout rates 0."""
     rates = _RATES & {field.name for field in dataclasses.fields(config)}
     return dataclasses.replace(config, **dict.fromkeys(rates, 0.0))
 
 
 def batch_shape(text):
-    """The sizes for `turns.make_batch` in "TOKENSxBATCHxPREDICTIONS".
+    """Parses the sizes for `turns.make_batch` in "TOKENSxBATCHxPREDICTIONS".
 
     Raises:
         ValueError: the text has another form.

@@ -25,7 +25,7 @@ class Player:
 
     Args:
         command: what to start; it must call `serve`.
-        environment: dict of variables for it, beside those of this process.
+        environment: dict of variables for it, beside this process's.
     """
 
     def __init__(self, command, environment=None):
@@ -39,7 +39,7 @@ class Player:
         self.details = self._answer()
 
     def turn(self, request=""):
-        """One turn, after a pause; returns its answer.
+        """Plays one turn, after a pause; returns its answer.
 
         Raises:
             UserError: the process has ended.
@@ -88,7 +88,7 @@ class Fastest(contextlib.ExitStack):
         self.details = {word: self._fastest(word) for word in words}
 
     def turn(self, request):
-        """One turn, as of a `Player`."""
+        """Plays one turn, as a `Player` does."""
         return self._players[self.details[request.split()[0]]].turn(request)
 
     def _fastest(self, name):
@@ -130,12 +130,12 @@ def check_peer(python):
 
 
 def thread_counts():
-    """The numbers of threads that a side tries."""
+    """Lists the numbers of threads that a side tries."""
     return sorted({1, os.cpu_count() // 2 or 1, os.cpu_count()})
 
 
 def seconds_of_passes(one_pass, repeats):
-    """The seconds of each of some calls."""
+    """Returns the seconds of each of some calls."""
     seconds = []
     for _ in range(repeats):
         start = time.perf_counter()
@@ -145,7 +145,7 @@ def seconds_of_passes(one_pass, repeats):
 
 
 def seconds_to_choose_by(one_pass):
-    """The median seconds of three calls, or of as many as take a second."""
+    """Returns the median seconds of three calls, or of as many as take a second."""
     seconds = []
     while len(seconds) < 3 or sum(seconds) < 1:
         seconds += seconds_of_passes(one_pass, 1)
@@ -153,7 +153,7 @@ def seconds_to_choose_by(one_pass):
 
 
 def seconds_of(make_windows):
-    """Wall and CPU seconds of a call, all threads together, and how many it returns."""
+    """Measures wall and CPU seconds of a call, all threads together; and its result."""
     wall, cpu = time.perf_counter(), time.process_time()
     count = make_windows()
     wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
@@ -161,13 +161,13 @@ def seconds_of(make_windows):
 
 
 def peak_megabytes():
-    """This process's own peak; `getrusage` counts that of its parent at the start."""
+    """Returns the process's own peak; `getrusage` counts its parent's at the start."""
     status = pathlib.Path("/proc/self/status").read_text(encoding="ascii")
     return int(re.search(r"VmHWM:\s*(\d+) kB", status)[1]) / 1024
 
 
 def seconds_per_step(run_step, count, wait=lambda: None):
-    """The mean time of `count` training steps.
+    """Returns the mean time of `count` training steps.
 
     Args:
         run_step: starts a step.
@@ -182,7 +182,7 @@ def seconds_per_step(run_step, count, wait=lambda: None):
 
 
 def medians_of_calls(calls, repeats):
-    """The median seconds of functions that are called in turn, after one call of each.
+    """Returns the median seconds of functions called in turn, after one call of each.
 
     Args:
         calls: functions without arguments, by name.
@@ -197,7 +197,7 @@ def medians_of_calls(calls, repeats):
 
 
 def make_batch(batch_size, tokens, predictions, vocab_size):
-    """A pretraining batch of full rows, with the features of `input_pipeline`."""
+    """Makes a pretraining batch of full rows, with the features of `input_pipeline`."""
     rng = np.random.default_rng(1)
     positions = [
         np.sort(rng.choice(np.arange(1, tokens), predictions, replace=False))
@@ -218,7 +218,7 @@ def make_batch(batch_size, tokens, predictions, vocab_size):
 
 
 def make_permutation_batch(batch_size, tokens, predictions, vocab_size):
-    """A batch of full segments, with the features of `stream_pipeline`.
+    """Makes a batch of full segments, with the features of `stream_pipeline`.
 
     The tokens to predict are predicted in an order of their own, from all others.
     """

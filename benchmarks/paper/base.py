@@ -19,7 +19,7 @@ _COMMAND = (
 
 
 def configuration(row):
-    """The `AlbertConfig` of a row, of the released size that it begins with."""
+    """Returns the `AlbertConfig` of a row, of the released size that it begins with."""
     return dataclasses.replace(
         AlbertConfig.from_json_file(row.base), **row.base_changes
     )

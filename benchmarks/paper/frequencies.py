@@ -15,9 +15,9 @@ _TARGETS = {
 
 
 def unigram_loss(objective, folder, vocabulary, lengths, batches=200):
-    """Cross-entropy in nats of the tokens to predict in held-out data.
+    """Computes the cross-entropy in nats of the tokens to predict in held-out data.
 
-    The frequencies are those of the tokens to predict in the training data, each token
+    The frequencies are of the tokens to predict in the training data, each token
     counted once more.
 
     Args:

@@ -45,14 +45,14 @@ def write(table, found, base_line, folder, details):
 
 
 def least_difference(found, data, metric):
-    """The difference between two rows' means that counts: two of its standard errors.
+    """Returns the least difference of two rows' means that counts: 2 standard errors.
 
-    A seed draws the same masks of held-out text in each row. What it adds to all rows
-    is no difference between them and is left out: the variance is that of the residuals
-    of a model in which rows and seeds add up. None with one seed or one row.
+    A seed draws the same masks of held-out text in each row. An effect on all rows is
+    no difference between them and is left out: the variance is of the residuals of a
+    model in which rows and seeds add up. Returns None with one seed or one row.
 
     Args:
-        found: what `tiny.run` returns.
+        found: the result of `tiny.run`.
         data, metric: a column.
     """
     rows = [_values(runs, data, metric) for runs in found.values()]
@@ -72,7 +72,7 @@ def least_difference(found, data, metric):
 
 
 def _columns(found):
-    """`(evaluation, metric)` of what was measured, the losses first."""
+    """Lists the measured `(evaluation, metric)`, the losses first."""
     runs = [run for runs in found.values() for run in runs]
     evaluations = list(dict.fromkeys(data for run in runs for data in run))
     return [

@@ -1,4 +1,4 @@
-"""What a comparison is: a table of rows that differ in one thing."""
+"""Comparisons: tables of rows that differ in one thing."""
 
 import dataclasses
 import re
@@ -57,5 +57,5 @@ class Table:
 
 
 def slug(name):
-    """A name that can be a file's."""
+    """Turns a name into one that can be a file's."""
     return re.sub(r"\W+", "_", name)

@@ -32,7 +32,7 @@ def _embedding_sizes():
 
 
 def _sharings():
-    """What layers share, with a wide and a factorised table."""
+    """Lists rows by the parts that layers share, with a wide and a factorised table."""
     kinds = ("all", "attention", "ffn", "none")
     figures = {
         (768, 128): ((31, "79.8"), (83, "81.6"), (57, "79.5"), (108, "82.3")),
@@ -46,7 +46,7 @@ def _sharings():
 
 
 def _shared(sharing, embedding_size, reached):
-    """What `(paper, tiny)` tables and layers that share `sharing` reached."""
+    """Returns the row of layers that share `sharing`, with `(paper, tiny)` tables."""
     (paper, tiny), (millions, figure) = embedding_size, reached
     return Row(
         name=f"E={paper}, parameter_sharing={sharing}",

@@ -88,7 +88,7 @@ class Corpus:
         return path
 
     def data(self, flags):
-        """The folder of records that are made with some flags, where there is none."""
+        """Returns the folder of records of some flags; makes it where there is none."""
         name = hashlib.sha256(json.dumps(flags, sort_keys=True).encode()).hexdigest()
         folder = self.folder / f"data_{name[:8]}"
         if not (folder / "held_out" / "dataset_info.json").exists():
@@ -179,13 +179,13 @@ def draw_layers(table, corpus, folder):
 
 
 def data_flags(table, row):
-    """The flags of create_pretraining_data for a row."""
+    """Returns the flags of create_pretraining_data for a row."""
     lengths = {"max_seq_length": table.max_seq_length}
     return {**lengths, **_DATA, **_MODELS[table.objective][-1], **row.data}
 
 
 def _held_out(table, corpus):
-    """The flags of what is evaluated on, by what tells them apart."""
+    """Returns the flags of the evaluation data, by the parts that tell them apart."""
     rows = {row.name: row for row in table.rows}
     if not table.all_held_out:
         rows = {"": table.rows[0]}
@@ -208,7 +208,7 @@ def _config(table, row, tokenizer):
 
 
 def _flags(table, row, corpus, config, folder, steps):
-    """The flags that all seeds of a row share; writes its configuration."""
+    """Returns the flags that all seeds of a row share; writes its configuration."""
     flags = {
         "objective": table.objective,
         "input_file": corpus.data(data_flags(table, row)),
@@ -233,7 +233,7 @@ def _flags(table, row, corpus, config, folder, steps):
 
 
 def _results(table, flags, sets, seed, source):
-    """What a seed reached in each evaluation; waits for the run that it starts from."""
+    """Returns a seed's results in each evaluation; waits for the run it starts from."""
     if source:
         source.result()
     folder = flags["output_dir"] / f"seed_{seed}"

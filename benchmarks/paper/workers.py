@@ -10,7 +10,7 @@ from absl import logging
 
 @contextlib.contextmanager
 def pool(num_workers):
-    """An executor of `num_workers` threads that divide this process's cores.
+    """Gives an executor of `num_workers` threads that divide this process's cores.
 
     A command that a thread starts is kept on the cores of its thread: a tiny model does
     not use a second core well, and two runs would take turns on both. Jobs begin in the
@@ -38,12 +38,12 @@ def pool(num_workers):
 
 
 def _cores():
-    """The numbers of this process's cores, none where the platform does not tell."""
+    """Lists the numbers of this process's cores, none where the platform is silent."""
     return sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_setaffinity") else []
 
 
 def _shares(num_workers):
-    """`num_workers` lists of cores, empty where the platform does not tell."""
+    """Returns `num_workers` lists of cores, empty where the platform is silent."""
     cores = _cores()
     if not cores:
         return [[]] * num_workers

@@ -120,7 +120,7 @@ def _prepare(options, folder):
 
 
 def _curves(options, folder, config, model, optimizer):
-    """The losses of both sides; each begins with `folder`/`model`."""
+    """Returns the losses of both sides; each begins with `folder`/`model`."""
     rates = {"adamw": options.adamw_learning_rate, "lamb": options.lamb_learning_rate}
     setting = {
         "start": str(folder / model),

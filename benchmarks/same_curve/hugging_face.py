@@ -139,7 +139,7 @@ def _optimizer(model, setting):
 
 
 def _step(model, optimizer, batch, lower):
-    """A step clipped to the norm 1; returns its two losses."""
+    """Takes a step clipped to the norm 1; returns its two losses."""
     losses = _losses(model, batch, lower, "mean")
     optimizer.zero_grad(set_to_none=True)
     sum(losses).backward()
@@ -150,7 +150,7 @@ def _step(model, optimizer, batch, lower):
 
 @torch.no_grad()
 def _evaluate(model, held_out, lower):
-    """The masked LM loss of all batches."""
+    """Returns the masked LM loss of all batches."""
     total = 0.0
     for i in range(len(held_out["input_ids"])):
         batch = {name: torch.tensor(values[i]) for name, values in held_out.items()}

@@ -1,4 +1,4 @@
-"""What both sides begin with: weights and batches; and the peer's process."""
+"""Common material of both sides: weights and batches; and the peer's process."""
 
 import json
 import pathlib
@@ -61,7 +61,7 @@ def write_start(config, folder, tokenizer, seed):
 
 
 def peer(python, setting):
-    """What `hugging_face.train` returns in a process of its own.
+    """Returns the result of `hugging_face.train` in a process of its own.
 
     Raises:
         UserError: it fails.

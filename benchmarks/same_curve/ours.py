@@ -54,7 +54,7 @@ def train(setting):
 
 
 def _load(path):
-    """The arrays of an `.npz`, in memory: a dict."""
+    """Loads the arrays of an `.npz`: a dict."""
     with np.load(path) as arrays:
         return dict(arrays)
 
@@ -67,7 +67,7 @@ def _rate(setting):
 
 
 def _evaluation(setting, model, objective, strategy, use_xla):
-    """A function that returns the held-out masked LM loss; None without such data."""
+    """Returns a function for the held-out masked LM loss; None without such data."""
     if "eval_batches" not in setting:
         return None
     evaluator = Evaluator(model, objective, strategy, use_xla)

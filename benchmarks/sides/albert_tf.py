@@ -66,7 +66,7 @@ def main(setting):
 
 
 def make_step(model_class, objective, config, bfloat16):
-    """The `TrainStep` that pretraining with AdamW has by default."""
+    """Makes the `TrainStep` that pretraining with AdamW has by default."""
     dtype = "mixed_bfloat16" if bfloat16 else "float32"
     model = model_class(config, dtype=dtype)
     optimizer = create_optimizer("adamw", 1e-5, num_train_steps=1000000)

@@ -60,7 +60,7 @@ def main(setting):
 
 
 def make_step(model, optimizer):
-    """From the state (weights, optimizer variables) and a batch to state and loss."""
+    """Makes a step: from state (weights, optimizer) and batch to state and loss."""
     count = len(model.trainable_variables)
     fixed = [variable.value for variable in model.non_trainable_variables]
 

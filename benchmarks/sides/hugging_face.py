@@ -33,7 +33,7 @@ def main(setting):
 
 
 def _make_albert(setting):
-    """A new model with attention `sdpa`."""
+    """Makes a new model with attention `sdpa`."""
     activation = _activation(setting)
     config = transformers.AlbertConfig(
         **{**setting["config"], "hidden_act": activation, "classifier_dropout_prob": 0}
@@ -44,7 +44,7 @@ def _make_albert(setting):
 
 
 def _make_xlnet(setting):
-    """A new model without memory; theirs has no attention `sdpa`."""
+    """Makes a new model without memory; theirs has no attention `sdpa`."""
     ours = setting["config"]
     config = transformers.XLNetConfig(
         vocab_size=ours["n_token"],
@@ -61,7 +61,7 @@ def _activation(setting):
 
 
 def _make_step(model, inputs, setting, device):
-    """A function that does a training step; the optimizer is the fused one."""
+    """Returns a function that does a training step; the optimizer is the fused one."""
     weights = list(model.parameters())
     optimizer = torch.optim.AdamW(weights, lr=1e-5, weight_decay=0.01, fused=True)
     if setting.get("compile"):
@@ -80,7 +80,7 @@ def _make_step(model, inputs, setting, device):
 
 
 def _albert_inputs(shape):
-    """The model's arguments for a batch: labels are -100 where none is asked for."""
+    """Makes the model's arguments for a batch: labels are -100 where none is wanted."""
     batch = _tensors(turns.make_batch(**shape))
     labels = torch.full(batch["input_ids"].shape, -100)
     labels.scatter_(1, batch["masked_lm_positions"], batch["masked_lm_ids"])
@@ -94,7 +94,7 @@ def _albert_inputs(shape):
 
 
 def _xlnet_inputs(shape):
-    """The model's arguments: masks `[batch, tokens, tokens]` and one-hot targets."""
+    """Makes the model's arguments: masks `[batch, tokens, tokens]`, one-hot targets."""
     batch = _tensors(turns.make_permutation_batch(**shape))
     sees = batch["query_order"][:, :, None] > batch["key_order"][:, None, :]
     tokens = batch["input_ids"].shape[1]

@@ -1,7 +1,7 @@
 """Applying Hugging Face's models on PyTorch, in turns.
 
 The first argument is the order of the rows: "file", as its pipelines read them, or
-"length", so that those of similar length share a batch; each batch is padded to its
+"length", so that rows of similar length share a batch; each batch is padded to its
 longest row. The second is the JSON of `inference`, with threads.
 """
 
@@ -34,7 +34,7 @@ def main(order, setting):
 
 
 def _compute(task, setting):
-    """What a task computes of a batch, as Hugging Face's pipelines and pages do."""
+    """Returns a task's function of a batch, as Hugging Face's pipelines and pages."""
     config = transformers.AlbertConfig.from_json_file(setting["config"])
     if config.hidden_act == "gelu":
         config.hidden_act = "gelu_new"  # the approximation that ALBERT means by gelu

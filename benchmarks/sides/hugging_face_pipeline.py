@@ -98,7 +98,7 @@ def _pipeline(shape, kind, attention, tokenizer):
 
 
 def _pass(pipelines, setting, request):
-    """A function that answers the texts of a request."""
+    """Returns a function that answers the texts of a request."""
     kind_and_attention, threads = setting
     pipe = pipelines[kind_and_attention]
 

@@ -33,7 +33,7 @@ def main(setting):
 
 
 def compute(task, setting):
-    """A model of a task, or a function of its features."""
+    """Returns a model of a task, or a function of its features."""
     config = albert_tf.AlbertConfig.from_json_file(setting["config"])
     if task == "multiple_choice":
         return albert_tf.AlbertForMultipleChoice(config)
@@ -51,7 +51,7 @@ def compute(task, setting):
 
 
 def run(outputs_of, path, setting):
-    """What computes all rows of a task, in batches of similar length."""
+    """Returns a function that computes all rows of a task, in batches by length."""
     with np.load(path) as arrays:
         examples = TokenizedExamples(**arrays)
     predict = OutputsPredictor(outputs_of, setting["batch_size"], setting["longest"])

@@ -14,7 +14,7 @@ from benchmarks.measuring import turns
 
 
 def main(setting):
-    """Answers with the seconds of a step; `setting` is that of `train_step.py`."""
+    """Answers with the seconds of a step; `setting` comes from `train_step.py`."""
     tf.config.threading.set_intra_op_parallelism_threads(setting["threads"])
     keras.utils.set_random_seed(1)
     if setting["bfloat16"]:
@@ -43,7 +43,7 @@ def main(setting):
 
 
 def make_model(config):
-    """The model for an `AlbertConfig` as a dict; it has no sentence objective."""
+    """Makes the model of an `AlbertConfig` as a dict; it has no sentence objective."""
     backbone = keras_hub.models.AlbertBackbone(
         vocabulary_size=config["vocab_size"],
         num_layers=config["num_hidden_layers"],

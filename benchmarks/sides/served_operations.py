@@ -1,4 +1,4 @@
-"""Which operations of an exported model take the time of a request."""
+"""Operations of an exported model by their share of a request's time."""
 
 import collections
 import re
@@ -16,7 +16,7 @@ _GROUPS = {
 
 
 def operation_times(version, text, requests=8):
-    """How often each group of operations runs in one request, and how long.
+    """Measures how often and how long each group of operations runs in a request.
 
     Args:
         version: directory of a SavedModel whose `serving_default` takes `text`.
@@ -55,7 +55,7 @@ def _times(step_stats):
 
 
 def _group(label):
-    """The group of an operation of a trace, `name = Operation(inputs)`."""
+    """Returns the group of an operation of a trace, `name = Operation(inputs)`."""
     operation = label.partition(" = ")[2].partition("(")[0]
     fitting = (g for g, names in _GROUPS.items() if re.search(names, operation))
     return next(fitting, "others")

@@ -1,8 +1,8 @@
 """Questions to windows with this project, in turns.
 
 The argument is JSON: data_file, vocabulary, max_seq_length, doc_stride. Requests are
-"time", for the windows of all questions from memory, and "memory", for those of the
-file as it is read.
+"time", for the windows of all questions from memory, and "memory", for the windows of
+the file as it is read.
 """
 
 import json

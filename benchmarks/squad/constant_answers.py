@@ -12,7 +12,7 @@ _LENGTHS = (1, 2, 3, 4, 5, 10, 15, 20, 25, 30)
 
 
 def best_constants(learned, scored):
-    """The best of some constant strategies, chosen on what they are scored on.
+    """Returns the best of some constant strategies, chosen by their scores themselves.
 
     They are: one of the most frequent answers, and the words of the paragraph at a
     fixed place.
@@ -22,7 +22,7 @@ def best_constants(learned, scored):
         scored: iterable of `Paragraph`.
 
     Returns:
-        `{"exact_match": (what is answered, per cent), "f1": …}`.
+        `{"exact_match": (the answer, per cent), "f1": …}`.
     """
     answers = collections.Counter(
         answer.text for p in learned for q in p.questions for answer in q.answers

@@ -1,4 +1,4 @@
-"""How fast questions become windows, against Hugging Face's fast tokenizer.
+"""Rate at which questions become windows, against Hugging Face's fast tokenizer.
 
   python -m benchmarks.squad.features --data_file=dev-v1.1.json \\
       --spm_model_file=30k-clean.model --peer_python=/venv_peer/bin/python

@@ -1,4 +1,4 @@
-"""How fast SQuAD's evaluation is in NumPy, and inside the graph that exports hold.
+"""Time of SQuAD's evaluation in NumPy, and inside the graph that exports hold.
 
   python -m benchmarks.squad.graph --data_file=dev-v1.1.json \
       --spm_model_file=30k-clean.model

@@ -1,4 +1,4 @@
-"""What pretraining brings on SQuAD 1.1: pretrained models, from scratch, and constants.
+"""Gain from pretraining on SQuAD 1.1: pretrained, from scratch, and constants.
 
   python -m benchmarks.squad.results --data_file=dev-v1.1.json \\
       --model_dirs=wikipedia/pretrained_small --output_dir=squad_results

@@ -1,4 +1,4 @@
-"""Which answers come back from their tokens as they are written in the file.
+"""Answers that come back from their tokens as they are written in the file.
 
   python -m benchmarks.squad.survival --predict_file=dev-v1.1.json \\
       --spm_model_file=30k-clean.model
@@ -100,7 +100,7 @@ def lost_answers(paragraphs, tokenizer):
 
 
 def _recovered(answer, context, spans):
-    """The text of an answer's tokens, and what to say if it is not the answer."""
+    """Returns the text of an answer's tokens, and a remark if it is not the answer."""
     if not answer.is_in(context):
         return "", "it is not where its answer_start says"
     found = first_and_last(context, spans, answer)

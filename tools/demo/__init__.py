@@ -1,1 +1,1 @@
-"""What make demo runs."""
+"""Steps of `make demo`."""

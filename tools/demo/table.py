@@ -31,7 +31,7 @@ def demo_table(output_dir, step_names):
 
 
 def machine_line():
-    """What computed: cores, processor, Python and TensorFlow."""
+    """Returns the machine's facts: cores, processor, Python and TensorFlow."""
     return (
         f"{available_cores()} CPU cores, {platform.machine()}, "
         f"Python {platform.python_version()}, TensorFlow {tf.__version__}"
@@ -82,7 +82,7 @@ def _pretraining_rows(output_dir):
 
 
 def unigram_entropy(paths, max_seq_length, num_predictions):
-    """Entropy in nats of the held-out tokens, as they were before masking.
+    """Computes the entropy in nats of the held-out tokens, as they were before masking.
 
     It is the loss of a model that knows how often each token occurs and nothing else.
     """

@@ -21,7 +21,7 @@ _TOP_LEVEL = ("CHANGELOG.md", "CONTRIBUTING.md")
 
 
 def on_files(files, config):
-    """Adds the pages to those of docs/, as MkDocs' event of that name asks."""
+    """Adds the pages to the pages of docs/, as MkDocs' event of that name asks."""
     from mkdocs.structure.files import File
 
     project = pathlib.Path(config.config_file_path).parent

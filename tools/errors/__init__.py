@@ -1,1 +1,1 @@
-"""Wrong inputs of every command, and the page of what is said of them."""
+"""Wrong inputs of every command, and their errors."""

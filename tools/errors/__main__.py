@@ -39,7 +39,7 @@ def by_command_line(messages):
 
 
 def main(argv=None):
-    """The command line."""
+    """Runs the command."""
     run(ErrorsOptions, write_golden, argv=argv)
 
 

@@ -2,7 +2,7 @@
 
 Each group of the file has a command, flags that all its cases share, and the cases:
 what is wrong, and the flags that differ. `~name` leaves a shared flag out. The files
-that flags name are those of `material`.
+that flags name come from `material`.
 """
 
 import dataclasses
@@ -28,7 +28,7 @@ class Case:
 
     @property
     def program(self):
-        """What a user types before the flags."""
+        """The words that a user types before the flags."""
         kind = "python -m" if "." in self.command else "albert-tf"
         return f"{kind} {self.command}".strip()
 

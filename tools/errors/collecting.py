@@ -63,5 +63,5 @@ def _message(case, folder):
 
 
 def _without_beam():
-    """What is not installed on some machines is on none of them."""
+    """Hides packages on all machines that some machines lack."""
     return mock.patch.dict(sys.modules, {"apache_beam": None})

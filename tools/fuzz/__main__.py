@@ -32,7 +32,7 @@ class FuzzOptions:
 
 
 def arguments(options):
-    """The arguments of pytest for some `FuzzOptions`."""
+    """Returns the arguments of pytest for some `FuzzOptions`."""
     chosen = [f"-k={options.only}"] if options.only else []
     return [
         str(_TESTS),

@@ -33,7 +33,7 @@ JSON = st.recursive(
 
 @st.composite
 def changed(draw, document):
-    """A JSON document in which values were replaced, removed or added."""
+    """Draws a JSON document in which values were replaced, removed or added."""
     document = copy.deepcopy(document)
     for _ in range(draw(st.integers(1, 3))):
         containers = list(_containers(document))
@@ -76,7 +76,7 @@ def json_files(document):
 
 
 def _is_known(character):
-    """Whether all libraries have the character in their tables."""
+    """Returns whether all libraries have the character in their tables."""
     return unicodedata.category(character) not in ("Cn", "Co", "Cs")
 
 

@@ -3,13 +3,13 @@
   python -m tools.tpu.check --config=configs/pretraining/base.json \\
       --topology=v5e:2x2 --batch_size=16
 
---config takes a recipe of run_pretraining.py and reads the model, the lengths (those of
-the last phase), the optimizer, the precision and the execution from it; --remat is
+--config takes a recipe of run_pretraining.py and reads the model, the lengths (of the
+last phase), the optimizer, the precision and the execution from it; --remat is
 --rematerialize. The step is the one that training runs: forward, backward, clipping and
 update. The command prints whether the compiler of the TPU accepts it for one device of
 the topology, the memory it takes there, its operations, and the time that compiling
-takes here. docs/tpu.md says what this does not show. The command needs
-`pip install 'albert-tf[tpu_check]'`.
+takes here. docs/tpu.md says what this does not show. The command needs `pip install
+'albert-tf[tpu_check]'`.
 """
 
 import dataclasses
@@ -105,7 +105,7 @@ def tpu_check(options):
 def step_compiler(options):
     """Returns a function from a batch size, and a topology, to the `TpuProgram`.
 
-    The topology is that of the options where none is given.
+    The topology comes from the options where none is given.
 
     Raises:
         UserError: a flag that does not fit.
@@ -125,7 +125,7 @@ def step_compiler(options):
 
 
 def step_flops(options):
-    """Floating-point operations of a step by our own count, every layer counted."""
+    """Counts a step's floating-point operations by our own count, in every layer."""
     config = _config(options)
     forward = forward_flops(config, options.max_seq_length, _predictions(options))
     token = sum(forward.values()) + backward_flops(forward, options.rematerialize)
@@ -175,7 +175,7 @@ def _gigabytes(size):
 
 
 def main(argv=None):
-    """The command line."""
+    """Runs the command."""
     argv = sys.argv if argv is None else argv
     argv = [re.sub(r"^(--?(?:no)?)remat(?==|$)", r"\1rematerialize", a) for a in argv]
     run(TpuCheckOptions, tpu_check, argv=argv, read_config=recipe_values)

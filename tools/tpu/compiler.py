@@ -35,7 +35,7 @@ _OUT_OF_MEMORY = re.compile(
 
 @dataclasses.dataclass(frozen=True)
 class TpuProgram:
-    """What the compiler says about a program for one device of a topology."""
+    """Report of the compiler on a program for one device of a topology."""
 
     used_bytes: int
     """HBM that it takes in all."""
@@ -50,7 +50,7 @@ class TpuProgram:
 
     @property
     def fits(self):
-        """Whether it fits into the memory of the chip."""
+        """True for a program that fits into the memory of the chip."""
         return self.available_bytes is None
 
 
@@ -102,7 +102,7 @@ def _too_large(error, quick):
 
 
 def chip(topology):
-    """The kind of chip of a topology: "v5e" of "v5e:2x2".
+    """Returns the kind of chip of a topology: "v5e" of "v5e:2x2".
 
     Raises:
         UserError: it is none of `DEVICE_MEMORY`.
@@ -121,7 +121,7 @@ def _unknown(topology):
 
 
 def tpu_device(topology):
-    """The description of the first device of a topology, such as "v5e:2x2".
+    """Describes the first device of a topology, such as "v5e:2x2".
 
     Raises:
         UserError: the topology is unknown, or the packages are missing.

@@ -9,10 +9,10 @@ from albert_tf.pretraining.flags import PretrainingOptions
 
 
 def recipe_values(path, options_class):
-    """Returns what a recipe of run_pretraining.py says to another command.
+    """Returns the values of a recipe of run_pretraining.py for another command.
 
-    The lengths are those of the last phase, which are the longest; what the command
-    has no flag for is left out.
+    The lengths are the last phase's, which are the longest; values without a flag of
+    the command are left out.
 
     Args:
         path: JSON file of flags of pretraining or of the command.

@@ -74,7 +74,7 @@ def batch_of(size, length):
 
 
 def cell_name(size, length, chip, precision, form, quick=False):
-    """The name of a cell in `--cache`."""
+    """Returns the name of a cell in `--cache`."""
     row = (size, str(length), str(batch_of(size, length)), chip, precision)
     return "/".join((*row, f"{form}{_QUICK}" if quick else form))
 
@@ -112,13 +112,13 @@ def make_table(options):
 
 
 def _program(name):
-    """The name of a cell without its chip: what is the same for all chips."""
+    """Returns the name of a cell without its chip: what is the same for all chips."""
     size, length, batch_size, _, precision, form = name.split("/")
     return "/".join((size, length, batch_size, precision, form))
 
 
 def _missing(options):
-    """The options of the cells that are not in the cache, by their names."""
+    """Lists the options of the cells that are not in the cache, by their names."""
     done = _read(options.cache)
     return {name: check for name, check in cells(options.quick) if name not in done}
 

@@ -10,7 +10,7 @@ from albert_tf.optimizers import create_optimizer
 
 
 class TrainingStep:
-    """What one device computes in a step of pretraining.
+    """Computation of one device in a step of pretraining.
 
     As on a TPU, forward, backward, clipping, update and assignment are one program,
     and the weights are updated in place.
@@ -48,7 +48,7 @@ class TrainingStep:
 
 
 def sample_batch(rows, tokens, predictions):
-    """A batch of these sizes as the input pipeline makes them, with ids 0."""
+    """Makes a batch of these sizes as the input pipeline makes them, with ids 0."""
     return {
         "input_ids": tf.zeros([rows, tokens], tf.int32),
         "input_mask": tf.ones([rows, tokens], tf.int32),
