@@ -57,10 +57,10 @@ def run_demo(options):
 
 
 def _check_steps(output_dir, recipe):
-    """Keeps what the recipe makes the steps, or compares it with an earlier call's.
+    """Keeps the steps that the recipe makes, or compares them with an earlier call's.
 
     Raises:
-        UserError: what is there was made with another recipe.
+        UserError: the kept steps were made with another recipe.
     """
     path = output_dir / "steps" / "commands.json"
     path.parent.mkdir(parents=True, exist_ok=True)

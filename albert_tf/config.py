@@ -70,7 +70,7 @@ class AlbertConfig(ModelConfig):
     max_position_embeddings: int = 512
     type_vocab_size: int = 2
     initializer_range: float = 0.02  # standard deviation of the truncated normal
-    # Which sublayers the layers of a group share (paper, section 4.5): "all",
+    # Sublayers that the layers of a group share (paper, section 4.5): "all",
     # only "attention", only "ffn", or "none" (every layer has its own).
     parameter_sharing: str = "all"
     # Map the embeddings even where E = H, as Hugging Face's models do.

@@ -1,4 +1,4 @@
-"""The one exception type for mistakes in what the user gave us."""
+"""The one exception type for mistakes in a user's input."""
 
 
 class UserError(ValueError):

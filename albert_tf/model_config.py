@@ -24,12 +24,12 @@ class ModelConfig:
     file_name = None
     # The fields of the rates of dropout inside the encoder.
     dropout_fields = ()
-    # How the models read texts.
+    # Layout of the texts that the models read.
     row_layout = CLS_FIRST
 
     @classmethod
     def inert_keys(cls):
-        """Keys of published files that no public code acts on."""
+        """Lists keys of published files that no public code acts on."""
         return frozenset()
 
     def group_of_layer(self, layer):
@@ -144,7 +144,7 @@ def check_switches(config, names):
 
 
 def check_initializer_range(value):
-    """Refuses what is no standard deviation.
+    """Refuses a value that is no standard deviation.
 
     Raises:
         UserError: `value` is not finite, or less than 0.

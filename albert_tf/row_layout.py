@@ -39,7 +39,7 @@ CLS_LAST = RowLayout(
     "cls_last", cls_last=True, pads_left=True, cls_segment=2, pad_segment=3
 )
 """XLNet's (official `convert_single_example`). Padding has the segment 3, as Hugging
-Face's; that of the official code is 4, and no token sees it."""
+Face's; the official code's is 4, and no token sees it."""
 
 LAYOUTS = {layout.name: layout for layout in (CLS_FIRST, CLS_LAST)}
 """By name."""

@@ -46,7 +46,7 @@ class TextClassifier:
     """Learns from texts and labels, and answers texts.
 
     Args:
-        pretrained: what training starts from: a directory or a name, as
+        pretrained: the model that training starts from: a directory or a name, as
             `from_pretrained` takes it. A fine-tuned one answers at once, with the
             labels that it has, and can learn on.
         labels: names of the labels in the order of their ids; by default the labels

@@ -1,1 +1,1 @@
-"""Measurements: each script prints what it measured on the machine at hand."""
+"""Measurements, which scripts take and print, of the machine at hand."""

@@ -31,7 +31,7 @@ from data_pipeline.options import DataOptions
 from data_pipeline.text import corpus
 
 _REPEATS = 3
-# What a worker does, and the name of the function that does it.
+# Stages of a worker, and the name of the function that does each.
 _STAGES = {
     "reading": "documents",
     "preparing text": "sentencepiece_text",
@@ -76,7 +76,8 @@ def _data_options(options, masking, folder):
 
 
 def _reference(options):
-    """Rates of the encoder alone on prepared lines and on lines as they are."""
+    """Measures the encoder's rates alone, on prepared lines and on lines as they are.
+    """
     reader = corpus.Reader(corpus.find_files(options.input_file))
     lines = [line for d in reader.documents(0, 1) for line in d.segments]
     prepared = [sentencepiece_text(line, True) for line in lines]

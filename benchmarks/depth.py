@@ -133,7 +133,9 @@ def _seconds(function, batch):
 
 
 def _largest_temporaries(folder):
-    """Bytes of temporaries of the largest program written down since the last call."""
+    """Returns the temporaries' bytes of the largest program written since the last
+    call.
+    """
     sizes = [0]
     for report in folder.glob("*buffer-assignment.txt"):
         found = re.findall(

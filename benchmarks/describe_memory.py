@@ -44,7 +44,7 @@ def measure(layers, options):
 
 
 def compile_step(layers, options):
-    """Compiles a training step; XLA writes down what it allots."""
+    """Compiles a training step; XLA writes down its allocations."""
     import tensorflow as tf
 
     from albert_tf.models.pretraining import AlbertForPreTraining

@@ -207,7 +207,7 @@ def _sides(options, task, many, few):
 
 
 def _rates(options, sides):
-    """Examples a second of each epoch of each way, and the packages' versions."""
+    """Measures each way's examples a second in each epoch; tells package versions."""
     rates = {name: [] for name in sides}
     with contextlib.ExitStack() as stack:
         players = {

@@ -27,7 +27,7 @@ from albert_tf.tokenization import load_tokenizer
 from benchmarks.measuring import figures
 
 _ROOT = pathlib.Path(__file__).resolve().parent.parent
-# Log lines of run_classifier, and what has happened when they appear.
+# Log lines of run_classifier, and the event that they tell of.
 _EVENTS = {"Training starts": "training starts", "training: 1/1": "first step done"}
 
 

@@ -30,7 +30,7 @@ class Options(pretraining_gain.FineTuningFlags):
 
 
 def run(options):
-    """Runs what is not there yet, then writes and prints the table."""
+    """Runs the missing runs, then writes and prints the table."""
     rows = []
     for task_name in options.tasks.split(","):
         metric = glue_task(task_name).metrics[0]

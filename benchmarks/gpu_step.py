@@ -3,7 +3,7 @@
   python -m benchmarks.gpu_step --jax_python=... --torch_python=... --wheels=wheels
 
 Two options name interpreters: one of an environment with Keras and JAX for the card,
-one with torch and transformers. TensorFlow is not needed. What they lack may lie in a
+one with torch and transformers. TensorFlow is not needed. Missing packages may lie in a
 folder as wheels. Both sides compute in bfloat16 with weights in float32, without
 dropout, with AdamW and gradients clipped to a global norm of 1; PyTorch with `sdpa`
 under `torch.compile`. They run one after the other, because JAX takes the card's
@@ -41,7 +41,7 @@ _WARM_UPS = 2
 _RELEASED_RUNS = (
     "base_v2:128x256x20,base_v2:512x32x77,xxlarge_v2:128x32x20,xxlarge_v2:512x8x77"
 )
-# What learns on the card and on the CPU, in products that do not shorten float32.
+# The model that learns on card and CPU, in products that do not shorten float32.
 _SMALL = {"hidden_size": 128, "num_attention_heads": 2, "intermediate_size": 512}
 _SMALL_BATCH = {"tokens": 64, "batch_size": 32, "predictions": 10, "vocab_size": 30000}
 _EXACT = {"JAX_DEFAULT_MATMUL_PRECISION": "highest"}
@@ -83,7 +83,7 @@ class Options:
 
 
 def benchmark(options):
-    """Measures all runs; returns and prints what it found.
+    """Measures all runs; returns and prints the figures.
 
     Returns:
         For each run, a dict from the side to the median seconds of a step; for
@@ -206,7 +206,8 @@ def _seconds(options, command, packages):
 
 
 def _speed(seconds, config, batch, peak):
-    """Seconds a step, tokens and TFLOPs a second, and their share of the peak."""
+    """Computes seconds a step, tokens and TFLOPs a second, and the share of the peak.
+    """
     tokens = batch["batch_size"] * batch["tokens"]
     forward = forward_flops(config, batch["tokens"], batch["predictions"])
     flops = tokens * (sum(forward.values()) + backward_flops(forward))

@@ -126,7 +126,7 @@ def _write_rows(options, folder):
 
 
 def _questions(texts, count, tokenizer):
-    """Questions made of sentences that follow each other, with their choices."""
+    """Makes questions of sentences that follow each other, with their choices."""
     groups = [texts[i * _SENTENCES :][:_SENTENCES] for i in range(count)]
     questions = [
         Question(str(i), " ".join(group[:3]), group[3], tuple(group[4:]))

@@ -14,7 +14,7 @@ _SHARD = ".tfrecord"
 
 
 def check(folder, **facts):
-    """Compares what runs depend on with what an earlier call left in their folder.
+    """Compares the conditions of runs with an earlier call's in their folder.
 
     The first call writes `made_with.json` there.
 

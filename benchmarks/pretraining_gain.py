@@ -43,7 +43,7 @@ class FineTuningFlags:
         "Largest length of an input, in tokens.", 64, minimum=5
     )
     albert_dropout_prob: float | None = option(
-        "Dropout within the model, instead of what its configuration says.",
+        "Dropout within the model, instead of its configuration's.",
         None,
         minimum=0,
     )
@@ -140,7 +140,7 @@ def run_module(name, flags, label=""):
     Args:
         name: of its module, such as "run_pretraining" or "albert_tf.convert".
         flags: dict.
-        label: what each line begins with that it prints.
+        label: beginning of each line that it prints.
 
     Raises:
         UserError: it fails.

@@ -208,7 +208,7 @@ def _print_cold_load(name, version, text):
 
 
 def _alternating(options, sides, name, repeats):
-    """Seconds of each pass, by side: the sides take turns."""
+    """Returns the seconds of each pass, by side: the sides take turns."""
     seconds = {side: [] for side in sides}
     for _ in range(options.rounds):
         for side, player in sides.items():

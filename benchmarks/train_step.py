@@ -110,7 +110,7 @@ class Options:
 
 
 def benchmark(options):
-    """Measures all shapes; returns and prints what it found.
+    """Measures all shapes; returns and prints the figures.
 
     Returns:
         For each shape, a dict from what was timed to the median seconds of a step.
@@ -203,7 +203,7 @@ def _start(options, sides, setting, stack):
 
 
 def _take_turns(players, options):
-    """Seconds a step, a list for each thing that is timed."""
+    """Measures seconds a step, a list for each thing that is timed."""
     things = {name: (player, "") for name, player in players.items()}
     if _reads_records(options):
         things["records"] = (players[_OWN], "records")

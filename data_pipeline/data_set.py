@@ -21,7 +21,7 @@ from data_pipeline.shards.resuming import remove_leftovers
 from data_pipeline.text import quality
 from data_pipeline.text.formats import WITHOUT_TEXT
 
-# What no shard depends on.
+# Options that no shard depends on.
 _CHANGE_NOTHING = {"workers", "max_unknown", "output_file"}
 
 
@@ -72,7 +72,7 @@ def _finish(options, records, paths, directories, done):
             "set was made; run the command again to make it again."
         )
     totals = _totals(parts, paths)
-    # What is refused stays, for the same command with another --max_unknown.
+    # Refused data stay, for the same command with another --max_unknown.
     counts = sum(totals.values(), collections.Counter())
     quality.refuse(counts, records, options.max_unknown)
     if not totals["train"]["sequences"]:

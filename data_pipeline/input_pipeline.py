@@ -146,7 +146,7 @@ def _refuse_masking_again(input_file, masked_lm_prob):
 
 
 def predictions_needed(info, masked_lm_prob=None):
-    """Predictions a sequence that the data of a description takes.
+    """Returns the predictions a sequence that the data of a description takes.
 
     Args:
         info: what dataset_info.json holds.
@@ -180,7 +180,7 @@ def _passes(masking):
 
 
 def _batches(paths, batch_size, seed, training, share):
-    """Batches of the serialized records of a `share`: (of how many, which)."""
+    """Batches the serialized records of a `share`: (of how many, which)."""
     dataset = _records(paths, seed, training).shard(*share)
     if training:
         dataset = dataset.shuffle(_SHUFFLE_BUFFER, seed=seed).repeat()

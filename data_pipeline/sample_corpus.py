@@ -151,7 +151,7 @@ def _largest_packages(documents, options):
 
 
 def _masked_names(documents, labels, module_names):
-    """Names that give a label away: packages, and modules named like no common word.
+    """Returns names that give a label away: packages, modules of no common word.
 
     The union is masked in every text, whatever its label: masking only a package's
     own names would make the mask itself the give-away. A module name that the

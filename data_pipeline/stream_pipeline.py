@@ -112,7 +112,7 @@ def _check(info, where, tokenizer, max_seq_length):
 
 
 def _batches(paths, batch_size, seed, training):
-    """Batches of `(serialized record, whether its row begins with it)`."""
+    """Batches `(serialized record, whether its row begins with it)`."""
     places = Places(paths)
     size, more = divmod(int(tf.reduce_sum(places.counts)), batch_size)
     if training and not size:
@@ -150,7 +150,7 @@ def _block(line, begins, ends, first, turns):
     the place, from which the block is read again.
 
     Args:
-        line: what `Places.line` returns.
+        line: the result of `Places.line`.
         begins, ends: int64 [rows], places of the rows' parts.
         first: int64, number of the first batch.
         turns: int, how many batches.
@@ -166,7 +166,7 @@ def _block(line, begins, ends, first, turns):
 
 
 class _Draw:
-    """Parses a batch, and draws what is predicted by the number of the batch."""
+    """Parses a batch, and draws its predictions by the number of the batch."""
 
     def __init__(self, tokenizer, max_seq_length, targets, vocab_size, seed):
         self._functional = (tokenizer.sep_id, tokenizer.cls_id)
@@ -180,7 +180,7 @@ class _Draw:
         features = examples.parse_permutation(
             serialized, self._max_seq_length, self._vocab_size
         )
-        # A row that begins inside of a stream has no memory of what lies before.
+        # A row that begins inside of a stream has no memory of the text before.
         starts = (features["stream_starts"] == 1) | begins
         features["stream_starts"] = tf.cast(starts, tf.int32)
         word_starts = features.pop("word_starts") == 1

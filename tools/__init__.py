@@ -1,1 +1,1 @@
-"""Tools for work on the project itself; no part of what is installed."""
+"""Tools for work on the project itself; no part of the installed package."""

@@ -1,4 +1,4 @@
-"""Writes the tables of figures in docs/, from what benchmarks left in docs/figures/.
+"""Writes the tables of figures in docs/ from the files of benchmarks in docs/figures/.
 
   python -m tools.figures
 

@@ -1,4 +1,4 @@
-"""Stores what this version writes, which every later one must go on with.
+"""Writes the files of this version that every later one must go on with.
 
   python -m tools.golden
 
@@ -52,7 +52,7 @@ EXPORT = "--model_dir=tuned/model --export_dir=exported"
 TEXTS = ["the good film", "a bad plot was not very good", ""]
 CONTEXTS = ["the film was good and the plot was bad", "a dog runs", ""]
 LAST_STEP = 4
-"""What the stored runs go on to."""
+"""Last step of the stored runs when they go on."""
 
 _PIECES = (
     *("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "a", "film", "plot", "was"),

@@ -8,7 +8,7 @@ _BEGIN, _END = "<!-- table -->", "<!-- end of table -->"
 
 
 def write_part(document, text):
-    """Puts `text` in the place of what is between the two comments."""
+    """Puts `text` in the place of the text between the two comments."""
     page = pathlib.Path(document).read_text(encoding="utf-8")
     before, old = page.split(_BEGIN)
     after = old.split(_END)[1]

@@ -96,7 +96,7 @@ def release(options):
 
 
 def _build(place, folder):
-    """Builds what is committed; returns the source archive and the wheel made of it."""
+    """Builds the committed tree; returns the source archive and its wheel."""
     source = place / "source"
     _call(["git", "clone", "--quiet", _ROOT, source], place)
     _call([sys.executable, "-m", "build", "--outdir", folder, source], place)

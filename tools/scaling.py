@@ -33,7 +33,7 @@ _BYTES_OF_TEXT_PER_SEQUENCE, _BYTES_PER_TOKEN = 3e6 / 1776, 3e6 / 615_497
 # Bytes of a record, tokens a second of a worker (docs/data.md), usual --dupe_factor.
 _KINDS = {"static": (2986, 1.35e6, 10), "dynamic": (704, 1.96e6, 1)}
 _FIT = 0.9  # of a GPU's memory; the rest is fragments and the runtime's own
-# What was compiled with --quick may take more in the end: docs/tpu.md.
+# A step compiled with --quick may take more in the end: docs/tpu.md.
 _QUICK_AT_WORST = 1 / 0.75
 _FLOAT = 4  # bytes
 _COPIES = 3  # in a checkpoint: weights and two moments

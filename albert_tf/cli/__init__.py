@@ -1,1 +1,1 @@
-"""Command lines: flags, help, and what imports may print or interrupt."""
+"""Command lines: flags, help, and the output and interrupts of imports."""

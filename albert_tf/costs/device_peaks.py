@@ -36,7 +36,7 @@ _TPUS = {
 
 
 def gpu_peak(device_name, compute_dtype):
-    """FLOPs a second of one GPU, or None if it is not in the table.
+    """Returns the FLOPs a second of one GPU, or None if it is not in the table.
 
     Args:
         device_name: as TensorFlow names it, such as "NVIDIA A100-SXM4-40GB".
@@ -49,7 +49,7 @@ def gpu_peak(device_name, compute_dtype):
 
 
 def tpu_peak(accelerator_type):
-    """FLOPs a second of a whole slice such as "v5litepod-8", or None."""
+    """Returns the FLOPs a second of a whole slice such as "v5litepod-8", or None."""
     kind, _, size = accelerator_type.partition("-")
     if kind not in _TPUS or not size.isdigit():
         return None
@@ -57,7 +57,7 @@ def tpu_peak(accelerator_type):
 
 
 def strategy_peak(strategy, compute_dtype):
-    """FLOPs a second of all devices of a strategy together; None if not known.
+    """Returns the FLOPs a second of all devices of a strategy; None if not known.
 
     A GPU is known by its name, a TPU slice by the environment variable
     `TPU_ACCELERATOR_TYPE`, which Google Kubernetes Engine sets.

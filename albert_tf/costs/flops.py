@@ -2,7 +2,7 @@
 
 
 def forward_flops(config, max_seq_length, max_predictions_per_seq):
-    """FLOPs of a pretraining forward pass, a token, by part.
+    """Counts the FLOPs of a pretraining forward pass, a token, by part.
 
     A multiplication and an addition count as two. Only matrix products count. Heads
     and, but for keys and values, the last block work on some positions only: the
@@ -35,7 +35,7 @@ def forward_flops(config, max_seq_length, max_predictions_per_seq):
 
 
 def backward_flops(forward, rematerialize=False):
-    """FLOPs of the backward pass, a token, of `forward_flops`.
+    """Counts the FLOPs of the backward pass, a token, of `forward_flops`.
 
     Each product has two in its gradient; rematerialisation repeats the blocks, and
     half of the attention scores' products (the scores, not the context) once more.
@@ -51,6 +51,6 @@ def backward_flops(forward, rematerialize=False):
 def training_flops(
     config, max_seq_length, max_predictions_per_seq, rematerialize=False
 ):
-    """Operations of a training step, a token; as `forward_flops`."""
+    """Counts the operations of a training step, a token, as `forward_flops`."""
     forward = forward_flops(config, max_seq_length, max_predictions_per_seq)
     return sum(forward.values()) + backward_flops(forward, rematerialize)

@@ -8,7 +8,7 @@ _FLOAT = 4  # bytes
 
 
 def block_values(config, max_seq_length):
-    """Values a block keeps for its backward pass, a token.
+    """Counts the values that a block keeps for its backward pass, a token.
 
     Of width H: input, query, key, value, context, two layer norms and their
     outputs; of width I: the first projection, from which the activation is computed
@@ -26,7 +26,7 @@ def training_memory(
     rematerialize=False,
     activation_bytes=_FLOAT,
 ):
-    """Bytes of a pretraining step by part; an estimate.
+    """Estimates the bytes of a pretraining step by part.
 
     Args:
         config: an `AlbertConfig`.
@@ -47,7 +47,7 @@ def training_memory(
     return {
         "weights": parameters,
         "gradients": parameters,
-        # XLA adds up what the blocks contribute to shared weights at the very end;
+        # XLA adds up the blocks' gradients of shared weights at the very end;
         # rematerialisation adds each block's to a running total.
         "gradients of each block": _FLOAT
         * (1 if rematerialize else blocks)

@@ -4,7 +4,7 @@ from albert_tf.layers.layer_schedule import layer_schedule
 
 
 def encoder_parameters(config):
-    """Parameters of an `AlbertModel` by part."""
+    """Counts the parameters of an `AlbertModel` by part."""
     embedding, hidden = config.embedding_size, config.hidden_size
     rows = config.vocab_size + config.type_vocab_size + config.max_position_embeddings
     layers = layer_schedule(config)
@@ -21,19 +21,19 @@ def encoder_parameters(config):
 
 
 def attention_parameters(config):
-    """Parameters of one attention sublayer, layer norm included."""
+    """Counts the parameters of one attention sublayer, layer norm included."""
     hidden = config.hidden_size
     return 4 * _dense(hidden, hidden) + 2 * hidden
 
 
 def feed_forward_parameters(config):
-    """Parameters of one feed-forward sublayer, layer norm included."""
+    """Counts the parameters of one feed-forward sublayer, layer norm included."""
     hidden, intermediate = config.hidden_size, config.intermediate_size
     return _dense(hidden, intermediate) + _dense(intermediate, hidden) + 2 * hidden
 
 
 def pretraining_parameters(config):
-    """Parameters of an `AlbertForPreTraining` by part; the word table counts once."""
+    """Counts an `AlbertForPreTraining`'s parameters by part; the word table once."""
     embedding = config.embedding_size
     transform = _dense(config.hidden_size, embedding) + 2 * embedding
     return {

@@ -7,7 +7,7 @@ _FLOAT = 4  # bytes
 
 
 def encoder_parameters(config):
-    """Parameters of an `XLNetModel`."""
+    """Counts the parameters of an `XLNetModel`."""
     blocks = [block for layer in layer_schedule(config) for block in layer]
     attention, feed_forward = (len(set(keys)) for keys in zip(*blocks, strict=True))
     width, heads = config.d_model, config.n_head * config.d_head
@@ -24,7 +24,7 @@ def encoder_parameters(config):
 
 
 def pretraining_parameters(config):
-    """Parameters of an `XLNetLMHeadModel` by part; the word table counts once."""
+    """Counts an `XLNetLMHeadModel`'s parameters by part; the word table counts once."""
     return {
         "encoder": encoder_parameters(config),
         "permutation LM bias": config.n_token,
@@ -70,7 +70,7 @@ def forward_flops(config, max_seq_length, max_predictions_per_seq):
 def training_flops(
     config, max_seq_length, max_predictions_per_seq, rematerialize=False
 ):
-    """Operations of a training step, a token; as `forward_flops`."""
+    """Counts the operations of a training step, a token, as `forward_flops`."""
     forward = forward_flops(config, max_seq_length, max_predictions_per_seq)
     return sum(forward.values()) + backward_flops(forward, rematerialize)
 
@@ -83,7 +83,7 @@ def training_memory(
     rematerialize=False,
     activation_bytes=_FLOAT,
 ):
-    """Bytes of a pretraining step by part; an estimate.
+    """Estimates the bytes of a pretraining step by part.
 
     The arguments are as for `memory.training_memory`.
     """

@@ -1,4 +1,4 @@
-"""An HTML page of what a model got wrong, for people to look at."""
+"""An HTML page of a model's mistakes, for people to look at."""
 
 import html
 
@@ -55,7 +55,7 @@ def write_page(path, title, introduction, articles):
         path: the file.
         title: a text.
         introduction: HTML of a paragraph.
-        articles: list of what `article` returns.
+        articles: list of the results of `article`.
     """
     page = _PAGE.format(
         title=html.escape(title),
@@ -82,7 +82,7 @@ def article(heading, identity, facts, context):
 
 
 def isolated(text):
-    """Returns HTML of a text whose direction does not turn what stands beside it."""
+    """Returns HTML of a text whose direction does not turn the text beside it."""
     return f"<bdi>{html.escape(text)}</bdi>"
 
 

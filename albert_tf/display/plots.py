@@ -23,7 +23,7 @@ COLOURS = {
     "from scratch": "#CC79A7",
     "majority": "#555555",
 }
-"""What each colour means in every picture. Those who confuse red and green can tell
+"""Meaning of each colour in every picture. Those who confuse red and green can tell
 them apart (Okabe and Ito, Color Universal Design)."""
 
 HELD_OUT_SHARES = "Oranges"

@@ -13,7 +13,7 @@ _NARROWEST_BAR, _WIDEST_BAR = 10, 40
 _SPINNER = "|/-\\"
 _REDRAW_SECONDS = 0.2
 _LOG_SECONDS = 10.0
-# How long the bar makes way for a line that is logged.
+# Time for which the bar makes way for a line that is logged.
 _AWAY_SECONDS = 0.5
 
 
@@ -26,13 +26,13 @@ class Progress:
 
     Args:
         total: how many units there are; None where that is not known.
-        unit: the plural name of what is counted, such as "steps".
-        label: what is being done.
+        unit: the plural name of the counted things, such as "steps".
+        label: name of the work.
         start: units that an earlier run has already done.
         stream: where to write; standard error by default.
 
     Attributes:
-        waiting: what is done until the first unit is.
+        waiting: name of the work until the first unit is done.
     """
 
     def __init__(self, total, unit, label, start=0, stream=None):

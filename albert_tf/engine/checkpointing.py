@@ -19,7 +19,7 @@ from albert_tf.io.files import write_atomically
 CHECKPOINTS = "checkpoints"
 """Their folder in the output directory of a run."""
 
-# What TensorFlow raises for files that are damaged, or not of these objects.
+# Errors of TensorFlow for files that are damaged, or not of these objects.
 _UNUSABLE = (tf.errors.OpError, AssertionError, IndexError, ValueError)
 _NAME = "training"
 _FORMAT = 2  # of the record; the first one was a dict of some flags, no more
@@ -39,9 +39,9 @@ class Checkpointing:
         keep: how many to keep; 0 for all.
         writes: whether `save` saves; all processes of a run restore, one saves. (All
             would have to if a variable had other values in each; none has.)
-        record: `RunRecord` of what the run is made from.
+        record: `RunRecord` of the run's sources.
         stage_runs: list of the `StageRun`s whose places are saved.
-        **objects: what else is saved, such as `model=` and `optimizer=`.
+        **objects: further objects to save, such as `model=` and `optimizer=`.
 
     Raises:
         UserError: the files that the list names are gone.
@@ -91,7 +91,7 @@ class Checkpointing:
 
     @contextlib.contextmanager
     def told_of_when_stopped(self):
-        """Logs what is saved if somebody stops the run inside the `with` block."""
+        """Logs the saved step if the run is stopped inside the `with` block."""
         try:
             yield
         except (KeyboardInterrupt, SystemExit):
@@ -143,7 +143,7 @@ class Checkpointing:
 
     def _check_same_run(self, path):
         record = tf.train.Checkpoint(data_record=self._record)
-        # Whoever reads all of it says what is wrong with it.
+        # The reader of all of it reports the mistake.
         with contextlib.suppress(*_UNUSABLE):
             record.read(path).expect_partial()
         self._record.check(self.directory)
@@ -194,7 +194,7 @@ class RunRecord(tf.train.experimental.PythonState):
         return json.dumps({"format": _FORMAT, "facts": stored_values(self.facts)})
 
     def deserialize(self, text):
-        """Notes what was saved."""
+        """Notes the saved facts."""
         self._saved = json.loads(text)
 
     def check(self, directory):

@@ -19,7 +19,7 @@ _GPU_TYPES = {"bfloat16": (8, 0), "float16": (7, 0)}
 
 @functools.cache
 def bfloat16_units():
-    """Names of this processor's instructions for bfloat16 products; often none."""
+    """Names this processor's instructions for bfloat16 products; often none."""
     try:
         with open(_CPU_INFO, encoding="utf-8") as file:
             words = set(file.read().split())

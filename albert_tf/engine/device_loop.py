@@ -20,8 +20,8 @@ class CarriedState:
         rows: int, of the global batch.
 
     Attributes:
-        saved: `{name: variable [rows, ...]}`, what a checkpoint holds; empty where
-            nothing is carried.
+        saved: `{name: variable [rows, ...]}`, for checkpoints; empty where nothing is
+            carried.
 
     Raises:
         UserError: something is carried, and several processes train.
@@ -69,7 +69,7 @@ class CarriedState:
         return results
 
     def collect(self):
-        """Brings what all devices hold into `saved`."""
+        """Brings the state of all devices into `saved`."""
         for name, variable in self.saved.items():
             if variable is not self._own[0][name]:
                 with tf.device(variable.device):

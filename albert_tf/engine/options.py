@@ -40,16 +40,16 @@ class TrainerOptions(TrainerFlags):
     eval_steps: int = 0
     """Steps between two held-out evaluations; 0 for the end only."""
     eval_at_start: bool = True
-    """Whether to evaluate before the first step of all, too."""
+    """Evaluate before the first step of all, too."""
     best_metric: str | None = None
     """Held-out metric, higher is better, by which the best model is kept."""
     patience: int = 0
     """Evaluations without a better one after which training ends; 0 for never."""
     facts: tuple[Fact, ...] = ()
-    """What the run is made from: it goes on only where nothing else was before."""
+    """Sources of the run, which goes on only where they were the same before."""
     restart_data: bool = False
     """Go on with other data, from its beginning."""
     step: StepOptions = StepOptions()
-    """How a step is computed."""
+    """Computation of a step."""
     report: ReportOptions = ReportOptions()
-    """What is shown and recorded."""
+    """Reports and records."""

@@ -8,7 +8,7 @@ from absl import logging
 from albert_tf.errors import UserError
 
 UNKNOWN = object()
-"""Stands for a value that nobody knows; it is like any other."""
+"""Stands for an unknown value; it is like any other."""
 
 RESTART_DATA = "restart_data"
 """The flag that lets a run go on with other data, from its beginning."""
@@ -27,9 +27,9 @@ class Fact:
     value: object
     """JSON, or `UNKNOWN`."""
     label: str
-    """What an error calls it, before "is": `--train_batch_size`."""
+    """Its name in errors, before "is": `--train_batch_size`."""
     may_change: bool | str = False
-    """Whether a continued run may have another; `RESTART_DATA`: with that flag."""
+    """True where a continued run may have another; `RESTART_DATA`: with that flag."""
     default: object = UNKNOWN
     """The value in a run that was stored before there was this fact."""
     earlier: dict = dataclasses.field(default_factory=dict)

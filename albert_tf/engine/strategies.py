@@ -20,7 +20,7 @@ _TF_CONFIG_EXAMPLE = (
     '{"cluster": {"worker": ["host0:2222", "host1:2222"]}, '
     '"task": {"type": "worker", "index": 0}}'
 )
-# What looking for a TPU raises where there is none, or none of that name.
+# Errors of the search for a TPU where there is none, or none of that name.
 _NO_TPU = (tf.errors.OpError, ImportError, KeyError, OSError, RuntimeError, ValueError)
 
 

@@ -82,7 +82,7 @@ class TrainStep:
         Args:
             rows: dict of tensors `[rows, ...]`, as `replica_rows` deals them out.
             carried: what these rows carry from the step before, `{name: [rows, ...]}`.
-            micro_batches: int, what the rows are split into.
+            micro_batches: int, number of parts of the rows.
             with_statistics: also compute `VARIABLE_STATISTICS`; a Python bool.
 
         Returns:

@@ -135,7 +135,7 @@ class Trainer:
                 self._loop(runs)
                 if self._due(self.options.eval_steps):
                     self._evaluate(eval_dataset, save_best)
-                # What may turn out to diverge must not replace what does not.
+                # Weights that may turn out to diverge must not replace sound ones.
                 is_sound = not self._train_step.guard.in_bad_run()
                 if is_sound and self._due(self.options.save_checkpoints_steps):
                     checkpointing.save(self.step)

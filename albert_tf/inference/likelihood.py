@@ -115,7 +115,7 @@ def _scorer(model, mask_id):
     def compute(ids, segments, hidden, places):
         features = {"segment_ids": tf.broadcast_to(segments, tf.shape(ids))}
         if by_permutation:
-            # A query sees what has a lower order than its own.
+            # A query sees tokens of a lower order than its own.
             order = {
                 "query_order": tf.ones_like(ids),
                 "key_order": tf.cast(hidden, "int32"),

@@ -88,7 +88,7 @@ class ChecksummedFolder:
         self.write(name, json_text(values))
 
     def add(self, name):
-        """Takes the checksum of a file that somebody else has just written."""
+        """Takes the checksum of a file that other code has just written."""
         path = os.path.join(self._directory, name)
         self._known.pop(name, None)
         with storage.read_locally(path) as local_path:

@@ -77,7 +77,7 @@ def of_file(local_path):
 
 
 def check_bytes(path, data):
-    """Compares what was read of a file with its checksum, if there is one.
+    """Compares the bytes of a file with its checksum, if there is one.
 
     Raises:
         UserError: they differ.
@@ -115,7 +115,7 @@ def check_folder(folder):
     require_all(folder)
     for name, expected in read(folder).items():
         path = os.path.join(folder, name)
-        # A line may name what lies elsewhere, or never ends.
+        # A line may name a file that lies elsewhere, or never ends.
         inside = os.path.realpath(path).startswith(os.path.realpath(folder) + os.sep)
         if inside and os.path.isfile(path):
             _check_file(path, path, folder, expected)

@@ -19,7 +19,7 @@ except ImportError:  # not on Windows
     fcntl = None
 
 _HOLDER = ".lock"  # says who; the lock is on the folder
-# What file systems answer that have no locks.
+# Errors of file systems that have no locks.
 _NO_LOCKS = (errno.EBADF, errno.ENOLCK, errno.ENOTSUP, errno.EINVAL)
 
 

@@ -19,10 +19,10 @@ def did_you_mean(path):
     """Returns a question to end a message about a path that does not exist.
 
     Args:
-        path: what the user named, on a disk or elsewhere.
+        path: the path that the user named, on a disk or elsewhere.
 
     Returns:
-        "; did you mean k99/model?" if there is a path whose parts equal those of `path`
+        "; did you mean k99/model?" if there is a path whose parts equal `path`'s
         or look like them, else "".
     """
     path = os.fspath(path)

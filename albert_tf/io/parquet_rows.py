@@ -52,7 +52,7 @@ def rows_of(path, table, first, last, columns=None):
 
     Args:
         path: the file, for messages.
-        table: what `open_parquet` returns.
+        table: the result of `open_parquet`.
         first, last: places from 0 of the first row and the one behind the last.
         columns: names of those that are read; None for all.
 

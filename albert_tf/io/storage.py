@@ -15,7 +15,7 @@ import tempfile
 from albert_tf.errors import UserError
 
 _GLOB_SIGNS = re.compile(r"[*?\[\\]")
-# Where in TensorFlow's graph it happened, which stands around what happened.
+# The place in TensorFlow's graph, which stands around the message.
 _IN_THE_GRAPH = re.compile(r"\{\{.*?\}\} ?| \[Op:\w+\]")
 
 
@@ -28,7 +28,7 @@ def require_disk(flag, path):
     """Refuses a path that lies on no disk of this machine.
 
     Raises:
-        UserError: it names the flag and what to do.
+        UserError: it names the flag and the remedy.
     """
     if path and is_remote(path):
         raise UserError(
@@ -39,7 +39,7 @@ def require_disk(flag, path):
 
 @contextlib.contextmanager
 def os_errors():
-    """Makes what TensorFlow raises for files an `OSError`, which is one for users."""
+    """Turns TensorFlow's errors on files into `OSError`s, which are for users."""
     import tensorflow as tf
 
     try:

@@ -96,7 +96,7 @@ def without_collections():
 
 @contextlib.contextmanager
 def without_noise():
-    """Collects what is written to standard error; then passes on what is no noise."""
+    """Collects standard error; then passes on all but noise."""
     sys.stderr.flush()
     try:
         shown = os.dup(2)

@@ -11,7 +11,7 @@ from albert_tf.io import storage
 from albert_tf.io.files import unreadable
 
 BEGINNING = 2**16
-"""Bytes that `check_beginning` needs to tell what a file is."""
+"""Bytes that `check_beginning` needs to tell a file's kind."""
 
 HOW_TO_CONVERT = "for example with iconv -f GBK -t UTF-8, or -f LATIN1"
 
@@ -34,7 +34,7 @@ _MANY_NULS = 0.3  # in UTF-16 without a mark half of English is NUL
 
 
 def check_beginning(path, data):
-    """Refuses what is no UTF-8 text at all.
+    """Refuses bytes that are no UTF-8 text at all.
 
     Args:
         path: the file, for messages.

@@ -4,7 +4,7 @@ from albert_tf.layers.layer_schedule import layer_schedule
 
 
 def layer_factors(config, decay):
-    """Factors of the learning rate by depth (Howard and Ruder, arXiv 1801.06146).
+    """Returns factors of the rate by depth (Howard and Ruder, arXiv 1801.06146).
 
     What ALBERT shares has one learning rate, so depth is counted in sets of
     parameters, not in layers: the top set has the factor `decay`, the one below

@@ -33,7 +33,7 @@ class MomentsOptimizer(keras.optimizers.Optimizer):
     """Of the moments, each an attribute: a list of variables, zeros at the start, of
     the weights that have such a moment."""
     adapts = False
-    """Whether `trust_ratio` scales the updates."""
+    """True where `trust_ratio` scales the updates."""
 
     def __init__(
         self,
@@ -66,7 +66,7 @@ class MomentsOptimizer(keras.optimizers.Optimizer):
             setattr(self, name, moment)
 
     def moments_of(self, index):
-        """Names of the moments of the weight at this place; all by default."""
+        """Names the moments of the weight at this place; all by default."""
         return self.moment_names
 
     @property
@@ -79,7 +79,7 @@ class MomentsOptimizer(keras.optimizers.Optimizer):
         ]
 
     def rules_table(self, variables):
-        """Lines that say which of `variables` are decayed and adapted."""
+        """Describes, in lines, which of `variables` are decayed and adapted."""
         return rules_table(
             variables, self.weight_decay_rate, self.adapts, self.also_excluded
         )

@@ -23,8 +23,8 @@ class Muon(AdamW):
     `sqrt(max(1, outputs / inputs))`. A kernel of more than two dimensions counts as a
     matrix of its first one and all others. Embeddings, their mapping, the pooler,
     heads, biases and normalizations step as AdamW does, with bias correction, at
-    `adam_lr_ratio` times the rate. Decay is added to either step, but for what all
-    optimizers here exclude.
+    `adam_lr_ratio` times the rate. Decay is added to either step, but for the variables
+    that all optimizers here exclude.
 
     Keras' optimizer of this name changes its variables in place, where the training
     step needs a function of their values; its names of the arguments are used here.
@@ -34,7 +34,7 @@ class Muon(AdamW):
         momentum: rate of the gradients' average.
         nesterov: whether the step looks ahead by one gradient.
         ns_steps: Newton-Schulz iterations.
-        adam_lr_ratio: rate of AdamW's variables over that of the matrices.
+        adam_lr_ratio: rate of AdamW's variables over the matrices' rate.
         **kwargs: arguments of `AdamW`, for its variables.
     """
 

@@ -14,7 +14,7 @@ class Rule:
     name: str
     pattern: str
     excluded: bool
-    """Whether they are neither decayed nor adapted."""
+    """True for variables that are neither decayed nor adapted."""
 
     def claims(self, path):
         """Returns whether the rule is for the variable of this path."""

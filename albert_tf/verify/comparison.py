@@ -33,7 +33,7 @@ class Deviation:
     name: str
     absolute: float  # the largest difference of two entries
     relative: float  # that, divided by the largest expected entry
-    limit: float  # what `absolute` may be
+    limit: float  # the bound of `absolute`
     note: str = ""  # a remark for the table
 
     @property

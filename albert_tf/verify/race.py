@@ -1,6 +1,6 @@
 """Recordings of multiple choice: features of articles, and a head.
 
-A folder is known by what lies in it:
+A folder is known by its files:
 
     features_ROLE.npz and .json, with "endings"            features of RACE's ROLE set,
         of the articles in each folder beside them that holds one called RACE
@@ -133,7 +133,7 @@ def _compare_head(directory):
     found = {
         "logits": logits,
         "probabilities": numbers["probabilities"],
-        # What the row that pads the batch says means nothing.
+        # The prediction of the row that pads the batch means nothing.
         "predictions": np.where(real, numbers["choice"], expected["predictions"]),
         "per_example_loss": task.losses(logits, batch["labels"]),
         "eval_accuracy": right / weight,

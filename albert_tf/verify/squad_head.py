@@ -32,7 +32,7 @@ def compare(directory, inputs):
         inputs: dict of the features and labels.
 
     Returns:
-        What was found and what was expected, dicts of arrays by name.
+        Found and expected values, dicts of arrays by name.
 
     Raises:
         UserError: a file is missing, or the checkpoint has no such head.

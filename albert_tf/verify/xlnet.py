@@ -14,7 +14,7 @@ segment) or "zeros":
                                         of the steps of `train.json`
 
 and of a classifier hidden, summary, logits, probabilities, example_loss, loss and
-grad/<name>. Names are those of the checkpoint.
+grad/<name>. Names are the checkpoint's.
 """
 
 import dataclasses
@@ -200,7 +200,7 @@ def _classifier(checkpoint, inputs):
 
 
 def _named(model, checkpoint, gradients, prefix):
-    """Gradients by the names of the checkpoint."""
+    """Returns gradients by the names of the checkpoint."""
     if checkpoint.huggingface:
         arrays = {name: np.array(value) for name, value in gradients.items()}
         # A gradient changes shape as its variable does.

@@ -58,7 +58,7 @@ def loss_and_gradients(model, batch):
 
 
 def gradients_of(tape, loss, model):
-    """Gradients by official name, dense."""
+    """Returns gradients by official name, dense."""
     variables = model.trainable_variables
     found = tape.gradient(loss, [variable.value for variable in variables])
     names = model.official_names()
@@ -77,7 +77,7 @@ def trained(model, batches, recipe, source):
         model: an `XLNetLMHeadModel`.
         batches: see `segments`.
         recipe: the entries of `train.json`.
-        source: what to call it in messages.
+        source: its name in messages.
 
     Returns:
         What the recording calls train_losses, train_learning_rates,

@@ -23,9 +23,9 @@ class Reference:
 
     folder: pathlib.Path
     seconds: float
-    """How long it takes."""
+    """Seconds that it takes."""
     working_seconds: float
-    """How long it takes from the first thing that it writes."""
+    """Seconds that it takes from the first thing that it writes."""
 
 
 class Bench:

@@ -142,7 +142,7 @@ def _source(bench, group):
         return source
     folder = bench.directory / "whole" / group
     for program in (programs.PRETRAIN, programs.CLASSIFY):
-        bench.reference(program)  # What the commands below need.
+        bench.reference(program)  # The commands below need it.
     if group == "pretraining run":
         if not (folder / "model.weights.h5").exists():
             bench.finish(reading.short_pretraining(), fresh(folder))

@@ -12,7 +12,7 @@ _PART = "kill"
 _SOON_SECONDS = 0.3
 _SURVIVOR_SECONDS = 60
 """In which a worker ends whose fellow was killed."""
-# How the moments are chosen, in turn: anywhere in the work of the command, soon after
+# Choices of the moment, in turn: anywhere in the work of the command, soon after
 # it begins to write, or anywhere in its life, which begins with seconds of imports.
 _MOMENTS = ("at work", "writing", "at work", "any time", "writing")
 
@@ -89,7 +89,7 @@ def judge(children_are_gone, survivors, seconds):
     """Returns the verdict on a kill, and notes on it.
 
     Args:
-        children_are_gone: whether what the victim had started has ended.
+        children_are_gone: whether the victim's children have ended.
         survivors: the `Ended` of the other workers.
         seconds: in which they ended.
     """

@@ -13,7 +13,7 @@ from benchmarks.faults.results import fresh
 
 _PART = "place"
 FULL, READ_ONLY, VANISHED = "full disk", "read-only folder", "vanished folder"
-# Of what the command writes, the share that the disk has room for.
+# The share of the command's output that the disk has room for.
 ROOM = (0.1, 0.4, 0.8)
 _BLOCK = 4096
 _ATTEMPTS = 4  # to remove a folder before the last file is written

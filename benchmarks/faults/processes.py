@@ -1,4 +1,4 @@
-"""Commands as processes: started, waited for, killed, and judged by what they said."""
+"""Commands as processes: started, waited for, killed, and judged by their output."""
 
 import contextlib
 import dataclasses
@@ -28,7 +28,7 @@ class Ended:
     said: str
     """Its standard error."""
     seconds: float
-    """How long it ran."""
+    """Seconds that it ran."""
 
     @property
     def sentence(self):
@@ -74,11 +74,11 @@ class Process:
             self._process.wait()
 
     def has_ended(self):
-        """True once it runs no more."""
+        """Returns whether it runs no more."""
         return self._process.poll() is not None
 
     def seconds(self):
-        """Seconds that it has been running."""
+        """Returns the seconds that it has been running."""
         return time.monotonic() - self._began
 
     def send(self, number):

@@ -1,4 +1,4 @@
-"""The commands under attack, with small material, and what each should leave behind."""
+"""The commands under attack, with small material, and the files each should leave."""
 
 import dataclasses
 import pathlib
@@ -16,8 +16,8 @@ class Program:
         command: of albert-tf.
         flags: dict of its flags; values may hold `{reference}`, the folder in which
             each program has its own, made without faults.
-        place: the flag that names what it writes.
-        inside: what the command is to write into its folder; "" for the folder itself.
+        place: the flag that names its output.
+        inside: the output of the command in its folder; "" for the folder itself.
         workers: processes that run it together.
         needs: the programs whose output it reads.
     """
@@ -31,7 +31,7 @@ class Program:
     needs: tuple = ()
 
     def arguments(self, folder, reference):
-        """Its command line, to write into `folder`."""
+        """Returns its command line, to write into `folder`."""
         where = pathlib.Path(folder) / self.inside
         values = {**self.flags, self.place: where}
         return [

@@ -6,7 +6,7 @@ import pathlib
 import shutil
 import threading
 
-# Of each verdict, what it means; the first ones are what is promised.
+# The meaning of each verdict; the first ones are promised.
 KEPT = {
     "killed": "killed in the course of its work",
     "equal": "equal to what no fault has touched, bit for bit",
@@ -44,9 +44,9 @@ class Results:
         Args:
             part: of the attacks.
             name: the command or kind of file.
-            case: what was done to it.
+            case: the fault.
             verdict: of `KEPT` or `BROKEN`.
-            note: what it said, or what differs.
+            note: its message, or the differences.
             **facts: others, for JSON.
         """
         entry = {"part": part, "name": name, "case": case, "verdict": verdict}
@@ -70,7 +70,7 @@ class Results:
         return [entry for entry in self.cases if entry["verdict"] in BROKEN]
 
     def table(self):
-        """Counts of the verdicts as a table in Markdown, and what they mean."""
+        """Returns the verdicts' counts as a table in Markdown, and their meaning."""
         counts = collections.defaultdict(collections.Counter)
         for entry in self.cases:
             counts[entry["part"], entry["name"]][entry["verdict"]] += 1

@@ -23,7 +23,7 @@ def attack(bench, program):
     """
     if bench.results.of(_PART, program.name, "outcome of the first"):
         return
-    reference = bench.reference(program)  # and what the program reads
+    reference = bench.reference(program)  # and the program's input
     folder = fresh(bench.directory / "rivals" / program.name)
     with bench.started(program, folder) as (first,):
         deadline = time.monotonic() + _LOCK_SECONDS

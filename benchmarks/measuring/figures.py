@@ -34,8 +34,8 @@ def write(path, columns, rows, conditions):
     Args:
         path: a file, or None to write nothing.
         columns: names of the columns, the first one included.
-        rows: lists of as many cells: str, numbers, or what `compared` returns.
-        conditions: what else decides about the figures: list of str, such as the
+        rows: lists of as many cells: str, numbers, or results of `compared`.
+        conditions: further facts that decide on the figures: list of str, such as the
             versions of the packages and the number of rounds.
     """
     if path is None:

@@ -24,7 +24,7 @@ class Player:
     """A process that waits for its turn.
 
     Args:
-        command: what to start; it must call `serve`.
+        command: the command to start; it must call `serve`.
         environment: dict of variables for it, beside this process's.
     """
 
@@ -102,10 +102,10 @@ def serve(take_turn, details):
 
     Args:
         take_turn: from the text of a request to something that JSON can carry.
-        details: what to tell about this side before the first turn.
+        details: facts about this side to tell before the first turn.
     """
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "w")
-    # What libraries print must not come between the answers.
+    # The output of libraries must not come between the answers.
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     print(json.dumps(details), file=answers, flush=True)
     for line in sys.stdin:

@@ -1,4 +1,4 @@
-"""The paper's configurations: what they cost, and the commands that would run them."""
+"""The paper's configurations: their costs, and the commands that would run them."""
 
 import dataclasses
 

@@ -16,10 +16,10 @@ def write(table, found, base_line, folder, details):
 
     Args:
         table: a `Table`.
-        found: what `tiny.run` returns.
+        found: the result of `tiny.run`.
         base_line: loss of a model that knows the frequencies of tokens only.
         folder: a `Path`.
-        details: what else a reader has to know: corpus, steps.
+        details: further facts for a reader: corpus, steps.
 
     Returns:
         The Markdown.

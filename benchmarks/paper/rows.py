@@ -13,19 +13,19 @@ class Row:
     """The configuration that the paper's begins with; None without one."""
     base_changes: dict = dataclasses.field(default_factory=dict)
     tiny: dict = dataclasses.field(default_factory=dict)
-    """How the tiny configuration changes."""
+    """Changes of the tiny configuration."""
     flags: dict = dataclasses.field(default_factory=dict)
-    """Flags of run_pretraining.py that differ from those of the other rows."""
+    """Flags of run_pretraining.py that differ from the other rows' flags."""
     data: dict = dataclasses.field(default_factory=dict)
     """Flags of create_pretraining_data that differ."""
     starts_from: str | None = None
     """The name of an earlier row, whose model of the same seed is warm-started."""
     steps: float = 1.0
-    """Steps, as a multiple of those of the other rows."""
+    """Steps, as a multiple of the other rows' steps."""
     millions: float | None = None
     """Parameters in the paper."""
     figure: str = ""
-    """What the paper reports."""
+    """Figure that the paper reports."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -34,21 +34,21 @@ class Table:
 
     title: str
     conclusion: str
-    """What the paper concludes."""
+    """Conclusion of the paper."""
     rows: tuple
     max_seq_length: int = 64
     max_predictions_per_seq: int = 10
     figure: str = "average"
-    """What `Row.figure` is."""
+    """Name of the figure in `Row.figure`."""
     objective: str = "masked_lm"
     all_held_out: bool = False
-    """Whether all rows are evaluated on the held-out data of each, not of the first."""
+    """True where all rows are evaluated on each one's held-out data, not the first's."""
     evaluations: dict = dataclasses.field(default_factory=lambda: {"": {}})
     """By name, the flags with which each model is evaluated."""
     equal_compute: bool = False
-    """Whether rows get steps until they have used as many FLOPs as the first."""
+    """True where rows get steps until they have used as many FLOPs as the first."""
     draws_layers: bool = False
-    """Whether the distances between the layers' inputs and outputs are drawn."""
+    """True where the distances between the layers' inputs and outputs are drawn."""
 
     @property
     def lengths(self):

@@ -18,7 +18,7 @@ _XXLARGE = "albert/xxlarge_v2"
 
 
 def _embedding_sizes():
-    """Tables as wide as `(paper, tiny)`, with layers that share nothing or all."""
+    """Lists rows of tables as wide as `(paper, tiny)`; layers share nothing or all."""
     sizes = ((64, 16), (128, 32), (256, 64), (768, 128))
     figures = {
         "none": ((87, "81.3"), (89, "81.7"), (93, "81.8"), (108, "82.3")),

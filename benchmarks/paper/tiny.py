@@ -57,14 +57,14 @@ _RESULTS = "results.json"
 
 @dataclasses.dataclass(frozen=True)
 class Corpus:
-    """Texts, and what is made of them."""
+    """Texts, and the data made of them."""
 
     input_file: str
     vocab_size: int
     folder: pathlib.Path
 
     def check(self):
-        """Looks whether what is there was made of these texts.
+        """Refuses a folder whose contents were not made of these texts.
 
         Raises:
             UserError: it was made of others, or of another number of pieces.

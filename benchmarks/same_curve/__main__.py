@@ -144,7 +144,7 @@ def _curves(options, folder, config, model, optimizer):
 
 
 def _report(found, folder, tolerance):
-    """Prints the table, draws the curves, refuses what differs."""
+    """Prints the table, draws the curves, refuses differences."""
     write_atomically(
         folder / "losses.json",
         json.dumps({", ".join(key): sides for key, sides in found.items()}),

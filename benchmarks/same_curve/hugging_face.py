@@ -124,7 +124,7 @@ def _load(setting):
 
 
 def _optimizer(model, setting):
-    """Biases and normalization parameters are neither decayed nor adapted."""
+    """Returns the optimizer; no decay or adaptation for biases and normalizations."""
     named = list(model.named_parameters())
     plain = [w for name, w in named if name.endswith("bias") or "norm" in name.lower()]
     others = [w for _, w in named if all(w is not one for one in plain)]

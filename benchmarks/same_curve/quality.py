@@ -99,7 +99,7 @@ def _cells(here, there):
 
 
 def seconds_until(target, side, eval_steps):
-    """Seconds of training until the first evaluation of at most `target`.
+    """Returns seconds of training until the first evaluation of at most `target`.
 
     Args:
         target: held-out loss.

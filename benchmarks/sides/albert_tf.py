@@ -19,7 +19,7 @@ from albert_tf.tokenization import load_tokenizer
 from benchmarks.measuring import turns
 from data_pipeline.input_pipeline import pretraining_dataset
 
-# By the model's name: its class, what it minimises, and its batches.
+# By the model's name: its class, its objective, and its batches.
 _MODELS = {
     "albert": (AlbertForPreTraining, PretrainingObjective, turns.make_batch),
     "xlnet": (XLNetLMHeadModel, PermutationObjective, turns.make_permutation_batch),
@@ -76,7 +76,7 @@ def make_step(model_class, objective, config, bfloat16):
 
 
 def _batches(setting):
-    """Endless batches: `cached` is one batch, `records` are read and masked."""
+    """Yields batches for ever: `cached` is one batch, `records` are read and masked."""
     batch = setting["batch"]
     make_batch = _MODELS[setting["model"]][2]
     cached = tf.data.Dataset.from_tensors(make_batch(**batch))

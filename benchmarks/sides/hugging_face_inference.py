@@ -75,7 +75,7 @@ def _run(compute, path, order, size):
 
 
 def _batch(rows, chosen):
-    """Features `[rows, tokens]`, or `[rows, choices, tokens]`."""
+    """Makes features `[rows, tokens]`, or `[rows, choices, tokens]`."""
     starts, lengths, first = (
         rows[name][chosen] for name in ("starts", "lengths", "first_lengths")
     )

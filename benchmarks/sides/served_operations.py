@@ -6,7 +6,7 @@ import re
 import tensorflow as tf
 import tensorflow_text  # noqa: F401  # registers the tokenizer's operations
 
-# What the names of a group's operations hold; the first group that fits counts.
+# Parts of the names of a group's operations; the first group that fits counts.
 _GROUPS = {
     "attention": "BatchMatMul|Einsum|Transpose|Softmax",
     "products": "MatMul",

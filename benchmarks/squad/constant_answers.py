@@ -1,4 +1,4 @@
-"""Answers that do not look at the question: what a model must beat."""
+"""Answers that do not look at the question, which a model must beat."""
 
 import collections
 import itertools

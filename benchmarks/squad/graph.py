@@ -62,7 +62,8 @@ def _measured(side, options):
 
 
 def _random_logits():
-    """Scores of starts and ends, float32 `[2, windows, tokens]`, equal for both."""
+    """Draws scores of starts and ends, float32 `[2, windows, tokens]`; both get these.
+    """
     return np.random.default_rng(0).normal(size=(2, 1 << 14, 384)).astype(np.float32)
 
 

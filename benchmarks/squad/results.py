@@ -53,7 +53,7 @@ class Options(pretraining_gain.FineTuningFlags):
 
 
 def run(options):
-    """Runs what is not there yet, then writes and prints the table.
+    """Runs the missing runs, then writes and prints the table.
 
     Raises:
         UserError: the file is no SQuAD 1.1 or has too few articles, or a run fails.

@@ -1,4 +1,4 @@
-"""dataset_info.json: what a directory of shards holds."""
+"""dataset_info.json: the description of a directory of shards."""
 
 import os
 
@@ -14,7 +14,7 @@ from data_pipeline.text import quality
 
 NAME = "dataset_info.json"
 UNFINISHED = ".incomplete"
-"""What names end with while their files are written."""
+"""Ending of names of files that are being written."""
 SCHEMA_VERSION = 1
 _RESULTS = ("documents", "sentences", "sequences", "tokens", "label 1", "rows")
 _SHOWN = (*_RESULTS, *quality.COUNTS)

@@ -57,7 +57,7 @@ _FIELDS = {
     ("kind",): (_KINDS.__contains__, f"one of {', '.join(_KINDS)}"),
     ("max_seq_length",): _COUNT,
     ("max_predictions_per_seq",): _COUNT,
-    # Which there are, objectives say (`albert_tf.objectives.masked_lm`).
+    # Objectives list them (`albert_tf.objectives.masked_lm`).
     ("sentence_objective",): _TEXT,
     ("tokenizer", "kind"): _TEXT,
     ("tokenizer", "fingerprint"): _TEXT,
@@ -86,7 +86,7 @@ def check_description(path, info):
         info: the dict that it holds.
 
     Raises:
-        UserError: it names the file, what is wrong in it and what is expected.
+        UserError: it names the file, the mistake in it and the expected value.
     """
     fields = dict(_FIELDS)
     if info.get("kind") == "packed":

@@ -198,7 +198,7 @@ def parse_permutation(serialized, max_seq_length, vocab_size):
 
 def _parse_padded(serialized, features, lengths, vocab_size):
     features = {feature.record_name or feature.name: feature for feature in features}
-    # What holds one number a row is a list of one in records.
+    # A feature of one number a row is a list of one in records.
     lengths = {**lengths, schema.ONE: 1}
     largest = {
         schema.AN_ID: _largest_id(vocab_size),
@@ -232,7 +232,7 @@ def parse_dynamic(serialized, max_seq_length, pad_id, vocab_size):
         serialized: string [B].
         max_seq_length: int, the length S to pad to.
         pad_id: int, the id to pad with.
-        vocab_size: int, what ids have to be below.
+        vocab_size: int, the bound that ids stay below.
 
     Returns:
         A dict of int32 input_ids, input_mask, segment_ids and bool word_starts

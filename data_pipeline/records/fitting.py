@@ -17,7 +17,7 @@ def check_objective(info, where, objective):
         objective: "masked_lm" or "permutation_lm".
 
     Raises:
-        UserError: it names the folder, and what to do.
+        UserError: it names the folder and the remedy.
     """
     made_for = "permutation_lm" if info["kind"] == PERMUTATION else "masked_lm"
     if made_for != objective:

@@ -139,7 +139,7 @@ def in_common(descriptions, paths):
 
 
 def _first_features(paths):
-    """Names of the features of the first record of each file.
+    """Returns the names of the features of the first record of each file.
 
     Raises:
         UserError: a file holds something else; what TensorFlow says later names none.
@@ -160,7 +160,7 @@ def _check_official(folder, names):
 
 
 def _feature_names(path):
-    """Names of the features of a file's first record, if there is one."""
+    """Returns the names of the features of a file's first record, if there is one."""
     try:
         for record in tf.data.TFRecordDataset(path):
             return set(tf.train.Example.FromString(record.numpy()).features.feature)

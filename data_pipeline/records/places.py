@@ -73,7 +73,7 @@ class Places:
 
 
 def _sizes(path, progress):
-    """Bytes of each record of a file, with what stands around it; int64 array."""
+    """Returns the bytes of each record of a file with its framing, an int64 array."""
     sizes, done = [np.zeros([0], np.int64)], progress.done
     records = tf.data.TFRecordDataset(path, buffer_size=_BUFFER[1]).batch(_RECORDS)
     try:

@@ -18,7 +18,7 @@ def within(name, values, lowest, highest):
     """Passes numbers through that all lie in a range, in any shape.
 
     Args:
-        name: what an error calls them.
+        name: their name in errors.
         values: int64 or float32 tensor.
         lowest, highest: int, the bounds, both of them allowed.
 
@@ -41,7 +41,7 @@ def within(name, values, lowest, highest):
 
 
 def out_of_range(error):
-    """Reads what `within` found from the error of TensorFlow that it became.
+    """Reads the finding of `within` from the error of TensorFlow that it became.
 
     Returns:
         The name, the first number that is outside as a str, and the bounds as ints;
@@ -60,8 +60,8 @@ def sentence_on(input_file, error):
     """Writes a sentence for users on records with values that are not allowed.
 
     Args:
-        input_file: what was read.
-        error: what reading it raised: a `tf.errors.OpError`, or the
+        input_file: the files that were read.
+        error: the error of reading them: a `tf.errors.OpError`, or the
             `UnicodeDecodeError` that TensorFlow makes of the contents of a record
             which is no example.
 

@@ -9,10 +9,10 @@ import dataclasses
 import tensorflow as tf
 
 TOKENS, PREDICTIONS, PAIRS, ONE = "tokens", "predictions", "pairs", "one"
-"""Lengths of a row of a feature; a batch is `[rows]` of what has one number a row."""
+"""Lengths of a row of a feature; a batch of one number a row is `[rows]`."""
 
 AN_ID, A_POSITION, A_PAIR = "an id", "a position", "a pair"
-"""What a number may be at most: of the vocabulary, of the tokens, of a row's pairs."""
+"""Bounds of a number: of the vocabulary, of the tokens, of a row's pairs."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -22,12 +22,12 @@ class Feature:
     name: str
     length: str
     is_input: bool = False
-    """Whether the model is given it; all others are labels or their weights."""
+    """True for inputs of the model; all others are labels or their weights."""
     dtype: tf.DType = tf.int32
     largest: str | int = 1
-    """The largest number that is allowed, or what it is."""
+    """The largest number that is allowed, or its kind."""
     record_name: str | None = None
-    """What records call it, if anything else."""
+    """Its name in records, if it has another one there."""
     objective: str | None = None
     """The `--sentence_objective` of the data that has it; None: all data has."""
 
@@ -70,7 +70,7 @@ DRAWN = (
     Feature("target_ids", PREDICTIONS),
     Feature("target_weights", PREDICTIONS, dtype=tf.float32),
 )
-"""What the batches of permutation records have besides, drawn anew in each epoch."""
+"""Further features of batches of permutation records, drawn anew in each epoch."""
 
 
 def features_of(kind, objective):

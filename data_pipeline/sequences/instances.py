@@ -84,7 +84,7 @@ def make_instances(window, options, sep_id, passes, seed):
         seed: int; equal seeds give equal instances.
 
     Returns:
-        int32 array [instances, 5] and a Counter of what was special.
+        int32 array [instances, 5] and a Counter of special cases.
     """
     pairing = _Pairing(window, options, sep_id, random.Random(seed))
     for _ in range(passes):

@@ -18,7 +18,7 @@ _KEEP_PROBABILITY = 0.1
 
 
 def mask_tokens(input_ids, word_starts, options, seed):
-    """Chooses what to predict and hides it.
+    """Chooses tokens to predict and hides them.
 
     Args:
         input_ids: int32 [B, S] with a static S, padded with `options.pad_id`.
@@ -47,7 +47,7 @@ def mask_tokens(input_ids, word_starts, options, seed):
     if options.do_permutation:
         both = _cover(words, covered, budget, options, seeds[2])
         permuted = _covered_tokens(words, both, special) & ~selected
-        # The official labels: what stood there before the tokens changed places.
+        # The official labels: the tokens there before they changed places.
         masked = _permute(masked, permuted, seeds[3])
         selected |= permuted
     return {"input_ids": masked, **_predictions(labels, selected, options)}

@@ -90,5 +90,5 @@ class MaskingOptions(MaskingFlags):
 
 
 def default_max_predictions(max_seq_length, masked_lm_prob):
-    """Predictions that a full sequence needs: 77 at 512 tokens and 15%."""
+    """Counts the predictions of a full sequence: 77 at 512 tokens and 15%."""
     return max(1, round(max_seq_length * masked_lm_prob))

@@ -19,7 +19,7 @@ def pack(features, max_pairs_per_row, pad_id):
     Args:
         features: the static features of `records`, arrays [N, ...].
         max_pairs_per_row: K.
-        pad_id: what `input_ids` are padded with.
+        pad_id: id that `input_ids` are padded with.
 
     Returns:
         The packed features of `records`, arrays [R, ...].

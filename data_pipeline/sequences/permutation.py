@@ -17,7 +17,7 @@ import tensorflow as tf
 
 
 def draw_permutations(rows, perm_size, seed):
-    """Permutations of both halves: int32 [rows, 2, perm_size].
+    """Draws permutations of both halves: int32 [rows, 2, perm_size].
 
     Args:
         rows: B.
@@ -32,8 +32,8 @@ def permuted_order(input_ids, chosen, permutations, reuse_len, functional_ids):
     """Returns the orders by which tokens see each other, and the tokens to predict.
 
     Tokens that are neither chosen nor functional are known: all see them, and they see
-    only each other. A target sees what is known and the targets before it. The second
-    half sees all of the first, the first nothing of the second.
+    only each other. A target sees the known tokens and the targets before it. The
+    second half sees all of the first, the first nothing of the second.
 
     Args:
         input_ids: int32 [B, S] with a static S.
@@ -57,7 +57,7 @@ def permuted_order(input_ids, chosen, permutations, reuse_len, functional_ids):
     targets = chosen & ~functional
     key_order = tf.where(chosen | functional, index, -1)
     query_order = tf.where(targets, key_order, key_order + 1)
-    # All of the second half comes after what the first half's queries see.
+    # All of the second half comes after the tokens that the first half's queries see.
     later = tf.constant([0] * halves[0] + [reuse_len + 1] * halves[1])
     return query_order + later, key_order + later, targets
 

@@ -1,7 +1,7 @@
 """Choice of the tokens that a permutation language model predicts, batch by batch.
 
-Spans of a few tokens are chosen one after the other, each within a context of six
-times its length, and single tokens fill up what the goal lacks.
+Spans of a few tokens are chosen one after the other, each within a context of six times
+its length, and single tokens fill up the goal.
 
 Shapes: B rows, S tokens, G goal.
 

@@ -24,7 +24,7 @@ def reused_length(max_seq_length):
 
 
 def default_predictions(max_seq_length):
-    """Predictions of a segment: 85 of 512 tokens, as in the official recipe."""
+    """Counts predictions of a segment: 85 of 512 tokens, as in the official recipe."""
     return max(2, max_seq_length // 6)
 
 

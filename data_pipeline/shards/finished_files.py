@@ -1,4 +1,4 @@
-"""Files that get their names once they are whole, and what tells them apart."""
+"""Files that get their names once they are whole, and facts that tell them apart."""
 
 import hashlib
 import os

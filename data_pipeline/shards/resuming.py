@@ -27,7 +27,7 @@ def temporary_name(path):
 
 
 def remove_leftovers(paths):
-    """Removes what runs that ended too early have left of their files.
+    """Removes the temporary files of runs that ended too early.
 
     Args:
         paths: the files, all in one folder.
@@ -52,7 +52,7 @@ class FinishedShards:
     Args:
         paths: dict of split to the list of its files' paths.
         directory: the folder of the data set.
-        digest: what names all that a shard depends on.
+        digest: a name for all that a shard depends on.
 
     Raises:
         UserError: the folder holds a data set, or shards that depend on something
@@ -120,7 +120,7 @@ class FinishedShards:
         return mark["parts"] if whole else None
 
     def mark(self, shard, parts):
-        """Remembers that a shard is finished, and what `write_shard` returned."""
+        """Remembers a shard as finished, with the facts that `write_shard` returned."""
         name = os.path.join(os.path.dirname(self._directory), f"{_MARK}{shard}")
         temporary = temporary_name(name)
         mark = {"of": self._digest, "parts": parts}

@@ -40,7 +40,7 @@ def write_shards(options, files, paths, shards, finished, workers=1):
 
 
 class _Report:
-    """Adds up what has been done and shows it."""
+    """Adds up the work done and shows it."""
 
     def __init__(self, progress):
         self._progress = progress

@@ -149,7 +149,7 @@ class Reader:
             ) from error
 
     def count(self, problem):
-        """Counts what had to be repaired or left out in the file that is read."""
+        """Counts repairs and omissions in the file that is read."""
         self.counts[problem] += 1
         self.counts[f"{problem} in {self._path}"] += 1
 

@@ -13,7 +13,7 @@ class ParquetDocuments:
     is_text = False
 
     def documents(self, reader, file, low, high):
-        """Rows share the bytes of their file evenly, wherever they lie in it."""
+        """Yields the share's documents; rows share the bytes of their file evenly."""
         with input_files.opened(file.path) as stream:
             table = parquet_rows.open_parquet(file.path, stream)
             count = table.metadata.num_rows

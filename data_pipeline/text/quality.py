@@ -13,7 +13,7 @@ from data_pipeline.text.formats import WITHOUT_TEXT
 from data_pipeline.text.formats import format_of
 
 REPLACEMENT = "\ufffd"
-"""What stands in decoded text for bytes that are not UTF-8."""
+"""Character in decoded text for bytes that are not UTF-8."""
 
 COUNTS = (
     "characters",
@@ -41,7 +41,7 @@ _REMEDY = {
     "wordpiece": "to keep them, name a folder that holds vocab.txt and a "
     'tokenizer_config.json with {"do_lower_case": true, "strip_accents": false}',
 }
-# What is looked at before the work begins takes a second or less.
+# The sample, read before the work begins, takes a second or less.
 _NAMED_FILES = 3
 _A_LINE = "does each line hold one sentence"
 _AN_END = "do documents hold several sentences, each with a period or such at its end"
@@ -150,7 +150,7 @@ def refuse_encoding(counts, input_file, max_replaced, limit):
         counts: dict with the counts of `count_text` and of the `Reader`.
         input_file: where the text is from, for the message.
         max_replaced: share of characters that are not UTF-8 which is accepted.
-        limit: what the message calls that.
+        limit: its name in the message.
 
     Raises:
         UserError: there are more.
@@ -182,7 +182,7 @@ def warn_of_accents(stripped, counts, remedy):
     Args:
         stripped: how many do.
         counts: dict with the counts of `count_text`.
-        remedy: what to do, for the message.
+        remedy: a remedy, for the message.
     """
     what = "lose an accent, a vowel sign or another mark, whatever their case: é is "
     what += f"read as e, й as и, が as か; {remedy}"

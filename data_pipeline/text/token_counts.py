@@ -14,7 +14,7 @@ def write(path, tokenizer, counts):
 
     Args:
         path: the file.
-        tokenizer: what made the tokens.
+        tokenizer: the tokenizer that made the tokens.
         counts: ints, one for each id.
     """
     found = {_FINGERPRINT: tokenizer.fingerprint(), _COUNTS: [int(n) for n in counts]}

@@ -1,4 +1,4 @@
-"""The picture that ends `make demo`: what pretraining was good for."""
+"""The picture that ends `make demo`: the gain from pretraining."""
 
 from albert_tf.display.plots import write_plot
 from albert_tf.engine.reporting.curves import draw_curves

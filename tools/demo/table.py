@@ -1,4 +1,4 @@
-"""The table that ends `make demo`: only what this run has measured."""
+"""The table that ends `make demo`, of this run's measurements alone."""
 
 import json
 import math

@@ -1,4 +1,4 @@
-"""Writes the golden file of what the commands say about wrong input.
+"""Writes the golden file of the commands' errors on wrong input.
 
   python -m tools.errors
 

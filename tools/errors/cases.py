@@ -1,8 +1,8 @@
 """The wrong inputs of cases.json: a command line with one mistake each.
 
-Each group of the file has a command, flags that all its cases share, and the cases:
-what is wrong, and the flags that differ. `~name` leaves a shared flag out. The files
-that flags name come from `material`.
+Each group of the file has a command, flags that all its cases share, and the cases: the
+mistake, and the flags that differ. `~name` leaves a shared flag out. The files that
+flags name come from `material`.
 """
 
 import dataclasses
@@ -20,7 +20,7 @@ class Case:
     command: str
     """A command of `albert-tf`, "" for none, or a module for `python -m`."""
     mistake: str
-    """What is wrong, as a heading."""
+    """The mistake, as a heading."""
     shared: str
     """Flags that all cases of the command have in common."""
     flags: str

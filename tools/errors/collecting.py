@@ -1,4 +1,4 @@
-"""Runs the cases in this process, and collects what each is told."""
+"""Runs of the cases in this process, and the error that each is told."""
 
 import contextlib
 import io
@@ -29,7 +29,7 @@ def collect(folder, cases):
         cases: list of `Case`.
 
     Returns:
-        A dict of `Case` to what stands behind "error: " on standard error, a str.
+        A dict of `Case` to the text behind "error: " on standard error, a str.
 
     Raises:
         AssertionError: a case ends otherwise than with one such line and a status that

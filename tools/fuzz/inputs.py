@@ -59,7 +59,7 @@ def _containers(value):
 
 @st.composite
 def damaged(draw, data):
-    """Bytes in which some were replaced, removed, inserted, or cut off at the end."""
+    """Draws bytes with some replaced, removed, inserted, or cut off at the end."""
     data = bytearray(data)
     for _ in range(draw(st.integers(1, 3))):
         start = draw(st.integers(0, len(data)))
@@ -69,7 +69,7 @@ def damaged(draw, data):
 
 
 def json_files(document):
-    """Bytes of a file that holds `document`, nearly, or something else altogether."""
+    """Draws bytes of a file that holds `document`, nearly, or something else."""
     text = json.dumps(document).encode()
     other = JSON.map(json.dumps).map(str.encode) | st.binary(max_size=20)
     return changed(document).map(json.dumps).map(str.encode) | damaged(text) | other

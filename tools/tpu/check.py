@@ -79,7 +79,7 @@ class TpuCheckOptions(ExecutionFlags):
 
 
 def tpu_check(options):
-    """Compiles the step and prints what the compiler says.
+    """Compiles the step and prints the compiler's report.
 
     Raises:
         UserError: a flag that does not fit, missing packages, or an operation that

@@ -69,7 +69,7 @@ class TableOptions:
 
 
 def batch_of(size, length):
-    """Sequences of a device for which a size is compiled."""
+    """Returns the sequences of a device for which a size is compiled."""
     return BATCHES[length] // (1 if size in ("base", "large") else 2)
 
 
@@ -112,7 +112,7 @@ def make_table(options):
 
 
 def _program(name):
-    """Returns the name of a cell without its chip: what is the same for all chips."""
+    """Returns the name of a cell without its chip, common to all chips."""
     size, length, batch_size, _, precision, form = name.split("/")
     return "/".join((size, length, batch_size, precision, form))
 

@@ -1,4 +1,4 @@
-"""A picture of a run: what was measured against the step."""
+"""A picture of a run: measurements against the step."""
 
 import math
 import os
@@ -13,7 +13,7 @@ from albert_tf.io import storage
 
 _COLUMNS = 3
 _MAJORITY = "majority_"
-# What TensorBoard shows of the training, and a picture of few panels does not.
+# Curves of TensorBoard that a picture of few panels leaves out.
 _LEFT_OUT = {
     "model_flop_utilisation",
     "sequences_per_second",

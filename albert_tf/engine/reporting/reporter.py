@@ -29,7 +29,7 @@ class ReportOptions(ReportFlags):
     peak_flops: float | None = None
     """FLOPs a second that all devices together can do at best."""
     evaluated: str = "held out"
-    """What evaluations are made on, in the words of `display.plots.COLOURS`."""
+    """Data of the evaluations, a name in `display.plots.COLOURS`."""
 
 
 class RunReporter:
