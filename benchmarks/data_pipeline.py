@@ -76,8 +76,7 @@ def _data_options(options, masking, folder):
 
 
 def _reference(options):
-    """Measures the encoder's rates alone, on prepared lines and on lines as they are.
-    """
+    """Measures the encoder's rates alone, on prepared lines and on raw lines."""
     reader = corpus.Reader(corpus.find_files(options.input_file))
     lines = [line for d in reader.documents(0, 1) for line in d.segments]
     prepared = [sentencepiece_text(line, True) for line in lines]

@@ -133,9 +133,7 @@ def _seconds(function, batch):
 
 
 def _largest_temporaries(folder):
-    """Returns the temporaries' bytes of the largest program written since the last
-    call.
-    """
+    """Returns the temporaries' bytes of the largest program since the last call."""
     sizes = [0]
     for report in folder.glob("*buffer-assignment.txt"):
         found = re.findall(

@@ -206,8 +206,7 @@ def _seconds(options, command, packages):
 
 
 def _speed(seconds, config, batch, peak):
-    """Computes seconds a step, tokens and TFLOPs a second, and the share of the peak.
-    """
+    """Computes seconds a step, tokens and TFLOPs a second, and share of the peak."""
     tokens = batch["batch_size"] * batch["tokens"]
     forward = forward_flops(config, batch["tokens"], batch["predictions"])
     flops = tokens * (sum(forward.values()) + backward_flops(forward))

@@ -62,8 +62,7 @@ def _measured(side, options):
 
 
 def _random_logits():
-    """Draws scores of starts and ends, float32 `[2, windows, tokens]`; both get these.
-    """
+    """Draws scores of starts and ends, float32 `[2, windows, tokens]`; for both."""
     return np.random.default_rng(0).normal(size=(2, 1 << 14, 384)).astype(np.float32)
 
 
