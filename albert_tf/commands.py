@@ -35,12 +35,12 @@ such as hf://albert/albert-base-v2, takes the place of `pretrained`.
 
 @dataclasses.dataclass(frozen=True)
 class Command:
-    """A command: what runs it, and a line on it.
+    """A command: its module and function, and a line on it.
 
     Attributes:
         main: "module:function"; the function takes a command line, whose first item
             names the program.
-        about: what it does.
+        about: a line on its work.
     """
 
     main: str

@@ -199,8 +199,8 @@ class TextClassifier:
     def evaluate(self, texts, labels, text_pairs=None, batch_size=32):
         """Scores the model, as `run_classifier.py --do_eval` does.
 
-        Takes what `fit` does. Returns a dict of float by metric: the loss, and accuracy
-        and F1 of labels or the correlations of a regression.
+        Takes the arguments of `fit`. Returns a dict of float by metric: the loss, and
+        accuracy and F1 of labels or the correlations of a regression.
 
         Raises:
             UserError: as `fit`; nothing was trained.

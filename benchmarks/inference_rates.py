@@ -138,7 +138,7 @@ def _questions(texts, count, tokenizer):
 def _seconds(options, setting, versions):
     """Yields each task as it is done, with the seconds of each turn by side.
 
-    `versions` becomes what the sides tell about their packages.
+    `versions` becomes the sides' list of packages.
     """
     module = "benchmarks.sides"
     commands = {_OURS: [sys.executable, "-m", f"{module}.inference"]}

@@ -1,4 +1,4 @@
-"""Fine-tuned with several seeds, pretrained and from scratch: what each run scores."""
+"""Scores of several seeds, fine-tuned from pretrained and from random weights."""
 
 import dataclasses
 import json

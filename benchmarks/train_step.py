@@ -113,7 +113,7 @@ def benchmark(options):
     """Measures all shapes; returns and prints the figures.
 
     Returns:
-        For each shape, a dict from what was timed to the median seconds of a step.
+        For each shape, a dict from each timed thing to the median seconds of a step.
     """
     _, config_class, name, changes = _MODELS[options.model]
     config = config_class.from_json_file(options.albert_config_file or name)

@@ -15,7 +15,7 @@ def create_pretraining_data(options, write_shards=None):
 
     Args:
         options: `DataOptions`.
-        write_shards: what runs the work, here or elsewhere; by default
+        write_shards: the runner of the work, here or elsewhere; by default
             `shards.workers.write_shards`, which describes its arguments, with
             `--workers` processes.
 

@@ -150,7 +150,7 @@ def folder_of(paths):
 
 
 def _digest(options, records, files, paths):
-    """Names what a shard depends on, so that shards of another run are not taken.
+    """Names all that a shard depends on, so that shards of another run are not taken.
 
     The folder that holds the shards may be another one: it was moved.
     """

@@ -149,7 +149,7 @@ def predictions_needed(info, masked_lm_prob=None):
     """Returns the predictions a sequence that the data of a description takes.
 
     Args:
-        info: what dataset_info.json holds.
+        info: the contents of dataset_info.json.
         masked_lm_prob: share of the tokens to predict, if another than the data was
             made for; of dynamic data only.
     """

@@ -3,9 +3,9 @@
   python -m tools.figures
 
 A page has the comment `<!-- figures: NAME -->` where the table of
-docs/figures/NAME.json belongs, and ends it with `<!-- end of figures -->`. The file is
-what a benchmark writes with --figures_file. Below the table stand the processor, the
-date and what else the file tells.
+docs/figures/NAME.json belongs, and ends it with `<!-- end of figures -->`. A benchmark
+writes the file with --figures_file. Below the table stand the processor, the date and
+the file's other facts.
 """
 
 import dataclasses

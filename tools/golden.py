@@ -4,8 +4,8 @@
 
 Run it in the checkout of a release; it writes tests/golden/version_X_Y.tar.xz (of
 `albert_tf.__version__`): data, a pretraining run after two steps, a fine-tuning run
-that was stopped after two of its four steps, a model of questions, an export, and what
-came of each. tests/test_earlier_versions.py continues, loads and asks all of it.
+that was stopped after two of its four steps, a model of questions, an export, and the
+outcome of each. tests/test_earlier_versions.py continues, loads and asks all of it.
 """
 
 import contextlib

@@ -105,7 +105,7 @@ def run(options_class, command, ignored=(), argv=None, read_config=None):
             flags; `config_file_values` by default.
 
     A `UserError`, or a file that cannot be read or written, is printed as one
-    sentence and exits with status 1, an interrupt with status 130. Whoever stops a
+    sentence and exits with status 1, an interrupt with status 130. A user who stops a
     command reads the command line that goes on.
     """
     argv = sys.argv if argv is None else argv

@@ -21,7 +21,7 @@ def run_with_texts(options_class, command, argv=None):
 
 
 def split_positional(arguments):
-    """Tells flags, with their values, from what stands beside them.
+    """Tells flags, with their values, from the words beside them.
 
     Args:
         arguments: a command line without its first item, in which flags that take no

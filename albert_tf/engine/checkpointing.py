@@ -28,11 +28,11 @@ _STATE_FILE = "checkpoint"  # TensorFlow's list of the checkpoints in a folder
 
 
 class Checkpointing:
-    """Saves and restores what a run needs to continue exactly where it stopped.
+    """Saves and restores a run's state, to continue exactly where it stopped.
 
     TensorFlow writes a checkpoint under temporary names and gives them their own last:
-    a run killed while it saves leaves the checkpoint before. What counts are the files
-    that are there; TensorFlow's list of them is written anew, for it may be lost.
+    a run killed while it saves leaves the checkpoint before. The existing files count;
+    TensorFlow's list of them is written anew, for it may be lost.
 
     Args:
         directory: where checkpoints lie.
@@ -75,7 +75,7 @@ class Checkpointing:
             )
 
     def save(self, step):
-        """Saves as `training-<step>`, unless that is what was last saved or restored.
+        """Saves as `training-<step>`, unless that was last saved or restored.
 
         A file of that name does not count: it may be one that could not be restored.
 

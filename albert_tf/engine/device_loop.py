@@ -95,7 +95,7 @@ def _variables(values, rows, device):
 
 
 class StageRun:
-    """A `Stage` in the making: where it is in its data, and what it carries.
+    """A `Stage` in the making: its place in its data, and its carried state.
 
     Args:
         stage: the `Stage`.

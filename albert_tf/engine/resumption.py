@@ -16,7 +16,7 @@ RESTART_DATA = "restart_data"
 
 @dataclasses.dataclass(frozen=True)
 class Fact:
-    """Something that a run is made from: a flag, or what a flag names.
+    """A source of a run: a flag, or the thing that a flag names.
 
     A path says little: the file may have been made anew since. What counts is told
     by a fact of its own, such as the fingerprint of a vocabulary.
@@ -33,7 +33,7 @@ class Fact:
     default: object = UNKNOWN
     """The value in a run that was stored before there was this fact."""
     earlier: dict = dataclasses.field(default_factory=dict)
-    """Values that earlier versions stored for the same; what to warn of, by value."""
+    """Values that earlier versions stored for the same; a warning, by value."""
 
 
 def flag_facts(options):

@@ -110,7 +110,7 @@ def replica_rows(strategy, batch):
         batch: dict of tensors `[global batch, ...]`.
 
     Returns:
-        What `strategy.run` gives to each replica: dicts of `[rows, ...]`.
+        The arguments of each replica in `strategy.run`: dicts of `[rows, ...]`.
     """
     replicas = strategy.num_replicas_in_sync
     if replicas == 1:

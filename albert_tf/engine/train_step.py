@@ -81,7 +81,7 @@ class TrainStep:
 
         Args:
             rows: dict of tensors `[rows, ...]`, as `replica_rows` deals them out.
-            carried: what these rows carry from the step before, `{name: [rows, ...]}`.
+            carried: these rows' state from the step before, `{name: [rows, ...]}`.
             micro_batches: int, number of parts of the rows.
             with_statistics: also compute `VARIABLE_STATISTICS`; a Python bool.
 

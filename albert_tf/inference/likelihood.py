@@ -84,7 +84,7 @@ def _by_length(rows):
 
 
 def _questions(ids, tokenizer, whole_words):
-    """Returns what is asked about texts of one length, int32 `[texts, tokens]`.
+    """Returns the queries on texts of one length, int32 `[texts, tokens]`.
 
     Returns:
         Of each question the text and the token that is asked for, int `[N]`; and a

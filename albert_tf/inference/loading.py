@@ -30,7 +30,7 @@ def load(model_class, directory, allow_missing=(), **arguments):
 
 
 def language_model_class(directory):
-    """Returns the class by which a directory scores texts, from what it holds.
+    """Returns the class by which a directory scores texts, from its contents.
 
     Args:
         directory: as of `load`.

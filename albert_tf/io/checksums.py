@@ -1,6 +1,6 @@
 """Checksums beside files, so that no flipped bit is read unnoticed.
 
-`SHA256SUMS` in a folder is what the program `sha256sum` writes, and checks with `-c`.
+`SHA256SUMS` in a folder has the format that `sha256sum` writes, and checks with `-c`.
 Files that it does not name, as others write them, are read as they are.
 """
 

@@ -22,7 +22,7 @@ def read_parquet(path, file):
         file: it, opened in binary form; it can be sought in.
 
     Raises:
-        UserError: as `open_parquet`, or what was read later is damaged.
+        UserError: as `open_parquet`, or a later part is damaged.
     """
     table = open_parquet(path, file)
     yield from rows_of(path, table, 0, table.metadata.num_rows)
@@ -71,7 +71,7 @@ def rows_of(path, table, first, last, columns=None):
 
 
 def _batches(table, first, last, columns):
-    """Yields (place of its first row, batch) of what overlaps the wanted rows."""
+    """Yields (place of its first row, batch) of each batch with wanted rows."""
     end = 0
     for group in range(table.num_row_groups):
         start, end = end, end + table.metadata.row_group(group).num_rows

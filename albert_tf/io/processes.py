@@ -126,7 +126,7 @@ def end_with_parent(lifeline):
 
 
 class _Quiet:
-    """Quiets TensorFlow where it is unpickled: in a worker, before what follows it.
+    """Quiets TensorFlow where it is unpickled: in a worker, before later objects.
 
     The modules of that are imported with it, and import TensorFlow.
     """

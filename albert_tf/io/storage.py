@@ -1,7 +1,7 @@
 """Files and folders, on a disk or in a bucket (`gs://…`).
 
-TensorFlow, which reaches buckets, is imported for them only. What goes wrong there is
-an `OSError`, as on a disk.
+TensorFlow, which reaches buckets, is imported for them only. Errors there are
+`OSError`s, as on a disk.
 """
 
 import contextlib

@@ -81,7 +81,7 @@ class Finder:
 def without_collections():
     """Keeps Python's collector from all that there is at the end, then and later.
 
-    What can be collected before is collected first.
+    Earlier garbage is collected first.
     """
     collects = gc.isenabled()
     gc.collect()

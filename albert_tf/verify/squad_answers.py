@@ -39,7 +39,7 @@ def compare(directory, inputs):
         inputs: dict of the scores.
 
     Returns:
-        What was found and what was expected: for each file 1 or 0 for each question,
+        Found and expected values: for each file 1 or 0 for each question,
         and the figures.
     """
     folder = os.path.dirname(os.path.abspath(directory))

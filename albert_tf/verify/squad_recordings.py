@@ -4,7 +4,7 @@ The layout follows the official code's recordings: of a set of questions NAME,
 
     NAME_dev.json, NAME_train.json   the questions, with all or with one answer
     features_NAME.npz, .json         the windows, and how they were made
-    answers_NAME_as_vN               scores of these windows, and what came of them
+    answers_NAME_as_vN               scores of these windows, and their answers
 """
 
 import dataclasses

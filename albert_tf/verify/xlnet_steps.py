@@ -80,7 +80,7 @@ def trained(model, batches, recipe, source):
         source: its name in messages.
 
     Returns:
-        What the recording calls train_losses, train_learning_rates,
+        A dict of the recording's train_losses, train_learning_rates,
         train_gradient_norms and after/<name>.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Attacks commands, and compares what is left with what no fault has touched.
+"""Attacks commands, and compares their outcomes with outcomes without faults.
 
   python -m benchmarks.faults --output_dir=faults
 

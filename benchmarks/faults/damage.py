@@ -1,4 +1,4 @@
-"""Cuts files and flips bytes, and sees what comes of reading them."""
+"""Cuts in files and flipped bytes, and the outcomes of reading them."""
 
 import collections
 import itertools

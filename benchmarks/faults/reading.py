@@ -1,7 +1,7 @@
 """Reads folders with a damaged file, as the commands and the library do.
 
 `python -m benchmarks.faults.reading REFERENCE` answers, line by line, requests of
-`damage.py`: what was read, as a digest, or what was said.
+`damage.py`: the contents, as a digest, or the error.
 """
 
 import contextlib
@@ -25,7 +25,7 @@ class Refused(Exception):
 
 
 def read(group, folder, reference):
-    """Reads what lies in `folder` as files of a group are read.
+    """Reads the files in `folder` as files of a group are read.
 
     Returns:
         A dict: `digest` of the result and what was `warned` of, `error`, the sentence,

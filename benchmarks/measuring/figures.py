@@ -85,7 +85,7 @@ def ratios(seconds, own):
 
 
 def processor_facts():
-    """Returns the processor's name, and those of its instructions for products."""
+    """Returns the processor's name, and its instructions for products."""
     try:
         with open(_CPU_INFO, encoding="utf-8") as file:
             lines = [line.partition(":") for line in file]

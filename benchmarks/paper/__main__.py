@@ -3,12 +3,12 @@
   python -m benchmarks.paper --table=4 --scale=base --output_dir=paper
   python -m benchmarks.paper --table=4 --input_file=wikipedia.txt --output_dir=paper
 
-`base` writes the paper's configurations, and prints what they cost and the commands
-that run them. `tiny` trains each row with `--num_runs` seeds on a corpus, `--workers`
-runs at a time: a few layers of width 128, mostly on sequences of 64 tokens. It prints
-and writes `results.md`, with mean and spread of what the seeds reach on held-out data,
-and `results.png`. Re-running keeps finished runs and resumes interrupted ones;
-other flags or another text need another --output_dir.
+`base` writes the paper's configurations, and prints their costs and the commands that
+run them. `tiny` trains each row with `--num_runs` seeds on a corpus, `--workers` runs
+at a time: a few layers of width 128, mostly on sequences of 64 tokens. It prints and
+writes `results.md`, with mean and spread of the seeds' results on held-out data, and
+`results.png`. Re-running keeps finished runs and resumes interrupted ones; other flags
+or another text need another --output_dir.
 """
 
 import dataclasses

@@ -42,7 +42,7 @@ class Table:
     """Name of the figure in `Row.figure`."""
     objective: str = "masked_lm"
     all_held_out: bool = False
-    """True where all rows are evaluated on each one's held-out data, not one."""
+    """True where each row is evaluated on its own held-out data, not the first's."""
     evaluations: dict = dataclasses.field(default_factory=lambda: {"": {}})
     """By name, the flags with which each model is evaluated."""
     equal_compute: bool = False

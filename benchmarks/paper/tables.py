@@ -1,6 +1,6 @@
 """The tables of the ALBERT paper: rows at two scales.
 
-`base` is the configuration of the paper and what it reached there, the average of
+`base` is the configuration of the paper and its result there, the average of
 SQuAD 1.1 and 2.0, MNLI, SST-2 and RACE unless the table says something else. `tiny`
 changes the tiny configuration (`tiny.py`) in the same direction.
 

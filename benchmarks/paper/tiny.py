@@ -127,7 +127,7 @@ def run(table, corpus, folder, num_train_steps, num_runs, num_workers):
         num_workers: runs side by side.
 
     Returns:
-        Of each row, by its name, what each seed reached: dicts of results by the name
+        Of each row, by its name, the results of each seed: dicts of results by the name
         of the evaluation.
 
     Raises:
@@ -163,7 +163,7 @@ def _rows(table, corpus, folder, num_train_steps):
 
 
 def draw_layers(table, corpus, folder):
-    """Draws what the layers of each row's first seed do to 64 lines of the corpus."""
+    """Draws the effect of each row's layers, of its first seed, on 64 lines of text."""
     texts = folder / "texts.txt"
     with open(matching(corpus.input_file)[0], encoding="utf-8") as lines:
         chosen = itertools.islice(filter(str.strip, lines), 64)

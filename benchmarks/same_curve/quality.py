@@ -7,8 +7,8 @@
 
 Both sides train the model and the schedule of `make demo` on the same batches, one side
 after the other. Only the steps are timed: reading, evaluating and, of the first step,
-tracing and compiling do not count. --bfloat16 and --peer_bfloat16 give a side what is
-faster for it on this processor.
+tracing and compiling do not count. --bfloat16 and --peer_bfloat16 give a side the type
+that is faster for it on this processor.
 """
 
 import dataclasses
@@ -103,7 +103,7 @@ def seconds_until(target, side, eval_steps):
 
     Args:
         target: held-out loss.
-        side: what a side's `train` returned. Its first step counts as long as its
+        side: the result of a side's `train`. Its first step counts as long as its
             second, without tracing and compiling.
         eval_steps: steps between two evaluations.
     """

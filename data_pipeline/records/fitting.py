@@ -12,7 +12,7 @@ def check_objective(info, where, objective):
     """Refuses data that is for another objective.
 
     Args:
-        info: what dataset_info.json holds.
+        info: the contents of dataset_info.json.
         where: its folder.
         objective: "masked_lm" or "permutation_lm".
 
@@ -36,7 +36,7 @@ def check_tokenizer(info, where, tokenizer, is_needed):
     Data of a version that did not record the segmentation is read, with a warning.
 
     Args:
-        info: what dataset_info.json holds.
+        info: the contents of dataset_info.json.
         where: its folder.
         tokenizer: the model's, or None.
         is_needed: whether the data cannot be read without.

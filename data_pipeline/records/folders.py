@@ -1,4 +1,4 @@
-"""The files of pretraining data, and what their folders say of them."""
+"""The files of pretraining data, and the descriptions of their folders."""
 
 import concurrent.futures
 import fnmatch
@@ -142,7 +142,7 @@ def _first_features(paths):
     """Returns the names of the features of the first record of each file.
 
     Raises:
-        UserError: a file holds something else; what TensorFlow says later names none.
+        UserError: a file holds something else; TensorFlow's later error names none.
     """
     with concurrent.futures.ThreadPoolExecutor(_OPEN_FILES) as pool:
         return set().union(*pool.map(_feature_names, paths))

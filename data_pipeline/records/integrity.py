@@ -50,7 +50,7 @@ def verify_data(input_file):
         input_file: as for `pretraining_dataset`.
 
     Raises:
-        UserError: a file is missing or is not what it was when the data was made.
+        UserError: a file is missing or has changed since the data was made.
     """
     paths = folders.find(input_file)
     descriptions = folders.describe(paths)

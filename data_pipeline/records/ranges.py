@@ -27,7 +27,7 @@ def within(name, values, lowest, highest):
 
     Raises:
         tf.errors.InvalidArgumentError: a number is outside, or is none; see
-            `out_of_range`. In a graph, whoever reads the result gets the error.
+            `out_of_range`. In a graph, the reader of the result gets the error.
     """
     in_range = tf.reduce_all((values >= lowest) & (values <= highest))
     found = [tf.reduce_min(values), tf.reduce_max(values)]

@@ -2,7 +2,7 @@
 
 Pairs lie one after the other in a row, each whole and with its own [CLS], segments
 and mask; `pair_ids` tells which pair a token belongs to, so that the model can keep
-them apart. What is predicted, and from what, is the same as without packing.
+them apart. Predictions, and their contexts, are the same as without packing.
 
 Shapes: N pairs, R rows, S tokens, P predictions, K pairs of a row at most.
 """
@@ -58,8 +58,8 @@ def assign_rows(sizes, limits):
     """Chooses a row for each item: best fit, the largest first.
 
     Args:
-        sizes: int array [items, measures]; the first measure is what to fill up.
-        limits: what a row holds of each measure; no item exceeds one.
+        sizes: int array [items, measures]; the first measure is to be filled up.
+        limits: the bound of a row in each measure; no item exceeds one.
 
     Returns:
         int array [items], rows counted from 0 without a gap.

@@ -1,7 +1,7 @@
 """The order in which a permutation language model predicts, for a batch of segments.
 
-A segment has two halves: what the next batch's memory holds, and the two texts that
-follow it. Each has a permutation of its own. Two numbers a token say who sees whom:
+A segment has two halves: the next batch's memory, and the two texts that follow it.
+Each has a permutation of its own. Two numbers a token say who sees whom:
 
     the query i sees the key j if query_order[i] > key_order[j]
 

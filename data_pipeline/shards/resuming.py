@@ -47,7 +47,7 @@ def _digest_of(mark):
 
 
 class FinishedShards:
-    """Remembers, in a file a shard, which shards are finished and what they hold.
+    """Remembers, in a file a shard, which shards are finished, with their contents.
 
     Args:
         paths: dict of split to the list of its files' paths.

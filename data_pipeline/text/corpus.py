@@ -97,8 +97,8 @@ class Reader:
 
     Attributes:
         bytes_read: how far `documents` has come, in bytes of the files.
-        counts: a Counter of what had to be repaired or left out; of `INVALID` and
-            what a format counts also for each file, as "INVALID in its path".
+        counts: a Counter of repairs and omissions; of `INVALID` and a format's own also
+            for each file, as "INVALID in its path".
     """
 
     def __init__(self, files, input_format="auto", text_field="text"):

@@ -79,13 +79,13 @@ def _share(part, whole):
 
 
 def count_text(segments, counts):
-    """Adds what `shares` needs of a document's text to `counts`."""
+    """Adds the counts of a document's text for `shares` to `counts`."""
     counts["characters"] += sum(map(len, segments))
     counts["replaced characters"] += sum(s.count(REPLACEMENT) for s in segments)
 
 
 def count_tokens(ids, unk_id, counts):
-    """Adds what `shares` needs of tokens, an int array, to `counts`."""
+    """Adds the counts of tokens, an int array, for `shares` to `counts`."""
     counts["text tokens"] += len(ids)
     counts["unknown tokens"] += int((ids == unk_id).sum())
 

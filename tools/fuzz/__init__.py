@@ -1,1 +1,1 @@
-"""Any input: what properties of the tests draw, and the command that draws more."""
+"""Any input: strategies of the tests' properties, and the command that draws more."""

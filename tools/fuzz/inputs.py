@@ -90,4 +90,4 @@ _TRICKY = st.sampled_from(
     + ["e\u0301", "2000,", "  ", "[SEP]", "[MASK]", "<pad>", "##e", "e" * 199]
 )
 TEXTS = st.lists(_TRICKY | _TRICKY | CHARACTERS, max_size=9).map("".join)
-"""Texts full of what tokenizers treat specially."""
+"""Texts full of characters that tokenizers treat specially."""

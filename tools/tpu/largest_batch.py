@@ -5,7 +5,7 @@ def largest_batch(compile_batch, start):
     """Searches by compiling: doubles or halves, then goes half-way three times.
 
     The memory of two batches does not tell where to look: near its limit the compiler
-    saves what it did not have to save before.
+    saves values that it did not have to save before.
 
     Args:
         compile_batch: from a batch size to its `TpuProgram`.

@@ -84,7 +84,7 @@ def training_scalars(directory):
     """Reads the scalars that a run wrote: `{name: {step: value}}`.
 
     A run that was killed and went on from a checkpoint has written some steps twice;
-    the later ones count. What is said of single variables is left out.
+    the later ones count. Values of single variables are left out.
     """
     scalars = {}
     for path in sorted(storage.matching(directory, "events.*"), key=_place):

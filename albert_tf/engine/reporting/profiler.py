@@ -17,7 +17,7 @@ class StepProfiler:
 
     Args:
         directory: the run's directory.
-        steps: (from, to): what is done between these steps; None for nothing.
+        steps: (from, to): the work between these steps is traced; None for nothing.
     """
 
     def __init__(self, directory, steps):

@@ -99,7 +99,7 @@ class RunReporter:
             self._progress.waiting = "compiling the first step"
 
     def after_loop(self, step, count, seconds, results, sizes):
-        """Takes what some training steps brought.
+        """Takes the results of some training steps.
 
         Args:
             step: optimizer steps done.
