@@ -13,7 +13,12 @@ from albert_tf.model_config import check_probabilities
 from albert_tf.model_config import check_sizes
 from albert_tf.model_config import check_switches
 
-ACTIVATIONS = ("gelu", "relu", "linear", "tanh", "gelu_erf")
+GATED_ACTIVATIONS = {"geglu": "gelu", "swiglu": "silu"}
+"""What multiplies the values of a gated feed-forward layer, by `hidden_act`."""
+
+ACTIVATIONS = ("gelu", "relu", "linear", "tanh", "gelu_erf", *GATED_ACTIVATIONS)
+POSITIONS = ("learned", "rotary")
+NORMS = ("post", "pre")
 _SIZES = (
     "embedding_size",
     "hidden_size",
@@ -36,14 +41,29 @@ _INERT_KEYS = frozenset(
         "num_memory_blocks",
     }
 )
+# What official blocks are not asked, with what they do.
+_OFFICIAL_BLOCKS = {
+    "position_embedding_type": "learned",
+    "norm": "post",
+    "use_bias": True,
+    "local_attention_window": None,
+    "global_attention_every": 3,
+}
+# The fields that the official code does not know, with what it does.
+_OFFICIAL_VALUES = {
+    "parameter_sharing": "all",
+    "always_map_embeddings": False,
+    **_OFFICIAL_BLOCKS,
+}
 _PROBABILITIES = ("hidden_dropout_prob", "attention_probs_dropout_prob")
 
 
 @dataclasses.dataclass(frozen=True)
 class AlbertConfig(ModelConfig):
-    """The fields of the official `albert_config.json`, plus `parameter_sharing`.
+    """The fields of the official `albert_config.json`, and some more.
 
-    Every value is checked on construction.
+    By default the architecture is the official one. Every value is checked on
+    construction.
 
     Example:
         config = AlbertConfig.from_json_file("albert_config.json")
@@ -64,7 +84,7 @@ class AlbertConfig(ModelConfig):
     num_attention_heads: int = 64
     intermediate_size: int = 16384  # width of the feed-forward layer
     inner_group_num: int = 1  # distinct blocks run one after another in a layer
-    hidden_act: str = "gelu"  # tanh approximation; "gelu_erf" is the exact one
+    hidden_act: str = "gelu"  # tanh approximation; "gelu_erf" is exact; "geglu": gated
     hidden_dropout_prob: float = 0.0
     attention_probs_dropout_prob: float = 0.0
     max_position_embeddings: int = 512
@@ -75,12 +95,22 @@ class AlbertConfig(ModelConfig):
     parameter_sharing: str = "all"
     # Map the embeddings even where E = H, as Hugging Face's models do.
     always_map_embeddings: bool = False
+    # "learned": a table of positions; "rotary": attention turns queries and keys
+    # (arXiv 2104.09864).
+    position_embedding_type: str = "learned"
+    # Layer norm after each sum ("post"), or of each function's input and at the end
+    # ("pre"), with smaller initial output projections (arXiv 2002.04745).
+    norm: str = "post"
+    use_bias: bool = True  # of the projections and norms of the blocks
+    # In local blocks tokens see others up to half of it away; None: all are global.
+    local_attention_window: int | None = None
+    global_attention_every: int = 3  # with a window, the blocks 0, n, 2 n, … are global
 
     def __post_init__(self):
         check_sizes(self, _SIZES)
         check_probabilities(self, _PROBABILITIES)
         check_initializer_range(self.initializer_range)
-        check_switches(self, ("always_map_embeddings",))
+        check_switches(self, ("always_map_embeddings", "use_bias"))
         check_choice("hidden_act", self.hidden_act, ACTIVATIONS)
         check_choice("parameter_sharing", self.parameter_sharing, PARAMETER_SHARING)
         if self.hidden_size % self.num_attention_heads:
@@ -89,6 +119,25 @@ class AlbertConfig(ModelConfig):
                 f"num_attention_heads ({self.num_attention_heads})."
             )
         check_layers(self)
+        self._check_blocks()
+
+    def _check_blocks(self):
+        check_choice("position_embedding_type", self.position_embedding_type, POSITIONS)
+        check_choice("norm", self.norm, NORMS)
+        check_sizes(self, ("global_attention_every",))
+        if self.local_attention_window is not None:
+            check_sizes(self, ("local_attention_window",))
+        elif self.global_attention_every != _OFFICIAL_BLOCKS["global_attention_every"]:
+            raise UserError(
+                f"global_attention_every is {self.global_attention_every}, but without "
+                "local_attention_window all blocks are global; set that, too."
+            )
+        if self.position_embedding_type == "rotary" and self.head_size % 2:
+            raise UserError(
+                f"position_embedding_type 'rotary' turns pairs of elements, but a head "
+                f"has {self.head_size} (hidden_size / num_attention_heads); make it "
+                "even."
+            )
 
     @classmethod
     def inert_keys(cls):
@@ -98,6 +147,38 @@ class AlbertConfig(ModelConfig):
     def head_size(self):
         """Width of one attention head."""
         return self.hidden_size // self.num_attention_heads
+
+    @property
+    def is_gated(self):
+        """Whether the feed-forward layer has a third projection, its gate."""
+        return self.hidden_act in GATED_ACTIVATIONS
+
+    @property
+    def head_act(self):
+        """The activation of heads, where nothing is gated."""
+        return GATED_ACTIVATIONS.get(self.hidden_act, self.hidden_act)
+
+    def require_official_blocks(self, reader):
+        """Refuses blocks that others do not have.
+
+        Args:
+            reader: who does not have them, for the message.
+
+        Raises:
+            UserError: it names what is not official.
+        """
+        changed = [
+            f"{name}={getattr(self, name)}"
+            for name, official in _OFFICIAL_BLOCKS.items()
+            if getattr(self, name) != official
+        ]
+        if self.is_gated:
+            changed.append(f"hidden_act={self.hidden_act}")
+        if changed:
+            raise UserError(
+                f"{reader} cannot hold blocks with {', '.join(changed)}; leave the "
+                "model in a model directory, or train one with official blocks."
+            )
 
     @property
     def has_embedding_mapping(self):
@@ -117,10 +198,9 @@ class AlbertConfig(ModelConfig):
         have its value.
         """
         values = self.to_dict()
-        if values["parameter_sharing"] == "all":
-            del values["parameter_sharing"]
-        if not values["always_map_embeddings"]:
-            del values["always_map_embeddings"]
+        for name, official in _OFFICIAL_VALUES.items():
+            if values[name] == official:
+                del values[name]
         write_json(path, values)
 
 

@@ -6,8 +6,10 @@ import sys
 
 from albert_tf.errors import UserError
 from albert_tf.io.files import read_json_object
+from albert_tf.io.near_misses import close_name
 from albert_tf.io.near_misses import model_file
 from albert_tf.io.recipes import find_recipe
+from albert_tf.other_names import of_configuration
 from albert_tf.row_layout import CLS_FIRST
 
 PARAMETER_SHARING = ("all", "attention", "ffn", "none")
@@ -26,6 +28,10 @@ class ModelConfig:
     dropout_fields = ()
     # Layout of the texts that the models read.
     row_layout = CLS_FIRST
+    # The block; see `AlbertConfig`.
+    norm = "post"
+    use_bias = True
+    is_gated = False
 
     @classmethod
     def inert_keys(cls):
@@ -73,8 +79,10 @@ class ModelConfig:
         fields = {field.name: field for field in dataclasses.fields(cls)}
         unknown = sorted(set(values) - set(fields) - cls.inert_keys())
         if unknown:
+            meant = _meant(unknown[0], fields)
+            hint = f"did you mean {meant}? Known" if meant else "known"
             raise UserError(
-                f"{source} has the unknown key {unknown[0]!r}; known keys are "
+                f"{source} has the unknown key {unknown[0]!r}; {hint} keys are "
                 f"{', '.join(sorted(fields))}."
             )
         for name, field in fields.items():
@@ -162,7 +170,18 @@ def check_choice(name, value, choices):
         UserError: it names them.
     """
     if value not in choices:
-        raise UserError(f"{name} must be one of {', '.join(choices)}, got {value!r}.")
+        meant = _meant(value, choices)
+        hint = f"; did you mean {meant}?" if meant else "."
+        expected = ", ".join(choices)
+        raise UserError(f"{name} must be one of {expected}, got {value!r}{hint}")
+
+
+def _meant(name, choices):
+    """The choice that a name of others, or one written wrongly, means; or None."""
+    if not isinstance(name, str):
+        return None
+    meant = of_configuration(name)
+    return meant if meant in choices else close_name(name, choices)
 
 
 def check_layers(config, layers="num_hidden_layers"):

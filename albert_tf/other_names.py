@@ -49,6 +49,30 @@ _ARGUMENTS = {
     r"do_lower_case|keep_accents": "albert_tf.load_tokenizer(path, do_lower_case=…)",
 }
 
+# Names and values of configurations: ModernBERT's, BERT's and those of others.
+_CONFIGURATION = {
+    r"(attention|mlp|norm|ffn|qkv|linear)_bias|bias|no_bias": "use_bias",
+    r"local_attention|sliding_window|attention_window|window_size": (
+        "local_attention_window"
+    ),
+    r"global_attn_every_n_layers|global_attention_every_n_layers": (
+        "global_attention_every"
+    ),
+    r"hidden_activation|activation(_function)?|ff_activation|mlp_activation": (
+        "hidden_act"
+    ),
+    r"position_embeddings?|pos_emb(edding)?_type|positional?_encoding": (
+        "position_embedding_type"
+    ),
+    r"pre_?norm|norm_type|normali[sz]e_before|norm_first|layer_?norm_position": "norm",
+    r"absolute": "learned",
+    r"rope|rotary_embedding|use_rotary": "rotary",
+    r"gated_gelu|gelu_gated|glu": "geglu",
+    r"gated_silu|silu_gated|swish_glu|silu|swish": "swiglu",
+    r"pre_ln|before|pre_layer_?norm": "pre",
+    r"post_ln|after|post_layer_?norm": "post",
+}
+
 
 def of_module(name):
     """Returns the message of an `AttributeError` of the package."""
@@ -58,6 +82,11 @@ def of_module(name):
 def of_tokenizer(name):
     """Returns the message of an `AttributeError` of a tokenizer."""
     return _message("The tokenizer", name, _OF_TOKENIZERS)
+
+
+def of_configuration(name):
+    """What a configuration here calls a key or value of others; None: unknown."""
+    return _meant(name, _CONFIGURATION)
 
 
 def refuse_arguments(owner, arguments, known=None):

@@ -19,7 +19,8 @@ def forward_flops(config, max_seq_length, max_predictions_per_seq):
     needed = min(predictions + 1 / max_seq_length, 1)
     projection = 2 * hidden**2
     scores = 4 * max_seq_length * hidden
-    feed_forward = 4 * hidden * config.intermediate_size
+    products = 3 if config.is_gated else 2
+    feed_forward = products * 2 * hidden * config.intermediate_size
     mapping = 2 * embedding * hidden if config.has_embedding_mapping else 0
     masked_lm = 2 * hidden * embedding + 2 * embedding * config.vocab_size
     return {

@@ -12,10 +12,11 @@ def block_values(config, max_seq_length):
 
     Of width H: input, query, key, value, context, two layer norms and their
     outputs; of width I: the first projection, from which the activation is computed
-    again; and the probabilities of every head and key.
+    again, and the gate; and the probabilities of every head and key.
     """
+    inner = (2 if config.is_gated else 1) * config.intermediate_size
     probabilities = config.num_attention_heads * max_seq_length
-    return 8 * config.hidden_size + config.intermediate_size + probabilities
+    return 8 * config.hidden_size + inner + probabilities
 
 
 def training_memory(

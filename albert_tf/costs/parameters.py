@@ -6,30 +6,37 @@ from albert_tf.layers.layer_schedule import layer_schedule
 def encoder_parameters(config):
     """Counts the parameters of an `AlbertModel` by part."""
     embedding, hidden = config.embedding_size, config.hidden_size
-    rows = config.vocab_size + config.type_vocab_size + config.max_position_embeddings
+    rows = config.vocab_size + config.type_vocab_size
+    if config.position_embedding_type == "learned":
+        rows += config.max_position_embeddings
     layers = layer_schedule(config)
     attention_sets = {attention for blocks in layers for attention, _ in blocks}
     feed_forward_sets = {ffn for blocks in layers for _, ffn in blocks}
     mapping = _dense(embedding, hidden) if config.has_embedding_mapping else 0
-    return {
+    parameters = {
         "embeddings": rows * embedding + 2 * embedding,
         "embedding mapping": mapping,
         "attention": len(attention_sets) * attention_parameters(config),
         "feed-forward": len(feed_forward_sets) * feed_forward_parameters(config),
         "pooler": _dense(hidden, hidden),
     }
+    if config.norm == "pre":
+        parameters["final norm"] = _norm(config)
+    return parameters
 
 
 def attention_parameters(config):
     """Counts the parameters of one attention sublayer, layer norm included."""
     hidden = config.hidden_size
-    return 4 * _dense(hidden, hidden) + 2 * hidden
+    return 4 * _dense(hidden, hidden, config.use_bias) + _norm(config)
 
 
 def feed_forward_parameters(config):
     """Counts the parameters of one feed-forward sublayer, layer norm included."""
     hidden, intermediate = config.hidden_size, config.intermediate_size
-    return _dense(hidden, intermediate) + _dense(intermediate, hidden) + 2 * hidden
+    inner = _dense(hidden, intermediate, config.use_bias)
+    inner *= 2 if config.is_gated else 1
+    return inner + _dense(intermediate, hidden, config.use_bias) + _norm(config)
 
 
 def pretraining_parameters(config):
@@ -43,5 +50,9 @@ def pretraining_parameters(config):
     }
 
 
-def _dense(inputs, outputs):
-    return (inputs + 1) * outputs
+def _norm(config):
+    return (2 if config.use_bias else 1) * config.hidden_size
+
+
+def _dense(inputs, outputs, use_bias=True):
+    return (inputs + use_bias) * outputs

@@ -76,6 +76,7 @@ class AlbertFamily(ModelFamily):
 
     def to_official(self, config, tensors):
         """With as many groups as layers where layers share only some sublayers."""
+        config.require_official_blocks("A checkpoint of the official code")
         return unshare(config, tensors)
 
     def config_from_huggingface(self, entries, path):
@@ -102,6 +103,7 @@ class AlbertFamily(ModelFamily):
 
     def to_huggingface(self, config, tensors, head_names):
         """As `to_official`; the embeddings get the identity as mapping if need be."""
+        config.require_official_blocks("Hugging Face's ALBERT")
         config, tensors = unshare(config, tensors)
         if not config.has_embedding_mapping:
             # Their model always has one.

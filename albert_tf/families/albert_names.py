@@ -46,9 +46,10 @@ def encoder_variables(albert):
     variables = {
         f"{scope}/word_embeddings": embeddings.word_embeddings,
         f"{scope}/token_type_embeddings": embeddings.token_type_embeddings,
-        f"{scope}/position_embeddings": embeddings.position_embeddings,
-        **_layer_norm_variables(f"{scope}/LayerNorm", embeddings.layer_norm),
     }
+    if embeddings.position_embeddings is not None:
+        variables[f"{scope}/position_embeddings"] = embeddings.position_embeddings
+    variables |= _layer_norm_variables(f"{scope}/LayerNorm", embeddings.layer_norm)
     if albert.embedding_mapping is not None:
         scope = "bert/encoder/embedding_hidden_mapping_in"
         variables |= _dense_variables(scope, albert.embedding_mapping)
@@ -65,23 +66,31 @@ def encoder_variables(albert):
     for key, feed_forward in albert.transformer.feed_forward.items():
         scope = f"{block_scope(key)}/ffn_1/intermediate"
         variables |= _dense_variables(f"{scope}/dense", feed_forward.intermediate)
+        if feed_forward.gate is not None:
+            variables |= _dense_variables(f"{scope}/gate", feed_forward.gate)
         variables |= _dense_variables(
             f"{scope}/output/dense", feed_forward.output_dense
         )
         variables |= _layer_norm_variables(
             f"{block_scope(key)}/LayerNorm_1", feed_forward.layer_norm
         )
+    final_norm = albert.transformer.final_norm
+    if final_norm is not None:
+        scope = "bert/encoder/final_LayerNorm"
+        variables |= _layer_norm_variables(scope, final_norm)
     return variables | _dense_variables("bert/pooler/dense", albert.pooler)
 
 
 def _dense_variables(scope, layer):
     """The variables of a Keras `Dense` layer."""
-    return {f"{scope}/kernel": layer.kernel, f"{scope}/bias": layer.bias}
+    bias = {} if layer.bias is None else {f"{scope}/bias": layer.bias}
+    return {f"{scope}/kernel": layer.kernel, **bias}
 
 
 def _layer_norm_variables(scope, layer):
     """The variables of a `LayerNorm`."""
-    return {f"{scope}/beta": layer.beta, f"{scope}/gamma": layer.gamma}
+    beta = {} if layer.beta is None else {f"{scope}/beta": layer.beta}
+    return {**beta, f"{scope}/gamma": layer.gamma}
 
 
 def block_scope(key):

@@ -31,32 +31,33 @@ def compiled_activations(compiled=True):
 
 
 def _compilable(function):
-    """`function` of a tensor, elementwise, which `compiled_activations` compiles."""
+    """`function` of tensors, elementwise, which `compiled_activations` compiles."""
 
     @functools.wraps(function)
-    def call(inputs):
-        return _compiled(function)(inputs) if _COMPILED.get() else function(inputs)
+    def call(*inputs):
+        return _compiled(function)(*inputs) if _COMPILED.get() else function(*inputs)
 
     return call
 
 
 @functools.cache
 def _compiled(function):
-    """`function`, compiled; its gradient is compiled, too, and keeps only the input.
+    """`function`, compiled; its gradient is compiled, too, and keeps only the inputs.
 
-    Both compute in float32, whatever the type of the input, which is also that of the
+    Both compute in float32, whatever the type of the inputs, which is also that of the
     output: XLA rounds bfloat16 after each operation, which makes it half as fast.
     """
     # Imported here: the layers also run without TensorFlow.
     import tensorflow as tf
 
-    def in_float32(inputs):
-        return tf.cast(function(tf.cast(inputs, tf.float32)), inputs.dtype)
+    def in_float32(*inputs):
+        exact = [tf.cast(tensor, tf.float32) for tensor in inputs]
+        return tf.cast(function(*exact), inputs[0].dtype)
 
-    def gradient(inputs, upstream):
+    def gradient(upstream, *inputs):
         with tf.GradientTape() as tape:
             tape.watch(inputs)
-            outputs = in_float32(inputs)
+            outputs = in_float32(*inputs)
         return tape.gradient(outputs, inputs, output_gradients=upstream)
 
     forward, backward = (
@@ -65,8 +66,8 @@ def _compiled(function):
     )
 
     @tf.custom_gradient
-    def call(inputs):
-        return forward(inputs), lambda upstream: backward(inputs, upstream)
+    def call(*inputs):
+        return forward(*inputs), lambda upstream: backward(upstream, *inputs)
 
     return call
 
@@ -80,10 +81,26 @@ def _gelu_erf(inputs):
     return 0.5 * inputs * (1.0 + ops.erf(inputs * math.sqrt(0.5)))
 
 
+def _geglu(gate, values):
+    return _gelu(gate) * values
+
+
+def _swiglu(gate, values):
+    return ops.silu(gate) * values
+
+
 ACTIVATION_FUNCTIONS = {
     "gelu": _compilable(_gelu),
     "gelu_erf": _compilable(_gelu_erf),
     "linear": lambda inputs: inputs,
     "relu": keras.ops.relu,
+    "silu": ops.silu,
     "tanh": keras.ops.tanh,
 }
+"""Of one tensor."""
+
+GATED_FUNCTIONS = {
+    "geglu": _compilable(_geglu),
+    "swiglu": _compilable(_swiglu),
+}
+"""Of the gate and of the values that it lets through (Shazeer, arXiv 2002.05202)."""

@@ -7,8 +7,8 @@ from albert_tf.layers.configured_layer import ConfiguredLayer
 from albert_tf.layers.configured_layer import truncated_normal
 from albert_tf.layers.dropout import CLASSIFIER_SITE
 from albert_tf.layers.dropout import dropout
+from albert_tf.layers.gathering import gather_positions
 from albert_tf.layers.layer_norm import LayerNorm
-from albert_tf.layers.positions import gather_positions
 
 _MASKED = -1e30
 

@@ -5,19 +5,18 @@ import functools
 import keras
 from keras import ops
 
-from albert_tf.layers.configured_layer import ConfiguredLayer
 from albert_tf.layers.dropout import dropout
-from albert_tf.layers.layer_norm import LayerNorm
+from albert_tf.layers.positions import rotated
+from albert_tf.layers.sublayer import Sublayer
+from albert_tf.layers.view import asking
 
 _PROBABILITIES_SITE = 0
 _OUTPUT_SITE = 1
-# Large enough to zero a padded key, small enough for float16.
-_MASKED_SCORE = -10000.0
 
 
 @keras.saving.register_keras_serializable(package="albert_tf")
-class SelfAttention(ConfiguredLayer):
-    """Multi-head self-attention, residual and layer norm after it.
+class SelfAttention(Sublayer):
+    """Multi-head self-attention, and what surrounds it.
 
     Official `attention_ffn_block`, up to the first layer norm. Query, key and
     value are separate variables, as in the checkpoints. The softmax is computed
@@ -26,22 +25,20 @@ class SelfAttention(ConfiguredLayer):
     Args:
         config: an `AlbertConfig`.
 
-    Call: hidden `[batch, tokens, hidden]`, `attention_bias` float32
-    `[batch, 1, 1 or tokens, tokens]` (see `key_bias` and `pair_bias`), `seed`
-    int32 `[2]` of the block or None for inference, to `[batch, tokens, hidden]`; with
-    `tokens_for_heads`, a function that picks tokens, from `[batch, tokens, width]` to
-    `[batch, outputs, width]`, to what that gives for those, `[batch, outputs, hidden]`.
-    With `recompute` (`rematerialization.recompute`), the probabilities are not kept
-    for the gradient.
+    Call: hidden `[batch, tokens, hidden]`, `view`, the `View` of the block, `seed`
+    int32 `[2]` of the block or None for inference, to `[batch, tokens, hidden]`; with a
+    view `of_rows`, to what that picks of it, `[batch, outputs, hidden]`. With
+    `recompute` (`rematerialization.recompute`), the probabilities are not kept for the
+    gradient.
     """
 
     def __init__(self, config, **kwargs):
         super().__init__(config, **kwargs)
-        self.query = self._dense(config.hidden_size, "query")
-        self.key = self._dense(config.hidden_size, "key")
-        self.value = self._dense(config.hidden_size, "value")
-        self.output_dense = self._dense(config.hidden_size, "output_dense")
-        self.layer_norm = LayerNorm(config, dtype=self.dtype_policy, name="layer_norm")
+        self.query = self._projection(config.hidden_size, "query")
+        self.key = self._projection(config.hidden_size, "key")
+        self.value = self._projection(config.hidden_size, "value")
+        self.output_dense = self._output_projection()
+        self.layer_norm = self._norm()
 
     @property
     def projections(self):
@@ -60,37 +57,27 @@ class SelfAttention(ConfiguredLayer):
         self.output_dense.build(shape)
         self.layer_norm.build(shape)
 
-    def call(
-        self, hidden, attention_bias, seed=None, tokens_for_heads=None, recompute=None
-    ):
-        config = self.config
-        asking, output = self.project(
-            hidden, attention_bias, seed, tokens_for_heads, recompute
-        )
-        output = dropout(output, config.hidden_dropout_prob, seed, _OUTPUT_SITE)
-        return self.layer_norm(ops.add(asking, output))
+    def call(self, hidden, view, seed=None, recompute=None):
+        residual = asking(hidden, view)
+        inputs = self._inputs(hidden)
+        attending = inputs if view.pick is None else self._inputs(residual)
+        output = self.project(inputs, attending, view, seed, recompute)
+        return self._sum(residual, output, seed, _OUTPUT_SITE)
 
-    def project(
-        self, hidden, attention_bias, seed=None, tokens_for_heads=None, recompute=None
-    ):
+    def project(self, hidden, attending, view, seed=None, recompute=None):
         """All projections and what is between them; an export may replace this.
 
         Args:
-            hidden, attention_bias, seed, tokens_for_heads, recompute: as of the call.
+            hidden: `[batch, tokens, hidden]`, to which tokens attend.
+            attending: the tokens that do, `[batch, outputs, hidden]`.
+            view, seed, recompute: as of the call.
 
         Returns:
-            The tokens that attend to those of `hidden`, and what it gives for them,
-            both `[batch, outputs, hidden]`.
+            `[batch, outputs, hidden]`.
         """
-        asking, attention_bias = tokens_that_ask(
-            hidden, attention_bias, tokens_for_heads
-        )
-        query = self._scaled_query(asking)
-        key = self._split_heads(self.key(hidden), hidden)
+        query, key = self._query_and_key(hidden, attending, view)
         value = self._split_heads(self.value(hidden), hidden)
-        attend = functools.partial(
-            self._attend, attention_bias=attention_bias, seed=seed
-        )
+        attend = functools.partial(self._attend, bias=view.bias, seed=seed)
         if recompute is not None:
             config = self.config
             # Dropout draws one mask for all heads.
@@ -98,39 +85,37 @@ class SelfAttention(ConfiguredLayer):
             parts = 1 if drops else min(2, config.num_attention_heads)
             attend = functools.partial(recompute, attend, axis=2, parts=parts)
         context = attend(query, key, value)  # [B, T, N, D]
-        return asking, self.output_dense(ops.reshape(context, ops.shape(asking)))
+        return self.output_dense(ops.reshape(context, ops.shape(attending)))
 
-    def probabilities(self, hidden, attention_bias):
+    def probabilities(self, hidden, view):
         """How much each token attends to each, before dropout.
 
         Args:
             hidden: `[batch, tokens, hidden]`, the input of the block.
-            attention_bias: as of the call.
+            view: as of the call.
 
         Returns:
             float32 `[batch, heads, tokens, tokens]`; rows sum to 1.
         """
-        key = self._split_heads(self.key(hidden), hidden)
-        return self._softmax(self._scaled_query(hidden), key, attention_bias)
+        inputs = self._inputs(hidden)
+        query, key = self._query_and_key(inputs, inputs, view)
+        return _softmax(query, key, view.bias)
 
-    def _scaled_query(self, hidden):
+    def _query_and_key(self, hidden, attending, view):
+        """Both `[B, T, N, D]`, turned by their positions where those are rotary."""
         # Scaling the query costs less than scaling the scores, and keeps float16
         # scores in range.
-        return self._split_heads(
-            self.query(hidden) * self.config.head_size**-0.5, hidden
-        )
+        query = self.query(attending) * self.config.head_size**-0.5
+        query = self._split_heads(query, attending)
+        key = self._split_heads(self.key(hidden), hidden)
+        if view.key_turns is None:
+            return query, key
+        return rotated(query, view.query_turns), rotated(key, view.key_turns)
 
-    def _softmax(self, query, key, attention_bias):
-        scores = ops.einsum("bqnd,bknd->bnqk", query, key)  # [B, N, T, T]
-        # Keras casts the arguments of a layer, the bias too, to the compute dtype.
-        scores = ops.cast(scores, "float32") + ops.cast(attention_bias, "float32")
-        return ops.softmax(scores)
-
-    def _attend(self, query, key, value, attention_bias, seed):
+    def _attend(self, query, key, value, bias, seed):
         """The context `[B, T, N, D]` of queries, keys and values `[B, T, N, D]`."""
-        probabilities = self._softmax(query, key, attention_bias)
         probabilities = dropout(
-            ops.cast(probabilities, value.dtype),
+            ops.cast(_softmax(query, key, bias), value.dtype),
             self.config.attention_probs_dropout_prob,
             seed,
             _PROBABILITIES_SITE,
@@ -145,50 +130,6 @@ class SelfAttention(ConfiguredLayer):
         return ops.reshape(projected, (batch, tokens, *heads))  # [B, T, N, D]
 
 
-def key_bias(input_mask):
-    """What to add to the scores: 0 for a token, -10000 for padding.
-
-    Args:
-        input_mask: `[batch, tokens]`, 1 for a token and 0 for padding.
-
-    Returns:
-        float32 `[batch, 1, 1, tokens]`: only keys are masked, padded queries are
-        computed and ignored (official `create_attention_mask_from_input_mask`).
-    """
-    padding = 1.0 - ops.cast(input_mask, "float32")
-    # Not by indexing, which TensorFlow Lite does not have for four axes.
-    return _MASKED_SCORE * ops.expand_dims(padding, (1, 2))  # [B, 1, 1, T]
-
-
-def tokens_that_ask(hidden, attention_bias, tokens_for_heads):
-    """The tokens that attend to those of `hidden`, and their part of the bias.
-
-    Args: as of the call of `SelfAttention`.
-
-    Returns:
-        `[batch, outputs, hidden]`, and `[batch, 1, 1 or outputs, tokens]`.
-    """
-    if tokens_for_heads is None:
-        return hidden, attention_bias
-    if attention_bias.shape[2] != 1:
-        rows = tokens_for_heads(attention_bias[:, 0])  # [B, K, T]
-        attention_bias = ops.expand_dims(rows, 1)  # [B, 1, K, T]
-    return tokens_for_heads(hidden), attention_bias
-
-
-def pair_bias(pair_ids):
-    """What to add to the scores where a row holds several pairs.
-
-    Args:
-        pair_ids: int32 `[batch, tokens]`, equal for the tokens of a pair.
-
-    Returns:
-        float32 `[batch, 1, tokens, tokens]`: 0 within a pair, -10000 across two.
-    """
-    others = ops.cast(ops.logical_not(same_pair(pair_ids)), "float32")
-    return _MASKED_SCORE * others[:, None, :, :]  # [B, 1, T, T]
-
-
-def same_pair(pair_ids):
-    """Bool `[batch, tokens, tokens]`: whether two tokens have equal `pair_ids`."""
-    return ops.equal(pair_ids[:, :, None], pair_ids[:, None, :])  # [B, T, T]
+def _softmax(query, key, bias):
+    scores = ops.einsum("bqnd,bknd->bnqk", query, key)  # [B, N, T, T]
+    return ops.softmax(ops.cast(scores, "float32") + bias)

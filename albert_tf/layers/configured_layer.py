@@ -27,14 +27,15 @@ class ConfiguredLayer(keras.layers.Layer):
         config = dict(config)
         return cls(cls.config_class.from_dict(config.pop("config")), **config)
 
-    def _dense(self, units, name, dtype=None):
-        """A biased projection of the last axis, initialised as the official one.
+    def _dense(self, units, name, dtype=None, use_bias=True, initializer=None):
+        """A projection of the last axis, by default initialised as the official one.
 
         By default of the layer's own dtype policy.
         """
         return Dense(
             units,
-            kernel_initializer=self._initializer(),
+            use_bias=use_bias,
+            kernel_initializer=initializer or self._initializer(),
             dtype=dtype or self.dtype_policy,
             name=name,
         )

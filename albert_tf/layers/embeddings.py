@@ -3,7 +3,6 @@
 import keras
 from keras import ops
 
-from albert_tf.layers.attention import same_pair
 from albert_tf.layers.configured_layer import ConfiguredLayer
 from albert_tf.layers.configured_layer import truncated_normal
 from albert_tf.layers.dropout import EMBEDDING_SITE
@@ -16,14 +15,15 @@ class Embeddings(ConfiguredLayer):
     """Word, segment and position embeddings, summed and normalised at width E.
 
     Official `embedding_lookup` and `embedding_postprocessor`. The mapping to the
-    hidden size belongs to the encoder.
+    hidden size belongs to the encoder. With `config.position_embedding_type` "rotary"
+    there is no table of positions: attention learns of them.
 
     Args:
         config: an `AlbertConfig`.
 
     Call: `input_ids` and `segment_ids` int32 `[batch, tokens]`, `seed` int32 `[2]`
-    or None for inference, `pair_ids` int32 `[batch, tokens]` where positions start
-    again with each pair or None, to `[batch, tokens, embedding]`.
+    or None for inference, `positions` int32 `[batch, tokens]` or None for 0, 1, …, to
+    `[batch, tokens, embedding]`.
     """
 
     def __init__(self, config, **kwargs):
@@ -40,8 +40,9 @@ class Embeddings(ConfiguredLayer):
         rows = {
             "word_embeddings": config.vocab_size,
             "token_type_embeddings": config.type_vocab_size,
-            "position_embeddings": config.max_position_embeddings,
         }
+        if config.position_embedding_type == "learned":
+            rows["position_embeddings"] = config.max_position_embeddings
         tables = {
             name: self.add_weight(
                 name=name,
@@ -52,11 +53,10 @@ class Embeddings(ConfiguredLayer):
         }
         self.word_embeddings = tables["word_embeddings"]
         self.token_type_embeddings = tables["token_type_embeddings"]
-        self.position_embeddings = tables["position_embeddings"]
+        self.position_embeddings = tables.get("position_embeddings")
         self.layer_norm.build((None, None, config.embedding_size))
 
-    def call(self, input_ids, segment_ids, seed=None, pair_ids=None):
-        tokens = ops.shape(input_ids)[1]
+    def call(self, input_ids, segment_ids, seed=None, positions=None):
         words = ops.take(self.word_embeddings, input_ids, axis=0)  # [B, T, E]
         # A product with one-hot rows: the table has two rows, and the gradient
         # of a product is a product, where that of a lookup is a scatter.
@@ -64,21 +64,15 @@ class Embeddings(ConfiguredLayer):
             segment_ids, self.config.type_vocab_size, dtype=self.compute_dtype
         )
         segments = ops.matmul(segments, self.token_type_embeddings)  # [B, T, E]
-        if pair_ids is None:
-            positions = self.position_embeddings[:tokens]  # [T, E]
-        else:
-            positions = ops.take(
-                self.position_embeddings, positions_in_pair(pair_ids), axis=0
-            )  # [B, T, E]
-        embeddings = self.layer_norm(words + segments + positions)
+        total = words + segments
+        if self.position_embeddings is not None:
+            total = total + self._of_positions(positions, ops.shape(input_ids)[1])
+        embeddings = self.layer_norm(total)
         return dropout(
             embeddings, self.config.hidden_dropout_prob, seed, EMBEDDING_SITE
         )
 
-
-def positions_in_pair(pair_ids):
-    """Int32 `[batch, tokens]`: how far each token is from the first of its pair."""
-    tokens = ops.shape(pair_ids)[1]
-    positions = ops.arange(tokens, dtype="int32")  # [T]
-    first = ops.min(ops.where(same_pair(pair_ids), positions, tokens), axis=-1)
-    return positions - first  # [B, T]
+    def _of_positions(self, positions, tokens):
+        if positions is None:
+            return self.position_embeddings[:tokens]  # [T, E]
+        return ops.take(self.position_embeddings, positions, axis=0)  # [B, T, E]

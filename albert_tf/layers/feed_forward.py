@@ -3,18 +3,19 @@
 import keras
 
 from albert_tf.layers.activations import ACTIVATION_FUNCTIONS
-from albert_tf.layers.configured_layer import ConfiguredLayer
-from albert_tf.layers.dropout import dropout
-from albert_tf.layers.layer_norm import LayerNorm
+from albert_tf.layers.activations import GATED_FUNCTIONS
+from albert_tf.layers.sublayer import Sublayer
 
 _OUTPUT_SITE = 2
 
 
 @keras.saving.register_keras_serializable(package="albert_tf")
-class FeedForward(ConfiguredLayer):
-    """Two projections, residual and layer norm after it.
+class FeedForward(Sublayer):
+    """Two projections, and what surrounds them.
 
-    Official `attention_ffn_block`, from the scope `ffn_1` on.
+    Official `attention_ffn_block`, from the scope `ffn_1` on. With "geglu" or "swiglu"
+    as `config.hidden_act`, the activation of a third projection, `gate`, multiplies the
+    first (Shazeer, arXiv 2002.05202).
 
     Args:
         config: an `AlbertConfig`.
@@ -25,27 +26,37 @@ class FeedForward(ConfiguredLayer):
 
     def __init__(self, config, **kwargs):
         super().__init__(config, **kwargs)
-        self.intermediate = self._dense(config.intermediate_size, "intermediate")
-        self.output_dense = self._dense(config.hidden_size, "output_dense")
-        self.layer_norm = LayerNorm(config, dtype=self.dtype_policy, name="layer_norm")
+        self.intermediate = self._projection(config.intermediate_size, "intermediate")
+        self.gate = None
+        if config.is_gated:
+            self.gate = self._projection(config.intermediate_size, "gate")
+        self.output_dense = self._output_projection()
+        self.layer_norm = self._norm()
 
     @property
     def projections(self):
         """The `Dense` layers, in the order of the call."""
-        return [self.intermediate, self.output_dense]
+        gate = [] if self.gate is None else [self.gate]
+        return [self.intermediate, *gate, self.output_dense]
 
     def build(self, input_shape=None):
         config = self.config
         self.intermediate.build((None, None, config.hidden_size))
+        if self.gate is not None:
+            self.gate.build((None, None, config.hidden_size))
         self.output_dense.build((None, None, config.intermediate_size))
         self.layer_norm.build((None, None, config.hidden_size))
 
     def call(self, hidden, seed=None):
-        output = self.project(hidden)
-        output = dropout(output, self.config.hidden_dropout_prob, seed, _OUTPUT_SITE)
-        return self.layer_norm(keras.ops.add(hidden, output))
+        output = self.project(self._inputs(hidden))
+        return self._sum(hidden, output, seed, _OUTPUT_SITE)
 
     def project(self, hidden):
-        """Both projections, `[batch, tokens, hidden]`; an export may replace this."""
-        activation = ACTIVATION_FUNCTIONS[self.config.hidden_act]
-        return self.output_dense(activation(self.intermediate(hidden)))
+        """All projections, `[batch, tokens, hidden]`; an export may replace this."""
+        inner = self.intermediate(hidden)
+        if self.gate is None:
+            inner = ACTIVATION_FUNCTIONS[self.config.hidden_act](inner)
+        else:
+            gated = GATED_FUNCTIONS[self.config.hidden_act]
+            inner = gated(self.gate(hidden), inner)
+        return self.output_dense(inner)

@@ -18,18 +18,30 @@ class LayerNorm(ConfiguredLayer):
 
     Args:
         config: an `AlbertConfig`.
+        use_bias: whether to add `beta`.
 
     Call: `[..., width]` to `[..., width]`.
     """
 
+    def __init__(self, config, use_bias=True, **kwargs):
+        super().__init__(config, **kwargs)
+        self.use_bias = use_bias
+        self.beta = None
+
     def build(self, input_shape):
         shape = (input_shape[-1],)
         self.gamma = self._float32_weight("gamma", shape, "ones")
-        self.beta = self._float32_weight("beta", shape, "zeros")
+        if self.use_bias:
+            self.beta = self._float32_weight("beta", shape, "zeros")
 
     def call(self, inputs):
         inputs = ops.cast(inputs, "float32")
         centred = inputs - ops.mean(inputs, axis=-1, keepdims=True)
         variance = ops.mean(ops.square(centred), axis=-1, keepdims=True)
-        outputs = centred * ops.rsqrt(variance + _EPSILON) * self.gamma + self.beta
+        outputs = centred * ops.rsqrt(variance + _EPSILON) * self.gamma
+        if self.use_bias:
+            outputs = outputs + self.beta
         return ops.cast(outputs, self.compute_dtype)
+
+    def get_config(self):
+        return {**super().get_config(), "use_bias": self.use_bias}

@@ -41,7 +41,7 @@ class MaskedLMHead(ConfiguredLayer):
         )
 
     def call(self, hidden, word_embeddings):
-        activation = ACTIVATION_FUNCTIONS[self.config.hidden_act]
+        activation = ACTIVATION_FUNCTIONS[self.config.head_act]
         hidden = self.layer_norm(activation(self.transform(hidden)))  # [B, P, E]
         if self.variable_dtype == "bfloat16":
             # For inference only. Logits of 10 would be rounded by 0.03, and their

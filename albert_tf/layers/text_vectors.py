@@ -26,8 +26,9 @@ def text_vectors(encoded, input_mask, pooling, layer=-1, normalize=False):
     if pooling == "pooler":
         vectors = ops.cast(encoded["pooled_output"], "float32")
     else:
-        index = layer - 1 if layer > 0 else layer
-        hidden = ops.cast(layers[index], "float32")  # [B, T, H]
+        is_last = layer in (-1, len(layers))
+        hidden = encoded["sequence_output"] if is_last else layers[layer - (layer > 0)]
+        hidden = ops.cast(hidden, "float32")  # [B, T, H]
         vectors = hidden[:, 0]
         if pooling == "mean":
             # Not sliced with a new axis, which TensorFlow Lite cannot.

@@ -10,6 +10,7 @@ from albert_tf.layers.configured_layer import ConfiguredLayer
 from albert_tf.layers.dropout import SITES_PER_BLOCK
 from albert_tf.layers.dropout import fold_seed
 from albert_tf.layers.feed_forward import FeedForward
+from albert_tf.layers.layer_norm import LayerNorm
 from albert_tf.layers.layer_schedule import layer_schedule
 
 
@@ -19,7 +20,8 @@ class TransformerStack(ConfiguredLayer):
 
     Layer i belongs to group `config.group_of_layer(i)` and runs
     `config.inner_group_num` distinct blocks. `config.parameter_sharing` says
-    which sublayers the layers of a group share.
+    which sublayers the layers of a group share. With `config.norm` "pre" there is a
+    last layer norm, which `output_of` computes.
 
     Args:
         config: an `AlbertConfig`.
@@ -28,12 +30,11 @@ class TransformerStack(ConfiguredLayer):
         rematerialize: keep only the input of each block for the backward pass, and
             compute the block again there. Neither option changes the numbers.
 
-    Call: hidden `[batch, tokens, hidden]`, `attention_bias` float32
-    `[batch, 1, 1 or tokens, tokens]`, `seed` int32 `[2]` or None for inference, to the
-    list of the outputs of all blocks; with `depth_loop`, of the last block of each
-    loop. With `tokens_for_heads`, a function that picks tokens, from `[batch, tokens,
-    width]` to `[batch, outputs, width]`, the last block computes its output for those
-    only, `[batch, outputs, hidden]`.
+    Call: hidden `[batch, tokens, hidden]`, `view`, the `View` of the batch, `seed`
+    int32 `[2]` or None for inference, to the list of the outputs of all blocks; with
+    `depth_loop`, of the last block of each loop. With `pick`, a function as of
+    `View.of_rows`, the last block computes its output for those tokens only, `[batch,
+    outputs, hidden]`.
 
     Raises:
         UserError: an option was asked for that the Keras backend does not have.
@@ -66,6 +67,14 @@ class TransformerStack(ConfiguredLayer):
                     )
         self.attention = attention
         self.feed_forward = feed_forward
+        self.final_norm = None
+        if config.norm == "pre":
+            self.final_norm = LayerNorm(
+                config,
+                use_bias=config.use_bias,
+                dtype=self.dtype_policy,
+                name="final_layer_norm",
+            )
 
     def _sublayer(self, layer_class, kind, key):
         return layer_class(self.config, dtype=self.dtype_policy, name=f"{kind}_{key}")
@@ -81,56 +90,78 @@ class TransformerStack(ConfiguredLayer):
     def build(self, input_shape=None):
         for layer in self._sublayers():
             layer.build()
+        if self.final_norm is not None:
+            self.final_norm.build((None, None, self.config.hidden_size))
 
-    def call(self, hidden, attention_bias, seed=None, tokens_for_heads=None):
-        hidden_states = []
-        index = 0
-        schedule = self.layer_schedule
-        if tokens_for_heads is not None:
-            *whole, (*blocks, last_block) = schedule
-            schedule = [*whole, tuple(blocks)] if blocks else whole
-        for layer, run in itertools.groupby(schedule):
+    def call(self, hidden, view, seed=None, pick=None):
+        last = len(self.layer_schedule) * self.config.inner_group_num
+        if pick is None:
+            return self.run(hidden, view, 0, last, seed)
+        states = self.run(hidden, view, 0, last - 1, seed)
+        hidden = states[-1] if states else hidden
+        view = view.of_rows(pick)
+        return [*states, *self.run(hidden, view, last - 1, last, seed)]
+
+    def run(self, hidden, view, first, last, seed=None):
+        """Runs the blocks `first` to `last - 1`.
+
+        Args:
+            hidden, view, seed: as of the call.
+            first, last: numbers of blocks, from 0.
+
+        Returns:
+            A list of `[batch, tokens, hidden]`, as the call.
+        """
+        states, index = [], first
+        for layer, run in itertools.groupby(self._layers_between(first, last)):
             blocks = layer * len(list(run))
             if self.depth_loop and len(blocks) > len(layer):
-                outputs = [
-                    self._run_loop(layer, blocks, hidden, attention_bias, seed, index)
-                ]
+                outputs = [self._run_loop(layer, blocks, hidden, view, seed, index)]
             else:
-                outputs = self._unroll(blocks, hidden, attention_bias, seed, index)
-            hidden_states += outputs
+                outputs = self._unroll(blocks, hidden, view, seed, index)
+            states += outputs
             hidden = outputs[-1]
             index += len(blocks)
-        if tokens_for_heads is not None:
-            # [B, K, H]
-            last = self._unroll(
-                [last_block], hidden, attention_bias, seed, index, tokens_for_heads
-            )
-            hidden_states += last
-        return hidden_states
+        return states
 
-    def attentions(self, block_inputs, attention_bias):
+    def output_of(self, hidden):
+        """What heads read of a block's output, `[batch, tokens, hidden]`."""
+        return hidden if self.final_norm is None else self.final_norm(hidden)
+
+    def attentions(self, block_inputs, view):
         """How much tokens attend to each other, before dropout.
 
         Args:
             block_inputs: for each block its input, `[batch, tokens, hidden]`.
-            attention_bias: as of the call.
+            view: as of the call.
 
         Returns:
             For each block float32 `[batch, heads, tokens, tokens]`; rows sum to 1.
         """
         blocks = itertools.chain.from_iterable(self.layer_schedule)
         return [
-            self.attention[key].probabilities(hidden, attention_bias)
-            for (key, _), hidden in zip(blocks, block_inputs, strict=True)
+            self.attention[key].probabilities(hidden, view.of_block(i))
+            for i, ((key, _), hidden) in enumerate(
+                zip(blocks, block_inputs, strict=True)
+            )
         ]
 
-    def _run_loop(self, layer, blocks, hidden, attention_bias, seed, index):
+    def _layers_between(self, first, last):
+        """The blocks `first` to `last - 1`, those of each layer together."""
+        blocks = self.config.inner_group_num
+        for number, layer in enumerate(self.layer_schedule):
+            start = number * blocks
+            part = layer[max(first - start, 0) : max(last - start, 0)]
+            if part:
+                yield part
+
+    def _run_loop(self, layer, blocks, hidden, view, seed, index):
         """Runs `blocks`, repetitions of `layer`, the first being block `index`."""
 
         def run_layer(i, hidden):
             for inner, block in enumerate(layer):
                 number = index + i * len(layer) + inner
-                hidden = self._run_block(block, hidden, attention_bias, seed, number)
+                hidden = self._run_block(block, hidden, view, seed, number)
             return hidden
 
         from albert_tf.layers import rematerialization
@@ -143,15 +174,11 @@ class TransformerStack(ConfiguredLayer):
             run_layer, variables, hidden, count
         )
 
-    def _unroll(
-        self, blocks, hidden, attention_bias, seed, index, tokens_for_heads=None
-    ):
+    def _unroll(self, blocks, hidden, view, seed, index):
         """Returns the outputs of `blocks`, the first being block `index`."""
 
         def run_block(i, hidden):
-            return self._run_block(
-                blocks[i], hidden, attention_bias, seed, index + i, tokens_for_heads
-            )
+            return self._run_block(blocks[i], hidden, view, seed, index + i)
 
         if not self.rematerialize:
             outputs = []
@@ -177,9 +204,7 @@ class TransformerStack(ConfiguredLayer):
         ]
         return [v for layer in dict.fromkeys(layers) for v in layer.trainable_variables]
 
-    def _run_block(
-        self, block, hidden, attention_bias, seed, index, tokens_for_heads=None
-    ):
+    def _run_block(self, block, hidden, view, seed, index):
         """Runs the block with number `index` (an int or int32 scalar)."""
         if seed is not None:
             seed = fold_seed(seed, index * SITES_PER_BLOCK)
@@ -187,13 +212,8 @@ class TransformerStack(ConfiguredLayer):
         if self.rematerialize:
             from albert_tf.layers.rematerialization import recompute
         attention, feed_forward = self.attention[block[0]], self.feed_forward[block[1]]
-        hidden = attention(
-            hidden,
-            attention_bias,
-            seed,
-            tokens_for_heads=tokens_for_heads,
-            recompute=recompute,
-        )
+        view = view.of_block(index)
+        hidden = attention(hidden, view=view, seed=seed, recompute=recompute)
         return feed_forward(hidden, seed)
 
     def get_config(self):

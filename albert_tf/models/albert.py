@@ -6,13 +6,12 @@ from keras import ops
 from albert_tf.errors import UserError
 from albert_tf.families.albert import ALBERT
 from albert_tf.families.albert_names import encoder_variables
-from albert_tf.layers.attention import key_bias
-from albert_tf.layers.attention import pair_bias
 from albert_tf.layers.configured_layer import Dense
 from albert_tf.layers.configured_layer import truncated_normal
 from albert_tf.layers.embeddings import Embeddings
-from albert_tf.layers.positions import gather_positions
+from albert_tf.layers.gathering import gather_positions
 from albert_tf.layers.transformer_stack import TransformerStack
+from albert_tf.layers.view import view_of
 from albert_tf.models.base import PretrainedModel
 from albert_tf.models.features import named_features
 
@@ -41,7 +40,8 @@ class AlbertModel(PretrainedModel):
             `cls_positions`
         embedding_output: `[batch, tokens, embedding]`
         hidden_states: list of `[batch, tokens, hidden]`, one a block (with
-            `depth_loop`, one a loop)
+            `depth_loop`, one a loop), before the last norm that `config.norm` "pre"
+            has
         attentions: with `return_attentions`, list of float32 `[batch, heads, tokens,
             tokens]`, one a block: how much each token attends to each, before dropout
     With `heads_only` the dict holds only what heads read, and the last block computes
@@ -111,16 +111,16 @@ class AlbertModel(PretrainedModel):
     def call(self, features, training=False, dropout_seed=None, heads_only=False):
         features = named_features(features)
         seed = self._dropout_seed(training, dropout_seed)
-        embedding_output, attention_bias = self._embed(features, seed)
+        embedding_output, view = self._embed(features, seed)
         hidden = self.first_block_input(embedding_output)
         cls_positions = features.get("cls_positions")
         if heads_only:
             masked_positions = features.get("masked_lm_positions")
             return self._run_for_heads(
-                hidden, attention_bias, seed, cls_positions, masked_positions
+                hidden, view, seed, cls_positions, masked_positions
             )
-        hidden_states = self.transformer(hidden, attention_bias, seed)
-        sequence_output = hidden_states[-1]  # [B, T, H]
+        hidden_states = self.transformer(hidden, view=view, seed=seed)
+        sequence_output = self.transformer.output_of(hidden_states[-1])  # [B, T, H]
         if cls_positions is None:
             first = sequence_output[:, 0]  # [B, H]
         else:
@@ -133,12 +133,12 @@ class AlbertModel(PretrainedModel):
         }
         if self.return_attentions:
             outputs["attentions"] = self.transformer.attentions(
-                [hidden, *hidden_states[:-1]], attention_bias
+                [hidden, *hidden_states[:-1]], view
             )
         return outputs
 
     def _embed(self, features, seed):
-        """The embedding output `[B, T, E]`, and which tokens may attend to which."""
+        """The embedding output `[B, T, E]`, and the `View` of the batch."""
         # Keras traces `fit` on several devices with float32 placeholders.
         input_ids = ops.cast(features["input_ids"], "int32")
         check_length(self.config, input_ids.shape[1])
@@ -149,12 +149,11 @@ class AlbertModel(PretrainedModel):
         if segment_ids is None:
             segment_ids = ops.zeros_like(input_ids)
         segment_ids = ops.cast(segment_ids, "int32")
-        attention_bias = key_bias(input_mask)  # [B, 1, 1, T]
-        pair_ids = features.get("pair_ids")
-        if pair_ids is not None:
-            attention_bias = attention_bias + pair_bias(pair_ids)  # [B, 1, T, T]
-        embedding_output = self.embeddings(input_ids, segment_ids, seed, pair_ids)
-        return embedding_output, attention_bias
+        view = view_of(self.config, input_mask, features.get("pair_ids"))
+        embedding_output = self.embeddings(
+            input_ids, segment_ids, seed=seed, positions=view.positions
+        )
+        return embedding_output, view
 
     def first_block_input(self, embedding_output):
         """Maps `embedding_output` to `[batch, tokens, hidden]`."""
@@ -162,9 +161,7 @@ class AlbertModel(PretrainedModel):
             return embedding_output
         return self.embedding_mapping(embedding_output)
 
-    def _run_for_heads(
-        self, hidden, attention_bias, seed, cls_positions, masked_positions
-    ):
+    def _run_for_heads(self, hidden, view, seed, cls_positions, masked_positions):
         """Runs the blocks, the last one for the tokens that heads read."""
         one = cls_positions is None
         if one:
@@ -172,7 +169,7 @@ class AlbertModel(PretrainedModel):
         pooled = ops.shape(cls_positions)[1]
         if one and masked_positions is None:
 
-            def tokens_for_heads(sequence):
+            def pick(sequence):
                 return sequence[:, :1]  # [B, 1, width]
 
         else:
@@ -181,12 +178,11 @@ class AlbertModel(PretrainedModel):
                 positions.append(ops.cast(masked_positions, "int32"))
             positions = ops.concatenate(positions, axis=1)  # [B, pairs + P]
 
-            def tokens_for_heads(sequence):
+            def pick(sequence):
                 return gather_positions(sequence, positions)
 
-        output = self.transformer(
-            hidden, attention_bias, seed, tokens_for_heads=tokens_for_heads
-        )[-1]
+        states = self.transformer(hidden, view=view, seed=seed, pick=pick)
+        output = self.transformer.output_of(states[-1])  # [B, pairs + P, H]
         first = output[:, 0] if one else output[:, :pooled]
         outputs = {"pooled_output": self._pool(first)}
         if masked_positions is not None:

@@ -21,6 +21,7 @@ _SHARED = "bert/embeddings/"
 _OF_EMBEDDINGS = {
     "embedding_size",
     "max_position_embeddings",
+    "position_embedding_type",
     "type_vocab_size",
     "vocab_size",
 }
@@ -104,7 +105,7 @@ class AlbertForReplacedTokens(PretrainedModel):
         features = named_features(features)
         seed = self._dropout_seed(training, dropout_seed)
         encoded = self.albert(features, training=training, dropout_seed=seed)
-        activation = ACTIVATION_FUNCTIONS[self.config.hidden_act]
+        activation = ACTIVATION_FUNCTIONS[self.config.head_act]
         hidden = activation(self.transform(encoded["sequence_output"]))  # [B, T, H]
         return ops.cast(self.decision(hidden)[..., 0], "float32")
 

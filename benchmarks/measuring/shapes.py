@@ -11,6 +11,17 @@ def without_dropout(config):
     return dataclasses.replace(config, **dict.fromkeys(rates, 0.0))
 
 
+def modern(config):
+    """An `AlbertConfig` with blocks of today that take as many operations."""
+    return dataclasses.replace(
+        config,
+        position_embedding_type="rotary",
+        norm="pre",
+        hidden_act="geglu",
+        intermediate_size=config.intermediate_size * 2 // 3,
+    )
+
+
 def batch_shape(text):
     """Parses the sizes for `turns.make_batch` in "TOKENSxBATCHxPREDICTIONS".
 

@@ -17,6 +17,7 @@ from albert_tf.objectives.permutation import PermutationObjective
 from albert_tf.optimizers import create_optimizer
 from albert_tf.tokenization import load_tokenizer
 from benchmarks.measuring import turns
+from benchmarks.measuring.shapes import modern
 from data_pipeline.input_pipeline import pretraining_dataset
 
 # By the model's name: its class, its objective, and its batches.
@@ -40,6 +41,8 @@ def main(setting):
     keras.utils.set_random_seed(1)
     model_class, objective, _ = _MODELS[setting["model"]]
     config = model_class.family.config_class.from_dict(setting["config"])
+    if setting.get("modern"):
+        config = modern(config)
     step = make_step(model_class, objective(), config, setting["bfloat16"])
 
     @tf.function

@@ -13,11 +13,12 @@ from benchmarks import train_step
 def test_own_side_is_timed_on_a_batch_and_on_records(tiny_config, tmp_path, capsys):
     config = tmp_path / "config.json"
     sizes = {"vocab_size": 200, "max_position_embeddings": 32, "num_hidden_layers": 1}
+    sizes["num_attention_heads"] = 2
     tiny_config(**sizes).to_json_file(config)
     options = train_step.Options(
         albert_config_file=str(config),
         shapes="32x4x5",
-        sides="hugging_face,albert_tf_float32",
+        sides="hugging_face,albert_tf_float32,albert_tf_modern",
         torch_python="false",  # A program that fails, as an import would.
         rounds=1,
         steps=1,
@@ -25,7 +26,8 @@ def test_own_side_is_timed_on_a_batch_and_on_records(tiny_config, tmp_path, caps
         figures_file=str(tmp_path / "figures.json"),
     )
     found = train_step.benchmark(options)
-    assert set(found["32x4x5"]) == {"albert_tf", "albert_tf_float32", "records"}
+    names = {"albert_tf", "albert_tf_float32", "albert_tf_modern", "records"}
+    assert set(found["32x4x5"]) == names
     assert all(seconds > 0 for seconds in found["32x4x5"].values())
     printed = capsys.readouterr().out
     assert "hugging_face is left out" in printed

@@ -79,6 +79,15 @@ def test_flops_by_hand():
     assert again == pytest.approx(2 * total + blocks)
 
 
+def test_a_gate_is_a_third_product():
+    config = AlbertConfig.released("base_v2")
+    gated = AlbertConfig.released("base_v2", hidden_act="geglu")
+    found, expected = (forward_flops(c, 512, 77) for c in (gated, config))
+    assert found["feed-forward"] == 1.5 * expected["feed-forward"]
+    assert found["last block"] > expected["last block"]
+    assert block_values(gated, 512) == block_values(config, 512) + 3072
+
+
 def test_memory_grows_with_the_depth_as_it_should():
     shallow = AlbertConfig.released("base_v2", num_hidden_layers=2)
     deep = AlbertConfig.released("base_v2", num_hidden_layers=12)

@@ -80,6 +80,20 @@ def test_counts_equal_the_model(tiny_config, sharing, embedding_size, groups, in
         assert sum(counts(config).values()) == model_class(config).count_params()
 
 
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"position_embedding_type": "rotary", "hidden_act": "swiglu"},
+        {"norm": "pre", "num_hidden_groups": 2},
+        {"norm": "pre", "use_bias": False, "hidden_act": "geglu"},
+    ],
+)
+def test_counts_of_blocks_of_today(tiny_config, changes):
+    config = tiny_config(**changes)
+    count = sum(pretraining_parameters(config).values())
+    assert count == AlbertForPreTraining(config).count_params()
+
+
 def test_released_base_model():
     model = AlbertModel(AlbertConfig.released("base_v2"))
     assert model.count_params() == 11_683_584

@@ -5,7 +5,8 @@ import pytest
 import tensorflow as tf
 
 from albert_tf.layers.attention import SelfAttention
-from albert_tf.layers.attention import key_bias
+from albert_tf.layers.view import View
+from albert_tf.layers.view import key_bias
 
 
 def reference(layer, hidden, mask):
@@ -47,18 +48,17 @@ def test_equals_the_official_formula(tiny_config, hidden):
     layer = make(tiny_config())
     for variable in (layer.query.bias, layer.key.bias, layer.value.bias):
         variable.assign(np.linspace(-1, 1, 12))
-    np.testing.assert_allclose(
-        layer(hidden, key_bias(MASK)), reference(layer, hidden, MASK), atol=2e-6
-    )
+    found = layer(hidden, view=View(key_bias(MASK)))
+    np.testing.assert_allclose(found, reference(layer, hidden, MASK), atol=2e-6)
 
 
 def test_padded_keys_get_no_weight_and_padded_queries_are_computed(tiny_config, hidden):
     layer = make(tiny_config())
-    bias = key_bias(MASK)
-    assert bias.shape == (2, 1, 1, 7)
+    view = View(key_bias(MASK))
+    assert view.bias.shape == (2, 1, 1, 7)
     changed = hidden.copy()
     changed[1, 5] = 3.0
-    before, after = layer(hidden, bias), layer(changed, bias)
+    before, after = layer(hidden, view=view), layer(changed, view=view)
     kept = [0, 1, 2, 3, 4, 6]
     np.testing.assert_array_equal(before.numpy()[1, kept], after.numpy()[1, kept])
     assert np.abs(before[1, 5] - after[1, 5]).max() > 0.1
@@ -67,6 +67,7 @@ def test_padded_keys_get_no_weight_and_padded_queries_are_computed(tiny_config, 
 @pytest.mark.parametrize("dtype", ["mixed_float16", "mixed_bfloat16"])
 def test_half_precision_stays_finite(dtype, tiny_config, hidden):
     layer = make(tiny_config(), dtype)
-    outputs = layer(tf.cast(100 * hidden, layer.compute_dtype), key_bias(0 * MASK))
+    inputs = tf.cast(100 * hidden, layer.compute_dtype)
+    outputs = layer(inputs, view=View(key_bias(0 * MASK)))
     assert outputs.dtype == layer.compute_dtype
     assert np.isfinite(tf.cast(outputs, "float32")).all()

@@ -26,8 +26,7 @@ def test_words_segments_and_positions_add_up(tiny_config):
     expected = words[ids] + segments[kinds] + positions[:4]
     np.testing.assert_allclose(layer(ids, kinds), normalized(expected), atol=1e-4)
     # Of packed rows, positions start again with each pair.
-    pairs = np.array([[1, 1, 2, 2], [1, 2, 2, 2]], "int32")
-    places = np.array([[0, 1, 0, 1], [0, 0, 1, 2]])
+    places = np.array([[0, 1, 0, 1], [0, 0, 1, 2]], "int32")
     expected = words[ids] + segments[kinds] + positions[places]
-    found = layer(ids, kinds, pair_ids=pairs)
+    found = layer(ids, kinds, positions=places)
     np.testing.assert_allclose(found, normalized(expected), atol=1e-4)

@@ -9,6 +9,7 @@ from albert_tf.layers.text_vectors import text_vectors
 _STATES = np.random.default_rng(0).normal(size=(3, 2, 4, 5)).astype("float32")
 _ENCODED = {
     "hidden_states": list(_STATES),
+    "sequence_output": _STATES[2],
     "pooled_output": np.arange(10, dtype="float32").reshape(2, 5),
 }
 _MASK = np.array([[1, 1, 1, 1], [1, 1, 0, 0]])

@@ -14,7 +14,14 @@ from albert_tf.pretraining.settings import resolve
 
 _PAPER = ("base", "large", "xlarge", "xxlarge")
 _XLNET = ("xlnet_base", "xlnet_large", "xlnet_tiny", "albert_xlnet_tiny")
-_ALBERT = (*_PAPER, "two_phases", "roberta_style", "tiny", "wikipedia_small")
+_ALBERT = (
+    *_PAPER,
+    "two_phases",
+    "roberta_style",
+    "tiny",
+    "wikipedia_small",
+    "modern_small",
+)
 _RECIPES = (*_ALBERT, *_XLNET)
 
 
@@ -35,6 +42,7 @@ def test_every_recipe_is_tested(project):
     assert {path.stem for path in files} == {
         *_RECIPES,
         "albert_xlnet_tiny_config",
+        "modern_small_config",
         "tiny_config",
         "xlnet_tiny_config",
         "wikipedia_small_config",

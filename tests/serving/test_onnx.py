@@ -49,9 +49,22 @@ _HEADS = {
         "auto",
         {"num_hidden_groups": 2, "num_hidden_layers": 2},
     ),
+    "modern": (
+        albert_tf.AlbertForPreTraining,
+        "auto",
+        {
+            "position_embedding_type": "rotary",
+            "norm": "pre",
+            "use_bias": False,
+            "local_attention_window": 4,
+            "global_attention_every": 2,
+            "num_hidden_layers": 2,
+            "initializer_range": 0.2,
+        },
+    ),
 }
 # In turn, one for each head.
-_ACTIVATIONS = ("relu", "gelu", "gelu_erf")
+_ACTIVATIONS = ("geglu", "relu", "gelu", "gelu_erf")
 _TOLERANCES = {"onnx": 1e-5, "tflite": 0.1}  # weights of eight bits
 
 

@@ -4,6 +4,7 @@ import keras
 from keras import ops
 
 from albert_tf.layers.dropout import dropout
+from albert_tf.layers.view import asking
 from albert_tf.models.xlnet.layer import XLNetLayer
 from albert_tf.models.xlnet.layer import XLNetNorm
 from albert_tf.models.xlnet.positions import project_codes
@@ -29,8 +30,7 @@ class RelativeAttention(XLNetLayer):
     `AttentionView`; `biases`, a dict of `r_w_bias`, `r_r_bias`, `r_s_bias` `[heads,
     head size]` and `seg_embed` `[2, heads, head size]`; `memory` `[batch, M, width]` or
     None; `seed` int32 `[2]` of the block or None for inference; to `[batch, S + P,
-    width]`. With `tokens_for_heads`, a function that picks rows, from `[batch, S + P,
-    ...]` to `[batch, outputs, ...]`, to what that gives for those.
+    width]`; with a view `of_rows`, to what that picks of it.
     """
 
     def __init__(self, config, **kwargs):
@@ -54,55 +54,52 @@ class RelativeAttention(XLNetLayer):
         self.r_kernel = kernels["r"]
         self.layer_norm.build((None, None, config.d_model))
 
-    def call(self, hidden, view, biases, memory=None, seed=None, tokens_for_heads=None):
+    def call(self, hidden, view, biases, memory=None, seed=None):
         content = hidden[:, : view.tokens]  # [B, S, W]
         keyed = content
         if memory is not None:
             keyed = ops.concatenate([memory, content], axis=1)  # [B, K, W]
         keys = ops.shape(keyed)[1]
-        rows, asking = view, hidden
-        if tokens_for_heads is not None:
-            rows, asking = view.of_rows(tokens_for_heads), tokens_for_heads(hidden)
-        query = ops.einsum("bqw,wnd->bqnd", asking, self.q_kernel)
+        attending = asking(hidden, view)
+        query = ops.einsum("bqw,wnd->bqnd", attending, self.q_kernel)
         key = ops.einsum("bkw,wnd->bknd", keyed, self.k_kernel)
         value = ops.einsum("bkw,wnd->bknd", keyed, self.v_kernel)
         scores = ops.einsum("bqnd,bknd->bnqk", query + biases["r_w_bias"], key)
-        shifted = tokens_for_heads is None
-        scores += self._of_positions(query + biases["r_r_bias"], rows, keys, shifted)
-        if rows.other_segments is not None:
-            scores += _of_segments(query, rows.other_segments, biases)
+        scores += self._of_positions(query + biases["r_r_bias"], view, keys)
+        if view.other_segments is not None:
+            scores += _of_segments(query, view.other_segments, biases)
         context = ops.einsum(
-            "bnqk,bknd->bqnd", self._probabilities(scores, rows, seed), value
+            "bnqk,bknd->bqnd", self._probabilities(scores, view, seed), value
         )
         output = ops.einsum("bqnd,wnd->bqw", context, self.o_kernel)
-        if rows.answers is not None:
-            output *= ops.cast(rows.answers, output.dtype)
+        if view.answers is not None:
+            output *= ops.cast(view.answers, output.dtype)
         output = dropout(output, self.config.dropout, seed, _OUTPUT_SITE)
-        return self.layer_norm(asking + output)
+        return self.layer_norm(attending + output)
 
-    def _of_positions(self, query, rows, keys, shifted):
-        """Scores `[B, N, Q, K]`; `shifted` if the queries begin with all the content.
+    def _of_positions(self, query, view, keys):
+        """Scores `[B, N, Q, K]`.
 
-        Those of the content lie one beside the other, and are moved at once.
+        Those of the whole content lie one beside the other, and are moved at once.
         """
-        tokens = rows.tokens
-        codes = ops.cast(rows.codes, self.compute_dtype)
-        codes = project_codes(codes, self.r_kernel, rows.directions)
-        batch = "" if rows.directions is None else "b"
+        tokens = view.tokens
+        codes = ops.cast(view.codes, self.compute_dtype)
+        codes = project_codes(codes, self.r_kernel, view.directions)
+        batch = "" if view.directions is None else "b"
         scores = ops.einsum(f"bqnd,{batch}cnd->bnqc", query, codes)  # [B, N, Q, C]
-        if not shifted:
-            return shift_at(scores, rows.positions, tokens, keys)
+        if view.pick is not None:
+            return shift_at(scores, view.positions, tokens, keys)
         content = rel_shift(scores[:, :, :tokens], keys)
-        if rows.answers is None:
+        if view.answers is None:
             return content
-        targets = rows.positions[:, tokens:]
+        targets = view.positions[:, tokens:]
         of_targets = shift_at(scores[:, :, tokens:], targets, tokens, keys)
         return ops.concatenate([content, of_targets], axis=2)
 
-    def _probabilities(self, scores, rows, seed):
+    def _probabilities(self, scores, view, seed):
         scores = ops.cast(scores, "float32") * self.config.d_head**-0.5
-        if rows.hidden_keys is not None:
-            scores = ops.where(rows.hidden_keys[:, None], _MASKED_SCORE, scores)
+        if view.hidden_keys is not None:
+            scores = ops.where(view.hidden_keys[:, None], _MASKED_SCORE, scores)
         probabilities = ops.cast(ops.softmax(scores), self.compute_dtype)
         return dropout(probabilities, self.config.dropatt, seed, _PROBABILITIES_SITE)
 

@@ -117,7 +117,7 @@ class XLNetModel(PretrainedModel):
             def picked(rows):
                 return rows[:, first:]
 
-        states = self.stack(embeddings, view=view, seed=seed, tokens_for_heads=picked)
+        states = self.stack(embeddings, view=view, seed=seed, pick=picked)
         output = dropout(states[-1], self.config.dropout, seed, OUTPUT_SITE)
         if heads_only:
             outputs = {"query_output": output}

@@ -47,14 +47,11 @@ class XLNetStack(XLNetLayer, TransformerStack):
             name="seg_embed", shape=(sets, 2, *head), initializer=self._initializer()
         )
 
-    def call(self, hidden, view, seed=None, tokens_for_heads=None):
-        return super().call(hidden, view, seed, tokens_for_heads)
-
     def _variables(self, blocks):
         own = [getattr(self, name) for name in (*_RELATIVE_BIASES, "seg_embed")]
         return [*super()._variables(blocks), *own]
 
-    def _run_block(self, block, hidden, view, seed, index, tokens_for_heads=None):
+    def _run_block(self, block, hidden, view, seed, index):
         if seed is not None:
             seed = fold_seed(seed, index * SITES_PER_BLOCK)
         attention, feed_forward = self.attention[block[0]], self.feed_forward[block[1]]
@@ -65,7 +62,6 @@ class XLNetStack(XLNetLayer, TransformerStack):
             biases=self._biases(block[0]),
             memory=None if memories is None else memories[:, index],
             seed=seed,
-            tokens_for_heads=tokens_for_heads,
         )
         return feed_forward(hidden, seed)
 

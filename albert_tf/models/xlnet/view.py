@@ -12,7 +12,7 @@ import typing
 
 from keras import ops
 
-from albert_tf.layers.positions import gather_positions
+from albert_tf.layers.gathering import gather_positions
 
 
 @dataclasses.dataclass(frozen=True)
@@ -31,6 +31,7 @@ class AttentionView:
             None where all see all.
         other_segments: bool `[batch, Q, K]`, True where the segments of query and key
             differ; None without segments.
+        pick: the function of `of_rows`; None where all queries are there.
     """
 
     tokens: typing.Any
@@ -41,13 +42,14 @@ class AttentionView:
     answers: typing.Any
     hidden_keys: typing.Any
     other_segments: typing.Any
+    pick: typing.Any = None
 
     def of_rows(self, pick):
         """The view of those queries that `pick` takes from `[batch, Q, ...]`."""
         names = ("positions", "answers", "hidden_keys", "other_segments")
         rows = {name: getattr(self, name) for name in names}
         picked = {n: None if row is None else pick(row) for n, row in rows.items()}
-        return dataclasses.replace(self, **picked)
+        return dataclasses.replace(self, pick=pick, **picked)
 
 
 def attention_view(features, tokens, memory_tokens, codes, directions):

@@ -14,7 +14,6 @@ import tensorflow as tf
 
 from albert_tf.errors import UserError
 from albert_tf.layers.activations import ACTIVATION_FUNCTIONS
-from albert_tf.layers.attention import tokens_that_ask
 from albert_tf.models.albert import AlbertModel
 from albert_tf.serving.int8.products import ActivationProduct
 from albert_tf.serving.int8.products import OneByteProduct
@@ -36,7 +35,8 @@ def multiplied_in_int8(head, model):
             only in a graph, and only for inference.
 
     Raises:
-        UserError: the model is an XLNet, or this TensorFlow has no such products.
+        UserError: the model is an XLNet or has no official blocks, or this TensorFlow
+            has no such products.
     """
     encoder = model.encoder()
     if not isinstance(encoder, AlbertModel):
@@ -44,6 +44,7 @@ def multiplied_in_int8(head, model):
             "--compute_dtype=int8 is for ALBERT and BERT, and this model is an XLNet; "
             "take --compute_dtype=bfloat16."
         )
+    encoder.config.require_official_blocks("--compute_dtype=int8")
     if not are_right():
         raise UserError(
             "--compute_dtype=int8 needs the operation _QuantizedMatMul of TensorFlow's "
@@ -104,28 +105,23 @@ class AttentionProjections:
             self._halves.append(products)
         self.variables = _variables(self._halves)
 
-    def __call__(
-        self, hidden, attention_bias, seed=None, tokens_for_heads=None, recompute=None
-    ):
-        asking, attention_bias = tokens_that_ask(
-            hidden, attention_bias, tokens_for_heads
-        )
+    def __call__(self, hidden, attending, view, seed=None, recompute=None):
         rounded = TwoByteProduct.rounded(_rows(hidden))
         outputs = []
         for joint, output in self._halves:
             products = joint(rounded)
             query, key, value = self._heads(products, hidden)
-            if tokens_for_heads is not None:
-                query = self._picked_queries(products, hidden, tokens_for_heads)
+            if view.pick is not None:
+                query = self._picked_queries(products, hidden, view.pick)
             # As `SelfAttention`, whose tokens stand before heads, with four transposes
             # where here are two: 0.93 of the time of one short sentence.
-            scores = tf.matmul(query, key, transpose_b=True) + attention_bias
+            scores = tf.matmul(query, key, transpose_b=True) + view.bias
             context = tf.matmul(tf.nn.softmax(scores), value)  # [B, N, T, D]
             context = tf.transpose(context, (0, 2, 1, 3))
             width = query.shape[1] * query.shape[3]
             rows = tf.reshape(context, (-1, width))
             outputs.append(output(TwoByteProduct.rounded(rows)))
-        return asking, tf.reshape(tf.add_n(outputs), tf.shape(asking))
+        return tf.reshape(tf.add_n(outputs), tf.shape(attending))
 
     def _heads(self, joint, inputs):
         """Query, key and value `[batch, heads, tokens, size]` of `[rows, columns]`."""
@@ -135,12 +131,12 @@ class AttentionProjections:
         parts = tf.reshape(joint, (batch, tokens, 3, heads, size))
         return tf.unstack(tf.transpose(parts, (2, 0, 3, 1, 4)))
 
-    def _picked_queries(self, joint, inputs, tokens_for_heads):
+    def _picked_queries(self, joint, inputs, pick):
         """Queries `[batch, heads, outputs, size]` of some tokens."""
         batch, tokens, _ = tf.unstack(tf.shape(inputs))
         width = joint.shape[1] // 3
         sequence = tf.reshape(joint[:, :width], (batch, tokens, width))
-        picked = tokens_for_heads(sequence)
+        picked = pick(sequence)
         size = self._config.head_size
         heads = tf.reshape(picked, (batch, -1, width // size, size))
         return tf.transpose(heads, (0, 2, 1, 3))

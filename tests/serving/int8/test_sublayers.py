@@ -11,7 +11,8 @@ import albert_tf
 from albert_tf.errors import UserError
 from albert_tf.layers.activations import ACTIVATION_FUNCTIONS
 from albert_tf.layers.attention import SelfAttention
-from albert_tf.layers.attention import pair_bias
+from albert_tf.layers.view import View
+from albert_tf.layers.view import pair_bias
 from albert_tf.serving.building import build_module
 from albert_tf.serving.int8 import products
 from albert_tf.serving.int8 import sublayers
@@ -62,6 +63,12 @@ def test_refused_where_they_are_wrong(monkeypatch, classifier):
         build_module(classifier.model_dir, compute_dtype="int8")
 
 
+def test_refused_for_other_blocks(save):
+    directory = save(albert_tf.AlbertModel, norm="pre", hidden_act="geglu")
+    with pytest.raises(UserError, match="int8 cannot hold .* norm=pre, hidden_act=ge"):
+        build_module(directory, compute_dtype="int8")
+
+
 @pytest.mark.parametrize(
     ("sizes", "kernels"),
     [
@@ -97,20 +104,20 @@ def test_picked_tokens_ask_for_what_they_may_see(tiny_config):
     for dense in layer.projections:
         dense.bias.assign(random.normal(size=dense.bias.shape) * 0.5)
     hidden = tf.constant(random.normal(size=(2, 6, 12)), tf.float32)
-    bias = pair_bias(tf.constant([[1, 1, 1, 2, 2, 2], [1, 1, 2, 2, 2, 2]]))
+    view = View(pair_bias(tf.constant([[1, 1, 1, 2, 2, 2], [1, 1, 2, 2, 2, 2]])))
     positions = tf.constant([[0, 4], [5, 1]])
 
     def pick(sequence):
         return tf.gather(sequence, positions, batch_dims=1)
 
-    expected_asking, expected = layer.project(hidden, bias, tokens_for_heads=pick)
-    project = tf.function(sublayers.AttentionProjections(layer), autograph=False)
-    asking, found = project(hidden, bias, tokens_for_heads=pick)
-    np.testing.assert_array_equal(asking, expected_asking)
+    picked = view.of_rows(pick)
+    expected = layer.project(hidden, pick(hidden), picked)
+    project = sublayers.AttentionProjections(layer)
+    found = tf.function(lambda: project(hidden, pick(hidden), picked))()
     assert found.shape == expected.shape == (2, 2, 12)
     # One byte that rounds otherwise moves answers more.
     assert 1e-6 < np.abs(found - expected).max() < 0.05
-    _, of_all = project(hidden, bias)
+    of_all = tf.function(lambda: project(hidden, hidden, view))()
     np.testing.assert_allclose(found, pick(of_all), atol=1e-6)
 
 

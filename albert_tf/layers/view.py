@@ -1,0 +1,155 @@
+"""Who sees whom, and where: what attention reads beside the hidden states."""
+
+import dataclasses
+import typing
+
+from keras import ops
+
+from albert_tf.layers.positions import positions_in_pair
+from albert_tf.layers.positions import rotation
+from albert_tf.layers.positions import same_pair
+
+# Large enough to zero a padded key, small enough for float16.
+_MASKED_SCORE = -10000.0
+
+
+@dataclasses.dataclass(frozen=True)
+class View:
+    """What the attention of all blocks reads of a batch.
+
+    Q is the number of tokens that attend: all of them, or those that `pick` takes.
+
+    Attributes:
+        bias: float32 `[batch, 1, 1 or Q, tokens]`, what to add to the scores: 0, or
+            -10000 for a key that is padding or of another pair.
+        local_bias: the same for blocks whose tokens see only their neighbours; None
+            where all blocks are global.
+        global_every: the blocks 0, n, 2 n, … are global; read with `local_bias`.
+        positions: int32 `[batch, tokens]`, counted from the first token of each pair;
+            None where a row holds one pair.
+        key_turns, query_turns: the `positions.rotation` of all tokens and of those
+            that attend, `[batch or 1, tokens or Q, head size]`; None for positions
+            that are learned.
+        pick: the function of `of_rows`; None where all tokens attend.
+    """
+
+    bias: typing.Any
+    local_bias: typing.Any = None
+    global_every: int = 1
+    positions: typing.Any = None
+    key_turns: typing.Any = None
+    query_turns: typing.Any = None
+    pick: typing.Any = None
+
+    def of_rows(self, pick):
+        """The view of some tokens, for a block that computes no others.
+
+        Args:
+            pick: a function from `[batch or 1, tokens, width]` to `[batch or 1,
+                outputs, width]`.
+        """
+        turns = self.query_turns
+        return dataclasses.replace(
+            self,
+            bias=_picked(self.bias, pick),
+            local_bias=_picked(self.local_bias, pick),
+            query_turns=None if turns is None else pick(turns),
+            pick=pick,
+        )
+
+    def of_block(self, i):
+        """The view of block `i`, an int or int32 scalar, which is local or global."""
+        if self.local_bias is None:
+            return self
+        is_global = i % self.global_every == 0
+        if isinstance(i, int):
+            bias = self.bias if is_global else self.local_bias
+        else:
+            bias = ops.where(is_global, self.bias, self.local_bias)
+        return dataclasses.replace(self, bias=bias, local_bias=None)
+
+
+def view_of(config, input_mask, pair_ids=None):
+    """The `View` of a batch.
+
+    Args:
+        config: an `AlbertConfig`.
+        input_mask: `[batch, tokens]`, 1 for a token and 0 for padding.
+        pair_ids: int32 `[batch, tokens]`, equal for the tokens of a pair, where a row
+            holds several, which do not see each other.
+    """
+    bias, local_bias, positions, turns = key_bias(input_mask), None, None, None
+    if pair_ids is not None:
+        bias = bias + pair_bias(pair_ids)  # [B, 1, T, T]
+        positions = positions_in_pair(pair_ids)
+    tokens = ops.shape(input_mask)[1]
+    if config.local_attention_window is not None:
+        local_bias = bias + window_bias(tokens, config.local_attention_window)
+    if config.position_embedding_type == "rotary":
+        places = positions
+        if places is None:
+            places = ops.expand_dims(ops.arange(tokens, dtype="int32"), 0)
+        turns = rotation(places, config.head_size)
+    return View(
+        bias=bias,
+        local_bias=local_bias,
+        global_every=config.global_attention_every,
+        positions=positions,
+        key_turns=turns,
+        query_turns=turns,
+    )
+
+
+def asking(hidden, view):
+    """The tokens of `hidden` `[batch, tokens, width]` that attend to all of them."""
+    return hidden if view.pick is None else view.pick(hidden)
+
+
+def key_bias(input_mask):
+    """What to add to the scores: 0 for a token, -10000 for padding.
+
+    Args:
+        input_mask: `[batch, tokens]`, 1 for a token and 0 for padding.
+
+    Returns:
+        float32 `[batch, 1, 1, tokens]`: only keys are masked, padded queries are
+        computed and ignored (official `create_attention_mask_from_input_mask`).
+    """
+    padding = 1.0 - ops.cast(input_mask, "float32")
+    # Not by indexing, which TensorFlow Lite does not have for four axes.
+    return _MASKED_SCORE * ops.expand_dims(padding, (1, 2))  # [B, 1, 1, T]
+
+
+def pair_bias(pair_ids):
+    """What to add to the scores where a row holds several pairs.
+
+    Args:
+        pair_ids: int32 `[batch, tokens]`, equal for the tokens of a pair.
+
+    Returns:
+        float32 `[batch, 1, tokens, tokens]`: 0 within a pair, -10000 across two.
+    """
+    others = ops.cast(ops.logical_not(same_pair(pair_ids)), "float32")
+    return _MASKED_SCORE * others[:, None, :, :]  # [B, 1, T, T]
+
+
+def window_bias(tokens, window):
+    """What to add to the scores where tokens see only their neighbours.
+
+    Args:
+        tokens: how many, an int or int32 scalar.
+        window: twice the largest distance between two tokens that see each other.
+
+    Returns:
+        float32 `[1, 1, tokens, tokens]`: 0 within the window, -10000 past it.
+    """
+    places = ops.arange(tokens, dtype="int32")
+    rows, columns = ops.expand_dims(places, (0, 1, 3)), ops.expand_dims(places, 0)
+    far = ops.abs(rows - columns) > window // 2  # [1, 1, T, T]
+    return _MASKED_SCORE * ops.cast(far, "float32")
+
+
+def _picked(bias, pick):
+    if bias is None or bias.shape[2] == 1:
+        return bias
+    return ops.expand_dims(pick(bias[:, 0]), 1)  # [B, 1, Q, T]
