@@ -62,7 +62,7 @@ class Options:
         None,
     )
     wheels: str | None = option(
-        "Folder of wheels to install for this run, such as those of keras, optree and "
+        "Folder of wheels to install for this run, such as keras, optree and "
         "namex; no network is needed.",
         None,
     )

@@ -73,7 +73,7 @@ class Options:
         None,
     )
     albert_config_file: str | None = option(
-        "Configuration of the model; by default that of ALBERT-base.", None
+        "Configuration of the model; by default ALBERT-base.", None
     )
     batch_size: int = option("Number of sentences in a batch.", 32)
     batches: int = option("Number of batches in a turn.", 4)

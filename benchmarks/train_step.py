@@ -92,7 +92,7 @@ class Options:
     )
     sides: str | None = option(
         f"Sides to measure beside ours, separated by commas, of {', '.join(_SIDES)}; "
-        "by default those of the model.",
+        "by default the model's.",
         None,
     )
     mixed_precision: str = option(

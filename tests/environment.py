@@ -1,4 +1,4 @@
-"""What surrounds every test: how XLA compiles, where files lie, what is drawn."""
+"""Surroundings of every test: XLA's compilation, places of files, drawn pictures."""
 
 import os
 import shutil

@@ -1,4 +1,4 @@
-"""How much memory a call takes at its peak."""
+"""Peak memory of a call."""
 
 import pathlib
 
@@ -8,7 +8,7 @@ _PROCESS = pathlib.Path("/proc/self")
 
 
 def added(function):
-    """MiB that a call adds to the memory of this process at its peak; Linux only."""
+    """Returns the MiB that a call adds to the process's peak of memory; Linux only."""
     try:
         (_PROCESS / "clear_refs").write_text("5")  # the peak begins anew
     except OSError:

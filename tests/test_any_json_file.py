@@ -87,12 +87,13 @@ def folder(tmp_path_factory):
 
 
 def given_files(document):
-    """A decorator: the test is given the bytes of a file, near to a JSON document."""
+    """Returns a decorator; the test is given a file's bytes, near to a JSON document.
+    """
     return given(data=json_files(document))
 
 
 def read_or_refused(folder, name, data, read):
-    """What a reader makes of a file: (its JSON object, the result), or None."""
+    """Reads a file: (its JSON object, the result), or None if it is refused."""
     path = folder / name
     path.write_bytes(data)
     try:

@@ -25,7 +25,7 @@ _UPWARDS = [("models", "serving"), ("tasks", "serving")]
 
 
 def _imports(path, modules):
-    """The modules, of those given, that a file imports anywhere in it."""
+    """Lists the modules, of those given, that a file imports anywhere in it."""
     found = set()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
@@ -49,7 +49,7 @@ def graph(pytestconfig):
 
 
 def _room(name):
-    """The part of the package that a module belongs to."""
+    """Returns the part of the package that a module belongs to."""
     return [*name.split("."), ""][1]
 
 

@@ -66,7 +66,7 @@ def _pages(project):
 
 
 def _files(project):
-    """The paths of all files of the tree that are no build output."""
+    """Lists the paths of all files of the tree that are no build output."""
     folders = [f for f in project.iterdir() if f.is_dir() and f.name[0] != "."]
     files = [*project.iterdir(), *(f for d in folders for f in d.rglob("*"))]
     return [path.relative_to(project) for path in files]
@@ -96,7 +96,7 @@ def test_modules_that_pages_name_exist(project):
 
 
 def _resolves(name):
-    """Whether a dotted name is a module, or something within one."""
+    """Returns whether a dotted name is a module, or something within one."""
     if _is_module(name):
         return True
     parts = name.split(".")
@@ -136,7 +136,7 @@ def test_links_between_pages_resolve(project):
 
 
 def _anchors(page):
-    """The names by which links find the headings of a page."""
+    """Returns the names by which links find the headings of a page."""
     headings = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
     return [re.sub(r"[^\w\- ]", "", h.lower()).replace(" ", "-") for h in headings]
 
@@ -161,7 +161,7 @@ def test_commands_fit_a_screen(project):
 
 @pytest.fixture
 def demo_model(tmp_path, monkeypatch, vocabulary, tiny_config):
-    """What the examples start from, in the current folder."""
+    """The model that examples start from, in the current folder."""
     monkeypatch.chdir(tmp_path)
     words = ["a", "fine", "film", "dull"]
     pathlib.Path("vocab.txt").write_text(vocabulary(words))

@@ -1,9 +1,10 @@
-"""What earlier versions wrote goes on, loads and answers as it did there.
+"""Files of earlier versions, which go on, load and answer as they did there.
 
 `golden/version_X_Y.tar.*` hold data, a pretraining run after two steps, a fine-tuning
 run that was stopped after two of its four steps, and in `expected.npz` the weights and
 moments that the version reached after four steps of each. `tools/golden.py` makes them.
-That of version 0.1 was made by hand; it has neither a model of questions nor an export.
+The archive of version 0.1 was made by hand; it has neither a model of questions nor an
+export.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""What is not installed by default is asked for by the name of its extra."""
+"""Optional packages, which are asked for by the name of their extra."""
 
 import importlib.metadata
 import re

@@ -41,7 +41,7 @@ print(json.dumps([found, "tensorflow" in sys.modules]))
 
 
 def changed(imported, before=""):
-    """What an import changed in its process, and whether TensorFlow is there."""
+    """Returns an import's changes in its process, and whether TensorFlow is there."""
     code = _COMPARE.format(imported=imported, before=before)
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True

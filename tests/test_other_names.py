@@ -1,4 +1,4 @@
-"""What users of transformers and keras-hub type first works, or says what to type."""
+"""Names that users of transformers and keras-hub type first: they work, or help."""
 
 import numpy as np
 import pytest

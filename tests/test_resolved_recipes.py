@@ -1,4 +1,4 @@
-"""What every recipe means, flag by flag: an unintended change of a default is seen.
+"""Meaning of every recipe, flag by flag: a default's unintended change is seen.
 
 `python tests/test_resolved_recipes.py` writes the file anew; look at its difference.
 """

@@ -1,4 +1,4 @@
-"""What is installed works outside the checkout."""
+"""The installed package works outside the checkout."""
 
 import os
 import re

@@ -6,12 +6,12 @@ _SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 
 
 def wordpiece(pieces):
-    """The text of a WordPiece vocabulary: the special pieces, and these."""
+    """Returns the text of a WordPiece vocabulary: the special pieces, and these."""
     return "\n".join([*_SPECIAL, *pieces]) + "\n"
 
 
 def xlnet_pieces(words):
-    """A SentencePiece model, bytes, of XLNet's special pieces and some words."""
+    """Makes a SentencePiece model, bytes, of XLNet's special pieces and some words."""
     import sentencepiece
 
     writer = io.BytesIO()
@@ -33,7 +33,7 @@ def xlnet_pieces(words):
 
 
 def tie_pieces(special="[CLS] [SEP] [MASK] <pad>"):
-    """A unigram model, bytes, under which most texts have several best cuts.
+    """Makes a unigram model, bytes, under which most texts have several best cuts.
 
     Its pieces are one to three times a letter or digit, and all pairs. Each character
     costs the same in all of them, so that equally many pieces are equally good.

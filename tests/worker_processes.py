@@ -47,7 +47,7 @@ def started(folder, script, command_line):
 
 
 def _free_ports(count):
-    """Ports that nobody listens on."""
+    """Returns ports on which no process listens."""
     with contextlib.ExitStack() as stack:
         sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
         for one in sockets:

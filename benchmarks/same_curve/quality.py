@@ -41,7 +41,7 @@ class Options:
     )
     losses: str = option("Masked LM losses to reach, separated by commas.", "5.0,4.6")
     max_steps: int | None = option(
-        "Number of steps after which a side gives up; by default those of the recipe.",
+        "Number of steps after which a side gives up; by default the recipe's.",
         None,
         minimum=2,
     )

@@ -170,5 +170,5 @@ def _feature_names(path):
             "again."
         ) from error
     except tf.errors.OpError:
-        pass  # whoever reads all of it says what is wrong
+        pass  # the reader of all of it reports the mistake
     return set()

@@ -1,4 +1,4 @@
-"""What `--help` of every command says, and what it does not wait for."""
+"""Help of every command, and imports that it does not wait for."""
 
 import dataclasses
 import json
@@ -60,7 +60,7 @@ _SOME = {
 
 @pytest.fixture(scope="module")
 def commands(project):
-    """What every command's help holds, and which slow packages were imported."""
+    """Returns every command's help, and the slow packages that were imported."""
     command = [sys.executable, "-W", "ignore", "-c", _RUN_ALL]
     done = subprocess.run(
         command, cwd=project, capture_output=True, text=True, check=True

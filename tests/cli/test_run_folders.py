@@ -13,7 +13,7 @@ from tests.cli.reading_commands import write_inputs
 
 @pytest.fixture
 def run_folder(tmp_path, monkeypatch):
-    """The folder k99 of a run, whose model nobody gets to read."""
+    """The folder k99 of a run, whose model is not read."""
     (tmp_path / "k99" / "model").mkdir(parents=True)
     for name in ("head.json", "model.weights.h5", "albert_config.json"):
         (tmp_path / "k99" / "model" / name).touch()

@@ -1,4 +1,4 @@
-"""Parameter counts: those published, and those of the models themselves."""
+"""Parameter counts: published ones, and the models' own."""
 
 import itertools
 

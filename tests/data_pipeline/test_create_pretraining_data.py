@@ -46,7 +46,7 @@ def budget(example):
 
 
 def check_layout(example, tokenizer):
-    """[CLS] A [SEP] B [SEP], segments and word starts, once the mask is undone."""
+    """Checks [CLS] A [SEP] B [SEP], segments, word starts, once the mask is undone."""
     ids = example["input_ids"].copy()
     real = example["masked_lm_weights"] == 1
     ids[example["masked_lm_positions"][real]] = example["masked_lm_ids"][real]

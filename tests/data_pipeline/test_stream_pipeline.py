@@ -178,7 +178,7 @@ def test_the_place_in_the_streams_is_saved(made, read, tmp_path):
 
 
 def lines(batches):
-    """The first tokens of each row of each batch, as text."""
+    """Returns the first tokens of each row of each batch, as text."""
     return [
         " ".join(map(str, row))
         for batch in batches
@@ -188,7 +188,7 @@ def lines(batches):
 
 @pytest.fixture
 def in_files(made, examples):
-    """The records of each file of a folder, as text."""
+    """Returns the records of each file of a folder, as text."""
 
     def read_files(folder):
         return [
@@ -309,7 +309,7 @@ def test_options_that_make_no_streams_are_refused(make_options, out, changes, me
 
 
 def written(passes):
-    """(input_ids, token_boundary, reversed) of the segments of a small window."""
+    """Returns (input_ids, token_boundary, reversed) of a small window's segments."""
     ids = np.arange(10, 60)
     window = Window(ids, ids % 3 == 0, list(range(0, 51, 5)), [0, 10])
     tokenizer = types.SimpleNamespace(pieces=("[MASK]",), mask_id=0, sep_id=1, cls_id=2)

@@ -183,7 +183,7 @@ def test_english_text_needs_no_warning(train, caplog):
 
 
 def test_the_flags_of_spm_train(tmp_path, write_corpus):
-    """Those of the official README, with a smaller vocabulary."""
+    """Takes the flags of the official README, with a smaller vocabulary."""
     write_corpus(tmp_path / "all.txt", 50)
     official = [
         "--input_sentence_size=10000000",

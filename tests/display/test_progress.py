@@ -43,7 +43,7 @@ def clock(monkeypatch):
 
 
 def frames(written):
-    """What a terminal showed, one after the other."""
+    """Lists the lines that a terminal showed, one after the other."""
     return written.removesuffix("\n").split("\r\033[K")[1:]
 
 

@@ -1,4 +1,4 @@
-"""What batches hand on to the next one: a running sum of each row, reset where told."""
+"""State that batches hand on to the next one: a running sum of each row."""
 
 import keras
 import numpy as np
@@ -53,11 +53,11 @@ def numbers():
 
 
 def sums_before(values, starts):
-    """What each step starts with, `[steps + 1, rows]`."""
+    """Computes each step's sums at its start, `[steps + 1, rows]`."""
     found = [np.zeros(ROWS, np.float32)]
     for value, start in zip(values, starts, strict=True):
         before = np.where(start, 0, found[-1])
-        # A step that does not count hands on nothing, but a start remains one.
+        # A step that does not count carries nothing on, but a start remains one.
         found.append(before if np.isnan(value).any() else before + value)
     return np.array(found)
 
@@ -93,7 +93,7 @@ def make(tmp_path, two_replicas):
 
 
 def saved_sums(tmp_path, step, folder="run"):
-    """What the checkpoint of a step holds."""
+    """Reads the sums in the checkpoint of a step."""
     reader = tf.train.load_checkpoint(
         str(tmp_path / folder / "checkpoints" / f"training-{step}")
     )

@@ -1,4 +1,4 @@
-"""What is found in a folder of checkpoints after a run was cut off anywhere."""
+"""Folders of checkpoints after a run was cut off anywhere."""
 
 import json
 import os
@@ -125,7 +125,7 @@ def test_a_damaged_history_does_not_stop_a_run(make_trainer, batches, caplog):
 
 @pytest.mark.slow
 def test_no_checkpoint_is_saved_between_bad_steps(make_trainer, rows, weights):
-    """They would replace those from which a run that diverges can go on."""
+    """They would replace the checkpoints from which a run that diverges can go on."""
     bad = {**rows, "masked_lm_weights": np.full_like(rows["masked_lm_weights"], np.inf)}
     good, bad = (tf.data.Dataset.from_tensors(x).repeat() for x in (rows, bad))
     options = {"save_checkpoints_steps": 1, "keep_checkpoint_max": 2}

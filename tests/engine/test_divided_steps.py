@@ -95,7 +95,7 @@ def make_step(two_replicas):
 
 
 def reference(batch, momentum):
-    """Kernel, bias and momentum of both after `STEPS` steps, in float64."""
+    """Computes kernel, bias and their momentum after `STEPS` steps, in float64."""
     weights = [np.ones((3, 1)), np.zeros(1)]
     moments = [np.zeros((3, 1)), np.zeros(1)]
     inputs, share = batch["inputs"], batch["weights"] / batch["weights"].sum()

@@ -1,4 +1,4 @@
-"""What signals do to a run, and when."""
+"""Effects of signals on a run, and their moments."""
 
 import os
 import signal

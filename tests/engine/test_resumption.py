@@ -1,4 +1,4 @@
-"""What a continued run may have other than before."""
+"""Changes that a continued run may have."""
 
 import dataclasses
 import json
@@ -121,7 +121,7 @@ def test_a_record_is_saved_with_a_checkpoint(tmp_path):
 
 
 def test_records_of_the_first_format_hold_some_flags_only():
-    """What they do not hold may have been anything."""
+    """Other flags may have had any value."""
     record = RunRecord(facts(LaterOptions, optimizer="adamw", new=1.0))
     record.deserialize('{"input_file": "data"}')
     record.check("out")

@@ -34,7 +34,7 @@ def loaded(model_dir):
 
 
 def slow_scores(model, tokenizer, texts, also_hidden=lambda ids, place: ()):
-    """One call for each token of each text, with all logits."""
+    """Scores with one call for each token of each text, with all logits."""
     scores = []
     for text in texts:
         ids = tokenizer(text)["input_ids"]
@@ -92,7 +92,7 @@ def test_xlnet_is_asked_by_permutation():
     expected = 0.0
     for place in range(1, tokens - 1):
         hidden = np.zeros((1, tokens, tokens))
-        hidden[:, :, place] = 1  # nobody sees the word that is asked for
+        hidden[:, :, place] = 1  # no token sees the word that is asked for
         features = {"input_ids": ids, "segment_ids": np.zeros_like(ids)}
         targets = np.array([[place]])
         features |= {"perm_mask": hidden, "target_positions": targets}

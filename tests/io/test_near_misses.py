@@ -1,4 +1,4 @@
-"""What is offered where a name is wrong by a letter or two."""
+"""Offers where a name is wrong by a letter or two."""
 
 import os
 

@@ -14,7 +14,7 @@ RATE, RATIO, DECAY = 0.02, 0.1, 0.01
 
 
 def newton_schulz(matrix):
-    """The iteration of the author's `zeropower_via_newtonschulz5`, in float64."""
+    """Iterates as the author's `zeropower_via_newtonschulz5`, in float64."""
     x = matrix.T if matrix.shape[0] > matrix.shape[1] else matrix
     x = x / (np.linalg.norm(x) + 1e-7)
     for _ in range(5):

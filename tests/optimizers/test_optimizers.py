@@ -17,7 +17,7 @@ LEARNING_RATE = 0.01
 
 
 def reference_steps(weight, gradients, adapt, excluded):
-    """The official update in float64; excluded variables neither decay nor adapt."""
+    """Takes the official steps in float64; excluded ones neither decay nor adapt."""
     weight = weight.astype(np.float64)
     m, v = np.zeros_like(weight), np.zeros_like(weight)
     for gradient in gradients:

@@ -1,4 +1,4 @@
-"""What the commands say about wrong input, and the list of cases."""
+"""Errors of the commands on wrong input, and the list of cases."""
 
 import json
 import re

@@ -48,7 +48,7 @@ def failed(folder):
 
 
 def record(folder, context, asked, width=24):
-    """Recorded windows of one question on a text, (its folder, the windows, arrays)."""
+    """Records windows of one question on a text: (its folder, the windows, arrays)."""
     sizes = {"max_seq_length": width, "doc_stride": 3, "max_query_length": 3}
     text, start = asked
     answers = [{"text": text, "answer_start": start}]
@@ -69,6 +69,6 @@ def record(folder, context, asked, width=24):
 
 
 def place_of(windows, span):
-    """The number in the paragraph of the first window's token of a span."""
+    """Returns the number in the paragraph of the first window's token of a span."""
     spans = windows.spans[windows.first_lengths[0] : windows.lengths[0] - 1]
     return spans.tolist().index(list(span))

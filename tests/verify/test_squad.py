@@ -87,7 +87,7 @@ def test_a_missing_window_fails(made):
 
 
 def add_answers(folder, windows, version):
-    """A recording of answers to random scores; returns its folder."""
+    """Records answers to random scores; returns their folder."""
     rng = np.random.default_rng(version)
     shape = (len(windows), SIZES["max_seq_length"])
     inner = folder / f"answers_set_as_v{version}"

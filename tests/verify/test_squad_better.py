@@ -1,4 +1,4 @@
-"""Where ours is better than a recording, and how little of that is accepted."""
+"""Answers that are better than a recording's, and how little of that is accepted."""
 
 import numpy as np
 import pytest

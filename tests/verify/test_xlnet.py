@@ -1,4 +1,4 @@
-"""Recordings of XLNet: those of the two reference codes, and broken ones."""
+"""Recordings of XLNet: from the two reference codes, and broken ones."""
 
 import json
 import shutil

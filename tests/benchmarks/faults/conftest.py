@@ -1,4 +1,4 @@
-"""What the attacks begin with: data made without faults."""
+"""Material of the attacks: data made without faults."""
 
 import shutil
 

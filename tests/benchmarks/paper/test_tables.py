@@ -20,7 +20,7 @@ _REPORTED = [
 def test_parameters_are_those_of_the_paper(table, row):
     config = base.configuration(row)
     counted = sum(encoder_parameters(config).values())
-    if table == "12":  # whose figures are those of position codes as wide as the layers
+    if table == "12":  # whose figures have position codes as wide as the layers
         more = config.hidden_size - config.embedding_size
         counted += config.max_position_embeddings * more
     # The paper gives xxlarge 235, 233 and, in table 12, 225 million parameters.

@@ -73,7 +73,7 @@ def test_refuses(options, material, tmp_path):
 
 
 def _python_with_peers(folder):
-    """A program that imports whatever it is asked to."""
+    """Makes a program that imports whatever it is asked to."""
     path = folder / "python"
     path.write_text("#!/bin/sh\nexit 0\n")
     path.chmod(0o755)

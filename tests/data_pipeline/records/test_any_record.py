@@ -47,7 +47,7 @@ def values_of(largest):
 
 @st.composite
 def records(draw, schema):
-    """A record of a schema, right or wrong in one place: {name: list of numbers}."""
+    """Draws a schema's record, right or wrong in one place: {name: list of numbers}."""
     record = {}
     wrong = draw(st.sampled_from([None, None, None, *schema]))
     for name, (length, largest) in schema.items():
@@ -95,7 +95,7 @@ def check(parse, contents, record, schema):
 
 
 def read(parse, contents):
-    """The record {name: array} that bytes are read as; None if they are refused."""
+    """Returns the record {name: array} that bytes are read as, or None."""
     try:
         parsed = parse(tf.constant([contents]))
     except (tf.errors.InvalidArgumentError, UnicodeDecodeError):

@@ -34,7 +34,7 @@ FEATURES = {"static": STATIC, "packed": PACKED, "dynamic": DYNAMIC}
 
 
 def serialized(features):
-    """By protocol buffers: our own serializer writes what it is meant to alone."""
+    """Serializes by protocol buffers: our own serializer writes valid numbers alone."""
 
     def feature(values):
         values = np.array(values)

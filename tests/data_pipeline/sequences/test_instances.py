@@ -15,7 +15,7 @@ SEP = 3
 
 
 def window(documents, word_every=1):
-    """A window whose tokens are 100, 101, …, of documents given by segment lengths."""
+    """Makes a window of tokens 100, 101, …, of documents given by segment lengths."""
     lengths = [length for document in documents for length in document]
     count = sum(lengths)
     return Window(

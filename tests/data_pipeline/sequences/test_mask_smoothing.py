@@ -31,7 +31,7 @@ _OPTIONS = MaskingOptions(
 
 
 def first_choices(text, word_starts, rows=20_000, **changes):
-    """How often each place of a text is the one that is predicted."""
+    """Counts how often each place of a text is the predicted one, as shares."""
     ids = np.tile([2, *text, 3], (rows, 1)).astype(np.int32)
     starts = np.tile([False, *word_starts, False], (rows, 1))
     options = dataclasses.replace(_OPTIONS, **changes)
@@ -95,7 +95,7 @@ def make(tmp_path, corpus_file, model_file, counts_file):
 
 
 def mean_count(folder, model_file, counts):
-    """How frequent the tokens to predict are: the mean log of their counts."""
+    """Computes the mean log of the counts of the tokens to predict."""
     tokenizer = load_tokenizer(model_file)
     dataset = pretraining_dataset(str(folder), tokenizer, 8, 32, 5, 1, False)
     logs = [

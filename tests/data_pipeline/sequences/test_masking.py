@@ -18,7 +18,7 @@ OPTIONS = MaskingOptions(VOCABULARY, MASK, CLS, SEP, PAD, max_predictions_per_se
 
 
 def batch(rows, a_length, b_length, padding=0, word_every=1):
-    """[CLS] A [SEP] B [SEP] of ids from 5 up, and word starts every few tokens."""
+    """Makes [CLS] A [SEP] B [SEP] of ids from 5 up; a word starts every few tokens."""
     real = a_length + b_length + 3
     ids = np.full([rows, real + padding], PAD, np.int32)
     text = np.random.default_rng(0).integers(5, VOCABULARY, (rows, real))
@@ -38,7 +38,7 @@ def mask(ids, starts, seed=(1, 2), **changes):
 
 
 def targets(out, row):
-    """Position to label of one sequence."""
+    """Maps position to label of one sequence."""
     real = out["masked_lm_weights"][row] == 1
     positions = out["masked_lm_positions"][row][real].tolist()
     return dict(zip(positions, out["masked_lm_ids"][row][real].tolist(), strict=True))

@@ -12,7 +12,7 @@ _FUNCTIONAL = (3, 2)  # [SEP] and [CLS] of the recorded data
 
 
 def hidden(query_order, key_order):
-    """bool `[B, S, S]`: which keys a query must not see."""
+    """Returns which keys a query must not see: bool `[B, S, S]`."""
     return np.array(query_order)[:, :, None] <= np.array(key_order)[:, None]
 
 

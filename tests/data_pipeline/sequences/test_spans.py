@@ -1,4 +1,4 @@
-"""Which tokens are predicted: the official law, given its draws, and its statistics."""
+"""Choice of the tokens to predict: the official law, given its draws, and shares."""
 
 import json
 
@@ -12,7 +12,7 @@ from data_pipeline.sequences.spans import draw_spans
 
 
 def chosen_with(starts, goal, draws):
-    """What is chosen of one text with recorded spans and single tokens."""
+    """Chooses tokens of one text with recorded spans and single tokens."""
     lengths, lefts = np.ones([1, max(goal, 1)], np.int32), np.zeros([1, max(goal, 1)])
     count = 0
     for step, (length, left) in enumerate(draws["spans"][:goal]):

@@ -32,7 +32,7 @@ class Recorded:
 
 
 def boundaries_of(sentence_bits):
-    """Where sentences start, and the end."""
+    """Lists the places where sentences start, and the end."""
     starts = np.flatnonzero(np.diff(sentence_bits.astype(int))) + 1
     return [0, *starts.tolist(), len(sentence_bits)]
 

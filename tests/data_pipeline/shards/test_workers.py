@@ -70,7 +70,7 @@ def _terminate(process):
 
 
 def _press_ctrl_c(process):
-    """A terminal sends it to the workers too."""
+    """Sends the signal as a terminal does, to the workers too."""
     os.killpg(process.pid, signal.SIGINT)
 
 

@@ -1,4 +1,4 @@
-"""What a run shows and records, and that looking does not change it."""
+"""Reports of a run, and that looking does not change it."""
 
 import itertools
 import pathlib
@@ -32,7 +32,7 @@ def train(make_trainer, batches):
 
 
 def summaries(trainer):
-    """`{tag: {step: array}}` of the training."""
+    """Returns `{tag: {step: array}}` of the training."""
     found = {}
     for path in pathlib.Path(trainer.options.output_dir, "train").iterdir():
         for event in tf.compat.v1.train.summary_iterator(str(path)):
@@ -116,7 +116,7 @@ def test_a_range_of_steps_is_traced(train, end):
     trainer = train(profile_steps=f"3:{end}", flops_per_token=lambda tokens: 1.0)
     found = summaries(trainer)
     assert set(found["loss"]) == {2, 3, 4}  # loops of 2, the second cut at 3
-    # Nobody has said what the device can do.
+    # The device's peak is unknown.
     assert "model_flop_utilisation" not in found
     profile = pathlib.Path(trainer.options.output_dir, "profile")
     (trace,) = profile.rglob("*.xplane.pb")
