@@ -87,8 +87,7 @@ def folder(tmp_path_factory):
 
 
 def given_files(document):
-    """Returns a decorator; the test is given a file's bytes, near to a JSON document.
-    """
+    """Returns a decorator that gives a test the bytes of a file, near to a document."""
     return given(data=json_files(document))
 
 
