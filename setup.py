@@ -1,4 +1,4 @@
-"""The metadata is in pyproject.toml; what is here it cannot express."""
+"""Build steps that pyproject.toml, which has the metadata, cannot express."""
 
 import pathlib
 import re

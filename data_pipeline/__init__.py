@@ -1,1 +1,1 @@
-"""From raw text to TFRecords, and from TFRecords to `tf.data`."""
+"""The path from raw text to TFRecords, and from TFRecords to `tf.data`."""

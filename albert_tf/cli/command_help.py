@@ -1,4 +1,4 @@
-"""The text of `--help`: what a command does, then its flags in groups."""
+"""The text of `--help`: the work of a command, then its flags in groups."""
 
 import dataclasses
 import inspect

@@ -1,1 +1,1 @@
-"""Trains any Keras model on any objective: strategies, steps, checkpoints, reports."""
+"""Training of any Keras model on any objective: strategies, steps, checkpoints."""

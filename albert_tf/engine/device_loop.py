@@ -1,4 +1,4 @@
-"""Runs training steps on the devices, several between two looks of the host."""
+"""Loop of training steps on the devices, several between two looks of the host."""
 
 import functools
 

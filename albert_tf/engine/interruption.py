@@ -1,4 +1,4 @@
-"""Asking a run to stop: SIGTERM and SIGINT."""
+"""Requests to stop a run: SIGTERM and SIGINT."""
 
 import signal
 import time

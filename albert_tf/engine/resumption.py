@@ -1,4 +1,4 @@
-"""Tells whether a continued run is still the run that its checkpoints are of."""
+"""Resumption of a run, if it still is the run that its checkpoints are of."""
 
 import dataclasses
 import json

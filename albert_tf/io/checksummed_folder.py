@@ -1,4 +1,4 @@
-"""Writes files of a folder together with their checksums."""
+"""Writer of a folder's files together with their checksums."""
 
 import contextlib
 import errno

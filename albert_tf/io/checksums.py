@@ -122,7 +122,7 @@ def check_folder(folder):
 
 
 def require_all(folder):
-    """Misses files of a folder that have checksums.
+    """Refuses a folder that lacks files which have checksums.
 
     Args:
         folder: it need not exist.

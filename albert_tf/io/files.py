@@ -1,4 +1,4 @@
-"""Reading JSON, and writing files so that no reader ever sees half of one."""
+"""Reader of JSON, and writers of files of which no reader ever sees half."""
 
 import collections
 import io

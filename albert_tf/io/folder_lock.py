@@ -1,4 +1,4 @@
-"""One run at a time writes into a folder."""
+"""Lock of a folder, into which one run at a time writes."""
 
 import contextlib
 import datetime

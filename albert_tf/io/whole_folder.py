@@ -52,7 +52,7 @@ def replacing(directory, is_stale):
 
 
 def require_whole(directory):
-    """Misses files that `SHA256SUMS` names; first finishes what `replacing` began.
+    """Refuses a folder without files of its `SHA256SUMS`; first finishes `replacing`.
 
     Args:
         directory: it need not exist, nor hold checksums.

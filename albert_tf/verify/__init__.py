@@ -1,1 +1,1 @@
-"""Holds the project against recordings of the reference codes."""
+"""Comparison of the project with recordings of the reference codes."""

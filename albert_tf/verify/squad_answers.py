@@ -1,4 +1,4 @@
-"""Recorded answers, against those that this project makes of the same scores."""
+"""Recorded answers, against this project's answers from the same scores."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Recorded windows, against those that this project makes."""
+"""Recorded windows, against this project's."""
 
 import unicodedata
 

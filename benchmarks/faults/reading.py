@@ -1,4 +1,4 @@
-"""Reads folders with a damaged file, as the commands and the library do.
+"""Readers of folders with a damaged file, as the commands and the library read.
 
 `python -m benchmarks.faults.reading REFERENCE` answers, line by line, requests of
 `damage.py`: the contents, as a digest, or the error.

@@ -1,4 +1,4 @@
-"""Applying Hugging Face's models on PyTorch, in turns.
+"""Inference with Hugging Face's models on PyTorch, in turns.
 
 The first argument is the order of the rows: "file", as its pipelines read them, or
 "length", so that rows of similar length share a batch; each batch is padded to its

@@ -1,4 +1,4 @@
-"""Applying this project's models, in turns.
+"""Inference with this project's models, in turns.
 
 The argument is JSON: rows (by task an npz), config, batch_size, longest, mask_id and
 vocab_size.

@@ -1,1 +1,1 @@
-"""From documents to masked sequences: pure functions of text and seed."""
+"""The path from documents to masked sequences: pure functions of text and seed."""

@@ -1,4 +1,4 @@
-"""Documents to pairs of segments: pure functions of the text and a seed.
+"""Pairs of segments from documents: pure functions of the text and a seed.
 
 An instance is a row of five integers, (a_start, a_end, b_start, b_end, label): two
 ranges of one long array of token ids, because every segment A or B, truncated or

@@ -1,4 +1,4 @@
-"""The law of the mask, and how many predictions it needs."""
+"""The law of the mask, and the number of predictions that it needs."""
 
 import dataclasses
 

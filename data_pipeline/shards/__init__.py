@@ -1,1 +1,1 @@
-"""The shards of a data set: who writes them, and how writing goes on."""
+"""The shards of a data set: their workers, writing and resuming."""

@@ -1,4 +1,4 @@
-"""Writes the shards of a data set, in this process or in several."""
+"""Workers that write the shards of a data set, in this process or in several."""
 
 import concurrent.futures
 import queue

@@ -1,4 +1,4 @@
-"""Writes one shard: its share of the corpus, from text to records.
+"""Writer of one shard: its share of the corpus, from text to records.
 
 A shard depends on the input, the options and its number alone, so any process on
 any machine may write it.

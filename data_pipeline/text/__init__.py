@@ -1,1 +1,1 @@
-"""From text files to documents."""
+"""The path from text files to documents."""

@@ -1,4 +1,4 @@
-"""Reads documents from text files, as a stream, a share of the corpus at a time.
+"""Reader of documents from text files, as a stream, a share of the corpus at a time.
 
 A corpus is a list of files, each in one of `FORMATS`. Any of them may be compressed
 (`.gz`); suffixes count in any case. The end of a file ends a document. Share k of n

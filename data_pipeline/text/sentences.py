@@ -1,4 +1,4 @@
-"""Splits a paragraph into sentences, in English and Chinese punctuation."""
+"""Sentences of a paragraph, in English and Chinese punctuation."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Compiles a program for a TPU on a machine that has none.
+"""Compiler of programs for a TPU on a machine that has none.
 
 TensorFlow lowers a function to HLO, jaxlib turns it into StableHLO, and libtpu compiles
 that for a topology. All private interfaces that this takes are in this file; verified

@@ -1,4 +1,4 @@
-"""Searches the largest batch that fits a device."""
+"""Search for the largest batch that fits a device."""
 
 
 def largest_batch(compile_batch, start):

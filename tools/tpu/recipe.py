@@ -1,4 +1,4 @@
-"""From a recipe of pretraining to the flags of tpu_check."""
+"""Recipes of pretraining as flags of tpu_check."""
 
 import dataclasses
 
