@@ -14,7 +14,7 @@ from albert_tf.model_config import check_sizes
 from albert_tf.model_config import check_switches
 
 GATED_ACTIVATIONS = {"geglu": "gelu", "swiglu": "silu"}
-"""What multiplies the values of a gated feed-forward layer, by `hidden_act`."""
+"""Activation of the gate of a gated feed-forward layer, by `hidden_act`."""
 
 ACTIVATIONS = ("gelu", "relu", "linear", "tanh", "gelu_erf", *GATED_ACTIVATIONS)
 POSITIONS = ("learned", "rotary")
@@ -41,7 +41,7 @@ _INERT_KEYS = frozenset(
         "num_memory_blocks",
     }
 )
-# What official blocks are not asked, with what they do.
+# Fields of blocks that official ones lack, with their fixed values.
 _OFFICIAL_BLOCKS = {
     "position_embedding_type": "learned",
     "norm": "post",
@@ -49,7 +49,7 @@ _OFFICIAL_BLOCKS = {
     "local_attention_window": None,
     "global_attention_every": 3,
 }
-# The fields that the official code does not know, with what it does.
+# The fields that the official code does not know, with its fixed values.
 _OFFICIAL_VALUES = {
     "parameter_sharing": "all",
     "always_map_embeddings": False,

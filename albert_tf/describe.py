@@ -1,4 +1,4 @@
-"""Prints what a configuration costs: parameters, FLOPs and memory.
+"""Prints the costs of a configuration: parameters, FLOPs and memory.
 
     python -m albert_tf.describe --albert_config_file=configs/albert/base_v2.json \\
         --batch_size=8 --max_seq_length=512

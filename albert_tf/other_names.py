@@ -85,7 +85,7 @@ def of_tokenizer(name):
 
 
 def of_configuration(name):
-    """What a configuration here calls a key or value of others; None: unknown."""
+    """Returns a configuration's name for a key or value of others; None if unknown."""
     return _meant(name, _CONFIGURATION)
 
 

@@ -149,7 +149,7 @@ def run_module(name, flags, label=""):
     command += [f"--{flag}={value}" for flag, value in flags.items()]
     paths = filter(None, [str(_ROOT), os.environ.get("PYTHONPATH")])
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
-    # Otherwise what is printed through a pipe would come long after what is logged.
+    # Otherwise text printed through a pipe would come long after logged lines.
     environment["PYTHONUNBUFFERED"] = "1"
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT} if label else {}
     with subprocess.Popen(command, env=environment, text=True, **pipes) as process:

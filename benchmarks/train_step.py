@@ -65,7 +65,7 @@ _SIDES = {
 _OF_ALBERT_ONLY = ("albert_tf_modern", "keras_hub", "keras_hub_xla")
 
 # Of each model: the sides beside ours, the class of its configuration and its name, and
-# what of it is changed beside dropout.
+# its changes beside dropout.
 _MODELS = {
     "albert": (
         ("hugging_face", "hugging_face_fast_gelu", "keras_hub", "keras_hub_xla"),

@@ -1,4 +1,4 @@
-"""Turns text into TFRecord files for pretraining; options.py says what it takes."""
+"""Turns text into TFRecord files for pretraining; options.py lists its options."""
 
 import functools
 import signal

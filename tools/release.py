@@ -2,7 +2,7 @@
 
   python -m tools.release --output_dir=dist
 
-`make release` runs it. It builds the source archive and the wheel of what is committed
+`make release` runs it. It builds the source archive and the wheel of the committed tree
 into --output_dir. A fresh environment for each Python of --pythons gets the wheel and
 follows a short path through the commands, from text to a served answer; one more gets
 the source archive, and one the oldest packages that pyproject.toml allows

@@ -23,7 +23,7 @@ _GPUS = (
     (r"\bT4\b", 65.0, 8.1),
 )
 
-# By what the number in an accelerator type such as "v4-8" or "v6e-8" counts: cores up
+# By the unit of the number in an accelerator type such as "v4-8" or "v6e-8": cores up
 # to v5p, chips from v5e on. XLA's default precision multiplies float32 as bfloat16.
 _TPUS = {
     "v2": 22.5,

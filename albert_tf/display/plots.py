@@ -40,7 +40,7 @@ def write_plot(path, draw, size=(6.4, 4.8), labels=()):
     Args:
         path: the file.
         draw: called with the `matplotlib.figure.Figure` to draw on and the list of
-            what stands for each of `labels`.
+            texts to show for `labels`.
         size: width and height in inches.
         labels: texts of users that the picture shows.
 

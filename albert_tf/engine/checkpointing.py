@@ -150,7 +150,7 @@ class Checkpointing:
 
 
 def _write_list(directory, paths):
-    """Writes what the manager takes the checkpoints from that it may remove."""
+    """Writes the list of the checkpoints that the manager may remove."""
     names = [os.path.basename(path) for path in paths]
     lines = [f'model_checkpoint_path: "{names[-1]}"\n']
     for name in names:

@@ -18,7 +18,7 @@ RESTART_DATA = "restart_data"
 class Fact:
     """A source of a run: a flag, or the thing that a flag names.
 
-    A path says little: the file may have been made anew since. What counts is told
+    A path says little: the file may have been made anew since. The contents are told
     by a fact of its own, such as the fingerprint of a vocabulary.
     """
 

@@ -86,10 +86,10 @@ class TrainStep:
             with_statistics: also compute `VARIABLE_STATISTICS`; a Python bool.
 
         Returns:
-            Float32 `[metrics, 2]`: sum and weight of each of `metric_names`, over
-            all replicas. With statistics, also float32 `[statistics, variables]`.
-            With `carried`, that and what is carried on, which a step that does not
-            count leaves as it was.
+            Float32 `[metrics, 2]`: sum and weight of each of `metric_names`, over all
+            replicas. With statistics, also float32 `[statistics, variables]`. With
+            `carried`, these and the new state, which a step that does not count leaves
+            as it was.
         """
         replica = tf.distribute.get_replica_context()
         step = self.optimizer.iterations.value
@@ -130,7 +130,7 @@ class TrainStep:
     def _gradients(self, rows, denominators, seed, micro_batches, carried):
         """Sums gradients and metrics over the micro-batches of a replica.
 
-        `carried` are the names of what rows carry, which is returned, too.
+        `carried` are the names of the rows' state, which is returned, too.
         """
         if micro_batches == 1:
             return self._compiled_gradients(rows, denominators, seed)

@@ -86,8 +86,8 @@ def calls_in_processes(function, arguments, workers, initializer=None, initargs=
 def signals_held():
     """Handles SIGINT and SIGTERM only after the block, which starts processes.
 
-    Left half-way, `multiprocessing` would have started a process that waits for what to
-    do and then prints a traceback. The new processes inherit that SIGINT is blocked: a
+    Left half-way, `multiprocessing` would have started a process that waits for work do
+    and then prints a traceback. The new processes inherit that SIGINT is blocked: a
     terminal sends Ctrl-C to them, too, and they leave it to this process.
     """
     noted = []

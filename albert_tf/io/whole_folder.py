@@ -26,7 +26,7 @@ def replacing(directory, is_stale):
         directory: a folder on a disk or in a bucket; it need not exist. Files that
             neither `SHA256SUMS` there nor `is_stale` names stay.
         is_stale: from the name of a file there, and whether `SHA256SUMS` names it, to
-            whether it belongs to what is replaced; asked for files that are not
+            whether it is to be replaced; asked for files that are not
             written anew.
 
     Raises:

@@ -6,7 +6,7 @@ from albert_tf.layers.layer_schedule import layer_schedule
 def layer_factors(config, decay):
     """Returns factors of the rate by depth (Howard and Ruder, arXiv 1801.06146).
 
-    What ALBERT shares has one learning rate, so depth is counted in sets of
+    Shared parameters of ALBERT have one learning rate, so depth is counted in sets of
     parameters, not in layers: the top set has the factor `decay`, the one below
     `decay ** 2`, and so on to the embeddings, whose projection goes with them. A
     sublayer that sets share counts as part of the highest. The pooler and the heads

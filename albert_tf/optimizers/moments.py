@@ -11,8 +11,8 @@ from albert_tf.optimizers.rules import rules_table
 class MomentsOptimizer(keras.optimizers.Optimizer):
     """The base of optimizers that keep moments of the gradients, or none.
 
-    A subclass names its moments and says in `direction` what becomes of them and where
-    to step. Here the decay `weight_decay_rate * w` is added to that, inside the update
+    A subclass names its moments and computes in `direction` their new values and the
+    step. Here the decay `weight_decay_rate * w` is added to that, inside the update
     (official `optimization.py`, `lamb_optimizer.py`), for variables that are not
     excluded, and the sum is scaled by `trust_ratio`. Which rule holds for a variable
     follows from its path when the optimizer is built (`rules.py`).
@@ -152,8 +152,8 @@ class MomentsOptimizer(keras.optimizers.Optimizer):
         """Returns where to step, before decay and scaling, and the moments after that.
 
         Args:
-            index: place of the weight; `build` can note by it what a rule must know of
-                a weight, such as its path or its kind.
+            index: place of the weight; `build` can note by it facts on a weight for a
+                rule, such as its path or its kind.
             gradient: of the weight's shape and dtype.
             moments: `{name: value before the step}` of `moments_of(index)`, of the same
                 shape.

@@ -27,7 +27,7 @@ from albert_tf.io.files import write_atomically
 from benchmarks.same_curve import material
 
 MODELS, OPTIMIZERS = ("albert", "bert"), ("adamw", "lamb")
-# Loss terms of ours, and what the table calls them.
+# Loss terms of ours, and their names in the table.
 TERMS = {"masked_lm_loss": "masked LM", "sentence_order_loss": "sentence order"}
 
 

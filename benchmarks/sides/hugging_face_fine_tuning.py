@@ -19,7 +19,7 @@ from transformers.trainer_pt_utils import LengthGroupedSampler
 from benchmarks.measuring import turns
 
 _MODELS = {"squad_v1": "QuestionAnswering", "tagging": "TokenClassification"}
-_NO_LABEL = -100  # what the loss of PyTorch leaves out
+_NO_LABEL = -100  # PyTorch's loss leaves it out
 
 
 def main(setting):

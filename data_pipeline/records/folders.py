@@ -17,7 +17,7 @@ from data_pipeline.records import examples
 from data_pipeline.text import input_files
 
 _OPEN_FILES = 16
-# What data sets that are read together agree in; only packed ones have pairs a row.
+# Facts that data sets read together share; only packed ones have pairs a row.
 _ALIKE = (
     "kind",
     "max_pairs_per_row",

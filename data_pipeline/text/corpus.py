@@ -43,7 +43,7 @@ class CorpusFlags:
     text_field: str = option(formats.TEXT_FIELD_HELP, "text")
 
     def files(self):
-        """Returns what `find_files` finds."""
+        """Returns the list of `find_files`."""
         return find_files(self.input_file, self.input_format)
 
     def reader(self, files):

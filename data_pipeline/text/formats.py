@@ -2,7 +2,7 @@
 
 A format has `help`, its part of the flag's; `suffixes`, the names of files that "auto"
 takes for it; `is_text`, whether its files are UTF-8; and `documents(reader, file, low,
-high)`, which yields (what tells it in its file, segments) of each document that starts
+high)`, which yields (its place in the file, segments) of each document that starts
 within these bytes, read and cut by a `corpus.Reader`.
 """
 

@@ -13,7 +13,7 @@ TEXTS = (
 
 
 def demo_steps(output_dir, recipe):
-    """Returns `(name, command)` pairs; a command is what follows `python`.
+    """Returns `(name, command)` pairs; a command is the words behind `python`.
 
     Args:
         output_dir: `pathlib.Path` of the folder for everything that is made.

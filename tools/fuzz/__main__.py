@@ -51,7 +51,7 @@ class _Profile:
         self.examples = examples
 
     def pytest_sessionstart(self):
-        # What is not said here is as in the suite's own profile, of tests/conftest.py.
+        # Other settings are as in the suite's own profile, of tests/conftest.py.
         hypothesis = importlib.import_module("hypothesis")
         hypothesis.settings.register_profile(
             "fuzz", max_examples=self.examples, derandomize=False
