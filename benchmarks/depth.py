@@ -101,8 +101,7 @@ def _measure_forms(options, folder):
     batch = sample_batch(options.batch_size, *lengths)
     memory_batch = sample_batch(options.memory_batch_size, *lengths)
     steps = {
-        form: _step(config, mixed_precision=options.mixed_precision, **FORMS[form])
-        for form in FORMS
+        form: _step(config, options.mixed_precision, **FORMS[form]) for form in FORMS
     }
     temporaries, first, times = {}, {}, {form: [] for form in FORMS}
     for form, step in steps.items():
@@ -120,10 +119,11 @@ def _measure_forms(options, folder):
     }
 
 
-def _step(config, **flags):
+def _step(config, mixed_precision, **flags):
     from tools.tpu.training_step import TrainingStep
 
-    return TrainingStep(config, **ExecutionFlags(**flags).execution)
+    flags = ExecutionFlags(mixed_precision=mixed_precision, **flags)
+    return TrainingStep(config, **flags.execution)
 
 
 def _seconds(function, batch):
