@@ -24,7 +24,7 @@ import numpy as np
 from albert_tf.cli import command_line
 from albert_tf.cli.command_line import option
 from albert_tf.errors import UserError
-from albert_tf.tasks.question_answering.reading.json_stream import members
+from albert_tf.tasks.question_answering.reading.questions import read_squad
 from albert_tf.tasks.question_answering.reading.survey import survey
 from benchmarks.measuring.turns import Player
 from benchmarks.measuring.turns import check_peer
@@ -137,9 +137,7 @@ def _write_copies(data_file, count, path):
         file.write('{"data": [')
         separator = ""
         for copy in range(count):
-            for name, article in members(data_file, "data"):
-                if name != "data":
-                    continue
+            for article in read_squad(data_file)["data"]:
                 for paragraph in article["paragraphs"]:
                     for question in paragraph["qas"]:
                         question["id"] = f"{question['id']}-{copy}"

@@ -19,8 +19,8 @@ from albert_tf.cli import command_line
 from albert_tf.cli.command_line import option
 from albert_tf.errors import UserError
 from albert_tf.io.files import write_atomically
-from albert_tf.tasks.question_answering.reading.json_stream import members
 from albert_tf.tasks.question_answering.reading.questions import read_paragraphs
+from albert_tf.tasks.question_answering.reading.questions import read_squad
 from albert_tf.tasks.question_answering.reading.survey import survey
 from benchmarks import pretraining_gain
 from benchmarks.squad.constant_answers import best_constants
@@ -90,7 +90,7 @@ def _split(options):
             f"{options.data_file} is SQuAD 2.0, whose best constant is no answer; name "
             "a file of SQuAD 1.1."
         )
-    articles = [a for name, a in members(options.data_file, "data") if name == "data"]
+    articles = read_squad(options.data_file)["data"]
     if len(articles) <= options.scored_articles:
         raise UserError(
             f"{options.data_file} has {len(articles)} articles, of which "

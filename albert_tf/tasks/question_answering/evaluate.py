@@ -22,8 +22,8 @@ from albert_tf.io.files import json_text
 from albert_tf.io.files import read_json_object
 from albert_tf.tasks.question_answering.reading.notices import counted
 from albert_tf.tasks.question_answering.reading.notices import listed
-from albert_tf.tasks.question_answering.reading.questions import declared_version
 from albert_tf.tasks.question_answering.reading.questions import read_paragraphs
+from albert_tf.tasks.question_answering.reading.questions import read_squad
 from albert_tf.tasks.question_answering.scoring import scores
 
 _POSITIONAL = ("data", "predictions")
@@ -110,14 +110,18 @@ def _version(options, questions):
     version = options.version
     if version is None:
         has_odds = options.na_prob_file is not None
-        is_second = declared_version(options.data).lower().startswith(("2", "v2"))
-        version = 2 if unanswered or has_odds or is_second else 1
+        is_second = unanswered or has_odds or _declares_second(options.data)
+        version = 2 if is_second else 1
     if version == 1 and unanswered:
         raise UserError(
             f"{options.data} has {counted(unanswered)} without an answer "
             f"({listed(unanswered)}), which SQuAD 1.1 cannot score; pass --version=2."
         )
     return version
+
+
+def _declares_second(path):
+    return str(read_squad(path).get("version", "")).lower().startswith(("2", "v2"))
 
 
 def _by_id(path, kind, what):

@@ -1,19 +1,15 @@
-"""Any file of questions is read as it stands, in pieces of any size, or refused."""
+"""Any file of questions is read as it stands, or refused."""
 
 import json
-from unittest import mock
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from albert_tf.errors import UserError
-from albert_tf.tasks.question_answering.reading import json_stream
 from albert_tf.tasks.question_answering.reading.question_file import question_file
 from albert_tf.tasks.question_answering.reading.questions import read_paragraphs
 from albert_tf.tasks.question_answering.reading.survey import survey
-from tools.fuzz.inputs import JSON
-from tools.fuzz.inputs import TEXTS
 from tools.fuzz.inputs import json_files
 
 _ANSWER = {"text": "b c", "answer_start": 2}
@@ -32,26 +28,12 @@ def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("questions")
 
 
-@given(value=st.dictionaries(st.text(max_size=4), JSON | TEXTS), size=st.integers(1, 9))
-def test_pieces_of_any_size_give_the_same_value(folder, value, size):
-    path = folder / "any.json"
-    path.write_text(json.dumps({**value, "data": [value, 1.5e300, -0.25, value]}))
-    with mock.patch.object(json_stream, "_CHARACTERS", size):
-        found = list(json_stream.members(path, "data"))
-    streamed = [item for name, item in found if name == "data"]
-    others = {name: item for name, item in found if name != "data"}
-    expected = json.loads(path.read_text())
-    assert repr(streamed) == repr(expected.pop("data"))
-    assert repr(others) == repr(expected)
-
-
-@given(data=json_files(_FILE), size=st.integers(1, 99))
-def test_paragraphs_are_those_of_the_file_or_refused(folder, data, size):
+@given(data=json_files(_FILE))
+def test_paragraphs_are_those_of_the_file_or_refused(folder, data):
     path = folder / "squad.json"
     path.write_bytes(data)
     try:
-        with mock.patch.object(json_stream, "_CHARACTERS", size):
-            paragraphs = list(read_paragraphs(path))
+        paragraphs = list(read_paragraphs(path))
     except UserError as error:
         assert str(path) in str(error)
         assert len(str(error).splitlines()) == 1

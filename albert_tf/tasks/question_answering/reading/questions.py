@@ -11,7 +11,8 @@ CMRC 2018 and many others have this layout.
 import dataclasses
 
 from albert_tf.errors import UserError
-from albert_tf.tasks.question_answering.reading.json_stream import members
+from albert_tf.io.files import parse_json
+from albert_tf.io.text_files import read_text
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,37 +47,40 @@ class Paragraph:
 
 
 def read_paragraphs(path):
-    """Yields each `Paragraph` of a file, which is read an article at a time.
+    """Yields each `Paragraph` of a file.
 
     Raises:
         UserError: the file cannot be read, is no SQuAD, or has two questions of the
             same id.
     """
-    seen = set()
-    has_data = False
-    for name, article in members(path, "data"):
-        if name != "data":
-            continue
-        has_data = True
-        try:
-            for paragraph in _paragraphs(article):
-                _check_ids(paragraph, seen)
-                yield paragraph
-        except _Misfit as misfit:
-            raise UserError(f"{path} is not in SQuAD's layout: {misfit}.") from misfit
-    if not has_data:
+    articles, seen = read_squad(path).get("data"), set()
+    if not isinstance(articles, list) or not articles:
         raise UserError(
             f'{path} is not in SQuAD\'s layout: it has no articles under "data".'
         )
+    try:
+        for article in articles:
+            for paragraph in _paragraphs(article):
+                _check_ids(paragraph, seen)
+                yield paragraph
+    except _Misfit as misfit:
+        raise UserError(f"{path} is not in SQuAD's layout: {misfit}.") from misfit
 
 
-def declared_version(path):
-    """What a file says of its version, such as "v2.0"; "" where it says nothing.
+def read_squad(path):
+    """Reads the JSON object of a file, a dict.
 
     Raises:
         UserError: the file cannot be read, or is no JSON object.
     """
-    return next((str(v) for name, v in members(path, "data") if name == "version"), "")
+    text = read_text(path)
+    try:
+        values = parse_json(text)
+    except ValueError as error:
+        raise UserError(f"{path} is not valid JSON: {error}.") from error
+    if not isinstance(values, dict):
+        raise UserError(f"{path} must hold one JSON object.")
+    return values
 
 
 class _Misfit(Exception):
