@@ -79,6 +79,22 @@ def test_no_two_rooms_import_each_other(graph):
     graphlib.TopologicalSorter(rooms).prepare()  # raises for a circle
 
 
+def test_paths_are_resolved_above_what_reads_them(graph):
+    asking = {
+        name
+        for name, imported in graph.items()
+        if "albert_tf.hub.names" in imported
+        and _room(name) in (*_BELOW_THE_COMMANDS, "inference", "pretraining")
+    }
+    # `convert`, `from_pretrained`, `load_tokenizer` and the settings of a run.
+    assert asking == {
+        "albert_tf.checkpoints.conversion",
+        "albert_tf.models.base",
+        "albert_tf.tokenization.loading",
+        "albert_tf.pretraining.settings",
+    }
+
+
 def test_the_engine_has_no_circle(graph):
     engine = {
         name: {other for other in imported if _room(other) == "engine"}
