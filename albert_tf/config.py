@@ -150,7 +150,7 @@ class AlbertConfig(ModelConfig):
 
     @property
     def is_gated(self):
-        """Whether the feed-forward layer has a third projection, its gate."""
+        """True where the feed-forward layer has a third projection, its gate."""
         return self.hidden_act in GATED_ACTIVATIONS
 
     @property

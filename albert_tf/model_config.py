@@ -177,7 +177,7 @@ def check_choice(name, value, choices):
 
 
 def _meant(name, choices):
-    """The choice that a name of others, or one written wrongly, means; or None."""
+    """Returns the choice that another library's or a mistyped name means, or None."""
     if not isinstance(name, str):
         return None
     meant = of_configuration(name)

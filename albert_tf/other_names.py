@@ -49,7 +49,7 @@ _ARGUMENTS = {
     r"do_lower_case|keep_accents": "albert_tf.load_tokenizer(path, do_lower_case=…)",
 }
 
-# Names and values of configurations: ModernBERT's, BERT's and those of others.
+# Names and values of configurations: ModernBERT's, BERT's and others'.
 _CONFIGURATION = {
     r"(attention|mlp|norm|ffn|qkv|linear)_bias|bias|no_bias": "use_bias",
     r"local_attention|sliding_window|attention_window|window_size": (

@@ -17,7 +17,7 @@ KEPT = {
 }
 BROKEN = {
     "differs": "another result",
-    "silent": "another result, and nobody said so",
+    "silent": "another result, without an error",
     "unnamed": "an error that does not name the file",
     "traceback": "no sentence, or a crash",
     "hangs": "did not end in time",

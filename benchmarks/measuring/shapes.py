@@ -12,7 +12,7 @@ def without_dropout(config):
 
 
 def modern(config):
-    """An `AlbertConfig` with blocks of today that take as many operations."""
+    """Returns an `AlbertConfig` with blocks of today that take as many operations."""
     return dataclasses.replace(
         config,
         position_embedding_type="rotary",
