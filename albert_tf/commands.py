@@ -1,10 +1,12 @@
 """The program `albert-tf`: its commands, each imported only when it is asked for."""
 
 import dataclasses
+import os
 import pkgutil
 import sys
 
 import albert_tf
+from albert_tf.cli import completion
 from albert_tf.io.near_misses import close_name
 
 _USAGE = """ALBERT for TensorFlow 2 and Keras 3: from raw text to a served model.
@@ -117,6 +119,9 @@ COMMANDS = {
 def main(argv=None):
     """Runs the command that `argv` names; `sys.argv` by default."""
     argv = sys.argv if argv is None else argv
+    if completion.is_asked():
+        completion.complete_commands(COMMANDS)
+        argv = os.environ["COMP_LINE"].split()
     name = argv[1] if len(argv) > 1 else None
     if name is None:
         print(_PATH, end="")

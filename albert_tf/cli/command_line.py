@@ -20,6 +20,7 @@ import sys
 from absl import flags
 from absl import logging
 
+from albert_tf.cli import completion
 from albert_tf.cli import interrupts
 from albert_tf.cli.command_help import help_text
 from albert_tf.cli.flag_fields import EXPECTED
@@ -150,6 +151,8 @@ def parse(options_class, argv, ignored=(), read_config=None):
         UserError: an unknown or missing flag, or a value of the wrong type or out
             of range.
     """
+    if completion.is_asked():
+        completion.complete_flags(options_class)
     if any(argument.lstrip("-") in ("help", "helpfull") for argument in argv[1:]):
         about = sys.modules[options_class.__module__].__doc__ or ""
         fields = typed_fields(options_class)
