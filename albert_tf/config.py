@@ -1,6 +1,9 @@
 """The architecture of one ALBERT encoder, and the table of released sizes."""
 
 import dataclasses
+import os
+from typing import TYPE_CHECKING
+from typing import Any
 
 from albert_tf.errors import UserError
 from albert_tf.io.files import write_json
@@ -12,6 +15,9 @@ from albert_tf.model_config import check_layers
 from albert_tf.model_config import check_probabilities
 from albert_tf.model_config import check_sizes
 from albert_tf.model_config import check_switches
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 GATED_ACTIVATIONS = {"geglu": "gelu", "swiglu": "silu"}
 """Activation of the gate of a gated feed-forward layer, by `hidden_act`."""
@@ -144,17 +150,17 @@ class AlbertConfig(ModelConfig):
         return _INERT_KEYS
 
     @property
-    def head_size(self):
+    def head_size(self) -> int:
         """Width of one attention head."""
         return self.hidden_size // self.num_attention_heads
 
     @property
-    def is_gated(self):
+    def is_gated(self) -> bool:
         """True where the feed-forward layer has a third projection, its gate."""
         return self.hidden_act in GATED_ACTIVATIONS
 
     @property
-    def head_act(self):
+    def head_act(self) -> str:
         """The activation of heads, where nothing is gated."""
         return GATED_ACTIVATIONS.get(self.hidden_act, self.hidden_act)
 
@@ -181,17 +187,17 @@ class AlbertConfig(ModelConfig):
             )
 
     @property
-    def has_embedding_mapping(self):
+    def has_embedding_mapping(self) -> bool:
         """True where a projection leads from the embeddings to the hidden size."""
         return self.always_map_embeddings or self.embedding_size != self.hidden_size
 
     @classmethod
-    def released(cls, name, **changes):
+    def released(cls, name: str, **changes: Any) -> "Self":
         """Returns a released size, as "base_v2" or "xxlarge_zh", with `changes`."""
         check_choice("released size", name, sorted(RELEASED_SIZES))
         return cls(**{**RELEASED_SIZES[name], **changes})
 
-    def to_json_file(self, path):
+    def to_json_file(self, path: str | os.PathLike) -> None:
         """Writes a file that the official code reads.
 
         The fields that the official code does not know are left out where they

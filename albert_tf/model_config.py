@@ -3,6 +3,9 @@
 import dataclasses
 import os
 import sys
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+from typing import Any
 
 from albert_tf.errors import UserError
 from albert_tf.io.files import read_json_object
@@ -11,6 +14,9 @@ from albert_tf.io.near_misses import model_file
 from albert_tf.io.recipes import find_recipe
 from albert_tf.other_names import of_configuration
 from albert_tf.row_layout import CLS_FIRST
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 PARAMETER_SHARING = ("all", "attention", "ffn", "none")
 
@@ -46,12 +52,12 @@ class ModelConfig:
         """
         return layer * self.num_hidden_groups // self.num_hidden_layers
 
-    def longest_row(self, wanted):
+    def longest_row(self, wanted: int) -> int:
         """Returns `wanted` tokens, or the number of positions, if that is less."""
         positions = self.max_position_embeddings
         return wanted if positions is None else min(wanted, positions)
 
-    def check_row(self, name, tokens):
+    def check_row(self, name: str, tokens: int) -> None:
         """Refuses a length of rows that leaves no room, or more than the model has.
 
         Raises:
@@ -65,12 +71,12 @@ class ModelConfig:
                 f"{'or more' if positions is None else most}."
             )
 
-    def with_dropout(self, rate):
+    def with_dropout(self, rate: float) -> "Self":
         """Returns this configuration with another dropout rate inside the encoder."""
         return dataclasses.replace(self, **dict.fromkeys(self.dropout_fields, rate))
 
     @classmethod
-    def from_dict(cls, values, source="the configuration"):
+    def from_dict(cls, values: Mapping[str, Any], source="the configuration") -> "Self":
         """Builds a config from official keys; `source` names them in errors.
 
         Raises:
@@ -94,7 +100,7 @@ class ModelConfig:
             raise UserError(f"{source}: {error}") from error
 
     @classmethod
-    def from_json_file(cls, path):
+    def from_json_file(cls, path: str | os.PathLike) -> "Self":
         """Reads a file of official keys, such as `albert_config.json`.
 
         Raises:
@@ -108,7 +114,7 @@ class ModelConfig:
             raise UserError(f"{os.fspath(path)} is a folder; {meant}")
         return cls.from_dict(read_json_object(path), source=os.fspath(path))
 
-    def to_dict(self):
+    def to_dict(self) -> dict[str, Any]:
         """Returns the fields as a plain dict; `from_dict` reads it back."""
         return dataclasses.asdict(self)
 

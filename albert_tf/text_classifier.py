@@ -4,6 +4,11 @@ import dataclasses
 import functools
 import math
 import os
+from collections.abc import Iterable
+from collections.abc import Mapping
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+from typing import Any
 
 import tensorflow as tf
 
@@ -37,6 +42,9 @@ from albert_tf.tasks.tokenized_examples import tokenize_texts
 from albert_tf.tokenization.features import list_of_texts
 from albert_tf.tokenization.loading import read_tokenizer
 from albert_tf.tokenization.loading import tokenizer_for_model
+
+if TYPE_CHECKING:
+    import keras
 
 _WARMUP = 0.1  # of all steps
 _LONGEST = 128  # tokens of a text, unless something else is asked for
@@ -77,13 +85,13 @@ class TextClassifier:
 
     def __init__(
         self,
-        pretrained,
-        labels=None,
-        label_kind=None,
-        max_length=None,
-        revision=None,
-        **changes,
-    ):
+        pretrained: str | os.PathLike,
+        labels: Sequence[str] | None = None,
+        label_kind: str | None = None,
+        max_length: int | None = None,
+        revision: str | None = None,
+        **changes: Any,
+    ) -> None:
         self._directory = local_directory(pretrained, revision)
         if not os.path.isdir(self._directory):
             raise UserError(
@@ -107,20 +115,20 @@ class TextClassifier:
 
     def fit(
         self,
-        texts,
-        labels,
-        text_pairs=None,
-        validation_data=None,
-        epochs=3,
-        batch_size=16,
-        learning_rate=5e-5,
-        optimizer=None,
-        seed=0,
-        validation_split=0.0,
-        sample_weight=None,
-        class_weight=None,
-        **options,
-    ):
+        texts: Iterable[str],
+        labels: Iterable,
+        text_pairs: Iterable[str] | None = None,
+        validation_data: tuple | None = None,
+        epochs: int = 3,
+        batch_size: int = 16,
+        learning_rate: float = 5e-5,
+        optimizer: "keras.optimizers.Optimizer | None" = None,
+        seed: int = 0,
+        validation_split: float = 0.0,
+        sample_weight: Sequence[float] | None = None,
+        class_weight: Mapping[str, float] | None = None,
+        **options: Any,
+    ) -> "keras.callbacks.History":
         """Trains on texts, in batches of similar length.
 
         Args:
@@ -196,7 +204,13 @@ class TextClassifier:
         )
         return batches.map(features_and_labels)
 
-    def evaluate(self, texts, labels, text_pairs=None, batch_size=32):
+    def evaluate(
+        self,
+        texts: Iterable[str],
+        labels: Iterable,
+        text_pairs: Iterable[str] | None = None,
+        batch_size: int = 32,
+    ) -> dict[str, float]:
         """Scores the model, as `run_classifier.py --do_eval` does.
 
         Takes the arguments of `fit`. Returns a dict of float by metric: the loss, and
@@ -211,7 +225,12 @@ class TextClassifier:
         prepared = Prepared(None, data)
         return self._task.score(prepared, self._task.interpret(prepared, outputs))
 
-    def predict(self, texts, text_pairs=None, batch_size=32):
+    def predict(
+        self,
+        texts: str | Iterable[str],
+        text_pairs: str | Iterable[str] | None = None,
+        batch_size: int = 32,
+    ) -> dict | list[dict]:
         """Answers as `Predictor` does: a dict for a str, a list of dicts for a list.
 
         Raises:
@@ -220,7 +239,9 @@ class TextClassifier:
         self._check_trained()
         return self._predictor(texts, text_pair=text_pairs, batch_size=batch_size)
 
-    def save_pretrained(self, directory, format="model_directory"):
+    def save_pretrained(
+        self, directory: str | os.PathLike, format: str = "model_directory"
+    ) -> None:
         """Writes model, tokenizer, task and labels, as `PretrainedModel` does.
 
         `Predictor`, the export and `run_classifier.py --do_predict` read them.

@@ -1,6 +1,8 @@
 """Hugging Face directories: `config.json` and `model.safetensors`, or its parts."""
 
 import os
+from collections.abc import Collection
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,6 +14,11 @@ from albert_tf.io import checksums
 from albert_tf.io.checksummed_folder import ChecksummedFolder
 from albert_tf.io.files import read_json_object
 
+if TYPE_CHECKING:
+    import keras
+
+    from albert_tf.checkpoints.assignment import LoadReport
+
 CONFIG_FILE = "config.json"
 WEIGHTS_FILE = "model.safetensors"
 INDEX_FILE = "model.safetensors.index.json"
@@ -19,7 +26,9 @@ PICKLED_FILES = ("pytorch_model.bin", "pytorch_model.bin.index.json")
 """Weights that are code: to read them can do anything."""
 
 
-def load_huggingface_checkpoint(model, path, allow_missing=()):
+def load_huggingface_checkpoint(
+    model: "keras.Model", path: str | os.PathLike, allow_missing: Collection[str] = ()
+) -> "LoadReport":
     """Loads the tensors of a Hugging Face directory into `model`.
 
     Args:

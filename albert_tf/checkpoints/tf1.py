@@ -7,6 +7,8 @@ import this module, too.
 import glob
 import os
 import re
+from collections.abc import Collection
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,6 +18,11 @@ from albert_tf.families.bert import readable_families
 from albert_tf.io import storage
 from albert_tf.io.checksummed_folder import ChecksummedFolder
 from albert_tf.io.whole_folder import require_whole
+
+if TYPE_CHECKING:
+    import keras
+
+    from albert_tf.checkpoints.assignment import LoadReport
 
 BEST_CHECKPOINT = "model.ckpt-best"
 ENDINGS = ("data-00000-of-00001", "index")
@@ -27,7 +34,9 @@ _HUB_SCOPE = "module/"
 _HUB_VARIABLES = os.path.join("variables", "variables")
 
 
-def load_tf1_checkpoint(model, prefix, allow_missing=()):
+def load_tf1_checkpoint(
+    model: "keras.Model", prefix: str | os.PathLike, allow_missing: Collection[str] = ()
+) -> "LoadReport":
     """Loads an official TF1 checkpoint into `model`.
 
     Optimizer slots and counters are ignored.
@@ -49,7 +58,11 @@ def load_tf1_checkpoint(model, prefix, allow_missing=()):
     return assign_tensors(model, tensors, prefix, allow_missing)
 
 
-def load_tfhub_variables(model, directory, allow_missing=()):
+def load_tfhub_variables(
+    model: "keras.Model",
+    directory: str | os.PathLike,
+    allow_missing: Collection[str] = (),
+) -> "LoadReport":
     """Loads an unpacked TF-Hub module, `variables/variables.*` in `directory`.
 
     The published modules lack the sentence-order head: name it,

@@ -33,7 +33,7 @@ TASK_FORM = "task"
 _REGISTERED = {}  # classes outside the package, by name
 
 
-def register_model(model_class):
+def register_model(model_class: type) -> type:
     """Registers a `PretrainedModel` of your own by its class name; a decorator.
 
     Loading, conversion and export then treat its checkpoints like those of the

@@ -1,6 +1,7 @@
 """The architecture of one XLNet, and what a run makes of it."""
 
 import dataclasses
+import os
 
 from albert_tf.errors import UserError
 from albert_tf.io.files import write_json
@@ -96,22 +97,22 @@ class XLNetConfig(ModelConfig):
 
     # What code for all architectures asks, in its terms.
     @property
-    def vocab_size(self):
+    def vocab_size(self) -> int:
         """`n_token`."""
         return self.n_token
 
     @property
-    def hidden_size(self):
+    def hidden_size(self) -> int:
         """`d_model`."""
         return self.d_model
 
     @property
-    def num_hidden_layers(self):
+    def num_hidden_layers(self) -> int:
         """`n_layer`."""
         return self.n_layer
 
     @property
-    def intermediate_size(self):
+    def intermediate_size(self) -> int:
         """`d_inner`."""
         return self.d_inner
 
@@ -121,17 +122,17 @@ class XLNetConfig(ModelConfig):
         return
 
     @property
-    def type_vocab_size(self):
+    def type_vocab_size(self) -> int:
         """5: rows have the segments 0 to 4; there is no table of them."""
         return 5
 
     @property
-    def blocks(self):
+    def blocks(self) -> int:
         """How many blocks run one after another; each has a memory of its own."""
         return self.n_layer * self.inner_group_num
 
     @property
-    def has_embedding_mapping(self):
+    def has_embedding_mapping(self) -> bool:
         """Whether a projection leads from the embeddings to the hidden size."""
         return self.embedding_size not in (None, self.d_model)
 
@@ -140,7 +141,7 @@ class XLNetConfig(ModelConfig):
         """Width of the table of words."""
         return self.embedding_size if self.has_embedding_mapping else self.d_model
 
-    def to_json_file(self, path):
+    def to_json_file(self, path: str | os.PathLike) -> None:
         """Writes the official keys, which the official code reads, and what else
         differs from its default.
         """

@@ -3,7 +3,11 @@
 import contextlib
 import functools
 import operator
+import os
 import random
+from collections.abc import Collection
+from typing import TYPE_CHECKING
+from typing import Any
 
 import keras
 
@@ -16,6 +20,9 @@ from albert_tf.models.features import called_features
 from albert_tf.models.features import named_outputs
 from albert_tf.models.features import refuse_texts
 from albert_tf.other_names import refuse_arguments
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 
 @contextlib.contextmanager
@@ -148,7 +155,7 @@ class PretrainedModel(keras.Model):
         """
         return {**saved, **given}
 
-    def official_variables(self):
+    def official_variables(self) -> dict[str, Any]:
         """All weights by official TF1 name, in the order of the network."""
         return {**self.encoder().official_variables(), **self.head_variables()}
 
@@ -185,8 +192,12 @@ class PretrainedModel(keras.Model):
         return self.saved_task_info
 
     def save_pretrained(
-        self, directory, tokenizer=None, training_info=None, format="model_directory"
-    ):
+        self,
+        directory: str | os.PathLike,
+        tokenizer: Any = None,
+        training_info: dict | None = None,
+        format: str = "model_directory",
+    ) -> None:
         """Writes a model directory, or one for other programs.
 
         Args:
@@ -203,8 +214,13 @@ class PretrainedModel(keras.Model):
 
     @classmethod
     def from_pretrained(
-        cls, path, allow_missing=(), verify_checksum=True, revision=None, **kwargs
-    ):
+        cls,
+        path: str | os.PathLike,
+        allow_missing: Collection[str] = (),
+        verify_checksum: bool = True,
+        revision: str | None = None,
+        **kwargs: Any,
+    ) -> "Self":
         """Builds the model of a directory and loads its weights.
 
         Args:

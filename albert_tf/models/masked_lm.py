@@ -1,5 +1,7 @@
 """The masked language model alone: the encoder with one of the pretraining heads."""
 
+from collections.abc import Mapping
+
 import keras
 from keras import ops
 
@@ -64,7 +66,7 @@ class AlbertForMaskedLM(PretrainedModel):
         table = ops.convert_to_tensor(self.albert.embeddings.word_embeddings)
         return self.masked_lm_head(hidden, table)
 
-    def best_tokens(self, features, top_k, vocab_size=None):
+    def best_tokens(self, features: Mapping, top_k: int, vocab_size: int | None = None):
         """The most probable tokens.
 
         Args:

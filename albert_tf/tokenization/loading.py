@@ -1,6 +1,7 @@
 """Finds out which tokenizer a file or directory holds."""
 
 import os
+from typing import TYPE_CHECKING
 
 from albert_tf.errors import UserError
 from albert_tf.hub.names import local_directory
@@ -18,12 +19,19 @@ from albert_tf.tokenization.sentencepiece import SentencePieceTokenizer
 from albert_tf.tokenization.tokenizer import CONFIG_NAME
 from albert_tf.tokenization.wordpiece import WordPieceTokenizer
 
+if TYPE_CHECKING:
+    from albert_tf.tokenization.tokenizer import Tokenizer
+
 # The last is that of the official Chinese archives.
 _KNOWN_NAMES = ("spiece.model", "30k-clean.model", "vocab.txt", "vocab_chinese.txt")
 _TFHUB_FOLDER = "assets"
 
 
-def load_tokenizer(path, do_lower_case=None, revision=None):
+def load_tokenizer(
+    path: str | os.PathLike,
+    do_lower_case: bool | None = None,
+    revision: str | None = None,
+) -> "Tokenizer":
     """Loads a SentencePiece or WordPiece tokenizer, whichever `path` holds.
 
     Args:

@@ -1,0 +1,42 @@
+"""The public names, for type checkers; `__init__.py` resolves them on first use."""
+
+from albert_tf.checkpoints.huggingface import (
+    load_huggingface_checkpoint as load_huggingface_checkpoint,
+)
+from albert_tf.checkpoints.tf1 import load_tf1_checkpoint as load_tf1_checkpoint
+from albert_tf.checkpoints.tf1 import load_tfhub_variables as load_tfhub_variables
+from albert_tf.config import AlbertConfig as AlbertConfig
+from albert_tf.errors import UserError as UserError
+from albert_tf.families.registry import register_model as register_model
+from albert_tf.families.xlnet_config import XLNetConfig as XLNetConfig
+from albert_tf.models.albert import AlbertModel as AlbertModel
+from albert_tf.models.masked_lm import AlbertForMaskedLM as AlbertForMaskedLM
+from albert_tf.models.multiple_choice import (
+    AlbertForMultipleChoice as AlbertForMultipleChoice,
+)
+from albert_tf.models.pretraining import AlbertForPreTraining as AlbertForPreTraining
+from albert_tf.models.question_answering import (
+    AlbertForAnswerableQuestions as AlbertForAnswerableQuestions,
+)
+from albert_tf.models.question_answering import (
+    AlbertForQuestionAnswering as AlbertForQuestionAnswering,
+)
+from albert_tf.models.replaced_tokens import (
+    AlbertForReplacedTokens as AlbertForReplacedTokens,
+)
+from albert_tf.models.sequence_classification import (
+    AlbertForSequenceClassification as AlbertForSequenceClassification,
+)
+from albert_tf.models.token_classification import (
+    AlbertForTokenClassification as AlbertForTokenClassification,
+)
+from albert_tf.models.xlnet.encoder import XLNetModel as XLNetModel
+from albert_tf.models.xlnet.language_model import XLNetLMHeadModel as XLNetLMHeadModel
+from albert_tf.models.xlnet.sequence_classification import (
+    XLNetForSequenceClassification as XLNetForSequenceClassification,
+)
+from albert_tf.serving.predictor import Predictor as Predictor
+from albert_tf.text_classifier import TextClassifier as TextClassifier
+from albert_tf.tokenization import load_tokenizer as load_tokenizer
+
+__version__: str
