@@ -27,6 +27,7 @@ check: lint
 lint: venv
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/mypy
 	$(BIN)/vermin --quiet --target=3.10- --violations \
 		albert_tf benchmarks data_pipeline tests tools *.py
 

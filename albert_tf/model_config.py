@@ -76,7 +76,9 @@ class ModelConfig:
         return dataclasses.replace(self, **dict.fromkeys(self.dropout_fields, rate))
 
     @classmethod
-    def from_dict(cls, values: Mapping[str, Any], source="the configuration") -> "Self":
+    def from_dict(
+        cls, values: Mapping[str, Any], source: str = "the configuration"
+    ) -> "Self":
         """Builds a config from official keys; `source` names them in errors.
 
         Raises:

@@ -5,11 +5,9 @@ import functools
 import math
 import os
 from collections.abc import Iterable
-from collections.abc import Mapping
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
 from typing import Any
 
+import keras
 import tensorflow as tf
 
 from albert_tf.checkpoints.loading import family_of
@@ -42,9 +40,6 @@ from albert_tf.tasks.tokenized_examples import tokenize_texts
 from albert_tf.tokenization.features import list_of_texts
 from albert_tf.tokenization.loading import read_tokenizer
 from albert_tf.tokenization.loading import tokenizer_for_model
-
-if TYPE_CHECKING:
-    import keras
 
 _WARMUP = 0.1  # of all steps
 _LONGEST = 128  # tokens of a text, unless something else is asked for
@@ -86,7 +81,7 @@ class TextClassifier:
     def __init__(
         self,
         pretrained: str | os.PathLike,
-        labels: Sequence[str] | None = None,
+        labels: Iterable[str] | None = None,
         label_kind: str | None = None,
         max_length: int | None = None,
         revision: str | None = None,
@@ -122,13 +117,13 @@ class TextClassifier:
         epochs: int = 3,
         batch_size: int = 16,
         learning_rate: float = 5e-5,
-        optimizer: "keras.optimizers.Optimizer | None" = None,
+        optimizer: keras.optimizers.Optimizer | None = None,
         seed: int = 0,
         validation_split: float = 0.0,
-        sample_weight: Sequence[float] | None = None,
-        class_weight: Mapping[str, float] | None = None,
+        sample_weight: Iterable[float] | None = None,
+        class_weight: dict[str, float] | None = None,
         **options: Any,
-    ) -> "keras.callbacks.History":
+    ) -> keras.callbacks.History:
         """Trains on texts, in batches of similar length.
 
         Args:
@@ -163,8 +158,7 @@ class TextClassifier:
         if self.model is None:
             self._build(self._task_of(labels, text_pairs is not None), seed)
         if self._task.pair is None:  # other programs do not say
-            pair = text_pairs is not None
-            self._set(dataclasses.replace(self._task, pair=pair))
+            self._set(dataclasses.replace(self._task, pair=text_pairs is not None))
         data = self._examples(texts, labels, text_pairs)
         data, held_out = training_and_held_out(
             self._task, data, validation_split, sample_weight, class_weight
@@ -193,15 +187,9 @@ class TextClassifier:
 
     def _batches(self, data, batch_size, seed):
         # On accelerators Keras uses XLA, which compiles each length anew.
-        on_cpu = not tf.config.list_logical_devices("GPU")
-        batches = training_dataset(
-            data,
-            batch_size,
-            self._max_length,
-            seed,
-            buckets=FINE_BUCKETS if on_cpu else BUCKETS,
-            repeat=False,
-        )
+        buckets = BUCKETS if tf.config.list_logical_devices("GPU") else FINE_BUCKETS
+        sizes = batch_size, self._max_length, seed
+        batches = training_dataset(data, *sizes, buckets=buckets, repeat=False)
         return batches.map(features_and_labels)
 
     def evaluate(

@@ -1,0 +1,62 @@
+"""The public API is annotated, and its stub names what the package has."""
+
+import ast
+import importlib
+import inspect
+
+import pytest
+
+import albert_tf
+
+_CLASSES = ("TextClassifier",)
+_METHODS = [
+    *(f"AlbertConfig.{name}" for name in ("from_dict", "from_json_file", "released")),
+    *(f"AlbertConfig.{name}" for name in ("to_dict", "to_json_file", "with_dropout")),
+    "AlbertModel.from_pretrained",
+    "AlbertModel.save_pretrained",
+    "XLNetConfig.from_json_file",
+    "load_huggingface_checkpoint",
+    "load_tf1_checkpoint",
+    "load_tfhub_variables",
+    "load_tokenizer",
+    "register_model",
+]
+
+
+def called():
+    """Returns the names of what users call of the package, dotted."""
+    own = [
+        f"{name}.{member}"
+        for name in _CLASSES
+        for member, value in vars(getattr(albert_tf, name)).items()
+        if inspect.isfunction(value) and (member == "__init__" or member[0] != "_")
+    ]
+    return [*own, *_METHODS]
+
+
+@pytest.mark.parametrize("name", called())
+def test_is_annotated(name):
+    function = albert_tf
+    for part in name.split("."):
+        function = getattr(function, part)
+    signature = inspect.signature(function)
+    bare = [
+        parameter.name
+        for parameter in signature.parameters.values()
+        if parameter.annotation is inspect.Parameter.empty and parameter.name != "self"
+    ]
+    assert not bare
+    assert signature.return_annotation is not inspect.Signature.empty
+
+
+def test_the_stub_has_every_public_name_from_its_home(project):
+    stub = ast.parse((project / "albert_tf" / "__init__.pyi").read_text())
+    homes = {
+        alias.asname: node.module
+        for node in stub.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    assert set(homes) == set(albert_tf.__all__)
+    for name, home in homes.items():
+        assert getattr(importlib.import_module(home), name) is getattr(albert_tf, name)
