@@ -1,4 +1,4 @@
-"""Strict assignment of checkpoint tensors to a model, and what came of it."""
+"""Strict assignment of checkpoint tensors to a model, and a report of its results."""
 
 import dataclasses
 
@@ -12,7 +12,7 @@ _SHOWN = 5
 
 @dataclasses.dataclass(frozen=True)
 class LoadReport:
-    """What happened to each tensor, by official name."""
+    """Result of the assignment for each tensor, by official name."""
 
     source: str
     loaded: tuple = ()
@@ -22,7 +22,7 @@ class LoadReport:
 
     @property
     def new(self):
-        """The names of what the checkpoint did not give, and is random."""
+        """Names of variables that the checkpoint lacked; their values are random."""
         return (*self.missing, *self.wrong_shape)
 
     def __str__(self):
@@ -38,7 +38,7 @@ class LoadReport:
 
 
 def beginnings(allow_missing):
-    """The tuple of names that `allow_missing` means: a str is one name."""
+    """Returns the tuple of names that `allow_missing` means: a str is one name."""
     # As a tuple it would be its letters, with one of which every name begins.
     one = isinstance(allow_missing, str)
     return (allow_missing,) if one else tuple(allow_missing)
@@ -80,7 +80,7 @@ def assign_tensors(model, tensors, source, allow_missing=()):
 
 
 def require_finite(weights, source):
-    """Refuses weights with which a model answers nothing but NaN.
+    """Refuses weights with which a model's answers would be NaN.
 
     Args:
         weights: arrays or variables by official name.

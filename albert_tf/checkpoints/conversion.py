@@ -20,7 +20,7 @@ from albert_tf.tokenization.loading import tokenizer_for_model
 
 
 def write_converted(options):
-    """Does what `albert_tf.convert.convert` describes.
+    """Converts a model as `albert_tf.convert.convert` describes.
 
     Args:
         options: its `ConvertOptions`; a `model_class` of None is the one whose heads
@@ -56,7 +56,7 @@ def _check_target(options):
 
 
 def _read(options):
-    """The model and, if that of a model directory is not changed, its information."""
+    """Reads the model and, if a model directory's weights stay, its information."""
     name, source = options.model_class, options.source
     allow_missing = [part for part in options.allow_missing.split(",") if part]
     if not is_model_directory(source):
@@ -73,7 +73,7 @@ def _read(options):
 
 
 def _tokenizer_of(options):
-    """The tokenizer beside the checkpoint, or None."""
+    """Returns the tokenizer beside the checkpoint, or None."""
     folder = options.source
     if not storage.is_folder(folder):
         folder = os.path.dirname(folder) or "."

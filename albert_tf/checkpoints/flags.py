@@ -1,4 +1,4 @@
-"""What commands that read or write models have in common."""
+"""Flags of commands that read or write models."""
 
 import dataclasses
 import functools
@@ -12,7 +12,7 @@ FORMATS = ("model_directory", "tf1", "huggingface")
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ReadingFlags:
-    """How the weights of a model are read."""
+    """Reading of a model's weights."""
 
     verify_checksum: bool = option(
         "Compare the weights of each model with their checksum before they are used; "
@@ -23,7 +23,7 @@ class ReadingFlags:
 
 
 def obeys_reading_flags(command):
-    """A decorator of functions whose first argument is a `ReadingFlags`."""
+    """Decorates a function whose first argument is a `ReadingFlags`, which it obeys."""
 
     @functools.wraps(command)
     def obeying(options, *arguments):

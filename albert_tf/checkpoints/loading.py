@@ -39,7 +39,7 @@ class Checkpoint:
     huggingface: dict = dataclasses.field(default_factory=dict)
 
     def model_class(self, otherwise=()):
-        """The registered class that the tensors are of; see `registry.recognise`.
+        """Returns the registered class of the tensors; see `registry.recognise`.
 
         Args:
             otherwise: the architectures of a checkpoint that names none.
@@ -61,7 +61,7 @@ class Checkpoint:
             )
 
     def head_arguments(self, model_class):
-        """The constructor arguments that `config.json` holds if its head is there."""
+        """Returns the constructor arguments in `config.json` if its head is there."""
         has_head = self.tensors.keys() & model_class.head_names().keys()
         if not self.huggingface or not has_head:
             return {}
@@ -118,7 +118,7 @@ def _read_huggingface(path):
 
 
 def family_of(path):
-    """The `ModelFamily` of the model at `path`, without reading its weights.
+    """Returns the `ModelFamily` of the model at `path`, without reading its weights.
 
     It is None where nothing beside the checkpoint tells.
 
@@ -126,7 +126,7 @@ def family_of(path):
         path: as of `read_checkpoint`.
 
     Raises:
-        UserError: what describes the model is damaged.
+        UserError: the description of the model is damaged.
     """
     path = os.fspath(path)
     if is_model_directory(path):
@@ -139,7 +139,7 @@ def family_of(path):
 
 
 def find_head(path, otherwise=()):
-    """The model at `path`: its class, and the constructor arguments of its head.
+    """Returns the class of the model at `path`, and its head's constructor arguments.
 
     The class is the one that the model names, else the one that its tensors tell.
 
@@ -159,7 +159,7 @@ def find_head(path, otherwise=()):
 
 
 def load_pretrained(model_class, path, arguments, allow_missing=()):
-    """`PretrainedModel.from_pretrained` of a path that `read_checkpoint` takes."""
+    """Loads a model for `from_pretrained` of a path that `read_checkpoint` takes."""
     config_class = model_class.family.config_class
     fields = {field.name for field in dataclasses.fields(config_class)}
     changes = {k: value for k, value in arguments.items() if k in fields}
@@ -186,7 +186,7 @@ def load_pretrained(model_class, path, arguments, allow_missing=()):
 
 
 def _changed(checkpoint, changes):
-    """The checkpoint with other values of its configuration."""
+    """Returns the checkpoint with other values of its configuration."""
     if not changes or checkpoint.config is None:
         return checkpoint
     config = dataclasses.replace(checkpoint.config, **changes)

@@ -1,6 +1,6 @@
 """The model directory: the form in which this project keeps a model.
 
-albert_config.json      the encoder (the name is that of the family's `config_file`)
+albert_config.json      the encoder (named as the family's `config_file`)
 head.json               the model class and the arguments of its head
 model.weights.h5        the weights, as Keras writes them
 training_info.json      steps, data, metrics (optional)
@@ -28,7 +28,7 @@ _OF_THE_TASK = ("task", "max_seq_length")
 
 
 def is_model_directory(path):
-    """Whether `save_model_directory` wrote `path`.
+    """Returns whether `save_model_directory` wrote `path`.
 
     Raises:
         UserError: the folder is not as it was written: a file is gone.
@@ -111,7 +111,7 @@ def _check_labels(head, training_info, directory):
 
 
 def read_task_info(directory):
-    """What `training_info.json` says of the task, and not of the run; None if nothing.
+    """Reads the entries of `training_info.json` on the task; returns None without any.
 
     Raises:
         UserError: the file is damaged.
@@ -123,12 +123,12 @@ def read_task_info(directory):
 
 
 def read_training_info(directory):
-    """The content of `training_info.json`, {} without it; other keys are free.
+    """Reads `training_info.json`, whose other keys are free; returns {} without it.
 
     Raises:
         UserError: it is no JSON object, a value that is acted on makes no sense, or its
-            labels are not those of `head.json`; or a file is gone that was written
-            beside it.
+            labels differ from `head.json`; or a file is gone that was written beside
+            it.
     """
     require_whole(directory)
     path = os.path.join(directory, TRAINING_INFO_FILE)
@@ -152,7 +152,7 @@ def load_model_directory(directory, **arguments):
     """Builds the model that was saved and loads all its weights.
 
     Args:
-        directory: what `save_model_directory` wrote.
+        directory: a folder that `save_model_directory` wrote.
         **arguments: constructor arguments beside those that were saved.
 
     Returns:

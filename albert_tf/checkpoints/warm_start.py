@@ -33,7 +33,7 @@ def warm_start(model_class, path, config, rule, allow_missing, **arguments):
         **arguments: constructor arguments of the model.
 
     Returns:
-        The model, and lines that report what came from where.
+        The model, and lines that report the origin of each part.
 
     Raises:
         UserError: the checkpoint does not fit, or its configuration differs in more

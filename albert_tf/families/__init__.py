@@ -1,1 +1,1 @@
-"""What a family of models is to others: its config, and the names of its variables."""
+"""Families of models: their configurations, and the names of their variables."""

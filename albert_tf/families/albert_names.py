@@ -40,7 +40,7 @@ _OFFICIAL_NAMES = {theirs: ours for ours, theirs in _WHOLE_NAMES.items()}
 
 
 def encoder_variables(albert):
-    """The variables of an `AlbertModel` by official name, in network order."""
+    """Returns an `AlbertModel`'s variables by official name, in network order."""
     embeddings = albert.embeddings
     scope = "bert/embeddings"
     variables = {
@@ -82,25 +82,25 @@ def encoder_variables(albert):
 
 
 def _dense_variables(scope, layer):
-    """The variables of a Keras `Dense` layer."""
+    """Returns the variables of a Keras `Dense` layer."""
     bias = {} if layer.bias is None else {f"{scope}/bias": layer.bias}
     return {f"{scope}/kernel": layer.kernel, **bias}
 
 
 def _layer_norm_variables(scope, layer):
-    """The variables of a `LayerNorm`."""
+    """Returns the variables of a `LayerNorm`."""
     beta = {} if layer.beta is None else {f"{scope}/beta": layer.beta}
     return {**beta, f"{scope}/gamma": layer.gamma}
 
 
 def block_scope(key):
-    """The scope of the parameters "g_j": inner block j of group g."""
+    """Returns the scope of the parameters "g_j": inner block j of group g."""
     group, inner = key.split("_")
     return f"bert/encoder/transformer/group_{group}/inner_group_{inner}"
 
 
 def huggingface_name(official):
-    """The Hugging Face name of the encoder's variable `official`.
+    """Returns the Hugging Face name of the encoder's variable `official`.
 
     Raises:
         UserError: no ALBERT model of theirs has it.
@@ -119,7 +119,7 @@ def huggingface_name(official):
 
 
 def official_name(theirs):
-    """The official name of the encoder's tensor `theirs`, None if it has none."""
+    """Returns the official name of the encoder's tensor `theirs`, or None."""
     if theirs in _OFFICIAL_NAMES:
         return _OFFICIAL_NAMES[theirs]
     scope, _, suffix = theirs.rpartition(".")

@@ -1,6 +1,6 @@
 """The names of a head's variables: here, in the official code and in Hugging Face's.
 
-A model lists them in `head_table`, by what the functions below return.
+A model lists them in `head_table`, which joins the results of the functions below.
 """
 
 import dataclasses
@@ -23,14 +23,14 @@ class HeadVariable:
 
 
 def dense(attribute, official, huggingface=None):
-    """The variables of a Keras `Dense` layer."""
+    """Lists the variables of a Keras `Dense` layer."""
     return _two(
         attribute, official, huggingface, ("kernel", "weight"), ("bias", "bias")
     )
 
 
 def layer_norm(attribute, official, huggingface=None):
-    """The variables of a `LayerNorm`."""
+    """Lists the variables of a `LayerNorm`."""
     return _two(attribute, official, huggingface, ("beta", "bias"), ("gamma", "weight"))
 
 
@@ -46,7 +46,7 @@ def _two(attribute, official, huggingface, *names):
 
 
 def classification(attribute, huggingface, official_scope=""):
-    """The variables of a `ClassificationHead`; the scope ends in "/" or is empty."""
+    """Lists a `ClassificationHead`'s variables; the scope ends in "/" or is empty."""
     return (
         HeadVariable(
             f"{attribute}.output_weights",
@@ -62,7 +62,7 @@ def classification(attribute, huggingface, official_scope=""):
 
 
 def masked_lm(attribute):
-    """The variables of a `MaskedLMHead`; its projection is the encoder's table."""
+    """Lists a `MaskedLMHead`'s variables; its projection is the encoder's table."""
     official, theirs = "cls/predictions", "predictions"
     return (
         *dense(
@@ -80,7 +80,7 @@ def masked_lm(attribute):
 
 
 def answer_beams(attribute):
-    """The variables of an `AnswerBeamsHead`, which Hugging Face does not have."""
+    """Lists an `AnswerBeamsHead`'s variables, which Hugging Face does not have."""
     return (
         *dense(f"{attribute}.start", "start_logits/dense"),
         *dense(f"{attribute}.end_hidden", "end_logits/dense_0"),

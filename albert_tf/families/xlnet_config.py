@@ -1,4 +1,4 @@
-"""The architecture of one XLNet, and what a run makes of it."""
+"""The architecture of one XLNet, and a run's settings of it."""
 
 import dataclasses
 import os
@@ -31,7 +31,7 @@ _OFFICIAL_KEYS = (*_SIZES[:6], "ff_activation", "untie_r")
 
 @dataclasses.dataclass(frozen=True)
 class XLNetConfig(ModelConfig):
-    """The fields of the official `xlnet_config.json`, and those of a run.
+    """The fields of the official `xlnet_config.json`, and the fields of a run.
 
     With their defaults, the last four fields make it XLNet; with others it factorises
     its embeddings and shares its layers as ALBERT does. Every value is checked on
@@ -128,12 +128,12 @@ class XLNetConfig(ModelConfig):
 
     @property
     def blocks(self) -> int:
-        """How many blocks run one after another; each has a memory of its own."""
+        """The number of blocks, one after another; each has a memory of its own."""
         return self.n_layer * self.inner_group_num
 
     @property
     def has_embedding_mapping(self) -> bool:
-        """Whether a projection leads from the embeddings to the hidden size."""
+        """True if a projection leads from the embeddings to the hidden size."""
         return self.embedding_size not in (None, self.d_model)
 
     @property
@@ -142,9 +142,7 @@ class XLNetConfig(ModelConfig):
         return self.embedding_size if self.has_embedding_mapping else self.d_model
 
     def to_json_file(self, path: str | os.PathLike) -> None:
-        """Writes the official keys, which the official code reads, and what else
-        differs from its default.
-        """
+        """Writes the official keys, and others whose value is not the default."""
         defaults = {f.name: f.default for f in dataclasses.fields(self)}
         values = {
             name: value

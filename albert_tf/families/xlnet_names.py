@@ -9,7 +9,7 @@ MASK_EMB = f"{_SCOPE}/mask_emb/mask_emb"
 BIASES = tuple(f"{_SCOPE}/{name}" for name in ("r_w_bias", "r_r_bias", "r_s_bias"))
 SEGMENTS = f"{_SCOPE}/seg_embed"
 STACKED = (*BIASES, SEGMENTS)
-"""What official checkpoints hold once for all layers, and Hugging Face a layer."""
+"""Variables that official checkpoints hold once, and Hugging Face for each layer."""
 
 _LAYER = re.compile(rf"{_SCOPE}/layer_(\d+)/(rel_attn|ff)/")
 _THEIR_LAYER = re.compile(r"transformer\.layer\.(\d+)\.(rel_attn|ff)\.(.+)")
@@ -36,7 +36,7 @@ _OF_LAYERS = {
 
 
 def encoder_variables(xlnet):
-    """The variables of an `XLNetModel` by official name, in network order."""
+    """Returns the variables of an `XLNetModel` by official name, in network order."""
     embeddings, stack = xlnet.embeddings, xlnet.stack
     variables = {TABLE: embeddings.word_embeddings}
     if embeddings.mapping_kernel is not None:
@@ -70,18 +70,18 @@ def _norm_variables(scope, layer):
 
 
 def layer_scope(layer, part):
-    """The beginning of the official names of the part "rel_attn" or "ff"."""
+    """Returns the beginning of official names of the part "rel_attn" or "ff"."""
     return f"{_SCOPE}/layer_{layer}/{part}/"
 
 
 def layer_of(official):
-    """(layer, part, rest) of the official name of a layer's variable, or None."""
+    """Splits the official name of a layer's variable: (layer, part, rest), or None."""
     match = _LAYER.match(official)
     return match and (int(match[1]), match[2], official[match.end() :])
 
 
 def huggingface_name(official):
-    """The Hugging Face name of the encoder's variable `official`, if not stacked."""
+    """Returns the Hugging Face name of the variable `official`, if not stacked."""
     if official in _WHOLE_NAMES:
         return _WHOLE_NAMES[official]
     layer, part, rest = layer_of(official)
@@ -89,7 +89,7 @@ def huggingface_name(official):
 
 
 def official_name(theirs):
-    """The official name of the encoder's tensor `theirs`, None if it has none."""
+    """Returns the official name of the encoder's tensor `theirs`, or None."""
     whole = {name: official for official, name in _WHOLE_NAMES.items()}
     match = _THEIR_LAYER.fullmatch(theirs)
     if match is None:
@@ -100,13 +100,13 @@ def official_name(theirs):
 
 
 def stacked_name(theirs):
-    """(official name, layer) of the tensor `theirs` that is a layer's, or None."""
+    """Returns (official name, layer) of a layer's tensor `theirs`, or None."""
     match = _THEIR_LAYER.fullmatch(theirs)
     official = match and f"{_SCOPE}/{match[3]}"
     return (official, int(match[1])) if official in STACKED else None
 
 
 def huggingface_stacked_name(official, layer):
-    """The Hugging Face name of a layer's share of a stacked variable."""
+    """Returns the Hugging Face name of a layer's share of a stacked variable."""
     name = official.removeprefix(f"{_SCOPE}/")
     return f"transformer.layer.{layer}.rel_attn.{name}"

@@ -32,7 +32,9 @@ _UNREADABLE = (tarfile.TarError, EOFError, zlib.error, gzip.BadGzipFile, lzma.LZ
 
 
 def cache_folder():
-    """Where unpacked archives lie: `ALBERT_TF_CACHE`, else `~/.cache/albert_tf`.
+    """Returns the folder of unpacked archives.
+
+    It is `ALBERT_TF_CACHE`, else `~/.cache/albert_tf`.
 
     Raises:
         UserError: that is in the home folder of a user who has none.
@@ -92,7 +94,7 @@ def download_archive(url):
 
 
 def _address_and_hash(url):
-    """An address, and the hash that follows it or None."""
+    """Splits an address from the hash that follows it, or None."""
     address, sign, fragment = url.partition("#")
     if not sign:
         return address, None
@@ -116,7 +118,7 @@ def unpack_archive(path, title):
 
     Returns:
         The folder with its files, a str: where all of them lie in one folder of the
-        archive, that one.
+        archive, this one.
 
     Raises:
         UserError: it is damaged, holds something else than files and folders, would
@@ -219,7 +221,7 @@ def _in_the_cache(title):
 
 
 def _recorded_hash(record):
-    """What the cache noted of an address; None if nothing, or if that is damaged."""
+    """Returns the hash noted for an address; None if there is none or it is damaged."""
     try:
         known = read_json_object(record)["sha256"] if os.path.isfile(record) else None
     except (KeyError, UserError):
@@ -232,14 +234,15 @@ def _unpacked_folder(digest):
 
 
 def _list_of(digest):
-    """The file that says what was unpacked: the SHA-256 of each file, by its path."""
+    """Returns the path of the list of unpacked files: the SHA-256 of each by path."""
     return f"{_unpacked_folder(digest)}.json"
 
 
 def _is_whole(digest):
-    """Whether an archive lies in the cache as it was unpacked; if not, it goes.
+    """Returns whether an archive lies in the cache as unpacked; removes it if not.
 
-    What earlier versions have unpacked has no list to compare with, and gets one.
+    An archive that an earlier version unpacked has no list to compare with, but gets
+    one.
     """
     folder, path = _unpacked_folder(digest), _list_of(digest)
     _discard_unless(os.path.isdir, folder)
@@ -256,7 +259,7 @@ def _is_whole(digest):
 
 
 def _files_in(folder):
-    """By path in a folder, the SHA-256 of each file; of a file, once in a process."""
+    """Returns each file's SHA-256 by its path; computes it once in a process."""
     found = {}
     for place, _, names in os.walk(folder):
         for name in names:
@@ -273,14 +276,14 @@ def _digest(path, version):
 
 
 def _discard_unless(is_right, path):
-    """Removes what lies in the place of a file or folder and is none."""
+    """Removes a path that should be a file or folder and is none."""
     if os.path.lexists(path) and not is_right(path):
         storage.remove_folder(path)
         storage.remove_file(path)
 
 
 def _root(folder):
-    """The one folder that holds everything, or `folder` itself."""
+    """Returns the one folder that holds everything, or `folder` itself."""
     names = os.listdir(folder)
     inner = os.path.join(folder, names[0]) if len(names) == 1 else folder
     return inner if os.path.isdir(inner) else folder

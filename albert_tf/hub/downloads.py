@@ -52,7 +52,7 @@ def download(url, path, check_size):
 
 
 def _copy(response, file, url, length, check_size):
-    """How many bytes there were, and their MD5."""
+    """Copies a response to a file; returns the number of bytes, and their MD5."""
     name = os.path.basename(urllib.parse.urlsplit(url).path) or url
     md5, done = hashlib.md5(usedforsecurity=False), 0
     with Progress(length, "bytes", f"Downloading {name}") as progress:
@@ -70,7 +70,7 @@ def _copy(response, file, url, length, check_size):
 
 @contextlib.contextmanager
 def _told(url):
-    """Makes what the network, the server or the URL is guilty of one sentence."""
+    """Turns errors of the network, the server or the URL into one sentence."""
     try:
         yield
     except urllib.error.HTTPError as error:
@@ -95,5 +95,5 @@ def _told(url):
 
 
 def _first_line(reason):
-    """Of what others say in many lines, or "" for nothing."""
+    """Returns the first line of another program's message, or "" without one."""
     return next(iter(str(reason).strip().splitlines()), "").rstrip(".:")

@@ -69,7 +69,7 @@ def local_directory(path, revision=None, weights=True):
 
 
 def _with_known_scheme(path):
-    """The path, with what stands before "://" in small letters.
+    """Returns the path, with the part before "://" in small letters.
 
     Raises:
         UserError: nothing on this machine reads such paths.
@@ -123,7 +123,7 @@ def _tables(path):
 
 
 def is_download(path):
-    """Whether a path names something to download."""
+    """Returns whether a path names something to download."""
     schemes = (REPOSITORY_SCHEME, *_URL_SCHEMES)
     return bool(path) and os.fspath(path).lower().startswith(schemes)
 
@@ -156,7 +156,7 @@ def _url(url):
 
 
 def _check_exists(path):
-    """Refuses what is not there, and says what to write for a released model."""
+    """Refuses a path that is not there; says how to write a released model's name."""
     # A TF1 checkpoint is named by a prefix of its files.
     if storage.exists(path) or glob.glob(f"{glob.escape(path)}.*"):
         return

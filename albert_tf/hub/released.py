@@ -1,4 +1,4 @@
-"""The released ALBERTs: what they are called, where they lie, how large they are."""
+"""The released ALBERTs: their names, addresses and sizes."""
 
 import dataclasses
 
@@ -16,9 +16,9 @@ class Release:
     Attributes:
         size: its key in `RELEASED_SIZES`, such as "base_v2".
         archive: URL of the official archive, which holds both pretraining heads.
-        handle: what to write for the Hugging Face repository of the same weights,
-            without the sentence-order head; None for the Chinese models, which
-            Google did not put there.
+        handle: the name of the Hugging Face repository of the same weights, without the
+            sentence-order head; None for the Chinese models, which Google did not put
+            there.
     """
 
     size: str
@@ -41,9 +41,9 @@ RELEASES = tuple(map(_release, RELEASED_SIZES))
 
 
 def find_release(name):
-    """The `Release` that a name such as "albert-base-v2" means, or None.
+    """Finds the `Release` that a name such as "albert-base-v2" means, or None.
 
-    The names are those of the repositories ("albert/albert-base-v2"), of the archives
+    The names are of the repositories ("albert/albert-base-v2"), of the archives
     ("albert_base_v2", with or without ".tar.gz") and of `RELEASED_SIZES`.
     """
     name = name.lower().removesuffix(".tar.gz").removeprefix("albert/")

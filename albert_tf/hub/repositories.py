@@ -48,7 +48,7 @@ _GIT_DIGITS = 40
 
 
 def download_repository(name, revision=None, weights=True):
-    """Brings what this project reads of a repository into the cache of its library.
+    """Brings a repository's files that this project reads into its library's cache.
 
     The library's environment variables hold: `HF_HOME` (where the cache lies),
     `HF_HUB_OFFLINE`, `HF_ENDPOINT`, `HF_TOKEN`, `HF_HUB_DISABLE_PROGRESS_BARS`. Every
@@ -108,7 +108,7 @@ def _title(name, revision):
 
 
 def _snapshot(name, revision, patterns, kind):
-    """The folder of the files of some patterns, and their names in it."""
+    """Returns the folder of the files of some patterns, and their names in it."""
     title = _title(name, revision)
     if not _NAME.fullmatch(name):
         raise UserError(
@@ -152,7 +152,7 @@ def _library(title):
 
 
 def _reason(library, title, error):
-    """One sentence for what the library raised."""
+    """Returns one sentence for the library's error."""
     errors, constants = library.errors, library.constants
     if isinstance(error, errors.GatedRepoError):
         return f"{title} needs a login: accept its terms, and set HF_TOKEN."
@@ -183,7 +183,7 @@ def _reason(library, title, error):
 
 
 def _cause(error, is_it):
-    """The first of `error` and its causes that is it, or None."""
+    """Returns the first of `error` and its causes that is it, or None."""
     while error is not None and not is_it(error):
         error = error.__cause__
     return error

@@ -13,7 +13,7 @@ _COMPILED = contextvars.ContextVar("compiled", default=False)
 
 @contextlib.contextmanager
 def compiled_activations(compiled=True):
-    """Within it, XLA compiles the activations of many operations by themselves.
+    """Lets XLA compile the activations of many operations by themselves.
 
     For graphs that XLA does not compile as a whole, on the backend TensorFlow. As one
     operation after the other, a gelu of `[8, 128, 3072]` in bfloat16 and its gradient
@@ -31,7 +31,7 @@ def compiled_activations(compiled=True):
 
 
 def _compilable(function):
-    """`function` of tensors, elementwise, which `compiled_activations` compiles."""
+    """Returns elementwise `function`, which `compiled_activations` compiles."""
 
     @functools.wraps(function)
     def call(*inputs):
@@ -42,10 +42,10 @@ def _compilable(function):
 
 @functools.cache
 def _compiled(function):
-    """`function`, compiled; its gradient is compiled, too, and keeps only the inputs.
+    """Compiles `function` and its gradient, which keeps only the inputs.
 
-    Both compute in float32, whatever the type of the inputs, which is also that of the
-    output: XLA rounds bfloat16 after each operation, which makes it half as fast.
+    Both compute in float32 and return the type of the inputs: XLA rounds bfloat16 after
+    each operation, which makes it half as fast.
     """
     # Imported here: the layers also run without TensorFlow.
     import tensorflow as tf

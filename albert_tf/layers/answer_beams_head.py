@@ -91,7 +91,7 @@ class AnswerBeamsHead(ConfiguredLayer):
         }
 
     def _end_log_probs(self, hidden, starts, p_mask):
-        """Of each token as end, given each start: `[B, starts]` to `[B, starts, T]`."""
+        """Scores tokens as ends of each start: `[B, starts]` to `[B, starts, T]`."""
         width = self.config.hidden_size
         start_hidden = gather_positions(hidden, starts)  # [B, starts, H]
         # The layer sees both, one beside the other; so each is projected but once.

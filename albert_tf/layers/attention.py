@@ -16,7 +16,7 @@ _OUTPUT_SITE = 1
 
 @keras.saving.register_keras_serializable(package="albert_tf")
 class SelfAttention(Sublayer):
-    """Multi-head self-attention, and what surrounds it.
+    """Multi-head self-attention, with dropout, residual and layer norm.
 
     Official `attention_ffn_block`, up to the first layer norm. Query, key and
     value are separate variables, as in the checkpoints. The softmax is computed
@@ -27,7 +27,7 @@ class SelfAttention(Sublayer):
 
     Call: hidden `[batch, tokens, hidden]`, `view`, the `View` of the block, `seed`
     int32 `[2]` of the block or None for inference, to `[batch, tokens, hidden]`; with a
-    view `of_rows`, to what that picks of it, `[batch, outputs, hidden]`. With
+    view `of_rows`, to the tokens picked, `[batch, outputs, hidden]`. With
     `recompute` (`rematerialization.recompute`), the probabilities are not kept for the
     gradient.
     """
@@ -65,7 +65,7 @@ class SelfAttention(Sublayer):
         return self._sum(residual, output, seed, _OUTPUT_SITE)
 
     def project(self, hidden, attending, view, seed=None, recompute=None):
-        """All projections and what is between them; an export may replace this.
+        """Computes the projections and all between them; an export may replace this.
 
         Args:
             hidden: `[batch, tokens, hidden]`, to which tokens attend.
@@ -88,7 +88,7 @@ class SelfAttention(Sublayer):
         return self.output_dense(ops.reshape(context, ops.shape(attending)))
 
     def probabilities(self, hidden, view):
-        """How much each token attends to each, before dropout.
+        """Returns how much each token attends to each, before dropout.
 
         Args:
             hidden: `[batch, tokens, hidden]`, the input of the block.
@@ -102,7 +102,7 @@ class SelfAttention(Sublayer):
         return _softmax(query, key, view.bias)
 
     def _query_and_key(self, hidden, attending, view):
-        """Both `[B, T, N, D]`, turned by their positions where those are rotary."""
+        """Returns both `[B, T, N, D]`, turned where positions are rotary."""
         # Scaling the query costs less than scaling the scores, and keeps float16
         # scores in range.
         query = self.query(attending) * self.config.head_size**-0.5
@@ -113,7 +113,7 @@ class SelfAttention(Sublayer):
         return rotated(query, view.query_turns), rotated(key, view.key_turns)
 
     def _attend(self, query, key, value, bias, seed):
-        """The context `[B, T, N, D]` of queries, keys and values `[B, T, N, D]`."""
+        """Returns the context of queries, keys and values, all `[B, T, N, D]`."""
         probabilities = dropout(
             ops.cast(_softmax(query, key, bias), value.dtype),
             self.config.attention_probs_dropout_prob,

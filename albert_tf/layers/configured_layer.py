@@ -1,4 +1,4 @@
-"""What all ALBERT layers share: a config, projections, weights and serialisation."""
+"""The base of all ALBERT layers: a config, projections, weights and serialisation."""
 
 import keras
 from keras import ops
@@ -28,9 +28,9 @@ class ConfiguredLayer(keras.layers.Layer):
         return cls(cls.config_class.from_dict(config.pop("config")), **config)
 
     def _dense(self, units, name, dtype=None, use_bias=True, initializer=None):
-        """A projection of the last axis, by default initialised as the official one.
+        """Creates a projection of the last axis.
 
-        By default of the layer's own dtype policy.
+        By default it has the official initialiser and the layer's dtype policy.
         """
         return Dense(
             units,
@@ -41,7 +41,7 @@ class ConfiguredLayer(keras.layers.Layer):
         )
 
     def _float32_weight(self, name, shape, initializer):
-        """A weight of float32 computations, in a model of bfloat16 weights, too."""
+        """Adds a weight of float32 computations, even in a model of bfloat16."""
         return self.add_weight(
             name=name,
             shape=shape,
@@ -51,17 +51,17 @@ class ConfiguredLayer(keras.layers.Layer):
         )
 
     def _initializer(self):
-        """That of all weights but biases and normalisations."""
+        """Returns the initialiser of all weights but biases and normalisations."""
         return truncated_normal(self.config.initializer_range)
 
 
 @keras.saving.register_keras_serializable(package="albert_tf")
 class Dense(keras.layers.Dense):
-    """As `keras.layers.Dense`, with fewer operations around the product.
+    """A `keras.layers.Dense` with fewer operations around the product.
 
     Keras contracts three axes with two by `tf.tensordot`, a dozen operations on shapes.
-    Here the rows of `[batch, tokens, width]` are those of one matrix, which gives the
-    same numbers. With bfloat16 variables, which exports have, the outputs are float32:
+    Here the rows of `[batch, tokens, width]` make one matrix, which gives the same
+    numbers. With bfloat16 variables, which exports have, the outputs are float32:
     on a CPU, TensorFlow adds and multiplies bfloat16 at a third of the speed.
     """
 
@@ -75,5 +75,5 @@ class Dense(keras.layers.Dense):
 
 
 def truncated_normal(standard_deviation):
-    """The official initialiser, cut at two standard deviations."""
+    """Returns the official initialiser, cut at two standard deviations."""
     return keras.initializers.TruncatedNormal(stddev=standard_deviation)

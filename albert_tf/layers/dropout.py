@@ -16,7 +16,7 @@ _STRIDES = (-1640531535, -2048144777)
 
 
 def fold_seed(seed, site):
-    """A seed int32 [2] for `site` (an int or int32 scalar) of the seed `seed`.
+    """Derives a seed int32 [2] for `site` (an int or int32 scalar) from `seed`.
 
     Folding is additive: site a of the folded seed b is site a + b.
     """

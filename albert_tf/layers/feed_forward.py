@@ -11,7 +11,7 @@ _OUTPUT_SITE = 2
 
 @keras.saving.register_keras_serializable(package="albert_tf")
 class FeedForward(Sublayer):
-    """Two projections, and what surrounds them.
+    """Two projections, with dropout, residual and layer norm.
 
     Official `attention_ffn_block`, from the scope `ffn_1` on. With "geglu" or "swiglu"
     as `config.hidden_act`, the activation of a third projection, `gate`, multiplies the
@@ -52,7 +52,7 @@ class FeedForward(Sublayer):
         return self._sum(hidden, output, seed, _OUTPUT_SITE)
 
     def project(self, hidden):
-        """All projections, `[batch, tokens, hidden]`; an export may replace this."""
+        """Computes `[batch, tokens, hidden]`; an export may replace this."""
         inner = self.intermediate(hidden)
         if self.gate is None:
             inner = ACTIVATION_FUNCTIONS[self.config.hidden_act](inner)

@@ -7,7 +7,7 @@ def gather_positions(sequence, positions):
     """Picks rows: `[batch, tokens, width]` at int32 `[batch, outputs]`.
 
     A lookup in the flattened rows: its gradient is one scatter, which XLA handles
-    better than that of `take_along_axis`.
+    better than the gradient of `take_along_axis`.
 
     Returns:
         `[batch, outputs, width]`.

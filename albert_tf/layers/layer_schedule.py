@@ -1,8 +1,8 @@
-"""Which layers of a configuration share which parameters."""
+"""Sharing of parameters among the layers of a configuration."""
 
 
 def layer_schedule(config):
-    """For each layer, its blocks as (attention key, feed-forward key).
+    """Lists each layer's blocks as (attention key, feed-forward key).
 
     A key "g_j" names the parameters of inner block j of group g; where layers
     share nothing, g counts layers.

@@ -1,4 +1,4 @@
-"""Where tokens stand in their texts, and rotations that tell attention of it."""
+"""Positions of tokens in their texts, and rotations that tell attention of them."""
 
 from keras import ops
 
@@ -6,12 +6,12 @@ _LONGEST_PERIOD = 10_000.0
 
 
 def same_pair(pair_ids):
-    """Bool `[batch, tokens, tokens]`: whether two tokens have equal `pair_ids`."""
+    """Returns bool `[batch, tokens, tokens]`: two tokens have equal `pair_ids`."""
     return ops.equal(pair_ids[:, :, None], pair_ids[:, None, :])  # [B, T, T]
 
 
 def positions_in_pair(pair_ids):
-    """Int32 `[batch, tokens]`: how far each token is from the first of its pair."""
+    """Counts each token's distance from its pair's first: int32 `[batch, tokens]`."""
     tokens = ops.shape(pair_ids)[1]
     positions = ops.arange(tokens, dtype="int32")  # [T]
     first = ops.min(ops.where(same_pair(pair_ids), positions, tokens), axis=-1)
@@ -43,7 +43,7 @@ def rotated(heads, turns):
 
     Args:
         heads: `[batch, tokens, heads, head size]`.
-        turns: what `rotation` gives.
+        turns: the result of `rotation`.
 
     Returns:
         As `heads`, in shape and type.

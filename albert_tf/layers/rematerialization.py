@@ -74,7 +74,7 @@ def rematerialize(body, variables, hidden, count):
 
 
 def rematerialized_loop(body, variables, hidden, count):
-    """`rematerialize` with a `tf.while_loop` forward and another one backward.
+    """Applies `rematerialize` with one `tf.while_loop` forward and one backward.
 
     Args:
         body: a function of an int32 scalar and `hidden`.
@@ -117,12 +117,12 @@ def rematerialized_loop(body, variables, hidden, count):
 
 
 def recompute(function, *tensors, axis, parts):
-    """`function(*tensors)`, which the gradient computes again from `tensors`.
+    """Calls `function(*tensors)`; the gradient computes it again from `tensors`.
 
-    Inside a rematerialised block, which is computed again as a whole, this is for what
-    only `function` needs (attention's probabilities, `[batch, heads, tokens, tokens]`):
-    it does not lie there while the gradient of the rest of the block is computed, and
-    there is only one part of it at a time.
+    Inside a rematerialised block, which is computed again as a whole, this is for
+    tensors that only `function` needs (attention's probabilities, `[batch, heads,
+    tokens, tokens]`): they take no memory while the gradient of the rest of the block
+    is computed, and then only a part of them at a time.
 
     Args:
         function: pure, of tensors; what it captures gets no gradient.
@@ -154,7 +154,7 @@ def _values(variables):
 
 
 def _pure(body, variables, weights, i, hidden):
-    """`body(i, hidden)` with `weights` as the values of `variables`."""
+    """Calls `body(i, hidden)` with `weights` as the values of `variables`."""
     mapping = list(zip(variables, weights, strict=True))
     with keras.StatelessScope(state_mapping=mapping):
         return body(i, hidden)
@@ -193,7 +193,7 @@ def _like(tensor, other):
 
 
 def _after(hidden, upstream, totals):
-    """The same values, such that `hidden` depends on `upstream` (and on `totals`).
+    """Returns the values; `hidden` now depends on `upstream` (and on `totals`).
 
     Otherwise the compiler merges the second computation with the first, and all
     intermediate results are kept after all. XLA drops its optimisation barriers

@@ -1,4 +1,4 @@
-"""What surrounds both functions of a transformer block: norm, dropout, residual."""
+"""Norm, dropout and residual around both functions of a transformer block."""
 
 from keras import ops
 
@@ -11,8 +11,8 @@ from albert_tf.layers.layer_norm import LayerNorm
 class Sublayer(ConfiguredLayer):
     """Attention or feed-forward layer, with layer norm, dropout and residual.
 
-    The norm is that of the sum, as in the official code (`config.norm` "post"), or that
-    of the function's input ("pre"; Xiong et al., arXiv 2002.04745). Then the residual
+    The norm is of the sum, as in the official code (`config.norm` "post"), or of the
+    function's input ("pre"; Xiong et al., arXiv 2002.04745). Then the residual
     path is free, and the last projection of each function is initialised smaller, by
     one over the root of the number of functions (GPT-2), so that the sum does not grow
     with depth.
@@ -25,7 +25,7 @@ class Sublayer(ConfiguredLayer):
         return self._dense(units, name, use_bias=self.config.use_bias)
 
     def _output_projection(self):
-        """The projection of the function's output, `hidden_size` wide."""
+        """Adds the projection of the function's output, `hidden_size` wide."""
         config = self.config
         initializer = None
         if config.norm == "pre":
@@ -47,15 +47,15 @@ class Sublayer(ConfiguredLayer):
         )
 
     def _inputs(self, hidden):
-        """What the function reads of `hidden`, `[batch, tokens, hidden]`."""
+        """Returns the function's input for `hidden`, `[batch, tokens, hidden]`."""
         return self.layer_norm(hidden) if self.config.norm == "pre" else hidden
 
     def _sum(self, residual, output, seed, site):
-        """The output of the sublayer, `[batch, outputs, hidden]`.
+        """Returns the output of the sublayer, `[batch, outputs, hidden]`.
 
         Args:
             residual: the tokens that it is for.
-            output: what the function gives for them.
+            output: the function's result for them.
             seed: int32 `[2]` of the block or None for inference.
             site: of the dropout in the block.
         """

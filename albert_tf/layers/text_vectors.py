@@ -1,4 +1,4 @@
-"""One vector for a text, from what the encoder says of its tokens."""
+"""One vector for a text, from the encoder's vectors of its tokens."""
 
 from keras import ops
 
@@ -8,10 +8,10 @@ POOLINGS = ("mean", "cls", "pooler")
 
 
 def text_vectors(encoded, input_mask, pooling, layer=-1, normalize=False):
-    """Vectors of texts, float32 `[batch, hidden]`.
+    """Computes vectors of texts, float32 `[batch, hidden]`.
 
     Args:
-        encoded: what `AlbertModel` returns.
+        encoded: the outputs of `AlbertModel`.
         input_mask: `[batch, tokens]`, 0 for padding.
         pooling: "mean" over all tokens, the special ones included; "cls", the first
             token's; or "pooler", the pooled output, which knows the last layer only.
@@ -38,7 +38,7 @@ def text_vectors(encoded, input_mask, pooling, layer=-1, normalize=False):
 
 
 def check_choice(pooling, layer, num_layers):
-    """Refuses what `text_vectors` cannot read from a model of `num_layers`.
+    """Refuses a choice that a model of `num_layers` does not offer `text_vectors`.
 
     Raises:
         UserError: an unknown pooling, a layer that the model does not have, or

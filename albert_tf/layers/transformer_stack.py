@@ -1,4 +1,4 @@
-"""The stack of transformer blocks, with what they share."""
+"""The stack of transformer blocks, with their shared parameters."""
 
 import itertools
 
@@ -125,11 +125,11 @@ class TransformerStack(ConfiguredLayer):
         return states
 
     def output_of(self, hidden):
-        """What heads read of a block's output, `[batch, tokens, hidden]`."""
+        """Returns a block's output as heads read it, `[batch, tokens, hidden]`."""
         return hidden if self.final_norm is None else self.final_norm(hidden)
 
     def attentions(self, block_inputs, view):
-        """How much tokens attend to each other, before dropout.
+        """Returns how much tokens attend to each other, before dropout.
 
         Args:
             block_inputs: for each block its input, `[batch, tokens, hidden]`.
@@ -147,7 +147,7 @@ class TransformerStack(ConfiguredLayer):
         ]
 
     def _layers_between(self, first, last):
-        """The blocks `first` to `last - 1`, those of each layer together."""
+        """Lists the blocks `first` to `last - 1`, a list for each layer."""
         blocks = self.config.inner_group_num
         for number, layer in enumerate(self.layer_schedule):
             start = number * blocks
@@ -193,7 +193,7 @@ class TransformerStack(ConfiguredLayer):
         return rematerialize(run_block, variables, hidden, len(blocks))
 
     def _variables(self, blocks):
-        """The trainable variables of `blocks`, each once."""
+        """Lists the trainable variables of `blocks`, each once."""
         layers = [
             layer
             for attention_key, feed_forward_key in blocks

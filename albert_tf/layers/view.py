@@ -1,4 +1,4 @@
-"""Who sees whom, and where: what attention reads beside the hidden states."""
+"""Masks and positions of attention: its inputs beside the hidden states."""
 
 import dataclasses
 import typing
@@ -15,21 +15,21 @@ _MASKED_SCORE = -10000.0
 
 @dataclasses.dataclass(frozen=True)
 class View:
-    """What the attention of all blocks reads of a batch.
+    """Inputs of all blocks' attention for a batch, beside the hidden states.
 
-    Q is the number of tokens that attend: all of them, or those that `pick` takes.
+    Q is the number of tokens that attend: all of them, or the ones that `pick` takes.
 
     Attributes:
-        bias: float32 `[batch, 1, 1 or Q, tokens]`, what to add to the scores: 0, or
-            -10000 for a key that is padding or of another pair.
+        bias: float32 `[batch, 1, 1 or Q, tokens]`, added to the scores: 0, or -10000
+            for a key that is padding or of another pair.
         local_bias: the same for blocks whose tokens see only their neighbours; None
             where all blocks are global.
         global_every: the blocks 0, n, 2 n, … are global; read with `local_bias`.
         positions: int32 `[batch, tokens]`, counted from the first token of each pair;
             None where a row holds one pair.
-        key_turns, query_turns: the `positions.rotation` of all tokens and of those
-            that attend, `[batch or 1, tokens or Q, head size]`; None for positions
-            that are learned.
+        key_turns, query_turns: the `positions.rotation` of all tokens and of the ones
+            that attend, `[batch or 1, tokens or Q, head size]`; None for learned
+            positions.
         pick: the function of `of_rows`; None where all tokens attend.
     """
 
@@ -42,7 +42,7 @@ class View:
     pick: typing.Any = None
 
     def of_rows(self, pick):
-        """The view of some tokens, for a block that computes no others.
+        """Returns the view of some tokens, for a block that computes no others.
 
         Args:
             pick: a function from `[batch or 1, tokens, width]` to `[batch or 1,
@@ -58,7 +58,7 @@ class View:
         )
 
     def of_block(self, i):
-        """The view of block `i`, an int or int32 scalar, which is local or global."""
+        """Returns the local or global view of block `i`, an int or int32 scalar."""
         if self.local_bias is None:
             return self
         is_global = i % self.global_every == 0
@@ -70,7 +70,7 @@ class View:
 
 
 def view_of(config, input_mask, pair_ids=None):
-    """The `View` of a batch.
+    """Makes the `View` of a batch.
 
     Args:
         config: an `AlbertConfig`.
@@ -101,12 +101,12 @@ def view_of(config, input_mask, pair_ids=None):
 
 
 def asking(hidden, view):
-    """The tokens of `hidden` `[batch, tokens, width]` that attend to all of them."""
+    """Returns the tokens of `hidden` `[batch, tokens, width]` that attend to all."""
     return hidden if view.pick is None else view.pick(hidden)
 
 
 def key_bias(input_mask):
-    """What to add to the scores: 0 for a token, -10000 for padding.
+    """Computes the addend of the scores: 0 for a token, -10000 for padding.
 
     Args:
         input_mask: `[batch, tokens]`, 1 for a token and 0 for padding.
@@ -121,7 +121,7 @@ def key_bias(input_mask):
 
 
 def pair_bias(pair_ids):
-    """What to add to the scores where a row holds several pairs.
+    """Computes the addend of the scores where a row holds several pairs.
 
     Args:
         pair_ids: int32 `[batch, tokens]`, equal for the tokens of a pair.
@@ -134,7 +134,7 @@ def pair_bias(pair_ids):
 
 
 def window_bias(tokens, window):
-    """What to add to the scores where tokens see only their neighbours.
+    """Computes the addend of the scores where tokens see only their neighbours.
 
     Args:
         tokens: how many, an int or int32 scalar.

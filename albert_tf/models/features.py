@@ -29,7 +29,7 @@ LABELS = (
     "end_positions",
     "is_impossible",
 )
-"""What stands beside them in this project's data sets; no model's output needs it."""
+"""Labels in this project's data sets; no model's output needs them."""
 
 ALIASES = {
     "attention_mask": "input_mask",
@@ -80,7 +80,7 @@ def named_outputs(outputs):
 
 
 def named_features(inputs, read=READ):
-    """The features of a model's call by the names of this project.
+    """Returns the features of a model's call by the names of this project.
 
     Args:
         inputs: a mapping from names of `read`, `LABELS` and `ALIASES` to tensors, of
@@ -113,7 +113,7 @@ def named_features(inputs, read=READ):
 
 
 def called_features(args, named):
-    """The arguments of a call, of which features may be given by name.
+    """Returns the arguments of a call, of which features may be given by name.
 
     Args:
         args: given by place: features or `input_ids`, if anything.

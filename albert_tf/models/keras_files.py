@@ -31,7 +31,7 @@ def add_stand_ins():
 
 
 def stand_ins():
-    """A stand-in for each class, by the name under which Keras registers it."""
+    """Makes a stand-in for each class, by the name under which Keras registers it."""
     return {
         f"albert_tf>{name}": _StandIn(name, module) for name, module in _MODULES.items()
     }

@@ -1,4 +1,4 @@
-"""What models have in common whose outputs have names."""
+"""The base of models whose outputs have names."""
 
 from albert_tf.errors import UserError
 
@@ -37,7 +37,7 @@ class LabelledOutputs:
 
     @classmethod
     def labels_from_huggingface(cls, entries):
-        """Those of `label_arguments` that the entries of a `config.json` tell."""
+        """Reads those of `label_arguments` that the entries of a `config.json` tell."""
         labels = names_in(entries)
         if labels is None or len(set(labels)) < len(labels):
             return {}
@@ -70,12 +70,12 @@ class LabelledOutputs:
 
     @classmethod
     def _weights(cls):
-        """The official name of the classifier's weights, `[labels, hidden]`."""
+        """Returns the official name of the classifier's weights, `[labels, hidden]`."""
         return cls.head_table[0].official
 
 
 def checked_labels(labels, num_labels):
-    """The labels as a tuple, or None, and their number.
+    """Returns the labels as a tuple, or None, and their number.
 
     Raises:
         UserError: there are none, or another number of different ones.
@@ -94,9 +94,9 @@ def checked_labels(labels, num_labels):
 
 
 def names_in(entries):
-    """The names of labels in a Hugging Face `config.json`, a list of str.
+    """Lists the names of labels in a Hugging Face `config.json`, str.
 
-    They are those of `id2label`; None if it does not name each id once.
+    They are from `id2label`; None if it does not name each id once.
     """
     # Their library leaves out the names of two labels that nobody named.
     default = {str(i): _DEFAULT_NAME.format(i) for i in range(2)}
@@ -108,5 +108,5 @@ def names_in(entries):
 
 
 def _meaning(task):
-    """What a task says of the outputs; it may know more, as of pairs."""
+    """Returns a task's kind and labels; it may know more, as of pairs."""
     return task.get("kind"), tuple(task.get("labels", ()))

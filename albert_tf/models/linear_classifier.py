@@ -1,4 +1,4 @@
-"""What models with a linear layer on an output of the encoder have in common."""
+"""The base of models with a linear layer on an output of the encoder."""
 
 from albert_tf.families import head_variables
 from albert_tf.families.albert import ALBERT

@@ -30,7 +30,7 @@ class RelativeAttention(XLNetLayer):
     `AttentionView`; `biases`, a dict of `r_w_bias`, `r_r_bias`, `r_s_bias` `[heads,
     head size]` and `seg_embed` `[2, heads, head size]`; `memory` `[batch, M, width]` or
     None; `seed` int32 `[2]` of the block or None for inference; to `[batch, S + P,
-    width]`; with a view `of_rows`, to what that picks of it.
+    width]`; with a view `of_rows`, to the rows picked.
     """
 
     def __init__(self, config, **kwargs):
@@ -78,9 +78,9 @@ class RelativeAttention(XLNetLayer):
         return self.layer_norm(attending + output)
 
     def _of_positions(self, query, view, keys):
-        """Scores `[B, N, Q, K]`.
+        """Computes scores `[B, N, Q, K]`.
 
-        Those of the whole content lie one beside the other, and are moved at once.
+        The whole content's scores lie side by side, and are moved at once.
         """
         tokens = view.tokens
         codes = ops.cast(view.codes, self.compute_dtype)

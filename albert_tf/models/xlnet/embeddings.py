@@ -47,7 +47,7 @@ class XLNetEmbeddings(XLNetLayer):
         return words
 
     def similarities(self, hidden):
-        """The product of `[..., width]` and each word's embedding, `[..., words]`."""
+        """Multiplies `[..., width]` by each word's embedding: `[..., words]`."""
         if self.mapping_kernel is not None:
             hidden = ops.matmul(hidden, ops.transpose(self.mapping_kernel))
         return ops.matmul(hidden, ops.transpose(self.word_embeddings))

@@ -1,4 +1,4 @@
-"""What all XLNet layers share: their config and the official initialiser."""
+"""The base of all XLNet layers: their config and the official initialiser."""
 
 import keras
 

@@ -1,4 +1,4 @@
-"""Relative positions: what a distance is encoded as, and how scores find theirs.
+"""Relative positions: the codes of distances, and the scores of each query and key.
 
 A query at place i of a segment, with M tokens of memory before it, is `M + i - j` after
 the key j. Codes are listed from the greatest distance, K = M + S, downwards.
@@ -8,7 +8,7 @@ from keras import ops
 
 
 def position_codes(keys, tokens, width, clamp_len):
-    """The codes of the distances K to 1 - S: float32 `[keys + tokens, width]`.
+    """Encodes the distances K to 1 - S: float32 `[keys + tokens, width]`.
 
     The first half of a code are sines, the second cosines (official
     `positional_embedding`, which is not interleaved).
@@ -31,7 +31,7 @@ def position_codes(keys, tokens, width, clamp_len):
 
 
 def project_codes(codes, kernel, directions=None):
-    """The position keys of all heads.
+    """Computes the position keys of all heads.
 
     Args:
         codes: `[K + S, width]`.
@@ -74,7 +74,7 @@ def rel_shift(scores, keys):
 
 
 def shift_at(scores, positions, tokens, keys):
-    """As `rel_shift`, of queries at any places.
+    """Shifts scores as `rel_shift`, for queries at any places.
 
     Args:
         scores: `[batch, heads, queries, K + S]`.

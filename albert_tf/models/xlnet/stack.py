@@ -1,4 +1,4 @@
-"""The stack of XLNet's blocks, with what they share."""
+"""The stack of XLNet's blocks, with their shared parameters."""
 
 import keras
 
@@ -16,13 +16,13 @@ _RELATIVE_BIASES = ("r_w_bias", "r_r_bias", "r_s_bias")
 class XLNetStack(XLNetLayer, TransformerStack):
     """All layers of XLNet; official `transformer_xl`.
 
-    What layers share is what `TransformerStack` says. The biases of relative attention
+    Layers share parameters as in `TransformerStack`. The biases of relative attention
     and the embeddings of segments lie in the stack, as in official checkpoints, one row
     for each attention: layers that share their attention share these, too. With
     `config.untie_r` off there is one row of biases for all layers.
 
     Call: hidden `[batch, S + P, width]`, `view`, an `AttentionView`, `seed` int32 `[2]`
-    or None for inference; to what `TransformerStack` returns, of both streams.
+    or None for inference; to the outputs of `TransformerStack`, of both streams.
     """
 
     attention_class = RelativeAttention

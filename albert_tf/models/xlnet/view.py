@@ -1,4 +1,4 @@
-"""Who sees whom: what the attention of all layers reads beside the hidden states.
+"""Masks and positions of XLNet's attention: its inputs beside the hidden states.
 
 The queries of both streams stand in one tensor: the content stream, `[batch, S]`, and
 after it the query stream, `[batch, P]`. The keys are the memory, `[batch, M]`, and the
@@ -17,7 +17,7 @@ from albert_tf.layers.gathering import gather_positions
 
 @dataclasses.dataclass(frozen=True)
 class AttentionView:
-    """What `RelativeAttention` reads.
+    """Inputs of `RelativeAttention`.
 
     Attributes:
         tokens: S, an int or int32 scalar.
@@ -45,7 +45,7 @@ class AttentionView:
     pick: typing.Any = None
 
     def of_rows(self, pick):
-        """The view of those queries that `pick` takes from `[batch, Q, ...]`."""
+        """Returns the view of the queries that `pick` takes from `[batch, Q, ...]`."""
         names = ("positions", "answers", "hidden_keys", "other_segments")
         rows = {name: getattr(self, name) for name in names}
         picked = {n: None if row is None else pick(row) for n, row in rows.items()}
@@ -53,7 +53,7 @@ class AttentionView:
 
 
 def attention_view(features, tokens, memory_tokens, codes, directions):
-    """The `AttentionView` of a call.
+    """Makes the `AttentionView` of a call.
 
     Args:
         features: dict of the model's features.
