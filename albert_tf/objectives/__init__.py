@@ -1,1 +1,1 @@
-"""What training minimises: loss terms, and the objectives of pretraining."""
+"""Objectives of training: loss terms, and the objectives of pretraining."""

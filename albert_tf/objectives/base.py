@@ -1,4 +1,4 @@
-"""What is minimised: the interface between the engine and a task."""
+"""Objectives of training: the interface between the engine and a task."""
 
 import tensorflow as tf
 
@@ -14,19 +14,19 @@ class LossTerm:
     metric_names: tuple[str, ...] = ()
     """Names of the metrics, such as `masked_lm_accuracy`."""
     epsilon: float = 0.0
-    """What the denominator is increased by."""
+    """Addend of the denominator."""
     scale: float = 1.0
-    """What the term counts in the sum; it is reported without."""
+    """Factor of the term in the sum; it is reported without."""
 
     def weights(self, batch):
-        """Returns what each label of a batch counts, float32; 0 for padding."""
+        """Returns the weight of each label of a batch, float32; 0 for padding."""
         raise NotImplementedError
 
     def sums(self, outputs, batch):
         """Compares a model's outputs with the labels of a batch.
 
         Args:
-            outputs: what `Objective.outputs` returns.
+            outputs: the result of `Objective.outputs`.
             batch: dict of features and labels, `[batch, ...]`.
 
         Returns:
@@ -52,9 +52,9 @@ class Objective:
     metric_names = ()
     """Names of the other metrics, such as `masked_lm_accuracy`."""
     epsilons = {}
-    """What a term's denominator is increased by."""
+    """Addends of the terms' denominators."""
     scales = {}
-    """What a term counts in the sum; 1 where nothing is said."""
+    """Factors of the terms in the sum; 1 where none is given."""
 
     def __init__(self, terms):
         self.terms = tuple(terms)
@@ -64,7 +64,7 @@ class Objective:
         self.scales = {term.name: term.scale for term in self.terms}
 
     def outputs(self, model, batch, training, dropout_seed):
-        """Runs `model` on a batch; returns what the terms read. As `__call__`."""
+        """Runs `model` on a batch as `__call__`; returns the terms' inputs."""
         raise NotImplementedError
 
     def denominators(self, batch):
@@ -88,32 +88,32 @@ class Objective:
         return self._sums(outputs, batch)
 
     def first_carried(self, model, rows):
-        """What batches hand on to the next one, before the first.
+        """Returns the state that the first batch gets in place of a batch before it.
 
         Args:
             model: the Keras model.
             rows: int, of the global batch.
 
         Returns:
-            `{name: float32 [rows, ...]}`; by default nothing is handed on.
+            `{name: float32 [rows, ...]}`; by default there is no state.
         """
         return {}
 
     def resumed(self, carried, batch):
-        """What was carried, where rows of `batch` continue those of the one before."""
+        """Returns the carried state, for rows of `batch` that continue the last one."""
         return carried
 
     def call_carrying(self, model, batch, training, dropout_seed):
-        """As `__call__` on a batch that holds what was carried.
+        """Computes as `__call__`, on a batch that holds the carried state.
 
         Returns:
             losses, metrics: as `__call__`.
-            carried: `{name: [batch, ...]}`, what is handed on.
+            carried: `{name: [batch, ...]}`, the state for the next batch.
         """
         return (*self(model, batch, training, dropout_seed), {})
 
     def derived(self, results):
-        """Further metrics of an evaluation, computed from its averages."""
+        """Computes further metrics of an evaluation from its averages."""
         return {}
 
     def _sums(self, outputs, batch):
@@ -125,7 +125,7 @@ class Objective:
 
 
 def example_weights(batch):
-    """Float32 `[batch]`: 1 for a real row, 0 for one that pads an evaluation batch."""
+    """Returns float32 `[batch]`: 1 for a real row, 0 for one that is padding."""
     rows = tf.shape(batch["input_ids"])[0]
     return batch.get(EXAMPLE_WEIGHTS, tf.ones([rows]))
 

@@ -1,4 +1,4 @@
-"""The pretraining objectives: which heads learn what from which labels.
+"""The pretraining objectives: their heads, and the labels that each head learns.
 
 A further head is a `HeadTerm` here, a name in `OBJECTIVES` for the data made for
 it, and its labels in `data_pipeline.records.schema`.
@@ -24,7 +24,7 @@ class HeadTerm(LossTerm):
     labels: str
     """Feature of the batch: int32, shaped as the logits but for the classes."""
     label_weights: str | None = None
-    """Feature with what each label counts; where a batch has none, all count 1."""
+    """Feature with the weight of each label; without it in a batch, all count 1."""
     epsilon: float = 0.0
     scale: float = 1.0
     num_sentence_labels: int | None = None
@@ -112,7 +112,7 @@ class PretrainingObjective(Objective):
 
     Official `run_pretraining.py`: the masked LM loss is a mean over masked tokens
     (denominator + 1e-5), the sentence-order loss a mean over sequences. In packed
-    rows each pair is a sequence, so the losses are those of the unpacked pairs.
+    rows each pair is a sequence, so the losses equal the unpacked pairs'.
 
     Args:
         terms: the `HeadTerm`s, if others than these.
@@ -131,5 +131,5 @@ class PretrainingObjective(Objective):
 
 
 def sentence_heads(terms):
-    """The classes of each head on the pooled output, by name."""
+    """Returns the number of classes of each head on the pooled output, by name."""
     return {t.name: t.num_sentence_labels for t in terms if t.num_sentence_labels}

@@ -1,4 +1,4 @@
-"""The permutation language model: what it minimises, and carries from step to step."""
+"""The permutation language model: its loss, and its memory from step to step."""
 
 import math
 
@@ -51,7 +51,7 @@ class PermutationObjective(Objective):
         return (*self._sums(outputs, batch), carried)
 
     def derived(self, results):
-        """Perplexity and bits of a predicted token, as the official code reports."""
+        """Computes perplexity and bits of a predicted token, as the official code."""
         loss = results[f"{PERMUTATION_LM.name}_loss"]
         return {
             "perplexity": math.exp(min(loss, _LARGEST_EXPONENT)),

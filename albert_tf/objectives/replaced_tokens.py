@@ -56,7 +56,7 @@ class ReplacedTokensObjective(Objective):
 
     Args:
         generator_weight, discriminator_weight: of the two losses.
-        temperature: what the generator's logits are divided by before one is drawn.
+        temperature: the divisor of the generator's logits before one is drawn.
     """
 
     def __init__(

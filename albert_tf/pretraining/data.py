@@ -31,7 +31,7 @@ _ALONE = "none"
 
 
 class PretrainingData:
-    """What a run reads.
+    """The data that a run reads.
 
     Args:
         flags: the `DataFlags`, with lengths.
@@ -88,7 +88,7 @@ class PretrainingData:
                 )
 
     def sentence_terms(self):
-        """The `HeadTerm`s that the data was made for, or the masked LM's alone.
+        """Returns the `HeadTerm`s that the data was made for, or the masked LM's alone.
 
         Raises:
             UserError: the data sets differ in that, or are for none that is known.
@@ -121,7 +121,7 @@ class PretrainingData:
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     def stages(self):
-        """The `Stage`s of training, one a phase, each with an order of its own."""
+        """Makes the `Stage`s of training, one a phase, each with its own order."""
         return [
             Stage(
                 self._dataset(
@@ -156,7 +156,7 @@ class PretrainingData:
         return HeldOut(self._held_out().take(flags.max_eval_steps), self.eval_files)
 
     def _held_out(self):
-        """What `evaluation` reads; the masks of static data are those it has."""
+        """Returns the data of `evaluation`; static data keeps its masks."""
         is_dynamic = any(
             info and info["kind"] == "dynamic"
             for info in describe_data(self.eval_files).values()
@@ -204,7 +204,7 @@ class HeldOut:
 
 
 def described_lengths(input_file, masked_lm_prob):
-    """The lengths that data was made with: `{flag: value}`; none if nobody says.
+    """Reads the lengths that data was made with: `{flag: value}`; {} if undescribed.
 
     Args:
         input_file: as `pretraining_dataset`.
@@ -230,7 +230,7 @@ def _check_batch(input_file, dataset):
 
 
 def _sentence_objectives(input_file):
-    """What each folder's data was made for; None where no description says."""
+    """Reads each folder's sentence objective; None where no description tells it."""
     infos = describe_data(input_file).values()
     return [info and info["sentence_objective"] for info in infos]
 

@@ -1,4 +1,4 @@
-"""The flags of what a pretraining run reads, and of what is learned from it."""
+"""Flags of a pretraining run's data, and of the objective learned from it."""
 
 import dataclasses
 
@@ -8,7 +8,7 @@ from albert_tf.engine.resumption import RESTART_DATA
 from albert_tf.pretraining.phases import plan_phases
 
 SECOND = "second_phase_"
-"""What the flags of a second phase begin with."""
+"""Prefix of the flags of a second phase."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -63,7 +63,7 @@ class PhaseFlags(StepFlags):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class SecondPhaseFlags:
-    """A second phase: what changes in the middle of a run."""
+    """Second phase: changes in the middle of a run."""
 
     first_phase_steps: int = option(
         "Step at which the second phase begins; 0 trains in one phase. The second "
@@ -108,7 +108,7 @@ class SecondPhaseFlags:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class DataFlags(PhaseFlags, SecondPhaseFlags):
-    """What is learned and evaluated."""
+    """Objective and evaluation of a run."""
 
     objective: str = option(
         "What is trained. masked_lm: ALBERT; replaced_tokens: ALBERT as ELECTRA's "
@@ -180,7 +180,7 @@ class DataFlags(PhaseFlags, SecondPhaseFlags):
 
     @property
     def second_phase(self):
-        """What the second phase has other than the first, by the names of flags."""
+        """Values of the second phase other than the first's, by names of flags."""
         values = {
             name.removeprefix(SECOND): value
             for name, value in vars(self).items()

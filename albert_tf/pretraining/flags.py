@@ -29,7 +29,7 @@ from albert_tf.pretraining.model_flags import ScheduleFlags
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class RunFlags:
-    """What to do."""
+    """Actions."""
 
     do_train: bool = option(
         "Train, or continue an interrupted run.", True, may_change=True

@@ -40,14 +40,14 @@ _OF_A_RUN = (
 
 
 class MaskedLM:
-    """ALBERT's masked LM, with what the data says of its sentences."""
+    """ALBERT's masked LM, with the objective that the data has for its sentences."""
 
     config_class = AlbertConfig
     model_class = AlbertForPreTraining
     initial_model = staticmethod(initial_model)
 
     def trained_model(self, path, flags, config):
-        """As `setup.trained_model`."""
+        """Loads as `setup.trained_model`."""
         return trained_model(self.model_class, path, flags, config)
 
     def training_flops(self, model, *shape):
@@ -59,19 +59,19 @@ class MaskedLM:
         return memory.training_memory(model.config, *shape)
 
     def parameters(self, model):
-        """The numbers of parameters, by part."""
+        """Counts the parameters, by part."""
         return parameters.pretraining_parameters(model.config)
 
     def objective(self, terms, flags):
-        """The loss of the terms."""
+        """Makes the loss of the terms."""
         return PretrainingObjective(terms)
 
     def dataset(self, *arguments, max_gram, **reading):
-        """As `pretraining_dataset`."""
+        """Makes the dataset as `pretraining_dataset`."""
         return pretraining_dataset(*arguments, **reading)
 
     def terms(self, data):
-        """The `HeadTerm`s of a `PretrainingData`."""
+        """Returns the `HeadTerm`s of a `PretrainingData`."""
         return data.sentence_terms()
 
     def check_config(self, config, path, lengths):
@@ -90,17 +90,17 @@ class ReplacedTokensDetection(MaskedLM):
     model_class = AlbertForReplacedTokens
 
     def terms(self, data):
-        """The `LossTerm`s; what the data says of its sentences is not learned."""
+        """Returns the `LossTerm`s; the data's labels of sentences are not learned."""
         return ReplacedTokensObjective().terms
 
     def objective(self, terms, flags):
-        """The loss, with the weights of the flags."""
+        """Makes the loss, with the weights of the flags."""
         return ReplacedTokensObjective(
             flags.gen_weight, flags.disc_weight, flags.temperature
         )
 
     def trained_model(self, path, flags, config):
-        """As `setup.trained_model`, with its generator.
+        """Loads as `setup.trained_model`, with the generator.
 
         Raises:
             UserError: it keeps none.
@@ -114,7 +114,7 @@ class ReplacedTokensDetection(MaskedLM):
         return model
 
     def initial_model(self, flags, config, terms):
-        """As `setup.initial_model`; a checkpoint may lack both heads and generator.
+        """Builds as `setup.initial_model`; a checkpoint may lack heads and generator.
 
         Raises:
             UserError: a checkpoint that does not fit.
@@ -129,13 +129,13 @@ class ReplacedTokensDetection(MaskedLM):
         )
 
     def training_flops(self, model, *shape):
-        """As of `MaskedLM`, of both networks."""
+        """Counts as `MaskedLM`, for both networks."""
         length, _, *rest = shape
         discriminator = flops.training_flops(model.config, length, 0, *rest)
         return discriminator + flops.training_flops(model.generator.config, *shape)
 
     def training_memory(self, model, *shape):
-        """As of `MaskedLM`, of both networks."""
+        """Counts as `MaskedLM`, for both networks."""
         both = [
             memory.training_memory(config, *shape)
             for config in (model.config, model.generator.config)
@@ -143,7 +143,7 @@ class ReplacedTokensDetection(MaskedLM):
         return {part: sum(each[part] for each in both) for part in both[0]}
 
     def parameters(self, model):
-        """As of `MaskedLM`; those that are trained."""
+        """Counts as `MaskedLM`, the trained parameters."""
         return {"all": sum(math.prod(v.shape) for v in model.trainable_variables)}
 
 
@@ -154,27 +154,27 @@ class PermutationLM(MaskedLM):
     model_class = XLNetLMHeadModel
 
     def training_flops(self, model, *shape):
-        """As of `MaskedLM`."""
+        """Counts as `MaskedLM`."""
         return xlnet.training_flops(model.config, *shape)
 
     def training_memory(self, model, *shape):
-        """As of `MaskedLM`."""
+        """Counts as `MaskedLM`."""
         return xlnet.training_memory(model.config, *shape)
 
     def parameters(self, model):
-        """As of `MaskedLM`."""
+        """Counts as `MaskedLM`."""
         return xlnet.pretraining_parameters(model.config)
 
     def objective(self, terms, flags):
-        """The loss; there is but one."""
+        """Makes the loss; there is but one."""
         return PermutationObjective()
 
     def terms(self, data):
-        """The `HeadTerm`s of a `PretrainingData`."""
+        """Returns the `HeadTerm`s of a `PretrainingData`."""
         return (PERMUTATION_LM,)
 
     def initial_model(self, flags, config, terms):
-        """As `setup.initial_model`, from a checkpoint of the same layers.
+        """Builds as `setup.initial_model`, from a checkpoint of the same layers.
 
         Raises:
             UserError: a checkpoint that does not fit, or of another configuration.
@@ -206,7 +206,7 @@ class PermutationLM(MaskedLM):
                 )
 
     def dataset(self, *arguments, masked_lm_prob, **reading):
-        """As `stream_dataset`."""
+        """Makes the dataset as `stream_dataset`."""
         return stream_dataset(*arguments, **reading)
 
 
@@ -219,7 +219,7 @@ KINDS = {
 
 
 def load_config(objective, path, tokenizer, lengths):
-    """The configuration of a file.
+    """Reads the configuration from a file.
 
     Args:
         objective: a key of `KINDS`.

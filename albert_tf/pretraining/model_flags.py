@@ -106,7 +106,7 @@ class ModelFlags(GeneratorFlags, ExecutionFlags):
 
     @property
     def init_rule(self):
-        """What `init_checkpoint` gives to each layer; see `move_layers`.
+        """Rule by which `init_checkpoint` fills each layer; see `move_layers`.
 
         Raises:
             UserError: two flags say it.

@@ -6,7 +6,7 @@ from albert_tf.errors import UserError
 
 
 def plan_phases(first, second, first_phase_steps, batch_ramp_steps):
-    """The phases of a run, each a `PhaseFlags`, in order.
+    """Plans the phases of a run, each a `PhaseFlags`, in order.
 
     There is one, and one more with `--first_phase_steps`. `--batch_ramp_steps` splits
     the beginning of the first: its batches have 1, 2, 4 … micro-batches of the size
@@ -14,7 +14,7 @@ def plan_phases(first, second, first_phase_steps, batch_ramp_steps):
 
     Args:
         first: the `PhaseFlags` that the run is if it has no other.
-        second: dict of what the second phase has other than the first.
+        second: dict of the second phase's values that differ from the first.
         first_phase_steps: the step at which the second begins; 0: there is none.
         batch_ramp_steps: steps in which the batch grows; 0 for none.
 
@@ -40,7 +40,7 @@ def plan_phases(first, second, first_phase_steps, batch_ramp_steps):
 
 
 def _ramp(phase, steps):
-    """The phase, after `steps` of smaller batches if there are any."""
+    """Returns the phase, after `steps` of smaller batches if there are any."""
     parts = phase.gradient_accumulation_steps
     if not steps:
         return [phase]

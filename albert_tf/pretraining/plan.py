@@ -1,4 +1,4 @@
-"""What a pretraining run is going to do and cost, said before it begins."""
+"""Plan and costs of a pretraining run, reported before it begins."""
 
 from albert_tf.engine.compilation import bfloat16_units
 from albert_tf.engine.strategies import is_cpu
@@ -9,7 +9,7 @@ _MEASURED_STEPS = 3
 
 
 def plan_lines(optimizer, phases, trainer, kind):
-    """The plan: devices, phases, costs, learning rate, what the optimizer decays.
+    """Describes the plan: devices, phases, costs, learning rate, the decayed weights.
 
     Args:
         optimizer: the `ScheduleFlags`.
@@ -43,7 +43,7 @@ def plan_lines(optimizer, phases, trainer, kind):
 
 
 def _units(trainer):
-    """What multiplies bfloat16 on a CPU, if it is not XLA."""
+    """Names the units that multiply bfloat16 on a CPU, if XLA does not; else ""."""
     dtype, units = trainer.model.compute_dtype, ", ".join(bfloat16_units())
     step = trainer.options.step
     if dtype != "bfloat16" or step.use_xla or not units or not is_cpu(trainer.strategy):
@@ -55,7 +55,7 @@ def _units(trainer):
 
 
 def _origin(optimizer):
-    """How the rate was computed from the flags."""
+    """Describes how the rate was computed from the flags."""
     if not optimizer.scale_learning_rate:
         return ""
     return f" = {optimizer.learning_rate:g} * sqrt({optimizer.train_batch_size} / 4096)"

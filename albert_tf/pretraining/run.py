@@ -71,7 +71,7 @@ def pretrain(settings):
 
 
 def _strategy(settings):
-    """The devices, and what makes their numbers repeatable."""
+    """Sets up the devices, and makes their numbers repeatable."""
     keras.utils.set_random_seed(settings.data.random_seed)
     if settings.run.deterministic:
         tf.config.experimental.enable_op_determinism()
@@ -79,7 +79,7 @@ def _strategy(settings):
 
 
 def _trained_model(settings):
-    """The model that a run which does not train evaluates; None for one that does."""
+    """Loads the model that a run only evaluates; None for a run that trains."""
     if settings.run.do_train:
         return None
     return settings.model.init_checkpoint or settings.trainer.output_dir
@@ -109,7 +109,7 @@ def _trainer(settings, strategy, config, data, tokenizer):
 
 
 def _step_options(settings, model, strategy):
-    """The `StepOptions`, with XLA where the flag or the devices say so."""
+    """Makes the `StepOptions`, with XLA where the flag or the devices say so."""
     xla = {"use_xla": settings.run.use_xla}
     if settings.run.use_xla is None:
         xla = pretraining_xla(strategy, model)
@@ -117,7 +117,7 @@ def _step_options(settings, model, strategy):
 
 
 def _report(settings, model, strategy):
-    """The `ReportOptions`, with what only the model and the devices say."""
+    """Makes the `ReportOptions`, completed from the model and the devices."""
     kind, phases = KINDS[settings.data.objective], settings.data.phases
     predictions = {p.max_seq_length: p.max_predictions_per_seq for p in phases}
 
@@ -142,7 +142,7 @@ def _train(trainer, data, held_out, tokenizer, info):
     Args:
         trainer: the `Trainer`.
         data: the `PretrainingData`.
-        held_out: what is evaluated, or None.
+        held_out: the data of evaluations, or None.
         tokenizer: saved beside the weights.
         info: from a step and evaluations to a dict for `training_info.json`.
     """

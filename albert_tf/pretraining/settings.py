@@ -1,4 +1,4 @@
-"""From the flags of a run to what each of its parts needs: once, at the top."""
+"""Settings of each part of a run, made from its flags once, at the top."""
 
 import dataclasses
 
@@ -38,7 +38,7 @@ _FLAGS_OF = {
 
 @dataclasses.dataclass(frozen=True)
 class Settings:
-    """A run: what is to be done, and what each part of it needs."""
+    """A run: its actions, and the settings of each part."""
 
     run: RunFlags
     devices: DeviceFlags
@@ -51,7 +51,7 @@ class Settings:
 
 
 def resolve(options):
-    """The `Settings` of `PretrainingOptions`.
+    """Resolves `PretrainingOptions` to `Settings`.
 
     Raises:
         UserError: flags that do not fit each other, or data that cannot be described.
@@ -111,9 +111,9 @@ def _refuse_flags_of_others(options):
 
 
 def with_lengths(options):
-    """`PretrainingOptions` whose lengths are those of the data, where none are given.
+    """Fills lengths that `PretrainingOptions` leave open with the lengths of the data.
 
-    The official defaults, for data that nobody described. A second phase has lengths
+    Data without a description gets the official defaults. A second phase has lengths
     of its own only if it has data of its own.
 
     Raises:

@@ -1,4 +1,4 @@
-"""What a pretraining run starts from: tokenizer, model, and the facts of both."""
+"""Start of a pretraining run: tokenizer, model, and the facts of both."""
 
 from absl import logging
 
@@ -29,7 +29,7 @@ _MAY_CHANGE = (
 
 
 def load_tokenizer(flags):
-    """The tokenizer of `ModelFlags`, else that of `--init_checkpoint`.
+    """Loads the tokenizer of `ModelFlags`, or else of `--init_checkpoint`.
 
     Returns:
         A tokenizer, or None: the official command names none, and records that are
@@ -51,7 +51,7 @@ def load_tokenizer(flags):
 
 
 def initial_model(flags, config, terms):
-    """The model before the first step.
+    """Builds the model before the first step.
 
     Args:
         flags: the `ModelFlags`.
@@ -97,7 +97,7 @@ def first_model(model_class, flags, config, allow_missing, arguments):
 
 
 def trained_model(model_class, path, flags, config):
-    """The model that is evaluated where nothing is trained.
+    """Loads the model that is evaluated where nothing is trained.
 
     Args:
         model_class: a `PretrainedModel`.
@@ -123,10 +123,10 @@ def trained_steps(directory):
 
 
 def named_facts(config_file, config, tokenizer, terms, phases, data_digest):
-    """The `Fact`s that no flag holds but that flags name, or make together.
+    """Makes the `Fact`s that no flag holds but that flags name, or make together.
 
     Args:
-        config_file: what the configuration was read from.
+        config_file: the file of the configuration.
         config: the `AlbertConfig` or `XLNetConfig`.
         tokenizer: the tokenizer, or None.
         terms: the `HeadTerm`s.

@@ -46,7 +46,7 @@ def exporting_folder(export_dir):
 
 
 def numbered_versions(export_dir):
-    """The numbered folders of an export directory, a `pathlib.Path`, by number."""
+    """Lists an export directory's numbered folders, a `pathlib.Path`, by number."""
     if not export_dir.is_dir():
         return {}
     folders = (path for path in export_dir.iterdir() if path.is_dir())
