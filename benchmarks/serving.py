@@ -260,7 +260,7 @@ def _print_parts(options, model_dir, texts):
     """Prints the tokenizer's share of the time, and the saving in the last block."""
     import tensorflow as tf
 
-    from albert_tf.serving.building import build_module
+    from albert_tf.serving.loading import build_module
 
     module, _, _ = build_module(model_dir)
     batch = tf.constant([text.encode() for text in texts[: options.batch_size]])

@@ -27,8 +27,6 @@ MODULES = {
     "XLNetLMHeadModel": "albert_tf.models.xlnet.language_model",
     "XLNetForSequenceClassification": "albert_tf.models.xlnet.sequence_classification",
 }
-TASK_FORM = "task"
-"""The served form that answers as the task says that a model was fine-tuned for."""
 
 _REGISTERED = {}  # classes outside the package, by name
 
@@ -129,23 +127,3 @@ def head_names(family, architectures=()):
         own = model.head_names()
         names = {name: names[name] for name in names if name not in own} | own
     return names
-
-
-def served_forms(model_class):
-    """What can be made of a checkpoint of a class.
-
-    These are its own forms, and those of models of its family that never get a new
-    head, so that nobody serves random weights.
-
-    Returns:
-        By name of the form: the class of the model that is served, and its builder,
-        `"module:function"`.
-    """
-    forms = {}
-    # Its own forms count where another model has such, too.
-    for model in (*models(model_class.family), model_class):
-        may_be_new = model.head_table and model.head_may_be_new
-        if model is model_class or not may_be_new:
-            builders = model.served_forms.items()
-            forms |= {form: (model, builder) for form, builder in builders}
-    return forms

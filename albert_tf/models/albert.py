@@ -60,10 +60,6 @@ class AlbertModel(PretrainedModel):
     """
 
     family = ALBERT
-    served_forms = {
-        "encoder": "albert_tf.serving.heads.builders:encoder_head",
-        "embedding": "albert_tf.serving.heads.builders:embedding_head",
-    }
 
     def __init__(self, config, return_attentions=False, embeddings=None, **kwargs):
         super().__init__(config, **kwargs)

@@ -72,11 +72,6 @@ class PretrainedModel(keras.Model):
     # Beginnings of official names of weights that no output of the model depends on; a
     # checkpoint may lack them.
     unused_variables = ()
-    # What `albert_tf.serving.export` can make of the model: the builders of a
-    # `serving.heads.builders.Head` as "module:function", by the value of --task.
-    served_forms = {}
-    # What it makes of a model that was not fine-tuned for a task.
-    default_served_form = "encoder"
     # The kind of the only task that a model of the class can be of; None: of several.
     task_kind = None
     # Axes of `input_ids` and of what goes with it: [batch, tokens], or more.

@@ -41,8 +41,6 @@ class AlbertForMaskedLM(PretrainedModel):
     head_may_be_new = False
     # Hugging Face's model has no pooler.
     unused_variables = ("bert/pooler",)
-    served_forms = {"masked_lm": "albert_tf.serving.heads.builders:masked_lm_head"}
-    default_served_form = "masked_lm"
 
     def __init__(self, config, **kwargs):
         super().__init__(config, **kwargs)

@@ -8,7 +8,6 @@ from albert_tf.models.features import named_features
 from albert_tf.models.linear_classifier import LinearClassifier
 
 _FLATTENED = ("input_ids", "input_mask", "segment_ids")
-_SERVED_FORM = "multiple_choice"
 NO_CHOICE = -1e9
 """The logit of a choice that is only padding: its probability is 0."""
 
@@ -43,10 +42,6 @@ class AlbertForMultipleChoice(LinearClassifier):
     """
 
     feature_axes = 3
-    served_forms = {
-        _SERVED_FORM: "albert_tf.serving.heads.multiple_choice:multiple_choice_head"
-    }
-    default_served_form = _SERVED_FORM
     task_kind = "multiple_choice"
 
     def __init__(self, config, classifier_dropout_prob=0.1, **kwargs):

@@ -69,7 +69,6 @@ class AlbertForPreTraining(PretrainedModel):
         ),
     )
     head_may_be_new = False
-    served_forms = {"masked_lm": "albert_tf.serving.heads.builders:masked_lm_head"}
     exported_features = (*PretrainedModel.exported_features, "masked_lm_positions")
 
     def __init__(self, config, sentence_heads=None, **kwargs):

@@ -14,10 +14,6 @@ from albert_tf.models.features import named_features
 
 # The official head ignores the config's initializer_range.
 _HEAD_INITIALIZER_RANGE = 0.02
-_SERVED_FORM = "question_answering"
-_SERVED_FORMS = {
-    _SERVED_FORM: "albert_tf.serving.heads.question_answering:question_answering_head"
-}
 
 
 @keras.saving.register_keras_serializable(package="albert_tf")
@@ -48,8 +44,6 @@ class AlbertForQuestionAnswering(PretrainedModel):
     """
 
     family = ALBERT
-    served_forms = _SERVED_FORMS
-    default_served_form = _SERVED_FORM
     task_kind = "squad_v1"
     head_table = head_variables.classification("span_head", "qa_outputs", "cls/squad/")
     # Hugging Face's model has no pooler.
@@ -104,8 +98,6 @@ class AlbertForAnswerableQuestions(PretrainedModel):
     """
 
     family = ALBERT
-    served_forms = _SERVED_FORMS
-    default_served_form = _SERVED_FORM
     task_kind = "squad_v2"
     head_table = head_variables.answer_beams("answer_beams_head")
     unused_variables = ("bert/pooler",)

@@ -2,7 +2,6 @@
 
 import keras
 
-from albert_tf.families.registry import TASK_FORM
 from albert_tf.models.features import named_features
 from albert_tf.models.linear_classifier import LinearClassifier
 from albert_tf.models.text_labels import TextLabels
@@ -39,8 +38,6 @@ class AlbertForSequenceClassification(TextLabels, LinearClassifier):
             loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True),
         )
     """
-
-    served_forms = {TASK_FORM: "albert_tf.serving.heads.builders:task_head"}
 
     def __init__(
         self,

@@ -22,7 +22,6 @@ class TextLabels(LabelledOutputs):
     `num_labels` and `label_kind`.
     """
 
-    default_served_form = None  # nobody knows what the classes are
     label_arguments = (*LabelledOutputs.label_arguments, "label_kind")
 
     def head_config(self):

@@ -5,7 +5,6 @@ import re
 import keras
 
 from albert_tf.families import head_variables
-from albert_tf.families.registry import TASK_FORM
 from albert_tf.models.features import named_features
 from albert_tf.models.labelled_outputs import LabelledOutputs
 from albert_tf.models.labelled_outputs import checked_labels
@@ -49,8 +48,6 @@ class AlbertForTokenClassification(LabelledOutputs, LinearClassifier):
     classified = "sequence_output"
     # Hugging Face's model has no pooler.
     unused_variables = ("bert/pooler",)
-    served_forms = {TASK_FORM: "albert_tf.serving.heads.tagging:tagging_head"}
-    default_served_form = None  # nobody knows what the classes are
 
     def __init__(
         self,

@@ -13,12 +13,11 @@ from albert_tf.io import checksums
 from albert_tf.io.files import read_json_object
 from albert_tf.io.processes import check_process
 from albert_tf.models.base import PretrainedModel
-from albert_tf.serving.building import build_module
-from albert_tf.serving.building import build_module_of
-from albert_tf.serving.client.answers import answer_form
-from albert_tf.serving.client.answers import plain
-from albert_tf.serving.client.batches import outputs_of
-from albert_tf.serving.client.inputs import Inputs
+from albert_tf.serving.batches import outputs_of
+from albert_tf.serving.inputs import Inputs
+from albert_tf.serving.loading import build_module
+from albert_tf.serving.loading import build_module_of
+from albert_tf.serving.loading import head_of
 from albert_tf.serving.versions import numbered_versions
 from albert_tf.tokenization.in_graph.texts import tensorflow_text
 
@@ -63,7 +62,7 @@ class Predictor:
         signature = self._served()
         self._inputs = _inputs(signature, facts)
         self._signatures = {_names(signature): signature}
-        self._answer = answer_form(facts)
+        self._answer = head_of(facts).answer
 
     @property
     def inputs(self):
@@ -108,7 +107,7 @@ class Predictor:
         outputs = outputs_of(self._signature(columns), columns, batch_size)
         rows = zip(*outputs.values(), strict=True)
         answers = [
-            self._answer(dict(zip(outputs, map(plain, row), strict=True)))
+            self._answer(dict(zip(outputs, map(_plain, row), strict=True)))
             for row in rows
         ]
         return answers[0] if is_one else answers
@@ -221,3 +220,10 @@ def _inputs(signature, facts):
     if optional:
         ranks, order = {**ranks, **dict.fromkeys(optional, 1)}, [*order, *optional]
     return Inputs(ranks, None if order is None else tuple(order), optional)
+
+
+def _plain(value):
+    """The outputs of one input as Python values, but for arrays of numbers."""
+    if isinstance(value, str):
+        return value
+    return value.tolist() if value.dtype == object or value.ndim == 0 else value

@@ -7,6 +7,7 @@ with every optimization. Servers pass the sentence on.
 
 import tensorflow as tf
 
+from albert_tf.tasks.serving import require
 from albert_tf.tokenization.in_graph.rows import moved_right
 
 MOST_CHARACTERS = 1_000_000
@@ -162,8 +163,3 @@ def example_features(examples, names, config, longest):
         if config.row_layout.pads_left:
             features[name] = moved_right(features[name], lengths[:, None])
     return token_features(features, config, longest)
-
-
-def require(condition, message):
-    """An operation that fails with `message` where a bool `[]` is false."""
-    return tf.debugging.Assert(condition, [message])

@@ -6,6 +6,7 @@ import tensorflow as tf
 from albert_tf.serving.padding import compiled_for_one
 from albert_tf.serving.padding import in_groups
 from albert_tf.serving.padding import traced_once
+from albert_tf.serving.requests import bounded
 from albert_tf.serving.requests import example_features
 from albert_tf.serving.requests import string_answers
 from albert_tf.serving.requests import token_features
@@ -17,8 +18,8 @@ class ServingModule(tf.Module):
     """A head behind three signatures.
 
     `serving_default` takes strings, `tokens` takes ids, `examples` takes serialized
-    `tf.Example`s; all three give the same outputs, unless the head has
-    `string_answers`. Batch and length are dynamic. A head whose features have more
+    `tf.Example`s; all three give the same outputs, unless the head
+    `reads_whole` strings. Batch and length are dynamic. A head whose features have more
     axes than batch and tokens has no `examples`.
 
     Args:
@@ -46,9 +47,12 @@ class ServingModule(tf.Module):
             self._compute = traced_once(head, self._compute)
         else:
             self._compute = OPTIMIZATIONS[optimize_for](head, self._compute)
-        self._answer_strings = self._answer_features
-        if head.string_answers is not None:
+        if head.reads_whole is None:
             self._answer_strings = head.string_answers(text_features, self._compute)
+        else:
+            # A few windows at a time: a text may have any number of them.
+            answer = head.string_answers(text_features, in_groups(head, self._compute))
+            self._answer_strings = bounded(answer, head.reads_whole, head.pads_answers)
 
     def compute(self, features):
         """The numbers among the outputs; see `Head.compute`."""
@@ -98,9 +102,6 @@ class ServingModule(tf.Module):
 
     def _from_strings(self, **strings):
         return string_answers(strings, self._answer_strings)
-
-    def _answer_features(self, **strings):
-        return self._outputs(self.text_features(**strings))
 
     def _from_tokens(self, **features):
         head = self._head

@@ -5,8 +5,6 @@ import dataclasses
 import pkgutil
 import typing
 
-import numpy as np
-
 from albert_tf.errors import UserError
 from albert_tf.tasks.tokenized_examples import TokenizedExamples
 
@@ -42,12 +40,6 @@ class Task(abc.ABC):
 
     kind: typing.ClassVar[str]
     """Key of the class in the registry."""
-    serves: typing.ClassVar[str]
-    """What a SavedModel of it is said to serve; `--task` of the export."""
-    text_inputs: typing.ClassVar[tuple] = ("text",)
-    """Names of the strings that a served model takes."""
-    optional_inputs: typing.ClassVar[tuple] = ()
-    """Names of those that it may take as well: nobody has said how it was trained."""
     models: typing.ClassVar[tuple]
     """The Keras models that can be fine-tuned, "module.class" of a family each."""
     tokens_class: typing.ClassVar[type] = TokenizedExamples
@@ -117,35 +109,10 @@ class Task(abc.ABC):
             submission: name of a benchmark's own file, or None.
         """
 
-    # What a served model answers; TensorFlow operations.
-
-    def served_numbers(self, outputs):
-        """Maps the model's outputs to a dict of numbers `[batch, ...]`."""
-        return dict(outputs)
-
-    def served_answers(self, numbers):
-        """Maps `served_numbers` to the served outputs."""
-        return dict(numbers)
-
+    @property
     @abc.abstractmethod
-    def served_meaning(self):
-        """A line on each served output, for the generated documentation."""
-
-    def answer(self, outputs):
-        """What a `Predictor` returns for one input.
-
-        Args:
-            outputs: the served outputs of it by name: str, float and int, arrays of
-                numbers, and nested lists of str.
-
-        Returns:
-            A dict, of what is easiest to read and to use.
-        """
-        return outputs
-
-    def outputs_from_served(self, numbers):
-        """Something that is scored as the outputs behind `served_numbers` would be."""
-        return {name: np.asarray(value) for name, value in numbers.items()}
+    def head_class(self):
+        """The `tasks.serving.Head` of a model that is served."""
 
     def as_trained(self, scores):
         """The task as a model answers it whose dev scores in training were these."""

@@ -129,7 +129,8 @@ def _compare_head(directory):
     real_rows = {**batch, EXAMPLE_WEIGHTS: real}
     losses, metrics = objective(model, real_rows, training=False, dropout_seed=None)
     right, weight = metrics["accuracy"]
-    numbers = task.served_answers(task.served_numbers(logits))
+    head = task.head_class(model, task)
+    numbers = head.chosen(head.numbers(logits))
     found = {
         "logits": logits,
         "probabilities": numbers["probabilities"],

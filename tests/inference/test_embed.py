@@ -12,7 +12,7 @@ from albert_tf.inference.loading import load
 from albert_tf.inference.vectors import TextEmbedder
 from albert_tf.models.albert import AlbertModel
 from albert_tf.models.masked_lm import AlbertForMaskedLM
-from albert_tf.serving.building import build_module
+from albert_tf.serving.loading import build_module
 from albert_tf.tasks import metrics
 from albert_tf.tokenization import load_tokenizer
 from albert_tf.tokenization.wordpiece import WordPieceTokenizer

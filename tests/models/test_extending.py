@@ -16,6 +16,7 @@ from albert_tf.families import registry
 from albert_tf.families.albert import AlbertFamily
 from albert_tf.models.albert import AlbertModel
 from albert_tf.models.pretraining import AlbertForPreTraining
+from albert_tf.serving import heads
 from albert_tf.serving.export import ExportOptions
 from albert_tf.serving.export import export
 from albert_tf.serving.predictor import Predictor
@@ -43,11 +44,14 @@ def documented(project, name):
 def text_length(project, tmp_path, monkeypatch):
     """The documented model, registered for the time of a test."""
     monkeypatch.setattr(registry, "_REGISTERED", {})
+    for table in ("_HEADS", "_DEFAULTS"):
+        monkeypatch.setattr(heads, table, dict(getattr(heads, table)))
     monkeypatch.syspath_prepend(tmp_path)
-    for module, name in ((_MODEL, "model"), (_SERVING, "served form")):
+    for module, name in ((_MODEL, "model"), (_SERVING, "head")):
         (tmp_path / f"{module}.py").write_text(documented(project, name))
         monkeypatch.delitem(sys.modules, module, raising=False)
-    return importlib.import_module(_MODEL).AlbertForTextLength
+    importlib.import_module(_SERVING)
+    return sys.modules[_MODEL].AlbertForTextLength
 
 
 @pytest.fixture

@@ -10,9 +10,9 @@ import tensorflow as tf
 
 import albert_tf
 from albert_tf.errors import UserError
-from albert_tf.serving.building import build_module
 from albert_tf.serving.export import ExportOptions
 from albert_tf.serving.export import export
+from albert_tf.serving.loading import build_module
 from albert_tf.serving.predictor import Predictor
 
 _TEXTS = ["the film was very good .", "", "it is not a bad plot, and not a good one."]

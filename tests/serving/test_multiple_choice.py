@@ -8,12 +8,12 @@ import pytest
 import tensorflow as tf
 
 from albert_tf.errors import UserError
-from albert_tf.serving.building import build_module
 from albert_tf.serving.export import ExportOptions
 from albert_tf.serving.export import export
+from albert_tf.serving.export.warmup import WARMUP_FILE
+from albert_tf.serving.loading import build_module
 from albert_tf.serving.predictor import Predictor
 from albert_tf.serving.token_files import TokenFile
-from albert_tf.serving.warmup import WARMUP_FILE
 from albert_tf.tasks import metrics
 from albert_tf.tasks.multiple_choice.reading.questions import ChoiceFile
 from albert_tf.tasks.multiple_choice.reading.questions import Question

@@ -10,10 +10,10 @@ import tensorflow as tf
 
 import albert_tf
 from albert_tf.errors import UserError
-from albert_tf.serving.building import build_module
-from albert_tf.serving.building import build_module_of
 from albert_tf.serving.export import ExportOptions
 from albert_tf.serving.export import export
+from albert_tf.serving.loading import build_module
+from albert_tf.serving.loading import build_module_of
 from albert_tf.serving.token_files import WRITERS
 from albert_tf.serving.token_files import TokenFile
 from albert_tf.serving.token_files import check_token_file

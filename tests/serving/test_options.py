@@ -10,14 +10,14 @@ import pytest
 import tensorflow as tf
 
 from albert_tf.errors import UserError
-from albert_tf.serving.comparison import Comparison
 from albert_tf.serving.export import ExportOptions
 from albert_tf.serving.export import export
+from albert_tf.serving.export.comparison import Comparison
+from albert_tf.serving.export.warmup import WARMUP_FILE
 from albert_tf.serving.padding import GROUP
 from albert_tf.serving.padding import compiled_lengths
 from albert_tf.serving.predictor import Predictor
 from albert_tf.serving.token_files import TokenFile
-from albert_tf.serving.warmup import WARMUP_FILE
 from albert_tf.tasks.tables import Columns
 from albert_tf.tokenization import load_tokenizer
 
@@ -187,8 +187,9 @@ def test_answers_that_are_not_numbers_are_told(classifier, tmp_path):
     path = tmp_path / "dev.tsv"
     path.write_text("sentence\tlabel\n" + "bad\tno\n" * 40)
     columns = Columns("sentence", None, "label")
-    tokenizer = load_tokenizer(classifier.model_dir)
-    comparison = Comparison(str(path), columns, classifier.task, tokenizer, 24)
+    tokenizer, task = load_tokenizer(classifier.model_dir), classifier.task
+    head = task.head_class(None, task, tokenizer)
+    comparison = Comparison(str(path), columns, head, tokenizer, 24)
     answers = iter([np.nan, 0.5])
 
     def wrong(features):

@@ -10,12 +10,12 @@ import tensorflow as tf
 
 from albert_tf.config import AlbertConfig
 from albert_tf.errors import UserError
-from albert_tf.serving.building import build_module
 from albert_tf.serving.export import ExportOptions
 from albert_tf.serving.export import export
+from albert_tf.serving.export.warmup import WARMUP_FILE
+from albert_tf.serving.loading import build_module
 from albert_tf.serving.predictor import Predictor
 from albert_tf.serving.token_files import TokenFile
-from albert_tf.serving.warmup import WARMUP_FILE
 from albert_tf.tasks.prediction import OutputsPredictor
 from albert_tf.tasks.question_answering.reading.question_file import QuestionFile
 from albert_tf.tasks.question_answering.reading.questions import Paragraph

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from albert_tf.serving.building import build_module
 from albert_tf.serving.export import ExportOptions
 from albert_tf.serving.export import export
+from albert_tf.serving.loading import build_module
 
 IDS = [[2, 5, 6, 3], [2, 7, 3, 0]]
 GOOD = {

@@ -10,9 +10,9 @@ import pytest
 import tensorflow as tf
 from tensorflow.python.tools import saved_model_cli
 
+from albert_tf.serving.export.warmup import WARMUP_FILE
+from albert_tf.serving.export.warmup import write_warmup_requests
 from albert_tf.serving.predictor import Predictor
-from albert_tf.serving.warmup import WARMUP_FILE
-from albert_tf.serving.warmup import write_warmup_requests
 
 _CLIENT = """
 import json, sys

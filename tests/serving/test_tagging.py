@@ -8,12 +8,12 @@ import pytest
 import tensorflow as tf
 
 from albert_tf.errors import UserError
-from albert_tf.serving.building import build_module
 from albert_tf.serving.export import ExportOptions
 from albert_tf.serving.export import export
+from albert_tf.serving.export.warmup import WARMUP_FILE
+from albert_tf.serving.loading import build_module
 from albert_tf.serving.predictor import Predictor
 from albert_tf.serving.token_files import TokenFile
-from albert_tf.serving.warmup import WARMUP_FILE
 from albert_tf.tasks.prediction import OutputsPredictor
 from albert_tf.tasks.registry import create_task
 from albert_tf.tasks.tagging.reading.sentences import TagFile
@@ -136,7 +136,7 @@ def test_a_long_text_beside_too_many_others(saved, tiny_tokenizer, monkeypatch):
     texts = ["a film"] * 20 + ["a film " * 9]
     together = Predictor(directory).arrays(texts)
     monkeypatch.setattr("albert_tf.serving.requests.MOST_PADDED", 600)
-    monkeypatch.setattr("albert_tf.serving.client.batches.MOST_CHARACTERS", 600)
+    monkeypatch.setattr("albert_tf.serving.batches.MOST_CHARACTERS", 600)
     for name, values in Predictor(directory).arrays(texts).items():
         if name == "score":
             np.testing.assert_allclose(values, together[name], atol=1e-6)

@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 
 import albert_tf
-from albert_tf.serving.building import build_module
+from albert_tf.serving.loading import build_module
 from albert_tf.serving.padding import GROUP
 
 _TEXTS = ["good film", "the plot was bad and not very good", "it"]

@@ -10,10 +10,10 @@ import tensorflow as tf
 from albert_tf.errors import UserError
 from albert_tf.row_layout import CLS_FIRST
 from albert_tf.row_layout import CLS_LAST
-from albert_tf.serving.features.texts import TextFeatures
 from albert_tf.tasks.batching import evaluation_dataset
 from albert_tf.tasks.tokenized_examples import tokenize_texts
 from albert_tf.tokenization import load_tokenizer
+from albert_tf.tokenization.in_graph.features import TextFeatures
 from albert_tf.tokenization.in_graph.tokenizer import InGraphTokenizer
 from albert_tf.tokenization.sentencepiece import SentencePieceTokenizer
 

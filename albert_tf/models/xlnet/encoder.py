@@ -78,7 +78,6 @@ class XLNetModel(PretrainedModel):
     """
 
     family = XLNET
-    default_served_form = None
 
     def __init__(self, config, **kwargs):
         super().__init__(config, **kwargs)

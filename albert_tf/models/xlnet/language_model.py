@@ -40,7 +40,6 @@ class XLNetLMHeadModel(PretrainedModel):
     family = XLNET
     head_table = (HeadVariable("lm_bias", "model/lm_loss/bias", "lm_loss.bias"),)
     head_may_be_new = False
-    default_served_form = None
 
     def __init__(self, config, **kwargs):
         super().__init__(config, **kwargs)

@@ -8,7 +8,6 @@ from keras import ops
 from albert_tf.errors import UserError
 from albert_tf.families import head_variables
 from albert_tf.families.base import require_entries
-from albert_tf.families.registry import TASK_FORM
 from albert_tf.families.xlnet import XLNET
 from albert_tf.families.xlnet_names import MASK_EMB
 from albert_tf.layers.dropout import CLASSIFIER_SITE
@@ -69,7 +68,6 @@ class XLNetForSequenceClassification(TextLabels, PretrainedModel):
     )
     # The official code has none in fine-tuning.
     unused_variables = (MASK_EMB,)
-    served_forms = {TASK_FORM: "albert_tf.serving.heads.builders:task_head"}
 
     def __init__(
         self,

@@ -5,7 +5,6 @@ heads (all, if there is one), half of the intermediate values. So one short text
 from a second core although its operations are too small to be divided.
 """
 
-import dataclasses
 import itertools
 
 import keras
@@ -24,21 +23,20 @@ LOWEST = {"gelu": -0.171, "gelu_erf": -0.171, "relu": 0.0}
 """What no value of an activation lies below."""
 
 
-def multiplied_in_int8(head, model):
-    """The `Head` of a model whose encoder computes its projections in int8.
+def multiply_in_int8(head):
+    """Makes the encoder of a head compute its projections in int8.
 
     All else stays in float32.
 
     Args:
-        head: a `Head`.
-        model: its `PretrainedModel`, in float32; it is changed, and can then compute
-            only in a graph, and only for inference.
+        head: the `Head` of a model in float32, which can then compute only in a graph,
+            and only for inference.
 
     Raises:
         UserError: the model is an XLNet or has no official blocks, or this TensorFlow
             has no such products.
     """
-    encoder = model.encoder()
+    encoder = head.model.encoder()
     if not isinstance(encoder, AlbertModel):
         raise UserError(
             "--compute_dtype=int8 is for ALBERT and BERT, and this model is an XLNet; "
@@ -54,7 +52,7 @@ def multiplied_in_int8(head, model):
     replaced, added = _replace_projections(encoder)
     gone = {id(variable) for variable in replaced}
     kept = [variable for variable in head.variables if id(variable) not in gone]
-    return dataclasses.replace(head, variables=kept + added)
+    head.variables = kept + added
 
 
 def _replace_projections(encoder):

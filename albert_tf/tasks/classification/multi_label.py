@@ -9,7 +9,6 @@ import tensorflow as tf
 from albert_tf.tasks import metrics
 from albert_tf.tasks.classification import results
 from albert_tf.tasks.classification.text_task import TextTask
-from albert_tf.tasks.classification.text_task import by_name
 from albert_tf.tasks.tables import trimmed
 
 LABEL_SEPARATOR = "|"
@@ -85,28 +84,8 @@ class MultiLabel(TextTask):
     def answer_columns(self, answer):
         return [LABEL_SEPARATOR.join(answer["labels"])]
 
-    def answer(self, outputs):
-        """The labels that apply, and the probability of each."""
-        return {
-            "labels": [name for name in outputs["labels"] if name],
-            "probabilities": by_name(self.labels, outputs["probabilities"]),
-        }
+    @property
+    def head_class(self):
+        from albert_tf.tasks.classification.serving import MultiLabelHead
 
-    def served_numbers(self, outputs):
-        return {"probabilities": tf.sigmoid(outputs)}
-
-    def served_answers(self, numbers):
-        applies = numbers["probabilities"] > 0.5
-        return {**numbers, "labels": tf.where(applies, tf.constant(self.labels), "")}
-
-    def served_meaning(self):
-        order = ", ".join(self.labels)
-        return {
-            "probabilities": f"probability of each label, in the order {order}",
-            "labels": "the labels that apply, in that order; others are empty",
-        }
-
-    def outputs_from_served(self, numbers):
-        edge = np.finfo(np.float32).eps
-        shares = np.clip(np.asarray(numbers["probabilities"]), edge, 1 - edge)
-        return np.log(shares) - np.log1p(-shares)
+        return MultiLabelHead

@@ -15,7 +15,6 @@ class Regression(TextTask):
     """Squared error; official `classifier_utils.py`."""
 
     kind: typing.ClassVar[str] = "regression"
-    serves: typing.ClassVar[str] = "regression"
     default_metrics: typing.ClassVar[tuple] = ("pearson", "spearman", "MSE")
 
     def losses(self, logits, labels):

@@ -4,14 +4,12 @@ import dataclasses
 import typing
 
 import numpy as np
-import tensorflow as tf
 
 from albert_tf.tasks import metrics
 from albert_tf.tasks.classification import results
 from albert_tf.tasks.classification.objective import label_hits
 from albert_tf.tasks.classification.objective import label_losses
 from albert_tf.tasks.classification.text_task import TextTask
-from albert_tf.tasks.classification.text_task import by_name
 from albert_tf.tasks.tables import trimmed
 
 
@@ -79,28 +77,8 @@ class SingleLabel(TextTask):
         label = answer["label"]
         return [label, f"{answer['probabilities'][label]:.4f}"]
 
-    def answer(self, outputs):
-        """The most probable label, and the probability of each."""
-        return {
-            "label": outputs["label"],
-            "probabilities": by_name(self.labels, outputs["probabilities"]),
-        }
+    @property
+    def head_class(self):
+        from albert_tf.tasks.classification.serving import SingleLabelHead
 
-    def served_numbers(self, outputs):
-        return {"probabilities": tf.nn.softmax(outputs)}
-
-    def served_answers(self, numbers):
-        best = tf.argmax(numbers["probabilities"], axis=-1)
-        return {**numbers, "label": tf.gather(tf.constant(self.labels), best)}
-
-    def served_meaning(self):
-        order = ", ".join(self.labels)
-        return {
-            "probabilities": f"probability of each label, in the order {order}",
-            "label": "the most probable label",
-        }
-
-    def outputs_from_served(self, numbers):
-        # Logits up to a constant; a probability may have become 0.
-        tiny = np.finfo(np.float32).tiny
-        return np.log(np.maximum(np.asarray(numbers["probabilities"]), tiny))
+        return SingleLabelHead

@@ -34,7 +34,6 @@ class TextTask(Task):
     labels: tuple = ()
     pair: bool | None = False
 
-    serves: typing.ClassVar[str] = "classification"
     models: typing.ClassVar[tuple] = (
         "albert_tf.models.sequence_classification.AlbertForSequenceClassification",
         "albert_tf.models.xlnet.sequence_classification.XLNetForSequenceClassification",
@@ -62,14 +61,6 @@ class TextTask(Task):
         if unknown:
             raise ValueError(f"the metric {unknown[0]!r} is unknown")
         object.__setattr__(self, "metrics", metrics)
-
-    @property
-    def text_inputs(self):
-        return ("text", "text_pair") if self.pair else ("text",)
-
-    @property
-    def optional_inputs(self):
-        return ("text_pair",) if self.pair is None else ()
 
     @property
     def output_names(self):
@@ -182,14 +173,11 @@ class TextTask(Task):
                 output_dir / f"{name}.tsv", self, rows, predictions
             )
 
-    def served_numbers(self, outputs):
-        return {self.output_names[0]: outputs[:, 0]}  # [B, 1] -> [B]
+    @property
+    def head_class(self):
+        from albert_tf.tasks.classification.serving import NumberHead
 
-    def served_meaning(self):
-        return {self.output_names[0]: "the predicted value"}
-
-    def outputs_from_served(self, numbers):
-        return np.asarray(numbers[self.output_names[0]])[:, None]  # [B] -> [B, 1]
+        return NumberHead
 
     def check_fits(self, directory, asked):
         super().check_fits(directory, asked)
@@ -205,8 +193,3 @@ class TextTask(Task):
                 f"{texts[asked.pair]}; name a model of that task or, for a custom "
                 f"table, {'give' if self.pair else 'leave out'} --text_pair_column."
             )
-
-
-def by_name(labels, probabilities):
-    """Floats by the names of their labels."""
-    return dict(zip(labels, map(float, probabilities), strict=True))

@@ -4,7 +4,6 @@ import dataclasses
 import typing
 
 import numpy as np
-import tensorflow as tf
 
 from albert_tf.models.multiple_choice import NO_CHOICE
 from albert_tf.tasks import metrics
@@ -32,11 +31,9 @@ class MultipleChoice(Task):
     dropout_prob: float = 0.1
 
     kind: typing.ClassVar[str] = "multiple_choice"
-    serves: typing.ClassVar[str] = "multiple_choice"
     models: typing.ClassVar[tuple] = (
         "albert_tf.models.multiple_choice.AlbertForMultipleChoice",
     )
-    text_inputs: typing.ClassVar[tuple] = ("question", "context", "options")
     row_settings: typing.ClassVar[tuple] = ("max_qa_length",)
     has_accuracy: typing.ClassVar[bool] = True
 
@@ -113,26 +110,8 @@ class MultipleChoice(Task):
             metrics.softmax(interpreted),
         )
 
-    # What a served model answers.
+    @property
+    def head_class(self):
+        from albert_tf.tasks.multiple_choice.serving import MultipleChoiceHead
 
-    def served_numbers(self, outputs):
-        return {"probabilities": tf.nn.softmax(outputs)}
-
-    def served_answers(self, numbers):
-        best = tf.argmax(numbers["probabilities"], axis=-1, output_type=tf.int32)
-        return {**numbers, "choice": best}
-
-    def served_meaning(self):
-        return {
-            "probabilities": "probability of each option; 0 for those left out",
-            "choice": "the place of the most probable option, from 0",
-        }
-
-    def answer(self, outputs):
-        """The place of the most probable option, and the probability of each."""
-        return {**outputs, "probabilities": outputs["probabilities"].tolist()}
-
-    def outputs_from_served(self, numbers):
-        # Logits up to a constant; the options left out have 0.
-        tiny = np.finfo(np.float32).tiny
-        return np.log(np.maximum(np.asarray(numbers["probabilities"]), tiny))
+        return MultipleChoiceHead

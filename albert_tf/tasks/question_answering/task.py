@@ -4,7 +4,6 @@ import abc
 import dataclasses
 import typing
 
-import numpy as np
 from absl import logging
 
 from albert_tf.errors import UserError
@@ -45,8 +44,6 @@ class SquadTask(Task):
 
     version: typing.ClassVar[int]
     default_metrics: typing.ClassVar[tuple]
-    serves: typing.ClassVar[str] = "question_answering"
-    text_inputs: typing.ClassVar[tuple] = ("question", "context")
     tokens_class: typing.ClassVar[type] = WindowTokens
     row_settings: typing.ClassVar[tuple] = ("doc_stride", "max_query_length")
 
@@ -132,22 +129,6 @@ class SquadTask(Task):
     ):
         _write(output_dir, interpreted, self.threshold())
 
-    def answer(self, outputs):
-        """The answer, "" for none; the candidates, best first; what speaks for none."""
-        names = {"answer": "answers", "score": "scores", "start": "start", "end": "end"}
-        columns = [np.array(outputs[name], object).tolist() for name in names.values()]
-        rows = (
-            dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)
-        )
-        candidates = [row for row in rows if row["answer"]]
-        none, threshold = outputs["no_answer_score"], self.threshold()
-        is_answered = candidates and (threshold is None or none < threshold)
-        return {
-            "answer": candidates[0]["answer"] if is_answered else "",
-            "answers": candidates,
-            "no_answer_score": none,
-        }
-
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class SquadV1(SquadTask):
@@ -165,12 +146,11 @@ class SquadV1(SquadTask):
     def figures(self, questions, predictions):
         return evaluate_version_1(questions, predictions)
 
-    def served_meaning(self):
-        return {
-            "start_logits": "for each token, the score of being the first of the "
-            "answer",
-            "end_logits": "for each token, the score of being the last of the answer",
-        }
+    @property
+    def head_class(self):
+        from albert_tf.tasks.question_answering.serving import SpanHead
+
+        return SpanHead
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -231,14 +211,11 @@ class SquadV2(SquadTask):
         threshold = scores.get("null_score_diff_threshold")
         return dataclasses.replace(self, null_score_diff_threshold=threshold)
 
-    def served_meaning(self):
-        return {
-            "start_top_log_probs": "log probabilities of the best starts, best first",
-            "start_top_index": "the tokens of these starts",
-            "end_top_log_probs": "of the best ends given each start, start by start",
-            "end_top_index": "the tokens of these ends",
-            "cls_logits": "the score of giving no answer",
-        }
+    @property
+    def head_class(self):
+        from albert_tf.tasks.question_answering.serving import AnswerBeamsHead
+
+        return AnswerBeamsHead
 
 
 def _write(output_dir, predictions, threshold):

@@ -60,7 +60,6 @@ class Tagging(Task):
     dropout_prob: float = 0.1
 
     kind: typing.ClassVar[str] = "tagging"
-    serves: typing.ClassVar[str] = "tagging"
     models: typing.ClassVar[tuple] = (
         "albert_tf.models.token_classification.AlbertForTokenClassification",
     )
@@ -246,26 +245,11 @@ class Tagging(Task):
             file.scheme or self.scheme,
         )
 
-    # What a model that takes token ids answers.
+    @property
+    def head_class(self):
+        from albert_tf.tasks.tagging.serving import TaggingHead
 
-    def served_numbers(self, outputs):
-        return {"logits": outputs}
-
-    def served_meaning(self):
-        order = ", ".join(self.labels)
-        return {"logits": f"for each token a score of each tag, in the order {order}"}
-
-    def outputs_from_served(self, numbers):
-        return np.asarray(numbers["logits"])
-
-    def answer(self, outputs):
-        """The entities of the text, in order."""
-        names = ("entity", "label", "start", "end", "score")
-        columns = [np.array(outputs[name], object).tolist() for name in names]
-        rows = [
-            dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)
-        ]
-        return {"entities": [row for row in rows if row["label"]]}
+        return TaggingHead
 
 
 def _parts_of_words(sentence):

@@ -13,9 +13,9 @@ from albert_tf.layers.activations import ACTIVATION_FUNCTIONS
 from albert_tf.layers.attention import SelfAttention
 from albert_tf.layers.view import View
 from albert_tf.layers.view import pair_bias
-from albert_tf.serving.building import build_module
 from albert_tf.serving.int8 import products
 from albert_tf.serving.int8 import sublayers
+from albert_tf.serving.loading import build_module
 
 pytestmark = pytest.mark.skipif(
     platform.machine() not in ("x86_64", "AMD64"),

@@ -1,4 +1,4 @@
-"""Writes a version of a served model; the command is `albert_tf.serving.export`."""
+"""A version of a served model: its files, written and opened."""
 
 import pathlib
 
@@ -11,19 +11,18 @@ from albert_tf.io.checksummed_folder import ChecksummedFolder
 from albert_tf.io.files import write_json
 from albert_tf.io.storage import os_errors
 from albert_tf.io.storage import require_disk
-from albert_tf.serving.building import build_module
-from albert_tf.serving.comparison import Comparison
-from albert_tf.serving.comparison import task_to_compare
-from albert_tf.serving.description import describe_signatures
-from albert_tf.serving.description import model_card
-from albert_tf.serving.export import SAVED_MODEL
+from albert_tf.serving.export.comparison import Comparison
+from albert_tf.serving.export.comparison import check_comparable
+from albert_tf.serving.export.description import describe_signatures
+from albert_tf.serving.export.description import model_card
+from albert_tf.serving.export.warmup import write_warmup_requests
+from albert_tf.serving.loading import build_module
 from albert_tf.serving.padding import compiled_lengths
 from albert_tf.serving.token_files import WRITERS
 from albert_tf.serving.token_files import TokenFile
 from albert_tf.serving.token_files import check_token_file
 from albert_tf.serving.versions import exporting_folder
 from albert_tf.serving.versions import numbered_versions
-from albert_tf.serving.warmup import write_warmup_requests
 from albert_tf.tasks.batching import FEATURES
 from albert_tf.tasks.tables import Columns
 from albert_tf.tokenization import load_tokenizer
@@ -37,8 +36,8 @@ _SAVED_MODEL_OPTIONS = {
 
 
 def write_version(options):
-    """`export.export`, whose arguments and errors these are."""
-    is_saved_model = options.format == SAVED_MODEL
+    """As `albert_tf.serving.export.export`."""
+    is_saved_model = options.format not in WRITERS
     _check(options, is_saved_model)
     module, head, facts = build_module(
         options.model_dir,
@@ -124,7 +123,7 @@ def _describe(saved_model_dir, module, head, facts, compiled):
     """Loads what was saved, answers the example requests, writes what came out."""
     examples = _example_requests(module, head)
     loaded = tf.saved_model.load(str(saved_model_dir))
-    signatures = describe_signatures(loaded, examples, head.meaning)
+    signatures = describe_signatures(loaded, examples, head.meaning())
     _write_signature(saved_model_dir, {**facts, "signatures": signatures})
     card = model_card(facts, signatures)
     (saved_model_dir / "model_card.md").write_text(card, encoding="utf-8")
@@ -184,19 +183,18 @@ def _tokenizer(options, head):
 
 
 def _comparison(options, head, facts, tokenizer):
-    task = task_to_compare(
-        options.model_dir, head, facts, options.text_pair_column is not None
-    )
+    has_pairs = options.text_pair_column is not None
+    check_comparable(options.model_dir, head, has_pairs)
     columns = Columns(
         options.text_column, options.text_pair_column, options.label_column
     )
     length = facts["max_seq_length"]
-    return Comparison(options.eval_file, columns, task, tokenizer, length)
+    return Comparison(options.eval_file, columns, head, tokenizer, length)
 
 
 def _example_requests(module, head):
     """One request for each signature, with the same content."""
-    example = module.text_features.example
+    example = head.example
     if isinstance(example, str):
         example = dict.fromkeys(head.text_inputs, example)
     texts = {name: [_encoded(example[name])] for name in head.text_inputs}

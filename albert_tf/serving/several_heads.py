@@ -4,9 +4,7 @@ import numpy as np
 
 from albert_tf.errors import UserError
 from albert_tf.models.sequence_classification import AlbertForSequenceClassification
-from albert_tf.serving.heads.builders import Head
-from albert_tf.serving.heads.naming import named_for
-from albert_tf.serving.heads.naming import outputs_of
+from albert_tf.tasks.serving import Head
 from albert_tf.tokenization import load_tokenizer
 
 
@@ -37,7 +35,8 @@ def models_of_one_encoder(model_dirs, tasks, **execution):
             )
     for directory, model in zip(model_dirs[1:], models[1:], strict=True):
         _check_same_encoder(model_dirs[0], models[0], directory, model)
-    inputs = {task.text_inputs for task in tasks.values()}
+    heads = (task.head_class(None, task) for task in tasks.values())
+    inputs = {head.text_inputs for head in heads}
     fingerprints = {load_tokenizer(path).fingerprint() for path in model_dirs}
     if len(inputs) > 1 or len(fingerprints) > 1:
         raise UserError(
@@ -47,41 +46,75 @@ def models_of_one_encoder(model_dirs, tasks, **execution):
     return models
 
 
-def multi_head(models, tasks):
-    """A `Head` whose outputs are those of all models, named `<task>_<output>`.
+class SeveralHeads(Head):
+    """The outputs of several models, named `<task>_<output>`; answers by task.
 
     Args:
         models: what `models_of_one_encoder` returned; the first one's encoder computes.
-        tasks: their `Task`s by the name that the outputs get, in the same order.
+            None where only `answer` is asked.
+        tasks: their `Task`s by the name that the outputs get, in the same order; None
+            for one that is not known.
+        tokenizer: theirs.
     """
-    first = models[0]
 
-    def compute(features):
-        encoded = first.albert(features, training=False, heads_only=True)
+    name = "multi_head"
+
+    def __init__(self, models, tasks, tokenizer=None):
+        super().__init__(models and models[0], None, tokenizer)
+        self._heads = {
+            name: Head(model) if task is None else task.head_class(model, task)
+            for (name, task), model in zip(
+                tasks.items(), models or [None] * len(tasks), strict=True
+            )
+        }
+        for further in (models or [])[1:]:
+            self.variables = [*self.variables, *further.classifier.variables]
+
+    @property
+    def text_inputs(self):
+        return next(iter(self._heads.values())).text_inputs
+
+    def compute(self, features):
+        encoded = self.model.albert(features, training=False, heads_only=True)
         pooled = encoded["pooled_output"]  # [B, H]
-        found = {}
-        for (name, task), model in zip(tasks.items(), models, strict=True):
-            numbers = task.served_numbers(model.classifier(pooled))
-            found |= named_for(name, numbers)
-        return found
+        return self._named(lambda _, head: head.numbers(head.model.classifier(pooled)))
 
-    def answers(computed, features):
-        found = {}
-        for name, task in tasks.items():
-            own = task.served_answers(outputs_of(name, computed))
-            found |= named_for(name, own)
-        return found
+    def answers(self, numbers, features):
+        return self._named(
+            lambda name, head: head.answers(_outputs_of(name, numbers), features)
+        )
 
-    heads = [v for model in models[1:] for v in model.classifier.variables]
-    return Head(
-        "multi_head",
-        first.config,
-        [*first.variables, *heads],
-        compute,
-        answers,
-        _meaning(tasks),
-        text_inputs=next(iter(tasks.values())).text_inputs,
-    )
+    def meaning(self):
+        return self._named(
+            lambda name, head: {
+                key: f"{name}: {text}" for key, text in head.meaning().items()
+            }
+        )
+
+    def answer(self, outputs):
+        """By name of the head, its answer."""
+        return {
+            name: head.answer(_outputs_of(name, outputs))
+            for name, head in self._heads.items()
+        }
+
+    def _named(self, outputs_of):
+        """The outputs of all heads; each name begins with that of its head."""
+        return {
+            f"{name}_{key}": value
+            for name, head in self._heads.items()
+            for key, value in outputs_of(name, head).items()
+        }
+
+
+def _outputs_of(head, outputs):
+    """The outputs of one head among those of several, under its own names for them."""
+    prefix = f"{head}_"
+    return {
+        name.removeprefix(prefix): value
+        for name, value in outputs.items()
+        if name.startswith(prefix)
+    }
 
 
 def _check_same_encoder(first_dir, first, directory, model):
@@ -95,11 +128,3 @@ def _check_same_encoder(first_dir, first, directory, model):
             f"{first_dir} and {directory} have different encoders; fine-tune both from "
             "one model with --freeze_encoder, or export them one by one."
         )
-
-
-def _meaning(tasks):
-    found = {}
-    for name, task in tasks.items():
-        own = {key: f"{name}: {text}" for key, text in task.served_meaning().items()}
-        found |= named_for(name, own)
-    return found

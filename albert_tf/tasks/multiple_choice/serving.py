@@ -1,16 +1,14 @@
 """What a served model of multiple choice answers: one of the options given."""
 
-import dataclasses
-
+import numpy as np
 import tensorflow as tf
 
-from albert_tf.serving.features.texts import dense_features
-from albert_tf.serving.features.texts import first_tokens
-from albert_tf.serving.heads.builders import Head
-from albert_tf.serving.requests import require
 from albert_tf.tasks.multiple_choice.rows import BLANK
 from albert_tf.tasks.multiple_choice.rows import SPECIAL
-from albert_tf.tasks.multiple_choice.task import MultipleChoice
+from albert_tf.tasks.serving import Head
+from albert_tf.tasks.serving import require
+from albert_tf.tokenization.in_graph.features import dense_features
+from albert_tf.tokenization.in_graph.features import first_tokens
 from albert_tf.tokenization.in_graph.tokenizer import CHARACTERS_OF_A_TOKEN
 from albert_tf.tokenization.in_graph.tokenizer import InGraphTokenizer
 
@@ -29,12 +27,6 @@ class ChoiceFeatures(tf.Module):
     choices]`, where an empty string is no option. Returns int32 `input_ids`,
     `input_mask`, `segment_ids` `[batch, choices, tokens]`, 0 for what is no option.
     """
-
-    example = {
-        "question": "the film was _ .",
-        "context": "it is a very good one .",
-        "options": ["good", "bad"],
-    }
 
     def __init__(self, tokenizer, max_seq_length, max_qa_length):
         super().__init__()
@@ -106,47 +98,60 @@ def _last_characters(text, count):
     return tf.strings.substr(text, -least, least, unit="UTF8_CHAR")
 
 
-@dataclasses.dataclass(frozen=True)
-class _FeaturesOf:
-    """Makes the `ChoiceFeatures` of a task."""
-
-    task: MultipleChoice
-
-    def of(self, tokenizer, max_seq_length):
-        # A model of another program does not say what its rows are.
-        most = max_seq_length - SPECIAL - 1
-        max_qa_length = min(self.task.max_qa_length, most)
-        return ChoiceFeatures(tokenizer, max_seq_length, max_qa_length)
-
-
-def multiple_choice_head(model, task, tokenizer):
+class MultipleChoiceHead(Head):
     """The probabilities of the options, and the most probable one."""
 
-    def compute(features):
+    name = "multiple_choice"
+    text_inputs = ("question", "context", "options")
+    text_lists = ("options",)
+    example = {
+        "question": "the film was _ .",
+        "context": "it is a very good one .",
+        "options": ["good", "bad"],
+    }
+
+    def compute(self, features):
         # Of no question there is no choice, but one has to be the best.
         missing = tf.maximum(1 - tf.shape(features["input_ids"])[1], 0)
-        features = {
-            name: tf.pad(values, [[0, 0], [0, missing], [0, 0]])
-            for name, values in features.items()
-        }
-        return task.served_numbers(model(features, training=False))
+        return super().compute(
+            {
+                name: tf.pad(values, [[0, 0], [0, missing], [0, 0]])
+                for name, values in features.items()
+            }
+        )
 
-    def answers(numbers, features):
+    def numbers(self, outputs):
+        return {"probabilities": tf.nn.softmax(outputs)}
+
+    def answers(self, numbers, features):
         has_options = tf.reduce_any(features["input_mask"] > 0, axis=[1, 2])
         check = require(tf.reduce_all(has_options), "A question has no options.")
         with tf.control_dependencies([check]):
             numbers = {name: tf.identity(value) for name, value in numbers.items()}
-        return task.served_answers(numbers)
+        return self.chosen(numbers)
 
-    return Head(
-        task.serves,
-        model.config,
-        model.variables,
-        compute,
-        answers,
-        task.served_meaning(),
-        text_inputs=task.text_inputs,
-        text_lists=("options",),
-        feature_axes=model.feature_axes,
-        text_features=_FeaturesOf(task),
-    )
+    def chosen(self, numbers):
+        """The numbers with `choice`, int32 `[batch]`."""
+        best = tf.argmax(numbers["probabilities"], axis=-1, output_type=tf.int32)
+        return {**numbers, "choice": best}
+
+    def text_features(self, max_seq_length):
+        # A model of another program does not say what its rows are.
+        most = max_seq_length - SPECIAL - 1
+        max_qa_length = min(self.task.max_qa_length, most)
+        return ChoiceFeatures(self.tokenizer, max_seq_length, max_qa_length)
+
+    def meaning(self):
+        return {
+            "probabilities": "probability of each option; 0 for those left out",
+            "choice": "the place of the most probable option, from 0",
+        }
+
+    def answer(self, outputs):
+        """The place of the most probable option, and the probability of each."""
+        return {**outputs, "probabilities": outputs["probabilities"].tolist()}
+
+    def outputs(self, numbers):
+        # Logits up to a constant; the options left out have 0.
+        tiny = np.finfo(np.float32).tiny
+        return np.log(np.maximum(np.asarray(numbers["probabilities"]), tiny))

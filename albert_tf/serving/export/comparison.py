@@ -7,7 +7,6 @@ import numpy as np
 from albert_tf.errors import UserError
 from albert_tf.tasks.batching import FEATURES
 from albert_tf.tasks.batching import evaluation_dataset
-from albert_tf.tasks.registry import task_of
 from albert_tf.tasks.task import Prepared
 
 _BATCH_SIZE = 32
@@ -19,7 +18,7 @@ class Comparison:
     Args:
         eval_file: a labelled table.
         columns: its `Columns`.
-        task: the models' `Task`.
+        head: the `Head` of the models, of a `Task`.
         tokenizer: theirs.
         max_seq_length: the longest length.
 
@@ -27,8 +26,9 @@ class Comparison:
         UserError: as `read_table`; when called: an answer is no number.
     """
 
-    def __init__(self, eval_file, columns, task, tokenizer, max_seq_length):
-        self._task, self._length = task, max_seq_length
+    def __init__(self, eval_file, columns, head, tokenizer, max_seq_length):
+        self._head, self._length = head, max_seq_length
+        self._task = task = head.task
         examples = task.read(eval_file, columns)
         tokens = task.tokenize(examples, tokenizer, max_seq_length)
         tokens = dataclasses.replace(tokens, labels=task.targets(examples, tokens))
@@ -40,7 +40,7 @@ class Comparison:
 
         Args:
             original: the model, a function from a dict of features to what
-                `Task.served_numbers` gives.
+                `Head.numbers` gives.
             name: of the converted model.
             converted: the same function of that.
 
@@ -54,7 +54,7 @@ class Comparison:
             features = {feature: batch[feature] for feature in FEATURES}
             numbers = {key: model(features) for key, model in models.items()}
             for key, arrays in numbers.items():
-                found[key].append(self._task.outputs_from_served(arrays))
+                found[key].append(self._head.outputs(arrays))
             for key, change in _changes(*numbers.values()).items():
                 # Of NaN and a number, NaN.
                 changes[key] = float(np.maximum(change, changes.get(key, 0.0)))
@@ -76,36 +76,33 @@ class Comparison:
         return self._task.score(self._prepared, outputs)
 
 
-def task_to_compare(model_dir, head, facts, has_pairs):
-    """The `Task` on whose metrics two models are compared.
+def check_comparable(model_dir, head, has_pairs):
+    """Refuses to compare an export without a metric, or on a table that does not fit.
 
     Args:
         model_dir: for messages.
         head: the `Head` of the export.
-        facts: what is known of the model.
         has_pairs: whether the table has a column of second texts.
 
     Raises:
         UserError: the model has no task, or one that the table does not fit.
     """
-    task = task_of(facts, model_dir)
-    if task is None or head.name != task.serves:
+    if head.task is None or head.task.head_class is not type(head):
         raise UserError(
             f"--eval_file needs one fine-tuned model, but this export is {head.name}; "
             "leave --eval_file out."
         )
-    if not {"text", "text_pair"}.issuperset(task.text_inputs):
+    if not {"text", "text_pair"}.issuperset(head.text_inputs):
         raise UserError(
             f"--eval_file compares models that take texts from a table, but "
             f"{model_dir} is for {head.name}; leave --eval_file out."
         )
-    takes_pairs = len(task.text_inputs) > 1
+    takes_pairs = len(head.text_inputs) > 1
     if takes_pairs != has_pairs:
         raise UserError(
             f"{model_dir} takes {'pairs of' if takes_pairs else 'single'} "
             f"texts; {'give' if takes_pairs else 'leave out'} --text_pair_column."
         )
-    return task
 
 
 def _changes(original, converted):

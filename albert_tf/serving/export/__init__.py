@@ -98,7 +98,7 @@ def export(options):
             not fit the model, or options that do not go together.
     """
     # Imported here, so that --help does not wait for TensorFlow.
-    from albert_tf.serving.exporting import write_version
+    from albert_tf.serving.export.writing import write_version
 
     return write_version(options)
 
@@ -106,7 +106,3 @@ def export(options):
 def main(argv=None):
     """The command line."""
     command_line.run(ExportOptions, export, argv=argv)
-
-
-if __name__ == "__main__":
-    main()

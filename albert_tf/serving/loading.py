@@ -1,25 +1,24 @@
 """From a model directory to the module that is served."""
 
-import dataclasses
 import pathlib
-import pkgutil
 
 from albert_tf.checkpoints.loading import find_head
 from albert_tf.checkpoints.model_directory import read_training_info
 from albert_tf.errors import UserError
-from albert_tf.families import registry
 from albert_tf.hub.names import local_directory
 from albert_tf.io.near_misses import did_you_mean
 from albert_tf.io.storage import is_folder
 from albert_tf.row_layout import CLS_FIRST
-from albert_tf.serving.heads.several import models_of_one_encoder
-from albert_tf.serving.heads.several import multi_head
-from albert_tf.serving.int8.sublayers import multiplied_in_int8
+from albert_tf.serving.heads import default_head
+from albert_tf.serving.heads import head_named
+from albert_tf.serving.heads import heads_of
+from albert_tf.serving.int8.sublayers import multiply_in_int8
 from albert_tf.serving.serving_module import ServingModule
+from albert_tf.serving.several_heads import SeveralHeads
+from albert_tf.serving.several_heads import models_of_one_encoder
 from albert_tf.tasks.registry import read_task
 from albert_tf.tasks.registry import task_of
 from albert_tf.tasks.setup import MODEL_DIR
-from albert_tf.tasks.task import Task
 from albert_tf.tokenization import load_tokenizer
 from albert_tf.tokenization.loading import tokenizer_for_model
 
@@ -62,23 +61,23 @@ def build_module(
     if compute_dtype == "bfloat16":
         # That of the variables, too: no request has to cast a kernel.
         execution["dtype"] = compute_dtype
+    tokenizer = tokenizer or load_tokenizer(first)
     if len(model_dirs) == 1:
-        form = _form_in(first, infos[0], task)
-        tokenizer = tokenizer or load_tokenizer(first)
-        model = form.model_class.from_pretrained(first, **execution)
-        head = form.head(model, tokenizer)
+        model_class, head_class, tuned_for = _head_in(first, infos[0], task)
+        models = [model_class.from_pretrained(first, **execution)]
         facts = {k: v for k, v in infos[0].items() if not isinstance(v, list)}
-        facts |= form.facts()
+        facts |= _task_facts(tuned_for)
     else:
-        tokenizer = tokenizer or load_tokenizer(first)
-        tasks = _tasks_of_heads(model_dirs)
-        models = models_of_one_encoder(model_dirs, tasks, **execution)
-        model, head = models[0], multi_head(models, tasks)
-        facts = {"tasks": {name: task.to_dict() for name, task in tasks.items()}}
+        head_class, tuned_for = SeveralHeads, _tasks_of_heads(model_dirs)
+        models = models_of_one_encoder(model_dirs, tuned_for, **execution)
+        tasks = {name: task.to_dict() for name, task in tuned_for.items()}
+        facts = {"tasks": tasks}
+    tokenizer = tokenizer_for_model(tokenizer, models[0].config, first)
+    model = models[0] if len(models) == 1 else models
+    head = head_class(model, tuned_for, tokenizer)
     if compute_dtype == "int8":
-        head = multiplied_in_int8(head, model)
-    tokenizer = tokenizer_for_model(tokenizer, head.config, first)
-    return _module(head, facts, tokenizer, infos, max_seq_length, serving_options)
+        multiply_in_int8(head)
+    return _module(head, facts, infos, max_seq_length, serving_options)
 
 
 def build_module_of(model, tokenizer, task="auto"):
@@ -91,82 +90,95 @@ def build_module_of(model, tokenizer, task="auto"):
         UserError: the model does not fit the task or the tokenizer.
     """
     source, info = f"This {type(model).__name__}", model.task_info() or {}
-    forms = {
-        name: (owner, place)
-        for name, (owner, place) in registry.served_forms(type(model)).items()
+    heads = {
+        name: (owner, head)
+        for name, (owner, head) in heads_of(type(model)).items()
         if owner is type(model) or isinstance(model.encoder(), owner)
     }
     tuned_for = task_of(info, source, type(model), model.head_config())
-    form = _form(type(model), forms, tuned_for, task, source)
-    served = model if form.model_class is type(model) else model.encoder()
+    model_class, head_class = _choose(type(model), heads, tuned_for, task, source)
+    served = model if model_class is type(model) else model.encoder()
     tokenizer = tokenizer_for_model(tokenizer, model.config, "memory")
-    head = form.head(served, tokenizer)
-    return _module(head, form.facts(), tokenizer, [info])
+    head = head_class(served, tuned_for, tokenizer)
+    return _module(head, _task_facts(tuned_for), [info])
 
 
-@dataclasses.dataclass(frozen=True)
-class _Form:
-    """What is made of a model: the class that is served, and its head's builder."""
+def head_of(facts):
+    """The `Head`, without a model, whose outputs an export has.
 
-    model_class: type
-    builder: str
-    task: Task | None
+    Args:
+        facts: what `signature.json` of the export says; {} without it. Outputs of a
+            head or a task that this version does not know stay as they are.
+    """
+    if "tasks" in facts:
+        tasks = facts["tasks"].items()
+        return SeveralHeads(None, {n: _known_task({"task": t}) for n, t in tasks})
+    task, name = _known_task(facts), facts.get("serves")
+    if task is not None and task.head_class.name == name:
+        return task.head_class(None, task)
+    return head_named(name)(None)
 
-    def head(self, model, tokenizer):
-        return pkgutil.resolve_name(self.builder)(model, self.task, tokenizer)
 
-    def facts(self):
-        return {} if self.task is None else {"task": self.task.to_dict()}
+def _known_task(facts):
+    try:
+        return task_of(facts, "the exported model")
+    except UserError:  # a task of another version; its outputs are readable without it
+        return None
 
 
-def _form_in(model_dir, info, task):
-    """The `_Form` of a model directory."""
+def _head_in(model_dir, info, task):
+    """The classes of the model and the `Head` of a model directory, and its task."""
     model_class, head = find_head(model_dir)
     tuned_for = task_of(info, model_dir, model_class, head)
     if tuned_for is not None:
         tuned_for = tuned_for.as_trained(info.get("dev", {}))
-    forms = registry.served_forms(model_class)
-    return _form(model_class, forms, tuned_for, task, model_dir)
+    heads = heads_of(model_class)
+    return *_choose(model_class, heads, tuned_for, task, model_dir), tuned_for
 
 
-def _form(model_class, forms, tuned_for, task, source):
-    if not forms:
+def _choose(model_class, heads, tuned_for, task, source):
+    """The classes of the model and the `Head` that answer what `task` asks for."""
+    own = default_head(model_class)
+    own_models = () if tuned_for is None else tuned_for.model_classes().values()
+    if issubclass(model_class, tuple(own_models)):
+        own = tuned_for.head_class.name
+        heads = {own: (model_class, tuned_for.head_class), **heads}
+    if not heads:
         raise UserError(
             f"{source} is an {model_class.__name__}, which cannot be served; export a "
             "model of another kind, such as what run_classifier.py makes of it."
         )
-    own = model_class.default_served_form
-    tuned_form = forms.pop(registry.TASK_FORM, None)
-    if tuned_for is not None and tuned_form:
-        own = tuned_for.serves
-        forms = {own: tuned_form, **forms}
     asked = own if task == "auto" else task
     if asked is None:
         raise UserError(
             f"{source} does not say what its outputs mean; fine-tune it with labels="
-            f"[…], or ask for task={next(iter(forms))}."
+            f"[…], or ask for task={next(iter(heads))}."
         )
-    if asked not in forms:
+    if asked not in heads:
         raise UserError(
             f"task={asked} does not fit {source}, which was not fine-tuned for "
-            f"it; choose from {', '.join(forms)}."
+            f"it; choose from {', '.join(heads)}."
         )
-    return _Form(*forms[asked], tuned_for)
+    return heads[asked]
 
 
-def _module(head, facts, tokenizer, infos, max_seq_length=None, serving_options=()):
+def _task_facts(task):
+    return {} if task is None else {"task": task.to_dict()}
+
+
+def _module(head, facts, infos, max_seq_length=None, serving_options=()):
     length = _length(head.config, infos, max_seq_length)
-    longest = head.config.max_position_embeddings or length
-    head = dataclasses.replace(head, longest=longest)
+    head.longest = head.config.max_position_embeddings or length
     facts = {
         **facts,
         "serves": head.name,
         "max_seq_length": length,
         "text_inputs": list(head.text_inputs),
     }
-    if tokenizer.layout != CLS_FIRST:
-        facts["row_layout"] = tokenizer.layout.name
-    features = head.text_features.of(tokenizer, length)
+    layout = head.tokenizer.layout
+    if layout != CLS_FIRST:
+        facts["row_layout"] = layout.name
+    features = head.text_features(length)
     return ServingModule(head, features, **dict(serving_options)), head, facts
 
 

@@ -2,7 +2,7 @@
 
 import tensorflow as tf
 
-from albert_tf.serving.features.texts import dense_features
+from albert_tf.tokenization.in_graph.features import dense_features
 from albert_tf.tokenization.in_graph.tokenizer import InGraphTokenizer
 
 MASK_MARK = "[MASK]"

@@ -1,0 +1,5 @@
+"""`python -m albert_tf.serving.export`."""
+
+from albert_tf.serving.export import main
+
+main()

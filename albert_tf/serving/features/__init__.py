@@ -1,1 +1,0 @@
-"""Strings to the features of models, inside a graph."""

@@ -1,0 +1,181 @@
+"""What models answer that were not fine-tuned for a task, and which model answers what.
+
+`register_head` adds a model of your own.
+"""
+
+import numpy as np
+import tensorflow as tf
+
+from albert_tf.families import registry
+from albert_tf.layers.text_vectors import text_vectors
+from albert_tf.tasks.batching import FEATURES
+from albert_tf.tasks.serving import Head
+from albert_tf.tokenization.in_graph.masked_texts import MaskedTextFeatures
+
+_GUESSES = 5  # tokens proposed for each [MASK]
+
+
+class EncoderHead(Head):
+    """The outputs of an `AlbertModel`."""
+
+    name = "encoder"
+    along = {"sequence_output": "input_ids"}
+
+    def numbers(self, outputs):
+        return {name: outputs[name] for name in ("sequence_output", "pooled_output")}
+
+    def answers(self, numbers, features):
+        echoed = ("input_ids", "input_mask")
+        return {**numbers, **{name: tf.identity(features[name]) for name in echoed}}
+
+    def meaning(self):
+        return {
+            "sequence_output": "a vector for each token",
+            "pooled_output": "a vector for the whole text",
+            "input_ids": "the tokens",
+            "input_mask": "1 for tokens, 0 for padding",
+        }
+
+    def answer(self, outputs):
+        """The vectors, without those of padding."""
+        tokens = int(np.sum(outputs["input_mask"]))
+        return {
+            "pooled_output": outputs["pooled_output"],
+            "sequence_output": outputs["sequence_output"][:tokens],
+            "input_ids": outputs["input_ids"][:tokens],
+        }
+
+
+class EmbeddingHead(Head):
+    """A vector for each text: the mean over its tokens, of length 1; of an encoder."""
+
+    name = "embedding"
+
+    def compute(self, features):
+        encoded = self.model(features, training=False)
+        vectors = text_vectors(encoded, features["input_mask"], "mean", normalize=True)
+        return {"embedding": vectors}
+
+    def meaning(self):
+        mean = "the mean over its tokens"
+        return {"embedding": f"a vector of length 1 for the text: {mean}"}
+
+
+class MaskedLMHead(Head):
+    """The most probable tokens in the place of each `[MASK]`.
+
+    The model has `best_tokens`, as `AlbertForMaskedLM` and `AlbertForPreTraining` do.
+    """
+
+    name = "masked_lm"
+    features = (*FEATURES, "masked_lm_positions")
+    along = dict.fromkeys(("token_ids", "probabilities"), "masked_lm_positions")
+    example = MaskedTextFeatures.example
+
+    def compute(self, features):
+        # [B, P, guesses]
+        probabilities, ids = self.model.best_tokens(
+            features, _GUESSES, self.tokenizer.vocab_size
+        )
+        asked = tf.expand_dims(features["masked_lm_positions"], 2) > 0  # 0: no [MASK]
+        return {
+            "token_ids": tf.where(asked, ids, 0),
+            "probabilities": tf.where(asked, probabilities, 0.0),
+        }
+
+    def answers(self, numbers, features):
+        positions = features["masked_lm_positions"]
+        asked = tf.expand_dims(positions, 2) > 0  # [B, P, 1]
+        pieces = tf.constant(self.tokenizer.pieces)
+        tokens = tf.gather(pieces, numbers["token_ids"])  # [B, P, guesses]
+        return {
+            **numbers,
+            "tokens": tf.where(asked, tokens, ""),
+            "masked_lm_positions": tf.identity(positions),
+        }
+
+    def text_features(self, max_seq_length):
+        return MaskedTextFeatures.of(self.tokenizer, max_seq_length)
+
+    def meaning(self):
+        return {
+            "tokens": f"the {_GUESSES} best guesses for each [MASK], best first",
+            "token_ids": "their ids",
+            "probabilities": "their probabilities",
+            "masked_lm_positions": "where the [MASK]s are; 0 where a text has fewer",
+        }
+
+    def answer(self, outputs):
+        """The guesses for each [MASK]."""
+        columns = ("token", "token_id", "probability")
+        names = ("tokens", "token_ids", "probabilities")
+        masks = [
+            [
+                dict(zip(columns, (token, int(number), float(share)), strict=True))
+                for token, number, share in zip(*of_mask, strict=True)
+            ]
+            for of_mask in zip(*(outputs[name] for name in names), strict=True)
+        ]
+        marks = np.flatnonzero(outputs["masked_lm_positions"])
+        return {"masks": [masks[mark] for mark in marks]}
+
+
+_HEADS = {
+    "AlbertModel": (EncoderHead, EmbeddingHead),
+    "AlbertForPreTraining": (MaskedLMHead,),
+    "AlbertForMaskedLM": (MaskedLMHead,),
+}
+"""By class of the model, the heads of what is not a task."""
+_DEFAULTS = {
+    "AlbertModel": "encoder",
+    "AlbertForPreTraining": "encoder",
+    "AlbertForReplacedTokens": "encoder",
+    "AlbertForMaskedLM": "masked_lm",
+}
+"""The name of the head that a model gets unless another one is asked for."""
+
+
+def register_head(model_class):
+    """Registers a `Head` of your own as what a model answers; a decorator.
+
+    Args:
+        model_class: the `PretrainedModel` class, registered with `register_model`.
+    """
+
+    def register(head_class):
+        own = _HEADS.get(model_class.__name__, ())
+        _HEADS[model_class.__name__] = (*own, head_class)
+        _DEFAULTS[model_class.__name__] = head_class.name
+        return head_class
+
+    return register
+
+
+def default_head(model_class):
+    """The name of the head that a model gets by itself; None where only a task says."""
+    return _DEFAULTS.get(model_class.__name__)
+
+
+def heads_of(model_class):
+    """What can be made of a checkpoint of a class without knowing its task.
+
+    These are its own heads, and those of models of its family that never get a new
+    head, so that nobody serves random weights.
+
+    Returns:
+        By name of the head: the class of the model that is served, and the `Head`.
+    """
+    found = {}
+    # Its own heads count where another model has such, too.
+    for model in (*registry.models(model_class.family), model_class):
+        may_be_new = model.head_table and model.head_may_be_new
+        if model is model_class or not may_be_new:
+            heads = _HEADS.get(model.__name__, ())
+            found |= {head.name: (model, head) for head in heads}
+    return found
+
+
+def head_named(name):
+    """The class of the `Head` of a name that is not a task's; `Head` for others."""
+    heads = (head for heads in _HEADS.values() for head in heads)
+    return next((head for head in heads if head.name == name), Head)

@@ -1,1 +1,0 @@
-"""What served models answer, by the kind of task."""

@@ -1,0 +1,138 @@
+"""The head of a served model: what a family of tasks says about its serving."""
+
+import tensorflow as tf
+
+from albert_tf.tasks.batching import FEATURES
+from albert_tf.tokenization.in_graph.features import TextFeatures
+
+
+class Head:
+    """A model with what it takes and answers: in a graph, and from Python.
+
+    A subclass says what is different from a model that maps the features of one text
+    to the served outputs.
+
+    Args:
+        model: the `PretrainedModel`; None where only `answer` is asked.
+        task: the `Task` that the model was fine-tuned for, or None.
+        tokenizer: the model's, as returned by `albert_tf.load_tokenizer`.
+
+    Attributes:
+        variables: the Keras variables that are saved.
+        longest: tokens of a row at most: the positions of the model or, where it has no
+            table of them, what it is served for.
+    """
+
+    name = None
+    """What the served model is said to answer; a value of the export's `--task`."""
+    text_inputs = ("text",)
+    """Names of the strings that the model takes."""
+    text_lists = ()
+    """Those of them of which a row is a list: string `[batch, any]`, where an empty
+    string is none."""
+    optional_inputs = ()
+    """Names of strings that a module in memory takes beside them."""
+    example = "it is a very good one ."
+    """One string, or a dict of them by name."""
+    features = FEATURES
+    """Names of the model's features, int32 `[batch, …, tokens]` each."""
+    along = {}
+    """For each of the numbers whose second axis is that of a feature, its name."""
+    reads_whole = None
+    """Name of the strings that are read whole, in windows, however long they are."""
+    pads_answers = False
+    """Whether each row's answers are as many as those of the longest text."""
+
+    def __init__(self, model, task=None, tokenizer=None):
+        self.model, self.task, self.tokenizer = model, task, tokenizer
+        self.variables = [] if model is None else model.variables
+        self.longest = None
+
+    @property
+    def config(self):
+        """The configuration of the model, such as an `AlbertConfig`."""
+        return self.model.config
+
+    @property
+    def feature_axes(self):
+        """How many axes each feature has; see `PretrainedModel`."""
+        return self.model.feature_axes
+
+    # In a graph.
+
+    def compute(self, features):
+        """Maps a dict of features to a dict of named numbers `[batch, …]`."""
+        return self.numbers(self.model(features, training=False))
+
+    def numbers(self, outputs):
+        """Maps the model's outputs to a dict of named numbers `[batch, …]`."""
+        raise NotImplementedError
+
+    def answers(self, numbers, features):
+        """Maps the numbers and the features to the served outputs."""
+        return numbers
+
+    def text_features(self, max_seq_length):
+        """A module that maps strings to features of so many tokens at most."""
+        return TextFeatures(self.tokenizer, max_seq_length)
+
+    def string_answers(self, text_features, compute):
+        """What maps strings to the served outputs.
+
+        Args:
+            text_features: the module that `text_features` made.
+            compute: a function like the method.
+        """
+
+        def answer(**strings):
+            features = text_features(**strings)
+            return self.answers(compute(features), features)
+
+        return answer
+
+    def feature_specs(self):
+        """A `tf.TensorSpec` of any size for each of the features, by name."""
+        shape = [None] * self.feature_axes
+        return {n: tf.TensorSpec(shape, tf.int32, name=n) for n in self.features}
+
+    def text_specs(self, names=None):
+        """A `tf.TensorSpec` of any size for each of the text inputs, by name.
+
+        Args:
+            names: of the strings; by default `text_inputs`.
+        """
+        return {
+            name: tf.TensorSpec(
+                [None, None] if name in self.text_lists else [None],
+                tf.string,
+                name=name,
+            )
+            for name in names or self.text_inputs
+        }
+
+    # From Python.
+
+    def meaning(self):
+        """A line on each served output, for the generated documentation."""
+        raise NotImplementedError
+
+    def answer(self, outputs):
+        """What a `Predictor` returns for one input.
+
+        Args:
+            outputs: the served outputs of it by name: str, float and int, arrays of
+                numbers, and nested lists of str.
+
+        Returns:
+            A dict, of what is easiest to read and to use.
+        """
+        return outputs
+
+    def outputs(self, numbers):
+        """Something that the task scores as the outputs behind `numbers`."""
+        raise NotImplementedError
+
+
+def require(condition, message):
+    """An operation that fails with `message` where a bool `[]` is false."""
+    return tf.debugging.Assert(condition, [message])

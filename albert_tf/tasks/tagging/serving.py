@@ -1,0 +1,82 @@
+"""What a served model of tagging answers: entities of the text that is given."""
+
+import numpy as np
+import tensorflow as tf
+
+from albert_tf.tasks.serving import Head
+from albert_tf.tasks.tagging.in_graph_entities import Entities
+from albert_tf.tasks.tagging.in_graph_entities import RowFeatures
+from albert_tf.tasks.tagging.schemes import PLAIN
+
+_MEANING = {
+    "entity": "each stretch of the text that is a name or the like; empty: no more",
+    "label": "its type",
+    "start": "its first character in the text",
+    "end": "the one after its last",
+    "score": "mean probability of the tags of its words",
+}
+_OF_WORDS = {
+    **_MEANING,
+    "entity": "each word of the text; empty: no more",
+    "label": "its tag",
+    "score": "probability of the tag",
+}
+
+
+class WordFeatures(tf.Module):
+    """Texts to the features of their windows.
+
+    Args:
+        rows: a `RowFeatures`.
+
+    Call: text, string `[batch]`. Returns int32 `input_ids`, `input_mask`,
+    `segment_ids` `[windows, tokens]`.
+    """
+
+    def __init__(self, rows):
+        super().__init__()
+        self.rows = rows
+
+    def __call__(self, text):
+        return self.rows(text).features
+
+
+class TaggingHead(Head):
+    """Entities of texts of any length; logits for token ids."""
+
+    name = "tagging"
+    along = {"logits": "input_ids"}
+    reads_whole = "text"
+    pads_answers = True
+
+    def numbers(self, outputs):
+        return {"logits": outputs}
+
+    def text_features(self, max_seq_length):
+        stride = self.task.doc_stride
+        return WordFeatures(RowFeatures(self.tokenizer, max_seq_length, stride))
+
+    def string_answers(self, text_features, compute):
+        task = self.task
+        return Entities(
+            text_features.rows, compute, task.labels, task.scheme, task.decoder
+        )
+
+    def meaning(self):
+        order = ", ".join(self.task.labels)
+        return {
+            "logits": f"for each token a score of each tag, in the order {order}",
+            **(_OF_WORDS if self.task.scheme == PLAIN else _MEANING),
+        }
+
+    def answer(self, outputs):
+        """The entities of the text, in order."""
+        names = ("entity", "label", "start", "end", "score")
+        columns = [np.array(outputs[name], object).tolist() for name in names]
+        rows = [
+            dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)
+        ]
+        return {"entities": [row for row in rows if row["label"]]}
+
+    def outputs(self, numbers):
+        return np.asarray(numbers["logits"])
