@@ -12,10 +12,10 @@ from albert_tf.row_layout import CLS_FIRST
 from albert_tf.serving.heads import default_head
 from albert_tf.serving.heads import head_named
 from albert_tf.serving.heads import heads_of
-from albert_tf.serving.int8.sublayers import multiply_in_int8
 from albert_tf.serving.serving_module import ServingModule
 from albert_tf.serving.several_heads import SeveralHeads
 from albert_tf.serving.several_heads import models_of_one_encoder
+from albert_tf.serving.token_files import TokenFile
 from albert_tf.tasks.registry import read_task
 from albert_tf.tasks.registry import task_of
 from albert_tf.tasks.setup import MODEL_DIR
@@ -75,8 +75,6 @@ def build_module(
     tokenizer = tokenizer_for_model(tokenizer, models[0].config, first)
     model = models[0] if len(models) == 1 else models
     head = head_class(model, tuned_for, tokenizer)
-    if compute_dtype == "int8":
-        multiply_in_int8(head)
     return _module(head, facts, infos, max_seq_length, serving_options)
 
 
@@ -101,6 +99,23 @@ def build_module_of(model, tokenizer, task="auto"):
     tokenizer = tokenizer_for_model(tokenizer, model.config, "memory")
     head = head_class(served, tuned_for, tokenizer)
     return _module(head, _task_facts(tuned_for), [info])
+
+
+def build_module_of_file(path, facts, **options):
+    """The `ServingModule` of a file that takes token ids, with the tokenizer beside it.
+
+    Args:
+        path: `model.onnx` or `model.tflite`, a `pathlib.Path`.
+        facts: what `signature.json` beside it says.
+        **options: of the `TokenFile`.
+
+    Raises:
+        UserError: the file does not load, or its runtime is not installed.
+    """
+    head = head_of(facts)
+    head.tokenizer = load_tokenizer(path.parent)
+    head.compute = TokenFile(path, **options).in_graph
+    return ServingModule(head, head.text_features(facts["max_seq_length"]))
 
 
 def head_of(facts):

@@ -40,7 +40,7 @@ def compiled_for_one(head, compute):
     compiled = traced_once(head, compute, jit_compile=True)
     plain = traced_once(head, compute)
     lengths = tf.constant(compiled_lengths(head.longest))
-    pads_left = head.config.row_layout.pads_left
+    pads_left = head.tokenizer.layout.pads_left
 
     def compute_one(features):
         sizes = {name: tf.shape(values)[-1] for name, values in features.items()}
@@ -87,7 +87,7 @@ def in_groups(head, compute):
     """
     compute = traced_once(head, compute)
     specs = compute.structured_outputs
-    pads_left = head.config.row_layout.pads_left
+    pads_left = head.tokenizer.layout.pads_left
 
     def compute_groups(features):
         ends = _ends(features["input_mask"], pads_left)  # [B]

@@ -17,7 +17,9 @@ from albert_tf.serving.batches import outputs_of
 from albert_tf.serving.inputs import Inputs
 from albert_tf.serving.loading import build_module
 from albert_tf.serving.loading import build_module_of
+from albert_tf.serving.loading import build_module_of_file
 from albert_tf.serving.loading import head_of
+from albert_tf.serving.token_files import token_file_in
 from albert_tf.serving.versions import numbered_versions
 from albert_tf.tokenization.in_graph.texts import tensorflow_text
 
@@ -30,8 +32,9 @@ class Predictor:
 
     Args:
         model: a model directory or the name of a model to download, as
-            `from_pretrained` takes them; or what `albert_tf.serving.export` wrote, one
-            version or the directory of them, of which the highest is taken; or a model
+            `from_pretrained` takes them; or what `albert_tf.serving.export` wrote, in
+            any format, one version or the directory of them, of which the highest is
+            taken; or a model
             in memory, which answers with the weights that it has when it is asked.
         tokenizer: of a model in memory, or of a directory without one.
         task: what to answer, such as "encoder", "embedding" or "masked_lm"; "auto" is
@@ -147,12 +150,18 @@ def _open(path, tokenizer, task, revision):
             f"There is no directory {path}; name an exported model, a model "
             "directory, or a model to download, such as hf://owner/name."
         )
-    return _in_memory(*build_module(directory, task, tokenizer=tokenizer))
+    module, head, facts = build_module(directory, task, tokenizer=tokenizer)
+    return module.text_signature, {**facts, _OPTIONAL: head.optional_inputs}
 
 
 def _exported(version):
     tensorflow_text()  # Without its operations, loading fails.
     checksums.check_folder(version)
+    description = version / _DESCRIPTION
+    facts = read_json_object(description) if description.exists() else {}
+    path = token_file_in(version)
+    if path is not None:
+        return build_module_of_file(path, facts).text_signature, facts
     try:
         loaded = tf.saved_model.load(str(version))
         signature = loaded.signatures.get("serving_default")
@@ -167,8 +176,6 @@ def _exported(version):
             f"{version} takes no strings; export the model directory with python -m "
             "albert_tf.serving.export."
         )
-    description = version / _DESCRIPTION
-    facts = read_json_object(description) if description.exists() else {}
 
     def signature_for(names=None):
         return loaded.signatures["serving_default"]  # keeps its variables alive, too
@@ -187,21 +194,24 @@ def _take(model, tokenizer, task):
         raise UserError(
             "A model in memory needs its tokenizer: Predictor(model, tokenizer)."
         )
-    return _in_memory(*build_module_of(model, tokenizer, task))
-
-
-def _in_memory(module, head, facts):
+    module, head, facts = build_module_of(model, tokenizer, task)
     return module.text_signature, {**facts, _OPTIONAL: head.optional_inputs}
 
 
 def _version(path):
     """The exported version that a path means; None if it is of no export."""
+    if token_file_in(path):
+        return path
     if (path / _SAVED_MODEL).exists():
         prefix = find_tf1_prefix(str(path))  # TF-Hub modules have such a file, too
         is_module = prefix and read_tf1_config(prefix)[0]
         return None if is_module else path
     versions = numbered_versions(path).items()
-    found = {n: version for n, version in versions if (version / _SAVED_MODEL).exists()}
+    found = {
+        number: version
+        for number, version in versions
+        if (version / _SAVED_MODEL).exists() or token_file_in(version)
+    }
     return found[max(found)] if found else None
 
 

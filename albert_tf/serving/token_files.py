@@ -1,199 +1,63 @@
-"""The token signature by itself, for runtimes that have no text operations."""
+"""Files that take token ids, `model.onnx` and `model.tflite`, in their runtimes."""
 
 import pathlib
-import tempfile
 import warnings
 
 import numpy as np
 import tensorflow as tf
-from absl import logging
 
 from albert_tf.errors import UserError
 
-_ONNX_OPSET = 17
-# The most that a file may differ from the model (`_distance`): room for rounding, which
-# to eight bits has moved random models by 0.24, but none for another function.
-_TOLERANCES = {".tflite": 0.4, ".onnx": 0.01}
-_MASKED = 1e9  # larger numbers stand for what a mask hides
-
-
-def write_tflite(module, head, directory):
-    """Writes `model.tflite`, its weights quantized to int8 (dynamic range).
-
-    Args:
-        module: a `ServingModule`.
-        head: its `Head`.
-        directory: where to write, a `pathlib.Path`.
-
-    Returns:
-        The path of the file.
-    """
-    function = _token_function(module.compute, head.feature_specs())
-    with tempfile.TemporaryDirectory(dir=directory) as temporary:
-        tf.saved_model.save(
-            module, temporary, signatures={"tokens": function.get_concrete_function()}
-        )
-        converter = tf.lite.TFLiteConverter.from_saved_model(
-            temporary, signature_keys=["tokens"]
-        )
-        converter.optimizations = [tf.lite.Optimize.DEFAULT]
-        content = converter.convert()
-    path = directory / "model.tflite"
-    path.write_bytes(content)
-    return path
-
-
-def write_onnx(module, head, directory):
-    """Writes `model.onnx`, in float32; arguments and result as `write_tflite`.
-
-    Raises:
-        UserError: tf2onnx is not installed.
-    """
-    path = directory / "model.onnx"
-    _convert_to_onnx(_token_function(module.compute, head.feature_specs()), path)
-    return path
-
-
-def write_onnx_model(model, shapes, path):
-    """Writes a Keras model as an ONNX file and checks it, as `model.export` does.
-
-    Args:
-        model: a `PretrainedModel`.
-        shapes: the shape of each feature by name, None for any size.
-        path: the file.
-
-    Raises:
-        UserError: tf2onnx is not installed, or as `check_token_file`.
-    """
-    specs = {name: tf.TensorSpec(s, tf.int32, name) for name, s in shapes.items()}
-
-    def compute(features):
-        outputs = model(features, training=False)
-        if not isinstance(outputs, dict):
-            return {"logits": outputs}
-        return {k: value for k, value in outputs.items() if not isinstance(value, list)}
-
-    _convert_to_onnx(_token_function(compute, specs), path)
-    request = {}
-    for name, shape in shapes.items():
-        # In range of every model, where 1 may be no segment.
-        value = int(name in ("input_ids", "input_mask"))
-        request[name] = np.full([size or 2 for size in shape], value, "int32")
-    check_token_file(path, compute, request)
-
-
-def _convert_to_onnx(function, path):
-    try:
-        import tf2onnx
-    except ImportError as error:
-        raise UserError(
-            "An ONNX file needs tf2onnx: pip install 'albert-tf[onnx]'."
-        ) from error
-    tf2onnx.convert.from_function(
-        function,
-        function.input_signature,
-        opset=_ONNX_OPSET,
-        output_path=str(path),
-    )
-
-
-def _token_function(compute, specs):
-    def of_values(*values):
-        return compute(dict(zip(specs, values, strict=True)))
-
-    return tf.function(of_values, input_signature=[*specs.values()], autograph=False)
-
-
-def check_token_file(path, compute, features):
-    """Opens a file in its runtime and compares its answer with the model's.
-
-    A log line says so if the runtime is not installed.
-
-    Args:
-        path: the file; it is removed if it is refused.
-        compute: the model, a function from a dict of features to a dict of numbers.
-        features: a small request, int32 arrays by name.
-
-    Returns:
-        For JSON: `opened_with`, the runtime and its version, and `distance` of the
-        answers; nothing without the runtime.
-
-    Raises:
-        UserError: the file does not load, or answers otherwise.
-    """
-    path = pathlib.Path(path)
-    try:
-        file = TokenFile(path)
-        found = file(features)
-    except UserError as error:
-        logging.warning("%s was not opened. %s", path.name, error)
-        return {}
-    except Exception as error:  # which one is the runtime's choice
-        reason = str(error).partition("\n")[0]
-        _refuse(path, f"it does not run: {reason}")
-    tensors = {name: tf.constant(values) for name, values in features.items()}
-    distance = _distance(found, compute(tensors))
-    if not distance <= _TOLERANCES.get(path.suffix, _TOLERANCES[".onnx"]):
-        _refuse(
-            path,
-            f"{file.runtime} answers otherwise than the model: they are {distance:.2g} "
-            "of the answer's length apart.",
-        )
-    return {"opened_with": file.runtime, "distance": distance}
-
-
-def _refuse(path, reason):
-    path.unlink()
-    raise UserError(f"{path.name} was removed, because {reason}")
-
-
-def _distance(found, expected):
-    """The largest |found - expected| / (1 + |expected|) of arrays of floats by name.
-
-    It is infinite where names or shapes differ. Integers are not compared: where two
-    numbers are almost equal, their ranks may change.
-    """
-    if found.keys() != expected.keys():
-        return np.inf
-    largest = 0.0
-    for name, tensor in expected.items():
-        right, own = tensor.numpy(), found[name]
-        if own.shape != right.shape:
-            return np.inf
-        if tensor.dtype.is_floating:
-            right, own = right.astype(float), own.astype(float)
-            shown = np.abs(right) < _MASKED
-            right, own = right[shown], own[shown]
-            relative = np.linalg.norm(own - right) / (1 + np.linalg.norm(right))
-            largest = np.maximum(largest, relative)  # of NaN and a number, NaN
-    return float(largest)
-
-
-WRITERS = {"tflite": write_tflite, "onnx": write_onnx}
+TOKEN_FILES = ("model.onnx", "model.tflite")
+_ONNX_DTYPES = {"tensor(float)": "float32", "tensor(int32)": "int32"}
 
 
 class TokenFile:
-    """Runs a file that `write_tflite` or `write_onnx` wrote.
+    """Runs a file that an export wrote.
 
     Args:
         path: `model.tflite`, or `model.onnx`, which needs onnxruntime.
+        threads: of onnxruntime, for one operation; by default it chooses.
 
     Call: a dict of int32 features `[batch, tokens]`, to a dict of arrays.
 
     Attributes:
         runtime: the name and the version of the library that runs it.
+        outputs: a `tf.TensorSpec` of each output by name.
 
     Raises:
         UserError: onnxruntime is not installed.
     """
 
-    def __init__(self, path):
-        path = pathlib.Path(path)
-        open_file = _tflite if path.suffix == ".tflite" else _onnx
-        self.runtime, self._run = open_file(str(path))
+    def __init__(self, path, threads=0):
+        path = str(path)
+        if path.endswith(".tflite"):
+            self.runtime, self._run, self.outputs = _tflite(path)
+        else:
+            self.runtime, self._run, self.outputs = _onnx(path, threads)
 
     def __call__(self, features):
         return self._run({name: np.asarray(v) for name, v in features.items()})
+
+    def in_graph(self, features):
+        """The outputs as tensors, for features that are tensors."""
+        names, specs = list(features), self.outputs
+
+        def run(*values):
+            found = self(dict(zip(names, values, strict=True)))
+            return [found[name] for name in specs]
+
+        dtypes = [spec.dtype for spec in specs.values()]
+        found = tf.numpy_function(run, [*features.values()], dtypes)
+        for tensor, spec in zip(found, specs.values(), strict=True):
+            tensor.set_shape(spec.shape)
+        return dict(zip(specs, found, strict=True))
+
+
+def token_file_in(version):
+    """The path of the file in the folder of an export; None if it holds none."""
+    paths = (pathlib.Path(version) / name for name in TOKEN_FILES)
+    return next(filter(pathlib.Path.exists, paths), None)
 
 
 def _tflite(path):
@@ -209,10 +73,14 @@ def _tflite(path):
         warnings.filterwarnings("ignore", "(?s).*tf.lite.Interpreter is deprecated")
         interpreter = Interpreter(path)
     run = interpreter.get_signature_runner("tokens")
-    return runtime, lambda features: run(**features)
+    outputs = {
+        name: _spec(len(details["shape_signature"]), details["dtype"])
+        for name, details in run.get_output_details().items()
+    }
+    return runtime, lambda features: run(**features), outputs
 
 
-def _onnx(path):
+def _onnx(path, threads):
     try:
         import onnxruntime
     except ImportError as error:
@@ -220,9 +88,19 @@ def _onnx(path):
             "Running model.onnx needs onnxruntime; install it with "
             "pip install 'albert-tf[onnx]'."
         ) from error
-    session = onnxruntime.InferenceSession(path)
-    names = [output.name for output in session.get_outputs()]
-    runtime = f"onnxruntime {onnxruntime.__version__}"
-    return runtime, lambda features: dict(
-        zip(names, session.run(None, features), strict=True)
-    )
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
+    session = onnxruntime.InferenceSession(path, options)
+    outputs = {
+        output.name: _spec(len(output.shape), _ONNX_DTYPES[output.type])
+        for output in session.get_outputs()
+    }
+
+    def run(features):
+        return dict(zip(outputs, session.run(None, features), strict=True))
+
+    return f"onnxruntime {onnxruntime.__version__}", run, outputs
+
+
+def _spec(rank, dtype):
+    return tf.TensorSpec([None] * rank, dtype)

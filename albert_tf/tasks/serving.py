@@ -36,6 +36,8 @@ class Head:
     """One string, or a dict of them by name."""
     features = FEATURES
     """Names of the model's features, int32 `[batch, …, tokens]` each."""
+    feature_axes = 2
+    """How many axes each of them has; see `PretrainedModel`."""
     along = {}
     """For each of the numbers whose second axis is that of a feature, its name."""
     reads_whole = None
@@ -52,11 +54,6 @@ class Head:
     def config(self):
         """The configuration of the model, such as an `AlbertConfig`."""
         return self.model.config
-
-    @property
-    def feature_axes(self):
-        """How many axes each feature has; see `PretrainedModel`."""
-        return self.model.feature_axes
 
     # In a graph.
 

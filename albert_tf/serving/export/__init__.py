@@ -4,8 +4,8 @@
 
 This writes /models/sst-2/1 (the next free number): text in, answers out, with the
 tokenizer inside the graph, warm-up requests, signature.json and model_card.md. With
---format=tflite or onnx the command writes a model that takes token ids, and the
-tokenizer.
+--format=onnx or tflite the command writes a model that takes token ids, and the
+tokenizer; albert_tf.Predictor answers strings with either.
 docs/serving.md says more.
 """
 
@@ -51,13 +51,13 @@ class ExportOptions(ReadingFlags):
         OPTIMIZATIONS,
     )
     compute_dtype: str = option(
-        "Type of the products. bfloat16: the weights are rounded once, here, which "
-        "makes the file half as large, and the answers faster on processors that "
-        "multiply bfloat16 (AVX512_BF16, AMX), slower on others. int8: faster still "
-        "with VNNI; for x86 processors only, and not for XLNet. Probabilities usually "
-        "differ by less than 0.01.",
+        "Type of the products. bfloat16, of a saved_model: the weights are rounded "
+        "once, here, which makes the file half as large, and the answers faster on "
+        "processors that multiply bfloat16 (AVX512_BF16, AMX), slower on others. int8, "
+        "of onnx: the fastest on processors. float16, of onnx: for GPUs. Answers "
+        "change a little; --eval_file says how much.",
         "float32",
-        ("float32", "bfloat16", "int8"),
+        ("float32", "bfloat16", "float16", "int8"),
     )
     variables_dtype: str = option(
         "Type in which the file keeps the variables of a model that computes in "
@@ -66,8 +66,8 @@ class ExportOptions(ReadingFlags):
         ("float32", "float16", "bfloat16"),
     )
     format: str = option(
-        "File format. saved_model: texts in, answers out; tflite: token ids in, "
-        "with int8 weights; onnx: token ids in.",
+        "File format. saved_model: texts in, answers out, with TensorFlow alone; onnx, "
+        "and tflite with int8 weights: token ids in, the tokenizer beside the file.",
         SAVED_MODEL,
         (SAVED_MODEL, *TOKEN_FORMATS),
     )

@@ -19,18 +19,17 @@ class Comparison:
         eval_file: a labelled table.
         columns: its `Columns`.
         head: the `Head` of the models, of a `Task`.
-        tokenizer: theirs.
         max_seq_length: the longest length.
 
     Raises:
         UserError: as `read_table`; when called: an answer is no number.
     """
 
-    def __init__(self, eval_file, columns, head, tokenizer, max_seq_length):
+    def __init__(self, eval_file, columns, head, max_seq_length):
         self._head, self._length = head, max_seq_length
         self._task = task = head.task
         examples = task.read(eval_file, columns)
-        tokens = task.tokenize(examples, tokenizer, max_seq_length)
+        tokens = task.tokenize(examples, head.tokenizer, max_seq_length)
         tokens = dataclasses.replace(tokens, labels=task.targets(examples, tokens))
         order = np.argsort(tokens.lengths, kind="stable")  # batches of similar length
         self._prepared = Prepared(examples, tokens.take(order))

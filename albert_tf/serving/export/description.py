@@ -15,18 +15,19 @@ _COMPUTE_DTYPES = {
     "bfloat16": "The weights and the products with them are bfloat16; attention, "
     f"norms, softmax and the last layer are float32. {_DIFFERENCE} Processors with "
     "AVX512_BF16 or AMX answer faster than in float32, others slower.",
-    "int8": "The projections of the encoder have int8 weights, and multiply rows that "
-    f"are rounded to bytes; all else is float32. {_DIFFERENCE} It runs on x86 "
-    "processors only; those with VNNI answer faster than in float32.",
+    "int8": "Products with weights have int8 weights, a scale for each column, and "
+    "round what they multiply to bytes; embeddings, attention, norms and softmax are "
+    "float32. `distance` says how far the answer to the example is from float32.",
+    "float16": "Weights and products are float16; it is for GPUs.",
 }
 _SHOWN = 8  # numbers of a long vector that an example answer shows
 
 
-def describe_signatures(loaded, examples, meaning):
-    """Describes the signatures of a loaded SavedModel and answers an example with each.
+def describe_signatures(signatures, examples, meaning):
+    """Describes signatures and answers an example with each.
 
     Args:
-        loaded: what `tf.saved_model.load` returned.
+        signatures: concrete functions by name.
         examples: dict of example inputs (dict of arrays) by signature name.
         meaning: one line for each output.
 
@@ -35,7 +36,7 @@ def describe_signatures(loaded, examples, meaning):
         (null: any size), and an example request with its answer for REST and gRPC.
     """
     return {
-        name: _describe(name, loaded.signatures[name], inputs, meaning)
+        name: _describe(name, signatures[name], inputs, meaning)
         for name, inputs in examples.items()
     }
 

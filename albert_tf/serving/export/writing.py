@@ -13,38 +13,39 @@ from albert_tf.io.storage import os_errors
 from albert_tf.io.storage import require_disk
 from albert_tf.serving.export.comparison import Comparison
 from albert_tf.serving.export.comparison import check_comparable
+from albert_tf.serving.export.converting import WRITERS
+from albert_tf.serving.export.converting import check_token_file
 from albert_tf.serving.export.description import describe_signatures
 from albert_tf.serving.export.description import model_card
 from albert_tf.serving.export.warmup import write_warmup_requests
 from albert_tf.serving.loading import build_module
+from albert_tf.serving.loading import build_module_of_file
 from albert_tf.serving.padding import compiled_lengths
-from albert_tf.serving.token_files import WRITERS
 from albert_tf.serving.token_files import TokenFile
-from albert_tf.serving.token_files import check_token_file
 from albert_tf.serving.versions import exporting_folder
 from albert_tf.serving.versions import numbered_versions
 from albert_tf.tasks.batching import FEATURES
 from albert_tf.tasks.tables import Columns
-from albert_tf.tokenization import load_tokenizer
 
-# Options that other formats do not have, and their defaults.
-_SAVED_MODEL_OPTIONS = {
-    "optimize_for": None,
-    "compute_dtype": "float32",
-    "variables_dtype": "float32",
+SAVED_MODEL = "saved_model"
+# By format, the types in which an export can compute; the first is the usual one.
+_COMPUTE_DTYPES = {
+    SAVED_MODEL: ("float32", "bfloat16"),
+    "onnx": ("float32", "int8", "float16"),
+    "tflite": ("float32",),
 }
 
 
 def write_version(options):
     """As `albert_tf.serving.export.export`."""
-    is_saved_model = options.format not in WRITERS
-    _check(options, is_saved_model)
+    is_saved_model = options.format == SAVED_MODEL
+    _check(options)
     module, head, facts = build_module(
         options.model_dir,
         options.task,
         options.max_seq_length,
         depth_loop=is_saved_model,
-        compute_dtype=options.compute_dtype,
+        compute_dtype=options.compute_dtype if is_saved_model else "float32",
         optimize_for=options.optimize_for,
         variables_dtype=options.variables_dtype,
     )
@@ -84,29 +85,35 @@ def _save(module, directory):
         logging.set_verbosity(verbosity)
 
 
-def _check(options, is_saved_model):
+def _check(options):
     """Refuses options that do not go together, and a bucket."""
     require_disk("export_dir", options.export_dir)
-    if options.compute_dtype != "float32":
-        _check_compute_dtype(options)
-    elif is_saved_model and options.eval_file is not None:
-        raise UserError(
-            "--eval_file compares exports that change answers: add "
-            "--compute_dtype=bfloat16 or int8, or --format=tflite or onnx, or leave "
-            "--eval_file out."
-        )
-    if not is_saved_model:
-        for name, default in _SAVED_MODEL_OPTIONS.items():
-            value = getattr(options, name)
-            if value != default:
-                raise UserError(
-                    f"--{name}={value} is for --format=saved_model, "
-                    f"not --format={options.format}."
-                )
+    asked, given = f"--compute_dtype={options.compute_dtype}", options.format
+    if options.compute_dtype not in _COMPUTE_DTYPES[given]:
+        instead = f"--format={given} takes {' or '.join(_COMPUTE_DTYPES[given])}"
+        if given == SAVED_MODEL and options.compute_dtype in _COMPUTE_DTYPES["onnx"]:
+            instead += "; take --format=onnx, which ONNX Runtime answers in this type"
+        raise UserError(f"{asked}: {instead}.")
+    if given == SAVED_MODEL:
+        _check_saved_model(options, asked)
+        return
+    for name in ("optimize_for", "variables_dtype"):
+        value = getattr(options, name)
+        if value not in (None, "float32"):
+            raise UserError(
+                f"--{name}={value} is for --format=saved_model, not --format={given}."
+            )
 
 
-def _check_compute_dtype(options):
-    asked = f"--compute_dtype={options.compute_dtype}"
+def _check_saved_model(options, asked):
+    if options.compute_dtype == "float32":
+        if options.eval_file is not None:
+            raise UserError(
+                "--eval_file compares exports that change answers: add "
+                "--compute_dtype=bfloat16, or --format=tflite or onnx, or leave "
+                "--eval_file out."
+            )
+        return
     if options.variables_dtype != "float32":
         raise UserError(
             f"{asked} decides in which type the weights are kept; leave "
@@ -123,10 +130,7 @@ def _describe(saved_model_dir, module, head, facts, compiled):
     """Loads what was saved, answers the example requests, writes what came out."""
     examples = _example_requests(module, head)
     loaded = tf.saved_model.load(str(saved_model_dir))
-    signatures = describe_signatures(loaded, examples, head.meaning())
-    _write_signature(saved_model_dir, {**facts, "signatures": signatures})
-    card = model_card(facts, signatures)
-    (saved_model_dir / "model_card.md").write_text(card, encoding="utf-8")
+    _write_description(saved_model_dir, facts, loaded.signatures, examples, head)
     requests = list(examples.items())
     if compiled:  # a request for each length, so that nobody waits for the compiler
         longest = facts["max_seq_length"]
@@ -147,13 +151,17 @@ def _of_length(examples, length):
     }
 
 
-def _write_signature(directory, description):
-    write_json(directory / "signature.json", description)
+def _write_description(directory, facts, signatures, examples, head):
+    """Writes `signature.json` and `model_card.md`, with answers to the examples."""
+    described = describe_signatures(signatures, examples, head.meaning())
+    write_json(directory / "signature.json", {**facts, "signatures": described})
+    card = model_card(facts, described)
+    (directory / "model_card.md").write_text(card, encoding="utf-8")
 
 
 def _compared_with_float32(options, module, head, facts):
     """What the module's type of products costs in quality."""
-    comparison = _comparison(options, head, facts, _tokenizer(options, head))
+    comparison = _comparison(options, head, facts)
     original, _, _ = build_module(
         options.model_dir, options.task, options.max_seq_length
     )
@@ -161,35 +169,35 @@ def _compared_with_float32(options, module, head, facts):
 
 
 def _write_token_file(options, module, head, facts, directory):
-    """Writes the model without the tokenizer, and says what the conversion cost."""
-    tokenizer = _tokenizer(options, head)
-    description = dict(facts)
-    compared = options.eval_file is not None
-    if compared:  # reads the file before the conversion, which takes longer
-        comparison = _comparison(options, head, facts, tokenizer)
-    path = WRITERS[options.format](module, head, directory)
-    request = _example_requests(module, head)["tokens"]
-    description |= check_token_file(path, module.compute, request)
-    description |= {"file": path.name, "inputs": list(head.features)}
-    if compared:
-        description |= comparison(module.compute, options.format, TokenFile(path))
-    tokenizer.save(directory)
-    _write_signature(directory, description)
+    """Writes the model and its tokenizer, and says what the conversion cost."""
+    if options.eval_file is not None:  # read before the conversion, which takes longer
+        comparison = _comparison(options, head, facts)
+    dtype = options.compute_dtype
+    if options.format == "tflite":
+        dtype = "int8"
+    path = WRITERS[options.format](module, head, directory, dtype)
+    examples = _example_requests(module, head)
+    opened = check_token_file(path, module.compute, examples["tokens"], dtype)
+    facts |= {"file": path.name, "inputs": list(head.features), "compute_dtype": dtype}
+    facts |= opened
+    if options.eval_file is not None:
+        facts |= comparison(module.compute, options.format, TokenFile(path))
+    head.tokenizer.save(directory)
+    signatures, examples = {}, {"serving_default": examples["serving_default"]}
+    if opened:
+        served = build_module_of_file(path, facts)
+        signatures = {"serving_default": served.text_signature()}
+    _write_description(directory, facts, signatures, examples if opened else {}, head)
 
 
-def _tokenizer(options, head):
-    tokenizer = load_tokenizer(options.model_dir.split(",")[0])
-    return tokenizer.laid_out(head.config.row_layout)
-
-
-def _comparison(options, head, facts, tokenizer):
+def _comparison(options, head, facts):
     has_pairs = options.text_pair_column is not None
     check_comparable(options.model_dir, head, has_pairs)
     columns = Columns(
         options.text_column, options.text_pair_column, options.label_column
     )
     length = facts["max_seq_length"]
-    return Comparison(options.eval_file, columns, head, tokenizer, length)
+    return Comparison(options.eval_file, columns, head, length)
 
 
 def _example_requests(module, head):

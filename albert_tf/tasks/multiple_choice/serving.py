@@ -104,6 +104,7 @@ class MultipleChoiceHead(Head):
     name = "multiple_choice"
     text_inputs = ("question", "context", "options")
     text_lists = ("options",)
+    feature_axes = 3
     example = {
         "question": "the film was _ .",
         "context": "it is a very good one .",

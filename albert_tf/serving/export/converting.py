@@ -1,0 +1,236 @@
+"""The model without its tokenizer, for runtimes that have no text operations."""
+
+import contextlib
+import logging as standard_logging
+import pathlib
+import tempfile
+import warnings
+
+import numpy as np
+import tensorflow as tf
+from absl import logging
+
+from albert_tf.errors import UserError
+from albert_tf.serving.token_files import TokenFile
+
+_ONNX_OPSET = 17
+# The most that a file may differ from the model (`_distance`): room for rounding, which
+# to eight bits has moved random models by 0.24, but none for another function.
+_TOLERANCES = {"float32": 0.01, "float16": 0.05, "int8": 0.4}
+_MASKED = 1e9  # larger numbers stand for what a mask hides
+
+
+def write_tflite(module, head, directory, compute_dtype="int8"):
+    """Writes `model.tflite`, its weights quantized to int8 (dynamic range).
+
+    Args:
+        module: a `ServingModule`.
+        head: its `Head`.
+        directory: where to write, a `pathlib.Path`.
+        compute_dtype: type of the products' weights, as `ExportOptions` has it.
+
+    Returns:
+        The path of the file.
+    """
+    function = _token_function(module.compute, head.feature_specs())
+    with tempfile.TemporaryDirectory(dir=directory) as temporary:
+        tf.saved_model.save(
+            module, temporary, signatures={"tokens": function.get_concrete_function()}
+        )
+        converter = tf.lite.TFLiteConverter.from_saved_model(
+            temporary, signature_keys=["tokens"]
+        )
+        converter.optimizations = [tf.lite.Optimize.DEFAULT]
+        content = converter.convert()
+    path = directory / "model.tflite"
+    path.write_bytes(content)
+    return path
+
+
+def write_onnx(module, head, directory, compute_dtype="float32"):
+    """Writes `model.onnx`; arguments and result as `write_tflite`.
+
+    Raises:
+        UserError: tf2onnx or onnxruntime is not installed.
+    """
+    path = directory / "model.onnx"
+    _convert_to_onnx(_token_function(module.compute, head.feature_specs()), path)
+    if compute_dtype != "float32":
+        _ROUNDED[compute_dtype](path)
+    return path
+
+
+def _in_int8(path):
+    """Rounds the weights of an ONNX file's products to int8, a scale for each column.
+
+    The rows that they multiply are rounded to bytes when they are known. Embeddings and
+    attention's products of two activations stay in float32.
+    """
+    import onnx
+    from onnxruntime.quantization import QuantType
+    from onnxruntime.quantization import quantize_dynamic
+
+    with _quiet():  # it recommends steps that change nothing here
+        quantize_dynamic(
+            path,
+            path,
+            op_types_to_quantize=["MatMul"],
+            per_channel=True,
+            # 7 bits: without VNNI, sums of two products of 8 bits are cut off.
+            reduce_range=True,
+            weight_type=QuantType.QInt8,
+            extra_options={
+                "MatMulConstBOnly": True,
+                "DefaultTensorType": onnx.TensorProto.FLOAT,
+            },
+        )
+
+
+def _in_float16(path):
+    """Makes an ONNX file compute in float16; inputs and outputs keep their types."""
+    import onnx
+    from onnxruntime.transformers.float16 import convert_float_to_float16
+
+    with _quiet():  # it says which numbers it rounds
+        model = convert_float_to_float16(onnx.load(path), keep_io_types=True)
+    onnx.save(model, path)
+
+
+_ROUNDED = {"int8": _in_int8, "float16": _in_float16}
+
+
+@contextlib.contextmanager
+def _quiet():
+    """Keeps the warnings of other libraries from the user."""
+    before = standard_logging.root.manager.disable
+    standard_logging.disable(standard_logging.WARNING)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        standard_logging.disable(before)
+
+
+def write_onnx_model(model, shapes, path):
+    """Writes a Keras model as an ONNX file and checks it, as `model.export` does.
+
+    Args:
+        model: a `PretrainedModel`.
+        shapes: the shape of each feature by name, None for any size.
+        path: the file.
+
+    Raises:
+        UserError: tf2onnx is not installed, or as `check_token_file`.
+    """
+    specs = {name: tf.TensorSpec(s, tf.int32, name) for name, s in shapes.items()}
+
+    def compute(features):
+        outputs = model(features, training=False)
+        if not isinstance(outputs, dict):
+            return {"logits": outputs}
+        return {k: value for k, value in outputs.items() if not isinstance(value, list)}
+
+    _convert_to_onnx(_token_function(compute, specs), path)
+    request = {}
+    for name, shape in shapes.items():
+        # In range of every model, where 1 may be no segment.
+        value = int(name in ("input_ids", "input_mask"))
+        request[name] = np.full([size or 2 for size in shape], value, "int32")
+    check_token_file(path, compute, request)
+
+
+def _convert_to_onnx(function, path):
+    try:
+        import tf2onnx
+    except ImportError as error:
+        raise UserError(
+            "An ONNX file needs tf2onnx: pip install 'albert-tf[onnx]'."
+        ) from error
+    tf2onnx.convert.from_function(
+        function,
+        function.input_signature,
+        opset=_ONNX_OPSET,
+        output_path=str(path),
+    )
+
+
+def _token_function(compute, specs):
+    def of_values(*values):
+        return compute(dict(zip(specs, values, strict=True)))
+
+    return tf.function(of_values, input_signature=[*specs.values()], autograph=False)
+
+
+def check_token_file(path, compute, features, compute_dtype="float32"):
+    """Opens a file in its runtime and compares its answer with the model's.
+
+    A log line says so if the runtime is not installed.
+
+    Args:
+        path: the file; it is removed if it is refused.
+        compute: the model, a function from a dict of features to a dict of numbers.
+        features: a small request, int32 arrays by name.
+        compute_dtype: that of the file.
+
+    Returns:
+        For JSON: `opened_with`, the runtime and its version, `distance` of the answers
+        and the `largest_distance` that is allowed; nothing without the runtime.
+
+    Raises:
+        UserError: the file does not load, or answers otherwise.
+    """
+    path = pathlib.Path(path)
+    try:
+        file = TokenFile(path)
+        found = file(features)
+    except UserError as error:
+        logging.warning("%s was not opened. %s", path.name, error)
+        return {}
+    except Exception as error:  # which one is the runtime's choice
+        reason = str(error).partition("\n")[0]
+        _refuse(path, f"it does not run: {reason}")
+    tensors = {name: tf.constant(values) for name, values in features.items()}
+    distance = _distance(found, compute(tensors))
+    most = _TOLERANCES[compute_dtype]
+    if not distance <= most:
+        _refuse(
+            path,
+            f"{file.runtime} answers otherwise than the model: they are {distance:.2g} "
+            "of the answer's length apart.",
+        )
+    return {
+        "opened_with": file.runtime,
+        "distance": distance,
+        "largest_distance": most,
+    }
+
+
+def _refuse(path, reason):
+    path.unlink()
+    raise UserError(f"{path.name} was removed, because {reason}")
+
+
+def _distance(found, expected):
+    """The largest |found - expected| / (1 + |expected|) of arrays of floats by name.
+
+    It is infinite where names or shapes differ. Integers are not compared: where two
+    numbers are almost equal, their ranks may change.
+    """
+    if found.keys() != expected.keys():
+        return np.inf
+    largest = 0.0
+    for name, tensor in expected.items():
+        right, own = tensor.numpy(), found[name]
+        if own.shape != right.shape:
+            return np.inf
+        if tensor.dtype.is_floating:
+            right, own = right.astype(float), own.astype(float)
+            shown = np.abs(right) < _MASKED
+            right, own = right[shown], own[shown]
+            relative = np.linalg.norm(own - right) / (1 + np.linalg.norm(right))
+            largest = np.maximum(largest, relative)  # of NaN and a number, NaN
+    return float(largest)
+
+
+WRITERS = {"tflite": write_tflite, "onnx": write_onnx}

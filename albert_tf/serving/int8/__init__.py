@@ -1,1 +1,0 @@
-"""Models whose projections multiply int8."""
