@@ -102,6 +102,7 @@ COMMANDS = {
     "export": Command(
         "albert_tf.serving.export:main", "Export a model for TensorFlow Serving."
     ),
+    "serve": Command("albert_tf.serve:main", "Answer HTTP requests with a model."),
     "convert": Command(
         "albert_tf.convert:main",
         "Convert between official, Hugging Face and our own checkpoints.",

@@ -105,9 +105,8 @@ class Predictor:
             UserError: texts that are no str, or not those that the model takes, a
                 question without options, or a batch size below 1.
         """
-        check_process()
-        columns, is_one = self._inputs.columns(texts, named_texts)
-        outputs = outputs_of(self._signature(columns), columns, batch_size)
+        columns, is_one = self.columns(*texts, **named_texts)
+        outputs = self.outputs(columns, batch_size)
         rows = zip(*outputs.values(), strict=True)
         answers = [
             self._answer(dict(zip(outputs, map(_plain, row), strict=True)))
@@ -122,9 +121,26 @@ class Predictor:
         where an output is as long as the text, shorter ones are padded with 0 or "".
         `model_card.md` of an export says what each output is.
         """
+        columns, _ = self.columns(*texts, **named_texts)
+        return self.outputs(columns, batch_size)
+
+    def columns(self, *texts, **named_texts):
+        """What a call takes, checked, and whether it was one input.
+
+        Returns:
+            A list of bytes (or of lists of bytes) for each input by name, and a bool.
+        """
+        return self._inputs.columns(texts, named_texts)
+
+    def outputs(self, columns, batch_size=32):
+        """As `arrays`, of what `columns` returned."""
         check_process()
-        columns, _ = self._inputs.columns(texts, named_texts)
         return outputs_of(self._signature(columns), columns, batch_size)
+
+    @property
+    def signature(self):
+        """The concrete function that answers strings."""
+        return next(iter(self._signatures.values()))
 
     def _signature(self, columns):
         """What answers strings of these names."""

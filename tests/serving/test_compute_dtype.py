@@ -1,4 +1,4 @@
-"""Exports that compute in bfloat16 or int8: nearly the same probabilities."""
+"""Exports that compute in bfloat16: nearly the same probabilities."""
 
 import functools
 import json
@@ -25,26 +25,21 @@ _FEATURES = {
 
 
 @pytest.fixture(scope="module")
-def versions(classifier, tmp_path_factory):
-    """The exports of the classifier by type."""
-    folder = tmp_path_factory.mktemp("types")
-    return {
-        dtype: export(
-            ExportOptions(
-                str(classifier.model_dir),
-                str(folder / dtype),
-                compute_dtype=dtype,
-                optimize_for="throughput",
-            )
+def version(classifier, tmp_path_factory):
+    """The export of the classifier in bfloat16."""
+    return export(
+        ExportOptions(
+            str(classifier.model_dir),
+            str(tmp_path_factory.mktemp("types")),
+            compute_dtype="bfloat16",
+            optimize_for="throughput",
         )
-        for dtype in ("bfloat16", "int8")
-    }
+    )
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("dtype", ["bfloat16", "int8"])
-def test_probabilities_are_those_of_float32(classifier, versions, dtype):
-    found = Predictor(versions[dtype]).arrays(_TEXTS)["probabilities"]
+def test_probabilities_are_those_of_float32(classifier, version):
+    found = Predictor(version).arrays(_TEXTS)["probabilities"]
     expected = Predictor(classifier.version).arrays(_TEXTS)["probabilities"]
     assert 1e-6 < np.abs(found - expected).max() < 0.01
     np.testing.assert_allclose(found.sum(axis=1), 1, atol=1e-6)
@@ -55,8 +50,7 @@ def stored(version):
 
 
 @pytest.mark.slow
-def test_weights_are_cast_once(classifier, versions):
-    version = versions["bfloat16"]
+def test_weights_are_cast_once(classifier, version):
     loaded = tf.saved_model.load(str(version))
     weights = {v.dtype.name for v in loaded.weights if v.dtype.is_floating}
     assert weights == {"bfloat16", "float32"}
@@ -75,47 +69,14 @@ def test_weights_are_cast_once(classifier, versions):
 
 
 @pytest.mark.slow
-def test_int8_kernels_replace_those_of_the_encoder(classifier, versions):
-    loaded = tf.saved_model.load(str(versions["int8"]))
-    kernels = {}
-    for v in loaded.weights:
-        if v.dtype == tf.int8:
-            largest = int(tf.reduce_max(tf.abs(tf.cast(v, tf.int32))))
-            kernels.setdefault((tuple(v.shape), largest), []).append(v)
-    # Two halves each: of one head, of 32 of the 64 intermediate values.
-    assert {key: len(found) for key, found in kernels.items()} == {
-        ((32, 3 * 16), 127): 2,  # query, key and value
-        ((16, 32), 127): 2,
-        ((32, 32), 63): 4,
-        ((8, 32), 127): 1,  # the embeddings' mapping
-        ((32, 32), 127): 1,  # the pooler
-    }
-    numbers = {
-        version: sum(np.prod(shape) for _, shape in stored(version))
-        for version in (versions["int8"], classifier.version)
-    }
-    # What 1 stands for in each column, and what is counted from; one bias more.
-    columns = 2 * (48 + 32 + 32 + 32) + 32 + 32
-    assert numbers[versions["int8"]] - numbers[classifier.version] == 2 * columns + 32
-
-
-_MEANINGS = {
-    "bfloat16": "The weights and the products with them are bfloat16",
-    "int8": "The projections of the encoder have int8 weights",
-}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("dtype", ["bfloat16", "int8"])
-def test_the_card_says_so(classifier, versions, dtype):
-    version = versions[dtype]
+def test_the_card_says_so(classifier, version):
     described = json.loads((version / "signature.json").read_text())
-    assert described["compute_dtype"] == dtype
+    assert described["compute_dtype"] == "bfloat16"
     assert classifier.description["compute_dtype"] == "float32"
     meaning = "usually differ from those of a float32 export"
     card = (version / "model_card.md").read_text()
     assert meaning in card
-    assert _MEANINGS[dtype] in card
+    assert "The weights and the products with them are bfloat16" in card
     assert meaning not in (classifier.version / "model_card.md").read_text()
 
 
@@ -129,15 +90,14 @@ MODELS = {
 }
 
 
-@pytest.mark.parametrize("dtype", ["bfloat16", "int8"])
 @pytest.mark.parametrize("task", MODELS)
-def test_every_head(served_config, tiny_tokenizer, tmp_path, task, dtype):
+def test_every_head(served_config, tiny_tokenizer, tmp_path, task):
     keras.utils.set_random_seed(3)
     # Windows of questions need 68 tokens at least.
     changes = {"initializer_range": 0.1, "max_position_embeddings": 68}
     model = MODELS[task](served_config(tiny_tokenizer, **changes))
     model.save_pretrained(tmp_path / "m", tiny_tokenizer)
-    check(tmp_path / "m", task, _FEATURES, dtype)
+    check(tmp_path / "m", task, _FEATURES)
 
 
 def test_xlnet(xlnet_tokenizer, xlnet_config, tmp_path):
@@ -146,13 +106,12 @@ def test_xlnet(xlnet_tokenizer, xlnet_config, tmp_path):
     model = albert_tf.XLNetForSequenceClassification(config, labels=("no", "yes"))
     model.save_pretrained(tmp_path / "m", xlnet_tokenizer)
     features = dict(xlnet_tokenizer(["good film", "a bad plot"]))
-    check(tmp_path / "m", "auto", features, "bfloat16")
-    with pytest.raises(UserError, match="is an XLNet; take --compute_dtype=bfloat16"):
-        build_module(tmp_path / "m", compute_dtype="int8")
+    check(tmp_path / "m", "auto", features)
 
 
-def check(folder, task, features, dtype):
-    """Compares the numbers of a type with those of float32; all are float32."""
+def check(folder, task, features):
+    """Compares the numbers of bfloat16 with those of float32; all are float32."""
+    dtype = "bfloat16"
     if task == "masked_lm":
         features = {**features, "masked_lm_positions": np.array([[1], [2]], "int32")}
     features = {name: tf.constant(values) for name, values in features.items()}
@@ -169,23 +128,25 @@ def check(folder, task, features, dtype):
             assert 0 < deviation < 0.03, name
             # Beside the last norm's, no output is rounded to eight binary places.
             rounded = tf.cast(tf.cast(found, tf.bfloat16), tf.float32)
-            is_norm = dtype == "bfloat16" and name == "sequence_output"
+            is_norm = name == "sequence_output"
             assert np.array_equal(found, rounded) == is_norm, name
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("dtype", "options", "message"),
     [
-        ({"variables_dtype": "float16"}, "leave --variables_dtype=float16 out"),
-        ({"optimize_for": "latency"}, "compiles with XLA, .* leave --optimize_for out"),
-        ({"format": "onnx"}, "--compute_dtype={} is for --format=saved_model"),
+        ("bfloat16", {"variables_dtype": "float16"}, "leave --variables_dtype=float16"),
+        ("bfloat16", {"optimize_for": "latency"}, "with XLA, .* leave --optimize_for"),
+        ("bfloat16", {"format": "onnx"}, "onnx takes float32 or int8 or float16"),
+        ("int8", {}, "saved_model takes float32 or bfloat16; take --format=onnx"),
+        ("float16", {}, "saved_model takes float32 or bfloat16; take --format=onnx"),
+        ("int8", {"format": "tflite"}, "=tflite takes float32"),
     ],
 )
-@pytest.mark.parametrize("dtype", ["bfloat16", "int8"])
-def test_what_does_not_go_together(classifier, tmp_path, options, message, dtype):
+def test_what_does_not_go_together(classifier, tmp_path, dtype, options, message):
     chosen = ExportOptions(
         str(classifier.model_dir), str(tmp_path), compute_dtype=dtype, **options
     )
-    with pytest.raises(UserError, match=message.format(dtype)):
+    with pytest.raises(UserError, match=message):
         export(chosen)
     assert not list(tmp_path.iterdir())

@@ -1,9 +1,12 @@
 """ONNX and TensorFlow Lite files of every head, and of models, in their runtimes."""
 
+import dataclasses
 import itertools
+import json
 import sys
 
 import numpy as np
+import onnx
 import onnxruntime
 import pytest
 import tensorflow as tf
@@ -12,12 +15,13 @@ import albert_tf
 from albert_tf.errors import UserError
 from albert_tf.serving.export import ExportOptions
 from albert_tf.serving.export import export
+from albert_tf.serving.export.converting import WRITERS
+from albert_tf.serving.export.converting import check_token_file
+from albert_tf.serving.export.converting import write_onnx
 from albert_tf.serving.loading import build_module
 from albert_tf.serving.loading import build_module_of
-from albert_tf.serving.token_files import WRITERS
+from albert_tf.serving.predictor import Predictor
 from albert_tf.serving.token_files import TokenFile
-from albert_tf.serving.token_files import check_token_file
-from albert_tf.serving.token_files import write_onnx
 from albert_tf.tasks.registry import create_task
 
 _TAGS = create_task("tagging", "t", labels=("O", "B-A", "I-A"))
@@ -105,17 +109,17 @@ def test_a_head(name, act, file_format, tiny_tokenizer, served_config, tmp_path)
     check(module, head, tiny_tokenizer.vocab_size, tmp_path, file_format)
 
 
-def other_answers(module, head, directory):
+def other_answers(module, head, directory, compute_dtype):
     """Writes the ONNX file of a model whose answers are the other way round."""
 
     class Other:
         def compute(self, features):
             return {k: v[..., ::-1] * 2 for k, v in module.compute(features).items()}
 
-    return write_onnx(Other(), head, directory)
+    return write_onnx(Other(), head, directory, compute_dtype)
 
 
-def no_file(module, head, directory):
+def no_file(module, head, directory, compute_dtype=None):
     path = directory / "model.onnx"
     path.write_bytes(b"nothing")
     return path
@@ -197,3 +201,66 @@ def test_export_of_a_keras_model(name, tiny_tokenizer, served_config, tmp_path):
     assert found.keys() == expected.keys()
     for key, values in expected.items():
         np.testing.assert_allclose(found[key], values, atol=1e-5)
+
+
+def test_int8(classifier, tmp_path):
+    texts = ["it is a very good film .", "bad"]
+    expected = Predictor(classifier.version).arrays(texts)["probabilities"]
+    options = ExportOptions(str(classifier.model_dir), str(tmp_path), format="onnx")
+    version = export(dataclasses.replace(options, compute_dtype="int8"))
+    described = json.loads((version / "signature.json").read_text())
+    assert described["compute_dtype"] == "int8"
+    assert 0 < described["distance"] < described["largest_distance"]
+    found = Predictor(tmp_path).arrays(texts)["probabilities"]
+    assert 0 < np.abs(found - expected).max() < 0.02
+    graph = onnx.load(version / "model.onnx").graph
+    kernels = [
+        onnx.numpy_helper.to_array(tensor)
+        for tensor in graph.initializer
+        if tensor.data_type == onnx.TensorProto.INT8 and len(tensor.dims) == 2
+    ]
+    # A column's largest weight takes all of seven bits.
+    assert {int(np.abs(k.astype(int)).max()) for k in kernels} <= {63, 64}
+    assert len(kernels) >= 6
+    sizes = {node.op_type for node in graph.node}
+    assert {"MatMulInteger", "DynamicQuantizeLinear", "MatMul"} <= sizes
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dtype", ["int8", "float16"])
+@pytest.mark.parametrize("name", ["tagging", "choices", "answers", "encoder"])
+def test_a_head_in_another_type(name, dtype, tiny_tokenizer, served_config, tmp_path):
+    make, task, changes = _HEADS[name]
+    model = make(served_config(tiny_tokenizer, **changes))
+    module, head, _ = build_module_of(model, tiny_tokenizer, task)
+    path = write_onnx(module, head, tmp_path, dtype)
+    features = features_of(head, tiny_tokenizer.vocab_size)
+    opened = check_token_file(path, module.compute, features, dtype)
+    assert 0 < opened["distance"] < 0.1
+
+
+_ASKED = {
+    "tagging": ("it is a good film . the plot was bad",),
+    "choices": ("the film was _", "a good plot", ["good", "bad", "a film"]),
+    "spans": ("is it good", "it is a good film . the plot was bad"),
+    "answers": ("is it good", "it is a good film . the plot was bad"),
+    "masked_lm": ("it is a [MASK] film , not [MASK]",),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", _ASKED)
+def test_strings_are_answered_as_by_the_model(
+    name, tiny_tokenizer, served_config, tmp_path
+):
+    make, _, changes = _HEADS[name]
+    model = make(served_config(tiny_tokenizer, initializer_range=0.3, **changes))
+    model.save_pretrained(tmp_path / "m", tiny_tokenizer)
+    export(ExportOptions(str(tmp_path / "m"), str(tmp_path / "served"), format="onnx"))
+    found = Predictor(tmp_path / "served")(*_ASKED[name])
+    expected = Predictor(model, tiny_tokenizer)(*_ASKED[name])
+    assert _rounded(found) == _rounded(expected)
+
+
+def _rounded(answer):
+    return json.loads(json.dumps(answer), parse_float=lambda x: round(float(x), 3))

@@ -20,14 +20,13 @@ _TOLERANCES = {"float32": 0.01, "float16": 0.05, "int8": 0.4}
 _MASKED = 1e9  # larger numbers stand for what a mask hides
 
 
-def write_tflite(module, head, directory, compute_dtype="int8"):
+def write_tflite(module, head, directory):
     """Writes `model.tflite`, its weights quantized to int8 (dynamic range).
 
     Args:
         module: a `ServingModule`.
         head: its `Head`.
         directory: where to write, a `pathlib.Path`.
-        compute_dtype: type of the products' weights, as `ExportOptions` has it.
 
     Returns:
         The path of the file.
@@ -49,6 +48,8 @@ def write_tflite(module, head, directory, compute_dtype="int8"):
 
 def write_onnx(module, head, directory, compute_dtype="float32"):
     """Writes `model.onnx`; arguments and result as `write_tflite`.
+
+    `compute_dtype` is that of `ExportOptions`.
 
     Raises:
         UserError: tf2onnx or onnxruntime is not installed.

@@ -172,10 +172,9 @@ def _write_token_file(options, module, head, facts, directory):
     """Writes the model and its tokenizer, and says what the conversion cost."""
     if options.eval_file is not None:  # read before the conversion, which takes longer
         comparison = _comparison(options, head, facts)
-    dtype = options.compute_dtype
-    if options.format == "tflite":
-        dtype = "int8"
-    path = WRITERS[options.format](module, head, directory, dtype)
+    chosen = [options.compute_dtype] if options.format == "onnx" else []
+    path = WRITERS[options.format](module, head, directory, *chosen)
+    dtype = chosen[0] if chosen else "int8"
     examples = _example_requests(module, head)
     opened = check_token_file(path, module.compute, examples["tokens"], dtype)
     facts |= {"file": path.name, "inputs": list(head.features), "compute_dtype": dtype}

@@ -1,0 +1,259 @@
+"""Requests over HTTP: TensorFlow Serving's paths, gathered, limited, counted."""
+
+import base64
+import concurrent.futures
+import contextlib
+import http.client
+import json
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+import tensorflow as tf
+import uvicorn
+
+from albert_tf import serve
+from albert_tf.errors import UserError
+from albert_tf.serving.inputs import Inputs
+from albert_tf.serving.server import Server
+
+
+class Lengths:
+    """Stands for a `Predictor`: how long texts are, and their first letters."""
+
+    inputs = ("text",)
+
+    def __init__(self, seconds=0.0):
+        self.seconds, self.calls = seconds, []
+        self.signature = tf.function(
+            lambda text: {"length": tf.strings.length(text), "first": text}
+        ).get_concrete_function(text=tf.TensorSpec([None], tf.string, "text"))
+
+    def columns(self, *texts, **named):
+        return Inputs({"text": 1}, ("text",)).columns(texts, named)
+
+    def outputs(self, columns, batch_size):
+        texts = [text.decode() for text in columns["text"]]
+        self.calls.append(len(texts))
+        time.sleep(self.seconds)
+        if "bad" in texts:
+            raise UserError("bad is refused.")
+        if "broken" in texts:
+            raise ValueError("broken")
+        first = np.array([text[:1] for text in texts], object)
+        return {"length": np.array([*map(len, texts)]), "first": first}
+
+
+@contextlib.contextmanager
+def serving(predictor, **limits):
+    """Runs a server in a thread; gives its port."""
+    server = Server(predictor, "m", 3, serve.Limits(**limits))
+    application = server.application()
+    config = uvicorn.Config(application, port=0, log_level="error", lifespan="on")
+    running = uvicorn.Server(config)
+    thread = threading.Thread(target=running.run)
+    thread.start()
+    while not running.started:
+        time.sleep(0.01)
+    try:
+        yield running.servers[0].sockets[0].getsockname()[1]
+    finally:
+        running.should_exit = True
+        thread.join()
+
+
+def ask(port, path=":predict", body=None, raw=None):
+    """The status of an answer, and its content."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    with contextlib.closing(connection):
+        content = raw if body is None else json.dumps(body)
+        method = "GET" if content is None else "POST"
+        where = path if path == "/metrics" else f"/v1/models/m{path}"
+        connection.request(method, where, content)
+        response = connection.getresponse()
+        text = response.read().decode()
+        is_json = response.headers["content-type"] == "application/json"
+        return response.status, json.loads(text) if is_json else text
+
+
+@pytest.fixture(scope="module")
+def port():
+    with serving(Lengths(), max_request_bytes=500) as port:
+        yield port
+
+
+@pytest.mark.parametrize(
+    ("body", "answer"),
+    [
+        (
+            {"inputs": {"text": ["abc", ""]}},
+            {"outputs": {"length": [3, 0], "first": ["a", ""]}},
+        ),
+        ({"inputs": ["ab"]}, {"outputs": {"length": [2], "first": ["a"]}}),
+        (
+            {
+                "signature_name": "serving_default",
+                "instances": [{"text": "abc"}, {"text": "d"}],
+            },
+            {"predictions": [{"length": 3, "first": "a"}, {"length": 1, "first": "d"}]},
+        ),
+        ({"instances": ["xy"]}, {"predictions": [{"length": 2, "first": "x"}]}),
+        (
+            {"instances": [{"b64": base64.b64encode("ü".encode()).decode()}]},
+            {"predictions": [{"length": 1, "first": "ü"}]},
+        ),
+    ],
+)
+@pytest.mark.parametrize("path", [":predict", "/versions/3:predict"])
+def test_both_forms_of_a_request(port, path, body, answer):
+    assert ask(port, path, body) == (200, answer)
+
+
+@pytest.mark.parametrize(
+    ("raw", "status", "message"),
+    [
+        ("{", 400, "The request is no JSON: "),
+        ("[]", 400, "The request is no JSON object."),
+        ("{}", 400, 'Give "inputs" (by column) or "instances" (by row).'),
+        ('{"instances": []}', 400, '"instances" must be a list of rows.'),
+        ('{"instances": [{"text": "a"}, {}]}', 400, "have different inputs."),
+        ('{"instances": [{"b64": "?"}]}', 400, 'The value of "b64" is not in base 64.'),
+        ('{"inputs": {"title": ["a"]}}', 400, "The model takes text, but got title."),
+        ('{"inputs": {"text": [1]}}', 400, "text[0] must be a str, got int."),
+        ('{"inputs": ["bad"]}', 400, "bad is refused."),
+        ('{"signature_name": "x", "inputs": ["a"]}', 400, "must be serving_default"),
+        (" " * 501, 413, "The request has more than 500 bytes."),
+    ],
+)
+def test_a_bad_request_gets_a_sentence(port, raw, status, message):
+    found, content = ask(port, raw=raw)
+    assert found == status
+    assert message in content["error"]
+
+
+def test_another_model_or_version(port):
+    assert ask(port, "x:predict", {})[0] == 404
+    status, content = ask(port, "/versions/4:predict", {})
+    assert (status, content) == (404, {"error": "m has no version 4."})
+    assert ask(port, "/versions/4")[0] == ask(port, "x/metadata")[0] == 404
+
+
+def test_status_and_metadata(port):
+    status, content = ask(port, "")
+    assert status == 200
+    (version,) = content["model_version_status"]
+    assert (version["version"], version["state"]) == ("3", "AVAILABLE")
+    status, content = ask(port, "/metadata")
+    assert content["model_spec"]["name"] == "m"
+    signatures = content["metadata"]["signature_def"]["signature_def"]
+    described = signatures["serving_default"]
+    assert described["inputs"]["text"]["dtype"] == "DT_STRING"
+    assert described["outputs"]["length"]["dtype"] == "DT_INT32"
+    shape = described["outputs"]["length"]["tensor_shape"]
+    assert shape == {"dim": [{"size": "-1", "name": ""}], "unknown_rank": False}
+
+
+def ask_at_once(port, texts):
+    with concurrent.futures.ThreadPoolExecutor(len(texts)) as pool:
+        asked = [pool.submit(ask, port, body={"inputs": [text]}) for text in texts]
+        return [future.result() for future in asked]
+
+
+def test_concurrent_requests_are_answered_together():
+    predictor = Lengths(seconds=0.1)
+    texts = ["x" * (i % 5) for i in range(16)]
+    with serving(predictor, max_rows=8, max_delay_ms=50) as port:
+        answers = ask_at_once(port, texts)
+        metrics = ask(port, "/metrics")[1]
+    lengths = [content["outputs"]["length"] for _, content in answers]
+    assert lengths == [[len(text)] for text in texts]
+    assert sum(predictor.calls) == 16
+    assert max(predictor.calls) <= 8
+    assert len(predictor.calls) < 8
+    assert 'albert_requests_total{status="200"} 16.0' in metrics
+    assert "albert_rows_total 16.0" in metrics
+    assert f"albert_model_calls {len(predictor.calls)}.0" in metrics
+    assert "albert_request_seconds_count 16.0" in metrics
+
+
+def test_a_request_waits_no_longer_than_is_allowed():
+    for max_delay_ms, least, most in ((0, 0, 0.5), (700, 0.7, 5)):
+        with serving(Lengths(), max_delay_ms=max_delay_ms) as port:
+            ask(port, body={"inputs": ["a"]})
+            start = time.perf_counter()
+            ask(port, body={"inputs": ["a"]})
+            assert least <= time.perf_counter() - start < most
+
+
+def test_a_bad_request_harms_no_other():
+    with serving(Lengths(0.1), max_delay_ms=200) as port:
+        answers = ask_at_once(port, ["a", "bad", "b"])
+    assert [status for status, _ in answers] == [200, 400, 200]
+
+
+def test_a_failing_model_is_an_error_of_the_server():
+    with serving(Lengths()) as port:
+        assert ask(port, body={"inputs": ["broken"]})[0] == 500
+        assert ask(port, body={"inputs": ["a"]})[0] == 200
+
+
+def test_too_many_rows_wait():
+    with serving(Lengths(0.3), max_rows=1, max_waiting_rows=2) as port:
+        statuses = [status for status, _ in ask_at_once(port, ["a"] * 8)]
+        status, content = ask(port, body={"inputs": ["a"] * 3})
+    assert {200, 503} == set(statuses)
+    assert status == 503
+    assert "more than 2 rows wait" in content["error"]
+
+
+def test_what_the_command_refuses(tmp_path, monkeypatch):
+    for options in ({}, {"model_dir": "a", "export_dir": "b"}):
+        with pytest.raises(UserError, match="either --model_dir or --export_dir"):
+            serve.serve(serve.ServeOptions(**options))
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    with pytest.raises(UserError, match=r"uvicorn: pip install 'albert-tf\[serve\]'"):
+        serve.serve(serve.ServeOptions(model_dir=str(tmp_path)))
+
+
+def test_the_name_and_the_version(tmp_path):
+    (tmp_path / "sst" / "7").mkdir(parents=True)
+    for options, expected in (
+        ({"export_dir": str(tmp_path / "sst")}, ("sst", 7)),
+        ({"export_dir": str(tmp_path / "sst" / "7")}, ("sst", 7)),
+        ({"model_dir": "out/model"}, ("model", 1)),
+        ({"model_dir": "out/model", "model_name": "mine"}, ("mine", 1)),
+    ):
+        options = serve.ServeOptions(**options)
+        assert serve._name_and_version(options) == expected
+
+
+@pytest.mark.slow
+def test_the_command_answers_and_drains(classifier):
+    """The request that runs when SIGTERM comes gets its answer."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [sys.executable, "-m", "albert_tf.serve"]
+    command += [f"--export_dir={classifier.version}", f"--port={port}"]
+    command += ["--model_name=m", "--max_delay_ms=1500"]
+    with subprocess.Popen(command) as process:
+        while True:
+            with contextlib.suppress(OSError):
+                status, content = ask(port, "")
+                break
+            assert process.poll() is None
+            time.sleep(0.2)
+        assert status == 200
+        with concurrent.futures.ThreadPoolExecutor() as pool:
+            asked = pool.submit(ask, port, body={"inputs": {"text": ["good"]}})
+            time.sleep(0.5)
+            process.send_signal(signal.SIGTERM)
+            status, content = asked.result()
+        process.wait(60)
+    assert status == 200
+    assert content["outputs"]["label"][0] in ("no", "yes")
