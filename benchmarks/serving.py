@@ -1,16 +1,17 @@
-"""Rate of an exported classifier on raw text, against Hugging Face's pipeline.
+"""Rate of an exported classifier on raw text, against Hugging Face's models.
 
-The peer takes the best of its settings on this processor: float32, bfloat16 weights or
-dynamic int8, attention by torch or not, threads. Both sort texts by length.
+The peer takes the best of its settings on this processor: ONNX Runtime in int8, fused;
+PyTorch in float32, bfloat16 weights or dynamic int8, attention by torch or not; and
+threads. Both sort texts by length.
 
   python -m benchmarks.serving --data_file=SST-2/dev.tsv \\
       --spm_model_file=30k-clean.model --peer_python=PEER_VENV/bin/python
 
 The model has the shape of ALBERT-base (or `--albert_config_file`) and random weights.
-Our exports take the best number of threads, too. The peer, an interpreter with torch
-and transformers, and our exports run in processes of their own, which take turns, each
-idle while another is timed. Compare the ratios, and those only on a machine that does
-nothing else.
+Our exports take the best number of threads, too. The peer, an interpreter with torch,
+transformers, onnxruntime and sympy, and our exports run in processes of their own,
+which take turns, each idle while another is timed. Compare the ratios, and those only
+on a machine that does nothing else.
 """
 
 import contextlib
@@ -46,7 +47,8 @@ _EXPORTS = {
     "latency": {"optimize_for": "latency"},
     "throughput": {"optimize_for": "throughput"},
     "bfloat16": {"optimize_for": "throughput", "compute_dtype": "bfloat16"},
-    "int8": {"optimize_for": "throughput", "compute_dtype": "int8"},
+    "onnx": {"format": "onnx"},
+    "onnx int8": {"format": "onnx", "compute_dtype": "int8"},
 }
 _SHORT_WORDS = 8  # words of the sentence whose latency is measured
 _CLIENT = """
@@ -113,7 +115,7 @@ def benchmark(options):
             }
             print(f"\nsettings, for batches and for one sentence: {details}")
         _write_figures(options, rates, latencies, details)
-        for name in ("default", "bfloat16", "int8"):
+        for name in ("default", "bfloat16"):
             _print_operations(name, exports[name], texts["latency"]["texts"][0])
         _print_parts(options, model_dir, texts["throughput"]["texts"])
 

@@ -61,13 +61,14 @@ def build_module(
     if compute_dtype == "bfloat16":
         # That of the variables, too: no request has to cast a kernel.
         execution["dtype"] = compute_dtype
-    tokenizer = tokenizer or load_tokenizer(first)
     if len(model_dirs) == 1:
         model_class, head_class, tuned_for = _head_in(first, infos[0], task)
+        tokenizer = tokenizer or load_tokenizer(first)
         models = [model_class.from_pretrained(first, **execution)]
         facts = {k: v for k, v in infos[0].items() if not isinstance(v, list)}
         facts |= _task_facts(tuned_for)
     else:
+        tokenizer = tokenizer or load_tokenizer(first)
         head_class, tuned_for = SeveralHeads, _tasks_of_heads(model_dirs)
         models = models_of_one_encoder(model_dirs, tuned_for, **execution)
         tasks = {name: task.to_dict() for name, task in tuned_for.items()}
@@ -101,20 +102,19 @@ def build_module_of(model, tokenizer, task="auto"):
     return _module(head, _task_facts(tuned_for), [info])
 
 
-def build_module_of_file(path, facts, **options):
+def build_module_of_file(path, facts):
     """The `ServingModule` of a file that takes token ids, with the tokenizer beside it.
 
     Args:
         path: `model.onnx` or `model.tflite`, a `pathlib.Path`.
         facts: what `signature.json` beside it says.
-        **options: of the `TokenFile`.
 
     Raises:
         UserError: the file does not load, or its runtime is not installed.
     """
     head = head_of(facts)
     head.tokenizer = load_tokenizer(path.parent)
-    head.compute = TokenFile(path, **options).in_graph
+    head.compute = TokenFile(path).in_graph
     return ServingModule(head, head.text_features(facts["max_seq_length"]))
 
 

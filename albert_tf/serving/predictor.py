@@ -177,6 +177,11 @@ def _exported(version):
     facts = read_json_object(description) if description.exists() else {}
     path = token_file_in(version)
     if path is not None:
+        if not facts:
+            raise UserError(
+                f"{version} has no {_DESCRIPTION}, which says what {path.name} "
+                "answers; copy it there again, or export the model again."
+            )
         return build_module_of_file(path, facts).text_signature, facts
     try:
         loaded = tf.saved_model.load(str(version))

@@ -9,7 +9,7 @@ import tensorflow as tf
 from albert_tf.errors import UserError
 
 TOKEN_FILES = ("model.onnx", "model.tflite")
-_ONNX_DTYPES = {"tensor(float)": "float32", "tensor(int32)": "int32"}
+_ONNX_DTYPES = {"float": "float32", "double": "float64"}  # others are called alike
 
 
 class TokenFile:
@@ -17,7 +17,6 @@ class TokenFile:
 
     Args:
         path: `model.tflite`, or `model.onnx`, which needs onnxruntime.
-        threads: of onnxruntime, for one operation; by default it chooses.
 
     Call: a dict of int32 features `[batch, tokens]`, to a dict of arrays.
 
@@ -29,12 +28,12 @@ class TokenFile:
         UserError: onnxruntime is not installed.
     """
 
-    def __init__(self, path, threads=0):
+    def __init__(self, path):
         path = str(path)
         if path.endswith(".tflite"):
             self.runtime, self._run, self.outputs = _tflite(path)
         else:
-            self.runtime, self._run, self.outputs = _onnx(path, threads)
+            self.runtime, self._run, self.outputs = _onnx(path)
 
     def __call__(self, features):
         return self._run({name: np.asarray(v) for name, v in features.items()})
@@ -80,7 +79,7 @@ def _tflite(path):
     return runtime, lambda features: run(**features), outputs
 
 
-def _onnx(path, threads):
+def _onnx(path):
     try:
         import onnxruntime
     except ImportError as error:
@@ -88,11 +87,9 @@ def _onnx(path, threads):
             "Running model.onnx needs onnxruntime; install it with "
             "pip install 'albert-tf[onnx]'."
         ) from error
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = threads
-    session = onnxruntime.InferenceSession(path, options)
+    session = onnxruntime.InferenceSession(path)
     outputs = {
-        output.name: _spec(len(output.shape), _ONNX_DTYPES[output.type])
+        output.name: _spec(len(output.shape), _onnx_dtype(output.type))
         for output in session.get_outputs()
     }
 
@@ -100,6 +97,12 @@ def _onnx(path, threads):
         return dict(zip(outputs, session.run(None, features), strict=True))
 
     return f"onnxruntime {onnxruntime.__version__}", run, outputs
+
+
+def _onnx_dtype(name):
+    """TensorFlow's name of a type such as `tensor(float)`."""
+    name = name.removeprefix("tensor(").removesuffix(")")
+    return _ONNX_DTYPES.get(name, name)
 
 
 def _spec(rank, dtype):

@@ -4,6 +4,7 @@ python -m benchmarks.sides.exported VERSION TEXTS.json THREADS
 """
 
 import json
+import os
 import sys
 
 import tensorflow as tf
@@ -17,6 +18,8 @@ from benchmarks.measuring.turns import serve
 def main(version, texts_file, threads):
     """Says how fast it is, then answers requests with times."""
     tf.config.threading.set_intra_op_parallelism_threads(int(threads))
+    # ONNX Runtime takes as many threads as there are cores.
+    os.sched_setaffinity(0, [*os.sched_getaffinity(0)][: int(threads)])
     with open(texts_file, encoding="utf-8") as file:
         requests = json.load(file)
     predictor = Predictor(version)

@@ -1,10 +1,13 @@
-"""The other side of benchmarks.serving: Hugging Face's pipeline at its best.
+"""The other side of benchmarks.serving: Hugging Face's models at their best.
 
 python -m benchmarks.sides.hugging_face_pipeline CONFIG.json VOCABULARY TEXTS.json
 
-Weights are random, of the shape in CONFIG; the vocabulary is a SentencePiece `.vocab`.
+That is the pipeline on PyTorch, or the model in ONNX Runtime, fused and in int8, where
+the interpreter has onnx, onnxruntime and sympy. Weights are random, of the shape in
+CONFIG; the vocabulary is a SentencePiece `.vocab`.
 """
 
+import importlib.util
 import itertools
 import json
 import os
@@ -40,6 +43,11 @@ def main(config_file, vocabulary, texts_file):
         for kind in _KINDS
         for attention in ("sdpa", "eager")
     }
+    if all(map(importlib.util.find_spec, ("onnx", "onnxruntime", "sympy"))):
+        from benchmarks.sides.onnx_runtime import OnnxClassifier
+
+        config = transformers.AlbertConfig(**shape, **_AS_OURS)
+        pipelines["onnxruntime int8", "fused"] = OnnxClassifier(config, tokenizer)
     first = next(iter(pipelines.values()))
     first(requests["latency"]["texts"][:1])
     details = {"cold_s": time.perf_counter() - _START}
@@ -74,6 +82,13 @@ _SHAPE = (
 )
 
 
+_AS_OURS = {
+    "hidden_act": "gelu_new",
+    "hidden_dropout_prob": 0.0,
+    "attention_probs_dropout_prob": 0.0,
+}
+
+
 _KINDS = {
     "float32": lambda model: model,
     "bfloat16": lambda model: model.to(torch.bfloat16),
@@ -85,11 +100,7 @@ _KINDS = {
 
 def _pipeline(shape, kind, attention, tokenizer):
     config = transformers.AlbertConfig(
-        **shape,
-        hidden_act="gelu_new",
-        hidden_dropout_prob=0.0,
-        attention_probs_dropout_prob=0.0,
-        attn_implementation=attention,
+        **shape, **_AS_OURS, attn_implementation=attention
     )
     model = _KINDS[kind](transformers.AlbertForSequenceClassification(config).eval())
     return transformers.pipeline(

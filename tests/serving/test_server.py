@@ -31,7 +31,10 @@ class Lengths:
     def __init__(self, seconds=0.0):
         self.seconds, self.calls = seconds, []
         self.signature = tf.function(
-            lambda text: {"length": tf.strings.length(text), "first": text}
+            lambda **strings: {
+                "length": tf.strings.length(strings["text"]),
+                "first": strings["text"],
+            }
         ).get_concrete_function(text=tf.TensorSpec([None], tf.string, "text"))
 
     def columns(self, *texts, **named):

@@ -57,7 +57,13 @@ def write_onnx(module, head, directory, compute_dtype="float32"):
     path = directory / "model.onnx"
     _convert_to_onnx(_token_function(module.compute, head.feature_specs()), path)
     if compute_dtype != "float32":
-        _ROUNDED[compute_dtype](path)
+        try:
+            _ROUNDED[compute_dtype](path)
+        except ImportError as error:
+            raise UserError(
+                f"compute_dtype={compute_dtype} needs onnxruntime: pip install "
+                "'albert-tf[onnx]'."
+            ) from error
     return path
 
 

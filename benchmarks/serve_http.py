@@ -1,0 +1,112 @@
+"""Requests a second of `albert_tf.serve`, gathered and one by one.
+
+  python -m benchmarks.serve_http --export_dir=served/sst-2 --data_file=SST-2/dev.tsv
+
+Clients ask for one text at a time, as fast as they are answered. The server that
+answers one by one is the same with --max_rows=1. Compare the ratios, and those only on
+a machine that does nothing else.
+"""
+
+import concurrent.futures
+import contextlib
+import csv
+import dataclasses
+import http.client
+import json
+import socket
+import subprocess
+import sys
+import time
+
+import numpy as np
+
+from albert_tf.cli import command_line
+from albert_tf.cli.command_line import option
+
+_SERVERS = {"gathered": (), "one by one": ("--max_rows=1", "--max_delay_ms=0")}
+
+
+@dataclasses.dataclass(frozen=True)
+class Options:
+    export_dir: str = option("What albert_tf.serving.export wrote.")
+    data_file: str = option(
+        "Table (.tsv) with a column called sentence, such as SST-2's."
+    )
+    clients: str = option(
+        "Numbers of concurrent clients, separated by commas.", "1,8,64"
+    )
+    requests: int = option("Number of requests for each of them.", 512)
+
+
+def benchmark(options):
+    """Measures both servers with each number of clients, and prints the figures."""
+    with open(options.data_file, encoding="utf-8", newline="") as file:
+        rows = csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
+        texts = [row["sentence"] for row in rows][: options.requests]
+    counts = [int(count) for count in options.clients.split(",")]
+    rates = {}
+    for name, flags in _SERVERS.items():
+        with _server(options.export_dir, flags) as port:
+            _ask(port, texts[:16])
+            for count in counts:
+                rate, seconds = _measured(port, texts, count)
+                rates[name, count] = rate
+                last = 1000 * np.percentile(seconds, 99)
+                print(
+                    f"{name:<11} {count:3} clients: {rate:7.1f} requests a second, "
+                    f"99th percentile {last:7.1f} ms",
+                    flush=True,
+                )
+    for count in counts:
+        ratio = rates["gathered", count] / rates["one by one", count]
+        print(f"{count} clients: {ratio:.2f} times as many gathered")
+
+
+@contextlib.contextmanager
+def _server(export_dir, flags):
+    """Runs the command; gives its port."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [sys.executable, "-m", "albert_tf.serve", f"--export_dir={export_dir}"]
+    command += [f"--port={port}", "--model_name=m", *flags]
+    with subprocess.Popen(command) as process:
+        try:
+            while process.poll() is None:
+                with contextlib.suppress(OSError):
+                    socket.create_connection(("127.0.0.1", port)).close()
+                    break
+                time.sleep(0.2)
+            yield port
+        finally:
+            process.terminate()
+
+
+def _measured(port, texts, clients):
+    """Requests a second, and the seconds of each request."""
+    parts = [texts[client::clients] for client in range(clients)]
+    start = time.perf_counter()
+    with concurrent.futures.ThreadPoolExecutor(clients) as pool:
+        seconds = [*pool.map(lambda part: _ask(port, part), parts)]
+    return len(texts) / (time.perf_counter() - start), np.concatenate(seconds)
+
+
+def _ask(port, texts):
+    """The seconds of each request of a client, which keeps its connection."""
+    seconds = []
+    connection = http.client.HTTPConnection("127.0.0.1", port)
+    with contextlib.closing(connection):
+        for text in texts:
+            start = time.perf_counter()
+            body = json.dumps({"inputs": {"text": [text]}})
+            connection.request("POST", "/v1/models/m:predict", body)
+            response = connection.getresponse()
+            content = response.read()
+            if response.status != 200:
+                raise RuntimeError(content.decode())
+            seconds.append(time.perf_counter() - start)
+    return seconds
+
+
+if __name__ == "__main__":
+    command_line.run(Options, benchmark)
