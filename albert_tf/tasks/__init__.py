@@ -1,1 +1,1 @@
-"""Fine-tuning: what a task is, and what all tasks share."""
+"""Fine-tuning: the interface of a task, and the parts that all tasks share."""

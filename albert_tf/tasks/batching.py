@@ -7,7 +7,7 @@ from albert_tf.tokenization.in_graph.rows import numbers
 from albert_tf.tokenization.in_graph.rows import segments
 
 FEATURES = ("input_ids", "input_mask", "segment_ids")
-"""What a classifier reads of a batch."""
+"""Features of a batch that a classifier reads."""
 
 BUCKETS = (16, 32, 48, 64, 96, 128, 192, 256, 384, 512)
 """Lengths to which batches are padded where XLA compiles a step for each."""
@@ -73,10 +73,10 @@ def training_dataset(
 
 
 def _shuffled(dataset, buffer_size, seed):
-    """As `dataset.shuffle`, in an order that follows from the seed alone.
+    """Shuffles as `dataset.shuffle`, in an order that follows from the seed alone.
 
-    That of `shuffle` follows from the seed of `tf.random.set_seed`, too. The order here
-    is the one that it gives where both seeds are equal.
+    The order of `shuffle` follows from the seed of `tf.random.set_seed`, too. The order
+    here is its order where both seeds are equal.
     """
     seed %= _SEEDS
     variant = tf.raw_ops.ShuffleDatasetV3(
@@ -122,9 +122,9 @@ def _batches_by_length(rows, examples, batch_size, seed, repeat):
 def evaluation_dataset(
     examples, batch_size, max_seq_length, pad_to_max_length=False, buckets=BUCKETS
 ):
-    """One pass in file order, the last batch as short as it is.
+    """Makes one pass in file order, the last batch as short as it is.
 
-    The elements are those of `training_dataset`; `labels` lacks if there are none.
+    The elements are as in `training_dataset`, without `labels` if there are none.
     """
     batches = tf.data.Dataset.range(len(examples)).batch(batch_size)
     return _features(batches, examples, max_seq_length, pad_to_max_length, buckets)

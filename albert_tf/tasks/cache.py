@@ -18,7 +18,7 @@ _DAMAGED = (EOFError, KeyError, OSError, TypeError, ValueError, zipfile.BadZipFi
 
 
 def cached_tokens(task, examples, tokenizer, max_seq_length, cache_dir):
-    """`Task.tokenize`, read from `cache_dir` if it was done before, with labels.
+    """Tokenizes by `Task.tokenize`, or reads earlier results from `cache_dir`.
 
     The key is a hash of the examples, the task's kind and `row_settings`, the
     tokenizer's fingerprint and the length, so a changed file, vocabulary or flag can
@@ -26,7 +26,7 @@ def cached_tokens(task, examples, tokenizer, max_seq_length, cache_dir):
     damaged file is made again.
 
     Returns:
-        What `Task.tokenize` does.
+        The result of `Task.tokenize`, with labels.
     """
     key = _key(task, examples, tokenizer, max_seq_length)
     path = pathlib.Path(cache_dir) / f"{key}.npz"
@@ -52,7 +52,7 @@ def _key(task, examples, tokenizer, max_seq_length):
 
 
 def _read(path, tokens_class):
-    """The tokenized examples of a file; None if there is none that can be read."""
+    """Reads the tokenized examples of a file; returns None if it has none to read."""
     if not path.exists():
         return None
     try:

@@ -9,15 +9,15 @@ from albert_tf.errors import UserError
 from albert_tf.io.near_misses import did_you_mean
 
 ROLES = ("train", "dev", "test")
-"""What examples are for: to learn from, to pick the best checkpoint, to predict."""
+"""Uses of examples: to learn from, to pick the best checkpoint, to predict."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Examples(abc.ABC):
-    """The good examples of one file (or folder); what they are, a subclass says.
+    """The good examples of one file (or folder), each as a subclass defines them.
 
-    A family of tasks returns them by name, those to be scored or predicted in the order
-    in which that is to be done; the first of "dev" picks the best checkpoint.
+    A family of tasks returns them by name, in the order in which they are to be scored
+    or predicted; the first of "dev" picks the best checkpoint.
 
     Attributes:
         path: where they are from.
@@ -34,29 +34,29 @@ class Examples(abc.ABC):
 
     @abc.abstractmethod
     def __len__(self):
-        """How many there are."""
+        """Counts the examples."""
 
     @property
     @abc.abstractmethod
     def is_labelled(self):
-        """Whether they can be scored."""
+        """True if they can be scored."""
 
     @abc.abstractmethod
     def digest(self):
-        """SHA-256 of all that training and scores depend on, hexadecimal."""
+        """Computes SHA-256 of all that training and scores depend on, hexadecimal."""
 
     @abc.abstractmethod
     def inputs_digest(self):
-        """SHA-256 of what rows of tokens are made from, hexadecimal."""
+        """Computes SHA-256 of the sources of rows of tokens, hexadecimal."""
 
 
 def of_role(examples, role):
-    """Those of the `Examples` by name that have a role, a dict."""
+    """Returns the `Examples` that have a role, a dict by name."""
     return {name: own for name, own in examples.items() if own.role == role}
 
 
 def digest_of(values):
-    """SHA-256 of the values' representations, hexadecimal."""
+    """Computes SHA-256 of the values' representations, hexadecimal."""
     found = hashlib.sha256()
     for value in values:
         found.update(repr(value).encode())

@@ -1,4 +1,4 @@
-"""What a fine-tuning run is made from: a continued run may not be made from else."""
+"""Facts of a fine-tuning run, which are the same when the run is continued."""
 
 import dataclasses
 import os
@@ -14,7 +14,7 @@ _EARLIER_FLAGS = "flags.json"
 
 
 def run_facts(options, examples):
-    """The `Fact`s of a run that are known before its model is.
+    """Lists the `Fact`s of a run that are known before its model is.
 
     Args:
         options: `TaskOptions`.
@@ -38,7 +38,7 @@ def run_facts(options, examples):
 
 
 def model_facts(tokenizer, config):
-    """The `Fact`s of what the flags of a run name: vocabulary and configuration."""
+    """Lists the `Fact`s that a run's flags name: vocabulary and configuration."""
     fields = [
         Fact(f"config.{name}", value, f"{name} of the model's configuration")
         for name, value in config.to_dict().items()

@@ -9,7 +9,7 @@ import numpy as np
 
 
 def accuracy(labels, predictions):
-    """Share of rows that are right; a multi-label row `[N, L]` only as a whole."""
+    """Returns the share of right rows; a multi-label row `[N, L]` only as a whole."""
     right = np.asarray(labels) == np.asarray(predictions)
     if right.ndim == 2:
         right = right.all(axis=1)  # [N, L] -> [N]
@@ -17,14 +17,14 @@ def accuracy(labels, predictions):
 
 
 def f1(labels, predictions):
-    """F1 of class 1 for ints `[N]`; micro-averaged for multi-label rows `[N, L]`."""
+    """Computes F1 of class 1 for ints `[N]`; micro-average for multi-label `[N, L]`."""
     labels, predictions = np.asarray(labels) == 1, np.asarray(predictions) == 1
     hits = np.sum(labels & predictions)
     return _ratio(2.0 * hits, labels.sum() + predictions.sum())
 
 
 def macro_f1(labels, predictions):
-    """Unweighted mean F1 of the classes that occur in labels or predictions."""
+    """Averages F1 of the classes that occur in labels or predictions, unweighted."""
     present = np.union1d(labels, predictions)
     return float(np.mean([f1(labels == c, predictions == c) for c in present]))
 
@@ -42,7 +42,7 @@ def matthews(labels, predictions):
 
 
 def pearson(labels, predictions):
-    """Pearson correlation of `[N]` floats; NaN if either is constant."""
+    """Computes the Pearson correlation of `[N]` floats; NaN if either is constant."""
     x = np.asarray(labels, np.float64)
     y = np.asarray(predictions, np.float64)
     if len(x) < 2 or np.ptp(x) == 0 or np.ptp(y) == 0:
@@ -52,31 +52,31 @@ def pearson(labels, predictions):
 
 
 def spearman(labels, predictions):
-    """Pearson correlation of the ranks; ties share their mean rank."""
+    """Computes the Pearson correlation of the ranks; ties share their mean rank."""
     return pearson(_ranks(labels), _ranks(predictions))
 
 
 def mean_squared_error(labels, predictions):
-    """Mean of the squared differences of `[N]` floats."""
+    """Computes the mean of the squared differences of `[N]` floats."""
     difference = np.asarray(labels, np.float64) - np.asarray(predictions, np.float64)
     return float(np.mean(difference**2))
 
 
 def cross_entropy(labels, logits):
-    """Mean negative log probability of the labels, int `[N]`, of `[N, L]` logits."""
+    """Averages labels' negative log probability, int `[N]`, of `[N, L]` logits."""
     logits = logits.astype(np.float64)
     chosen = np.take_along_axis(logits, labels[:, None], axis=1)[:, 0]
     return float(np.mean(np.logaddexp.reduce(logits, axis=1) - chosen))
 
 
 def softmax(logits):
-    """The probabilities of `[N, L]` logits."""
+    """Computes the probabilities of `[N, L]` logits."""
     exponentials = np.exp(logits - logits.max(axis=-1, keepdims=True))
     return exponentials / exponentials.sum(axis=-1, keepdims=True)
 
 
 def log_softmax(logits):
-    """The logarithms of `softmax`, however small a probability is."""
+    """Computes the logarithms of `softmax`, however small a probability is."""
     shifted = logits - logits.max(axis=-1, keepdims=True)
     return shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
 
@@ -89,7 +89,7 @@ def confusion_matrix(labels, predictions, num_labels):
 
 
 def per_class(confusion):
-    """Precision, recall, F1 and support of each class of a confusion matrix."""
+    """Computes precision, recall, F1, support of each class of a confusion matrix."""
     scores = []
     for c, hits in enumerate(np.diag(confusion)):
         support, predicted = confusion[c].sum(), confusion[:, c].sum()

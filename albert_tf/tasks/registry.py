@@ -27,7 +27,7 @@ TASKS = {
 
 
 def task_class(kind):
-    """The `Task` class of a kind.
+    """Returns the `Task` class of a kind.
 
     Raises:
         KeyError: no family has it.
@@ -38,12 +38,12 @@ def task_class(kind):
 
 
 def create_task(kind, name, **fields):
-    """A `Task` of a kind."""
+    """Makes a `Task` of a kind."""
     return task_class(kind)(name=name, **fields)
 
 
 def read_task(directory, asked=None):
-    """The task of the model in a directory, and its training info.
+    """Reads the task of the model in a directory, and its training info.
 
     Args:
         directory: of the model, which may be of another program.
@@ -71,12 +71,12 @@ def read_task(directory, asked=None):
 
 
 def task_of(info, source, model_class=None, head=()):
-    """The task of a model: that of its training, else the one that its head tells.
+    """Returns a model's task: its training's, else the one that its head tells.
 
-    A head of questions says enough, a head of classes only with their names.
+    A head of questions tells it, a head of classes only with their names.
 
     Args:
-        info: what `training_info.json` holds, or an export says of itself.
+        info: the dict of `training_info.json`, or of an export's description.
         source: what to call the model in messages.
         model_class: the class of the model, None where nothing else is known of it.
         head: the constructor arguments of its head.

@@ -1,4 +1,4 @@
-"""What fine-tuning starts from, and what it leaves: tokenizer, model, task."""
+"""Start and results of fine-tuning: tokenizer, model, task."""
 
 import dataclasses
 import pathlib
@@ -23,7 +23,7 @@ MODEL_DIR = "model"
 
 
 def initial_tokenizer(start):
-    """The tokenizer named by one of the `StartFlags`, else the checkpoint's own.
+    """Loads the tokenizer named by one of the `StartFlags`, else the checkpoint's own.
 
     Raises:
         UserError: there is none, or the checkpoint comes with another one; no
@@ -45,7 +45,7 @@ def initial_tokenizer(start):
 
 
 def tokenizer_of(checkpoint, named=None, do_lower_case=None):
-    """The tokenizer that a flag named, else the one beside a checkpoint.
+    """Loads the tokenizer that a flag named, else the one beside a checkpoint.
 
     Raises:
         UserError: there is none, or the checkpoint comes with another one.
@@ -58,7 +58,7 @@ def tokenizer_of(checkpoint, named=None, do_lower_case=None):
 
 
 def initial_model(start, task, tokenizer):
-    """The model that training starts from, with the checkpoint's weights.
+    """Builds the model that training starts from, with the checkpoint's weights.
 
     Raises:
         UserError: checkpoint, config and vocabulary do not fit each other.
@@ -91,11 +91,11 @@ def initial_model(start, task, tokenizer):
 
 
 def fine_tuned(output_dir, init_checkpoint=None, asked=None):
-    """The fine-tuned model to apply: (its directory, its `Task`, training info).
+    """Finds the fine-tuned model to apply: (directory, its `Task`, training info).
 
     It is `model/` in the output directory, else --init_checkpoint; that may also be of
     another program, without training info, if its head tells the task. Where there are
-    both, --init_checkpoint has to be what the run started from.
+    both, --init_checkpoint has to be the start of the run.
 
     Args:
         output_dir, init_checkpoint: the flags.
@@ -155,7 +155,7 @@ def check_head(model, directory):
 
 
 def _config(start, checkpoint=None):
-    """The config of the flags or of the checkpoint, with the dropout asked for."""
+    """Returns the config of flags or checkpoint, with the dropout asked for."""
     config = checkpoint and checkpoint.config
     if start.albert_config_file:
         config_class = AlbertConfig if config is None else type(config)

@@ -18,7 +18,7 @@ _BLANK = WHITE_SPACE + "\u200b\ufeff"
 
 @dataclasses.dataclass(frozen=True)
 class Columns:
-    """Where a table keeps what: names from its header, or numbers if it has none.
+    """Columns of a table by their use: names from its header, or numbers without one.
 
     Attributes:
         text: column of the text, or of the first text of a pair.
@@ -39,8 +39,8 @@ def read_table(path, columns, parse_label=None, skip_bad_rows=False):
     Args:
         path: a `.tsv`, `.csv` or `.jsonl` file in UTF-8, or a `.parquet` file.
         columns: a `Columns`.
-        parse_label: turns a raw label into a number or vector and raises ValueError
-            for what is no label; unused if `columns.label` is None.
+        parse_label: turns a raw label into a number or vector and raises ValueError if
+            it is none; unused if `columns.label` is None.
         skip_bad_rows: leave bad rows out and count them, instead of stopping.
 
     Raises:
@@ -72,7 +72,7 @@ def read_table(path, columns, parse_label=None, skip_bad_rows=False):
 
 
 def discover_labels(path, columns, label_names, skip_bad_rows=False):
-    """Sorted distinct labels of a file, as a tuple of strings.
+    """Lists the sorted distinct labels of a file, as a tuple of strings.
 
     Labels of rows that `read_table` would leave out do not count.
 
@@ -93,13 +93,13 @@ def discover_labels(path, columns, label_names, skip_bad_rows=False):
 
 
 def has_column(path, column):
-    """Whether the header (or the first object) of a table has a column."""
+    """Returns whether the header (or the first object) of a table has a column."""
     _, fields = next(read_rows(path), (0, []))
     return not isinstance(fields, ValueError) and column in fields
 
 
 def has_labels(path, column):
-    """Whether a table has a column, and in it more than "" and -1 for hidden labels."""
+    """Returns whether a column exists with labels other than "" and -1 (hidden)."""
     if not has_column(path, column):
         return False
     found = (label for _, label in _records(path, Columns(column)))
@@ -125,7 +125,7 @@ def _examples(path, columns, parse_label, skip_bad_rows):
 
 
 def _check(fields, columns, parse_label):
-    """The (text, pair, label) of one record; ValueError says what is wrong with it."""
+    """Returns (text, pair, label) of one record; ValueError describes a fault in it."""
     if isinstance(fields, ValueError):
         raise fields
     text, pair, label = fields
@@ -144,19 +144,19 @@ def _check(fields, columns, parse_label):
 
 
 def trimmed(name):
-    """A label without white space around it, which is no part of it; others as is."""
+    """Strips white space around a label, which is no part of it; others stay as is."""
     return name.strip(_BLANK) if isinstance(name, str) else name
 
 
 def check_characters(what, value):
-    """Refuses what no JSON, model or result file could hold; other types pass.
+    """Refuses texts that no JSON, model or result file could hold; other types pass.
 
     Args:
         what: "text" or "label"; the latter may hold no tab or line break either.
-        value: what a table holds.
+        value: a value of a table.
 
     Raises:
-        ValueError: the message says what is wrong.
+        ValueError: the value holds such characters; the message names them.
     """
     if not isinstance(value, str):
         return

@@ -42,7 +42,7 @@ def fine_tune(task, examples, start, training, strategy, facts):
 
     Args:
         task: the `Task`.
-        examples: the `Examples` by name, "train" and those of "dev".
+        examples: the `Examples` by name, "train" and all of "dev".
         start: `StartFlags`, whose model lies here.
         training: `TrainingFlags`.
         strategy: a `tf.distribute.Strategy`.
@@ -105,7 +105,7 @@ def _require_best_model(output_dir):
 
 
 def prepare(task, name, examples, tokenizer, max_seq_length, cache_dir):
-    """The `Prepared` examples of a task; reports those left out."""
+    """Prepares the examples of a task as `Prepared`; reports the ones left out."""
     if examples.num_skipped:
         logging.warning(
             "%s: %d bad rows left out, %d kept.",

@@ -58,7 +58,7 @@ _DAMAGE = re.compile("[\0\ud800-\udfff]")
 
 
 def repaired(text):
-    """The text with U+FFFD for U+0000 and for halves of surrogate pairs.
+    """Replaces U+0000 and halves of surrogate pairs by U+FFFD.
 
     Graphs take the former for the end of a text, and cannot be given the latter.
     """
@@ -66,37 +66,37 @@ def repaired(text):
 
 
 def is_removed(character):
-    """True for what the official WordPiece clean-up drops: control characters."""
+    """Returns True for control characters, which the official clean-up drops."""
     if character in "\t\n\r":
         return False
     return character == "\ufffd" or unicodedata.category(character) in ("Cc", "Cf")
 
 
 def is_removed_or_private(character):
-    """True for what Hugging Face's tokenizers drop: private characters, too."""
+    """Returns True where Hugging Face's tokenizers drop: private characters, too."""
     return is_removed(character) or unicodedata.category(character) == "Co"
 
 
 def is_punctuation(character):
-    """True for every visible ASCII character but letters and digits, and for P*."""
+    """Returns True for P* and every visible ASCII character but letters and digits."""
     if "!" <= character <= "~":
         return not character.isalnum()
     return unicodedata.category(character).startswith("P")
 
 
 def is_chinese(character):
-    """True in the eight CJK blocks whose characters are words of their own."""
+    """Returns True in the eight CJK blocks whose characters are words of their own."""
     code = ord(character)
     return any(first <= code <= last for first, last in _CHINESE_BLOCKS)
 
 
 def is_accent(character):
-    """True for what the official WordPiece clean-up drops from lowered words."""
+    """Returns True for marks that the official clean-up drops from lowered words."""
     return unicodedata.category(character) == "Mn"
 
 
 def is_moved_accent(character):
-    """True for accents that decomposition would sort, one by one.
+    """Returns True for accents that decomposition would sort, one by one.
 
     To drop them before it changes nothing, for they are dropped after it; a word of
     them takes time that grows with the square of its length (80,000: 4 s).
@@ -107,25 +107,25 @@ def is_moved_accent(character):
 
 
 def is_mark(character):
-    """True for characters of which nothing but combining ones is left under NFKD."""
+    """Returns True for characters of which NFKD leaves nothing but combining ones."""
     decomposed = unicodedata.normalize("NFKD", character)
     return all(map(unicodedata.combining, decomposed))
 
 
 def is_mark_in_tokenizers(character):
-    """`is_mark` of Hugging Face's tokenizers: signs that combine with nothing, too."""
+    """Returns True for marks in Hugging Face's tokenizers: also combining class 0."""
     decomposed = unicodedata.normalize("NFKD", character)
     return all(unicodedata.category(part)[0] == "M" for part in decomposed)
 
 
 def is_accented(character):
-    """True for characters that `sentencepiece_text` takes a combining one from."""
+    """Returns True where `sentencepiece_text` takes a combining character away."""
     decomposed = unicodedata.normalize("NFKD", character)
     return any(map(unicodedata.combining, decomposed))
 
 
 def is_accented_in_words(character):
-    """True for characters that the WordPiece clean-up takes an accent from."""
+    """Returns True where the WordPiece clean-up takes an accent away."""
     return any(map(is_accent, unicodedata.normalize("NFD", character)))
 
 
@@ -133,7 +133,7 @@ CAPITAL_SIGMA, SIGMA = "\u03a3", "\u03c3"
 
 
 def lowered(text, one_by_one=False):
-    """The text in lower case.
+    """Lowers the letters of a text.
 
     Args:
         text: str.
@@ -143,7 +143,7 @@ def lowered(text, one_by_one=False):
 
 
 def count_members(text, is_member):
-    """The number of a text's characters that are members, none of them of ASCII."""
+    """Counts a text's characters that are members, none of them of ASCII."""
     return 0 if text.isascii() else sum(map(len, runs_of(is_member).findall(text)))
 
 
@@ -162,7 +162,7 @@ def _strip_marks(text, is_mark):
 
 
 def _decompose(text, is_mark):
-    """NFKD without combining characters.
+    """Applies NFKD, and drops combining characters.
 
     They are dropped before as well: NFKD sorts each run of them in a time that grows
     with the square of its length.
@@ -174,16 +174,16 @@ def _decompose(text, is_mark):
 
 
 PAIRED_QUOTES = "``|''"
-"""What official XLNet reads as one quotation mark."""
+"""Pairs that official XLNet reads as one quotation mark."""
 
 
 def join_quotes(text):
-    """The text with each of `PAIRED_QUOTES` as one quotation mark."""
+    """Replaces each of `PAIRED_QUOTES` by one quotation mark."""
     return re.sub(PAIRED_QUOTES, '"', text)
 
 
 def joined_places(text):
-    """Where each character of `join_quotes(text)` begins in `text`, and its end."""
+    """Finds where characters of `join_quotes(text)` begin in `text`, and its end."""
     places, after = [], 0
     for pair in re.finditer(PAIRED_QUOTES, text):
         places += range(after, pair.start() + 1)
@@ -196,7 +196,7 @@ def _has_surplus_spaces(text):
 
 
 def marks_of(as_tokenizers):
-    """What is true for the characters that are dropped before SentencePiece."""
+    """Returns the predicate of the characters that are dropped before SentencePiece."""
     return is_mark_in_tokenizers if as_tokenizers else is_mark
 
 
@@ -224,7 +224,7 @@ def sentencepiece_text(text, do_lower_case, keep_accents=False, as_tokenizers=Fa
 def sentencepiece_text_with_spans(
     text, do_lower_case, keep_accents=False, as_tokenizers=False
 ):
-    """Like `sentencepiece_text`, with the origin of every character.
+    """Prepares as `sentencepiece_text`, with the origin of every character.
 
     Returns:
         The prepared text and, for each of its characters, the (start, end) in

@@ -1,7 +1,7 @@
 """Tokenizes many texts on all processors.
 
 `python -m albert_tf.tokenization.parallel FD` is the worker: it reads a pickled
-(tokenizer, texts) from standard input and answers with what `encode_flat` returns. It
+(tokenizer, texts) from standard input and answers with the result of `encode_flat`. It
 ends when the other end of the pipe with the file descriptor FD is closed.
 Processes of `multiprocessing` would not do: forking a process that runs TensorFlow may
 deadlock, and spawned ones import the main program, TensorFlow included, once more.
@@ -27,14 +27,14 @@ CHARACTERS_OF_A_WORKER = 4_000_000
 
 
 def available_cores():
-    """The number of processor cores that this process may use."""
+    """Counts the processor cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1  # macOS and Windows do not say
 
 
 def encode_flat_in_parallel(tokenizer, texts):
-    """`tokenizer.encode_flat(texts)`, by several processes if there is enough text.
+    """Calls `tokenizer.encode_flat(texts)`, in several processes for enough text.
 
     Args:
         tokenizer: as returned by `albert_tf.load_tokenizer`.

@@ -1,4 +1,4 @@
-"""What lies beside a vocabulary: `tokenizer_config.json`, ours or Hugging Face's."""
+"""`tokenizer_config.json` beside a vocabulary, ours or Hugging Face's."""
 
 import os
 import re
@@ -26,14 +26,14 @@ _REQUIRED = {
 
 
 def read_saved_config(directory):
-    """Reads what a directory records of its tokenizer.
+    """Reads the records of a directory on its tokenizer.
 
     Args:
         directory: of a model; it need not exist.
 
     Returns:
-        A dict: "file", if `Tokenizer.save` wrote it, "row_layout", if it is not that
-        of the vocabulary, "do_lower_case", unless neither `tokenizer_config.json` nor
+        A dict: "file", if `Tokenizer.save` wrote it, "row_layout", if it is not the
+        vocabulary's, "do_lower_case", unless neither `tokenizer_config.json` nor
         `tokenizer.json` tells, the `TextRules` of the directory, and "added_tokens",
         if there are any.
 
@@ -61,7 +61,7 @@ def read_saved_config(directory):
 
 
 def _rules_of_the_kind(directory, config):
-    """The rules of whoever else wrote a directory.
+    """Returns the rules of the program that wrote a directory, if it was not this one.
 
     Hugging Face's tokenizers of ALBERT join quotes, which the official code does not;
     theirs of BERT, and Google's, count the lines of `vocab.txt`.
@@ -96,7 +96,7 @@ def _check(path, config):
 
 
 def _lowers(path):
-    """Whether the normalizer of a `tokenizer.json` lowers letters."""
+    """Returns whether the normalizer of a `tokenizer.json` lowers letters."""
     pending = [read_json_object(path).get("normalizer") or {}]
     lowers = False
     while pending:

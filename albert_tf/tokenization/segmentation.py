@@ -1,4 +1,4 @@
-"""Which of several equally good sequences of pieces a text becomes, and where each is.
+"""Choice among equally good sequences of pieces of a text, and the pieces' places.
 
 A unigram model takes the sequence with the best sum of scores. Where two sums are equal
 ("ee" and "e", or "e" and "ee"), rounding decides, and so the order in which a program
@@ -71,7 +71,7 @@ def _cuts_as_expected():
 
 
 def has_ties(file_bytes):
-    """Whether a serialized SentencePiece model adds scores, as unigram models do.
+    """Returns whether a serialized SentencePiece model adds scores, as unigram models.
 
     Others (BPE, words, characters) merge in an order that all versions share.
     """
@@ -80,7 +80,7 @@ def has_ties(file_bytes):
 
 
 def places(processor, text):
-    """The pieces of a text, and where they are.
+    """Finds the pieces of a text, and their places.
 
     Args:
         processor: a `SentencePieceProcessor`.

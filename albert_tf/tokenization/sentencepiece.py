@@ -104,12 +104,12 @@ class SentencePieceTokenizer(Tokenizer):
         self.blank = frozenset(filter(self._is_blank, _perhaps_blank()))
 
     def _is_blank(self, character):
-        """Whether the model reads a character as a space, or not at all."""
+        """Returns whether the model reads a character as a space, or not at all."""
         found = self._processor.Normalize(f"a{character}b")
         return found.replace(MARK, "").replace(" ", "") == "ab"
 
     def _tabulate_replacements(self):
-        """Tabulates what stands for each id once the processor is done.
+        """Tabulates the replacements of each id once the processor is done.
 
         Almost every id stands for itself; one for "2000," becomes two; and special
         ids, which a model may let raw text produce, become unknown.
@@ -235,7 +235,7 @@ class SentencePieceTokenizer(Tokenizer):
 
 @functools.cache
 def _perhaps_blank():
-    """What SentencePiece may turn into a space or drop: invisible, and two others."""
+    """Lists characters that SentencePiece may turn into a space or drop."""
     invisible = ("Cc", "Cf", "Zs", "Zl", "Zp")
     characters = map(chr, range(1, 0x10000))
     found = [c for c in characters if unicodedata.category(c) in invisible]

@@ -124,7 +124,7 @@ class WordPieceTokenizer(Tokenizer):
         return np.array([not p.startswith("##") for p in self.pieces], np.bool_)
 
     def _word(self, word):
-        """`_encode_word`, from a cache; longer words seldom come back."""
+        """Encodes as `_encode_word`, from a cache; longer words seldom come back."""
         cached = len(word) <= MAX_WORD_LENGTH
         return (self._cached_word if cached else self._encode_word)(word)
 
@@ -200,13 +200,13 @@ def _lines(text):
 
 
 def official_vocabulary(file_bytes):
-    """A vocabulary whose lines are the pieces of one, as the official code reads it."""
+    """Rewrites a vocabulary as lines of its pieces, as the official code reads it."""
     pieces = _official_pieces(_lines(file_bytes.decode("utf-8")))
     return "".join(f"{piece}\n" for piece in pieces).encode()
 
 
 def _official_pieces(lines):
-    """The first field of each line, once each; an all-blank line is a space."""
+    """Lists the first field of each line, once each; an all-blank line is a space."""
     return list(dict.fromkeys((line.split() or [" "])[0] for line in lines))
 
 

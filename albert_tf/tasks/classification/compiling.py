@@ -7,12 +7,12 @@ from albert_tf.tasks.registry import create_task
 
 
 def loss_of(task):
-    """The `keras.losses.Loss` of a `TextTask`: a mean over the rows of a batch."""
+    """Makes the `keras.losses.Loss` of a `TextTask`: a mean over a batch's rows."""
     return TaskLoss(task)
 
 
 def metrics_of(task):
-    """A list of Keras metrics: the accuracy, where the task has one."""
+    """Lists Keras metrics: the accuracy, where the task has one."""
     return [TaskAccuracy(task)] if task.has_accuracy else []
 
 

@@ -21,14 +21,14 @@ def custom_examples(
     required=("train", "dev"),
     unlabelled=True,
 ):
-    """The task of a folder of tables, and what is in `train.*`, `dev.*` and `test.*`.
+    """Reads the task of a folder of tables, and its `train.*`, `dev.*` and `test.*`.
 
     Args:
         data_dir: folder of the tables; each has one of `SUFFIXES`.
         columns: `Columns` by header name.
         kind: a kind of classification in `registry.TASKS`.
-        labels: label names in id order; if empty, those of the training table, sorted,
-            which is then required.
+        labels: label names in id order; if empty, the sorted labels of the training
+            table, which is then required.
         skip_bad_rows: leave bad rows out and count them.
         roles: the tables to read, if they are there.
         required: tables that must be there.
@@ -61,7 +61,7 @@ def custom_examples(
 
 
 def _labels(train, columns, asked, given, skip_bad_rows):
-    """The label names: the given ones, else those of the training table."""
+    """Returns the label names: the given ones, else the training table's."""
     repeated = [name for name in given if given.count(name) > 1]
     if repeated or "" in given:
         problem = f"repeats {repeated[0]!r}" if repeated else "has an empty name"

@@ -142,7 +142,7 @@ _ALIASES = {"sst2": "sst-2", "stsb": "sts-b", "mnli-m": "mnli", "mnli-mm": "mism
 
 
 def glue_task(task_name):
-    """The `TextTask` of a GLUE task.
+    """Makes the `TextTask` of a GLUE task.
 
     Args:
         task_name: official name such as `"sst-2"`, in any case; see `TASKS`.
@@ -169,7 +169,7 @@ def glue_task(task_name):
 def glue_examples(
     task_name, data_dir, skip_bad_rows=False, roles=ROLES, unlabelled=True
 ):
-    """A GLUE task, and what is in its folder.
+    """Reads a GLUE task from its folder.
 
     Args:
         task_name: as of `glue_task`.

@@ -11,7 +11,7 @@ from albert_tf.tokenization.features import elements
 
 
 def list_of_labels(labels):
-    """The labels as a list.
+    """Returns the labels as a list.
 
     Raises:
         UserError: they are no list of labels.
@@ -24,7 +24,7 @@ def list_of_labels(labels):
 
 
 def given_names(names):
-    """The names that were given for labels, without the white space around them.
+    """Returns the names given for labels, without the white space around them.
 
     Args:
         names: a list of str or int, in the order of the labels' ids.
@@ -56,7 +56,7 @@ def _name(value):
 
 
 def label_names(task_type, values):
-    """The names that occur in labels, sorted; numbers are sorted by their size.
+    """Lists the names that occur in labels, sorted; numbers are sorted by their size.
 
     Args:
         task_type: a `TextTask` class whose labels have names.
@@ -85,7 +85,7 @@ def label_names(task_type, values):
 
 
 def label_array(task, values):
-    """The labels as the task's objective takes them, int32 or float32 `[N, …]`.
+    """Encodes labels as the task's objective takes them, int32 or float32 `[N, …]`.
 
     Args:
         task: a `TextTask`.
@@ -106,7 +106,7 @@ def label_array(task, values):
 
 
 def by_name(value, names):
-    """The name of a label that was given by name or number; of several, each.
+    """Returns the label's name for a name or a number; of several, each.
 
     Args:
         value: a str, an int, or a list of such.

@@ -1,4 +1,4 @@
-"""What fine-tuning on texts minimises."""
+"""Objective of fine-tuning on texts."""
 
 import tensorflow as tf
 
@@ -9,7 +9,7 @@ from albert_tf.tasks.batching import FEATURES
 
 
 def label_losses(logits, labels):
-    """Cross-entropy of each row, float32 `[B]`.
+    """Computes the cross-entropy of each row, float32 `[B]`.
 
     Args:
         logits: float32 `[B, L]`.
@@ -19,7 +19,7 @@ def label_losses(logits, labels):
 
 
 def label_hits(logits, labels):
-    """Float32 `[B]`: 1 where the greatest logit is that of the label."""
+    """Returns float32 `[B]`: 1 where the label has the greatest logit."""
     best = tf.argmax(logits, axis=-1, output_type=tf.int32)
     return tf.cast(tf.equal(best, labels), tf.float32)
 
@@ -29,8 +29,8 @@ class TextTerm(LossTerm):
 
     Args:
         task: a `TextTask`, or a task with its `losses`, `right` and `has_accuracy`,
-            which say of the model's outputs and the labels what is minimised, and what
-            counts as accurate.
+            which compute from the model's outputs and the labels the losses, and the
+            accurate answers.
     """
 
     name = "classification"

@@ -29,7 +29,7 @@ class RawTextFlags:
 
     @property
     def asks_raw_text(self):
-        """Whether --do_predict is meant for raw text, and not for the test table."""
+        """True if --do_predict is meant for raw text, and not for the test table."""
         return self.input_text is not None or bool(self.input_file)
 
 
@@ -53,7 +53,7 @@ def check_flags(options):
 
 
 def read_raw_texts(flags, pair):
-    """The texts and, for pair tasks, the second texts (else None), as lists.
+    """Reads the texts and, for pair tasks, the second texts (else None), as lists.
 
     Args:
         flags: `RawTextFlags`.

@@ -1,4 +1,4 @@
-"""What run_classifier.py does."""
+"""The run of run_classifier.py."""
 
 import pathlib
 
@@ -22,7 +22,7 @@ _CUSTOM = "custom"
 
 
 def classify(options):
-    """Does what the flags ask for, once or several times; see `ClassifierOptions`.
+    """Obeys the flags, once or several times; see `ClassifierOptions`.
 
     Returns:
         As `run_repeatedly`.
@@ -62,7 +62,7 @@ def check_flags(options):
 
 
 def read_tables(options, predict):
-    """The task that the flags name, and its tables.
+    """Reads the task that the flags name, and its tables.
 
     Args:
         options: `ClassifierOptions`.
@@ -97,7 +97,7 @@ def read_tables(options, predict):
 
 
 def _fine_tuned(options):
-    """The model to apply: (its directory, its `TextTask`)."""
+    """Finds the model to apply: (its directory, its `TextTask`)."""
     directory, task, _ = fine_tuned(options.output_dir, options.init_checkpoint)
     if not isinstance(task, TextTask):
         raise UserError(

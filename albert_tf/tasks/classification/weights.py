@@ -1,4 +1,4 @@
-"""What Keras' `fit` offers beside labels: weights, and a share that is held out."""
+"""Arguments of Keras' `fit` beside labels: weights, and a share that is held out."""
 
 import dataclasses
 import math
@@ -13,7 +13,7 @@ from albert_tf.tokenization.features import elements
 def training_and_held_out(
     task, examples, validation_split=0.0, sample_weight=None, class_weight=None
 ):
-    """Weighted examples: those to learn from, and those to evaluate on, or None.
+    """Makes weighted examples: a part to learn from, a part to evaluate on, or None.
 
     Args:
         task: a `TextTask`.

@@ -1,1 +1,1 @@
-"""What the commands of all families share."""
+"""Shared parts of the commands of all families."""

@@ -159,7 +159,7 @@ class TrainingFlags(ApplyingFlags, TrainerFlags, OptimizerFlags):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TaskOptions(StartFlags, TrainingFlags, DeviceFlags, ReadingFlags):
-    """What to do."""
+    """Actions."""
 
     do_train: bool = option(
         "Fine-tune the model, or continue an interrupted run.", False, may_change=True

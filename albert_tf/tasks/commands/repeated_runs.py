@@ -18,7 +18,7 @@ _SEEDS = 2**32  # how many --random_seed may be
 
 
 def run_repeatedly(options, train_and_apply, check_flags):
-    """Does what the flags ask for, `--num_runs` times; the paper reports a median of 5.
+    """Obeys the flags, `--num_runs` times; the paper reports a median of 5.
 
     Run i has the seed `random_seed + i` and the folder `run_<i>` in the output
     directory. There, eval_results.txt holds the median, least and greatest of each
@@ -71,7 +71,7 @@ def run_repeatedly(options, train_and_apply, check_flags):
 
 
 def _check_flags_of_several_runs(options):
-    """Refuses what does not fit several runs, the best of which nothing picks."""
+    """Refuses flags that do not fit several runs, for nothing picks the best."""
     if not (options.do_train and options.do_eval):
         raise UserError("--num_runs needs --do_train and --do_eval.")
     if options.export_dir:
@@ -79,7 +79,7 @@ def _check_flags_of_several_runs(options):
 
 
 def one_model_only(flags, options):
-    """The `UserError` for flags that need one model where there are several."""
+    """Makes the `UserError` for flags that need one model where there are several."""
     return UserError(
         f"{flags} need one model, not --num_runs={options.num_runs}; give them in a "
         "second command, with --output_dir naming the folder of one run, such as "
@@ -88,7 +88,7 @@ def one_model_only(flags, options):
 
 
 def _spread(values):
-    """Median, least and greatest; all NaN if a value is, for NaN has no order."""
+    """Computes median, least, greatest; all NaN if a value is, for NaN has no order."""
     if any(map(math.isnan, values)):
         return dict.fromkeys(("median", "min", "max"), math.nan)
     return {

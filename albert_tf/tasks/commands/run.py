@@ -1,4 +1,4 @@
-"""What the command of a task does: train, evaluate, predict."""
+"""The run of a task's command: train, evaluate, predict."""
 
 import dataclasses
 import pathlib
@@ -43,7 +43,7 @@ def run_task(options, task, examples, predict_splits):
         task: the `Task`.
         examples: the `Examples` of all that is to be done, by name; all are read before
             anything is done, for a bad file must not cost a training.
-        predict_splits: whether those of the role "test" are to be predicted.
+        predict_splits: whether examples of the role "test" are to be predicted.
 
     Returns:
         The values of eval_results.txt; empty without --do_eval. None in a worker that
@@ -76,14 +76,14 @@ def run_task(options, task, examples, predict_splits):
 
 
 def start_from(options):
-    """The `StartFlags` of `TaskOptions`, with a model that lies here."""
+    """Returns the `StartFlags` of `TaskOptions`, with a model that lies here."""
     start = group_of(StartFlags, options)
     directory = local_directory(start.init_checkpoint)
     return dataclasses.replace(start, init_checkpoint=directory)
 
 
 def _check(task, examples, train, evaluate, predict):
-    """Refuses to do what there are no examples for."""
+    """Refuses a step that has no examples."""
     if train and not of_role(examples, "train"):
         raise UserError(
             f"The task {task.name} has no training set; fine-tune on MNLI and predict "
@@ -102,17 +102,17 @@ def _check(task, examples, train, evaluate, predict):
 
 
 def _labelled(examples):
-    """Names of the examples to score: all of dev, and what has labels of test."""
+    """Lists names of the examples to score: all of dev, labelled ones of test."""
     scored = {**of_role(examples, "dev"), **of_role(examples, "test")}
     return [name for name, own in scored.items() if own.is_labelled]
 
 
 def _applier(start, applying, asked, examples):
-    """A function from the name of examples to what the model makes of them.
+    """Returns a function from the name of examples to the model's results on them.
 
     Returns:
-        The function, which returns `Prepared` examples and what `Task.interpret` makes
-        of the outputs; the training info of the model, `{}` if there is none; and its
+        The function, which returns `Prepared` examples and their outputs by
+        `Task.interpret`; the training info of the model, `{}` if there is none; and its
         directory.
     """
     directory, task, info = fine_tuned(
@@ -156,7 +156,7 @@ def _row_settings(task):
 
 
 def _tell_differences(directory, applied, asked):
-    """Logs which flags do not count, since the model decides what they say."""
+    """Logs flags that do not count, since the model decides their values."""
     different = [
         f"{name}={value} (not {asked[name]})"
         for name, value in applied.items()
@@ -168,10 +168,10 @@ def _tell_differences(directory, applied, asked):
 
 
 def _evaluate(output_dir, task, examples, apply, info, kept):
-    """Scores the dev sets and the labelled test sets; writes what was found, and kept.
+    """Scores the dev sets and the labelled test sets; writes the scores, and `kept`.
 
-    A metric of the first dev set has its own name, that of another set the set's
-    before it.
+    A metric of the first dev set has its own name, a metric of another set the set's
+    name before it.
     """
     values = _last_scores(output_dir, task)
     if "step" in info:
@@ -192,14 +192,14 @@ def _evaluate(output_dir, task, examples, apply, info, kept):
 
 
 def _scores_on_dev(output_dir, info):
-    """What an earlier command has found of the model of a run."""
+    """Reads an earlier command's scores of a run's model."""
     earlier = read_eval_results(str(output_dir / _RESULTS))
     same = "step" in info and earlier.get("global_step") == str(info["step"])
     return earlier if same else {}
 
 
 def _last_scores(output_dir, task):
-    """Scores of the last checkpoint, beside those of the best that is evaluated."""
+    """Returns the last checkpoint's scores, beside the best one's."""
     entries = read_history(output_dir / "history.json")
     last = entries[-1] if entries else {}
     names = [name for name in (*task.metrics, "step") if name in last]

@@ -1,4 +1,4 @@
-"""The steps of a task's command, and what has to be right before the first."""
+"""The steps of a task's command, and the checks before the first."""
 
 from albert_tf.errors import UserError
 from albert_tf.hub.names import is_download
@@ -10,11 +10,11 @@ _PLACES = ("data_dir", "init_checkpoint", "output_dir", "cached_dir", "export_di
 
 
 def run_steps(options, train_and_apply):
-    """Does once what the flags ask for.
+    """Obeys the flags once.
 
     Args:
         options: `TaskOptions`.
-        train_and_apply: from the options to what `run_task` returns; called if
+        train_and_apply: from the options to the result of `run_task`; called if
             anything but an export is asked for.
 
     Returns:
@@ -56,7 +56,7 @@ def check_steps(options):
 
 
 def needed_roles(options):
-    """Which of "train", "dev" and "test" are read; a list.
+    """Lists the roles that are read, of "train", "dev" and "test".
 
     The dev set picks the best checkpoint in training.
     """

@@ -1,14 +1,14 @@
-"""What guesses score that read neither text nor question."""
+"""Scores of guesses that read neither text nor question."""
 
 import collections
 
 
 def baseline_scores(questions):
-    """Accuracies of three guesses, by metric.
+    """Computes the accuracies of three guesses, by metric.
 
-    `random_accuracy` is expected of a random option. `longest_accuracy` is that of the
-    option with the most characters (the first of equal ones), `position_accuracy` that
-    of the place at which most of these very questions have their answer.
+    `random_accuracy` is expected of a random option. `longest_accuracy` is for the
+    option with the most characters (the first of equal ones), `position_accuracy` for
+    the place at which most of these very questions have their answer.
 
     Args:
         questions: list of `Question`, with labels.

@@ -4,7 +4,7 @@
       --max_seq_length=512 --do_train --do_eval --do_predict
 
 The flags of the official run_race keep their meaning; new ones stand beside them.
---init_checkpoint takes what run_classifier.py takes.
+--init_checkpoint takes the same paths as in run_classifier.py.
 
 --data_dir holds RACE as it is published (RACE/train/middle/*.txt …, or all.txt as the
 official code reads it); with --task_name=c3, c3-d-train.json and its siblings; with

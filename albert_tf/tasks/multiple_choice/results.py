@@ -34,7 +34,7 @@ def write_error_page(path, title, questions, probabilities):
 
     Args:
         path: the file.
-        title: what was scored.
+        title: the name of the scored data.
         questions: list of `Question`, with labels.
         probabilities: `[N, choices]`.
     """

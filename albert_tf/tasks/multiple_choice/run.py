@@ -1,4 +1,4 @@
-"""What run_race.py does."""
+"""The run of run_race.py."""
 
 import dataclasses
 
@@ -23,7 +23,7 @@ _EXPECTED = {
 
 
 def choose(options):
-    """Does what the flags ask for, once or several times; see `RaceOptions`.
+    """Obeys the flags, once or several times; see `RaceOptions`.
 
     Returns:
         As `run_repeatedly`.
@@ -61,10 +61,10 @@ def check_flags(options):
 
 
 def read_folder(options):
-    """The task that the flags name, and its questions by role.
+    """Reads the task that the flags name, and its questions by role.
 
     Raises:
-        UserError: --data_dir lacks what they need.
+        UserError: --data_dir lacks files that they need.
     """
     task = create_task(
         "multiple_choice",
@@ -83,12 +83,12 @@ def read_folder(options):
 
 
 def choice_examples(name, data_dir, roles, levels=LEVELS, skip_bad_rows=False):
-    """The questions of a folder, `ChoiceFile`s by role.
+    """Reads the questions of a folder, `ChoiceFile`s by role.
 
     Args:
         name: of the task, a key of `_EXPECTED`.
         data_dir: the folder.
-        roles: those of "train", "dev" and "test" that are needed.
+        roles: the roles that are needed, of "train", "dev" and "test".
         levels: which levels of RACE.
         skip_bad_rows: leave bad questions out and count them.
 

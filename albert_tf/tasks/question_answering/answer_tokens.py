@@ -6,7 +6,7 @@ NONE = (-1, -1)
 
 
 def first_and_last(context, spans, answer):
-    """The tokens that an answer lies in.
+    """Finds the tokens that an answer lies in.
 
     Many files have their answers placed where the text occurs first, be it within a
     word ("gold" in "golden"). Of such an answer the nearest occurrence counts that is
@@ -39,7 +39,7 @@ def first_and_last(context, spans, answer):
 
 
 def window_labels(layout, answers):
-    """First and last token of the answer in each window, and whether it has none.
+    """Finds the answer's first and last token in each window, and whether it has none.
 
     Args:
         layout: a `Layout` of the paragraphs of questions, behind each question.
@@ -58,7 +58,7 @@ def window_labels(layout, answers):
 
 
 def characters(context, start, end):
-    """A stretch of the context without the white space at its ends, as (start, end)."""
+    """Strips white space from a stretch of the context, and returns (start, end)."""
     text = context[start:end]
     start += len(text) - len(text.lstrip())
     return start, start + len(text.strip())
@@ -78,7 +78,7 @@ def _is_exact(spans, tokens, start, end):
 
 
 def _joins(context, border):
-    """Whether a word goes on across a border, in scripts that put spaces between."""
+    """Returns whether a word crosses a border, in scripts that put spaces between."""
     return 0 < border < len(context) and all(
         character.isdigit() or character.lower() != character.upper()
         for character in context[border - 1 : border + 1]

@@ -1,4 +1,4 @@
-"""Questions and contexts to answers, as one TensorFlow module: what is served."""
+"""Questions and contexts to answers, as one TensorFlow module that is served."""
 
 import tensorflow as tf
 

@@ -1,6 +1,6 @@
 """From scores of tokens to answers, as the official code ranks them.
 
-Source: `write_predictions_v1`, `write_predictions_v2` and what they call in
+Source: `write_predictions_v1`, `write_predictions_v2` and their helpers in
 squad_utils.py of google-research/albert. W windows, T tokens of a window.
 """
 
@@ -39,16 +39,16 @@ class SpanScores:
 
     @classmethod
     def of_logits(cls, start_logits, end_logits, n_best_size, lengths=None):
-        """Of a model that scores starts and ends apart.
+        """Ranks the beams of a model that scores starts and ends apart.
 
-        Of equal logits, that of the earlier token is better.
+        Of equal logits, the earlier token's is better.
 
         Args:
             start_logits, end_logits: float32 `[W, T]`.
             n_best_size: how many of each are combined.
-            lengths: int `[W]`, tokens of each window; those behind take no rank, so
-                that it does not matter to what length windows are padded. None to rank
-                padding, too, as the official code does.
+            lengths: int `[W]`, tokens of each window; padding behind them takes no
+                rank, so that its length does not matter. None to rank padding, too, as
+                the official code does.
         """
         if lengths is not None:
             padding = np.arange(start_logits.shape[1]) >= lengths[:, None]
@@ -69,7 +69,7 @@ class SpanScores:
 
     @classmethod
     def of_beams(cls, outputs):
-        """Of a model that looks for ends given the start, and for whether there is one.
+        """Returns the beams of a model that looks for ends given the start.
 
         Args:
             outputs: dict of `start_top_log_probs`, `start_top_index` `[W, starts]`,
@@ -94,7 +94,7 @@ class Candidate:
     Attributes:
         text: the stretch.
         start, end: its first character in the paragraph, and the one after its last.
-        start_score, end_score: what the model says of its ends.
+        start_score, end_score: the model's scores of its ends.
     """
 
     text: str
@@ -105,7 +105,7 @@ class Candidate:
 
     @property
     def score(self):
-        """What candidates are ranked by."""
+        """The score that candidates are ranked by."""
         return self.start_score + self.end_score
 
 
@@ -115,12 +115,12 @@ _NONE = Candidate("", 0, 0, -1e6, -1e6)
 
 @dataclasses.dataclass(frozen=True)
 class Prediction:
-    """What is predicted for one question.
+    """The prediction for one question.
 
     Attributes:
         question_id: the question.
         candidates: the best `Candidate`s of different text, best first; at least one.
-        null_odds: how much speaks for no answer; None for a model that always answers.
+        null_odds: the score of no answer; None for a model that always answers.
     """
 
     question_id: str
@@ -128,14 +128,14 @@ class Prediction:
     null_odds: float | None = None
 
     def answer(self, null_score_diff_threshold=None):
-        """The best candidate's text, or "" where the odds reach the threshold."""
+        """Returns the best candidate's text, or "" if the odds reach the threshold."""
         threshold = null_score_diff_threshold
         if threshold is not None and self.null_odds >= threshold:
             return ""
         return self.candidates[0].text
 
     def probabilities(self):
-        """The candidates' share of what the model gives to them all."""
+        """Computes each candidate's share of the probability of all."""
         scores = [candidate.score for candidate in self.candidates]
         best = max(scores)
         powers = [math.exp(score - best) for score in scores]
@@ -147,14 +147,13 @@ def predict(windows, scores, n_best_size=20, max_answer_length=30):
     """Ranks the stretches of each question's paragraph.
 
     Args:
-        windows: `Windows`, all those of each of its questions.
+        windows: `Windows`, all of each of its questions.
         scores: the `SpanScores` of these windows.
         n_best_size: candidates of a question at most.
         max_answer_length: tokens of an answer at most.
 
     Returns:
-        A `Prediction` for each of `windows.questions`, those without a window
-        included.
+        A `Prediction` for each of `windows.questions`, even without a window.
     """
     found = _stretches(windows, scores, max_answer_length)
     bounds = np.searchsorted(found.question, np.arange(len(windows.questions) + 1))
@@ -186,7 +185,7 @@ class _Stretches:
 
 
 def _stretches(windows, scores, max_answer_length):
-    """The pairs that may be answers."""
+    """Lists the pairs that may be answers."""
     starts, ends = scores.starts, scores.ends
     width = 1 + max(int(starts.max(initial=0)), int(windows.lengths.max(initial=0)))
     is_best = windows.padded(windows.is_max_context, width)  # [W, T]
@@ -247,7 +246,7 @@ def write_null_odds(path, predictions):
 
 
 def listed(prediction):
-    """The candidates of a `Prediction` as they are written, a list of dicts."""
+    """Lists the candidates of a `Prediction` as they are written, dicts."""
     return [
         {
             "text": candidate.text,

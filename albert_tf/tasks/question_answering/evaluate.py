@@ -70,7 +70,7 @@ class EvaluateOptions:
 
 
 def evaluate(options):
-    """Prints the figures on standard output, what to mind on standard error."""
+    """Prints the figures on standard output, cautions on standard error."""
     questions = [q for p in read_paragraphs(options.data) for q in p.questions]
     if not questions:
         raise UserError(f"{options.data} holds no question.")
@@ -169,7 +169,7 @@ def main(argv=None):
 
 
 def _with_underscores(argument):
-    """evaluate-v2.0.py has hyphens within the names of its flags."""
+    """Replaces hyphens, which flags of evaluate-v2.0.py have within their names."""
     flag, sign, value = argument.partition("=")
     if not flag.startswith("-"):
         return argument

@@ -18,7 +18,7 @@ _BLANKS = list(map(ord, WHITE_SPACE))
 
 
 def beams_of_logits(start_logits, end_logits, input_mask, n_best_size):
-    """The best starts and ends of each window: `[W, n, 1]` and `[W, 1, n]`.
+    """Finds the best starts and ends of each window: `[W, n, 1]` and `[W, 1, n]`.
 
     Padding takes no rank: answers do not depend on the lengths of other texts.
 
@@ -42,7 +42,7 @@ def beams_of_logits(start_logits, end_logits, input_mask, n_best_size):
 
 
 def answers(windows, beams, context, n_best_size, max_answer_length, top_k):
-    """The best answers to each question, as `answers.predict` ranks them.
+    """Finds the best answers to each question, as `answers.predict` ranks them.
 
     Args:
         windows: `InGraphWindows`.
@@ -112,7 +112,7 @@ def _ranked(windows, beams, codes, max_answer_length):
 
 
 def least_by_question(values, question, batch):
-    """The least value of each question's windows: `[W]` to `[batch]`."""
+    """Finds the least value of each question's windows: `[W]` to `[batch]`."""
     return tf.math.unsorted_segment_min(values, question, batch)
 
 
@@ -142,7 +142,7 @@ def _stretches(windows, beams, max_answer_length):
 
 
 def _is_first_of_its_kind(kind):
-    """Bool `[C]`: whether no number before, int64, is the same."""
+    """Returns bool `[C]`: no number before, int64, is the same."""
     place = tf.range(tf.size(kind))
     kinds = tf.reduce_max(tf.concat([kind, [-1]], axis=0)) + 1
     earliest = tf.math.unsorted_segment_min(place, kind, kinds)

@@ -1,4 +1,4 @@
-"""What fine-tuning on questions minimises, a value for each window.
+"""Losses of fine-tuning on questions, a value for each window.
 
 Source: the model functions of `v1_model_fn_builder` and `v2_model_fn_builder` in
 squad_utils.py of google-research/albert.
@@ -10,10 +10,10 @@ _MASKED = -1e30
 
 
 def version_1_losses(outputs, start_positions, end_positions):
-    """Cross-entropy of start and end over all tokens, their mean; float32 `[batch]`.
+    """Averages the cross-entropies of start and end over all tokens; float32 `[batch]`.
 
     Args:
-        outputs: of `AlbertForQuestionAnswering`, or what `without_padding` makes of it.
+        outputs: of `AlbertForQuestionAnswering`, perhaps changed by `without_padding`.
         start_positions, end_positions: int32 `[batch]`; 0 where the window has no
             answer.
     """
@@ -44,14 +44,14 @@ def without_padding(outputs, input_mask):
 
 
 def version_2_span_losses(outputs, start_positions, end_positions):
-    """As `version_1_losses`, of an `AlbertForAnswerableQuestions` with start given."""
+    """Computes `version_1_losses` of an `AlbertForAnswerableQuestions`, start given."""
     start = tf.gather(outputs["start_log_probs"], start_positions, batch_dims=1)
     end = tf.gather(outputs["end_log_probs"], end_positions, batch_dims=1)
     return -0.5 * (start + end)
 
 
 def answerable_losses(outputs, is_impossible):
-    """Half the binary cross-entropy of whether there is no answer; float32 `[batch]`.
+    """Halves the binary cross-entropy of having no answer; float32 `[batch]`.
 
     Args:
         outputs: of `AlbertForAnswerableQuestions`.

@@ -1,4 +1,4 @@
-"""What fine-tuning on questions minimises, as the engine asks for it."""
+"""Objective of fine-tuning on questions, in the engine's interface."""
 
 import tensorflow as tf
 
@@ -11,7 +11,7 @@ from albert_tf.tasks.question_answering import losses
 class QuestionAnsweringObjective(Objective):
     """The loss of SQuAD 1.1 or 2.0, a mean over the windows of the global batch.
 
-    Labels are those of `Windows`, int32 `[batch, 3]`.
+    Labels are as in `Windows`, int32 `[batch, 3]`.
 
     Args:
         version: 1 or 2.

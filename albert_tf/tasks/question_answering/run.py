@@ -1,4 +1,4 @@
-"""What run_squad.py does."""
+"""The run of run_squad.py."""
 
 import dataclasses
 
@@ -16,7 +16,7 @@ _THRESHOLD = "null_score_diff_threshold"
 
 
 def answer_questions(options):
-    """Does what the flags ask for, once or several times; see `SquadOptions`.
+    """Obeys the flags, once or several times; see `SquadOptions`.
 
     Returns:
         As `run_repeatedly`.
@@ -54,10 +54,10 @@ def check_flags(options):
 
 
 def read_files(options):
-    """The task that the flags name, and the `QuestionFile`s by role.
+    """Reads the task that the flags name, and the `QuestionFile`s by role.
 
     Raises:
-        UserError: the files do not fit what is to be done with them.
+        UserError: the files do not fit the steps that are asked for.
     """
     found, examples = survey(options.predict_file), {}
     is_labelled = bool(found.answers or found.impossible)
@@ -80,7 +80,7 @@ def read_files(options):
 
 
 def _task_to_apply(options, found, is_labelled):
-    """The task of a model that was fine-tuned, with the flags' way to answer."""
+    """Returns the task of a fine-tuned model, with the flags' way to answer."""
     directory, tuned, info = fine_tuned(options.output_dir, options.init_checkpoint)
     version = options.version or getattr(tuned, "version", found.version)
     threshold = options.null_score_diff_threshold
@@ -111,7 +111,7 @@ def _task(options, version, threshold):
 
 
 def _counted(options):
-    """The options with one way each to count steps and those of the warm-up."""
+    """Completes the options to one way each to count steps and warm-up steps."""
     if options.train_step is not None:
         options = dataclasses.replace(options, num_train_epochs=None)
     if options.warmup_step is not None:

@@ -13,17 +13,17 @@ from albert_tf.tasks.tagging.schemes import is_legal
 GREEDY, LEGAL = "greedy", "legal"
 DECODERS = (GREEDY, LEGAL)
 FORBIDDEN = -1e9
-"""What a step that a scheme does not have adds to the score of a sequence."""
+"""Score added to a sequence for a step that a scheme does not have."""
 
 
 def steps(labels, scheme):
-    """What each step from tag to tag adds to a score, float32 `[L, L]`: 0 if legal."""
+    """Returns each step's addend, tag to tag, float32 `[L, L]`: 0 if legal."""
     legal = [[is_legal(before, tag, scheme) for tag in labels] for before in labels]
     return np.where(np.array(legal), 0, FORBIDDEN).astype(np.float32)
 
 
 def beginnings(labels, scheme):
-    """Whether an entity begins at a tag behind another one, bool `[L + 1, L]`.
+    """Returns whether an entity begins at a tag behind another, bool `[L + 1, L]`.
 
     The last row is for the tag of the first word, behind which there is none.
     """
@@ -32,12 +32,12 @@ def beginnings(labels, scheme):
 
 
 def finds_best(scheme, decoder):
-    """Whether each word has its most probable tag: no sequence is illegal."""
+    """Returns whether each word has its most probable tag: no sequence is illegal."""
     return decoder == GREEDY or scheme == PLAIN
 
 
 def scores_without_token(labels, scheme):
-    """The logits, float32 `[L]`, of a word of which the tokenizer leaves nothing.
+    """Returns logits, float32 `[L]`, of a word of which the tokenizer leaves nothing.
 
     It is in no entity; any plain tag is as good as another.
     """
@@ -46,7 +46,7 @@ def scores_without_token(labels, scheme):
 
 
 def best_tags(log_probs, labels, scheme, decoder):
-    """The tags of a text, int `[N]`.
+    """Finds the tags of a text, int `[N]`.
 
     Args:
         log_probs: float32 `[N, L]`.

@@ -11,7 +11,7 @@ from albert_tf.tokenization.normalization import is_punctuation
 
 
 def split_words(texts):
-    """The words of texts, and where they stand.
+    """Splits texts into words, and finds their places.
 
     Args:
         texts: string `[B]`, valid UTF-8.
@@ -55,7 +55,7 @@ def split_words(texts):
 
 
 def _firsts(row_splits, flat):
-    """bool `[C]`: which characters are the first of their text."""
+    """Returns bool `[C]`: the characters that are the first of their text."""
     count = tf.size(flat, tf.int64)
     begins = tf.boolean_mask(row_splits[:-1], row_splits[:-1] < count)
     marks = tf.math.unsorted_segment_sum(tf.ones_like(begins), begins, count)

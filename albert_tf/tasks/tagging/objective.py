@@ -1,4 +1,4 @@
-"""What fine-tuning on tagged words minimises."""
+"""Objective of fine-tuning on tagged words."""
 
 import tensorflow as tf
 

@@ -34,13 +34,13 @@ def write_predictions(path, tag_file, found, scheme):
     """Writes a file of the form of the one that was read.
 
     Of CoNLL, each line gets one more column, the tag predicted, as conlleval reads it;
-    of JSONL, `tags` or `spans` are those predicted.
+    of JSONL, `tags` or `spans` are the predicted ones.
 
     Args:
         path: the file.
         tag_file: the `TagFile`.
         found: for each of its sentences a list of `Found`.
-        scheme: that of the tags.
+        scheme: the scheme of the tags.
     """
     lines = list(tag_file.lines)
     for sentence, own in zip(tag_file.sentences, found, strict=True):
@@ -68,7 +68,7 @@ def write_error_page(path, title, sentences, found, wrong_only=False):
 
     Args:
         path: the file.
-        title: what was scored.
+        title: the name of the scored data.
         sentences: list of `Sentence`, with entities.
         found: for each of them a list of `Found`.
         wrong_only: leave entities uncoloured that are right, where each word is one.

@@ -1,4 +1,4 @@
-"""What run_tagging.py does."""
+"""The run of run_tagging.py."""
 
 import dataclasses
 
@@ -23,7 +23,7 @@ _KIND = "tagging"
 
 
 def tag(options):
-    """Does what the flags ask for, once or several times; see `TaggingOptions`.
+    """Obeys the flags, once or several times; see `TaggingOptions`.
 
     Returns:
         As `run_repeatedly`.
@@ -53,10 +53,10 @@ def check_flags(options):
 
 
 def read_folder(options):
-    """The task that the flags name, and the `TagFile`s of its folder by role.
+    """Reads the task that the flags name, and its folder's `TagFile`s by role.
 
     Raises:
-        UserError: --data_dir lacks what they need, or the model is of another task.
+        UserError: --data_dir lacks files that they need, or the model has another task.
     """
     tuned = None if options.do_train else _tuned(options)
     reading = Reading(
@@ -75,7 +75,7 @@ def read_folder(options):
 
 
 def _tuned(options):
-    """The task of a model that was fine-tuned, as the flags want it applied."""
+    """Returns the task of a fine-tuned model, as the flags want it applied."""
     directory, tuned, _ = fine_tuned(options.output_dir, options.init_checkpoint)
     if tuned.kind != _KIND:
         raise UserError(
@@ -101,7 +101,7 @@ def _of_rows(options):
 
 
 def _learned(options, file):
-    """The task of a training file, a `TagFile`."""
+    """Makes the task of a training file, a `TagFile`."""
     labels = file.types()
     if not labels:
         raise UserError(

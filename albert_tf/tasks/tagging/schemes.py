@@ -23,7 +23,7 @@ SCHEMES = (*ENTITY_SCHEMES, PLAIN)
 
 @functools.cache
 def split_tag(tag):
-    """The letter and the type of a tag, ("O", "") outside of entities.
+    """Splits a tag into its letter and its type, ("O", "") outside of entities.
 
     Raises:
         ValueError: it is neither O nor a letter with a type.
@@ -40,7 +40,7 @@ def split_tag(tag):
 
 
 def cleaned_tag(tag, scheme):
-    """A tag of a file without the white space around it, and around its type.
+    """Strips white space around a file's tag, and around its type.
 
     Args:
         tag: str.
@@ -61,20 +61,20 @@ def cleaned_tag(tag, scheme):
 
 
 def is_entity(tag, scheme):
-    """Whether a word with this tag is in an entity; with a plain one it is one."""
+    """Returns whether a word with this tag is in an entity; a plain one is."""
     return scheme == PLAIN or tag != OUTSIDE
 
 
 def type_of(tag, scheme):
-    """The type of an entity whose words have this tag."""
+    """Returns the type of an entity whose words have this tag."""
     return tag if scheme == PLAIN else split_tag(tag)[1]
 
 
 def begins(before, after, scheme=None):
-    """Whether an entity begins at the tag `after`, which follows `before`.
+    """Returns whether an entity begins at the tag `after`, which follows `before`.
 
-    Of illegal sequences this is what conlleval and seqeval say. All schemes but the
-    plain one read alike.
+    Illegal sequences are read as conlleval and seqeval do. All schemes but the plain
+    one read alike.
     """
     if scheme == PLAIN:
         return True
@@ -89,7 +89,7 @@ def begins(before, after, scheme=None):
 
 @functools.cache
 def is_legal(before, after, scheme):
-    """Whether a scheme has the tag `after` behind `before`; O is each end of a text."""
+    """Returns whether the tag `after` may follow `before`; O is each end of a text."""
     if scheme == PLAIN:
         return True
     letter_before, label_before = split_tag(before)
@@ -107,7 +107,7 @@ def is_legal(before, after, scheme):
 
 
 def entities_of(tags, scheme=None):
-    """The entities of a text, a list of (type, first word, word after the last)."""
+    """Lists the entities of a text: (type, first word, word after the last)."""
     found, before = [], OUTSIDE
     for place, tag in enumerate(tags):
         if begins(before, tag, scheme):
@@ -119,7 +119,7 @@ def entities_of(tags, scheme=None):
 
 
 def tags_of(entities, count, scheme):
-    """The tags of `count` words with these entities, a list of str.
+    """Lists the tags of `count` words with these entities, str.
 
     A word without a plain tag has None.
 
@@ -145,7 +145,7 @@ def tags_of(entities, count, scheme):
 
 
 def all_tags(labels, scheme):
-    """The tags of some types, a tuple: O first, then type by type."""
+    """Lists the tags of some types, a tuple: O first, then type by type."""
     if scheme == PLAIN:
         return tuple(labels)
     letters = _LETTERS[scheme]
@@ -165,7 +165,7 @@ def check_tags(tags, scheme):
 
 
 def find_scheme(texts):
-    """The scheme of the tags of some texts; IOB2 where several fit.
+    """Finds the scheme of the tags of some texts; IOB2 where several fit.
 
     Args:
         texts: iterable of (where it stands, its tags).

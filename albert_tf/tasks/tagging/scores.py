@@ -32,7 +32,7 @@ def entity_scores(expected, found, types=()):
 
 
 def tag_scores(expected, found):
-    """Accuracy and macro F1 of plain tags.
+    """Computes accuracy and macro F1 of plain tags.
 
     Macro F1 is the mean over the tags that are expected or found, as scikit-learn's.
 

@@ -1,7 +1,7 @@
-"""The words of a raw text: what is tagged where nobody has split it.
+"""The words of a raw text that nobody has split, to be tagged.
 
 White space separates words. A Chinese character is a word, and so is each punctuation
-mark at the beginning or the end of what stands between spaces: "(U.S., 北京)" has the
+mark at the beginning or the end of the text between spaces: "(U.S., 北京)" has the
 words ( U.S . , 北 京 ), "it's" is one.
 """
 
@@ -14,7 +14,7 @@ _RUN = re.compile(rf"{CHINESE}|[^\s{CHINESE[1:-1]}]+")
 
 
 def word_bounds(text):
-    """The first character of each word and the one after its last, a list of pairs."""
+    """Lists (first character, the one after the last) of each word."""
     bounds = []
     for run in _RUN.finditer(text):
         first, end = run.span()

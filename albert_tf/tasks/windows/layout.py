@@ -1,4 +1,4 @@
-"""Where the windows of a text begin and end, and which of them is best where.
+"""The windows of a text: their beginnings and ends, and the best one of each token.
 
 T texts, W windows, N tokens of texts in windows, one after the other.
 """
@@ -10,13 +10,13 @@ import numpy as np
 
 @dataclasses.dataclass(frozen=True)
 class Layout:
-    """The windows of some texts: what stands before the text, the text, [SEP].
+    """The windows of some texts: the tokens before the text, the text, [SEP].
 
     Attributes:
         text: int64 `[W]`, whose window it is.
-        index: int64 `[W]`, the how-manieth it is of its text.
+        index: int64 `[W]`, its number among the windows of its text.
         first: int64 `[W]`, the first token of the text in it.
-        tokens: int64 `[W]`, how many of the text's tokens it has.
+        tokens: int64 `[W]`, the number of the text's tokens in it.
         first_lengths: int64 `[W]`, tokens before the text, such as
             `[CLS] question [SEP]`.
         text_tokens: int64 `[T]`, of each text.
@@ -38,7 +38,7 @@ class Layout:
                 `max_seq_length` at most.
             text_tokens: int array `[T]`; a text of none gets one window.
             max_seq_length: tokens of a window at most, all counted.
-            doc_stride: tokens from the beginning of a window to that of the next, at
+            doc_stride: tokens from the beginning of a window to the next one's, at
                 least 1.
         """
         room = max_seq_length - 1 - before  # [T]
@@ -68,23 +68,23 @@ class Layout:
         return np.cumsum(self.lengths) - self.lengths
 
     def rows_and_positions(self):
-        """Of each token of all windows: its window and its place in there."""
+        """Returns each token's window and its place in there, of all windows."""
         lengths = self.lengths
         rows = np.repeat(np.arange(len(lengths)), lengths)
         return rows, np.arange(len(rows)) - self.starts[rows]
 
     def of_texts(self, rows, positions):
-        """Where tokens of texts are, and their numbers in the text; `[N]` each.
+        """Finds tokens of texts, and their numbers in the text; `[N]` each.
 
         Args:
-            rows, positions: what `rows_and_positions` returns.
+            rows, positions: the results of `rows_and_positions`.
         """
         place = positions - self.first_lengths[rows]
         here = np.flatnonzero((place >= 0) & (place < self.tokens[rows]))
         return here, place[here] + self.first[rows[here]]
 
     def max_context(self, rows, tokens):
-        """Which tokens their window sees with more context than every other does.
+        """Returns whether a token's window gives it more context than every other one.
 
         The context of a token is the lesser number of tokens left and right of it,
         and a hundredth of the window's length; of equal windows the first is best.

@@ -1,1 +1,1 @@
-"""What Hugging Face's tokenizers have and the official ones have not."""
+"""Parts of Hugging Face's tokenizers that the official ones do not have."""

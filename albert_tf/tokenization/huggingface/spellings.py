@@ -16,7 +16,7 @@ class Spellings:
     """Makes expressions that Python and RE2 read alike.
 
     Args:
-        fold: from a text to what is compared, such as its letters in lower case.
+        fold: from a text to the compared one, such as its letters in lower case.
     """
 
     def __init__(self, fold):
@@ -25,14 +25,14 @@ class Spellings:
 
     @functools.cached_property
     def _others(self):
-        """By what becomes of them, the characters that do not stay as they are."""
+        """Characters that `fold` changes, by their results."""
         others = collections.defaultdict(set)
         for character in _characters_that_change():
             others[self._fold(character)].add(character)
         return others
 
     def pattern(self, text):
-        """The expression of all texts that become what `text` becomes."""
+        """Writes the expression of all texts that become the same as `text`."""
         return "".join(map(self._of_character, text))
 
     def _of_character(self, character):
@@ -52,6 +52,6 @@ class Spellings:
 
 @functools.cache
 def _characters_that_change():
-    """Those that have another case or a decomposition, Hangul's syllables left out."""
+    """Lists characters with another case or a decomposition, no Hangul syllables."""
     every = map(chr, range(sys.maxunicode + 1))
     return [c for c in every if unicodedata.decomposition(c) or c.lower() != c]

@@ -1,4 +1,4 @@
-"""From the characters of prepared texts back to those of the original, in a graph.
+"""Origins in the original texts of prepared texts' characters, in a graph.
 
 The graph twins of `sentencepiece_text_with_spans` and of the bookkeeping in
 `WordPieceTokenizer`. All rows of a batch lie one after the other: C characters of the
@@ -9,7 +9,7 @@ import tensorflow as tf
 
 
 def whole_rows(rows, numbers):
-    """Where each row's numbers begin: int64 `[B + 1]`, of a number for each item.
+    """Finds the beginning of each row's numbers: int64 `[B + 1]`, a number an item.
 
     Args:
         rows: int64 `[B + 1]`, where each row's items begin.
@@ -19,20 +19,20 @@ def whole_rows(rows, numbers):
 
 
 def starts_of(lengths):
-    """Where each stretch of these lengths begins, and where the last ends."""
+    """Finds the beginning of each stretch of these lengths, and the end of the last."""
     return tf.concat([[tf.zeros([], lengths.dtype)], tf.cumsum(lengths)], axis=0)
 
 
 def spaced_origins(characters, is_space, kept_counts):
-    """The origin of each prepared character, where spaces are collapsed.
+    """Finds the origin of each prepared character, where spaces are collapsed.
 
     Args:
         characters: ragged string `[B, (characters)]`, the original ones.
         is_space: bool `[C]`.
-        kept_counts: int64 `[C]`, what becomes of each; 0 for spaces.
+        kept_counts: int64 `[C]`, the number of characters kept of each; 0 for spaces.
 
     Returns:
-        space_before: bool `[C]`, where a space stands before what is kept.
+        space_before: bool `[C]`, True if a space stands before a kept character.
         starts, ends: int64 `[P]`, in the row's original text; combining marks behind a
             character, which are not kept, count to it.
     """

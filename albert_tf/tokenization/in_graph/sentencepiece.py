@@ -66,7 +66,7 @@ class SentencePieceInGraph(tf.Module):
         return tf.strings.regex_replace(text, PAIRED_QUOTES, quote)
 
     def _kept(self, characters):
-        """What becomes of each character, one by one, before letters are lowered."""
+        """Returns each character's replacement, before letters are lowered."""
         if self._joins_quotes:
             second = tf.equal(characters, _SECOND_OF_TWO)
             characters = tf.where(second, "", characters)
@@ -108,7 +108,7 @@ class SentencePieceInGraph(tf.Module):
         return self._originals(ids, starts, ends, first, last, rows)
 
     def _originals(self, ids, starts, ends, first, last, rows):
-        """Replaces what is several pieces, and takes places to the original text."""
+        """Replaces ids of several pieces, and takes places to the original text."""
         flat = ids.flat_values
         counts = tf.gather(self._counts, flat)
         lengths = tf.cast(tf.gather(self._part_lengths, flat), tf.int64)  # [T, parts]
@@ -147,7 +147,7 @@ def _tokenize_with_offsets(model, text):
 
 
 def _in_a_function(step, model):
-    """A step of tensorflow-text for string `[batch]`, with a serialized model.
+    """Wraps a step of tensorflow-text for string `[batch]`, with a serialized model.
 
     The model belongs to an operation, and is gone with it: one that is called eagerly
     is dropped where TensorFlow clears its caches, as each `tf.random.set_seed` does, or

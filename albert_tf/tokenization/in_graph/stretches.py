@@ -28,10 +28,10 @@ def stretches(codes, first, last):
 def text_numbers(codes, first, last):
     """Numbers of stretches, the same for stretches that read the same: int64 `[S]`.
 
-    Runs of 1, 2, 4, 8, ... characters are numbered from each place, so that the time is
-    that of C however many and however long the stretches are, but for the logarithm of
-    the longest. Source: Karp, Miller and Rosenberg, "Rapid identification of repeated
-    patterns in strings, trees and arrays" (1972).
+    Runs of 1, 2, 4, 8, ... characters are numbered from each place, so that the time
+    depends on C, however many and however long the stretches are, and on the logarithm
+    of the longest. Source: Karp, Miller and Rosenberg, "Rapid identification of
+    repeated patterns in strings, trees and arrays" (1972).
 
     Args:
         codes: int32 `[C]`.
@@ -43,7 +43,7 @@ def text_numbers(codes, first, last):
     size = tf.size(codes, tf.int64)
 
     def noted(k, runs, heads, tails):
-        """Of stretches of 2**k to 2**(k + 1) characters, the runs at both ends."""
+        """Notes the runs at both ends of stretches of 2**k to 2**(k + 1) characters."""
         behind = tf.clip_by_value(last - powers[k], 0, size)
         runs = tf.concat([runs, [0]], axis=0)
         return (

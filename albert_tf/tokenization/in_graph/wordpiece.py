@@ -45,7 +45,7 @@ class WordPieceInGraph(tf.Module):
         return self._tokenizer.tokenize(self._words(text)[0]).merge_dims(1, 2)
 
     def _words(self, text, bounded=True):
-        """Ragged string `[batch, (words)]`, and the number of characters of each."""
+        """Returns ragged string `[batch, (words)]`, and each word's length."""
         text = tf.strings.regex_replace(text, f"{self._removed}+", "")
         text = tf.strings.regex_replace(text, CHINESE, r" \0 ")
         if self._strip_accents:
@@ -98,7 +98,7 @@ class WordPieceInGraph(tf.Module):
         return origins.ragged(splits, ids.flat_values, starts, ends)
 
     def _origins(self, text):
-        """Where each character of all words stands in its text, int64 `[P]`."""
+        """Finds the place of all words' characters in their text, int64 `[P]`."""
         characters = tf.strings.unicode_split(text, UTF8)
         kept = characters.flat_values
         is_dropped = tf.strings.regex_full_match(kept, self._removed)

@@ -18,7 +18,7 @@ _GROUPS = {"d": "dialogue", "m": "mixed"}
 
 
 def c3_parts(data_dir, role):
-    """The `Part`s of a split, `c3-d-<role>.json` and `c3-m-<role>.json`.
+    """Lists the `Part`s of a split, `c3-d-<role>.json` and `c3-m-<role>.json`.
 
     Either is enough; None if the folder has neither.
     """

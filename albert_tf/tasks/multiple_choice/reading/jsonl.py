@@ -19,7 +19,7 @@ _HIDDEN = (-1, "")
 
 
 def jsonl_parts(data_dir, role):
-    """The one `Part` of a split, `<role>.jsonl`; None if there is no such file.
+    """Returns the one `Part` of a split, `<role>.jsonl`; None if there is no such file.
 
     Raises:
         UserError: there are two of it, as `<role>.ndjson`.
@@ -29,7 +29,7 @@ def jsonl_parts(data_dir, role):
 
 
 def is_labelled(part):
-    """Whether the questions of a `Part` have labels, and not only hidden ones."""
+    """Returns whether the questions of a `Part` have labels that are not hidden."""
     return has_labels(part.path, LABEL)
 
 

@@ -18,7 +18,7 @@ class Question:
     """A question on a text, with the options of which one answers it.
 
     Attributes:
-        id: what result files call it.
+        id: its name in result files.
         context: the text.
         text: the question itself; may be empty, as where the context is a prompt.
         options: str, two or more.
@@ -40,9 +40,9 @@ class Part:
 
     Attributes:
         path: where it is.
-        read: from the path to (where in it, `Question` or the ValueError that says
-            what is wrong with it), one by one.
-        group: `Question.group` of what is in it.
+        read: from the path to (place in it, `Question` or the ValueError that describes
+            its fault), one by one.
+        group: `Question.group` of its questions.
     """
 
     path: str
@@ -70,7 +70,7 @@ class ChoiceFile(Examples):
         return None if None in labels else np.array(labels, np.int32)
 
     def groups(self):
-        """The parts that are scored by themselves, in order; none if there is one."""
+        """Lists the parts that are scored by themselves; none if there is one."""
         found = list(dict.fromkeys(question.group for question in self.questions))
         return found if len(found) > 1 else []
 
@@ -90,7 +90,7 @@ def read_questions(parts, role="dev", is_labelled=True, skip_bad_rows=False):
 
     Args:
         parts: the `Part`s, a tuple.
-        role: what the questions are for.
+        role: one of `ROLES`.
         is_labelled: whether each must have a label; otherwise none has.
         skip_bad_rows: leave bad questions out and count them, instead of stopping.
 
@@ -126,10 +126,10 @@ def _with_group(question, group, is_labelled):
 
 
 def checked_question(identity, context, text, options, label, may_be_empty=False):
-    """A `Question` from the values of a file.
+    """Makes a `Question` from the values of a file.
 
     Args:
-        identity: what result files call it.
+        identity: its name in result files.
         context, text: should be str.
         options: should be a list of two str or more.
         label: should be the place of the right option from 0, or its text; None where
@@ -137,7 +137,7 @@ def checked_question(identity, context, text, options, label, may_be_empty=False
         may_be_empty: whether an option may have no visible text.
 
     Raises:
-        ValueError: the values are something else; the message says what.
+        ValueError: the values are something else, which the message names.
     """
     for name, value in (("context", context), ("question", text)):
         if not isinstance(value, str):

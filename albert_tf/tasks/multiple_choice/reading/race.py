@@ -19,10 +19,10 @@ _LISTS = ("questions", "options", "answers")
 
 
 def race_parts(data_dir, role, levels=LEVELS):
-    """The `Part`s of a split; None if the folder has none of that name.
+    """Lists the `Part`s of a split; None if the folder has none of that name.
 
     Args:
-        data_dir: the folder that holds `RACE`, or that of `train`, `dev` and `test`.
+        data_dir: the folder that holds `RACE`, or `train`, `dev` and `test`.
         role: "train", "dev" or "test".
         levels: which of `LEVELS`, in this order.
 
@@ -88,7 +88,7 @@ def _questions(where, text):
 
 
 def _problem(article):
-    """What an object is, if it is no article."""
+    """Describes an object that is no article."""
     for name in _LISTS:
         if not isinstance(article.get(name), list):
             return f"without a list of {name}"

@@ -1,1 +1,1 @@
-"""Files in the layout of SQuAD: their questions, and what does not fit in them."""
+"""Files in the layout of SQuAD: their questions, and the faults in them."""

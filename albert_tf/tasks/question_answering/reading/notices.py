@@ -1,10 +1,10 @@
-"""What is odd about some questions, counted and named."""
+"""Oddities of some questions, counted and named."""
 
 _SHOWN = 5
 
 
 class Notices:
-    """Question ids by what there is to say about them."""
+    """Question ids by the oddities noted of them."""
 
     def __init__(self):
         self._ids = {}
@@ -14,14 +14,14 @@ class Notices:
         self._ids.setdefault(what, []).append(question_id)
 
     def ids(self, what):
-        """The questions of which `what` was noted, in order."""
+        """Returns the questions of which `what` was noted, in order."""
         return list(self._ids.get(what, ()))
 
     def __bool__(self):
         return bool(self._ids)
 
     def lines(self, expected=()):
-        """One line for each kind, such as "there is no answer: 2 questions (a, b)".
+        """Writes a line for each kind: "there is no answer: 2 questions (a, b)".
 
         Args:
             expected: kinds that are not odd here, and left out.
@@ -34,11 +34,11 @@ class Notices:
 
 
 def counted(ids):
-    """ "1 question", "2 questions" …"""
+    """Writes "1 question", "2 questions" …"""
     return f"{len(ids)} question{'s' if len(ids) != 1 else ''}"
 
 
 def listed(ids):
-    """The first ids, and how many more there are."""
+    """Lists the first ids, and the number of the others."""
     more = f" and {len(ids) - _SHOWN} more" if len(ids) > _SHOWN else ""
     return ", ".join(ids[:_SHOWN]) + more

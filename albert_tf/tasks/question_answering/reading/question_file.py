@@ -38,7 +38,7 @@ class QuestionFile(Examples):
 
     @property
     def is_training(self):
-        """Whether they are learned from."""
+        """True if they are learned from."""
         return self.role == "train"
 
     @property
@@ -53,16 +53,16 @@ class QuestionFile(Examples):
 
 
 def question_file(found, version, role="dev", skip_bad_rows=False):
-    """The `QuestionFile` for a model of SQuAD 1.1 or 2.0.
+    """Makes the `QuestionFile` for a model of SQuAD 1.1 or 2.0.
 
     Args:
         found: the `Survey` of the file.
         version: 1 or 2.
-        role: what the questions are for; those of "test" need not have answers.
-        skip_bad_rows: leave out what cannot be learned or scored.
+        role: the use of the questions; for "test" they need not have answers.
+        skip_bad_rows: leave out questions that cannot be learned or scored.
 
     Raises:
-        UserError: the file does not fit the version or what it is for.
+        UserError: the file does not fit the version or the role.
     """
     found.check_version(version)
     if role == "train" and not skip_bad_rows:

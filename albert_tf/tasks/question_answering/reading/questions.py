@@ -23,7 +23,7 @@ class Answer:
     start: int
 
     def is_in(self, context):
-        """Whether the paragraph has the text where the answer says."""
+        """Returns whether the paragraph has the text where the answer says."""
         return self.start >= 0 and context.startswith(self.text, self.start)
 
 
@@ -84,7 +84,7 @@ def read_squad(path):
 
 
 class _Misfit(Exception):
-    """What of an article is not as it should be."""
+    """A part of an article that is not as it should be."""
 
 
 def _paragraphs(article):

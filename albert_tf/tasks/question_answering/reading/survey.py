@@ -1,4 +1,4 @@
-"""What a file of questions holds, before any of it is used."""
+"""Contents of a file of questions, before any of it is used."""
 
 import dataclasses
 
@@ -24,7 +24,7 @@ class Survey:
         paragraphs: the `Paragraph`s, a tuple.
         questions, answers: how many there are.
         impossible: questions that are marked as having no answer.
-        notices: `Notices` of what is odd.
+        notices: `Notices` of oddities.
     """
 
     path: str
@@ -52,10 +52,10 @@ class Survey:
             )
 
     def check_answers(self):
-        """Refuses what cannot be trained on.
+        """Refuses a file that cannot be trained on.
 
         Raises:
-            UserError: it says how many questions are wrong, and which.
+            UserError: it counts and names the wrong questions.
         """
         for what, action in (
             (MISPLACED, "correct answer_start"),
@@ -72,7 +72,7 @@ class Survey:
 
 
 def survey(path):
-    """Reads a file, and counts what it holds.
+    """Reads a file, and counts its contents.
 
     Args:
         path: the file.
@@ -99,7 +99,7 @@ def survey(path):
 
 
 def oddities(question, context):
-    """What there is to notice about a question, each once."""
+    """Yields a question's oddities, each once."""
     if not context.strip():
         yield BLANK_CONTEXT
     if not question.text.strip():
@@ -113,5 +113,5 @@ def oddities(question, context):
 
 
 def can_be_learned(question, context):
-    """Whether the question is one to train on: it has an answer, or surely none."""
+    """Returns whether to train on a question: it has an answer, or surely none."""
     return {MISPLACED, UNANSWERED, BLANK_ANSWER}.isdisjoint(oddities(question, context))

@@ -16,7 +16,7 @@ _KANA_OF_CHINESE = 0.05  # in titles and names
 
 
 def is_chinese(texts):
-    """Whether most letters of some texts are Chinese characters.
+    """Returns whether most letters of some texts are Chinese characters.
 
     Japanese, which has such characters too, is told by its kana.
     """
@@ -29,17 +29,17 @@ def is_chinese(texts):
 
 
 def normalized(text):
-    """The text in lower case, without the punctuation that CMRC's script ignores."""
+    """Lowers a text and drops the punctuation that CMRC's script ignores."""
     return "".join(c for c in text.lower().strip() if c not in _PUNCTUATION)
 
 
 def exact_match(gold, predicted):
-    """1 if both are the same once normalized, otherwise 0."""
+    """Returns 1 if both are the same once normalized, otherwise 0."""
     return int(normalized(gold) == normalized(predicted))
 
 
 def f1(gold, predicted):
-    """F1 of the longest run of characters and words that both have in common."""
+    """Computes F1 of the longest run of characters and words that both share."""
     gold, predicted = (_SEGMENT.findall(normalized(text)) for text in (gold, predicted))
     same = _longest_common_run(gold, predicted)
     if not same:

@@ -17,7 +17,7 @@ def write_error_page(
 
     Args:
         path: the file.
-        title: what was scored.
+        title: the name of the scored data.
         questions: list of `Question`, with answers or without one.
         contexts: the text of each question's paragraph.
         predictions: a `Prediction` for each question.

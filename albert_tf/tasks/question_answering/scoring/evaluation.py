@@ -1,4 +1,4 @@
-"""The figures of a run: what its predictions score, and from which odds on it abstains.
+"""The figures of a run: the scores of its predictions, and the odds of abstaining.
 
 Source: `evaluate_v1` and `evaluate_v2` in squad_utils.py of google-research/albert.
 """
@@ -10,7 +10,7 @@ GIVEN = "given"
 
 
 def evaluate_version_1(questions, predictions):
-    """Exact match and F1 in per cent.
+    """Computes exact match and F1 in per cent.
 
     Args:
         questions: list of `Question`.
@@ -21,11 +21,11 @@ def evaluate_version_1(questions, predictions):
 
 
 def evaluate_version_2(questions, predictions, null_score_diff_threshold=None):
-    """The figures after a threshold on the null odds, and where that is from.
+    """Computes the figures after a threshold on the null odds, and its origin.
 
     The official code always chooses the threshold with the best F1 on the very
-    questions that it then scores. Beyond what it reports there are the figures of
-    questions with and without answers.
+    questions that it then scores. Beyond its report there are the figures of questions
+    with and without answers.
 
     Args:
         questions: list of `Question`.
@@ -34,7 +34,7 @@ def evaluate_version_2(questions, predictions, null_score_diff_threshold=None):
             choose the threshold as the official code does.
 
     Returns:
-        A dict of what evaluate-v2.0.py says of the answers that are then written,
+        A dict of the figures of evaluate-v2.0.py for the answers that are then written,
         best_exact, best_f1 and their thresholds, null_score_diff_threshold, and
         threshold_is, "given" or "chosen on the questions that are scored".
     """

@@ -38,7 +38,7 @@ class RawScores:
 
 
 class _Rule(typing.NamedTuple):
-    """How texts are compared."""
+    """Rule by which texts are compared."""
 
     normalized: typing.Callable
     exact_match: typing.Callable
@@ -46,17 +46,17 @@ class _Rule(typing.NamedTuple):
 
 
 def normalized(text):
-    """The text in lower case, without ASCII punctuation, articles and extra spaces."""
+    """Lowers a text and drops ASCII punctuation, articles and extra spaces."""
     return " ".join(_ARTICLES.sub(" ", text.lower().translate(_NO_PUNCTUATION)).split())
 
 
 def exact_match(gold, predicted):
-    """1 if both are the same once normalized, otherwise 0."""
+    """Returns 1 if both are the same once normalized, otherwise 0."""
     return int(normalized(gold) == normalized(predicted))
 
 
 def f1(gold, predicted):
-    """F1 of the words that both have in common; 0 where one of them has no word."""
+    """Computes F1 of the words that both share; 0 where one of them has no word."""
     gold, predicted = normalized(gold).split(), normalized(predicted).split()
     common = collections.Counter(gold) & collections.Counter(predicted)
     same = sum(common.values())
@@ -74,14 +74,14 @@ _RULES = {
 
 
 def f1_or_none(gold, predicted, rule=_WORDS):
-    """F1, but 1 where neither says anything, as of SQuAD 2.0."""
+    """Computes F1, but 1 where neither says anything, as of SQuAD 2.0."""
     return rule.f1(gold, predicted) or int(
         not rule.normalized(gold) and not rule.normalized(predicted)
     )
 
 
 def unit_of(questions):
-    """What F1 of some `Question`s counts: `CHARACTERS` if they are Chinese."""
+    """Returns the unit of F1 of `Question`s: `CHARACTERS` if they are Chinese."""
     texts = [q.text for q in questions]
     texts += [answer.text for q in questions for answer in q.answers]
     return CHARACTERS if chinese.is_chinese(texts) else WORDS
@@ -94,7 +94,7 @@ def raw_scores(questions, predictions, version, unit=None):
         questions: iterable of `Question`; for version 1, each with answers.
         predictions: dict of texts by question id, "" for no answer.
         version: 1 or 2, of SQuAD.
-        unit: what F1 counts, `WORDS` as SQuAD's scripts or `CHARACTERS` as CMRC's;
+        unit: the unit of F1, `WORDS` as SQuAD's scripts or `CHARACTERS` as CMRC's;
             None: as `unit_of` the questions.
 
     Returns:
@@ -123,7 +123,7 @@ def raw_scores(questions, predictions, version, unit=None):
 
 
 def version_1_figures(scores):
-    """`exact_match` and `f1` in per cent, as evaluate-v1.1.py."""
+    """Computes `exact_match` and `f1` in per cent, as evaluate-v1.1.py."""
     return {
         "exact_match": 100.0 * sum(scores.exact.values()) / len(scores.exact),
         "f1": 100.0 * sum(scores.f1.values()) / len(scores.f1),
@@ -131,7 +131,7 @@ def version_1_figures(scores):
 
 
 def version_2_figures(scores, null_odds=None, threshold=OFFICIAL_NA_PROB_THRESH):
-    """The figures of evaluate-v2.0.py, in per cent.
+    """Computes the figures of evaluate-v2.0.py, in per cent.
 
     Args:
         scores: `RawScores`.
@@ -156,7 +156,7 @@ def version_2_figures(scores, null_odds=None, threshold=OFFICIAL_NA_PROB_THRESH)
 
 
 def best_figures(scores, predictions, null_odds):
-    """The best figures that any threshold gives on these very questions.
+    """Computes the best figures that any threshold gives on these very questions.
 
     Returns:
         A dict of best_exact, best_exact_thresh, best_f1 and best_f1_thresh.

@@ -15,7 +15,7 @@ _DOCUMENT = "-DOCSTART-"
 
 
 def columns_of(line):
-    """The columns of a line without the white space around them, a list of str."""
+    """Lists the columns of a line without the white space around them, str."""
     line = line.rstrip()
     if "\t" not in line:
         return line.split()
@@ -23,7 +23,7 @@ def columns_of(line):
 
 
 def is_labelled(lines, tag_column, scheme):
-    """Whether the first word has a tag of the scheme, or of any if that is None."""
+    """Returns whether the first word has a tag of the scheme (None: of any)."""
     for _, rows in _groups(lines):
         columns = columns_of(rows[0])
         try:
@@ -39,7 +39,7 @@ def read_conll(path, lines, reading, with_tags):
 
     Args:
         path: for messages.
-        lines: those of the file, without their ends.
+        lines: the lines of the file, without their ends.
         reading: a `Reading`.
         with_tags: whether there are tags.
     """

@@ -16,7 +16,7 @@ SUFFIXES = (*conll.SUFFIXES, *OBJECTS)
 
 @dataclasses.dataclass(frozen=True)
 class Reading:
-    """How files are read; the flags explain each.
+    """Options of reading files; the flags explain each.
 
     Attributes:
         scheme: one of `SCHEMES`, or None to find it.
@@ -34,9 +34,9 @@ def read_tag_file(path, reading, role="dev"):
     """Reads a file.
 
     Args:
-        path: its suffix, one of `SUFFIXES`, says what it is.
+        path: its suffix, one of `SUFFIXES`, names its form.
         reading: a `Reading`.
-        role: what it is for; one to be predicted need not have tags or spans.
+        role: its use; a file to be predicted need not have tags or spans.
 
     Returns:
         A `TagFile`; its sentences have entities unless the file has no tags.
@@ -72,7 +72,7 @@ def read_tag_file(path, reading, role="dev"):
 
 
 def _opened(path, reading, may_lack_tags):
-    """The form, the lines of CoNLL, whether there are tags, and what is read."""
+    """Opens a file; returns its form, CoNLL's lines, whether it has tags, a reader."""
     if not holds_objects(path):
         lines = read_lines(path)
         with_tags = not may_lack_tags or conll.is_labelled(

@@ -13,11 +13,11 @@ from albert_tf.tasks.tagging.reading.sentences import sentence_of_words
 from albert_tf.tasks.tagging.schemes import cleaned_tag
 
 MEMBERS = {"tokens": "tags", "spans": "spans"}
-"""By form, the member that says what the entities are."""
+"""By form, the member that holds the entities."""
 
 
 def first_object(path):
-    """The first object of a file; {} if there is none.
+    """Reads the first object of a file; {} if there is none.
 
     Raises:
         UserError: the file cannot be read.
@@ -35,7 +35,7 @@ def read_jsonl(path, form, with_tags, scheme):
         path: the file.
         form: a key of `MEMBERS`.
         with_tags: whether there are tags or spans.
-        scheme: that of the tags, or None if it is to be found.
+        scheme: the scheme of the tags, or None if it is to be found.
     """
     read = _of_text if form == "spans" else _of_tokens
     for where, fields in read_rows(path):

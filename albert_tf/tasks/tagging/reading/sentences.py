@@ -21,8 +21,8 @@ class Sentence:
         text: the text; of words that came one by one, with a space between them.
         bounds: the first character of each word and the one after its last, pairs.
         entities: (type, first character, the one after the last) of each, in order;
-            None where nobody knows them.
-        source: what the file holds of it.
+            None where they are unknown.
+        source: its part of the file.
     """
 
     id: str
@@ -37,7 +37,7 @@ class Sentence:
         return [self.text[first:end] for first, end in self.bounds]
 
     def in_words(self, entities):
-        """(type, first word, the word after the last) of entities in characters.
+        """Converts entities in characters: (type, first word, word after the last).
 
         An entity that begins or ends within a word has all of the word.
         """
@@ -49,7 +49,7 @@ class Sentence:
         return found
 
     def in_characters(self, entities):
-        """The inverse of `in_words`."""
+        """Converts entities in words to characters, the inverse of `in_words`."""
         return [
             (label, self.bounds[first][0], self.bounds[end - 1][1])
             for label, first, end in entities
@@ -57,11 +57,11 @@ class Sentence:
 
 
 def sentence_of_words(identity, words, tags, source, scheme=None):
-    """A `Sentence` of words with tags of a scheme, or with None.
+    """Makes a `Sentence` of words with tags of a scheme, or with None.
 
     Raises:
-        ValueError: words or tags are something else, differ in number or hold what
-            `check_characters` refuses.
+        ValueError: words or tags are something else, differ in number or hold
+            characters that `check_characters` refuses.
     """
     for word in words:
         if not isinstance(word, str) or not word.strip():
@@ -83,7 +83,7 @@ def sentence_of_words(identity, words, tags, source, scheme=None):
 
 
 def sentence_of_text(identity, text, spans, source):
-    """A `Sentence` of a text with spans, or with None.
+    """Makes a `Sentence` of a text with spans, or with None.
 
     Raises:
         ValueError: text or spans are something else, a span has no word or is not
@@ -110,7 +110,7 @@ def sentence_of_text(identity, text, spans, source):
 
 
 def _entity(span, text):
-    """The (type, start, end) of a span, without the white space at its ends."""
+    """Returns (type, start, end) of a span, without the white space at its ends."""
     keys = {"start": int, "end": int, "label": str}
     if not isinstance(span, dict) or any(
         type(span.get(key)) is not kind for key, kind in keys.items()
@@ -134,14 +134,14 @@ def _entity(span, text):
 
 @dataclasses.dataclass(frozen=True)
 class TagFile(Examples):
-    """What was read of a file.
+    """Contents of a file with tags.
 
     Attributes:
         sentences: the `Sentence`s, a tuple.
         form: "conll", "tokens" or "spans".
-        scheme: that of the file's tags; None where it has none.
-        lines: of CoNLL, all lines of the file but those of sentences left out; the
-            `source` of a sentence are the places of its words among them.
+        scheme: the scheme of the file's tags; None where it has none.
+        lines: of CoNLL, all lines of the file but sentences left out; the `source` of a
+            sentence are the places of its words among them.
     """
 
     sentences: tuple
@@ -153,7 +153,7 @@ class TagFile(Examples):
         return len(self.sentences)
 
     def types(self):
-        """The types of its entities, sorted."""
+        """Lists the types of its entities, sorted."""
         return sorted({entity[0] for s in self.sentences for entity in s.entities})
 
     @property
