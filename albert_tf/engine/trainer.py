@@ -190,17 +190,17 @@ class Trainer:
             self._evaluated = asked, self.evaluator.evaluate(dataset)
         return self._evaluated[1]
 
-    def seconds_per_step(self, stage, steps):
-        """Times single steps of a `Stage`, after one that compiles; the best of them.
+    def seconds_per_step(self, stage, loops, steps=1):
+        """Times loops of a `Stage`, after one that compiles; the best, of a step.
 
         They train the model, and nothing is written.
         """
         self._check_batch(stage)
         run, times = self._run_of(stage), []
-        for _ in range(1 + steps):
+        for _ in range(1 + loops):
             started = time.monotonic()
-            self._device_loop.run(run, 1)
-            times.append(time.monotonic() - started)
+            self._device_loop.run(run, steps)
+            times.append((time.monotonic() - started) / steps)
         return min(times[1:])
 
     def _stages(self, dataset):

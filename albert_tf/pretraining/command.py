@@ -17,6 +17,6 @@ def main(argv=None):
 def _pretrain(options):
     # Imported here, so that --help does not wait for TensorFlow.
     from albert_tf.pretraining.run import pretrain
-    from albert_tf.pretraining.settings import resolve
+    from albert_tf.pretraining.run import settings_of
 
-    pretrain(resolve(options))
+    pretrain(settings_of(options))

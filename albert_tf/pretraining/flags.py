@@ -39,6 +39,14 @@ class RunFlags:
         False,
         may_change=True,
     )
+    train_minutes: float = option(
+        "Minutes to train, in place of --num_train_steps: the run measures its steps "
+        "first, fixes how many fit, and keeps that number in train_minutes.json, so "
+        "that it resumes exactly. Compiling counts, evaluation and checkpoints do "
+        "not. 0: --num_train_steps decides.",
+        0.0,
+        minimum=0,
+    )
     dry_run: bool = option(
         "Print the plan, measure a few steps and stop without writing anything.",
         False,

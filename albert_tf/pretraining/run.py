@@ -18,12 +18,14 @@ from albert_tf.engine.train_step import StepOptions
 from albert_tf.engine.trainer import Trainer
 from albert_tf.io import storage
 from albert_tf.pretraining.best_model import save_best_model
+from albert_tf.pretraining.budget import steps_of_budget
 from albert_tf.pretraining.data import PretrainingData
 from albert_tf.pretraining.data import naming_unreadable
 from albert_tf.pretraining.kinds import KINDS
 from albert_tf.pretraining.kinds import load_config
 from albert_tf.pretraining.plan import measured_lines
 from albert_tf.pretraining.plan import plan_lines
+from albert_tf.pretraining.settings import resolve
 from albert_tf.pretraining.setup import load_tokenizer
 from albert_tf.pretraining.setup import named_facts
 from albert_tf.pretraining.setup import trained_steps
@@ -42,18 +44,8 @@ def pretrain(settings):
         UserError: a file, flag or checkpoint that does not fit, or divergence.
         SystemExit: the run was asked to stop and has saved its state.
     """
-    # The devices are the first thing that TensorFlow is asked for.
-    strategy = _strategy(settings)
-    tokenizer = load_tokenizer(settings.model)
+    tokenizer, data, trainer = _prepare(settings)
     kind, phases = KINDS[settings.data.objective], settings.data.phases
-    config = load_config(
-        settings.data.objective,
-        settings.model.albert_config_file,
-        tokenizer,
-        [phase.max_seq_length for phase in phases],
-    )
-    data = PretrainingData(settings.data, tokenizer, config.vocab_size)
-    trainer = _trainer(settings, strategy, config, data, tokenizer)
     plan = plan_lines(settings.optimizer, phases, trainer, kind)
     if settings.run.dry_run:
         print("\n".join([*plan, *measured_lines(trainer, data.stages())]))
@@ -68,6 +60,44 @@ def pretrain(settings):
     trained = _trained_model(settings)
     step = trained_steps(trained) if trained else trainer.step
     return _evaluate(trainer, held_out, step)
+
+
+def settings_of(options):
+    """Returns the `Settings` of `PretrainingOptions`, with the steps of its minutes.
+
+    Raises:
+        UserError: flags that do not fit each other, or minutes that are too few.
+    """
+    settings = resolve(options)
+    minutes = options.train_minutes
+    if not (minutes and options.do_train):
+        return settings
+
+    def make_trainer():
+        _, data, trainer = _prepare(settings)
+        return trainer, data.stages()[0]
+
+    folder, warmup = options.output_dir, options.num_warmup_steps
+    keeps = not options.dry_run
+    return resolve(
+        options, steps_of_budget(minutes, warmup, folder, keeps, make_trainer)
+    )
+
+
+def _prepare(settings):
+    """Returns the tokenizer, the `PretrainingData` and the `Trainer` of a run."""
+    # The devices are the first thing that TensorFlow is asked for.
+    strategy = _strategy(settings)
+    tokenizer = load_tokenizer(settings.model)
+    config = load_config(
+        settings.data.objective,
+        settings.model.albert_config_file,
+        tokenizer,
+        [phase.max_seq_length for phase in settings.data.phases],
+    )
+    data = PretrainingData(settings.data, tokenizer, config.vocab_size)
+    trainer = _trainer(settings, strategy, config, data, tokenizer)
+    return tokenizer, data, trainer
 
 
 def _strategy(settings):

@@ -14,6 +14,7 @@ from albert_tf.errors import UserError
 from albert_tf.families.layer_sharing import FIRST
 from albert_tf.families.layer_sharing import GROUP0
 from albert_tf.hub.names import local_directory
+from albert_tf.pretraining.budget import check_budget
 from albert_tf.pretraining.data import described_lengths
 from albert_tf.pretraining.data_flags import SECOND
 from albert_tf.pretraining.data_flags import DataFlags
@@ -50,14 +51,20 @@ class Settings:
     """All flags as they were resolved, for the record."""
 
 
-def resolve(options):
+def resolve(options, num_train_steps=None):
     """Resolves `PretrainingOptions` to `Settings`.
+
+    Args:
+        options: the flags.
+        num_train_steps: the steps that `--train_minutes` turned out to be.
 
     Raises:
         UserError: flags that do not fit each other, or data that cannot be described.
     """
     _check(options)
     options = with_precision(with_lengths(options))
+    if num_train_steps is not None:
+        options = dataclasses.replace(options, num_train_steps=num_train_steps)
     model = group_of(ModelFlags, options)
     return Settings(
         run=group_of(RunFlags, options),
@@ -84,6 +91,7 @@ def _check(options):
     if not (options.do_train or options.do_eval):
         raise UserError("There is nothing to do; pass --do_train or --do_eval.")
     _refuse_flags_of_others(options)
+    check_budget(options)
     rule = options.init_rule
     if rule != FIRST and not options.init_checkpoint:
         flag = "init_from_group0" if rule == GROUP0 else "init_layers"

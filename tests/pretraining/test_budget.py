@@ -1,0 +1,75 @@
+"""A budget of minutes becomes a number of steps, once."""
+
+import json
+import types
+
+import pytest
+
+from albert_tf.engine.trainer import Trainer
+from albert_tf.errors import UserError
+from albert_tf.pretraining import budget
+from albert_tf.pretraining.run import pretrain
+from albert_tf.pretraining.run import settings_of
+
+
+@pytest.fixture
+def options_of(options):
+    """Makes options without a number of steps."""
+    return lambda **changes: options(num_train_steps=None, **changes)
+
+
+@pytest.fixture
+def a_second_a_step(monkeypatch):
+    """A machine on which each step takes a second, and all else no time."""
+    calls = []
+
+    def measured(trainer, stage, loops, steps=1):
+        calls.append((loops, steps))
+        return 1.0
+
+    monkeypatch.setattr(Trainer, "seconds_per_step", measured)
+    still = types.SimpleNamespace(monotonic=lambda: 0.0)
+    monkeypatch.setattr(budget, "time", still)
+    return calls
+
+
+def test_the_run_is_one_of_that_many_steps(options_of, a_second_a_step, tmp_path):
+    asked = options_of(train_minutes=0.1, output_dir=tmp_path / "minutes")
+    assert settings_of(asked).trainer.num_train_steps == 6
+    assert a_second_a_step == [(1, 1), (2, 5)]
+    stored = json.loads((tmp_path / "minutes" / budget.STORED).read_text())
+    assert stored == {"train_minutes": 0.1, "num_train_steps": 6}
+    pretrain(settings_of(asked))
+    assert len(a_second_a_step) == 2  # kept, and not measured again
+    info = json.loads((tmp_path / "minutes" / "training_info.json").read_text())
+    assert info["options"]["train_minutes"] == 0.1
+    assert info["step"] == 6
+
+
+def test_other_minutes_are_another_run(options_of, a_second_a_step, tmp_path):
+    pretrain(settings_of(options_of(train_minutes=0.1)))
+    other = settings_of(options_of(train_minutes=0.2))
+    with pytest.raises(UserError, match="--train_minutes is 0.2, but the run in"):
+        pretrain(other)
+
+
+def test_a_dry_run_stores_nothing(options_of, a_second_a_step, tmp_path, capsys):
+    pretrain(settings_of(options_of(train_minutes=0.1, dry_run=True)))
+    assert "Plan: 6 steps" in capsys.readouterr().out
+    assert not (tmp_path / "model").exists()
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"num_train_steps": 9}, "leave --num_train_steps out"),
+        ({"first_phase_steps": 3}, "leave --first_phase_steps out"),
+        ({"batch_ramp_steps": 3}, "leave --batch_ramp_steps out"),
+        ({"distribution_strategy": "multi_worker"}, "give --num_train_steps"),
+        ({"num_warmup_steps": 6}, "6 steps of 1 seconds, and the warm-up has 6"),
+    ],
+)
+def test_mistakes_are_one_sentence(options, a_second_a_step, changes, message):
+    values = {"num_train_steps": None, "train_minutes": 0.1, **changes}
+    with pytest.raises(UserError, match=message):
+        settings_of(options(**values))
