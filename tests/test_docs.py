@@ -1,4 +1,4 @@
-"""The pages: what they name exists, and their Python runs.
+"""The pages: the things they name exist, and their Python runs.
 
 Other tests run the Python of docs/extending.md and docs/finetuning.md.
 """

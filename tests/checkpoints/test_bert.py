@@ -1,4 +1,4 @@
-"""BERT's checkpoints compute here what they compute in Hugging Face's library.
+"""BERT's checkpoints give the same numbers here as in Hugging Face's library.
 
 `golden/bert.npz` holds a tiny `BertForPreTraining` of transformers 5.23 with random
 weights, biases and norms, and its outputs, with the exact GELU and with that by tanh.

@@ -48,7 +48,7 @@ def contents(folder):
 
 
 def save_on_a_full_disk(model_dir, folder, form, size):
-    """What is said where files can have `size` bytes only."""
+    """Saves where files can have `size` bytes only; returns the process's messages."""
     arguments = [model_dir, folder, form, size]
     done = subprocess.run(
         [sys.executable, "-c", _FULL_DISK, *map(str, arguments)],
@@ -96,7 +96,7 @@ def flip(path, place):
 
 
 def place_of(path, variable):
-    """Where in a file the number of a variable lies."""
+    """Finds the place of a variable's number in a file."""
     return path.read_bytes().index(np.asarray(variable).tobytes())
 
 

@@ -1,4 +1,4 @@
-"""What Hugging Face's config.json says of a head: dropout, labels, kind of task."""
+"""Heads in Hugging Face's config.json: dropout, labels, kind of task."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Model directories: what is written is read back, and what does not fit is told."""
+"""Model directories: written ones are read back, and misfits are named."""
 
 import json
 

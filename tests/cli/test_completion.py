@@ -1,4 +1,4 @@
-"""The shell completes commands, their flags, and what a flag may be."""
+"""The shell completes commands, their flags, and the flags' values."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""make demo: steps are kept, the table says what was measured."""
+"""make demo: steps are kept, the table shows the measurements."""
 
 import dataclasses
 import json

@@ -1,4 +1,4 @@
-"""The corpus of docstrings: what counts as prose, labels, masks and splits."""
+"""The corpus of docstrings: its prose, labels, masks and splits."""
 
 import json
 import re

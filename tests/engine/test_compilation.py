@@ -1,4 +1,4 @@
-"""XLA compiles pretraining's steps, except where that is slower."""
+"""XLA compiles pretraining's steps, except where this is slower."""
 
 import types
 

@@ -15,7 +15,7 @@ _FILE = re.compile(r"/(?:datasets/)?([\w.-]+/[\w.-]+)/resolve/([^/]+)/(.+)")
 
 
 class Hub:
-    """What the server holds, and what it was asked for.
+    """Contents of the server, and the requests that it got.
 
     Attributes:
         repositories: {"owner/name": {revision: {file name: bytes}}}; every revision

@@ -55,7 +55,7 @@ def official(tmp_path, tiny_config, material, archive):
 
 
 def leftovers(cache):
-    """What lies in the cache beside whole archives and the list of URLs."""
+    """Lists the rest of the cache beside whole archives and the list of URLs."""
     return [path for path in cache.glob("*") if path.name not in ("archives", "urls")]
 
 

@@ -1,4 +1,4 @@
-"""Servers, networks and addresses that do not do what they should."""
+"""Servers, networks and addresses that fail."""
 
 import socket
 import threading

@@ -1,4 +1,4 @@
-"""Checksums of a folder's files, and what is read with them."""
+"""Checksums of a folder's files, and the files read with them."""
 
 import shutil
 

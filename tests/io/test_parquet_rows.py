@@ -1,4 +1,4 @@
-"""Parquet as tables and as a corpus: the same rows as JSON lines, and what is wrong."""
+"""Parquet as tables and as a corpus: the same rows as JSON lines, and faults."""
 
 import datetime
 import decimal

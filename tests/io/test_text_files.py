@@ -1,4 +1,4 @@
-"""Text is UTF-8, or its file is named with what it is instead."""
+"""Text is UTF-8, or its file is named with its real encoding."""
 
 import codecs
 

@@ -42,7 +42,7 @@ def by_erf(x):
 
 
 def value_and_gradient(name, inputs, upstream, compiled):
-    """What a graph computes, and whether it holds something that XLA compiles."""
+    """Computes a graph's results, and whether it holds something that XLA compiles."""
 
     @tf.function(autograph=False)
     def run(inputs, upstream):

@@ -1,4 +1,4 @@
-"""Projections: Keras' numbers with fewer operations; what stays in float32."""
+"""Projections: Keras' numbers with fewer operations; parts that stay in float32."""
 
 import keras
 import numpy as np

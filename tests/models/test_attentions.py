@@ -1,4 +1,4 @@
-"""How much tokens attend to each other, layer by layer."""
+"""Attention of tokens to each other, layer by layer."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What models take: names of this project and of others, and the ids alone."""
+"""Features of models: names of this project and of others, and the ids alone."""
 
 import keras
 import numpy as np

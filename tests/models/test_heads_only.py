@@ -23,12 +23,12 @@ CASES = [
 
 @pytest.fixture
 def pooled_features(tiny_features):
-    """What a classifier is given: no positions to predict."""
+    """Returns a classifier's features: no positions to predict."""
     return {k: v for k, v in tiny_features.items() if k != "masked_lm_positions"}
 
 
 def loss_and_gradients(compute, variables):
-    """Of a training step; `compute` returns tensors."""
+    """Computes both for a training step; `compute` returns tensors."""
 
     with tf.GradientTape() as tape:
         loss = tf.add_n([tf.reduce_sum(output**2) for output in compute()])

@@ -1,4 +1,4 @@
-"""What Keras users do with a model: summary, export, fit."""
+"""Habits of Keras users with a model: summary, export, fit."""
 
 import contextlib
 

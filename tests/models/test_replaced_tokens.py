@@ -1,4 +1,4 @@
-"""The discriminator and its generator: what they share, compute and save."""
+"""The discriminator and its generator: their shared parts, results and files."""
 
 import keras
 import numpy as np

@@ -1,4 +1,4 @@
-"""A continued run is the run that it continues: not just its flags, what they name."""
+"""A continued run is the run that it continues: its flags, and the things they name."""
 
 import json
 import shutil

@@ -1,4 +1,4 @@
-"""The lengths of a run are those of its data, unless flags say otherwise."""
+"""A run has the lengths of its data, unless flags say otherwise."""
 
 import json
 import shutil

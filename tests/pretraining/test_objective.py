@@ -1,4 +1,4 @@
-"""A further head: what it takes, and that nothing else has to know of it."""
+"""A further head: its data and labels, and that nothing else has to know of it."""
 
 import json
 import re
@@ -21,7 +21,7 @@ CLASSES = 3
 
 
 def length_class(example):
-    """Whether segment A has less than a third of the tokens, two thirds, or more."""
+    """Returns 0, 1 or 2: segment A's thirds of the tokens, rounded down, 2 for all."""
     lists = example.features.feature
     tokens = sum(lists["input_mask"].int64_list.value)
     in_a = tokens - sum(lists["segment_ids"].int64_list.value)

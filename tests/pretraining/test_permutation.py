@@ -1,4 +1,4 @@
-"""Pretraining XLNet: memory from step to step, a killed run, what is refused."""
+"""Pretraining XLNet: memory from step to step, a killed run, refusals."""
 
 import json
 import math

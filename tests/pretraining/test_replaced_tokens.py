@@ -1,4 +1,4 @@
-"""Replaced-token detection: what is drawn, what counts, and what learns from it."""
+"""Replaced-token detection: draws, losses, and the variables that they train."""
 
 import json
 import re

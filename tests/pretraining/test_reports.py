@@ -1,4 +1,4 @@
-"""What run_pretraining.py shows and leaves, through its public entry."""
+"""Messages and files of run_pretraining.py, through its public entry."""
 
 import importlib.metadata
 import json

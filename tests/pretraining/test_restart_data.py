@@ -1,4 +1,4 @@
-"""Going on in other data than that of the checkpoints: refused, or from its start."""
+"""Going on in other data than the checkpoints': refused, or from its start."""
 
 import shutil
 

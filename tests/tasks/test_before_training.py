@@ -1,4 +1,4 @@
-"""What a fine-tuning run finds out before it trains, or keeps when it fails later."""
+"""Faults that fine-tuning finds before it trains; results that a fault leaves."""
 
 import pytest
 

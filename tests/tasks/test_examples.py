@@ -1,4 +1,4 @@
-"""What was read of files: digests that runs store, and the files of a folder."""
+"""Examples read of files: digests that runs store, and the files of a folder."""
 
 import numpy as np
 import pytest

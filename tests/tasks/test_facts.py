@@ -1,4 +1,4 @@
-"""A fine-tuning run goes on with what it was made of, and with nothing else."""
+"""A fine-tuning run goes on from the same things, and from nothing else."""
 
 import itertools
 import json

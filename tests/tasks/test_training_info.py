@@ -1,4 +1,4 @@
-"""`training_info.json` is read by one reader, which names what is damaged."""
+"""`training_info.json` is read by one reader, which names the damage."""
 
 import json
 

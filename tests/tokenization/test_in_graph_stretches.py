@@ -1,4 +1,4 @@
-"""Stretches of texts in a graph: what they read, and at which cost."""
+"""Stretches of texts in a graph: their texts and their cost."""
 
 import random
 import sys

@@ -1,4 +1,4 @@
-"""load_tokenizer finds out what it is given."""
+"""load_tokenizer recognises files and directories."""
 
 import json
 import pickle

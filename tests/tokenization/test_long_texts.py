@@ -1,4 +1,4 @@
-"""What a hostile text costs: time in proportion to its length, and no more than asked.
+"""Costs of a hostile text: time in proportion to its length, and no more than asked.
 
 The limit is CPU time, some thirty times what is needed; where time goes with the square
 of the length, these texts take minutes.

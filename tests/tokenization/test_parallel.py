@@ -1,4 +1,4 @@
-"""Tokenizing in worker processes gives what one process gives."""
+"""Tokenizing in worker processes gives the same as in one."""
 
 import os
 import pickle

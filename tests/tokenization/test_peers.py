@@ -1,4 +1,4 @@
-"""What is written is read by transformers, and what it writes is read here."""
+"""Tokenizer files: transformers reads ours, and we read theirs."""
 
 import json
 import shutil
@@ -87,7 +87,7 @@ def test_transformers_keeps_what_is_kept_here(
 
 
 def _is_read_alike(character):
-    """Where official WordPiece and theirs agree, by the tables of both.
+    """Returns whether official WordPiece and theirs agree, by the tables of both.
 
     Theirs drops characters that are unassigned or private, lowers letters one by one
     (a sigma has two forms), and has other borders of the newest Chinese block.

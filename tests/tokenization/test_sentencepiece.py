@@ -1,4 +1,4 @@
-"""What SentencePieceTokenizer adds to SentencePiece."""
+"""Additions of SentencePieceTokenizer to SentencePiece."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Which pieces start a word: officially, and in every script."""
+"""Pieces that start a word: officially, and in every script."""
 
 import numpy as np
 import pytest

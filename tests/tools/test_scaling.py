@@ -1,4 +1,4 @@
-"""docs/scaling.md is what tools.scaling computes."""
+"""docs/scaling.md has the figures of tools.scaling."""
 
 import pytest
 

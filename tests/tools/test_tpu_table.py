@@ -1,4 +1,4 @@
-"""The table of compiled steps: what is compiled together, and what is left to do."""
+"""The table of compiled steps: steps compiled together, and steps left to do."""
 
 import dataclasses
 import json

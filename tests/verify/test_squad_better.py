@@ -1,4 +1,4 @@
-"""Answers that are better than a recording's, and how little of that is accepted."""
+"""Answers better than a recording's, and how few of them are accepted."""
 
 import numpy as np
 import pytest

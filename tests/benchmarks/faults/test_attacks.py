@@ -1,4 +1,4 @@
-"""The attacks of benchmarks/faults notice what they are there to notice."""
+"""The attacks of benchmarks/faults notice the faults that they are for."""
 
 import contextlib
 import json

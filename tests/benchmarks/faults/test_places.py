@@ -1,4 +1,4 @@
-"""Bad places: what counts as what, on full disks, read-only and vanishing folders."""
+"""Bad places and their verdicts: full disks, read-only and vanishing folders."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The picture of a run, from what the run has written."""
+"""The picture of a run, from the run's files."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""A tiny XLNet and what it reads."""
+"""A tiny XLNet and its features."""
 
 import numpy as np
 import pytest

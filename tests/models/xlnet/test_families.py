@@ -1,4 +1,4 @@
-"""What is for ALBERT alone refuses an XLNet, and names its family."""
+"""Parts for ALBERT alone refuse an XLNet, and name its family."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The model: against NumPy, its memory, its options, and what it refuses."""
+"""The model: against NumPy, its memory, its options, and its refusals."""
 
 import keras
 import numpy as np

@@ -1,4 +1,4 @@
-"""What a prediction must not see does not change it, not by the last bit."""
+"""Tokens hidden from a prediction do not change it, not by the last bit."""
 
 import itertools
 

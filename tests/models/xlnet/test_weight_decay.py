@@ -1,4 +1,4 @@
-"""Which of XLNet's variables official AdamW decays."""
+"""Variables of XLNet that official AdamW decays."""
 
 from albert_tf.models.xlnet.language_model import XLNetLMHeadModel
 from albert_tf.optimizers.adamw import AdamW

@@ -1,4 +1,4 @@
-"""Tables of one's own as a task: which files there are, and what has labels."""
+"""Tables of one's own as a task: the files there, and the labelled ones."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The recipes in configs/glue are those of the paper, and flags of run_classifier."""
+"""The recipes in configs/glue are the paper's, and flags of run_classifier."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""What fine-tuning starts from, and what it refuses."""
+"""Start of fine-tuning, and its refusals."""
 
 import numpy as np
 import pytest

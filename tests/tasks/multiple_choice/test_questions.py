@@ -1,4 +1,4 @@
-"""Files of questions: RACE in both layouts, C3, JSONL, and what is wrong in them."""
+"""Files of questions: RACE in both layouts, C3, JSONL, and faults in them."""
 
 import json
 

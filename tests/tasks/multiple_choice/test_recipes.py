@@ -1,4 +1,4 @@
-"""The recipes in configs/race are those of the paper and of the official README."""
+"""The recipes in configs/race are from the paper and the official README."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Scores, simple guesses, and the files that show what was chosen."""
+"""Scores, simple guesses, and the files that show the choices."""
 
 import json
 

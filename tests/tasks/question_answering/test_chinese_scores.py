@@ -1,4 +1,4 @@
-"""Exact match and F1 of Chinese answers: those of CMRC 2018's own script."""
+"""Exact match and F1 of Chinese answers, as in CMRC 2018's own script."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Windows against those of the official code."""
+"""Windows against the official code's."""
 
 import json
 
@@ -12,7 +12,7 @@ from albert_tf.tasks.question_answering.windows import windows_of
 
 
 def official(shared, name, part, tokenizer):
-    """What the official code made of a set of questions, and our windows of it."""
+    """Reads the official code's windows of a set of questions, and makes ours."""
     folder = shared("fixtures/official_squad")
     facts = json.loads((folder / f"features_{name}.json").read_text())
     expected = dict(np.load(folder / f"features_{name}.npz"))

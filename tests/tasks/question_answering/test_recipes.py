@@ -1,4 +1,4 @@
-"""The recipes in configs/squad are those of the paper and of the official README."""
+"""The recipes in configs/squad are from the paper and the official README."""
 
 import json
 

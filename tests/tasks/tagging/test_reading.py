@@ -1,4 +1,4 @@
-"""Files of tagged words: every form and layout, and what is wrong in them."""
+"""Files of tagged words: every form and layout, and faults in them."""
 
 import json
 import types
