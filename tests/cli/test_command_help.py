@@ -31,7 +31,8 @@ roots = [pathlib.Path(r) for r in ("albert_tf", "benchmarks", "data_pipeline", "
 paths = [path for root in roots for path in root.rglob("*.py")]
 for path in sorted([*paths, *pathlib.Path().glob("run_*.py")]):
     text = path.read_text(encoding="utf-8")
-    if not re.search(r"option\(|import main$|import DataOptions$", text, re.M):
+    flags = r"option\(|(command|export) import main|import DataOptions$"
+    if not re.search(flags, text, re.M):
         continue
     if "__main__" not in text + path.name or not entry.search(text):
         continue
