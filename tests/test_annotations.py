@@ -8,7 +8,7 @@ import pytest
 
 import albert_tf
 
-_CLASSES = ("TextClassifier",)
+_CLASSES = ("TextClassifier", "Predictor")
 _METHODS = [
     *(f"AlbertConfig.{name}" for name in ("from_dict", "from_json_file", "released")),
     *(f"AlbertConfig.{name}" for name in ("to_dict", "to_json_file", "with_dropout")),
@@ -29,7 +29,8 @@ def called():
         f"{name}.{member}"
         for name in _CLASSES
         for member, value in vars(getattr(albert_tf, name)).items()
-        if inspect.isfunction(value) and (member == "__init__" or member[0] != "_")
+        if inspect.isfunction(value)
+        and (member in ("__init__", "__call__") or member[0] != "_")
     ]
     return [*own, *_METHODS]
 

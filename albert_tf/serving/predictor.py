@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+from typing import Any
 
 import tensorflow as tf
 
@@ -56,7 +57,13 @@ class Predictor:
         [answer["label"] for answer in predictor(["a fine film", "a bore"])]
     """
 
-    def __init__(self, model, tokenizer=None, task="auto", revision=None):
+    def __init__(
+        self,
+        model: Any,
+        tokenizer: Any = None,
+        task: str = "auto",
+        revision: str | None = None,
+    ) -> None:
         check_process()
         if isinstance(model, str | os.PathLike):
             self._served, facts = _open(model, tokenizer, task, revision)
@@ -68,10 +75,12 @@ class Predictor:
         self._answer = head_of(facts).answer
 
     @property
-    def inputs(self):
+    def inputs(self) -> tuple[str, ...]:
         return tuple(self._inputs.order or sorted(self._inputs.ranks))
 
-    def __call__(self, *texts, batch_size=32, **named_texts):
+    def __call__(
+        self, *texts: Any, batch_size: int = 32, **named_texts: Any
+    ) -> dict[str, Any] | list[dict[str, Any]]:
         """Answers one input or many.
 
         Args:
@@ -114,7 +123,9 @@ class Predictor:
         ]
         return answers[0] if is_one else answers
 
-    def arrays(self, *texts, batch_size=32, **named_texts):
+    def arrays(
+        self, *texts: Any, batch_size: int = 32, **named_texts: Any
+    ) -> dict[str, Any]:
         """Answers as the served model gives them, for many inputs at once.
 
         Takes what a call takes. Returns a dict of arrays `[inputs, …]`, strings as str;
