@@ -26,7 +26,7 @@ _DRAINING = 30  # seconds in which requests are answered after SIGTERM
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Limits:
-    """How requests are gathered, and how large they may be."""
+    """Gathering of requests, and their largest size."""
 
     max_rows: int = option(
         "Inputs that are answered at a time, of one request or of several.",
@@ -111,7 +111,7 @@ def serve(options):
 
 
 def _name_and_version(options):
-    """The name of the model in paths, and its version: 1 where there are none."""
+    """Returns the model's name in paths, and its version: 1 where there are none."""
     from albert_tf.serving.versions import numbered_versions
 
     path = pathlib.Path(options.model_dir or options.export_dir)

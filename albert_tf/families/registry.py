@@ -2,7 +2,7 @@
 
 Loading, conversion, export and the names of the package look models up here, so that
 a model is registered once. To add a model to the package, write its class
-(`PretrainedModel` says what it declares) and add its module to `MODULES`. Register a
+(see `PretrainedModel` for its declarations) and add its module to `MODULES`. Register a
 class outside the package with `register_model`.
 """
 
@@ -50,12 +50,12 @@ def register_model(model_class: type) -> type:
 
 
 def model_names():
-    """The names of all models; those of the package first."""
+    """Lists the names of all models, the package's first."""
     return [*MODULES, *_REGISTERED]
 
 
 def model_class(name):
-    """The model class called `name`.
+    """Returns the model class called `name`.
 
     Raises:
         UserError: no model has that name.
@@ -72,18 +72,18 @@ def model_class(name):
 
 
 def models(family=None):
-    """All model classes, or those of a `ModelFamily`."""
+    """Lists all model classes, or a `ModelFamily`'s."""
     classes = [model_class(name) for name in model_names()]
     return [c for c in classes if family is None or c.family is family]
 
 
 def families():
-    """The `ModelFamily` of each model, once."""
+    """Lists the `ModelFamily` of each model, once."""
     return list(dict.fromkeys(model.family for model in models()))
 
 
 def recognise(tensors, family=None, architectures=()):
-    """The model class that a checkpoint is of.
+    """Returns the model class of a checkpoint.
 
     It is the one with the most variables of its head in the checkpoint; of several,
     the one that lacks the fewest; of several still, the one that the checkpoint
@@ -108,7 +108,7 @@ def recognise(tensors, family=None, architectures=()):
 
 
 def head_names(family, architectures=()):
-    """Hugging Face's names of the variables of all heads of a family.
+    """Returns Hugging Face's names of the variables of all heads of a family.
 
     Args:
         family: a `ModelFamily`.

@@ -44,11 +44,11 @@ class AlbertModel(PretrainedModel):
             has
         attentions: with `return_attentions`, list of float32 `[batch, heads, tokens,
             tokens]`, one a block: how much each token attends to each, before dropout
-    With `heads_only` the dict holds only what heads read, and the last block computes
-    no more than that, which is faster and gives the same numbers.
+    With `heads_only` the dict holds only the heads' inputs, and the last block computes
+    no more than these, which is faster and gives the same numbers.
         pooled_output: as above
         masked_output: `[batch, predictions, hidden]`, the sequence output at the
-            feature `masked_lm_positions`; absent where that is
+            feature `masked_lm_positions`; absent without it
 
     Raises:
         UserError: more tokens than `config.max_position_embeddings`, a feature of
@@ -134,7 +134,7 @@ class AlbertModel(PretrainedModel):
         return outputs
 
     def _embed(self, features, seed):
-        """The embedding output `[B, T, E]`, and the `View` of the batch."""
+        """Computes the embedding output `[B, T, E]`, and the `View` of the batch."""
         # Keras traces `fit` on several devices with float32 placeholders.
         input_ids = ops.cast(features["input_ids"], "int32")
         check_length(self.config, input_ids.shape[1])

@@ -1,4 +1,4 @@
-"""What all models share: a config, official variable names, a model directory."""
+"""The base of all models: a config, official variable names, a model directory."""
 
 import contextlib
 import functools
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @contextlib.contextmanager
 def seeded(seed):
-    """Within it new models draw initial weights and the seeds of dropout from `seed`.
+    """Draws new models' initial weights and dropout seeds from `seed`.
 
     Keras draws them from Python's generator. `keras.utils.set_random_seed` sets that,
     too, but also NumPy's and TensorFlow's, and for good.
@@ -41,7 +41,7 @@ def seeded(seed):
 
 
 def _refusing_texts(name):
-    """A method of `keras.Model` that says what to do with texts."""
+    """Wraps a method of `keras.Model` to say what to do with texts."""
     method = getattr(keras.Model, name)
 
     @functools.wraps(method)
@@ -92,7 +92,7 @@ class PretrainedModel(keras.Model):
         self.saved_task_info = None
 
     def __call__(self, *args, **kwargs):
-        """As Keras; features may be given by name, too: `model(**features)`.
+        """Calls as Keras; features may be given by name, too: `model(**features)`.
 
         Then the outputs have names as attributes, as in transformers: `.logits`.
         """
@@ -110,37 +110,37 @@ class PretrainedModel(keras.Model):
 
     @classmethod
     def head_names(cls):
-        """Hugging Face's names (None: no name) of the head, by official TF1 name."""
+        """Returns Hugging Face's names of the head, or None, by official TF1 name."""
         return {entry.official: entry.huggingface for entry in cls.head_table}
 
     def head_variables(self):
-        """The variables beside the encoder's, by official TF1 name."""
+        """Returns the variables beside the encoder's, by official TF1 name."""
         return {
             entry.official: operator.attrgetter(entry.attribute)(self)
             for entry in self.head_table
         }
 
     def head_config(self):
-        """The constructor arguments that the head depends on."""
+        """Returns the constructor arguments that the head depends on."""
         return {}
 
     @classmethod
     def huggingface_architecture(cls):
-        """The name of the class in Hugging Face's library."""
+        """Returns the name of the class in Hugging Face's library."""
         return cls.__name__
 
     def head_config_to_huggingface(self):
-        """The entries of their `config.json` that describe the head."""
+        """Returns the entries of their `config.json` that describe the head."""
         return {}
 
     @classmethod
     def head_config_from_huggingface(cls, entries):
-        """The constructor arguments that the entries of a `config.json` decide."""
+        """Reads the constructor arguments that entries of a `config.json` decide."""
         return {}
 
     @classmethod
     def resolve_arguments(cls, saved, given, tensors=None):
-        """The constructor arguments of a model that is loaded.
+        """Returns the constructor arguments of a model that is loaded.
 
         Args:
             saved: those that a checkpoint says of its head.
@@ -151,11 +151,11 @@ class PretrainedModel(keras.Model):
         return {**saved, **given}
 
     def official_variables(self) -> dict[str, Any]:
-        """All weights by official TF1 name, in the order of the network."""
+        """Returns all weights by official TF1 name, in the order of the network."""
         return {**self.encoder().official_variables(), **self.head_variables()}
 
     def official_names(self):
-        """The official TF1 name of each weight, by `variable.path`."""
+        """Returns the official TF1 name of each weight, by `variable.path`."""
         return {v.path: name for name, v in self.official_variables().items()}
 
     def get_config(self):
@@ -175,11 +175,11 @@ class PretrainedModel(keras.Model):
 
     @classmethod
     def told_task(cls, head):
-        """The fields of the task that the arguments of a head tell; None: no task."""
+        """Reads fields of the task from a head's arguments; None: no task."""
         return cls.task_kind and {"name": cls.task_kind, "kind": cls.task_kind}
 
     def task_info(self):
-        """What the model knows of its task, for `training_info.json`; None if nothing.
+        """Returns the task for `training_info.json`; None if the model knows none.
 
         It is the task of the directory that the model was loaded from, if it is the
         same kind of model with the same outputs.
@@ -232,7 +232,7 @@ class PretrainedModel(keras.Model):
                 config to change, such as `hidden_dropout_prob`.
 
         Returns:
-            The model; `model.load_report` says what was loaded and what was not.
+            The model; `model.load_report` lists the loaded and the missing variables.
 
         Raises:
             UserError: the directory holds no checkpoint, or one that does not fit.
@@ -280,7 +280,7 @@ class PretrainedModel(keras.Model):
         network.export(filepath, format, input_signature=input_signature, **kwargs)
 
     def _dropout_seed(self, training, dropout_seed):
-        """The seed of this call, or None when nothing is to be dropped."""
+        """Returns the seed of this call, or None when nothing is to be dropped."""
         if not training:
             return None
         return self.seed_generator.next() if dropout_seed is None else dropout_seed

@@ -24,7 +24,7 @@ class AlbertForMaskedLM(PretrainedModel):
         **kwargs: how the model is computed, see `AlbertModel`.
 
     Call: as `AlbertModel`. Returns logits, float32 `[batch, tokens, vocabulary]`; with
-    the feature `masked_lm_positions`, int32 `[batch, predictions]`, those of these
+    the feature `masked_lm_positions`, int32 `[batch, predictions]`, logits of these
     tokens only, `[batch, predictions, vocabulary]`, which is faster.
 
     Raises:
@@ -65,7 +65,7 @@ class AlbertForMaskedLM(PretrainedModel):
         return self.masked_lm_head(hidden, table)
 
     def best_tokens(self, features: Mapping, top_k: int, vocab_size: int | None = None):
-        """The most probable tokens.
+        """Finds the most probable tokens.
 
         Args:
             features: as of the call.
@@ -80,5 +80,5 @@ class AlbertForMaskedLM(PretrainedModel):
 
 
 def best_tokens(logits, top_k, vocab_size=None):
-    """`AlbertForMaskedLM.best_tokens`, of logits `[…, vocabulary]`."""
+    """Finds as `AlbertForMaskedLM.best_tokens`, in logits `[…, vocabulary]`."""
     return ops.top_k(ops.softmax(logits[..., :vocab_size]), top_k)

@@ -44,8 +44,8 @@ class AlbertForPreTraining(PretrainedModel):
     more than they need, which is faster and gives the same numbers.
 
     After `compile(optimizer=…)` alone, `fit` and `evaluate` take the batches of
-    `pretraining_dataset`; the loss is that of `PretrainingObjective`, with the sentence
-    order as long as `sentence_order_head.trainable` says so.
+    `pretraining_dataset`; the loss is `PretrainingObjective`'s, with the sentence order
+    as long as `sentence_order_head.trainable` says so.
 
     Raises:
         UserError: more tokens than `config.max_position_embeddings`; batches without
@@ -89,7 +89,7 @@ class AlbertForPreTraining(PretrainedModel):
         self.build()
 
     def sentence_head(self, name):
-        """The `ClassificationHead` of that name in `sentence_heads`."""
+        """Returns the `ClassificationHead` of that name in `sentence_heads`."""
         return getattr(self, f"{name}_head")
 
     def build(self, input_shape=None):
@@ -124,7 +124,7 @@ class AlbertForPreTraining(PretrainedModel):
         return outputs
 
     def best_tokens(self, features, top_k, vocab_size=None):
-        """As `AlbertForMaskedLM.best_tokens`."""
+        """Finds tokens as `AlbertForMaskedLM.best_tokens`."""
         outputs = self(features, training=False, heads_only=True)
         return best_tokens(outputs["masked_lm_logits"], top_k, vocab_size)
 

@@ -20,7 +20,7 @@ class AlbertForSequenceClassification(TextLabels, LinearClassifier):
         classifier_dropout_prob: dropout on the pooled output, in training.
         labels: names of the classes in the order of their ids; `save_pretrained` keeps
             them for prediction and export.
-        label_kind: what the outputs mean: "single_label" (each text has one of the
+        label_kind: the meaning of the outputs: "single_label" (each text has one of the
             labels), "multi_label" (any number of them) or "regression" (the output is a
             number, and has no labels).
         **kwargs: how the model is computed, see `AlbertModel`.

@@ -1,4 +1,4 @@
-"""What models have in common whose labels are of texts."""
+"""The base of models whose labels are of texts."""
 
 from albert_tf.errors import UserError
 from albert_tf.models.labelled_outputs import LabelledOutputs
@@ -16,10 +16,10 @@ LABEL_KINDS = tuple(_PROBLEM_TYPES)
 
 
 class TextLabels(LabelledOutputs):
-    """`LabelledOutputs` of which `label_kind` says what they mean.
+    """`LabelledOutputs` whose meaning is their `label_kind`.
 
-    A subclass keeps in its constructor what `checked_text_labels` returns, as `labels`,
-    `num_labels` and `label_kind`.
+    A subclass keeps in its constructor the results of `checked_text_labels`, as
+    `labels`, `num_labels` and `label_kind`.
     """
 
     label_arguments = (*LabelledOutputs.label_arguments, "label_kind")
@@ -50,7 +50,7 @@ class TextLabels(LabelledOutputs):
 
 
 def checked_text_labels(labels, num_labels, label_kind):
-    """What is said of labels, completed: (labels, num_labels, label_kind).
+    """Completes the arguments on labels: (labels, num_labels, label_kind).
 
     Args:
         labels: their names, or None.
@@ -87,7 +87,7 @@ def _labels_of(problem_type, labels):
 
     Args:
         problem_type: the entry of `config.json`, of whatever type.
-        labels: what `names_in` found.
+        labels: the result of `names_in`.
     """
     if labels is None:
         return {}

@@ -191,7 +191,7 @@ class HeldOut:
 
     Args:
         dataset: the `tf.data.Dataset`.
-        files: what it is read from, for the message.
+        files: its files, for the message.
     """
 
     def __init__(self, dataset, files):

@@ -10,7 +10,7 @@ stand beside them. Re-running a command resumes its run exactly where it stopped
 The command writes to --output_dir: the model directory (albert_config.json,
 model.weights.h5, the tokenizer, training_info.json), eval_results.txt, history.json
 (every held-out evaluation), curves.png (with matplotlib), train/ and eval/ (for
-TensorBoard), and checkpoints/. The latter holds what a run resumes from, and
+TensorBoard), and checkpoints/. The latter holds the states to resume from, and
 best-<step>, the model directory with the best held-out masked LM accuracy.
 docs/pretraining.md says more.
 """

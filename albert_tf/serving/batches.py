@@ -12,7 +12,7 @@ from albert_tf.tasks.prediction import require_numbers
 
 
 def outputs_of(signature, columns, batch_size):
-    """What a signature says to strings.
+    """Calls a signature on strings.
 
     Args:
         signature: a concrete function of string tensors `[batch, …]`.
@@ -42,9 +42,9 @@ def outputs_of(signature, columns, batch_size):
 
 
 def _batches(order, lengths, batch_size):
-    """Inputs, shortest first, to answer at once: none too many, none with too much.
+    """Yields inputs to answer at once, shortest first: none too many or too long.
 
-    Each counts as long as the last: some answers are padded to those of the longest.
+    Each counts as long as the last: some answers are padded to the longest.
     """
     batch = []
     for row in order:
@@ -71,7 +71,7 @@ def _size(value):
 
 
 def _tensor(values):
-    """A string tensor; rows of lists that differ in length are padded with ""."""
+    """Makes a string tensor; rows of lists that differ in length are padded with ""."""
     if any(isinstance(value, list) for value in values):
         return tf.ragged.constant(values, dtype=tf.string).to_tensor(b"")
     return tf.constant(values, dtype=tf.string)

@@ -65,7 +65,7 @@ class Gathering:
         return await future
 
     def rows(self):
-        """How many rows wait."""
+        """Counts the rows that wait."""
         return sum(request.rows for request in self._waiting)
 
     async def run(self):
@@ -102,7 +102,7 @@ class Gathering:
         return requests
 
     def _answers(self, requests):
-        """The outputs of each request, or the error that it gets."""
+        """Returns the outputs of each request, or the error that it gets."""
         columns = {
             name: [value for request in requests for value in request.columns[name]]
             for name in requests[0].columns

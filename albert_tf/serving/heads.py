@@ -1,4 +1,4 @@
-"""What models answer that were not fine-tuned for a task, and which model answers what.
+"""Answers of models that were not fine-tuned for a task, and their registry.
 
 `register_head` adds a model of your own.
 """
@@ -37,7 +37,7 @@ class EncoderHead(Head):
         }
 
     def answer(self, outputs):
-        """The vectors, without those of padding."""
+        """Returns the vectors, without padding's."""
         tokens = int(np.sum(outputs["input_mask"]))
         return {
             "pooled_output": outputs["pooled_output"],
@@ -106,7 +106,7 @@ class MaskedLMHead(Head):
         }
 
     def answer(self, outputs):
-        """The guesses for each [MASK]."""
+        """Returns the guesses for each [MASK]."""
         columns = ("token", "token_id", "probability")
         names = ("tokens", "token_ids", "probabilities")
         masks = [
@@ -125,7 +125,7 @@ _HEADS = {
     "AlbertForPreTraining": (MaskedLMHead,),
     "AlbertForMaskedLM": (MaskedLMHead,),
 }
-"""By class of the model, the heads of what is not a task."""
+"""By class of the model, the heads that are not a task's."""
 _DEFAULTS = {
     "AlbertModel": "encoder",
     "AlbertForPreTraining": "encoder",
@@ -136,7 +136,7 @@ _DEFAULTS = {
 
 
 def register_head(model_class):
-    """Registers a `Head` of your own as what a model answers; a decorator.
+    """Registers a `Head` of your own as a model's answer; a decorator.
 
     Args:
         model_class: the `PretrainedModel` class, registered with `register_model`.
@@ -152,14 +152,14 @@ def register_head(model_class):
 
 
 def default_head(model_class):
-    """The name of the head that a model gets by itself; None where only a task says."""
+    """Returns the name of a model's own head; None where only a task names one."""
     return _DEFAULTS.get(model_class.__name__)
 
 
 def heads_of(model_class):
-    """What can be made of a checkpoint of a class without knowing its task.
+    """Returns the heads of a checkpoint of a class, without knowing its task.
 
-    These are its own heads, and those of models of its family that never get a new
+    These are its own heads, and the heads of models of its family that never get a new
     head, so that nobody serves random weights.
 
     Returns:
@@ -176,6 +176,6 @@ def heads_of(model_class):
 
 
 def head_named(name):
-    """The class of the `Head` of a name that is not a task's; `Head` for others."""
+    """Returns the `Head` class of a name that is not a task's; `Head` for others."""
     heads = (head for heads in _HEADS.values() for head in heads)
     return next((head for head in heads if head.name == name), Head)

@@ -10,12 +10,12 @@ from albert_tf.tokenization.normalization import repaired
 
 @dataclasses.dataclass(frozen=True)
 class Inputs:
-    """Which strings a model takes.
+    """The string inputs of a model.
 
     Attributes:
         ranks: by name, 1 for a str an input, 2 for a list of str an input, and so on.
         order: the names in the order of a call; None where nothing tells it.
-        optional: those of them that may be left out.
+        optional: the names that may be left out.
     """
 
     ranks: dict
@@ -23,18 +23,18 @@ class Inputs:
     optional: tuple = ()
 
     def columns(self, texts, named):
-        """What a call gave.
+        """Sorts the arguments of a call into columns.
 
         Args:
-            texts: what was given by its place.
-            named: what was given by its name; None counts as not given.
+            texts: positional arguments.
+            named: arguments by name; None counts as not given.
 
         Returns:
             A list of bytes (or of lists of bytes) for each input by name, and whether
             one input was given instead of many.
 
         Raises:
-            UserError: the texts are not those that the model takes.
+            UserError: the texts differ from the model's inputs.
         """
         given = self._named(texts, named).items()
         columns = {name: _read_once(name, values) for name, values in given}
@@ -98,7 +98,7 @@ def _read_once(place, values):
 
 
 def _depth(values):
-    """0 for a str, 1 for a list of str, and so on; an empty list is of many."""
+    """Returns 0 for a str, 1 for a list of str …; an empty list is of many."""
     if not isinstance(values, list):
         return 0
     return 1 + (_depth(values[0]) if values else 0)

@@ -34,7 +34,7 @@ def build_module(
     tokenizer=None,
     **serving_options,
 ):
-    """The `ServingModule` of a model directory, its `Head`, and facts about them.
+    """Builds the `ServingModule` of a model directory, its `Head`, and their facts.
 
     Args:
         model_dir: as `ExportOptions.model_dir`.
@@ -80,7 +80,7 @@ def build_module(
 
 
 def build_module_of(model, tokenizer, task="auto"):
-    """As `build_module`, of a `PretrainedModel` in memory.
+    """Builds as `build_module`, of a `PretrainedModel` in memory.
 
     The module computes with the model's own variables: it answers as the model does
     that is trained further.
@@ -103,11 +103,11 @@ def build_module_of(model, tokenizer, task="auto"):
 
 
 def build_module_of_file(path, facts):
-    """The `ServingModule` of a file that takes token ids, with the tokenizer beside it.
+    """Builds the `ServingModule` of a file that takes token ids, and its tokenizer.
 
     Args:
         path: `model.onnx` or `model.tflite`, a `pathlib.Path`.
-        facts: what `signature.json` beside it says.
+        facts: the dict of `signature.json` beside it.
 
     Raises:
         UserError: the file does not load, or its runtime is not installed.
@@ -119,10 +119,10 @@ def build_module_of_file(path, facts):
 
 
 def head_of(facts):
-    """The `Head`, without a model, whose outputs an export has.
+    """Makes the `Head`, without a model, whose outputs an export has.
 
     Args:
-        facts: what `signature.json` of the export says; {} without it. Outputs of a
+        facts: the dict of the export's `signature.json`; {} without it. Outputs of a
             head or a task that this version does not know stay as they are.
     """
     if "tasks" in facts:
@@ -142,7 +142,7 @@ def _known_task(facts):
 
 
 def _head_in(model_dir, info, task):
-    """The classes of the model and the `Head` of a model directory, and its task."""
+    """Returns the classes of a directory's model and `Head`, and its task."""
     model_class, head = find_head(model_dir)
     tuned_for = task_of(info, model_dir, model_class, head)
     if tuned_for is not None:
@@ -152,7 +152,7 @@ def _head_in(model_dir, info, task):
 
 
 def _choose(model_class, heads, tuned_for, task, source):
-    """The classes of the model and the `Head` that answer what `task` asks for."""
+    """Chooses the classes of model and `Head` that answer as `task` asks."""
     own = default_head(model_class)
     own_models = () if tuned_for is None else tuned_for.model_classes().values()
     if issubclass(model_class, tuple(own_models)):
@@ -198,7 +198,7 @@ def _module(head, facts, infos, max_seq_length=None, serving_options=()):
 
 
 def _tasks_of_heads(model_dirs):
-    """The tasks by the last part of the directories that is their own."""
+    """Returns the tasks by the last part of the directories that is their own."""
     tasks = {}
     for directory in model_dirs:
         task, _ = read_task(directory)

@@ -1,4 +1,4 @@
-"""How a batch is padded inside the graph; the numbers are the same each way."""
+"""Padding of a batch inside the graph; the numbers are the same each way."""
 
 import tensorflow as tf
 
@@ -13,7 +13,7 @@ GROUP = 16
 
 
 def traced_once(head, compute, jit_compile=None):
-    """One concrete function for all signatures: traced, saved and compiled once.
+    """Makes one concrete function for all signatures: traced, saved, compiled once.
 
     Args:
         head: the `Head`.
@@ -25,7 +25,7 @@ def traced_once(head, compute, jit_compile=None):
 
 
 def compiled_for_one(head, compute):
-    """For latency: a single row is computed by a function that XLA compiled.
+    """Computes a single row in a function that XLA compiled, for latency.
 
     Lengths are padded to the next of `LENGTHS`, for each of which the function is
     compiled once, when it is first needed; larger batches are computed as they are.
@@ -67,12 +67,12 @@ def compiled_for_one(head, compute):
 
 
 def compiled_lengths(longest):
-    """Those of `LENGTHS` below the `longest` of a `Head`, and that."""
+    """Lists the `LENGTHS` below the `longest` of a `Head`, and this."""
     return [*(length for length in LENGTHS if length < longest), longest]
 
 
 def in_groups(head, compute):
-    """For throughput: rows of similar length are computed together.
+    """Computes rows of similar length together, for throughput.
 
     The rows of a batch are sorted by length and computed a few at a time, each group
     without the columns that are padding in all its rows. An output along the tokens
@@ -124,7 +124,7 @@ def in_groups(head, compute):
 
 
 def _part(features, rows, columns):
-    """Some rows of all features, and some columns of those that are of tokens."""
+    """Takes some rows of all features, and some columns of tokens' features."""
     return {
         name: values[rows][..., columns] if name in FEATURES else values[rows]
         for name, values in features.items()
@@ -132,10 +132,10 @@ def _part(features, rows, columns):
 
 
 def _ends(input_mask, pads_left):
-    """How many columns of each row of a mask `[B, T]` reach up to its last token.
+    """Counts the columns of each row of a mask `[B, T]` up to its last token.
 
     Of rows padded on the left, the columns from the first token on. Of a mask `[B,
-    choices, T]`, that of its longest choice.
+    choices, T]`, the longest choice's.
     """
     if pads_left:
         input_mask = input_mask[..., ::-1]

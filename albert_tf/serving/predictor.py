@@ -29,14 +29,14 @@ _OPTIONAL = "optional_inputs"
 
 
 class Predictor:
-    """Answers to strings, from whatever a model is kept in.
+    """Answers to strings, from a model in any form.
 
     Args:
         model: a model directory or the name of a model to download, as
-            `from_pretrained` takes them; or what `albert_tf.serving.export` wrote, in
+            `from_pretrained` takes them; or an export of `albert_tf.serving.export`, in
             any format, one version or the directory of them, of which the highest is
-            taken; or a model
-            in memory, which answers with the weights that it has when it is asked.
+            taken; or a model in memory, which answers with the weights that it has when
+            it is asked.
         tokenizer: of a model in memory, or of a directory without one.
         task: what to answer, such as "encoder", "embedding" or "masked_lm"; "auto" is
             what the model was made for, "encoder" where that is nothing else.
@@ -49,7 +49,7 @@ class Predictor:
 
     Raises:
         UserError: there is no model, it is damaged, it does not fit the task or the
-            tokenizer, or nobody knows what its outputs mean.
+            tokenizer, or the meaning of its outputs is unknown.
 
     Example:
         predictor = Predictor("fine_tuned")
@@ -95,7 +95,7 @@ class Predictor:
             A dict for one input, a list of dicts for a list. They hold Python values,
             and NumPy arrays for vectors:
                 single_label: `label`, and `probabilities` by label
-                multi_label: `labels`, those that apply, and `probabilities` by label
+                multi_label: `labels` that apply, and `probabilities` by label
                 regression: `score`
                 question_answering: `answer`, "" for none; `answers`, the best ones,
                     each with `answer`, `score` and, in characters of the context,
@@ -111,7 +111,7 @@ class Predictor:
                     `[tokens, hidden]` and `input_ids` `[tokens]`
 
         Raises:
-            UserError: texts that are no str, or not those that the model takes, a
+            UserError: texts that are no str, or not the model's inputs, a
                 question without options, or a batch size below 1.
         """
         columns, is_one = self.columns(*texts, **named_texts)
@@ -128,15 +128,15 @@ class Predictor:
     ) -> dict[str, Any]:
         """Answers as the served model gives them, for many inputs at once.
 
-        Takes what a call takes. Returns a dict of arrays `[inputs, …]`, strings as str;
-        where an output is as long as the text, shorter ones are padded with 0 or "".
-        `model_card.md` of an export says what each output is.
+        Takes the arguments of a call. Returns a dict of arrays `[inputs, …]`, strings
+        as str; where an output is as long as the text, shorter ones are padded with 0
+        or "". `model_card.md` of an export describes each output.
         """
         columns, _ = self.columns(*texts, **named_texts)
         return self.outputs(columns, batch_size)
 
     def columns(self, *texts, **named_texts):
-        """What a call takes, checked, and whether it was one input.
+        """Checks the arguments of a call, and tells whether it was one input.
 
         Returns:
             A list of bytes (or of lists of bytes) for each input by name, and a bool.
@@ -144,7 +144,7 @@ class Predictor:
         return self._inputs.columns(texts, named_texts)
 
     def outputs(self, columns, batch_size=32):
-        """As `arrays`, of what `columns` returned."""
+        """Answers as `arrays`, for the result of `columns`."""
         check_process()
         return outputs_of(self._signature(columns), columns, batch_size)
 
@@ -154,7 +154,7 @@ class Predictor:
         return next(iter(self._signatures.values()))
 
     def _signature(self, columns):
-        """What answers strings of these names."""
+        """Returns the signature that answers strings of these names."""
         names = frozenset(columns)
         if names not in self._signatures:
             self._signatures[names] = self._served(self.inputs)
@@ -162,7 +162,7 @@ class Predictor:
 
 
 def _open(path, tokenizer, task, revision):
-    """What gives the signatures of an export or of a model directory, and facts."""
+    """Opens an export or a model directory: returns its signatures, and facts."""
     directory = local_directory(path, revision)
     version = _version(pathlib.Path(directory))
     if version is not None:
@@ -216,7 +216,7 @@ def _exported(version):
 
 
 def _take(model, tokenizer, task):
-    """As `_open`, of a model in memory."""
+    """Opens as `_open`, a model in memory."""
     if not isinstance(model, PretrainedModel):
         raise UserError(
             f"Expected a directory, a name or a model of albert_tf, not a "
@@ -231,7 +231,7 @@ def _take(model, tokenizer, task):
 
 
 def _version(path):
-    """The exported version that a path means; None if it is of no export."""
+    """Finds the exported version that a path means; None if it is of no export."""
     if token_file_in(path):
         return path
     if (path / _SAVED_MODEL).exists():
@@ -265,7 +265,7 @@ def _inputs(signature, facts):
 
 
 def _plain(value):
-    """The outputs of one input as Python values, but for arrays of numbers."""
+    """Returns an input's outputs as Python values, but for arrays of numbers."""
     if isinstance(value, str):
         return value
     return value.tolist() if value.dtype == object or value.ndim == 0 else value

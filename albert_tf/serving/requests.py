@@ -1,4 +1,4 @@
-"""What a request must be: what the model would answer all the same is refused.
+"""Checks of requests: those that the model would answer all the same are refused.
 
 The checks are operations of the graph, outside of what XLA compiles (which has no
 errors, and takes the nearest row of a table for an id that it lacks): they are the same
@@ -20,7 +20,7 @@ There may be one for each character, of some sixty bytes.
 
 
 def string_answers(strings, answer):
-    """What `answer` says to strings `[batch, …]`, which it takes by name.
+    """Answers strings `[batch, …]` by `answer`, which takes them by name.
 
     Refuses as many texts as not pairs.
     """
@@ -35,12 +35,12 @@ def string_answers(strings, answer):
 
 
 def bounded(answer, name, is_padded=False):
-    """`answer`, which takes strings by name, refusing too much to read at once.
+    """Wraps `answer`, which takes strings by name, to refuse too much to read at once.
 
     Args:
         answer: a function of string tensors `[batch]`.
         name: of the strings that are read whole, however long they are.
-        is_padded: whether each row's answers are as many as those of the longest.
+        is_padded: whether each row has as many answers as the longest.
     """
 
     def bounded_answer(**strings):
@@ -63,7 +63,7 @@ def bounded(answer, name, is_padded=False):
 
 
 def token_features(features, config, longest):
-    """The features, int32, of integers `[batch, …, tokens]` by name.
+    """Makes the features, int32, of integers `[batch, …, tokens]` by name.
 
     Refuses ids, masks, segments and positions out of range, features of different
     shapes, rows without tokens, more tokens than the model takes, and padding on the
@@ -131,7 +131,7 @@ def _range_checks(features, limits):
 
 
 def example_features(examples, names, config, longest):
-    """The features, int32 `[batch, tokens]` by name, of serialized `tf.Example`s.
+    """Parses serialized `tf.Example`s to features, int32 `[batch, tokens]` by name.
 
     The mask and the segments may be left out, as in a call of the model: the mask is
     then ones, the segments are zeros. Refuses Examples without ids, or with a mask or

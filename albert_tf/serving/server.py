@@ -1,6 +1,6 @@
 """A `Predictor` behind TensorFlow Serving's REST interface, as a Starlette application.
 
-https://www.tensorflow.org/tfx/serving/api_rest says what goes in and out.
+https://www.tensorflow.org/tfx/serving/api_rest describes requests and responses.
 """
 
 import asyncio
@@ -69,7 +69,7 @@ class Server:
         calls.set_function(lambda: self._gathering.calls)
 
     def application(self):
-        """The Starlette application."""
+        """Makes the Starlette application."""
         model = "/v1/models/{name}"
         versioned = f"{model}/versions/{{version:int}}"
         routes = [Route("/metrics", self._metrics)]
@@ -123,7 +123,7 @@ class Server:
         return {"predictions": single}
 
     async def _body(self, request):
-        """The JSON object of a request, without reading more than is allowed."""
+        """Reads the JSON object of a request, but no more bytes than allowed."""
         content, most = b"", self._limits.max_request_bytes
         async for part in request.stream():
             content += part
@@ -190,7 +190,7 @@ def _inputs(body, names):
 
 
 def _decoded(value):
-    """JSON values, with bytes in the place of `{"b64": …}`."""
+    """Returns JSON values, with bytes in the place of `{"b64": …}`."""
     if isinstance(value, list):
         return [_decoded(item) for item in value]
     if not isinstance(value, dict):
@@ -204,7 +204,7 @@ def _decoded(value):
 
 
 def _described(signature):
-    """A signature as TensorFlow Serving's metadata has it."""
+    """Describes a signature as TensorFlow Serving's metadata do."""
     _, inputs = signature.structured_input_signature
     sides = {"inputs": inputs, "outputs": signature.structured_outputs}
     described = {

@@ -26,7 +26,7 @@ class ServingModule(tf.Module):
         head: a `Head`.
         text_features: a module that maps strings to the head's features.
         optimize_for: a key of `OPTIMIZATIONS`, or None.
-        variables_dtype: in what the floating point variables are kept; they are
+        variables_dtype: the type in which floating point variables are kept; they are
             computed with in float32.
     """
 
@@ -55,11 +55,11 @@ class ServingModule(tf.Module):
             self._answer_strings = bounded(answer, head.reads_whole, head.pads_answers)
 
     def compute(self, features):
-        """The numbers among the outputs; see `Head.compute`."""
+        """Computes the numbers among the outputs; see `Head.compute`."""
         return self._compute(features)
 
     def _float32_numbers(self, features):
-        """The outputs of the head, in float32 whatever it computes in."""
+        """Returns the outputs of the head, in float32 whatever it computes in."""
         return {
             name: tf.cast(values, tf.float32) if values.dtype.is_floating else values
             for name, values in self._head.compute(features).items()
@@ -76,7 +76,7 @@ class ServingModule(tf.Module):
             return self._float32_numbers(features)
 
     def text_signature(self, names=None):
-        """The concrete function that takes strings.
+        """Makes the concrete function that takes strings.
 
         Args:
             names: of the strings; by default the `text_inputs` of the head.
@@ -85,7 +85,7 @@ class ServingModule(tf.Module):
         return _concrete(self._from_strings, **strings)
 
     def signatures(self):
-        """Concrete functions by signature name."""
+        """Makes concrete functions by signature name."""
         tokens = self._head.feature_specs()
         signatures = {
             "serving_default": self.text_signature(),

@@ -50,7 +50,7 @@ class SeveralHeads(Head):
     """The outputs of several models, named `<task>_<output>`; answers by task.
 
     Args:
-        models: what `models_of_one_encoder` returned; the first one's encoder computes.
+        models: the result of `models_of_one_encoder`; the first one's encoder computes.
             None where only `answer` is asked.
         tasks: their `Task`s by the name that the outputs get, in the same order; None
             for one that is not known.
@@ -92,14 +92,14 @@ class SeveralHeads(Head):
         )
 
     def answer(self, outputs):
-        """By name of the head, its answer."""
+        """Answers by name of the head."""
         return {
             name: head.answer(_outputs_of(name, outputs))
             for name, head in self._heads.items()
         }
 
     def _named(self, outputs_of):
-        """The outputs of all heads; each name begins with that of its head."""
+        """Names the outputs of all heads; each name begins with its head's."""
         return {
             f"{name}_{key}": value
             for name, head in self._heads.items()
@@ -108,7 +108,7 @@ class SeveralHeads(Head):
 
 
 def _outputs_of(head, outputs):
-    """The outputs of one head among those of several, under its own names for them."""
+    """Picks one head's outputs among several's, under its own names for them."""
     prefix = f"{head}_"
     return {
         name.removeprefix(prefix): value

@@ -39,7 +39,7 @@ class TokenFile:
         return self._run({name: np.asarray(v) for name, v in features.items()})
 
     def in_graph(self, features):
-        """The outputs as tensors, for features that are tensors."""
+        """Computes the outputs as tensors, for features that are tensors."""
         names, specs = list(features), self.outputs
 
         def run(*values):
@@ -54,7 +54,7 @@ class TokenFile:
 
 
 def token_file_in(version):
-    """The path of the file in the folder of an export; None if it holds none."""
+    """Returns the path of the file in an export's folder; None if it holds none."""
     paths = (pathlib.Path(version) / name for name in TOKEN_FILES)
     return next(filter(pathlib.Path.exists, paths), None)
 
@@ -100,7 +100,7 @@ def _onnx(path):
 
 
 def _onnx_dtype(name):
-    """TensorFlow's name of a type such as `tensor(float)`."""
+    """Returns TensorFlow's name of a type such as `tensor(float)`."""
     name = name.removeprefix("tensor(").removesuffix(")")
     return _ONNX_DTYPES.get(name, name)
 

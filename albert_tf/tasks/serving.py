@@ -1,4 +1,4 @@
-"""The head of a served model: what a family of tasks says about its serving."""
+"""The head of a served model: a family of tasks declares its serving by it."""
 
 import tensorflow as tf
 
@@ -7,9 +7,9 @@ from albert_tf.tokenization.in_graph.features import TextFeatures
 
 
 class Head:
-    """A model with what it takes and answers: in a graph, and from Python.
+    """A model with its inputs and its answers: in a graph, and from Python.
 
-    A subclass says what is different from a model that maps the features of one text
+    A subclass defines its differences from a model that maps the features of one text
     to the served outputs.
 
     Args:
@@ -20,16 +20,15 @@ class Head:
     Attributes:
         variables: the Keras variables that are saved.
         longest: tokens of a row at most: the positions of the model or, where it has no
-            table of them, what it is served for.
+            table of them, the length that it is served for.
     """
 
     name = None
-    """What the served model is said to answer; a value of the export's `--task`."""
+    """Name of the served model's answer; a value of the export's `--task`."""
     text_inputs = ("text",)
     """Names of the strings that the model takes."""
     text_lists = ()
-    """Those of them of which a row is a list: string `[batch, any]`, where an empty
-    string is none."""
+    """Text inputs whose rows are lists: string `[batch, any]`, "" for no item."""
     optional_inputs = ()
     """Names of strings that a module in memory takes beside them."""
     example = "it is a very good one ."
@@ -37,13 +36,13 @@ class Head:
     features = FEATURES
     """Names of the model's features, int32 `[batch, …, tokens]` each."""
     feature_axes = 2
-    """How many axes each of them has; see `PretrainedModel`."""
+    """The number of axes of each of them; see `PretrainedModel`."""
     along = {}
-    """For each of the numbers whose second axis is that of a feature, its name."""
+    """For each of the numbers whose second axis is a feature's, its name."""
     reads_whole = None
     """Name of the strings that are read whole, in windows, however long they are."""
     pads_answers = False
-    """Whether each row's answers are as many as those of the longest text."""
+    """True if each row has as many answers as the longest text."""
 
     def __init__(self, model, task=None, tokenizer=None):
         self.model, self.task, self.tokenizer = model, task, tokenizer
@@ -70,11 +69,11 @@ class Head:
         return numbers
 
     def text_features(self, max_seq_length):
-        """A module that maps strings to features of so many tokens at most."""
+        """Makes a module that maps strings to features of so many tokens at most."""
         return TextFeatures(self.tokenizer, max_seq_length)
 
     def string_answers(self, text_features, compute):
-        """What maps strings to the served outputs.
+        """Returns a function that maps strings to the served outputs.
 
         Args:
             text_features: the module that `text_features` made.
@@ -88,12 +87,12 @@ class Head:
         return answer
 
     def feature_specs(self):
-        """A `tf.TensorSpec` of any size for each of the features, by name."""
+        """Returns a `tf.TensorSpec` of any size for each feature, by name."""
         shape = [None] * self.feature_axes
         return {n: tf.TensorSpec(shape, tf.int32, name=n) for n in self.features}
 
     def text_specs(self, names=None):
-        """A `tf.TensorSpec` of any size for each of the text inputs, by name.
+        """Returns a `tf.TensorSpec` of any size for each of the text inputs, by name.
 
         Args:
             names: of the strings; by default `text_inputs`.
@@ -110,26 +109,26 @@ class Head:
     # From Python.
 
     def meaning(self):
-        """A line on each served output, for the generated documentation."""
+        """Describes each served output in a line, for the generated documentation."""
         raise NotImplementedError
 
     def answer(self, outputs):
-        """What a `Predictor` returns for one input.
+        """Returns a `Predictor`'s answer for one input.
 
         Args:
             outputs: the served outputs of it by name: str, float and int, arrays of
                 numbers, and nested lists of str.
 
         Returns:
-            A dict, of what is easiest to read and to use.
+            A dict, in the form that is easiest to read and to use.
         """
         return outputs
 
     def outputs(self, numbers):
-        """Something that the task scores as the outputs behind `numbers`."""
+        """Returns an object that the task scores as the outputs behind `numbers`."""
         raise NotImplementedError
 
 
 def require(condition, message):
-    """An operation that fails with `message` where a bool `[]` is false."""
+    """Makes an operation that fails with `message` where a bool `[]` is false."""
     return tf.debugging.Assert(condition, [message])

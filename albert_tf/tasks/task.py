@@ -1,4 +1,4 @@
-"""What a task is: the one interface that training, files and serving know."""
+"""Tasks: the one interface that training, files and serving know."""
 
 import abc
 import dataclasses
@@ -15,7 +15,7 @@ class Prepared:
 
     Attributes:
         examples: the `Examples` that were read.
-        tokens: what `Task.tokenize` made of it, with its labels.
+        tokens: the result of `Task.tokenize`, with its labels.
     """
 
     examples: typing.Any
@@ -24,7 +24,7 @@ class Prepared:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Task(abc.ABC):
-    """A task, apart from its files: from examples to what is served.
+    """A task, apart from its files: from examples to the served model.
 
     `training_info.json` of a fine-tuned model holds `to_dict()` under `"task"`, where
     prediction and export find it again through `albert_tf.tasks.registry`.
@@ -43,10 +43,10 @@ class Task(abc.ABC):
     models: typing.ClassVar[tuple]
     """The Keras models that can be fine-tuned, "module.class" of a family each."""
     tokens_class: typing.ClassVar[type] = TokenizedExamples
-    """What `tokenize` returns; its fields are arrays, so that they can be cached."""
+    """Class of `tokenize`'s result; its fields are arrays, which can be cached."""
     row_settings: typing.ClassVar[tuple] = ()
     """Names of fields that decide, beside tokenizer and length, how examples become
-    rows; a model is applied with those of its training."""
+    rows; a model is applied with its training's."""
     min_tokens: typing.ClassVar[int] = 1
     """Tokens to which the model's input is padded at least."""
 
@@ -54,10 +54,10 @@ class Task(abc.ABC):
 
     @abc.abstractmethod
     def tokenize(self, examples, tokenizer, max_seq_length):
-        """The `tokens_class` of the examples, without labels; they are cached."""
+        """Makes the `tokens_class` of the examples, without labels; it is cached."""
 
     def targets(self, examples, tokens):
-        """What the objective compares with, a row for each row of `tokens`."""
+        """Returns the labels of the objective, a row for each row of `tokens`."""
         return examples.labels
 
     # The model.
@@ -68,7 +68,7 @@ class Task(abc.ABC):
         return pkgutil.resolve_name(self.models[0])
 
     def model_classes(self):
-        """The classes of `models` by their `ModelFamily`."""
+        """Returns the classes of `models` by their `ModelFamily`."""
         found = map(pkgutil.resolve_name, self.models)
         return {model_class.family: model_class for model_class in found}
 
@@ -78,21 +78,21 @@ class Task(abc.ABC):
 
     @abc.abstractmethod
     def objective(self):
-        """The engine's `Objective`."""
+        """Makes the engine's `Objective`."""
 
     # What comes out. `outputs` is what the model returns for all rows: an array
     # `[rows, ...]`, or a dict of such.
 
     def interpret(self, prepared, outputs):
-        """What scores and files are made of, computed once from `outputs`."""
+        """Computes, once from `outputs`, the basis of scores and files."""
         return outputs
 
     @abc.abstractmethod
     def score(self, prepared, interpreted):
-        """`{metric: float}` with at least `metrics`."""
+        """Returns `{metric: float}` with at least `metrics`."""
 
     def write_scored(self, output_dir, name, prepared, interpreted):
-        """Writes what helps to understand the scores of the examples `name`."""
+        """Writes files that help to understand the scores of the examples `name`."""
         return
 
     @abc.abstractmethod
@@ -103,9 +103,9 @@ class Task(abc.ABC):
 
         Args:
             output_dir: a `pathlib.Path`.
-            prefix: what the names of files begin with.
+            prefix: the beginning of the names of files.
             prepared: the `Prepared` examples.
-            interpreted: what `interpret` made of the outputs.
+            interpreted: the result of `interpret`.
             submission: name of a benchmark's own file, or None.
         """
 
@@ -115,11 +115,11 @@ class Task(abc.ABC):
         """The `tasks.serving.Head` of a model that is served."""
 
     def as_trained(self, scores):
-        """The task as a model answers it whose dev scores in training were these."""
+        """Returns the task as a model with these dev scores in training answers it."""
         return self
 
     def to_dict(self):
-        """JSON form, which `registry.task_of` reads."""
+        """Returns the JSON form, which `registry.task_of` reads."""
         return {"kind": self.kind, **dataclasses.asdict(self)}
 
     def check_fits(self, directory, asked):
@@ -130,7 +130,7 @@ class Task(abc.ABC):
             asked: the `Task` whose files are to be scored or predicted.
 
         Raises:
-            UserError: the two differ in what goes in or comes out.
+            UserError: the two differ in inputs or outputs.
         """
         if self.kind != asked.kind:
             raise UserError(

@@ -130,7 +130,7 @@ class XLNetModel(PretrainedModel):
         return outputs
 
     def first_memories(self, rows):
-        """The memories of the official training at the start of a stream.
+        """Returns the memories of the official training at the start of a stream.
 
         They are zeros, which all tokens see and attend to. (Without `memories`, a call
         has none, as the first one of Hugging Face.)
@@ -168,7 +168,7 @@ class XLNetModel(PretrainedModel):
             )
 
     def _embeddings(self, features, seed):
-        """The inputs of both streams, one after the other."""
+        """Returns the inputs of both streams, one after the other."""
         embeddings = self.embeddings(features["input_ids"])
         targets = features.get("target_positions")
         if targets is not None:
@@ -192,7 +192,7 @@ class XLNetModel(PretrainedModel):
         return attention_view(features, tokens, memory_tokens, codes, directions)
 
     def _directions(self, features):
-        """Float32 `[batch]`, -1 for a row of reversed text; None if there is none."""
+        """Returns float32 `[batch]`, -1 for a row of reversed text, or None."""
         is_reversed = features.get("reversed_rows")
         if is_reversed is None:
             if not self.config.bi_data:
@@ -202,7 +202,7 @@ class XLNetModel(PretrainedModel):
         return 1.0 - 2.0 * ops.cast(is_reversed, "float32")
 
     def _new_memories(self, block_inputs, view):
-        """The last `mem_len` of what there was and the inputs of the blocks."""
+        """Returns the last `mem_len` of the old memories and the blocks' inputs."""
         config = self.config
         kept = view.tokens
         if config.reuse_len:

@@ -121,7 +121,7 @@ class XLNetForSequenceClassification(TextLabels, PretrainedModel):
         return ops.cast(self.classifier(summary), "float32")
 
     def summarize(self, last_output):
-        """The summary `[batch, hidden]` of the output at the last tokens."""
+        """Returns the summary `[batch, hidden]` of the output at the last tokens."""
         return ops.tanh(self.summary_dense(last_output))
 
     def head_config(self):

@@ -23,7 +23,7 @@ OPTIMIZATIONS = ("latency", "throughput")
 
 @dataclasses.dataclass(frozen=True)
 class ExportOptions(ReadingFlags):
-    """What to export and where."""
+    """Model, form and place of an export."""
 
     model_dir: str = option(
         "Model directory to export, fine-tuned or pretrained; or several, separated "

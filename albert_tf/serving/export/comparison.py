@@ -1,4 +1,4 @@
-"""What a conversion costs in quality, on a labelled file."""
+"""Quality lost by a conversion, on a labelled file."""
 
 import dataclasses
 
@@ -35,13 +35,13 @@ class Comparison:
         self._prepared = Prepared(examples, tokens.take(order))
 
     def __call__(self, original, name, converted):
-        """Prints the metrics of both models and what changes most.
+        """Prints the metrics of both models and the largest changes.
 
         Args:
-            original: the model, a function from a dict of features to what
-                `Head.numbers` gives.
+            original: the model, a function from a dict of features to the result of
+                `Head.numbers`.
             name: of the converted model.
-            converted: the same function of that.
+            converted: the same function of this model.
 
         Returns:
             For JSON: `eval`, by metric the values of both; `largest_change` by array.
@@ -105,7 +105,7 @@ def check_comparable(model_dir, head, has_pairs):
 
 
 def _changes(original, converted):
-    """By name of an array, how far it moves at most."""
+    """Computes how far each array moves at most, by its name."""
     return {
         key: np.abs(np.asarray(array) - np.asarray(converted[key])).max()
         for key, array in original.items()

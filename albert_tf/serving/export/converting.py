@@ -49,7 +49,7 @@ def write_tflite(module, head, directory):
 def write_onnx(module, head, directory, compute_dtype="float32"):
     """Writes `model.onnx`; arguments and result as `write_tflite`.
 
-    `compute_dtype` is that of `ExportOptions`.
+    `compute_dtype` is from `ExportOptions`.
 
     Raises:
         UserError: tf2onnx or onnxruntime is not installed.
@@ -178,7 +178,7 @@ def check_token_file(path, compute, features, compute_dtype="float32"):
         path: the file; it is removed if it is refused.
         compute: the model, a function from a dict of features to a dict of numbers.
         features: a small request, int32 arrays by name.
-        compute_dtype: that of the file.
+        compute_dtype: the file's.
 
     Returns:
         For JSON: `opened_with`, the runtime and its version, `distance` of the answers
@@ -219,7 +219,7 @@ def _refuse(path, reason):
 
 
 def _distance(found, expected):
-    """The largest |found - expected| / (1 + |expected|) of arrays of floats by name.
+    """Computes the largest |found - expected| / (1 + |expected|) of arrays by name.
 
     It is infinite where names or shapes differ. Integers are not compared: where two
     numbers are almost equal, their ranks may change.

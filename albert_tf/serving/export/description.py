@@ -78,13 +78,13 @@ def _spec(spec):
 
 
 def _rest_outputs(answers):
-    """TensorFlow Serving leaves the name out where there is one output only."""
+    """Returns answers as in REST, which omits the name of an only output."""
     outputs = {key: _json(value, _SHOWN) for key, value in answers.items()}
     return next(iter(outputs.values())) if len(outputs) == 1 else outputs
 
 
 def _predict_request(name, inputs):
-    """The text form of a `tensorflow_serving.PredictRequest`."""
+    """Writes the text form of a `tensorflow_serving.PredictRequest`."""
     lines = ["model_spec {", f'  signature_name: "{name}"', "}"]
     for key, value in inputs.items():
         lines += ["inputs {", f'  key: "{key}"', "  value {"]
@@ -96,7 +96,7 @@ def _predict_request(name, inputs):
 
 
 def _json(value, most=None):
-    """The JSON form of arrays, lists and bytes; of a list, the first `most` items."""
+    """Converts arrays, lists and bytes to JSON; of a list, at most `most` items."""
     if isinstance(value, np.ndarray):
         value = value.tolist()
     if isinstance(value, list):
@@ -112,11 +112,11 @@ def _json(value, most=None):
 
 
 def model_card(facts, signatures):
-    """The text of `model_card.md`.
+    """Writes the text of `model_card.md`.
 
     Args:
-        facts: dict of what is known of the model, shown as a list.
-        signatures: what `describe_signatures` returned.
+        facts: dict of the model's facts, shown as a list.
+        signatures: the result of `describe_signatures`.
     """
     lines = [f"# {facts['name']}", ""]
     lines += [f"- {key.replace('_', ' ')}: {_plain(v)}" for key, v in facts.items()]

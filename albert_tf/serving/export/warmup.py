@@ -2,7 +2,7 @@
 
 The file is a TFRecord of `tensorflow_serving.PredictionLog` messages. They are encoded
 by hand, five nested fields in all, so that exporting needs no serving package; the
-field numbers are those of tensorflow_serving/apis/{prediction_log,predict,model}.proto.
+field numbers are from tensorflow_serving/apis/{prediction_log,predict,model}.proto.
 """
 
 import pathlib

@@ -37,7 +37,7 @@ _COMPUTE_DTYPES = {
 
 
 def write_version(options):
-    """As `albert_tf.serving.export.export`."""
+    """Writes a version as `albert_tf.serving.export.export`."""
     is_saved_model = options.format == SAVED_MODEL
     _check(options)
     module, head, facts = build_module(
@@ -127,7 +127,7 @@ def _check_saved_model(options, asked):
 
 
 def _describe(saved_model_dir, module, head, facts, compiled):
-    """Loads what was saved, answers the example requests, writes what came out."""
+    """Loads the saved model, answers the example requests, describes the results."""
     examples = _example_requests(module, head)
     loaded = tf.saved_model.load(str(saved_model_dir))
     _write_description(saved_model_dir, facts, loaded.signatures, examples, head)
@@ -142,7 +142,7 @@ def _describe(saved_model_dir, module, head, facts, compiled):
 
 
 def _of_length(examples, length):
-    """The example of token ids, repeated up to a length."""
+    """Returns the example of token ids, repeated up to a length."""
     return {
         name: np.resize(values, (*values.shape[:-1], length))
         if name in FEATURES
@@ -160,7 +160,7 @@ def _write_description(directory, facts, signatures, examples, head):
 
 
 def _compared_with_float32(options, module, head, facts):
-    """What the module's type of products costs in quality."""
+    """Measures the quality lost by the module's type of products."""
     comparison = _comparison(options, head, facts)
     original, _, _ = build_module(
         options.model_dir, options.task, options.max_seq_length
@@ -169,7 +169,7 @@ def _compared_with_float32(options, module, head, facts):
 
 
 def _write_token_file(options, module, head, facts, directory):
-    """Writes the model and its tokenizer, and says what the conversion cost."""
+    """Writes the model and its tokenizer, and reports the conversion's losses."""
     if options.eval_file is not None:  # read before the conversion, which takes longer
         comparison = _comparison(options, head, facts)
     chosen = [options.compute_dtype] if options.format == "onnx" else []
@@ -200,7 +200,7 @@ def _comparison(options, head, facts):
 
 
 def _example_requests(module, head):
-    """One request for each signature, with the same content."""
+    """Makes one request for each signature, with the same content."""
     example = head.example
     if isinstance(example, str):
         example = dict.fromkeys(head.text_inputs, example)
@@ -220,7 +220,7 @@ def _encoded(text):
 
 
 def _serialized(tokens):
-    """The first row of features as a `tf.Example`."""
+    """Serializes the first row of features as a `tf.Example`."""
     example = tf.train.Example()
     for name, values in tokens.items():
         example.features.feature[name].int64_list.value.extend(values[0].tolist())

@@ -63,7 +63,7 @@ class MultiLabel(TextTask):
         return np.flatnonzero((labels != predictions).any(axis=1))  # [N, L] -> [N]
 
     def write_scored(self, output_dir, name, prepared, outputs):
-        """As `Task.write_scored`; the confusion matrices are a label's each."""
+        """Writes as `Task.write_scored`, with a confusion matrix for each label."""
         super().write_scored(output_dir, name, prepared, outputs)
         labels = prepared.tokens.labels.T.astype(int)  # [L, N]
         predictions = self.predictions(outputs).T.astype(int)

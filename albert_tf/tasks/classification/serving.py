@@ -1,4 +1,4 @@
-"""What a served classifier or regressor answers."""
+"""Answers of a served classifier or regressor."""
 
 import numpy as np
 import tensorflow as tf
@@ -25,7 +25,7 @@ class TextHead(Head):
         return dict(zip(self.task.labels, map(float, probabilities), strict=True))
 
     def _probabilities(self):
-        """The meaning of an output."""
+        """Describes the output of probabilities."""
         order = ", ".join(self.task.labels)
         return f"probability of each label, in the order {order}"
 

@@ -49,7 +49,7 @@ class SingleLabel(TextTask):
         return metrics.cross_entropy(labels, logits)
 
     def score(self, prepared, outputs):
-        """As `Task.score`; and the accuracy of a model that has learned nothing."""
+        """Scores as `Task.score`, and adds `majority_accuracy`."""
         labels = prepared.tokens.labels
         majority = float(np.bincount(labels).max() / len(labels))
         return {**super().score(prepared, outputs), "majority_accuracy": majority}

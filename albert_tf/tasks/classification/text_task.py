@@ -1,4 +1,4 @@
-"""What tasks have in common whose input is a text, or a pair of texts."""
+"""The base of tasks whose input is a text, or a pair of texts."""
 
 import abc
 import dataclasses
@@ -41,7 +41,7 @@ class TextTask(Task):
     default_metrics: typing.ClassVar[tuple]
     has_accuracy: typing.ClassVar[bool] = False
     fewest_labels: typing.ClassVar[int] = 0
-    """How many label names it needs; 0 where it has none."""
+    """Number of label names that it needs; 0 where it has none."""
 
     def __post_init__(self):
         for name in ("labels", "metrics"):
@@ -73,7 +73,7 @@ class TextTask(Task):
         return len(self.output_names)
 
     def parse_label(self, value):
-        """The label in the raw value of a table, as the objective takes it.
+        """Parses the raw value of a table to a label as the objective takes it.
 
         Raises:
             ValueError: the value is no label of the task; the message says why.
@@ -87,7 +87,7 @@ class TextTask(Task):
         return number
 
     def label_id(self, name):
-        """Place of a name among the labels; white space around it does not count.
+        """Returns a name's place among the labels; white space around it is ignored.
 
         Raises:
             ValueError: it is none of them; the message shows the first few.
@@ -106,19 +106,19 @@ class TextTask(Task):
         """Loss of each row, float32 `[B]`, of the model's float32 outputs `[B, …]`."""
 
     def right(self, logits, labels):
-        """Float32 `[B]`: 1 where a row is predicted rightly; if `has_accuracy`."""
+        """Returns float32 `[B]`: 1 where a row is right; if `has_accuracy`."""
         raise NotImplementedError
 
     def predictions(self, logits):
-        """What is predicted for `[N, outputs]` logits, in the form of labels."""
+        """Predicts from `[N, outputs]` logits, in the form of labels."""
         return logits[:, 0]
 
     def probabilities(self, logits):
-        """What result files show of `[N, outputs]` logits."""
+        """Returns the numbers of result files for `[N, outputs]` logits."""
         return logits
 
     def mean_loss(self, labels, logits):
-        """The training loss without dropout, a float."""
+        """Computes the training loss without dropout, a float."""
         return float(np.mean(self.losses(logits, labels)))
 
     def worth_a_look(self, labels, predictions):
@@ -129,15 +129,15 @@ class TextTask(Task):
         return np.argsort(-np.abs(labels - predictions), kind="stable")
 
     def label_text(self, label):
-        """The spelling in result files of one label or prediction."""
+        """Returns the spelling in result files of one label or prediction."""
         return f"{label:.3f}"
 
     def answer_columns(self, answer):
-        """Columns that show what `answer` returned, as strings."""
+        """Writes the columns that show a result of `answer`, as strings."""
         return [f"{value:.4f}" for value in answer.values()]
 
     def read(self, path, columns, role="dev", skip_bad_rows=False):
-        """The `Table` of a file; see `read_table`."""
+        """Reads the `Table` of a file; see `read_table`."""
         table = read_table(path, columns, self.parse_label, skip_bad_rows)
         return dataclasses.replace(table, role=role)
 

@@ -72,11 +72,11 @@ class MultipleChoice(Task):
     # What comes out: logits `[N, choices]`.
 
     def interpret(self, prepared, outputs):
-        """The logits, with `NO_CHOICE` where a question has no such option."""
+        """Returns the logits, with `NO_CHOICE` where a question lacks an option."""
         return np.where(prepared.tokens.lengths > 0, outputs, NO_CHOICE)
 
     def score(self, prepared, interpreted):
-        """Accuracy and loss, the accuracy of each group, and of simple guesses."""
+        """Computes accuracy and loss, and accuracies of groups and simple guesses."""
         labels, predictions = prepared.tokens.labels, interpreted.argmax(axis=1)
         questions = prepared.examples.questions
         of = np.array([question.group for question in questions])

@@ -3,8 +3,8 @@
   python run_squad.py --train_file=train-v1.1.json --predict_file=dev-v1.1.json \\
       --init_checkpoint=albert_base --output_dir=out --do_train --do_predict
 
-The flags are those of the official run_squad_v1 and run_squad_v2, with the same meaning
-and defaults; new ones stand beside them.
+The flags of the official run_squad_v1 and run_squad_v2 keep their meaning and defaults;
+new ones stand beside them.
 
 The command writes to --output_dir: model/ (the best checkpoint by F1 on
 --predict_file), checkpoints/, predictions.json, nbest_predictions.json,

@@ -1,4 +1,4 @@
-"""What a served model of questions answers: a stretch of the context that is given."""
+"""Answers of a served model of questions: a stretch of the context that is given."""
 
 import numpy as np
 import tensorflow as tf
@@ -77,7 +77,7 @@ class QuestionHead(Head):
         return {**meaning, "no_answer_score": self._no_answer()}
 
     def answer(self, outputs):
-        """The answer, "" for none; the candidates, best first; what speaks for none."""
+        """Returns the answer, "" for none, its candidates and `no_answer_score`."""
         names = {"answer": "answers", "score": "scores", "start": "start", "end": "end"}
         columns = [np.array(outputs[name], object).tolist() for name in names.values()]
         rows = (
@@ -121,7 +121,7 @@ class AnswerBeamsHead(QuestionHead):
     }
 
     def _no_answer(self):
-        """What the score says, and from where on the command answers nothing."""
+        """Describes the score, and its threshold for no answer by the command."""
         threshold = self.task.null_score_diff_threshold
         best = ""
         if threshold is not None:

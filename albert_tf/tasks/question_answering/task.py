@@ -56,20 +56,20 @@ class SquadTask(Task):
 
     @abc.abstractmethod
     def span_scores(self, windows, outputs):
-        """The `SpanScores` of the model's outputs."""
+        """Returns the `SpanScores` of the model's outputs."""
 
     @abc.abstractmethod
     def figures(self, questions, predictions):
-        """What predictions score, `{metric: number}`."""
+        """Scores predictions: `{metric: number}`."""
 
     def threshold(self, figures=None):
-        """Null odds from which on there is no answer; None if there always is one."""
+        """Returns null odds from which there is no answer; None if there always is."""
         return
 
     # From examples to features.
 
     def window_sizes(self, max_seq_length):
-        """The `WindowSizes` for windows of a length.
+        """Returns the `WindowSizes` for windows of a length.
 
         Raises:
             UserError: nothing of a paragraph would fit.
@@ -98,7 +98,7 @@ class SquadTask(Task):
     # What comes out.
 
     def interpret(self, prepared, outputs):
-        """A `Prediction` for each question."""
+        """Makes a `Prediction` for each question."""
         windows = prepared.tokens.windows(prepared.examples)
         return answers.predict(
             windows,

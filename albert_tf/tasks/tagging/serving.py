@@ -1,4 +1,4 @@
-"""What a served model of tagging answers: entities of the text that is given."""
+"""Answers of a served model of tagging: entities of the text that is given."""
 
 import numpy as np
 import tensorflow as tf
@@ -70,7 +70,7 @@ class TaggingHead(Head):
         }
 
     def answer(self, outputs):
-        """The entities of the text, in order."""
+        """Lists the entities of the text, in order."""
         names = ("entity", "label", "start", "end", "score")
         columns = [np.array(outputs[name], object).tolist() for name in names]
         rows = [

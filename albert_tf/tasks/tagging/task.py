@@ -25,7 +25,7 @@ PREDICTIONS = "predictions"
 
 @dataclasses.dataclass(frozen=True)
 class Tagged:
-    """What a model says of some sentences of N words.
+    """A model's outputs for some sentences of N words.
 
     Attributes:
         logits: float32 `[N, labels]`, of all words, one sentence after the other.
@@ -44,12 +44,12 @@ class Tagging(Task):
 
     Attributes:
         labels: the tags by id; O is one of them unless they are plain.
-        scheme: what the tags mean, one of `SCHEMES`; None: BIOES if there is an S or E
-            among them, else IOB2.
+        scheme: the scheme of the tags, one of `SCHEMES`; None: BIOES if there is an S
+            or E among them, else IOB2.
         decoder: "greedy", each word's most probable tag, or "legal", the most probable
             sequence that the scheme has.
-        doc_stride: tokens from the beginning of a window of a long text to that of the
-            next.
+        doc_stride: tokens from the beginning of a window of a long text to the next
+            one's.
         dropout_prob: dropout on the vectors of tokens, in training.
     """
 
@@ -110,7 +110,7 @@ class Tagging(Task):
     # From examples to features.
 
     def warn_of_unlearnable(self, file):
-        """Logs what in a `TagFile` the model cannot tell."""
+        """Logs the parts of a `TagFile` that the model cannot tell."""
         if not file.is_labelled:
             return
         unknown = set(file.types()) - self._types()
@@ -135,7 +135,7 @@ class Tagging(Task):
         )
 
     def targets(self, examples, tokens):
-        """int32 `[len(ids)]`: the id of the tag at each first piece, elsewhere -1."""
+        """Returns int32 `[len(ids)]`: the tag's id at first pieces, elsewhere -1."""
         words = self._expected(examples)
         if words is None:
             return None
@@ -143,14 +143,14 @@ class Tagging(Task):
         return known[tokens.words]
 
     def _expected(self, examples):
-        """int32 `[words of the file]`: ids of tags, -1 for those not in `labels`."""
+        """Returns int32 `[words of the file]`: ids of tags, -1 for unknown ones."""
         if examples.sentences[0].entities is None:
             return None
         ids = {label: place for place, label in enumerate(self.labels)}
         return np.array([ids.get(tag, -1) for tag in self._tags(examples)], np.int32)
 
     def _tags(self, examples):
-        """The tag of each word of a file; None where a plain one is unknown."""
+        """Lists each word's tag in a file; None where a plain one is unknown."""
         return [
             tag
             for sentence in examples.sentences
@@ -180,7 +180,7 @@ class Tagging(Task):
     # What comes out: logits `[rows, tokens, labels]`.
 
     def interpret(self, prepared, outputs):
-        """The `Tagged` of a file."""
+        """Makes the `Tagged` of a file."""
         sentences = prepared.examples.sentences
         ends = np.cumsum([len(sentence.bounds) for sentence in sentences])
         logits, has_token = prepared.tokens.of_words(outputs, int(ends[-1]))
@@ -208,8 +208,10 @@ class Tagging(Task):
         ]
 
     def score(self, prepared, interpreted):
-        """F1, precision and recall of entities, of all and of each type; of words the
-        accuracy and the loss, of plain tags macro F1."""
+        """Computes F1, precision and recall of entities; accuracy and loss of words.
+
+        Entities are scored together and by type, plain tags by macro F1.
+        """
         expected = self._expected(prepared.examples)
         known = expected >= 0
         loss = metrics.cross_entropy(expected[known], interpreted.logits[known])
@@ -253,6 +255,6 @@ class Tagging(Task):
 
 
 def _parts_of_words(sentence):
-    """How many entities of a sentence begin or end within a word."""
+    """Counts the entities of a sentence that begin or end within a word."""
     whole = sentence.in_characters(sentence.in_words(sentence.entities))
     return sum(a != b for a, b in zip(whole, sentence.entities, strict=True))
