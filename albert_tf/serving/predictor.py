@@ -135,7 +135,7 @@ class Predictor:
         columns, _ = self.columns(*texts, **named_texts)
         return self.outputs(columns, batch_size)
 
-    def columns(self, *texts, **named_texts):
+    def columns(self, *texts: Any, **named_texts: Any) -> tuple[dict[str, Any], bool]:
         """Checks the arguments of a call, and tells whether it was one input.
 
         Returns:
@@ -143,13 +143,13 @@ class Predictor:
         """
         return self._inputs.columns(texts, named_texts)
 
-    def outputs(self, columns, batch_size=32):
+    def outputs(self, columns: dict[str, Any], batch_size: int = 32) -> dict[str, Any]:
         """Answers as `arrays`, for the result of `columns`."""
         check_process()
         return outputs_of(self._signature(columns), columns, batch_size)
 
     @property
-    def signature(self):
+    def signature(self) -> Any:
         """The concrete function that answers strings."""
         return next(iter(self._signatures.values()))
 
