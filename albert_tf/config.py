@@ -7,6 +7,7 @@ from typing import Any
 
 from albert_tf.errors import UserError
 from albert_tf.io.files import write_json
+from albert_tf.model_config import LAYER_NORM_EPS
 from albert_tf.model_config import PARAMETER_SHARING
 from albert_tf.model_config import ModelConfig
 from albert_tf.model_config import check_choice
@@ -15,6 +16,9 @@ from albert_tf.model_config import check_layers
 from albert_tf.model_config import check_probabilities
 from albert_tf.model_config import check_sizes
 from albert_tf.model_config import check_switches
+from albert_tf.row_layout import CLS_FIRST
+from albert_tf.row_layout import TWO_SEPARATORS
+from albert_tf.row_layout import RowLayout
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -55,11 +59,14 @@ _OFFICIAL_BLOCKS = {
     "local_attention_window": None,
     "global_attention_every": 3,
 }
+# What RoBERTa has otherwise.
+_NOT_ROBERTA = {"layer_norm_eps": LAYER_NORM_EPS, "padding_idx": None}
 # The fields that the official code does not know, with its fixed values.
 _OFFICIAL_VALUES = {
     "parameter_sharing": "all",
     "always_map_embeddings": False,
     **_OFFICIAL_BLOCKS,
+    **_NOT_ROBERTA,
 }
 _PROBABILITIES = ("hidden_dropout_prob", "attention_probs_dropout_prob")
 
@@ -111,6 +118,9 @@ class AlbertConfig(ModelConfig):
     # In local blocks tokens see others up to half of it away; None: all are global.
     local_attention_window: int | None = None
     global_attention_every: int = 3  # with a window, the blocks 0, n, 2 n, … are global
+    layer_norm_eps: float = LAYER_NORM_EPS
+    # RoBERTa: the id of padding, which has no position; those of tokens follow it.
+    padding_idx: int | None = None
 
     def __post_init__(self):
         check_sizes(self, _SIZES)
@@ -144,6 +154,20 @@ class AlbertConfig(ModelConfig):
                 f"has {self.head_size} (hidden_size / num_attention_heads); make it "
                 "even."
             )
+        self._check_roberta()
+
+    def _check_roberta(self):
+        epsilon, padding = self.layer_norm_eps, self.padding_idx
+        if type(epsilon) is not float or not 0 < epsilon < 1:
+            raise UserError(
+                f"layer_norm_eps must be a number between 0 and 1, got {epsilon!r}."
+            )
+        is_id = type(padding) is int and 0 <= padding < self.vocab_size
+        if padding is not None and not is_id:
+            raise UserError(
+                f"padding_idx must be the id of padding, below vocab_size "
+                f"({self.vocab_size}), or null, got {padding!r}."
+            )
 
     @classmethod
     def inert_keys(cls):
@@ -161,21 +185,26 @@ class AlbertConfig(ModelConfig):
 
     @property
     def head_act(self) -> str:
-        """The activation of heads, where nothing is gated."""
+        """The activation of heads, where nothing is gated; RoBERTa's is always one."""
+        if self.is_roberta:
+            return "gelu_erf"
         return GATED_ACTIVATIONS.get(self.hidden_act, self.hidden_act)
 
-    def require_official_blocks(self, reader):
+    def require_official_blocks(self, reader, takes_roberta=False):
         """Refuses blocks that others do not have.
 
         Args:
             reader: who does not have them, for the message.
+            takes_roberta: whether it has what RoBERTa has otherwise.
 
         Raises:
             UserError: it names what is not official.
         """
         changed = [
             f"{name}={getattr(self, name)}"
-            for name, official in _OFFICIAL_BLOCKS.items()
+            for name, official in (
+                _OFFICIAL_BLOCKS if takes_roberta else _OFFICIAL_BLOCKS | _NOT_ROBERTA
+            ).items()
             if getattr(self, name) != official
         ]
         if self.is_gated:
@@ -185,6 +214,22 @@ class AlbertConfig(ModelConfig):
                 f"{reader} cannot hold blocks with {', '.join(changed)}; leave the "
                 "model in a model directory, or train one with official blocks."
             )
+
+    @property
+    def is_roberta(self) -> bool:
+        """Whether positions, rows and heads are those of RoBERTa."""
+        return self.padding_idx is not None
+
+    @property
+    def row_layout(self) -> RowLayout:
+        """How the models read texts, a `RowLayout`."""
+        return TWO_SEPARATORS if self.is_roberta else CLS_FIRST
+
+    @property
+    def position_rows(self) -> int:
+        """Rows of the table of positions: RoBERTa's first ones are of no token."""
+        first = self.padding_idx + 1 if self.is_roberta else 0
+        return first + self.max_position_embeddings
 
     @property
     def has_embedding_mapping(self) -> bool:

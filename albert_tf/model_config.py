@@ -18,6 +18,7 @@ from albert_tf.row_layout import CLS_FIRST
 if TYPE_CHECKING:
     from typing_extensions import Self
 
+LAYER_NORM_EPS = 1e-12
 PARAMETER_SHARING = ("all", "attention", "ffn", "none")
 
 _LARGEST = sys.float_info.max
@@ -38,6 +39,8 @@ class ModelConfig:
     norm = "post"
     use_bias = True
     is_gated = False
+    # What layer norms add to the variance.
+    layer_norm_eps = LAYER_NORM_EPS
 
     @classmethod
     def inert_keys(cls):

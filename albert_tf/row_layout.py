@@ -7,9 +7,9 @@ import dataclasses
 class RowLayout:
     """Places of a row's special tokens and padding, and their segments.
 
-    The first text and its `[SEP]` have the segment 0, the second and its `[SEP]` 1. A
-    configuration names the layout that its models were trained with (`row_layout`); a
-    tokenizer makes rows of it, in Python and inside a graph.
+    The first text and its `[SEP]` have the segment 0. A configuration names the layout
+    that its models were trained with (`row_layout`); a tokenizer makes rows of it, in
+    Python and inside a graph.
 
     Attributes:
         name: by which `tokenizer_config.json` and `signature.json` record it.
@@ -18,6 +18,8 @@ class RowLayout:
         pads_left: whether padding stands before the tokens, and not after them.
         cls_segment: of `[CLS]`.
         pad_segment: of padding.
+        between: tokens `[SEP]` between two texts.
+        second_segment: of the second text, and of the `[SEP]` after it.
     """
 
     name: str
@@ -25,11 +27,17 @@ class RowLayout:
     pads_left: bool = False
     cls_segment: int = 0
     pad_segment: int = 0
+    between: int = 1
+    second_segment: int = 1
 
     @property
     def before(self):
         """Tokens before the first text."""
         return 0 if self.cls_last else 1
+
+    def special(self, has_pairs):
+        """The number of special tokens in a row of one text, or of two."""
+        return 2 + self.between * has_pairs
 
 
 CLS_FIRST = RowLayout("cls_first")
@@ -41,5 +49,8 @@ CLS_LAST = RowLayout(
 """XLNet's (official `convert_single_example`). Padding has the segment 3, as Hugging
 Face's; the official code's is 4, and no token sees it."""
 
-LAYOUTS = {layout.name: layout for layout in (CLS_FIRST, CLS_LAST)}
+TWO_SEPARATORS = RowLayout("two_separators", between=2, second_segment=0)
+"""RoBERTa's: `<s> A </s></s> B </s>`, all of it of one segment."""
+
+LAYOUTS = {layout.name: layout for layout in (CLS_FIRST, CLS_LAST, TWO_SEPARATORS)}
 """By name."""

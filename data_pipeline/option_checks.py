@@ -71,6 +71,11 @@ def _check_together(options):
         raise UserError(
             "--official_sop needs --sentence_objective=sop; leave one of the two out."
         )
+    if not options.across_documents and options.pair_objective != "none":
+        raise UserError(
+            "--across_documents=false needs --sentence_objective=none: pairs of "
+            "segments are of one document anyway; leave it out."
+        )
     if options.pack and options.masking == "dynamic":
         raise UserError(
             "--pack puts masked pairs together and needs --masking=static; leave out "

@@ -37,7 +37,9 @@ class VocabularyFlags:
         "SentencePiece model (.model); it wins over --vocab_file.", None
     )
     vocab_file: str | None = option(
-        "WordPiece vocabulary (vocab.txt), where there is no --spm_model_file.", None
+        "WordPiece vocabulary (vocab.txt), or RoBERTa's byte-level BPE (vocab.json, "
+        "with merges.txt beside it), where there is no --spm_model_file.",
+        None,
     )
     do_lower_case: bool = option(
         "Lower the case of letters, for an uncased vocabulary.", True
@@ -61,8 +63,9 @@ class VocabularyFlags:
             )
         tokenizer = load_tokenizer(self.vocabulary, self.do_lower_case)
         if self.spm_model_file and tokenizer.kind != "sentencepiece":
+            kind = "byte-level BPE" if tokenizer.kind == "byte_bpe" else "WordPiece"
             raise UserError(
-                f"--spm_model_file={self.spm_model_file} is a WordPiece vocabulary, "
+                f"--spm_model_file={self.spm_model_file} is a {kind} vocabulary, "
                 "expected a SentencePiece model; pass it as --vocab_file."
             )
         return tokenizer

@@ -7,7 +7,9 @@ This writes `vocab/my_corpus.model` (pass this one to the other commands) and th
 readable `vocab/my_corpus.vocab`. Use the same --do_lower_case here and in
 create_pretraining_data. This command does not train WordPiece vocabularies: bring a
 `vocab.txt` (one piece per line, with [PAD], [UNK], [CLS], [SEP] and [MASK]) and pass
-it as --vocab_file. docs/data.md says more.
+it as --vocab_file. With --model_type=byte_bpe it makes RoBERTa's kind: pass
+`vocab/my_corpus/vocab.json` as --vocab_file, with --do_lower_case=false. docs/data.md
+says more.
 """
 
 import collections
@@ -32,6 +34,7 @@ from albert_tf.tokenization.parallel import available_cores
 from albert_tf.tokenization.sentencepiece import KEEPS_ACCENTS
 from albert_tf.tokenization.sentencepiece import SentencePieceTokenizer
 from albert_tf.tokenization.word_starts import JOINERS
+from data_pipeline.text import byte_bpe
 from data_pipeline.text import quality
 from data_pipeline.text.corpus import MAX_SEGMENT_BYTES
 from data_pipeline.text.corpus import CorpusFlags
@@ -67,7 +70,10 @@ class TokenizerOptions(CorpusFlags):
         "Number of pieces, special symbols included.", 30000, minimum=1
     )
     model_type: str = option(
-        "Method that chooses the pieces.", "unigram", ["unigram", "bpe", "char"]
+        "Method that chooses the pieces. byte_bpe: RoBERTa's byte-level BPE, which "
+        "reads text as it is; it writes PREFIX/vocab.json and PREFIX/merges.txt.",
+        "unigram",
+        ["unigram", "bpe", "char", "byte_bpe"],
     )
     do_lower_case: bool = option("Lower the case of letters before training.", True)
     keep_accents: bool = option(
@@ -100,6 +106,17 @@ class TokenizerOptions(CorpusFlags):
         "Number of threads that train.", available_cores(), minimum=1, maximum=1024
     )
 
+    @property
+    def is_byte_level(self):
+        """Whether the vocabulary is one of bytes, which leaves text as it is."""
+        return self.model_type == "byte_bpe"
+
+    def prepared(self, text):
+        """A text as the tokenizer of the vocabulary reads it."""
+        if self.is_byte_level:
+            return text
+        return sentencepiece_text(text, self.do_lower_case, self.keep_accents)
+
 
 def train_tokenizer(options):
     """Trains the vocabulary that `options` describe and reports its coverage.
@@ -114,12 +131,16 @@ def train_tokenizer(options):
     lines, counts = _sample(options)
     if not lines:
         raise UserError(f"--input_file={options.input_file} holds no text.")
-    model = _train(lines, options)
-    _warn_of_changes(model, counts, options)
-    _write(model, options)
-    report = _report(model, lines, options)
+    if options.is_byte_level:
+        tokenizer = byte_bpe.train(lines, options)
+    else:
+        model = _train(lines, options)
+        _warn_of_changes(model, counts, options)
+        _write(model, options)
+        tokenizer = SentencePieceTokenizer(model, options.do_lower_case)
+    report = _report(tokenizer, lines)
     logging.info(
-        "%s.model: %d pieces from %d lines; %.2f characters a piece, %.4f%% unknown",
+        "%s: %d pieces from %d lines; %.2f characters a piece, %.4f%% unknown",
         options.output_prefix,
         report["pieces"],
         report["lines"],
@@ -140,7 +161,7 @@ def _sample(options):
     sample = []
     counts = collections.Counter()
     for count, segment in enumerate(_segments(options, counts)):
-        line = sentencepiece_text(segment, options.do_lower_case, options.keep_accents)
+        line = options.prepared(segment)
         if not size or count < size:
             sample.append(line)
         elif (place := rng.randrange(count + 1)) < size:
@@ -241,8 +262,7 @@ def _why_not(message, lines, options):
     return f"SentencePiece cannot train on {text}: {reason}"
 
 
-def _report(model, lines, options):
-    tokenizer = SentencePieceTokenizer(model, options.do_lower_case)
+def _report(tokenizer, lines):
     checked = lines[:_REPORT_LINES]
     ids, _ = tokenizer.encode_flat(checked)
     return {

@@ -51,3 +51,30 @@ def tie_pieces(special="[CLS] [SEP] [MASK] <pad>"):
         cost = sum(1.37 + 0.0713 * letters.find(letter) for letter in piece)
         model.pieces.add(piece=piece, score=-3.67 - cost)
     return model.SerializeToString()
+
+
+_BYTE_BPE_TEXT = (
+    "the cat sat on the mat, and the dog didn't bark at the cat in 2000; we'll see.",
+    "caf\u00e9 \u65e5\u672c\u8a9e \U0001f600 the other theatre gathers there",
+    "  it's 3.14   or\n\n so, they've said: HE'S the one",
+)
+
+
+def byte_bpe(folder, texts=_BYTE_BPE_TEXT, vocab_size=400):
+    """Writes `vocab.json` and `merges.txt` of a byte-level BPE into a folder.
+
+    The special pieces have the ids of RoBERTa's, `<mask>` the last one.
+    """
+    import json
+
+    import tokenizers
+
+    trained = tokenizers.ByteLevelBPETokenizer()
+    special = ["<s>", "<pad>", "</s>", "<unk>"]
+    trained.train_from_iterator(
+        texts, vocab_size - 1, 1, special_tokens=special, show_progress=False
+    )
+    trained.save_model(str(folder))
+    path = folder / "vocab.json"
+    pieces = json.loads(path.read_text("utf-8"))
+    path.write_text(json.dumps({**pieces, "<mask>": len(pieces)}), "utf-8")

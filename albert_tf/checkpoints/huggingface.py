@@ -9,7 +9,8 @@ import numpy as np
 from albert_tf.checkpoints.assignment import assign_tensors
 from albert_tf.errors import UserError
 from albert_tf.families import registry
-from albert_tf.families.bert import readable_families
+from albert_tf.families.roberta import family_that_writes
+from albert_tf.families.roberta import readable_families
 from albert_tf.io import checksums
 from albert_tf.io.checksummed_folder import ChecksummedFolder
 from albert_tf.io.files import read_json_object
@@ -47,7 +48,7 @@ def load_huggingface_checkpoint(
     if os.path.isdir(path):
         path = os.path.join(path, WEIGHTS_FILE)
     names = [model.huggingface_architecture()]
-    tensors = read_huggingface_tensors(path, model.family, names)
+    tensors = read_huggingface_tensors(path, family_that_writes(model), names)
     return assign_tensors(model, tensors, path, allow_missing)
 
 
@@ -168,9 +169,11 @@ def save_huggingface(model, directory):
         directory: created if need be.
     """
     safetensors = _safetensors()
-    family = model.family
+    family, architecture = family_that_writes(model), model.huggingface_architecture()
     arrays = {name: np.array(v) for name, v in model.official_variables().items()}
-    entries, theirs = family.to_huggingface(model.config, arrays, model.head_names())
+    entries, theirs = family.to_huggingface(
+        model.config, arrays, model.head_names(), architecture
+    )
     bare = model.encoder() is model
     prefix = f"{family.encoder}."
     tensors = {
@@ -179,7 +182,7 @@ def save_huggingface(model, directory):
     }
     data = safetensors.numpy.save(tensors, metadata={"format": "pt"})
     entries = {
-        "architectures": [model.huggingface_architecture()],
+        "architectures": [family.architecture(architecture)],
         "model_type": family.huggingface_type,
         **entries,
         **model.head_config_to_huggingface(),

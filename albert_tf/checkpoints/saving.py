@@ -17,7 +17,7 @@ from albert_tf.checkpoints.tf1 import BEST_CHECKPOINT
 from albert_tf.checkpoints.tf1 import ENDINGS
 from albert_tf.checkpoints.tf1 import save_tf1_checkpoint
 from albert_tf.errors import UserError
-from albert_tf.families.bert import readable_families
+from albert_tf.families.roberta import readable_families
 from albert_tf.io import checksums
 from albert_tf.io import storage
 from albert_tf.io.checksummed_folder import ChecksummedFolder

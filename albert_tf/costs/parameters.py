@@ -8,7 +8,7 @@ def encoder_parameters(config):
     embedding, hidden = config.embedding_size, config.hidden_size
     rows = config.vocab_size + config.type_vocab_size
     if config.position_embedding_type == "learned":
-        rows += config.max_position_embeddings
+        rows += config.position_rows
     layers = layer_schedule(config)
     attention_sets = {attention for blocks in layers for attention, _ in blocks}
     feed_forward_sets = {ffn for blocks in layers for _, ffn in blocks}

@@ -101,7 +101,7 @@ class AlbertFamily(ModelFamily):
             found[official] = as_float32(tensor, name, path)
         return found
 
-    def to_huggingface(self, config, tensors, head_names):
+    def to_huggingface(self, config, tensors, head_names, architecture=None):
         """As `to_official`; the embeddings get the identity as mapping if need be."""
         config.require_official_blocks("Hugging Face's ALBERT")
         config, tensors = unshare(config, tensors)

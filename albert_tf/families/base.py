@@ -69,6 +69,10 @@ class ModelFamily(abc.ABC):
             (config, tensors) that the official code can express.
         """
 
+    def architecture(self, name):
+        """Hugging Face's name of the model that a class of `read_as` has by `name`."""
+        return name
+
     def entries_from_huggingface(self, entries):
         """The entries of a `config.json` as the models of this package read them."""
         return entries
@@ -99,13 +103,14 @@ class ModelFamily(abc.ABC):
         """
 
     @abc.abstractmethod
-    def to_huggingface(self, config, tensors, head_names):
+    def to_huggingface(self, config, tensors, head_names, architecture=None):
         """The same function in the terms of Hugging Face.
 
         Args:
             config: a `config_class`.
             tensors: arrays by official name.
             head_names: Hugging Face's names of the head's variables by official name.
+            architecture: its name of the model class.
 
         Returns:
             (entries of `config.json`, arrays by Hugging Face name)

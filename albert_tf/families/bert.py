@@ -7,7 +7,6 @@ the names differ. Nothing is written in BERT's form.
 import re
 
 from albert_tf.config import AlbertConfig
-from albert_tf.families import registry
 from albert_tf.families.albert import ALBERT
 from albert_tf.families.albert import OUR_ACTIVATIONS
 from albert_tf.families.albert import AlbertFamily
@@ -18,8 +17,8 @@ from albert_tf.io.files import read_json_object
 
 # Google's code computes "gelu" by tanh, Hugging Face's exactly.
 _OFFICIAL_ACTIVATIONS = {name: name for name in ("gelu", "relu", "linear", "tanh")}
-_THEIR_ACTIVATIONS = {**OUR_ACTIVATIONS, "gelu_pytorch_tanh": "gelu"}
-_KEYS = (
+THEIR_ACTIVATIONS = {**OUR_ACTIVATIONS, "gelu_pytorch_tanh": "gelu"}
+KEYS = (
     "vocab_size",
     "hidden_size",
     "num_hidden_layers",
@@ -49,7 +48,7 @@ _REQUIRED = {
     "add_cross_attention": False,
 }
 _LAYER = re.compile(r"bert/encoder/layer_(\d+)/(.+)/(\w+)")
-_SUBLAYERS = {
+SUBLAYERS = {
     "attention/self/query": "attention_1/self/query",
     "attention/self/key": "attention_1/self/key",
     "attention/self/value": "attention_1/self/value",
@@ -64,7 +63,6 @@ _HEADS = {
     "cls.seq_relationship.weight": "cls/seq_relationship/output_weights",
     "cls.seq_relationship.bias": "cls/seq_relationship/output_bias",
 }
-_ARCHITECTURE = re.compile("^Bert(?=[A-Z])")
 
 
 class BertFamily(AlbertFamily):
@@ -81,7 +79,7 @@ class BertFamily(AlbertFamily):
 
     def config_from_official(self, path):
         entries = read_json_object(path)
-        return _config(entries, _OFFICIAL_ACTIVATIONS, path)
+        return bert_config(entries, _OFFICIAL_ACTIVATIONS, path)
 
     def from_official(self, tensors):
         return {_our_name(name): tensor for name, tensor in tensors.items()}
@@ -90,7 +88,8 @@ class BertFamily(AlbertFamily):
         """With ALBERT's names of the models, and of the dropout before a classifier."""
         names = entries.get("architectures")
         if isinstance(names, list):
-            names = [_ARCHITECTURE.sub("Albert", str(name)) for name in names]
+            prefix = re.compile(f"^{self.huggingface_type.capitalize()}(?=[A-Z])")
+            names = [prefix.sub("Albert", str(name)) for name in names]
         dropout = entries.get("classifier_dropout")
         if dropout is None:
             dropout = entries.get("hidden_dropout_prob", 0.1)
@@ -98,7 +97,7 @@ class BertFamily(AlbertFamily):
 
     def config_from_huggingface(self, entries, path):
         require_entries(entries, _REQUIRED, path)
-        return _config(entries, _THEIR_ACTIVATIONS, path)
+        return bert_config(entries, THEIR_ACTIVATIONS, path)
 
     def official_name(self, theirs):
         return _HEADS.get(theirs) or _our_name(_official_name(theirs))
@@ -107,27 +106,23 @@ class BertFamily(AlbertFamily):
 BERT = BertFamily()
 
 
-def readable_families():
-    """The families whose checkpoints can be read; those of the models first."""
-    return [*registry.families(), BERT]
-
-
-def _config(entries, activations, path):
-    ours = {**_DEFAULTS, **{key: entries[key] for key in _KEYS if key in entries}}
+def bert_config(entries, activations, path, **changes):
+    """The `AlbertConfig` of the entries of a file of BERT's or of its likes."""
+    ours = {**_DEFAULTS, **{key: entries[key] for key in KEYS if key in entries}}
     ours["hidden_act"] = our_activation(
         entries, "hidden_act", "gelu", activations, path
     )
     ours |= {"embedding_size": ours["hidden_size"], "parameter_sharing": "none"}
-    return AlbertConfig.from_dict(ours, source=path)
+    return AlbertConfig.from_dict({**ours, **changes}, source=path)
 
 
 def _our_name(official):
     """The official ALBERT name of a variable of the official BERT."""
     match = _LAYER.fullmatch(official)
-    if match is None or match[2] not in _SUBLAYERS:
+    if match is None or match[2] not in SUBLAYERS:
         return official
     layer, sublayer, parameter = match.groups()
-    return f"{block_scope(f'{layer}_0')}/{_SUBLAYERS[sublayer]}/{parameter}"
+    return f"{block_scope(f'{layer}_0')}/{SUBLAYERS[sublayer]}/{parameter}"
 
 
 def _official_name(theirs):

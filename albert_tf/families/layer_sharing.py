@@ -77,6 +77,18 @@ def unshare(config, tensors):
     return unshared, tensors
 
 
+def as_unshared(config, tensors):
+    """The same function with a group of its own for each layer, sharing nothing.
+
+    Args and Returns:
+        as of `unshare`.
+    """
+    unshared = dataclasses.replace(
+        config, parameter_sharing="none", num_hidden_groups=1
+    )
+    return unshared, move_layers(tensors, config, unshared)[0]
+
+
 def _origins(source, target, rule):
     """`{(new scope, whether of the feed-forward layer): old scopes}`."""
     old_layers, new_layers = layer_schedule(source), layer_schedule(target)

@@ -108,7 +108,7 @@ class XLNetFamily(ModelFamily):
             found[official] = _turned(official, tensor)
         return found | {n: _stack(rows, n, path) for n, rows in stacked.items()}
 
-    def to_huggingface(self, config, tensors, head_names):
+    def to_huggingface(self, config, tensors, head_names, architecture=None):
         """As `to_official`; tied biases are written for each layer.
 
         Raises:

@@ -71,7 +71,7 @@ def _originality(model, tokenizer, features, batch_size):
         kept = tf.where(own, log_probabilities, 0.0)
         return tf.reduce_sum(kept, axis=1)
 
-    examples = from_features(features)
+    examples = from_features(features, tokenizer)
     predict = OutputsPredictor(compute, batch_size, int(examples.lengths.max()))
     return require_numbers(predict(examples)).astype(np.float64)
 

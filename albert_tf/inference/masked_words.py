@@ -56,7 +56,7 @@ def fill_masks(model, tokenizer, texts, text_pairs=None, top_k=5, batch_size=32)
     predict = OutputsPredictor(
         compute, batch_size, model.config.max_position_embeddings
     )
-    outputs = require_numbers(predict(from_features(features)))
+    outputs = require_numbers(predict(from_features(features, tokenizer)))
     probabilities, tokens = outputs  # [N, masks, top_k] each
     return [
         [

@@ -42,7 +42,7 @@ class Embeddings(ConfiguredLayer):
             "token_type_embeddings": config.type_vocab_size,
         }
         if config.position_embedding_type == "learned":
-            rows["position_embeddings"] = config.max_position_embeddings
+            rows["position_embeddings"] = config.position_rows
         tables = {
             name: self.add_weight(
                 name=name,
@@ -57,7 +57,7 @@ class Embeddings(ConfiguredLayer):
         self.layer_norm.build((None, None, config.embedding_size))
 
     def call(self, input_ids, segment_ids, seed=None, positions=None):
-        words = ops.take(self.word_embeddings, input_ids, axis=0)  # [B, T, E]
+        words = self._rows(self.word_embeddings, input_ids, input_ids)  # [B, T, E]
         # A product with one-hot rows: the table has two rows, and the gradient
         # of a product is a product, where that of a lookup is a scatter.
         segments = ops.one_hot(
@@ -66,13 +66,40 @@ class Embeddings(ConfiguredLayer):
         segments = ops.matmul(segments, self.token_type_embeddings)  # [B, T, E]
         total = words + segments
         if self.position_embeddings is not None:
-            total = total + self._of_positions(positions, ops.shape(input_ids)[1])
+            total = total + self._of_positions(positions, input_ids)
         embeddings = self.layer_norm(total)
         return dropout(
             embeddings, self.config.hidden_dropout_prob, seed, EMBEDDING_SITE
         )
 
-    def _of_positions(self, positions, tokens):
+    def _of_positions(self, positions, input_ids):
+        padding = self.config.padding_idx
+        if padding is not None:
+            if positions is None:
+                positions = positions_after_padding(input_ids, padding)
+            else:
+                positions = positions + padding + 1
         if positions is None:
-            return self.position_embeddings[:tokens]  # [T, E]
-        return ops.take(self.position_embeddings, positions, axis=0)  # [B, T, E]
+            return self.position_embeddings[: ops.shape(input_ids)[1]]  # [T, E]
+        return self._rows(self.position_embeddings, positions, input_ids)  # [B, T, E]
+
+    def _rows(self, table, indices, input_ids):
+        """Rows `[batch, tokens, embedding]`; through RoBERTa's padding learns nothing.
+
+        The tables of fairseq and of Hugging Face have no gradient at `padding_idx`.
+        """
+        rows = ops.take(table, indices, axis=0)
+        if not self.config.is_roberta:
+            return rows
+        is_padding = ops.equal(input_ids, self.config.padding_idx)[..., None]
+        return ops.where(is_padding, ops.stop_gradient(rows), rows)
+
+
+def positions_after_padding(input_ids, padding_idx):
+    """RoBERTa's positions, int32 `[batch, tokens]`.
+
+    Tokens are counted on from `padding_idx + 1`; padding, which has that id, is not
+    counted, and stands at `padding_idx`. Source: `make_positions` of fairseq.
+    """
+    is_token = ops.cast(ops.not_equal(input_ids, padding_idx), "int32")
+    return ops.cumsum(is_token, axis=1) * is_token + padding_idx

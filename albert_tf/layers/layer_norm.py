@@ -5,12 +5,10 @@ from keras import ops
 
 from albert_tf.layers.configured_layer import ConfiguredLayer
 
-_EPSILON = 1e-12
-
 
 @keras.saving.register_keras_serializable(package="albert_tf")
 class LayerNorm(ConfiguredLayer):
-    """Normalises the last axis with epsilon 1e-12, as `contrib.layers.layer_norm`.
+    """Normalises the last axis, by default with 1e-12 as `contrib.layers.layer_norm`.
 
     The statistics are computed in float32 whatever the compute dtype, because
     1e-12 is zero in float16. Subtracting the mean first keeps nearly constant
@@ -38,7 +36,8 @@ class LayerNorm(ConfiguredLayer):
         inputs = ops.cast(inputs, "float32")
         centred = inputs - ops.mean(inputs, axis=-1, keepdims=True)
         variance = ops.mean(ops.square(centred), axis=-1, keepdims=True)
-        outputs = centred * ops.rsqrt(variance + _EPSILON) * self.gamma
+        scale = ops.rsqrt(variance + self.config.layer_norm_eps)
+        outputs = centred * scale * self.gamma
         if self.use_bias:
             outputs = outputs + self.beta
         return ops.cast(outputs, self.compute_dtype)

@@ -130,7 +130,7 @@ class AlbertForAnswerableQuestions(PretrainedModel):
         encoded = self.albert(features, training=training, dropout_seed=seed)
         return self.answer_beams_head(
             encoded["sequence_output"],
-            _p_mask(features),
+            _p_mask(features, self.config.is_roberta),
             start_positions=features.get("start_positions"),
             dropout_seed=seed,
         )
@@ -151,18 +151,39 @@ def _encoder(config, policy, execution):
     return albert
 
 
-def _p_mask(features):
+def _p_mask(features, is_roberta):
     if "p_mask" in features:
         return features["p_mask"]
+    input_mask = features.get("input_mask")
+    if input_mask is None:
+        input_mask = ops.ones_like(features["input_ids"])
+    if is_roberta:
+        second = second_text(features["input_ids"], input_mask)
+        return no_answer_mask(input_mask, second)
     if "segment_ids" not in features:
         raise UserError(
             "AlbertForAnswerableQuestions needs p_mask or segment_ids, which tell it "
             "where answers may be."
         )
-    input_mask = features.get("input_mask")
-    if input_mask is None:
-        input_mask = ops.ones_like(features["input_ids"])
     return no_answer_mask(input_mask, features["segment_ids"])
+
+
+def second_text(input_ids, input_mask):
+    """Which tokens of rows `<s> A </s></s> B </s>` come after both separators.
+
+    Args:
+        input_ids, input_mask: int `[batch, tokens]`, padded after the tokens.
+
+    Returns:
+        int32 `[batch, tokens]`, 1 for B and its separator, as segments are elsewhere.
+    """
+    # The last token of a row is the separator.
+    last = ops.sum(ops.cast(input_mask, "int32"), axis=1, keepdims=True) - 1
+    separator = ops.take_along_axis(input_ids, ops.maximum(last, 0), axis=1)
+    is_separator = ops.cast(ops.equal(input_ids, separator), "int32")
+    both = is_separator[:, 1:] * is_separator[:, :-1]  # [B, T - 1]
+    begun = ops.cumsum(ops.pad(both, [[0, 0], [2, 0]])[:, :-1], axis=1)
+    return ops.cast(begun > 0, "int32") * ops.cast(input_mask, "int32")
 
 
 def no_answer_mask(input_mask, segment_ids):

@@ -11,6 +11,7 @@ from albert_tf.layers.text_vectors import text_vectors
 from albert_tf.tasks.batching import FEATURES
 from albert_tf.tasks.serving import Head
 from albert_tf.tokenization.in_graph.masked_texts import MaskedTextFeatures
+from albert_tf.tokenization.in_graph.masked_texts import mark_of
 
 _GUESSES = 5  # tokens proposed for each [MASK]
 
@@ -70,7 +71,11 @@ class MaskedLMHead(Head):
     name = "masked_lm"
     features = (*FEATURES, "masked_lm_positions")
     along = dict.fromkeys(("token_ids", "probabilities"), "masked_lm_positions")
-    example = MaskedTextFeatures.example
+
+    @property
+    def example(self):
+        """A text with a mark, as the tokenizer reads it."""
+        return f"it is a very {mark_of(self.tokenizer)} one ."
 
     def compute(self, features):
         # [B, P, guesses]

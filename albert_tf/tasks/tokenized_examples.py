@@ -15,7 +15,7 @@ _PLACED = 8192  # rows
 
 @dataclasses.dataclass(frozen=True)
 class TokenizedExamples:
-    """Rows `[CLS] A [SEP]` or `[CLS] A [SEP] B [SEP]`, or XLNet's, of any lengths.
+    """Rows `[CLS] A [SEP]` or `[CLS] A [SEP] B [SEP]`, or others', of any lengths.
 
     An example is a row, or of multiple choice several: a row for each choice. Arrays
     are then `[N, choices]`, and an example with fewer choices than another ends with
@@ -25,8 +25,8 @@ class TokenizedExamples:
         ids: int32, the ids of all rows, one row after the other.
         starts: int64 `[N]`, where each row begins in `ids`.
         lengths: int32 `[N]`, tokens of each row.
-        first_lengths: int32 `[N]`, tokens of `[CLS] A [SEP]` (XLNet: of `A [SEP]`);
-            segment 1 begins there.
+        first_lengths: int32 `[N]`, tokens before the second text, of `[CLS] A [SEP]`
+            (XLNet: of `A [SEP]`, RoBERTa: of `<s> A </s></s>`).
         labels: as in `Table`, or None; or int32 `[len(ids)]`, one for each token, -1
             where there is none.
         weights: float32 `[N]` of the loss of each example, or None for 1.
@@ -97,40 +97,43 @@ def tokenize_texts(texts, text_pairs, tokenizer, max_seq_length, labels=None):
     Raises:
         UserError: `max_seq_length` leaves no room for text.
     """
-    room = max_seq_length - (2 if text_pairs is None else 3)
+    layout, has_pairs = tokenizer.layout, text_pairs is not None
+    special = layout.special(has_pairs)
+    room = max_seq_length - special
     if room < 2:
         raise UserError(
             f"max_seq_length={max_seq_length} leaves no room for text beside the "
-            "special tokens; expected 5 or more."
+            f"special tokens; expected {layout.special(True) + 2} or more."
         )
     first, first_lengths = encode_flat_in_parallel(tokenizer, texts)
     left, second_left = np.minimum(first_lengths, room), None
     if text_pairs is not None:
         second, second_lengths = encode_flat_in_parallel(tokenizer, text_pairs)
         left, second_left = truncated_lengths(first_lengths, second_lengths, room)
-    lengths = left + 2 if second_left is None else left + second_left + 3
+    lengths = left + special + (0 if second_left is None else second_left)
     ends = np.cumsum(lengths, dtype=np.int64)
     starts = ends - lengths
     ids = np.full(lengths.sum(), tokenizer.sep_id, np.int32)
-    layout = tokenizer.layout
     ids[ends - 1 if layout.cls_last else starts] = tokenizer.cls_id
     before = layout.before
     place(first, begins_of(first_lengths), left, starts + before, ids)
+    # Of the special tokens, one stands after the second text, or is XLNet's last.
+    head = before + left + (layout.between if has_pairs else 1)
     if second_left is not None:
         begins = begins_of(second_lengths)
-        place(second, begins, second_left, starts + before + left + 1, ids)
+        place(second, begins, second_left, starts + head, ids)
     return TokenizedExamples(
         ids=ids,
         starts=starts,
         lengths=lengths.astype(np.int32),
-        first_lengths=(before + left + 1).astype(np.int32),
+        first_lengths=head.astype(np.int32),
         labels=labels,
         layout=layout,
         pad_id=tokenizer.pad_id,
     )
 
 
-def from_features(features):
+def from_features(features, tokenizer):
     """The `TokenizedExamples` of what `tokenizer(texts, padding=False)` returns."""
     rows = features["input_ids"]
     lengths = np.array([len(row) for row in rows], np.int32)
@@ -140,6 +143,8 @@ def from_features(features):
         starts=begins_of(lengths),
         lengths=lengths,
         first_lengths=lengths - second,
+        layout=tokenizer.layout,
+        pad_id=tokenizer.pad_id,
     )
 
 

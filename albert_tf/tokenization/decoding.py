@@ -44,6 +44,8 @@ class IdsAndTokens:
     def decode(self, ids, skip_special_tokens=False):
         """Returns the text of ids: in lower case and with single spaces.
 
+        Byte-level BPE gives the very text back, as far as its letters are whole.
+
         Args:
             ids: ints `[tokens]`, or `[batch, tokens]`, of equal lengths or not.
             skip_special_tokens: leave padding, `[CLS]`, `[SEP]` and `[MASK]` out.
@@ -58,20 +60,20 @@ class IdsAndTokens:
             ids = np.atleast_1d(ids)
         if len(ids) and np.ndim(ids[0]):
             return [self.decode(row, skip_special_tokens) for row in ids]
-        special = special_ids(self)
+        unknown = self.pieces[self.unk_id]
+        skipped = special_ids(self).keys() - {unknown}
+        alone = {*skipped, unknown, *(self.pieces[index] for index in self.added_ids)}
         parts, run = [], []
-        added = {self.pieces[index] for index in self.added_ids}
-        added.add(self.pieces[self.unk_id])
         for token in self.convert_ids_to_tokens(ids):
-            if token not in special and token not in added:
+            if token not in alone:
                 run.append(token)
                 continue
             parts += [self.join(run)] if run else []
             run = []
-            if token in added or not skip_special_tokens:
+            if token not in skipped or not skip_special_tokens:
                 parts.append(token)
         parts += [self.join(run)] if run else []
-        return " ".join(part for part in parts if part)
+        return self.between_tokens.join(part for part in parts if part)
 
     def convert_ids_to_tokens(self, ids):
         """Returns the piece of an int, or a list of those of ints `[tokens]`.

@@ -50,7 +50,7 @@ def features_of(
     rows = encode(tokenizer, first)
     pairs = None if second is None else encode(tokenizer, second)
     if max_length is not None:
-        rows, pairs = _truncated(rows, pairs, max_length, truncation)
+        rows, pairs = _truncated(tokenizer, rows, pairs, max_length, truncation)
     elif padding == MAX_LENGTH:
         raise UserError("padding='max_length' needs max_length, the tokens of a row.")
     features = _with_special_tokens(tokenizer, rows, pairs)
@@ -166,6 +166,8 @@ def _encode_with_special(tokenizer, texts):
     What stands between two of them is tokenized by itself.
     """
     special = special_ids(tokenizer)
+    if tokenizer.added_ids.issuperset(special.values()):
+        return _encode(tokenizer, texts)  # which looks for them by itself
     split = re.compile("({})".format("|".join(map(re.escape, special)))).split
     parts = [split(text) for text in texts]  # special pieces at the odd places
     between = iter(tokenizer.encode_batch([p for row in parts for p in row[::2]]))
@@ -184,8 +186,8 @@ def special_ids(tokenizer):
     return {piece: getattr(tokenizer, attribute) for attribute, piece in pieces}
 
 
-def _truncated(rows, pairs, max_length, truncation):
-    room = _length(max_length) - (2 if pairs is None else 3)
+def _truncated(tokenizer, rows, pairs, max_length, truncation):
+    room = _length(max_length) - tokenizer.layout.special(pairs is not None)
     if room < 1:
         raise UserError(
             f"max_length={max_length} leaves no room for text beside the special "
@@ -220,13 +222,17 @@ def _length(max_length):
 
 
 def _with_special_tokens(tokenizer, rows, pairs):
-    """`[CLS] A [SEP]` or `[CLS] A [SEP] B [SEP]`, or XLNet's, as lists of lists."""
+    """`[CLS] A [SEP]` or `[CLS] A [SEP] B [SEP]`, or others', as lists of lists."""
     layout, cls, sep = tokenizer.layout, [tokenizer.cls_id], [tokenizer.sep_id]
     firsts = [row + sep for row in rows]
-    seconds = [[] for _ in rows] if pairs is None else [row + sep for row in pairs]
+    seconds = [[] for _ in rows]
+    if pairs is not None:
+        firsts = [row + sep * layout.between for row in rows]
+        seconds = [row + sep for row in pairs]
     ids, segments = [], []
     for a, b in zip(firsts, seconds, strict=True):
-        of_texts, of_cls = [0] * len(a) + [1] * len(b), [layout.cls_segment]
+        of_texts = [0] * len(a) + [layout.second_segment] * len(b)
+        of_cls = [layout.cls_segment]
         last = layout.cls_last
         ids.append(a + b + cls if last else cls + a + b)
         segments.append(of_texts + of_cls if last else of_cls + of_texts)

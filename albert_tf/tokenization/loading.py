@@ -9,6 +9,10 @@ from albert_tf.io import checksums
 from albert_tf.io import storage
 from albert_tf.io.files import unreadable
 from albert_tf.row_layout import LAYOUTS
+from albert_tf.tokenization.byte_bpe.files import MERGES
+from albert_tf.tokenization.byte_bpe.files import VOCABULARY
+from albert_tf.tokenization.byte_bpe.files import read_two_files
+from albert_tf.tokenization.byte_bpe.tokenizer import ByteBpeTokenizer
 from albert_tf.tokenization.huggingface.added_tokens import with_added_tokens
 from albert_tf.tokenization.huggingface.directory import check_special_pieces
 from albert_tf.tokenization.huggingface.tokenizer_json import read_tokenizer_json
@@ -23,7 +27,10 @@ if TYPE_CHECKING:
     from albert_tf.tokenization.tokenizer import Tokenizer
 
 # The last is that of the official Chinese archives.
-_KNOWN_NAMES = ("spiece.model", "30k-clean.model", "vocab.txt", "vocab_chinese.txt")
+_KNOWN_NAMES = (
+    *("spiece.model", "30k-clean.model", VOCABULARY),
+    *("vocab.txt", "vocab_chinese.txt"),
+)
 _TFHUB_FOLDER = "assets"
 
 
@@ -32,20 +39,21 @@ def load_tokenizer(
     do_lower_case: bool | None = None,
     revision: str | None = None,
 ) -> "Tokenizer":
-    """Loads a SentencePiece or WordPiece tokenizer, whichever `path` holds.
+    """Loads a SentencePiece, WordPiece or byte-level BPE tokenizer, as `path` holds it.
 
     Args:
-        path: a SentencePiece `.model` file, a WordPiece `vocab.txt`, or a directory
-            with one of them (ours, an unpacked official archive or a Hugging Face
-            model) or a `tokenizer.json` in their place; or the name of a model, as
-            `from_pretrained` takes it.
+        path: a SentencePiece `.model` file, a WordPiece `vocab.txt`, a `vocab.json`
+            with a `merges.txt` beside it, or a directory with one of them (ours, an
+            unpacked official archive or a Hugging Face model) or a `tokenizer.json` in
+            their place; or the name of a model, as `from_pretrained` takes it.
         do_lower_case: whether to lower letters; by default as a directory records in
             `tokenizer_config.json`, or else as the released models do, which XLNet's
             do not.
         revision: of an "hf://" model: a branch, a tag or a commit.
 
     Returns:
-        A `SentencePieceTokenizer` or a `WordPieceTokenizer`.
+        A `SentencePieceTokenizer`, a `WordPieceTokenizer` or, with its special tokens,
+        a `ByteBpeTokenizer`.
 
     Raises:
         UserError: `path` does not exist, holds no tokenizer or more than one, or one
@@ -77,6 +85,10 @@ def read_tokenizer(path, do_lower_case=None, config=None):
         name, file_bytes, settings = read_tokenizer_json(file_bytes, path)
         do_lower_case = _agreed_casing(do_lower_case, settings["do_lower_case"], path)
         config = {**config, **settings}
+    elif os.path.basename(path) == VOCABULARY:
+        merges = os.path.join(os.path.dirname(path), MERGES)
+        pairs = read_two_files(file_bytes, _read(merges), path)
+        name, file_bytes = HUGGINGFACE_FILE, pairs.file_bytes()
     tokenizer_class = _class_for(name, file_bytes)
     rules = read_rules(config, where)
     tokenizer = tokenizer_class(file_bytes, do_lower_case, path, rules)
@@ -185,8 +197,8 @@ def _vocabulary_in(directory, config):
     if len(found) != 1:
         what = f"several ({', '.join(found)})" if found else "none"
         raise UserError(
-            f"Expected one tokenizer (a SentencePiece .model file or vocab.txt) in "
-            f"{directory}, found {what}; name the file itself."
+            f"Expected one tokenizer (a SentencePiece .model file, vocab.txt or "
+            f"vocab.json) in {directory}, found {what}; name the file itself."
         )
     return os.path.join(folder, found[0])
 
@@ -202,6 +214,8 @@ def _vocabularies(directory):
 def _class_for(path, file_bytes):
     if path.endswith(".model"):
         return SentencePieceTokenizer
+    if os.path.basename(path) == HUGGINGFACE_FILE:
+        return ByteBpeTokenizer
     if path.endswith(".vocab"):
         raise UserError(
             f"{path} is the readable list beside a SentencePiece model; pass the "

@@ -25,6 +25,8 @@ class TextRules:
             more than 100 characters for unknown ones. SentencePiece keeps "1974,"
             whole, drops signs that combine with nothing where accents go, and has its
             user-defined pieces looked for in texts before all else.
+        add_prefix_space: whether byte-level BPE puts a space before a text that begins
+            with none, so that its first word is one like others.
     """
 
     joins_quotes: bool | None = None
@@ -32,6 +34,7 @@ class TextRules:
     keep_accents: bool | None = None
     strip_accents: bool | None = None
     as_tokenizers: bool = False
+    add_prefix_space: bool = False
 
     def settings(self):
         """What `tokenizer_config.json` records: a dict for JSON."""

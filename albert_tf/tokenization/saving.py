@@ -3,6 +3,8 @@
 from albert_tf.errors import UserError
 from albert_tf.io import checksums
 from albert_tf.io.checksummed_folder import ChecksummedFolder
+from albert_tf.tokenization.byte_bpe.files import MERGES
+from albert_tf.tokenization.byte_bpe.files import VOCABULARY
 from albert_tf.tokenization.huggingface.directory import ADDED_TOKENS
 from albert_tf.tokenization.saved_config import read_saved_config
 from albert_tf.tokenization.tokenizer import CONFIG_NAME
@@ -15,8 +17,9 @@ _THEIR_CLASSES = {
     ("sentencepiece", "ALBERT"): "AlbertTokenizer",
     ("sentencepiece", "XLNet"): "XLNetTokenizer",
     ("wordpiece", "ALBERT"): "BertTokenizer",
+    ("byte_bpe", "RoBERTa"): "RobertaTokenizer",
 }
-_NAMES = (*_SENTENCEPIECE_NAMES.values(), "vocab.txt")
+_NAMES = (*_SENTENCEPIECE_NAMES.values(), "vocab.txt", VOCABULARY, MERGES)
 
 
 def save_for_others(tokenizer, directory, form):
@@ -27,11 +30,11 @@ def save_for_others(tokenizer, directory, form):
         directory: it exists.
         form: "tf1" or "huggingface".
     """
-    name, content = tokenizer.file_name, tokenizer.file_bytes
+    files = {tokenizer.file_name: tokenizer.file_bytes}
     # The casing has Hugging Face's name.
     settings = tokenizer.settings()
     if tokenizer.kind == "sentencepiece":
-        name = _SENTENCEPIECE_NAMES[form]
+        files = {_SENTENCEPIECE_NAMES[form]: tokenizer.file_bytes}
     if form == "huggingface":
         added = settings.pop("added_tokens", [])
         settings = {**_their_settings(tokenizer), **settings}
@@ -39,9 +42,13 @@ def save_for_others(tokenizer, directory, form):
             settings[ADDED_TOKENS] = {str(t.pop("id")): _theirs(t) for t in added}
         if tokenizer.kind == "wordpiece" and not tokenizer.rules.counts_lines:
             # They count the lines, whatever these hold.
-            content = official_vocabulary(content)
+            files = {tokenizer.file_name: official_vocabulary(tokenizer.file_bytes)}
+        if tokenizer.kind == "byte_bpe":
+            pairs = tokenizer.byte_pairs
+            files = {VOCABULARY: pairs.vocabulary_bytes(), MERGES: pairs.merges_bytes()}
     with ChecksummedFolder(directory) as folder:
-        folder.write(name, content)
+        for name, content in files.items():
+            folder.write(name, content)
         folder.write_json(CONFIG_NAME, settings)
 
 
@@ -51,7 +58,6 @@ def _theirs(token):
     return {
         **token,
         "special": special,
-        "lstrip": False,
         "rstrip": False,
         "single_word": False,
     }

@@ -1,4 +1,4 @@
-"""What the SentencePiece and the WordPiece tokenizer have in common."""
+"""What the tokenizers have in common."""
 
 import abc
 import hashlib
@@ -49,7 +49,7 @@ class Tokenizer(decoding.IdsAndTokens, abc.ABC):
         rules: its `TextRules`.
 
     Attributes:
-        kind: "sentencepiece" or "wordpiece".
+        kind: "sentencepiece", "wordpiece" or "byte_bpe".
         vocab_size, pad_id, unk_id, cls_id, sep_id, mask_id: int.
         layout: the `RowLayout` of the rows that a call makes.
         segmentation: the name of the rule by which one of several equally good
@@ -66,6 +66,7 @@ class Tokenizer(decoding.IdsAndTokens, abc.ABC):
     usual_layout = CLS_FIRST
     segmentation = None
     added_ids = frozenset()  # of tokens beyond the vocabulary's pieces
+    between_tokens = " "  # stands around special tokens in what `decode` returns
 
     def __init__(self, file_name, file_bytes, pieces, do_lower_case, source, rules):
         self.file_name = file_name
@@ -124,18 +125,20 @@ class Tokenizer(decoding.IdsAndTokens, abc.ABC):
             truncation: False refuses rows of more than `max_length` tokens; True is
                 also called "longest_first".
             special_tokens_in_text: whether a special piece in a text, such as
-                "[MASK]", means its id; else it is text like any other.
+                "[MASK]", means its id; else it is text like any other, but to
+                RoBERTa's tokenizer, for which it always means its id.
             text_pair: another name of `text_pairs`.
             return_tensors: "np", or "tf" for tensors.
 
         Returns:
             Dict of int32 arrays `[batch, tokens]`; a str is a batch of one. With
             `padding=False` a dict of lists of lists of int.
-                input_ids: `[CLS] A [SEP]` or `[CLS] A [SEP] B [SEP]`; XLNet's are
+                input_ids: `[CLS] A [SEP]` or `[CLS] A [SEP] B [SEP]`; RoBERTa's are
+                    `<s> A </s>` or `<s> A </s></s> B </s>`; XLNet's are
                     `A [SEP] [CLS]` or `A [SEP] B [SEP] [CLS]`, padded on the left
                 input_mask: 1 for tokens, 0 for padding
-                segment_ids: 1 for B and the `[SEP]` after it, else 0; XLNet's are 2
-                    for `[CLS]` and 3 for padding
+                segment_ids: 1 for B and the `[SEP]` after it, else 0; RoBERTa's are
+                    all 0, XLNet's 2 for `[CLS]` and 3 for padding
 
         Raises:
             UserError: texts that are not str, another number of pairs, a `max_length`
@@ -175,6 +178,14 @@ class Tokenizer(decoding.IdsAndTokens, abc.ABC):
         """Returns whether a piece cannot be an added token."""
         return piece in self.special_pieces.values()
 
+    def looked_for(self, added):
+        """Returns those of some `AddedToken`s that texts are searched for."""
+        return [token for token in added if not self.is_reserved(token.content)]
+
+    def as_word(self, word):
+        """Returns a word of a sentence that was cut into words, as it is encoded."""
+        return word
+
     def fold(self, text):
         """Returns `text` in the form in which two spellings of a word are equal."""
         return self.prepare(text)
@@ -197,7 +208,7 @@ class Tokenizer(decoding.IdsAndTokens, abc.ABC):
         Returns:
             int32 array of all ids in a row, and int32 array [len(texts)] of the
             number of ids of each text. No text yields the id of a special piece
-            other than the unknown one.
+            other than the unknown one, but where it is among the `added_ids`.
         """
 
     @abc.abstractmethod

@@ -58,7 +58,7 @@ def starts_word(piece, is_xlnet):
     """
     byte = _BYTE(piece)
     if byte:
-        return not _is_byte_of_a_word(int(byte[1], 16))
+        return not is_byte_of_a_word(int(byte[1], 16))
     classes = [_character_class(character) for character in piece]
     if "w" in classes:
         return unicodedata.category(piece[0])[0] != "M"
@@ -80,7 +80,7 @@ def _character_class(character):
     return "." if category == "P" else character
 
 
-def _is_byte_of_a_word(byte):
+def is_byte_of_a_word(byte):
     """Whether a byte continues a character, or most of its begin within words.
 
     U+00C0 to U+1FFF are letters of scripts with spaces, mostly, and so are U+A000 to

@@ -16,6 +16,7 @@ from albert_tf.models.pretraining import AlbertForPreTraining
 from albert_tf.optimizers import create_optimizer
 from albert_tf.verify import official_steps
 from albert_tf.verify import race
+from albert_tf.verify import roberta
 from albert_tf.verify import squad
 from albert_tf.verify import xlnet
 from albert_tf.verify.recordings import Compared
@@ -46,7 +47,7 @@ def deviations_of(directory, vocabulary):
     """Compares as `command.verify`, with its arguments, values and errors."""
     refuse_run_folder(directory)
     deviations, unknown = [], []
-    kind = next((k for k in (xlnet, race) if k.knows(directory)), squad)
+    kind = next((k for k in (xlnet, roberta, race) if k.knows(directory)), squad)
     for part in kind.compare(directory, vocabulary):
         deviations += _deviations(part)
         unknown += [part.prefix + n for n in part.expected if n not in part.found]

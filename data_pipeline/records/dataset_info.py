@@ -70,6 +70,7 @@ def _of_masked_lm(options):
         "max_predictions_per_seq": masking.num_predictions,
         "sentence_objective": options.pair_objective,
         "official_sop": options.official_sop,
+        **({} if options.across_documents else {"across_documents": False}),
         "short_seq_prob": options.short_seq_prob,
         "masking": {
             **{name: getattr(masking, name) for name in MASKING},

@@ -12,6 +12,7 @@ paper; the objectives differ only in how a chunk of sentences becomes a pair.
 import bisect
 import collections
 import dataclasses
+import itertools
 import random
 
 import numpy as np
@@ -42,6 +43,12 @@ class PairingFlags:
         "Pair a chunk of one sentence with a random document, as the official code "
         "does, instead of cutting the chunk in two.",
         False,
+    )
+    across_documents: bool = option(
+        "With --sentence_objective=none, let a sequence go on in the next document, "
+        "behind a [SEP] (RoBERTa's FULL-SENTENCES); else it ends with its document "
+        "(DOC-SENTENCES).",
+        True,
     )
     short_seq_prob: float = option(
         "Share of the documents that are cut into shorter sequences.",
@@ -122,13 +129,20 @@ class _Pairing:
             first = self._add_pair(document, first, end, target)
 
     def add_full_sentences(self):
-        """Runs of as many whole sentences as fit, across documents.
+        """Runs of as many whole sentences as fit, across documents or within them.
 
         Documents are joined by [SEP] (RoBERTa, section 4.2: FULL-SENTENCES); a run
         that ends where a document does leaves it out.
         """
+        bounds = self._window.documents
+        if self._options.across_documents:
+            bounds = [0, len(self._window.segments) - 1]
+        for first, last in itertools.pairwise(bounds):
+            self._add_run(first, last)
+
+    def _add_run(self, first, last):
+        """Cuts the segments first..last into runs of as many as fit."""
         segments = self._window.segments
-        first, last = 0, len(segments) - 1
         while first < last:
             fits = segments[first] + self._target_length()
             end = bisect.bisect_right(segments, fits, first + 1, last + 1) - 1

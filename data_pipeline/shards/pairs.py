@@ -27,7 +27,7 @@ def pair_records(window, options, passes, seed, counts):
         seed: a tuple that names the window.
         counts: a Counter to add to.
     """
-    if options.pair_objective == "none":
+    if options.pair_objective == "none" and options.across_documents:
         window = join_documents(window, options.tokenizer.sep_id)
     rows, special = make_instances(
         window,

@@ -123,7 +123,12 @@ class _Split:
         return self.counts["tokens"] - before
 
     def _tokenize(self):
-        segments = [segment for document in self._documents for segment in document]
+        # A sentence goes on behind the one before it.
+        segments = [
+            self._tokenizer.as_word(segment) if place else segment
+            for document in self._documents
+            for place, segment in enumerate(document)
+        ]
         if self._options.word_boundaries == "spaces":
             ids, lengths, word_starts = _encode_spaced(self._tokenizer, segments)
         else:

@@ -116,7 +116,7 @@ def check_sample(options, max_unknown, files, counts):
         counts.update(reader.counts)
     tokenizer = options.tokenizer
     stripped = sum(map(tokenizer.count_stripped, texts))
-    warn_of_accents(stripped, counts, _REMEDY[tokenizer.kind])
+    warn_of_accents(stripped, counts, _REMEDY.get(tokenizer.kind))
     ids, lengths = tokenizer.encode_flat(texts)
     count_tokens(ids, tokenizer.unk_id, counts)
     refuse(counts, options, max_unknown)

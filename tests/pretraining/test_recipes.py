@@ -5,6 +5,8 @@ import json
 import pytest
 
 from albert_tf.cli.command_line import parse
+from albert_tf.config import AlbertConfig
+from albert_tf.costs.parameters import encoder_parameters
 from albert_tf.costs.xlnet import pretraining_parameters
 from albert_tf.families.xlnet_config import XLNetConfig
 from albert_tf.pretraining.flags import PretrainingOptions
@@ -22,7 +24,8 @@ _ALBERT = (
     "wikipedia_small",
     "modern_small",
 )
-_RECIPES = (*_ALBERT, *_XLNET)
+_ROBERTA = ("roberta_base", "roberta_tiny")
+_RECIPES = (*_ALBERT, *_ROBERTA, *_XLNET)
 
 
 @pytest.fixture
@@ -46,6 +49,8 @@ def test_every_recipe_is_tested(project):
         "tiny_config",
         "xlnet_tiny_config",
         "wikipedia_small_config",
+        "roberta_base_config",
+        "roberta_tiny_config",
     }
 
 
@@ -96,6 +101,23 @@ def test_recipe_of_xlnet(project, recipe, name, parameters):
     ) == ("adamw", 8192, 0.0004, 500_000, 40_000, 85)
 
 
+def test_recipe_of_roberta(project, recipe):
+    options = recipe("roberta_base")
+    assert (options.optimizer, options.optimizer_args) == ("adamw", "beta_2=0.98")
+    assert (
+        options.train_batch_size,
+        options.learning_rate,
+        options.num_train_steps,
+        options.num_warmup_steps,
+        options.max_seq_length,
+        options.sentence_objective,
+    ) == (8192, 0.0006, 500_000, 24_000, 512, "none")
+    config = AlbertConfig.from_json_file(project / options.albert_config_file)
+    assert (config.position_rows, config.padding_idx) == (514, 1)
+    # 124,645,632 of Hugging Face's roberta-base without its head.
+    assert sum(encoder_parameters(config).values()) == 124_645_632
+
+
 def test_two_phases_are_90_and_10_percent(recipe):
     first, second = recipe("two_phases").phases
     assert (first.max_seq_length, second.max_seq_length) == (128, 512)
@@ -103,7 +125,7 @@ def test_two_phases_are_90_and_10_percent(recipe):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [*_ALBERT, "xlnet_base"])
+@pytest.mark.parametrize("name", [*_ALBERT, "roberta_tiny", "xlnet_base"])
 def test_shrunk_recipe_trains(
     recipe, material, short, dynamic, streams, flags, tmp_path, name
 ):
@@ -119,7 +141,8 @@ def test_shrunk_recipe_trains(
             "second_phase_max_seq_length": 16,
             "second_phase_max_predictions_per_seq": 3,
         }
-    if name == "roberta_style":
+    if name in ("roberta_style", "roberta_tiny"):
+        changes["do_lower_case"] = True
         changes["input_file"] = dynamic / "train.tfrecord"
     if name == "xlnet_base":
         changes["input_file"] = streams / "train.tfrecord"

@@ -161,7 +161,10 @@ def _change(folder, change):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda c: c["model"].update(type="BPE"), "type 'BPE', .*; put the spiece.mo"),
+        (
+            lambda c: c["model"].update(type="WordLevel"),
+            "type 'WordLevel', .*; put the spiece.mo",
+        ),
         (lambda c: c["model"].update(unk_token="?"), "the model .*put the vocab.txt"),
         (
             lambda c: c["normalizer"].update(handle_chinese_chars=False),

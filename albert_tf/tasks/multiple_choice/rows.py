@@ -72,21 +72,26 @@ def tokenize_questions(questions, tokenizer, max_seq_length, max_qa_length):
         tokenizer, [ending(q.text, o, tokenizer) for q in questions for o in q.options]
     )
     second_left = np.minimum(second_tokens, max_qa_length)
-    room = max_seq_length - SPECIAL - second_left
+    layout = tokenizer.layout
+    special = layout.special(True)
+    room = max_seq_length - special - second_left
     left = np.minimum(first_tokens[context], room)
-    lengths = left + second_left + SPECIAL
+    lengths = left + second_left + special
+    head = left + special - 1
     starts = begins_of(lengths)
     ids = np.full(lengths.sum(), tokenizer.sep_id, np.int32)
     ids[starts] = tokenizer.cls_id
     place(first, begins_of(first_tokens)[context], left, starts + 1, ids)
     # The last ones.
     begins = begins_of(second_tokens) + second_tokens - second_left
-    place(second, begins, second_left, starts + left + 2, ids)
+    place(second, begins, second_left, starts + head, ids)
     return TokenizedExamples(
         ids=ids,
         starts=_by_question(starts, counts),
         lengths=_by_question(lengths.astype(np.int32), counts),
-        first_lengths=_by_question((left + 2).astype(np.int32), counts),
+        first_lengths=_by_question(head.astype(np.int32), counts),
+        layout=layout,
+        pad_id=tokenizer.pad_id,
     )
 
 

@@ -35,6 +35,7 @@ class ChoiceFeatures(tf.Module):
         # The last tokens count, and so do as many characters as they may have.
         self._most = max_qa_length * CHARACTERS_OF_A_TOKEN
         self.cls_id, self.sep_id = tokenizer.cls_id, tokenizer.sep_id
+        self.layout, self.pad_id = tokenizer.layout, tokenizer.pad_id
         self.max_seq_length = max_seq_length
         self.max_qa_length = max_qa_length
 
@@ -51,12 +52,15 @@ class ChoiceFeatures(tf.Module):
             self.ending_tokenizer.prepare(tf.gather_nd(options, places)),
         )
         first = tf.gather(self.tokenizer(context), row)  # [rows, (tokens)]
-        room = self.max_seq_length - SPECIAL - second.row_lengths()
+        special_tokens = self.layout.special(True)
+        room = self.max_seq_length - special_tokens - second.row_lengths()
         first = first_tokens(first, tf.minimum(first.row_lengths(), room))
         special = tf.ones_like(room, tf.int32)[:, None]  # [rows, 1]
         cls, sep = special * self.cls_id, special * self.sep_id
-        rows = tf.concat([cls, first, sep, second, sep], axis=1)
-        features = dense_features(rows, first.row_lengths() + 2)  # [rows, T]
+        between = [sep] * self.layout.between
+        rows = tf.concat([cls, first, *between, second, sep], axis=1)
+        head = first.row_lengths() + special_tokens - 1
+        features = dense_features(rows, head, self.layout, self.pad_id)  # [rows, T]
         width = tf.shape(features["input_ids"], tf.int64)[1:]
         shape = tf.concat([tf.shape(options, tf.int64), width], axis=0)
         return {n: tf.scatter_nd(places, v, shape) for n, v in features.items()}

@@ -8,7 +8,6 @@ import dataclasses
 
 import tensorflow as tf
 
-from albert_tf.tasks.question_answering.windows import BEFORE
 from albert_tf.tasks.windows.in_graph import InGraphLayout
 from albert_tf.tasks.windows.in_graph import pick
 from albert_tf.tokenization.in_graph.tokenizer import InGraphTokenizer
@@ -39,9 +38,7 @@ class WindowFeatures(tf.Module):
     """Strings to windows.
 
     Args:
-        tokenizer: an `InGraphTokenizer`.
-        cls_id: id before the question.
-        sep_id: id after the question and after the text.
+        tokenizer: of `albert_tf.load_tokenizer`.
         sizes: a `WindowSizes`.
         min_tokens: length to which windows are padded at least.
 
@@ -51,14 +48,13 @@ class WindowFeatures(tf.Module):
     @classmethod
     def of(cls, tokenizer, sizes, min_tokens=1):
         """The windows that a tokenizer, of `albert_tf.load_tokenizer`, makes."""
-        ids = tokenizer.cls_id, tokenizer.sep_id
-        bounded = InGraphTokenizer(tokenizer, max(sizes.max_query_length, 1))
-        return cls(bounded, *ids, sizes, min_tokens)
+        return cls(tokenizer, sizes, min_tokens)
 
-    def __init__(self, tokenizer, cls_id, sep_id, sizes, min_tokens=1):
+    def __init__(self, tokenizer, sizes, min_tokens=1):
         super().__init__()
-        self.tokenizer = tokenizer
-        self.cls_id, self.sep_id = cls_id, sep_id
+        self.tokenizer = InGraphTokenizer(tokenizer, max(sizes.max_query_length, 1))
+        self.cls_id, self.sep_id = tokenizer.cls_id, tokenizer.sep_id
+        self.layout, self.pad_id = tokenizer.layout, tokenizer.pad_id
         self.sizes = sizes
         self.min_tokens = min_tokens
 
@@ -67,14 +63,14 @@ class WindowFeatures(tf.Module):
         kept = tf.minimum(asked.row_lengths(), self.sizes.max_query_length)  # [B]
         ids, starts, ends = self.tokenizer.with_offsets(context)
         layout = InGraphLayout.of(
-            kept + BEFORE,
+            kept + self.layout.special(True) - 1,
             ids,
             self.sizes.max_seq_length,
             self.sizes.doc_stride,
             self.min_tokens,
         )
         position = layout.position
-        in_question = (position > 0) & (layout.within < -1)  # [W, T]
+        in_question = (position > 0) & (layout.within < -self.layout.between)  # [W, T]
         begins = tf.gather(asked.row_starts(), layout.text)[:, None]
         input_ids = tf.where(position == 0, self.cls_id, self.sep_id)
         input_ids = pick(
@@ -83,7 +79,7 @@ class WindowFeatures(tf.Module):
         input_ids = layout.pick(ids.flat_values, input_ids)
         nothing = tf.zeros_like(input_ids)
         return InGraphWindows(
-            features=layout.features(input_ids),
+            features=layout.features(input_ids, self.layout, self.pad_id),
             question=layout.text,
             is_max_context=layout.max_context(),
             starts=layout.pick(starts.flat_values, nothing),

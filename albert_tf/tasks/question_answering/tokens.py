@@ -39,6 +39,8 @@ class WindowTokens(TokenizedExamples):
             question_index=windows.question_index,
             window_index=windows.window_index,
             answers=windows.labels if is_training else np.zeros((0, 3), np.int32),
+            layout=windows.layout,
+            pad_id=windows.pad_id,
         )
 
     def windows(self, examples):

@@ -14,14 +14,14 @@ import itertools
 import numpy as np
 
 from albert_tf.errors import UserError
+from albert_tf.row_layout import CLS_FIRST
+from albert_tf.row_layout import RowLayout
 from albert_tf.tasks.question_answering import answer_tokens
 from albert_tf.tasks.question_answering.reading.survey import can_be_learned
 from albert_tf.tasks.windows.layout import Layout
 
-BEFORE = 2
-"""The tokens before a paragraph that are no question: [CLS] and a [SEP]."""
-SPECIAL = BEFORE + 1
-"""The tokens of a window that are no text: these and the last [SEP]."""
+SPECIAL = CLS_FIRST.special(True)
+"""The tokens of a window that are no text: [CLS] and both [SEP]."""
 _PARAGRAPHS = 64  # of a chunk; its arrays stay within some megabytes
 LONG_QUESTION = "the question is longer than max_query_length and loses its end"
 LEFT_OUT = "left out, since the answer is missing or not where it should be"
@@ -55,10 +55,21 @@ class WindowSizes:
             raise UserError(
                 f"max_query_length={self.max_query_length}: expected at least 0."
             )
-        if self.max_seq_length <= self.max_query_length + SPECIAL:
+        self.require_room(SPECIAL)
+
+    def require_room(self, special):
+        """Refuses sizes that leave no room for a paragraph.
+
+        Args:
+            special: the special tokens of a window.
+
+        Raises:
+            UserError: it names the sizes.
+        """
+        if self.max_seq_length <= self.max_query_length + special:
             raise UserError(
                 f"max_seq_length={self.max_seq_length} leaves no room for a paragraph "
-                f"beside max_query_length={self.max_query_length} and {SPECIAL} "
+                f"beside max_query_length={self.max_query_length} and {special} "
                 "special tokens; raise the first or lower the second."
             )
 
@@ -86,6 +97,8 @@ class Windows:
         window_index: int32 `[W]`, the how-manieth it is of its question.
         labels: int32 `[W, 3]` of training, or None: first and last token of the answer
             (0, 0 without one) and whether the window has none.
+        layout: the `RowLayout`.
+        pad_id: what windows are padded with.
     """
 
     questions: list
@@ -99,6 +112,8 @@ class Windows:
     question_index: np.ndarray
     window_index: np.ndarray
     labels: np.ndarray | None = None
+    layout: RowLayout = CLS_FIRST
+    pad_id: int = 0
 
     def __len__(self):
         return len(self.starts)
@@ -121,13 +136,15 @@ class Windows:
         arrays = {
             field.name: end_to_end(field.name)
             for field in dataclasses.fields(cls)
-            if field.name not in ("questions", "contexts")
+            if field.name not in ("questions", "contexts", "layout", "pad_id")
         }
         for name, shift in shifts.items():
             arrays[name] = arrays[name] + shift
         return cls(
             questions=[question for part in parts for question in part.questions],
             contexts=[context for part in parts for context in part.contexts],
+            layout=parts[0].layout,
+            pad_id=parts[0].pad_id,
             **arrays,
         )
 
@@ -149,9 +166,9 @@ class Windows:
         # [CLS] stands for "no answer" and may therefore be one.
         may_answer = (second & (position < length - 1)) | (position == 0)
         return {
-            "input_ids": self.padded(self.ids, width),
+            "input_ids": self.padded(self.ids, width, self.pad_id),
             "input_mask": real.astype(np.int32),
-            "segment_ids": (second & real).astype(np.int32),
+            "segment_ids": np.int32(self.layout.second_segment) * (second & real),
             "p_mask": (~may_answer).astype(np.int32),
         }
 
@@ -199,12 +216,15 @@ def _make(paragraphs, tokenizer, sizes, notices, is_training):
     for index in np.flatnonzero(question_tokens > sizes.max_query_length):
         notices.add(LONG_QUESTION, questions[index].id)
     tokens = np.array([len(found) for found in spans])
-    before = np.minimum(question_tokens, sizes.max_query_length) + BEFORE
+    row_layout = tokenizer.layout
+    sizes.require_room(row_layout.special(True))
+    special_before = row_layout.special(True) - 1
+    before = np.minimum(question_tokens, sizes.max_query_length) + special_before
     lengths = sizes.max_seq_length, sizes.doc_stride
     layout = Layout.of(before, tokens[paragraph], *lengths)
     rows, positions = layout.rows_and_positions()
     ids = np.where(positions == 0, tokenizer.cls_id, tokenizer.sep_id).astype(np.int32)
-    here, token = _of_questions(layout, rows, positions)
+    here, token = _of_questions(layout, rows, positions, row_layout.between)
     question_starts = np.cumsum(question_tokens) - question_tokens
     ids[here] = question_ids[question_starts[layout.text[rows[here]]] + token]
     here, token = layout.of_texts(rows, positions)
@@ -226,6 +246,8 @@ def _make(paragraphs, tokenizer, sizes, notices, is_training):
         question_index=layout.text.astype(np.int32),
         window_index=layout.index.astype(np.int32),
         labels=labels,
+        layout=row_layout,
+        pad_id=tokenizer.pad_id,
     )
 
 
@@ -236,9 +258,9 @@ def _scattered(values, places, count):
     return found
 
 
-def _of_questions(layout, rows, positions):
+def _of_questions(layout, rows, positions, between):
     """Where tokens of questions are, and their numbers in the question."""
-    end = layout.first_lengths[rows] - 1
+    end = layout.first_lengths[rows] - between
     here = np.flatnonzero((positions > 0) & (positions < end))
     return here, positions[here] - 1
 

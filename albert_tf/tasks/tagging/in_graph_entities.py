@@ -54,12 +54,13 @@ class RowFeatures(tf.Module):
         super().__init__()
         self.tokenizer = InGraphTokenizer(tokenizer)
         self.cls_id, self.sep_id = tokenizer.cls_id, tokenizer.sep_id
+        self.layout, self.pad_id = tokenizer.layout, tokenizer.pad_id
         self.max_seq_length = max_seq_length
         self.doc_stride = doc_stride
 
     def __call__(self, text):
         words, starts, ends = split_words(text)
-        pieces = self.tokenizer(words.flat_values)  # [N, (pieces)]
+        pieces = self.tokenizer.words(words.flat_values)  # [N, (pieces)]
         place = tf.ragged.range(pieces.row_lengths()).flat_values
         first = tf.where(place == 0, pieces.value_rowids(), -1)
         ids = words.with_flat_values(pieces).merge_dims(1, 2)  # [B, (tokens)]
@@ -67,7 +68,7 @@ class RowFeatures(tf.Module):
         layout = InGraphLayout.of(before, ids, self.max_seq_length, self.doc_stride)
         special = tf.where(layout.position == 0, self.cls_id, self.sep_id)
         input_ids = layout.pick(ids.flat_values, special)
-        features = layout.features(input_ids)
+        features = layout.features(input_ids, self.layout, self.pad_id)
         none = tf.fill(tf.shape(input_ids), tf.constant(-1, tf.int64))
         word = tf.where(layout.max_context(), layout.pick(first, none), none)
         segments = tf.zeros_like(input_ids)

@@ -80,6 +80,8 @@ def tokenize_sentences(sentences, tokenizer, max_seq_length, doc_stride):
         first_lengths=lengths,
         words=words,
         is_max_context=is_max_context,
+        layout=tokenizer.layout,
+        pad_id=tokenizer.pad_id,
     )
 
 
@@ -89,7 +91,8 @@ def _pieces(sentences, tokenizer):
     # A word is tokenized once, however often it occurs.
     distinct = dict.fromkeys(word for words in by_sentence for word in words)
     distinct = {word: number for number, word in enumerate(distinct)}
-    ids, counts = encode_flat_in_parallel(tokenizer, list(distinct))
+    words = list(map(tokenizer.as_word, distinct))
+    ids, counts = encode_flat_in_parallel(tokenizer, words)
     word = np.array([distinct[w] for words in by_sentence for w in words], np.int64)
     lengths = counts[word].astype(np.int64)  # of each word of all sentences
     pieces = np.zeros(lengths.sum(), np.int32)

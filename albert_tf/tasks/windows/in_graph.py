@@ -79,17 +79,20 @@ class InGraphLayout:
         """
         return pick(values, self.place, self.is_text, otherwise)
 
-    def features(self, input_ids):
+    def features(self, input_ids, row_layout, pad_id):
         """The model's inputs by official name, int32 `[W, T]`.
 
         Args:
             input_ids: int32 `[W, T]`; what is padding in it does not matter.
+            row_layout: the `RowLayout` of the windows.
+            pad_id: of padding.
         """
         real = self.position < self.length[:, None]
+        is_second = real & (self.within >= 0)
         return {
-            "input_ids": tf.where(real, input_ids, 0),
+            "input_ids": tf.where(real, input_ids, pad_id),
             "input_mask": tf.cast(real, tf.int32),
-            "segment_ids": tf.cast(real & (self.within >= 0), tf.int32),
+            "segment_ids": tf.cast(is_second, tf.int32) * row_layout.second_segment,
         }
 
     def max_context(self):

@@ -7,6 +7,7 @@ import re
 import numpy as np
 
 from albert_tf.errors import UserError
+from albert_tf.tokenization.byte_bpe.words import SPACES
 from albert_tf.tokenization.huggingface.spellings import Spellings
 from albert_tf.tokenization.tokenizer import Tokenizer
 
@@ -20,11 +21,13 @@ class AddedToken:
         id: of the token; it may be that of a piece of the vocabulary.
         normalized: whether texts are compared with it as the tokenizer prepares both,
             so without regard to case where that lowers letters.
+        lstrip: whether the white space before it is dropped.
     """
 
     content: str
     id: int
     normalized: bool = False
+    lstrip: bool = False
 
 
 class WithAddedTokens(Tokenizer):
@@ -50,7 +53,7 @@ class WithAddedTokens(Tokenizer):
         self.base, self.added = base, tuple(added)
         self.kind, self.model_type = base.kind, base.model_type
         self.special_pieces, self.usual_layout = base.special_pieces, base.usual_layout
-        self.segmentation = base.segmentation
+        self.segmentation, self.between_tokens = base.segmentation, base.between_tokens
         pieces = _all_pieces(base, self.added, source)
         super().__init__(
             base.file_name,
@@ -67,6 +70,7 @@ class WithAddedTokens(Tokenizer):
         self.prepared = {
             self.fold(t.content): t.id for t in reversed(self.added) if t.normalized
         }
+        self.stripping = {t.content for t in self.added if t.lstrip}
         self.pattern = "|".join(self._patterns())
         """A regular expression of the added tokens, for Python and for RE2."""
 
@@ -81,14 +85,20 @@ class WithAddedTokens(Tokenizer):
     def _ids_of(self, pieces):
         return {**self.base._ids, **{token.content: token.id for token in self.added}}
 
-    def _patterns(self):
+    @property
+    def spaced_pattern(self):
+        """The `pattern` with the white space that tokens drop; Python is slow at it."""
+        return "|".join(self._patterns(f"[{re.escape(SPACES)}]*"))
+
+    def _patterns(self, dropped=""):
         """The longest first: of alternatives, the first one counts."""
         spellings = Spellings(self.base.fold)
         for token in sorted(self.added, key=lambda t: -len(t.content)):
+            before = dropped if token.lstrip else ""
             if not token.normalized:
-                yield re.escape(token.content)
+                yield before + re.escape(token.content)
             elif self.fold(token.content):
-                yield spellings.pattern(token.content)
+                yield before + spellings.pattern(token.content)
 
     def fold(self, text):
         return self.base.fold(text)
@@ -99,22 +109,32 @@ class WithAddedTokens(Tokenizer):
         return self.prepared[self.fold(text)] if found is None else found
 
     def _split(self, text):
-        """Texts at the even places, and added tokens between them."""
-        return re.split(f"({self.pattern})", text)
+        """Where each part of a text begins, and the part: added tokens at odd places.
+
+        White space that a token drops is in no part.
+        """
+        parts, end = [], 0
+        for match in re.finditer(self.pattern, text):
+            before = text[end : match.start()]
+            if match[0] in self.stripping:
+                before = before.rstrip(SPACES)
+            parts += [(end, before), (match.start(), match[0])]
+            end = match.end()
+        return [*parts, (end, text[end:])]
 
     def prepare(self, text):
         return self.base.prepare(text)
 
     def tokenize(self, text):
-        parts = self._split(text)
-        for index in range(0, len(parts), 2):
-            parts[index] = self.base.tokenize(parts[index])
-        for index in range(1, len(parts), 2):
-            parts[index] = [self.pieces[self.token_id(parts[index])]]
-        return [piece for part in parts for piece in part]
+        found = []
+        for index, (_, part) in enumerate(self._split(text)):
+            is_added = index % 2
+            pieces = [self.pieces[self.token_id(part)]] if is_added else None
+            found += pieces or self.base.tokenize(part)
+        return found
 
     def encode_flat(self, texts):
-        rows = [self._split(text) for text in texts]
+        rows = [[part for _, part in self._split(text)] for text in texts]
         between = iter(self.base.encode_batch([p for row in rows for p in row[::2]]))
         encoded = []
         for row in rows:
@@ -126,19 +146,21 @@ class WithAddedTokens(Tokenizer):
         return np.array([i for row in encoded for i in row], np.int32), lengths
 
     def encode_with_offsets(self, text):
-        ids, spans, begin = [], [], 0
-        for index, part in enumerate(self._split(text)):
+        ids, spans = [], []
+        for index, (begin, part) in enumerate(self._split(text)):
             if index % 2:
                 found, places = [self.token_id(part)], [(0, len(part))]
             else:
                 found, places = self.base.encode_with_offsets(part)
             ids += found
             spans += [(begin + start, begin + end) for start, end in places]
-            begin += len(part)
         return ids, spans
 
     def join(self, pieces):
         return self.base.join(pieces)
+
+    def as_word(self, word):
+        return self.base.as_word(word)
 
     def count_stripped(self, text):
         return self.base.count_stripped(text)
@@ -162,7 +184,8 @@ class WithAddedTokens(Tokenizer):
 def with_added_tokens(base, config, source):
     """The tokenizer with the tokens that are listed beside its vocabulary.
 
-    Special pieces are not looked for in texts, in which they are text like any other.
+    Special pieces are not looked for in texts, in which they are text like any other,
+    but for those of RoBERTa.
 
     Args:
         base: the tokenizer of the vocabulary.
@@ -178,11 +201,11 @@ def with_added_tokens(base, config, source):
         added = [AddedToken("", -1)]
     for token in added:
         types = [type(value) for value in dataclasses.astuple(token)]
-        if types != [str, int, bool] or not token.content or token.id < 0:
+        if types != [str, int, bool, bool] or not token.content or token.id < 0:
             raise UserError(
                 f"{source} has a damaged list of added tokens; copy the file again."
             )
-    added = [token for token in added if not base.is_reserved(token.content)]
+    added = base.looked_for(added)
     return WithAddedTokens(base, added, source) if added else base
 
 

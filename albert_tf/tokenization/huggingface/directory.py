@@ -76,6 +76,7 @@ def _add(found, content, index, token, path):
             "content": content,
             "id": index,
             "normalized": bool(token.get("normalized")),
+            "lstrip": bool(token.get("lstrip")),
         },
     )
     if known["id"] != index:

@@ -1,9 +1,12 @@
 """Added tokens inside a TensorFlow graph: the twin of `WithAddedTokens`."""
 
+import re
+
 import tensorflow as tf
 
+from albert_tf.tokenization.byte_bpe.words import SPACES
 from albert_tf.tokenization.in_graph import origins
-from albert_tf.tokenization.in_graph.texts import tensorflow_text
+from albert_tf.tokenization.in_graph.texts import cut
 
 
 class AddedInGraph(tf.Module):
@@ -17,7 +20,8 @@ class AddedInGraph(tf.Module):
 
     def __init__(self, tokenizer, base, max_tokens):
         super().__init__()
-        self._base, self._pattern = base, tokenizer.pattern
+        self._base, self._pattern = base, tokenizer.spaced_pattern
+        self._strips = bool(tokenizer.stripping)
         # Of two neighbours among the parts of a text, one is a token.
         self._max_parts = None if max_tokens is None else 2 * max_tokens + 1
         self._exact, self._prepared = tokenizer.exact, tokenizer.prepared
@@ -37,13 +41,16 @@ class AddedInGraph(tf.Module):
         between = tf.where(is_added, "", parts.flat_values)
         ids, starts, ends = self._base.with_offsets(between)
         lengths = tf.strings.length(parts.flat_values, unit="UTF8_CHAR")
+        contents = self._contents(tf.boolean_mask(parts.flat_values, is_added))
+        dropped = tf.boolean_mask(lengths, is_added)
+        dropped -= tf.strings.length(contents, unit="UTF8_CHAR")
         begins = origins.starts_of(lengths)
         rows = tf.gather(begins, parts.row_splits[:-1])
         begins = begins[:-1] - tf.repeat(rows, parts.row_lengths())
-        zeros = added.with_flat_values(tf.zeros_like(added.flat_values))
+        first = added.with_flat_values(dropped)
         until = added.with_flat_values(tf.boolean_mask(lengths, is_added))
         found = []
-        for values, of_added in ((ids, added), (starts, zeros), (ends, until)):
+        for values, of_added in ((ids, added), (starts, first), (ends, until)):
             merged = tf.concat([values, of_added], axis=1)
             if of_added is not added:
                 shift = tf.repeat(begins, merged.row_lengths())
@@ -53,18 +60,24 @@ class AddedInGraph(tf.Module):
 
     def _parts(self, text):
         """Ragged string `[batch, (parts)]`, none of them empty."""
-        return tensorflow_text().regex_split(text, self._pattern, self._pattern)
+        return cut(text, self._pattern)
 
     def _added(self, parts):
         """Which parts are tokens, bool `[parts]`, and ids, ragged `[parts, (ids)]`."""
         flat = parts.flat_values
         is_added = tf.strings.regex_full_match(flat, self._pattern)
-        found = tf.boolean_mask(flat, is_added)
+        found = self._contents(tf.boolean_mask(flat, is_added))
         exact = _looked_up(found, self._exact)
         prepared = _looked_up(self._base.fold(found), self._prepared)
         ids = tf.where(exact < 0, prepared, exact)
         lengths = tf.cast(is_added, tf.int64)
         return is_added, tf.RaggedTensor.from_row_lengths(ids, lengths)
+
+    def _contents(self, found):
+        """Added tokens without the white space that they drop, string `[tokens]`."""
+        if not self._strips:
+            return found
+        return tf.strings.regex_replace(found, f"^[{re.escape(SPACES)}]+", "")
 
 
 def _looked_up(strings, table):

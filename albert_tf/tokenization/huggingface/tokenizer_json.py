@@ -6,6 +6,7 @@ import json
 from sentencepiece import sentencepiece_model_pb2
 
 from albert_tf.errors import UserError
+from albert_tf.tokenization.byte_bpe.files import pairs_of
 from albert_tf.tokenization.word_starts import MARK
 
 _BERT_NORMALIZER = {"clean_text": True, "handle_chinese_chars": True}
@@ -16,6 +17,12 @@ _WORDPIECE = {
 }
 
 _UNIGRAM = {"byte_fallback": False}
+_BYTE_BPE = dict.fromkeys(
+    (
+        *("dropout", "continuing_subword_prefix", "end_of_word_suffix"),
+        *("byte_fallback", "ignore_merges"),
+    )
+)
 _QUOTES = [
     {"type": "Replace", "pattern": {"String": quotes}, "content": '"'}
     for quotes in ("``", "''")
@@ -162,7 +169,30 @@ def _sentencepiece_model(model, special, charsmap, path):
     return found.SerializeToString()
 
 
-_READERS = {"WordPiece": _read_wordpiece, "Unigram": _read_unigram}
+def _read_byte_bpe(content, model, path):
+    found = {key: model.get(key) or None for key in _BYTE_BPE}
+    _require(found, _BYTE_BPE, "model", "vocab.json", path)
+    _require(content["normalizer"], None, "normalizer", "vocab.json", path)
+    splitter = content["pre_tokenizer"]
+    kind, uses_regex = splitter["type"], splitter.get("use_regex", True)
+    if (kind, uses_regex) != ("ByteLevel", True):
+        found = json.dumps(splitter, ensure_ascii=False)
+        _refuse(path, f"the pre_tokenizer {found}", "vocab.json")
+    processor = content["post_processor"] or {"type": "RobertaProcessing"}
+    if processor["type"] != "RobertaProcessing":
+        _refuse(path, f"the post_processor {processor['type']}", "vocab.json")
+    settings = {
+        "do_lower_case": False,
+        "add_prefix_space": splitter.get("add_prefix_space", True),
+    }
+    return "tokenizer.json", pairs_of(model, path).file_bytes(), settings
+
+
+_READERS = {
+    "WordPiece": _read_wordpiece,
+    "Unigram": _read_unigram,
+    "BPE": _read_byte_bpe,
+}
 
 
 def _require(found, expected, name, file, path):

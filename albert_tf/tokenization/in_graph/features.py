@@ -41,15 +41,18 @@ class TextFeatures(tf.Module):
         special = tf.ones_like(first.row_lengths(), tf.int32)[:, None]  # [B, 1]
         cls, sep = special * self.cls_id, special * self.sep_id
         if text_pair is None:
-            first = first_tokens(first, tf.minimum(first.row_lengths(), self._room(2)))
-            return self._features(cls, [first, sep])
+            room = self._room(self.layout.special(False))
+            first = first_tokens(first, tf.minimum(first.row_lengths(), room))
+            return self._features(cls, [first, sep], 1)
         second = self.tokenizer(text_pair)
-        first, second = _truncate_pair(first, second, self._room(3))
-        return self._features(cls, [first, sep, second, sep])
+        room = self._room(self.layout.special(True))
+        first, second = _truncate_pair(first, second, room)
+        between = self.layout.between
+        return self._features(cls, [first, *[sep] * between, second, sep], between)
 
-    def _features(self, cls, parts):
+    def _features(self, cls, parts, between):
         """The features of `[CLS]` and the parts of a row, the first text before all."""
-        first_lengths = parts[0].row_lengths() + self.layout.before + 1
+        first_lengths = parts[0].row_lengths() + self.layout.before + between
         parts = [*parts, cls] if self.layout.cls_last else [cls, *parts]
         rows = tf.concat(parts, axis=1)
         return dense_features(rows, first_lengths, self.layout, self.pad_id)
@@ -59,7 +62,7 @@ class TextFeatures(tf.Module):
 
 
 def dense_features(rows, first_lengths, layout=CLS_FIRST, pad_id=0):
-    """Pads ragged rows of ids `[B, (tokens)]`; segment 1 begins at `first_lengths`."""
+    """Pads ragged rows of ids `[B, (tokens)]`; B begins at `first_lengths`."""
     input_ids = rows.to_tensor(pad_id)  # [B, T]
     # Of no row there is no length, but the model reads a token.
     missing = tf.maximum(1 - tf.shape(input_ids)[1], 0)

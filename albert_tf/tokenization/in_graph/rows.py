@@ -37,7 +37,7 @@ def segments(number, lengths, first_lengths, layout):
         first_lengths: `[B, 1]`, tokens before the second text.
         layout: the `RowLayout`.
     """
-    found = tf.cast(number >= first_lengths, tf.int32)
+    found = tf.cast(number >= first_lengths, tf.int32) * layout.second_segment
     if layout.cls_last:
         found = tf.where(number == lengths - 1, layout.cls_segment, found)
     return tf.where(is_token(number, lengths), found, layout.pad_segment)

@@ -11,6 +11,9 @@ from albert_tf.tokenization.normalization import character_class
 
 UTF8 = "UTF-8"
 
+# Control characters, which expressions do not tell apart.
+_SPELLINGS = {"\1": "\1\3", "\0": "\1\2"}
+
 
 def tensorflow_text():
     """Returns the package tensorflow-text, which registers its operations.
@@ -31,6 +34,21 @@ def single_spaces(text):
     """Returns `[batch]` texts with one space for each white space, none at the ends."""
     white_space = character_class(str.isspace)
     return tf.strings.strip(tf.strings.regex_replace(text, f"{white_space}+", " "))
+
+
+def cut(text, pattern):
+    """Cuts texts `[batch]` around matches: ragged string `[batch, (parts)]`.
+
+    The matches are parts, too; no part is empty, and all of them joined are the text.
+    """
+    # The operation takes U+0000 for the end.
+    for character, spelling in _SPELLINGS.items():
+        text = tf.strings.regex_replace(text, character, spelling)
+    parts = tensorflow_text().regex_split(text, pattern, pattern)
+    flat = parts.flat_values
+    for character, spelling in reversed(_SPELLINGS.items()):
+        flat = tf.strings.regex_replace(flat, spelling, character)
+    return parts.with_flat_values(flat)
 
 
 def first_characters(text, count):

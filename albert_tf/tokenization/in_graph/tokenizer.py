@@ -3,12 +3,19 @@
 import tensorflow as tf
 
 from albert_tf.tokenization.huggingface.in_graph import AddedInGraph
+from albert_tf.tokenization.in_graph.byte_bpe import ByteBpeInGraph
 from albert_tf.tokenization.in_graph.sentencepiece import SentencePieceInGraph
 from albert_tf.tokenization.in_graph.texts import UTF8
 from albert_tf.tokenization.in_graph.wordpiece import WordPieceInGraph
 
 CHARACTERS_OF_A_TOKEN = 256
 """More than a piece has: 200 at most in WordPiece, 16 in SentencePiece by default."""
+
+_KINDS = {
+    "sentencepiece": SentencePieceInGraph,
+    "wordpiece": WordPieceInGraph,
+    "byte_bpe": ByteBpeInGraph,
+}
 
 
 class InGraphTokenizer(tf.Module):
@@ -26,32 +33,37 @@ class InGraphTokenizer(tf.Module):
     a space), which is beyond the tokens asked for unless it is as long as the bound.
 
     Args:
-        tokenizer: a `SentencePieceTokenizer` or a `WordPieceTokenizer`.
+        tokenizer: of `load_tokenizer`.
         max_tokens: how many ids of each text are of use; None: all. More may come.
 
-    Call: string [batch], UTF-8 (invalid bytes and U+0000 count as U+FFFD), to a
-    `tf.RaggedTensor` int32 [batch, (tokens)].
+    Call: string [batch], UTF-8 (invalid bytes and, but for byte-level BPE, U+0000 count
+    as U+FFFD), to a `tf.RaggedTensor` int32 [batch, (tokens)].
     """
 
     def __init__(self, tokenizer, max_tokens=None):
         super().__init__()
-        kind = (
-            SentencePieceInGraph
-            if tokenizer.kind == "sentencepiece"
-            else WordPieceInGraph
-        )
-        self._encode = kind(
+        self._encode = _KINDS[tokenizer.kind](
             tokenizer, max_tokens and max_tokens * CHARACTERS_OF_A_TOKEN
         )
+        self._takes_nul = tokenizer.kind == "byte_bpe"
+        self._spaces_words = tokenizer.as_word("a") != "a"
         if tokenizer.added_ids:
             self._encode = AddedInGraph(tokenizer, self._encode, max_tokens)
 
     def __call__(self, strings):
-        return self._encode(_valid(strings))
+        return self._encode(self._valid(strings))
+
+    def words(self, strings):
+        """The ids of words of sentences that were cut, as `tokenizer.as_word` has them.
+
+        Args:
+            strings: string `[batch]`, none of them empty.
+        """
+        return self(" " + strings if self._spaces_words else strings)
 
     def prepare(self, strings):
         """String `[batch]` as `tokenizer.prepare` returns it, whatever its length."""
-        return self._encode.prepare(_valid(strings))
+        return self._encode.prepare(self._valid(strings))
 
     def with_offsets(self, strings):
         """Ids, and where they stem from, as `tokenizer.encode_with_offsets`.
@@ -62,9 +74,10 @@ class InGraphTokenizer(tf.Module):
             ids, starts, ends: ragged int32 `[batch, (tokens)]`, the latter two in
             characters of the text: the first one, and the one after the last.
         """
-        return self._encode.with_offsets(_valid(strings))
+        return self._encode.with_offsets(self._valid(strings))
 
-
-def _valid(strings):
-    text = tf.strings.unicode_transcode(strings, UTF8, UTF8, errors="replace")
-    return tf.strings.regex_replace(text, r"\x00", "\ufffd")
+    def _valid(self, strings):
+        text = tf.strings.unicode_transcode(strings, UTF8, UTF8, errors="replace")
+        if self._takes_nul:
+            return text
+        return tf.strings.regex_replace(text, r"\x00", "\ufffd")

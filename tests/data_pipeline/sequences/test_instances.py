@@ -1,6 +1,7 @@
 """The law of pairs: what becomes A, what becomes B, and the label."""
 
 import collections
+import dataclasses
 import random
 
 import numpy as np
@@ -126,6 +127,14 @@ def test_full_sentences_cross_documents_with_a_separator():
         [109, 110, 111, 112, 113, 114],
     ]
     assert not rows[:, 4].any()
+
+
+def test_full_sentences_end_with_their_document():
+    text = window([[3, 2], [4], [5, 1, 6]])
+    within = dataclasses.replace(options(13, objective="none"), across_documents=False)
+    rows, _ = make_instances(text, within, SEP, 1, seed=0)
+    runs = sorted(text.ids[r[0] : r[1]].tolist() for r in rows)
+    assert [len(run) for run in runs] == [5, 4, 6, 6]
 
 
 def test_full_sentences_truncate_only_what_cannot_fit():

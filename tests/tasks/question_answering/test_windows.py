@@ -11,7 +11,7 @@ from albert_tf.tasks.question_answering import windows as windows_module
 from albert_tf.tasks.question_answering.reading.notices import Notices
 from albert_tf.tasks.question_answering.reading.questions import Answer
 from albert_tf.tasks.question_answering.reading.questions import read_paragraphs
-from albert_tf.tasks.question_answering.windows import BEFORE
+from albert_tf.tasks.question_answering.windows import SPECIAL
 from albert_tf.tasks.question_answering.windows import Windows
 from albert_tf.tasks.question_answering.windows import WindowSizes
 from albert_tf.tasks.question_answering.windows import windows_of
@@ -89,7 +89,7 @@ def brute_force_max_context(first, tokens, paragraph_tokens):
 def test_best_context(width, stride):
     rng = np.random.default_rng(stride)
     question, paragraph = rng.integers(0, 5, 30), rng.integers(0, 3 * width + 4, 30)
-    layout = Layout.of(question + BEFORE, paragraph, width, stride)
+    layout = Layout.of(question + SPECIAL - 1, paragraph, width, stride)
     rows = np.repeat(np.arange(len(layout.tokens)), layout.tokens)
     within = np.arange(len(rows)) - np.repeat(
         np.cumsum(layout.tokens) - layout.tokens, layout.tokens

@@ -1,0 +1,222 @@
+"""Byte-level BPE in a graph.
+
+W words, of which R are different and no piece as a whole; N pieces of these R in a row.
+"""
+
+import tensorflow as tf
+
+from albert_tf.tokenization.byte_bpe import words
+from albert_tf.tokenization.byte_bpe.files import CHARACTERS
+from albert_tf.tokenization.byte_bpe.files import bytes_of
+from albert_tf.tokenization.in_graph import origins
+from albert_tf.tokenization.in_graph.texts import UTF8
+from albert_tf.tokenization.in_graph.texts import first_characters
+
+_HASHES = 2**62
+_NO_RANK = tf.int32.max
+
+
+class ByteBpeInGraph(tf.Module):
+    """A `ByteBpeTokenizer` for string `[batch]`; see `InGraphTokenizer`.
+
+    Words that are pieces are looked up. The pairs of the others are merged in a loop
+    over all of them at once, whose steps are as many as the merges of the longest.
+    """
+
+    def __init__(self, tokenizer, max_characters):
+        super().__init__()
+        self._max_characters = max_characters
+        self._add_prefix_space = tokenizer.rules.add_prefix_space
+        self._kinds = tf.constant(words.kinds())
+        self._tabulate_words(tokenizer)
+        self._tabulate_pairs(tokenizer)
+
+    def _tabulate_words(self, tokenizer):
+        """The pieces that are what their bytes become, by a hash of these."""
+        pieces = [bytes_of(piece) or b"" for piece in tokenizer.pieces]
+        apply = tokenizer.merges.apply
+        whole = [i for i, data in enumerate(pieces) if data and apply(data) == [i]]
+        hashes = tf.strings.to_hash_bucket_fast([pieces[i] for i in whole], _HASHES)
+        places = dict(zip(hashes.numpy().tolist(), whole, strict=True))
+        self._hashes = tf.constant(sorted(places), tf.int64)
+        self._hashed = tf.constant([places[h] for h in sorted(places)], tf.int32)
+        self._pieces = tf.constant(pieces)
+        # In characters, and in how many of these are spaces at both ends.
+        space = CHARACTERS[ord(" ")]
+        counts = [
+            (len(p), len(p) - len(p.lstrip(space)), len(p) - len(p.rstrip(space)))
+            for p in tokenizer.pieces
+        ]
+        self._counts = tf.constant(counts, tf.int64)
+        self._byte_ids = tf.constant(tokenizer.merges.byte_ids, tf.int32)
+
+    def _tabulate_pairs(self, tokenizer):
+        self._size = tokenizer.vocab_size
+        pairs = sorted(tokenizer.merges.pairs.items())
+        keys = [left * self._size + right for (left, right), _ in pairs]
+        # One that is never met, so that there is one to look at.
+        self._keys = tf.constant([*keys, self._size**2], tf.int64)
+        self._ranks = tf.constant([*(rank for _, (rank, _) in pairs), 0], tf.int32)
+        self._merged = tf.constant([*(index for _, (_, index) in pairs), 0], tf.int32)
+        self._at_once = tokenizer.merges.grow_in_order()
+
+    def prepare(self, text):
+        return text
+
+    fold = prepare
+
+    def __call__(self, text):
+        return self._ids(first_characters(self._prefixed(text), self._max_characters))
+
+    def _prefixed(self, text):
+        if not self._add_prefix_space:
+            return text
+        is_bare = tf.strings.regex_full_match(text, "[^ ](?s:.*)")
+        return tf.where(is_bare, " " + text, text)
+
+    def with_offsets(self, text):
+        prefixed = self._prefixed(text)
+        ids = self._ids(prefixed)
+        size, before, after = tf.unstack(
+            tf.gather(self._counts, ids.flat_values), axis=1
+        )
+        last = tf.cumsum(size)  # of all texts in a row, [tokens]
+        _, begins = tf.strings.unicode_split_with_offsets(prefixed, UTF8)
+        bytes_ = origins.starts_of(tf.cast(tf.strings.length(prefixed), tf.int64))
+        begins_of_all = begins.flat_values + tf.repeat(
+            bytes_[:-1], begins.row_lengths()
+        )
+        starts = tf.searchsorted(begins_of_all, last - size, "right", tf.int64) - 1
+        ends = tf.searchsorted(begins_of_all, last - 1, "right", tf.int64)
+        starts = tf.minimum(starts + before, ends)
+        ends = tf.maximum(ends - after, starts)
+        added = begins.row_lengths() - tf.cast(
+            tf.strings.length(text, unit="UTF8_CHAR"), tf.int64
+        )
+        shift = tf.repeat(begins.row_starts() + added, ids.row_lengths())
+        starts, ends = (tf.maximum(places - shift, 0) for places in (starts, ends))
+        return origins.ragged(ids.row_splits, ids.flat_values, starts, ends)
+
+    def _ids(self, text):
+        """Ragged int32 `[batch, (tokens)]`."""
+        found = self._words_of(text)
+        distinct, number = tf.unique(found.flat_values, tf.int64)
+        ids = tf.gather(self._ids_of_words(distinct), number)
+        return found.with_flat_values(ids).merge_dims(1, 2)
+
+    def _words_of(self, text):
+        """Ragged string `[batch, (words)]`."""
+        codes = tf.strings.unicode_decode(text, UTF8)
+        code, row = codes.flat_values, codes.value_rowids()
+        is_first = tf.concat([tf.ones_like(row[:1], tf.bool), row[1:] != row[:-1]], 0)
+        begins = _begins(code, tf.gather(self._kinds, code), is_first)
+        begin = tf.where(begins)[:, 0]
+        found = tf.RaggedTensor.from_row_starts(code, begin, validate=False)
+        counts = tf.math.unsorted_segment_sum(
+            tf.ones_like(begin), tf.gather(row, begin), codes.nrows()
+        )
+        encoded = tf.strings.unicode_encode(found, UTF8)
+        return tf.RaggedTensor.from_row_lengths(encoded, counts, validate=False)
+
+    def _ids_of_words(self, distinct):
+        """Ragged int32 `[words, (ids)]`."""
+        hashes = tf.strings.to_hash_bucket_fast(distinct, _HASHES)
+        place = tf.searchsorted(self._hashes, hashes)
+        place = tf.minimum(place, tf.size(self._hashes) - 1)
+        ids = tf.gather(self._hashed, place)
+        is_piece = tf.gather(self._pieces, ids) == distinct
+        merged = self._merge(tf.boolean_mask(distinct, ~is_piece))
+        whole = tf.boolean_mask(ids, is_piece)[:, None]
+        both = tf.concat([tf.RaggedTensor.from_tensor(whole), merged], axis=0)
+        count = tf.cumsum(tf.cast(is_piece, tf.int64))
+        others = tf.cumsum(tf.cast(~is_piece, tf.int64)) + tf.size(whole, tf.int64)
+        return tf.gather(both, tf.where(is_piece, count, others) - 1)
+
+    def _merge(self, texts):
+        """The ids of string `[R]`, ragged int32 `[R, (ids)]`."""
+        characters = tf.strings.bytes_split(texts)
+        numbers = tf.reshape(tf.io.decode_raw(characters.flat_values, tf.uint8), [-1])
+        ids = tf.gather(self._byte_ids, tf.cast(numbers, tf.int32))
+        rows, count = characters.value_rowids(), tf.size(texts, tf.int64)
+        shapes = tuple(map(tf.TensorShape, ([None], [None], [])))
+        ids, rows, _ = tf.while_loop(
+            lambda ids, rows, goes_on: goes_on,
+            lambda ids, rows, _: self._step(ids, rows, count),
+            (ids, rows, tf.size(ids) > 1),
+            shape_invariants=shapes,
+        )
+        return tf.RaggedTensor.from_value_rowids(ids, rows, count, validate=False)
+
+    def _step(self, ids, rows, count):
+        """Merges the pair of the lowest rank of each word, and says if there was one.
+
+        Args:
+            ids: int32 `[N]`.
+            rows: int64 `[N]`, the word of each.
+            count: R.
+        """
+        pair = tf.cast(ids[:-1], tf.int64) * self._size + tf.cast(ids[1:], tf.int64)
+        place = tf.searchsorted(self._keys, pair)
+        is_known = (tf.gather(self._keys, place) == pair) & (rows[:-1] == rows[1:])
+        rank = tf.where(is_known, tf.gather(self._ranks, place), _NO_RANK)
+        best = tf.math.unsorted_segment_min(rank, rows[:-1], count)
+        chosen = is_known & (rank == tf.gather(best, rows[:-1]))
+        chosen = self._apart(chosen, rows[:-1], count)
+        merged = tf.where(chosen, tf.gather(self._merged, place), ids[:-1])
+        stays = tf.concat([[True], ~chosen], axis=0)
+        ids = tf.boolean_mask(tf.concat([merged, ids[-1:]], axis=0), stays)
+        return ids, tf.boolean_mask(rows, stays), tf.reduce_any(chosen)
+
+    def _apart(self, chosen, rows, count):
+        """Those pairs that are merged in one step: of overlapping ones, the first."""
+        place = tf.range(tf.size(chosen, tf.int64))
+        if not self._at_once:
+            first = tf.where(chosen, place, tf.int64.max)
+            first = tf.math.unsorted_segment_min(first, rows, count)
+            return chosen & (place == tf.gather(first, rows))
+        begins = chosen & ~tf.concat([[False], chosen[:-1]], axis=0)
+        run = tf.cumsum(tf.cast(begins, tf.int64))
+        begin = tf.gather(tf.concat([[[-1]], tf.where(begins)], axis=0)[:, 0], run)
+        return chosen & ((place - begin) % 2 == 0)
+
+
+def _begins(code, kind, is_first):
+    """Which characters begin a word, as `words.words_of` cuts, bool `[C]`.
+
+    Args:
+        code: int32 `[C]`, the characters of all texts in a row.
+        kind: uint8 `[C]`, their kinds.
+        is_first: bool `[C]`, those that begin a text.
+    """
+    none = tf.zeros_like(is_first)
+    is_last = _ahead(is_first, 1, True)
+    is_space = kind == words.SPACE
+    # The last of several spaces belongs to what follows them, U+0020 in one word.
+    before_word = is_space & ~is_last & ~_ahead(is_space, 1, False)
+    follows = _behind(before_word & (code == ord(" ")), 1)
+    begins = is_first | before_word | ((kind != _behind(kind, 1)) & ~follows)
+    # "'s" and others, unless a space or another sign stands before them.
+    after_word = is_first | ~(_behind(kind == words.OTHER, 1) | follows)
+    is_mark = (code == ord("'")) & after_word
+    for letters in ("s", "t", "re", "ve", "m", "ll", "d"):
+        matches = is_mark
+        for place, letter in enumerate(letters, 1):
+            is_here = _ahead((code == ord(letter)) & ~is_first, place, False)
+            matches &= is_here
+        inner = none
+        for place in range(1, len(letters) + 1):
+            inner |= _behind(matches, place)
+        begins = (begins & ~inner) | _behind(matches, len(letters) + 1)
+    return begins
+
+
+def _ahead(values, places, otherwise):
+    """What stands some places further on; `otherwise` behind the last one."""
+    filling = tf.fill([tf.minimum(places, tf.size(values))], otherwise)
+    return tf.concat([values[places:], filling], axis=0)
+
+
+def _behind(values, places):
+    """What stands some places before; zeros before the first one."""
+    filling = tf.zeros([tf.minimum(places, tf.size(values))], values.dtype)
+    return tf.concat([filling, values], axis=0)[: tf.size(values)]

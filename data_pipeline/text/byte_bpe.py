@@ -1,0 +1,73 @@
+"""Training of RoBERTa's byte-level BPE, by the package tokenizers."""
+
+import importlib
+import json
+
+from albert_tf.errors import UserError
+from albert_tf.io.checksummed_folder import ChecksummedFolder
+from albert_tf.tokenization.byte_bpe.files import MERGES
+from albert_tf.tokenization.byte_bpe.files import VOCABULARY
+from albert_tf.tokenization.byte_bpe.files import BytePairs
+from albert_tf.tokenization.byte_bpe.tokenizer import ByteBpeTokenizer
+
+_PIECES = ByteBpeTokenizer.special_pieces
+# In the order of RoBERTa's ids; the mask is the last piece of all.
+_FIRST = [_PIECES[name] for name in ("cls_id", "pad_id", "sep_id", "unk_id")]
+_MASK = _PIECES["mask_id"]
+_LEAST = 256 + len(_FIRST) + 1
+
+
+def train(lines, options):
+    """Trains a vocabulary and writes it to the folder `options.output_prefix`.
+
+    Args:
+        lines: list of str.
+        options: `TokenizerOptions`.
+
+    Returns:
+        Its `ByteBpeTokenizer`.
+
+    Raises:
+        UserError: the package is not there, too little text for the vocabulary, or a
+            folder that cannot be written.
+    """
+    pairs = _trained(lines, options)
+    try:
+        with ChecksummedFolder(options.output_prefix) as folder:
+            folder.write(VOCABULARY, pairs.vocabulary_bytes())
+            folder.write(MERGES, pairs.merges_bytes())
+    except OSError as error:
+        raise UserError(
+            f"{error.filename or options.output_prefix} cannot be written: "
+            f"{error.strerror}."
+        ) from error
+    return ByteBpeTokenizer(pairs.file_bytes())
+
+
+def _trained(lines, options):
+    size = options.vocab_size
+    if size < _LEAST:
+        raise UserError(
+            f"--vocab_size={size}: a byte-level BPE has {_LEAST} pieces or more, one "
+            "for each byte and the special ones."
+        )
+    try:
+        library = importlib.import_module("tokenizers")
+    except ImportError as error:
+        raise UserError(
+            "--model_type=byte_bpe needs the package tokenizers: "
+            "pip install 'albert-tf[bpe]'."
+        ) from error
+    trained = library.ByteLevelBPETokenizer()
+    trained.train_from_iterator(
+        lines, size - 1, special_tokens=_FIRST, show_progress=False
+    )
+    model = json.loads(trained.to_str())["model"]
+    pieces = model["vocab"]
+    if len(pieces) < size - 1:
+        raise UserError(
+            f"--vocab_size={size} is more than {options.input_file} ({len(lines)} "
+            f"lines) has pieces for; pass {len(pieces) + 1} or less, or more text."
+        )
+    merges = [m.split(" ") if isinstance(m, str) else m for m in model["merges"]]
+    return BytePairs.of({**pieces, _MASK: len(pieces)}, merges, "the vocabulary")

@@ -1,0 +1,140 @@
+"""RoBERTa: positions after padding, names, and directories there and back."""
+
+import json
+
+import numpy as np
+import pytest
+import safetensors.numpy
+import tensorflow as tf
+
+import albert_tf
+from albert_tf.errors import UserError
+from albert_tf.families.roberta import ROBERTA
+from albert_tf.layers.embeddings import positions_after_padding
+from albert_tf.row_layout import TWO_SEPARATORS
+
+CONFIG = albert_tf.AlbertConfig(
+    vocab_size=30,
+    embedding_size=8,
+    hidden_size=8,
+    num_hidden_layers=2,
+    num_attention_heads=2,
+    intermediate_size=12,
+    max_position_embeddings=10,
+    type_vocab_size=1,
+    hidden_act="gelu_erf",
+    parameter_sharing="none",
+    layer_norm_eps=1e-5,
+    padding_idx=1,
+)
+IDS = np.array([[0, 5, 6, 2, 1, 1], [1, 0, 7, 8, 9, 2]])
+
+
+def test_positions():
+    found = positions_after_padding(tf.constant(IDS), 1)
+    assert found.numpy().tolist() == [[2, 3, 4, 5, 1, 1], [1, 2, 3, 4, 5, 6]]
+
+
+def test_what_padding_idx_decides():
+    plain = albert_tf.AlbertConfig.from_dict({**CONFIG.to_dict(), "padding_idx": None})
+    assert (CONFIG.position_rows, plain.position_rows) == (12, 10)
+    assert CONFIG.row_layout == TWO_SEPARATORS != plain.row_layout
+    tanh = albert_tf.AlbertConfig.from_dict({**CONFIG.to_dict(), "hidden_act": "gelu"})
+    assert tanh.head_act == "gelu_erf"
+
+
+@pytest.mark.parametrize("change", [{"padding_idx": 30}, {"layer_norm_eps": 0.0}])
+def test_a_config_that_cannot_be(change):
+    with pytest.raises(UserError, match=next(iter(change))):
+        albert_tf.AlbertConfig.from_dict({**CONFIG.to_dict(), **change})
+
+
+def test_packed_texts_have_positions_of_their_own():
+    model = albert_tf.AlbertModel(CONFIG)
+    alone = model({"input_ids": IDS[:1, :4]})["sequence_output"]
+    pair = np.concatenate([IDS[:1, :4], IDS[:1, :4]], axis=1)
+    pairs = np.array([[0, 0, 0, 0, 1, 1, 1, 1]])
+    packed = model({"input_ids": pair, "pair_ids": pairs})
+    found = packed["sequence_output"]
+    np.testing.assert_allclose(found[:, 4:], alone, rtol=0, atol=1e-6)
+
+
+def test_padding_learns_nothing():
+    model = albert_tf.AlbertModel(CONFIG)
+    with tf.GradientTape() as tape:
+        total = tf.reduce_sum(model({"input_ids": IDS})["sequence_output"] ** 3)
+    tables = (model.embeddings.word_embeddings, model.embeddings.position_embeddings)
+    for gradient in tape.gradient(total, [table.value for table in tables]):
+        rows = np.abs(tf.convert_to_tensor(gradient)).sum(axis=1)
+        assert rows[1] == 0 and rows[2] > 0
+
+
+_CLASSES = {
+    "RobertaForMaskedLM": ("lm_head.layer_norm.weight", False),
+    "RobertaForSequenceClassification": ("classifier.out_proj.weight", False),
+    "RobertaForTokenClassification": ("classifier.weight", False),
+    "RobertaForQuestionAnswering": ("qa_outputs.weight", False),
+    "RobertaForMultipleChoice": ("classifier.weight", True),
+}
+
+
+@pytest.mark.parametrize("name", _CLASSES)
+def test_there_and_back(name, tmp_path):
+    ours = getattr(albert_tf, name.replace("Roberta", "Albert"))
+    labels = {"num_labels": 3} if "Sequence" in name or "Token" in name else {}
+    model = ours(CONFIG, **labels)
+    for variable in model.weights:
+        if variable.dtype == "float32":
+            variable.assign(np.random.default_rng(0).normal(0, 0.3, variable.shape))
+    model.save_pretrained(tmp_path, format="huggingface")
+    entries = json.loads((tmp_path / "config.json").read_text())
+    assert entries["architectures"] == [name]
+    assert entries["model_type"] == "roberta"
+    assert entries["max_position_embeddings"] == 12
+    tensors = safetensors.numpy.load_file(tmp_path / "model.safetensors")
+    head, has_pooler = _CLASSES[name]
+    assert head in tensors
+    assert ("roberta.pooler.dense.weight" in tensors) == has_pooler
+    assert ("classifier.dense.weight" in tensors) == ("Sequence" in name)
+    again = ours.from_pretrained(tmp_path)
+    assert again.config == CONFIG
+    features = {"input_ids": IDS, "attention_mask": np.ones_like(IDS)}
+    if "Choice" in name:
+        features = {name: value[None] for name, value in features.items()}
+    expected, found = model(features), again(features)
+    tf.nest.map_structure(np.testing.assert_array_equal, found, expected)
+
+
+def test_shared_layers_are_written_one_by_one(tmp_path):
+    values = {**CONFIG.to_dict(), "parameter_sharing": "all"}
+    model = albert_tf.AlbertForMaskedLM(albert_tf.AlbertConfig.from_dict(values))
+    model.save_pretrained(tmp_path, format="huggingface")
+    again = albert_tf.AlbertForMaskedLM.from_pretrained(tmp_path)
+    assert again.config.parameter_sharing == "none"
+    np.testing.assert_allclose(again(IDS), model(IDS), rtol=0, atol=1e-6)
+
+
+def test_factorised_embeddings_are_not_written(tmp_path):
+    values = {**CONFIG.to_dict(), "embedding_size": 4}
+    model = albert_tf.AlbertModel(albert_tf.AlbertConfig.from_dict(values))
+    with pytest.raises(UserError, match="embeddings as wide as its layers"):
+        model.save_pretrained(tmp_path, format="huggingface")
+
+
+def test_config_json_of_theirs():
+    entries = {"vocab_size": 30, "hidden_size": 8, "num_attention_heads": 2}
+    config = ROBERTA.config_from_huggingface(entries, "config.json")
+    assert (config.padding_idx, config.layer_norm_eps) == (1, 1e-5)
+    assert (config.max_position_embeddings, config.type_vocab_size) == (512, 1)
+    with pytest.raises(UserError, match="max_position_embeddings to 2 and pad_token"):
+        ROBERTA.config_from_huggingface(
+            {**entries, "max_position_embeddings": 2}, "config.json"
+        )
+
+
+def test_a_model_directory_keeps_it(tmp_path):
+    model = albert_tf.AlbertForMaskedLM(CONFIG)
+    model.save_pretrained(tmp_path)
+    again = albert_tf.AlbertForMaskedLM.from_pretrained(tmp_path)
+    assert again.config == CONFIG
+    np.testing.assert_array_equal(again(IDS), model(IDS))

@@ -1,0 +1,130 @@
+"""From raw text to a served RoBERTa that answers questions, as docs/roberta.md says."""
+
+import importlib
+import json
+import re
+import shlex
+
+import numpy as np
+import pytest
+
+import albert_tf
+from albert_tf import convert
+from albert_tf import describe
+from albert_tf import embed
+from albert_tf import fill_mask
+
+_TEXT = (
+    "The cat sat on the mat. It didn't bark.\n\n"
+    "A dog barked at the cat. Then it slept.\n"
+)
+_CONFIG = {
+    "vocab_size": 290,
+    "embedding_size": 16,
+    "hidden_size": 16,
+    "intermediate_size": 32,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "max_position_embeddings": 64,
+    "type_vocab_size": 1,
+    "hidden_act": "gelu_erf",
+    "parameter_sharing": "none",
+    "layer_norm_eps": 1e-5,
+    "padding_idx": 1,
+}
+# What makes each command small; the page has the rest.
+_SMALL = {
+    "data_pipeline.train_tokenizer": {"vocab_size": 290},
+    "data_pipeline.create_pretraining_data": {"max_seq_length": 32},
+    "run_pretraining": {
+        "albert_config_file": "config.json",
+        "max_seq_length": 32,
+        "max_predictions_per_seq": 5,
+        "train_batch_size": 4,
+        "num_train_steps": 2,
+        "num_warmup_steps": 1,
+        "iterations_per_loop": 1,
+    },
+    "run_squad": {
+        "max_seq_length": 32,
+        "doc_stride": 8,
+        "max_query_length": 12,
+        "train_batch_size": 2,
+        "num_train_epochs": 1,
+    },
+    "albert_tf.serving.export": {"max_seq_length": 32},
+}
+
+
+def _commands(page):
+    """The commands of the first block of the shell in a page."""
+    block = re.search(r"```sh\n(.*?)```", page.read_text("utf-8"), re.DOTALL)[1]
+    lines = block.replace("\\\n", " ").strip().splitlines()
+    for line in lines:
+        words = shlex.split(line)[1:]
+        if words[0] == "-m":
+            words = words[1:]
+        yield words[0].removesuffix(".py"), words[1:]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory, project):
+    """A folder in which the commands of the page were run, made small."""
+    folder = tmp_path_factory.mktemp("roberta")
+    (folder / "corpus").mkdir()
+    (folder / "corpus" / "a.txt").write_text(_TEXT * 40)
+    (folder / "config.json").write_text(json.dumps(_CONFIG))
+    (folder / "configs").symlink_to(project / "configs")
+    answer = {"text": "the mat", "answer_start": _TEXT.index("the mat")}
+    question = {"id": "1", "question": "Where did it sit?", "answers": [answer]}
+    paragraph = {"context": _TEXT.strip(), "qas": [question]}
+    data = {"version": "1.1", "data": [{"title": "", "paragraphs": [paragraph]}]}
+    for name in ("train.json", "dev.json"):
+        (folder / name).write_text(json.dumps(data))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        patch.syspath_prepend(project)
+        for name, words in _commands(project / "docs" / "roberta.md"):
+            small = _SMALL[name]
+            kept = [w for w in words if w[2:].split("=")[0] not in small]
+            flags = [f"--{flag}={value}" for flag, value in small.items()]
+            importlib.import_module(name).main([name, *kept, *flags])
+    return folder
+
+
+@pytest.mark.slow
+def test_a_served_model_answers(folder):
+    predictor = albert_tf.Predictor(folder / "served")
+    asked = {"question": "Where did it sit?", "context": _TEXT}
+    found = predictor(**asked)
+    assert found["answer"] in _TEXT
+    same = albert_tf.Predictor(folder / "answers" / "model")
+    assert same(**asked)["answer"] == found["answer"]
+    assert json.loads((folder / "answers" / "predictions.json").read_text())
+
+
+@pytest.mark.slow
+def test_the_pretrained_model_in_the_other_commands(folder, tmp_path, capsys):
+    model = str(folder / "pretrained")
+    fill_mask.main(["fill_mask", f"--model_dir={model}", "The cat <mask> on the mat."])
+    assert capsys.readouterr().out
+    embed.main(["embed", f"--model_dir={model}", "The cat."])
+    assert capsys.readouterr().out
+    there = [f"--from={model}", f"--to={tmp_path / 'theirs'}"]
+    convert.main(["convert", *there, "--to_format=huggingface"])
+    entries = json.loads((tmp_path / "theirs" / "config.json").read_text())
+    assert entries["model_type"] == "roberta"
+    assert (tmp_path / "theirs" / "merges.txt").exists()
+    theirs = albert_tf.AlbertForMaskedLM.from_pretrained(tmp_path / "theirs")
+    ours = albert_tf.AlbertForMaskedLM.from_pretrained(model)
+    features = albert_tf.load_tokenizer(model)("The cat <mask> on the mat.")
+    np.testing.assert_allclose(theirs(features), ours(features), rtol=0, atol=1e-6)
+    describe.main(["describe", f"--albert_config_file={folder / 'config.json'}"])
+    assert capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_a_classifier_learns_from_strings(folder):
+    classifier = albert_tf.TextClassifier(str(folder / "pretrained"))
+    classifier.fit(["The cat sat.", "A dog barked."], ["cat", "dog"])
+    assert set(classifier.predict("The cat")["probabilities"]) == {"cat", "dog"}

@@ -1,0 +1,132 @@
+"""The files of a byte-level BPE: read, written, and refused."""
+
+import json
+import shutil
+
+import pytest
+import transformers
+
+from albert_tf.errors import UserError
+from albert_tf.tokenization import load_tokenizer
+from albert_tf.tokenization.saving import save_for_others
+from albert_tf.tokenization.saving import saved_files
+
+TEXT = "The cat  <mask> didn't bark, at  all."
+
+
+@pytest.fixture
+def folder(small_files, tmp_path):
+    """A copy of both files, to damage."""
+    for name in ("vocab.json", "merges.txt"):
+        shutil.copy(small_files / name, tmp_path)
+    return tmp_path
+
+
+def test_the_folder_and_the_vocabulary_in_it_are_one(folder, small_bpe):
+    assert load_tokenizer(folder / "vocab.json").encode(TEXT) == small_bpe.encode(TEXT)
+    assert load_tokenizer(folder).kind == "byte_bpe"
+
+
+def test_saving(small_bpe, tmp_path):
+    small_bpe.save(tmp_path)
+    config = json.loads((tmp_path / "tokenizer_config.json").read_text())
+    assert (config["kind"], config["file"]) == ("byte_bpe", "tokenizer.json")
+    loaded = load_tokenizer(tmp_path)
+    assert loaded.encode(TEXT) == small_bpe.encode(TEXT)
+    assert loaded.fingerprint() == small_bpe.fingerprint()
+
+
+@pytest.mark.parametrize("prefix", [True, False])
+def test_transformers_reads_what_is_written(prefix, folder, tmp_path):
+    settings = {"add_prefix_space": prefix}
+    (folder / "tokenizer_config.json").write_text(json.dumps(settings))
+    ours = load_tokenizer(folder)
+    save_for_others(ours, tmp_path / "theirs", "huggingface")
+    (tmp_path / "theirs" / "config.json").write_text('{"model_type": "roberta"}')
+    theirs = transformers.AutoTokenizer.from_pretrained(tmp_path / "theirs")
+    pairs = ["a dog", ""]
+    texts = [TEXT, "<s> 2000\u3000<mask>"]
+    expected = theirs(texts, [*pairs[:1], "x"])["input_ids"]
+    assert ours(texts, [*pairs[:1], "x"], padding=False)["input_ids"] == expected
+    names = {"vocab.json", "merges.txt", "tokenizer_config.json"}
+    assert saved_files(tmp_path / "theirs") == names
+
+
+def test_one_file_of_transformers(folder, tmp_path, small_bpe):
+    save_for_others(small_bpe, tmp_path / "1", "huggingface")
+    theirs = transformers.RobertaTokenizer.from_pretrained(tmp_path / "1")
+    theirs.add_tokens(["[E1]", transformers.AddedToken("[E2]", lstrip=True)])
+    theirs.save_pretrained(tmp_path / "2")
+    for name in ("vocab.json", "merges.txt"):
+        (tmp_path / "2" / name).unlink(missing_ok=True)
+    ours = load_tokenizer(tmp_path / "2")
+    text = f"{TEXT} [E1] a  [E2] b"
+    assert ours.encode(text) == theirs(text, add_special_tokens=False)["input_ids"]
+    spans = theirs(text, return_offsets_mapping=True, add_special_tokens=False)
+    assert ours.encode_with_offsets(text)[1] == spans["offset_mapping"]
+
+
+def _changed(folder, change):
+    content = json.loads((folder / "tokenizer.json").read_text("utf-8"))
+    change(content)
+    (folder / "tokenizer.json").write_text(json.dumps(content))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda c: c["model"].update(ignore_merges=True), "the model .*ignore_merges"),
+        (lambda c: c["model"].update(dropout=0.1), "the model .*dropout"),
+        (lambda c: c.update(normalizer={"type": "NFC"}), "the normalizer .*NFC"),
+        (lambda c: c["pre_tokenizer"].update(use_regex=False), "the pre_tokenizer"),
+        (
+            lambda c: c.update(post_processor={"type": "TemplateProcessing"}),
+            "the post_processor TemplateProcessing",
+        ),
+        (lambda c: c["model"].update(merges=[["a"]]), "damaged"),
+        (lambda c: c["model"]["vocab"].pop("a"), r"the ids 0 to \d+, each once"),
+    ],
+)
+def test_what_a_tokenizer_json_cannot_have(change, message, small_bpe, tmp_path):
+    (tmp_path / "tokenizer.json").write_bytes(small_bpe.file_bytes)
+    load_tokenizer(tmp_path)
+    _changed(tmp_path, change)
+    with pytest.raises(UserError, match=message):
+        load_tokenizer(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        (
+            "merges.txt",
+            "#version: 0.2\nt h\nt h e\n",
+            "Line 3 of the merges.txt beside",
+        ),
+        ("merges.txt", "q zzz\n", "merges 'q' and 'zzz', but 'zzz' is not"),
+        ("merges.txt", b"\xff", "no UTF-8"),
+        ("vocab.json", "{", "no JSON of pieces"),
+        ("vocab.json", "[]", "holds no vocabulary"),
+        ("vocab.json", '{"a": 1}', "the ids 0 to 0"),
+        ("vocab.json", '{"<s>": 0}', "no piece .* for the byte 0"),
+    ],
+)
+def test_damaged_files(name, content, message, folder):
+    data = content if isinstance(content, bytes) else content.encode()
+    (folder / name).write_bytes(data)
+    with pytest.raises(UserError, match=message):
+        load_tokenizer(folder)
+
+
+def test_a_missing_half(folder):
+    (folder / "merges.txt").unlink()
+    with pytest.raises(UserError, match=r"merges\.txt"):
+        load_tokenizer(folder)
+
+
+def test_a_missing_special_piece(folder):
+    pieces = json.loads((folder / "vocab.json").read_text("utf-8"))
+    pieces["[MASK]"] = pieces.pop("<mask>")
+    (folder / "vocab.json").write_text(json.dumps(pieces))
+    with pytest.raises(UserError, match="has no piece '<mask>'; RoBERTa needs <pad>"):
+        load_tokenizer(folder)

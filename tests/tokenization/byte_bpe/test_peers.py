@@ -1,0 +1,137 @@
+"""Byte-level BPE against the package tokenizers, and in a graph against Python."""
+
+import json
+import random
+
+import pytest
+import tensorflow as tf
+from hypothesis import given
+
+from albert_tf.tokenization import load_tokenizer
+from albert_tf.tokenization.byte_bpe.tokenizer import ByteBpeTokenizer
+from albert_tf.tokenization.huggingface.added_tokens import with_added_tokens
+from albert_tf.tokenization.in_graph.tokenizer import InGraphTokenizer
+from albert_tf.tokenization.rules import TextRules
+from tests.tokenization.byte_bpe.conftest import peer
+from tools.fuzz.inputs import TEXTS
+
+_PARTS = [
+    *"aeEΣσİé½ﬁ日本 ,20\t\r\n\v\x85\u2028\u0301\u200b\u3000\ufeff▁\0\x1c\x1f\1\2\3'",
+    *["e\u0301", "2000,", "  ", "\r\n", "<mask>", "<s>", "</s>", " <mask>", "<ma"],
+    *["'s", "'ll", "'re", "'D", "😀", "👨‍👩‍👧", "🇩🇪", " the", "ing", "\u0378", "हिन्दी"],
+    *["e" * 199, " " * 50, "日本語" * 30, "the" * 40],
+]
+
+
+def _texts(count, seed):
+    """Texts of tricky parts and of any characters, unassigned ones included."""
+    draw = random.Random(seed)
+    for _ in range(count):
+        parts = draw.choices(_PARTS, k=draw.randint(0, 12))
+        for place in range(0, len(parts), 3):
+            code = draw.choice(
+                [draw.randrange(0x3000), draw.randrange(0xE000, 0x110000)]
+            )
+            parts[place] = chr(code)
+        yield "".join(parts)
+
+
+@given(text=TEXTS)
+def test_any_text_is_that_of_tokenizers(small_bpe, theirs, text):
+    _compare(small_bpe, theirs, text)
+
+
+@pytest.fixture(scope="module")
+def theirs(small_bpe):
+    return peer(small_bpe)
+
+
+def _compare(ours, theirs, text):
+    expected = theirs.encode(text, add_special_tokens=False)
+    ids, spans = ours.encode_with_offsets(text)
+    assert ids == expected.ids == ours.encode(text)
+    assert spans == expected.offsets
+
+
+@pytest.mark.slow
+def test_twenty_thousand_texts_by_the_vocabulary_of_roberta(roberta):
+    theirs = peer(roberta)
+    for text in _texts(20_000, 1):
+        _compare(roberta, theirs, text)
+
+
+@pytest.mark.slow
+def test_a_space_before_the_first_word(small_bpe):
+    rules = TextRules(add_prefix_space=True)
+    ours = ByteBpeTokenizer(small_bpe.file_bytes, rules=rules)
+    ours, theirs = with_added_tokens(ours, {}, "given"), peer(small_bpe, True)
+    texts = list(_texts(2000, 2))
+    expected = [theirs.encode(t, add_special_tokens=False).ids for t in texts]
+    assert ours.encode_batch(texts) == expected
+    _compare_in_graph(ours, texts)
+
+
+def _compare_in_graph(tokenizer, texts):
+    in_graph = InGraphTokenizer(tokenizer)
+    spec = [tf.TensorSpec([None], tf.string)]
+    encode = tf.function(in_graph, input_signature=spec)
+    with_offsets = tf.function(in_graph.with_offsets, input_signature=spec)
+    for begin in range(0, len(texts), 1000):
+        part = texts[begin : begin + 1000]
+        alone = encode(tf.constant(part)).to_list()
+        ids, starts, ends = (v.to_list() for v in with_offsets(tf.constant(part)))
+        for text, *found in zip(part, alone, ids, starts, ends, strict=True):
+            expected, spans = tokenizer.encode_with_offsets(text)
+            assert found[0] == found[1] == expected, ascii(text)
+            assert list(zip(*found[2:], strict=True)) == spans, ascii(text)
+
+
+def test_in_a_graph(small_bpe):
+    _compare_in_graph(small_bpe, ["", *_texts(300, 3)])
+    assert InGraphTokenizer(small_bpe)(tf.constant([], tf.string)).to_list() == []
+
+
+@pytest.mark.slow
+def test_in_a_graph_by_the_vocabulary_of_roberta(roberta, shared):
+    texts = list(_texts(4000, 4))
+    for name in ("wiki", "hostile"):
+        path = shared(f"fixtures/roberta/tokenization/{name}.jsonl")
+        rows = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+        texts += [row["text"] for row in rows] + [row["pair"] or "" for row in rows]
+    _compare_in_graph(roberta, texts)
+
+
+def test_merges_out_of_order(small_bpe, tmp_path):
+    # "xy" is merged with what follows it before it is made again.
+    content = json.loads(small_bpe.file_bytes)
+    pieces = content["model"]["vocab"]
+    new = ["xy", "xyx", "yx"]
+    pieces |= {piece: len(pieces) + place for place, piece in enumerate(new)}
+    merges = [["xy", "x"], ["x", "y"], ["y", "x"]]
+    content["model"]["merges"] = merges
+    (tmp_path / "tokenizer.json").write_text(json.dumps(content))
+    tokenizer = load_tokenizer(tmp_path)
+    assert not tokenizer.merges.grow_in_order()
+    assert tokenizer.tokenize("xyxyxy") == ["xyx", "y", "xy"]
+    texts = ["xyxyxy", "xyxyxyxyx", "yxyx", "xxyy xyxy"]
+    theirs = peer(tokenizer)
+    for text in texts:
+        assert tokenizer.encode(text) == theirs.encode(text).ids[1:-1]
+    _compare_in_graph(tokenizer, texts)
+
+
+def test_a_saved_model_takes_texts(small_bpe, tmp_path):
+    module = tf.Module()
+    module.tokenizer = InGraphTokenizer(small_bpe, max_tokens=8)
+    signature = tf.function(
+        lambda text: {"ids": module.tokenizer(text).to_tensor()},
+        input_signature=[tf.TensorSpec([None], tf.string)],
+    )
+    tf.saved_model.save(module, tmp_path, signatures=signature)
+    loaded = tf.saved_model.load(tmp_path).signatures["serving_default"]
+    text = "the <mask> didn't 2000\0"
+    assert loaded(tf.constant([text]))["ids"].numpy().tolist() == [
+        small_bpe.encode(text)
+    ]
+    invalid = loaded(tf.constant([b"the\xff cat"]))["ids"]
+    assert invalid.numpy().tolist() == [small_bpe.encode("the\ufffd cat")]

@@ -1,0 +1,39 @@
+"""Recordings of Hugging Face's RoBERTa."""
+
+import shutil
+
+import numpy as np
+import pytest
+
+from albert_tf.errors import UserError
+from albert_tf.verify import command as verify
+
+_FOLDERS = {"masked_lm": 64, "question_answering": 46, "sequence_classification": 46}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", _FOLDERS)
+def test_stored_outputs_of_hugging_face(name, shared, capsys):
+    verify.main(["", str(shared(f"fixtures/roberta/{name}"))])
+    agree = f"{_FOLDERS[name]} of {_FOLDERS[name]} arrays agree"
+    assert agree in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_a_deviation_and_a_missing_array(shared, tmp_path, capsys):
+    folder = tmp_path / "recording"
+    shutil.copytree(shared("fixtures/roberta/sequence_classification"), folder)
+    folder.chmod(0o755)
+    for file in folder.iterdir():
+        file.chmod(0o644)
+    arrays = dict(np.load(folder / "expected.npz"))
+    wrong = {"logits": arrays["logits"] + 1e-4, "loss": arrays["loss"]}
+    np.savez(folder / "expected.npz", **wrong)
+    with pytest.raises(SystemExit):
+        verify.main(["", str(folder)])
+    assert "1 of 2 arrays agree" in capsys.readouterr().out
+    inputs = dict(np.load(folder / "inputs.npz"))
+    del inputs["input_ids"]
+    np.savez(folder / "inputs.npz", **inputs)
+    with pytest.raises(UserError, match=r"inputs\.npz lacks input_ids"):
+        verify.verify(folder)
