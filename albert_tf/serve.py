@@ -122,7 +122,7 @@ def _name_and_version(options):
 
 
 def main(argv=None):
-    """The command line."""
+    """Runs the command line."""
     run(ServeOptions, serve, argv=argv)
 
 

@@ -83,7 +83,7 @@ def _server(export_dir, flags):
 
 
 def _measured(port, texts, clients):
-    """Requests a second, and the seconds of each request."""
+    """Measures requests a second, and the seconds of each request."""
     parts = [texts[client::clients] for client in range(clients)]
     start = time.perf_counter()
     with concurrent.futures.ThreadPoolExecutor(clients) as pool:
@@ -92,7 +92,7 @@ def _measured(port, texts, clients):
 
 
 def _ask(port, texts):
-    """The seconds of each request of a client, which keeps its connection."""
+    """Measures the seconds of each request of a client, which keeps its connection."""
     seconds = []
     connection = http.client.HTTPConnection("127.0.0.1", port)
     with contextlib.closing(connection):

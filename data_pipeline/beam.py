@@ -74,7 +74,7 @@ def _write(options, files, paths, finished, shard):
 
 
 def _say_nothing(new_bytes, new_tokens):
-    """Runners show the progress."""
+    """Leaves progress to the runner, which shows it."""
 
 
 def create(options):

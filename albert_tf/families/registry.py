@@ -34,8 +34,8 @@ _REGISTERED = {}  # classes outside the package, by name
 def register_model(model_class: type) -> type:
     """Registers a `PretrainedModel` of your own by its class name; a decorator.
 
-    Loading, conversion and export then treat its checkpoints like those of the
-    package's models. A class of the same name replaces the one registered before.
+    Loading, conversion and export then treat its checkpoints like the package's. A
+    class of the same name replaces the one registered before.
 
     Raises:
         UserError: the package has a model of that name.

@@ -24,7 +24,7 @@ _TOKENIZER_FILES = (
     "vocab_chinese.txt",
 )
 _MODEL_FILES = (
-    # Hugging Face's form, and that of `save_pretrained`.
+    # Hugging Face's form, and the form of `save_pretrained`.
     "config.json",
     "model.safetensors",
     "model.safetensors.index.json",
@@ -121,8 +121,8 @@ def _snapshot(name, revision, patterns, kind):
             f"There is no home folder to keep {title} in; set HOME, or name a folder "
             "with HF_HOME."
         )
-    # Those of the package that the library reaches the network with; KeyError and
-    # TypeError are what an answer of another form leads to.
+    # Errors of the package that the library reaches the network with; KeyError and
+    # TypeError come of an answer in another form.
     http_error = library.errors.HTTPError
     invalid_url = getattr(sys.modules[http_error.__module__], "InvalidURL", http_error)
     failures = (OSError, ValueError, KeyError, TypeError, http_error, invalid_url)

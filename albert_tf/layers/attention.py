@@ -124,7 +124,7 @@ class SelfAttention(Sublayer):
 
     def _split_heads(self, projected, inputs):
         # The shape of the inputs: it does not have to wait for the product, and
-        # tf2onnx loses that of the product.
+        # tf2onnx loses the product's shape.
         batch, tokens, _ = ops.shape(inputs)
         heads = (self.config.num_attention_heads, self.config.head_size)
         return ops.reshape(projected, (batch, tokens, *heads))  # [B, T, N, D]

@@ -19,7 +19,7 @@ def positions_in_pair(pair_ids):
 
 
 def rotation(positions, head_size):
-    """Cosines and sines of rotary positions (Su et al., arXiv 2104.09864).
+    """Computes cosines and sines of rotary positions (Su et al., arXiv 2104.09864).
 
     Args:
         positions: int32 `[batch or 1, tokens]`.

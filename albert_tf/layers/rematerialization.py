@@ -161,7 +161,7 @@ def _pure(body, variables, weights, i, hidden):
 
 
 def _backward(body, variables, weights, i, hidden, upstream):
-    """Gradients of step i by `hidden`, and a list of those by the weights."""
+    """Computes gradients of step i by `hidden`, and a list of gradients by weights."""
 
     def step(hidden, *weights):
         return _pure(body, variables, weights, i, hidden)

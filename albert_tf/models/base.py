@@ -105,7 +105,7 @@ class PretrainedModel(keras.Model):
 
     # No property: Keras would save its value under a second name.
     def encoder(self):
-        """The network below the head; the model itself if it has no head."""
+        """Returns the network below the head; the model itself without a head."""
         return getattr(self, self.family.encoder, self)
 
     @classmethod
@@ -254,7 +254,7 @@ class PretrainedModel(keras.Model):
                 pretraining, `masked_lm_positions`.
             **kwargs: as of `keras.Model.export`.
 
-        The outputs are those of the call, without `hidden_states`.
+        The outputs are as of a call, without `hidden_states`.
         `python -m albert_tf.serving.export` writes a model for TensorFlow Serving,
         which takes raw text.
         """

@@ -51,7 +51,7 @@ _OUTPUT_ALIASES = {
 class NamedOutputs(dict):
     """The outputs of a call that gave its features by name: attributes, too.
 
-    Their names may be those of transformers.
+    The features may have their names in transformers.
     """
 
     def __getattr__(self, name):

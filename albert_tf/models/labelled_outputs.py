@@ -37,7 +37,7 @@ class LabelledOutputs:
 
     @classmethod
     def labels_from_huggingface(cls, entries):
-        """Reads those of `label_arguments` that the entries of a `config.json` tell."""
+        """Reads the `label_arguments` that the entries of a `config.json` tell."""
         labels = names_in(entries)
         if labels is None or len(set(labels)) < len(labels):
             return {}
@@ -47,8 +47,8 @@ class LabelledOutputs:
     def resolve_arguments(cls, saved, given, tensors=None):
         number = saved.get("num_labels")
         outputs = number if tensors is None else len(tensors.get(cls._weights(), ()))
-        # What a checkpoint says of its labels counts if there are as many as outputs,
-        # and nobody asks for others.
+        # The labels of a checkpoint count if there are as many as outputs, and the
+        # caller asks for no others.
         if "labels" in given or {given.get("num_labels", number), outputs} != {number}:
             saved = {k: v for k, v in saved.items() if k not in cls.label_arguments}
         found = {**saved, **given}

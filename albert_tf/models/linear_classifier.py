@@ -47,7 +47,7 @@ class LinearClassifier(PretrainedModel):
         self.classifier.build((None, self.config.hidden_size))
 
     def logits(self, features, training, dropout_seed):
-        """Logits of features `[rows, tokens]`.
+        """Computes logits of features `[rows, tokens]`.
 
         Returns:
             float32 `[rows, num_outputs]`, or of the sequence output

@@ -83,7 +83,7 @@ def _check_kind(label_kind, labels, num_labels):
 
 
 def _labels_of(problem_type, labels):
-    """Constructor arguments for the labels of a Hugging Face model.
+    """Returns constructor arguments for the labels of a Hugging Face model.
 
     Args:
         problem_type: the entry of `config.json`, of whatever type.

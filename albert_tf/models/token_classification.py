@@ -74,7 +74,7 @@ class AlbertForTokenClassification(LabelledOutputs, LinearClassifier):
         are_tags = [bool(_TAG.fullmatch(tag)) for tag in labels]
         if "O" in labels and all(are_tags):
             return task
-        # Of a mixture, and of classes that nobody named, nobody knows what to make.
+        # A mixture, and classes without names, tell no task.
         if any(are_tags) or any(map(_NO_NAME.fullmatch, labels)):
             return None
         return {**task, "scheme": "plain"}

@@ -139,7 +139,7 @@ class PretrainingData:
         ]
 
     def evaluation(self, on_training_data=False):
-        """Batches of `--eval_file`, of the last phase's lengths; None without it.
+        """Makes batches of `--eval_file`, of the last phase's lengths; None without it.
 
         Args:
             on_training_data: whether to read the data of training, then, as

@@ -51,11 +51,11 @@ class MaskedLM:
         return trained_model(self.model_class, path, flags, config)
 
     def training_flops(self, model, *shape):
-        """Operations of a step, a token; `shape` as of `flops.training_flops`."""
+        """Counts a step's operations, a token; `shape` as of `training_flops`."""
         return flops.training_flops(model.config, *shape)
 
     def training_memory(self, model, *shape):
-        """Bytes of a step by part; `shape` as of `memory.training_memory`."""
+        """Counts bytes of a step by part; `shape` as of `memory.training_memory`."""
         return memory.training_memory(model.config, *shape)
 
     def parameters(self, model):

@@ -118,7 +118,7 @@ def trained_model(model_class, path, flags, config):
 
 
 def trained_steps(directory):
-    """Steps that the model of a directory was trained for; 0 if unknown."""
+    """Reads the steps that a directory's model was trained for; 0 if unknown."""
     return read_training_info(directory).get("step", 0)
 
 

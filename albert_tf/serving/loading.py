@@ -59,7 +59,7 @@ def build_module(
     first, infos = model_dirs[0], [read_training_info(path) for path in model_dirs]
     execution = {"depth_loop": depth_loop}
     if compute_dtype == "bfloat16":
-        # That of the variables, too: no request has to cast a kernel.
+        # The variables have it, too: no request has to cast a kernel.
         execution["dtype"] = compute_dtype
     if len(model_dirs) == 1:
         model_class, head_class, tuned_for = _head_in(first, infos[0], task)

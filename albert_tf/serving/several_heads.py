@@ -9,7 +9,7 @@ from albert_tf.tokenization import load_tokenizer
 
 
 def models_of_one_encoder(model_dirs, tasks, **execution):
-    """Models to classify texts, all with one encoder, vocabulary and kind of input.
+    """Loads classifiers of texts with one encoder, vocabulary and kind of input.
 
     Args:
         model_dirs: directories that run_classifier fine-tuned from one pretrained

@@ -34,7 +34,7 @@ def training_dataset(
     buckets=BUCKETS,
     repeat=True,
 ):
-    """Endless batches; every epoch sees every example once, in a new order.
+    """Makes endless batches; every epoch sees every example once, in a new order.
 
     Rows of similar length meet in a batch, which is padded to the smallest of
     `buckets` that holds it: the shuffled rows of some 64 batches are sorted by length
@@ -93,7 +93,7 @@ def _shuffled(dataset, buffer_size, seed):
 
 
 def _batches_by_length(rows, examples, batch_size, seed, repeat):
-    """Batches of row numbers, alike in length; see `training_dataset`."""
+    """Yields batches of row numbers, alike in length; see `training_dataset`."""
     sizes = tf.constant(examples.sizes)
     count = min(max(len(examples) // batch_size, 1), _BATCHES_OF_A_WINDOW)
 
@@ -142,7 +142,7 @@ def features_and_labels(batch):
 
 
 def _features(batches, examples, max_seq_length, pad_to_max_length, buckets):
-    """Batches of row numbers to batches of features; see `training_dataset`."""
+    """Turns batches of row numbers to batches of features; see `training_dataset`."""
     widths = _widths(buckets, max_seq_length)
     ids, starts = tf.constant(examples.ids), tf.constant(examples.starts)
     lengths = tf.constant(examples.lengths)

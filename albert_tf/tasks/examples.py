@@ -64,7 +64,7 @@ def digest_of(values):
 
 
 def files_by_role(data_dir, suffixes, required, shown=None):
-    """Paths of the files of a folder by role, such as `train.tsv`.
+    """Finds the files of a folder by role, such as `train.tsv`.
 
     Args:
         data_dir: the folder.

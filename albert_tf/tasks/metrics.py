@@ -30,7 +30,7 @@ def macro_f1(labels, predictions):
 
 
 def matthews(labels, predictions):
-    """Matthews correlation of integer classes `[N]`, two or more."""
+    """Computes Matthews correlation of integer classes `[N]`, two or more."""
     labels, predictions = np.asarray(labels), np.asarray(predictions)
     size = int(max(labels.max(), predictions.max())) + 1
     confusion = confusion_matrix(labels, predictions, size).astype(np.float64)

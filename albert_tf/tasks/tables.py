@@ -11,8 +11,8 @@ from albert_tf.io.table_rows import read_rows
 from albert_tf.tasks.table import Table
 from albert_tf.tokenization.normalization import WHITE_SPACE
 
-_HIDDEN = ("", "-1")  # stand in a column of labels where nobody is to know them
-# Nobody sees U+200B and U+FEFF either, which isspace() does not know.
+_HIDDEN = ("", "-1")  # stand in a column of labels where these are hidden
+# U+200B and U+FEFF are invisible, too, but not to isspace().
 _BLANK = WHITE_SPACE + "\u200b\ufeff"
 
 

@@ -73,7 +73,7 @@ class Task(abc.ABC):
         return {model_class.family: model_class for model_class in found}
 
     def model_arguments(self):
-        """Arguments of `models` that the task decides."""
+        """Returns arguments of `models` that the task decides."""
         return {}
 
     @abc.abstractmethod

@@ -148,7 +148,7 @@ def _trainer(training, task, model, strategy, count, start, facts):
 
 
 def _steps(training, count):
-    """Steps of the run and of its warm-up, on `count` examples."""
+    """Counts the steps of the run and of its warm-up, on `count` examples."""
     steps, warmup = training.train_step, training.warmup_step
     if training.num_train_epochs is not None:
         epochs = training.num_train_epochs

@@ -4,7 +4,7 @@ import numpy as np
 
 
 def truncated_lengths(first, second, room):
-    """Lengths left of two texts whose longer one loses its tail, one token at a time.
+    """Returns two texts' lengths once the longer loses its tail, one token at a time.
 
     On a tie the second text loses a token (`_truncate_seq_pair` of the official
     `classifier_utils.py`); this is the closed form of that loop.

@@ -65,8 +65,8 @@ def draw_curves(axes, curves):
 
     Args:
         axes: `matplotlib.axes.Axes`.
-        curves: `{name: {step: value}}`; nothing is drawn of None. Those of "majority"
-            are all the same.
+        curves: `{name: {step: value}}`; nothing is drawn of None. The values of
+            "majority" are all the same.
     """
     axes.set_xlabel("step")
     for name, values in curves.items():

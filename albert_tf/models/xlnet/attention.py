@@ -105,7 +105,7 @@ class RelativeAttention(XLNetLayer):
 
 
 def _of_segments(query, other_segments, biases):
-    """Scores `[B, N, Q, K]`: one number if the segments are equal, another if not."""
+    """Computes scores `[B, N, Q, K]`, one of two values by equality of segments."""
     query = query + biases["r_s_bias"]
     scores = ops.einsum("bqnd,snd->bnqs", query, biases["seg_embed"])  # [B, N, Q, 2]
     return ops.where(other_segments[:, None], scores[..., 1:], scores[..., :1])

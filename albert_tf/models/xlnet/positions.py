@@ -45,7 +45,7 @@ def project_codes(codes, kernel, directions=None):
     """
     if directions is None:
         return ops.einsum("cw,wnd->cnd", codes, kernel)
-    # The other sign changes that of the sines only.
+    # The other sign changes the sign of the sines only.
     half = codes.shape[-1] // 2
     sines = ops.einsum("cw,wnd->cnd", codes[:, :half], kernel[:half])
     cosines = ops.einsum("cw,wnd->cnd", codes[:, half:], kernel[half:])

@@ -104,5 +104,5 @@ def export(options):
 
 
 def main(argv=None):
-    """The command line."""
+    """Runs the command line."""
     command_line.run(ExportOptions, export, argv=argv)

@@ -17,11 +17,11 @@ class TextHead(Head):
 
     @property
     def optional_inputs(self):
-        # Nobody has said how the model was trained.
+        # It is unknown whether the model was trained on pairs.
         return ("text_pair",) if self.task.pair is None else ()
 
     def _by_name(self, probabilities):
-        """Floats by the names of their labels."""
+        """Returns floats by the names of their labels."""
         return dict(zip(self.task.labels, map(float, probabilities), strict=True))
 
     def _probabilities(self):

@@ -103,7 +103,7 @@ class TextTask(Task):
 
     @abc.abstractmethod
     def losses(self, logits, labels):
-        """Loss of each row, float32 `[B]`, of the model's float32 outputs `[B, …]`."""
+        """Computes each row's loss, float32 `[B]`, of float32 outputs `[B, …]`."""
 
     def right(self, logits, labels):
         """Returns float32 `[B]`: 1 where a row is right; if `has_accuracy`."""
@@ -122,7 +122,7 @@ class TextTask(Task):
         return float(np.mean(self.losses(logits, labels)))
 
     def worth_a_look(self, labels, predictions):
-        """Indices of the rows that `<split>_errors.tsv` shows.
+        """Returns indices of the rows that `<split>_errors.tsv` shows.
 
         All, the largest error first: hardly a number is predicted exactly.
         """

@@ -156,7 +156,7 @@ def _mind(message):
 
 
 def main(argv=None):
-    """The command line."""
+    """Runs the command line."""
     name, *arguments = sys.argv if argv is None else argv
     given, positional = split_positional(arguments)
     named = zip(_POSITIONAL, positional, strict=False)

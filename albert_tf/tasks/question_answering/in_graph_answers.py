@@ -82,7 +82,7 @@ def answers(windows, beams, context, n_best_size, max_answer_length, top_k):
 
 
 def _ranked(windows, beams, codes, max_answer_length):
-    """Candidates of different text, by question, best first: `[C]` each.
+    """Lists candidates of different text, by question, best first: `[C]` each.
 
     Returns:
         question int64; first and last character, int32; score.
@@ -117,7 +117,7 @@ def least_by_question(values, question, batch):
 
 
 def _stretches(windows, beams, max_answer_length):
-    """Pairs that may be answers: window, start, end, int64; score, float64; `[C]`."""
+    """Lists possible answers: window, start, end, int64; score, float64; `[C]`."""
     starts, start_scores, ends, end_scores = beams
     starts, ends = tf.cast(starts, tf.int64), tf.cast(ends, tf.int64)
     count = tf.shape(starts, tf.int64)[0]

@@ -28,7 +28,7 @@ def version_1_losses(outputs, start_positions, end_positions):
 
 
 def without_padding(outputs, input_mask):
-    """Outputs in which padding has no part in the softmax of starts and ends.
+    """Returns outputs whose softmax of starts and ends has no part for padding.
 
     The official code lets it take part, but pads all windows to the same length. In a
     batch as wide as its longest, the loss of a window would depend on the others.

@@ -4,7 +4,7 @@ import collections
 
 
 def entity_scores(expected, found, types=()):
-    """Scores of entities of all types together, and of each type.
+    """Scores the entities of all types together, and of each type.
 
     An entity is right if its type, its beginning and its end are. Without an entity to
     divide by, a figure is 0.

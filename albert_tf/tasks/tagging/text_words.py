@@ -1,4 +1,4 @@
-"""The words of a raw text that nobody has split, to be tagged.
+"""The words of a raw text, split in order to be tagged.
 
 White space separates words. A Chinese character is a word, and so is each punctuation
 mark at the beginning or the end of the text between spaces: "(U.S., 北京)" has the

@@ -64,7 +64,7 @@ def spaced_origins(characters, is_space, kept_counts):
 
 
 def character_places(texts, begins, byte_rows):
-    """Numbers of characters for places in bytes, over all texts.
+    """Returns numbers of characters for places in bytes, over all texts.
 
     Args:
         texts: string `[N]`.
@@ -102,7 +102,7 @@ def without(blank, starts, ends):
 
 
 def ragged(splits, *values):
-    """Values int32 of all tokens, each as ragged `[batch, (tokens)]`."""
+    """Returns values int32 of all tokens, each as ragged `[batch, (tokens)]`."""
     return tuple(
         tf.RaggedTensor.from_row_splits(tf.cast(v, tf.int32), splits, validate=False)
         for v in values

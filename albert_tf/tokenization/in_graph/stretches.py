@@ -7,7 +7,7 @@ import tensorflow as tf
 
 
 def stretches(codes, first, last):
-    """Stretches of each text: ragged string `[B, (stretches)]`.
+    """Cuts stretches of each text: ragged string `[B, (stretches)]`.
 
     Args:
         codes: ragged int32 `[B, (characters)]`, code points.
@@ -26,7 +26,7 @@ def stretches(codes, first, last):
 
 
 def text_numbers(codes, first, last):
-    """Numbers of stretches, the same for stretches that read the same: int64 `[S]`.
+    """Numbers stretches, alike for stretches that read the same: int64 `[S]`.
 
     Runs of 1, 2, 4, 8, ... characters are numbered from each place, so that the time
     depends on C, however many and however long the stretches are, and on the logarithm
@@ -69,7 +69,7 @@ def text_numbers(codes, first, last):
 
 
 def pair_numbers(first, second):
-    """Numbers of pairs, int64 `[N]`, the same for the same pairs.
+    """Numbers pairs, int64 `[N]`, alike for the same pairs.
 
     Args:
         first, second: int64 `[N]`, from 0 to 2**31 - 1.

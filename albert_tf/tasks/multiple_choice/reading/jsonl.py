@@ -4,7 +4,7 @@
 
 `id` may be absent, and so may `question` (where the context is a prompt that an option
 ends) and, in files to predict, `label`: the place of the right option from 0, or its
-text. -1 and "" stand for a label that nobody is to know.
+text. -1 and "" stand for a hidden label.
 """
 
 from albert_tf.io.table_rows import OBJECTS
