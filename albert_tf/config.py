@@ -195,10 +195,10 @@ class AlbertConfig(ModelConfig):
 
         Args:
             reader: who does not have them, for the message.
-            takes_roberta: whether it has what RoBERTa has otherwise.
+            takes_roberta: whether it has RoBERTa's differences.
 
         Raises:
-            UserError: it names what is not official.
+            UserError: it names the part that is not official.
         """
         changed = [
             f"{name}={getattr(self, name)}"
@@ -217,12 +217,12 @@ class AlbertConfig(ModelConfig):
 
     @property
     def is_roberta(self) -> bool:
-        """Whether positions, rows and heads are those of RoBERTa."""
+        """True if positions, rows and heads are RoBERTa's."""
         return self.padding_idx is not None
 
     @property
     def row_layout(self) -> RowLayout:
-        """How the models read texts, a `RowLayout`."""
+        """Layout of the texts that the models read, a `RowLayout`."""
         return TWO_SEPARATORS if self.is_roberta else CLS_FIRST
 
     @property

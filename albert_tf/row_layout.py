@@ -36,7 +36,7 @@ class RowLayout:
         return 0 if self.cls_last else 1
 
     def special(self, has_pairs):
-        """The number of special tokens in a row of one text, or of two."""
+        """Counts the special tokens in a row of one text, or of two."""
         return 2 + self.between * has_pairs
 
 

@@ -108,11 +108,11 @@ class TokenizerOptions(CorpusFlags):
 
     @property
     def is_byte_level(self):
-        """Whether the vocabulary is one of bytes, which leaves text as it is."""
+        """True if the vocabulary is one of bytes, which leaves text as it is."""
         return self.model_type == "byte_bpe"
 
     def prepared(self, text):
-        """A text as the tokenizer of the vocabulary reads it."""
+        """Prepares a text as the tokenizer of the vocabulary reads it."""
         if self.is_byte_level:
             return text
         return sentencepiece_text(text, self.do_lower_case, self.keep_accents)

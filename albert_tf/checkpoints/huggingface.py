@@ -53,7 +53,7 @@ def load_huggingface_checkpoint(
 
 
 def is_huggingface_directory(path):
-    """Whether `path` has the files of a Hugging Face model."""
+    """Returns whether `path` has the files of a Hugging Face model."""
     config, *weights = (
         os.path.isfile(os.path.join(path, name))
         for name in (CONFIG_FILE, WEIGHTS_FILE, INDEX_FILE)
@@ -86,7 +86,7 @@ def read_huggingface_config(directory):
 
 
 def architectures(entries):
-    """Hugging Face's names of a model, by the entries of its `config.json`."""
+    """Reads Hugging Face's names of a model from the entries of its `config.json`."""
     names = entries.get("architectures")
     return names if isinstance(names, list) else []
 
@@ -116,7 +116,7 @@ def read_huggingface_tensors(path, family, architectures):
 
 
 def _read_parts(index):
-    """The tensors that a `model.safetensors.index.json` lists."""
+    """Reads the tensors that a `model.safetensors.index.json` lists."""
     files = read_json_object(index).get("weight_map")
     names = set(files.values()) if isinstance(files, dict) else {None}
     if not all(isinstance(n, str) and n == os.path.basename(n) for n in names):

@@ -38,7 +38,7 @@ _ONLY_OURS = {HEAD_FILE, TRAINING_INFO_FILE}
 
 
 def save_pretrained(model, directory, tokenizer, training_info, form):
-    """`PretrainedModel.save_pretrained`."""
+    """Saves as `PretrainedModel.save_pretrained`."""
     if form not in FORMATS:
         raise UserError(f"format={form!r}: expected one of {', '.join(FORMATS)}.")
     directory = os.fspath(directory)
@@ -69,7 +69,7 @@ def _write(model, directory, tokenizer, training_info, form):
 
 
 def _parts():
-    """What a model of any form consists of, beside its vocabulary.
+    """Lists the files of a model of any form, beside its vocabulary.
 
     Where others have put files of these names, no checksum names them, and they stay.
     """
@@ -96,7 +96,7 @@ def _refuse_hidden(directory, form):
 
 
 def _vocabulary_that_goes(directory, model, tokenizer):
-    """The names of the files of the vocabulary that `directory` should not keep.
+    """Lists the vocabulary's files that `directory` should not keep.
 
     Without a new one, it keeps that which was saved there by itself, or which the model
     was loaded with.

@@ -67,7 +67,7 @@ def load_tfhub_variables(
 
     The published modules lack the sentence-order head: name it,
     "cls/seq_relationship", in `allow_missing` for a pretraining model. Arguments,
-    result and errors are otherwise those of `load_tf1_checkpoint`.
+    result and errors are otherwise as of `load_tf1_checkpoint`.
     """
     prefix = os.path.join(directory, _HUB_VARIABLES)
     return load_tf1_checkpoint(model, prefix, allow_missing)
@@ -133,7 +133,7 @@ def read_tf1_config(prefix):
 
 
 def find_tf1_prefix(path):
-    """The checkpoint prefix that `path` means, or None.
+    """Finds the checkpoint prefix that `path` means, or None.
 
     `path` is a prefix itself, an unpacked TF-Hub module, or a directory with
     `model.ckpt-best`, with a `checkpoint` file, or with one checkpoint only.
@@ -161,7 +161,7 @@ def find_tf1_prefix(path):
 
 
 def _latest_checkpoint(directory):
-    """The prefix that the file `checkpoint` in a directory names, or None."""
+    """Reads the prefix that the file `checkpoint` in a directory names, or None."""
     import tensorflow as tf
 
     state = os.path.join(directory, "checkpoint")

@@ -53,7 +53,7 @@ class AlbertFamily(ModelFamily):
     """The models with an ALBERT encoder.
 
     Attributes:
-        tied: the names of tied tensors by those of the copies that some versions of
+        tied: the names of tied tensors by the names of the copies that some versions of
             Hugging Face's library wrote.
     """
 
@@ -68,14 +68,14 @@ class AlbertFamily(ModelFamily):
     }
 
     def official_name(self, theirs):
-        """The official ALBERT name of a tensor of theirs; None for an unknown one."""
+        """Returns the official ALBERT name of a tensor of theirs; None if unknown."""
         return official_name(theirs)
 
     def encoder_parameters(self, config):
         return sum(encoder_parameters(config).values())
 
     def to_official(self, config, tensors):
-        """With as many groups as layers where layers share only some sublayers."""
+        """Splits groups to one a layer where layers share only some sublayers."""
         config.require_official_blocks("A checkpoint of the official code")
         return unshare(config, tensors)
 
@@ -102,7 +102,7 @@ class AlbertFamily(ModelFamily):
         return found
 
     def to_huggingface(self, config, tensors, head_names, architecture=None):
-        """As `to_official`; the embeddings get the identity as mapping if need be."""
+        """Converts as `to_official`; adds an identity as the embeddings' mapping."""
         config.require_official_blocks("Hugging Face's ALBERT")
         config, tensors = unshare(config, tensors)
         if not config.has_embedding_mapping:

@@ -1,4 +1,4 @@
-"""What the models of one architecture have in common in the eyes of checkpoints."""
+"""Families of models: the parts of an architecture that checkpoints depend on."""
 
 import abc
 
@@ -38,11 +38,11 @@ class ModelFamily(abc.ABC):
         return self
 
     def encoder_parameters(self, config):
-        """How many parameters an encoder has at least, without building it."""
+        """Counts the parameters that an encoder has at least, without building it."""
         return 0
 
     def config_from_official(self, path):
-        """The config in the file beside an official checkpoint.
+        """Reads the config in the file beside an official checkpoint.
 
         Raises:
             UserError: the file is damaged.
@@ -50,7 +50,7 @@ class ModelFamily(abc.ABC):
         return self.config_class.from_json_file(path)
 
     def from_official(self, tensors):
-        """The tensors of an official checkpoint by the names of this project.
+        """Returns an official checkpoint's tensors by the names of this project.
 
         Args:
             tensors: arrays by the names in the checkpoint.
@@ -59,7 +59,7 @@ class ModelFamily(abc.ABC):
 
     @abc.abstractmethod
     def to_official(self, config, tensors):
-        """The same function in the terms of the official code.
+        """Returns the same function in the terms of the official code.
 
         Args:
             config: a `config_class`.
@@ -70,16 +70,16 @@ class ModelFamily(abc.ABC):
         """
 
     def architecture(self, name):
-        """Hugging Face's name of the model that a class of `read_as` has by `name`."""
+        """Returns Hugging Face's name of the model that `read_as` has by `name`."""
         return name
 
     def entries_from_huggingface(self, entries):
-        """The entries of a `config.json` as the models of this package read them."""
+        """Returns a `config.json`'s entries as the models of this package read them."""
         return entries
 
     @abc.abstractmethod
     def config_from_huggingface(self, entries, path):
-        """The config that the entries of a `config.json` describe.
+        """Makes the config that the entries of a `config.json` describe.
 
         Args:
             entries: the dict that was read.
@@ -91,7 +91,7 @@ class ModelFamily(abc.ABC):
 
     @abc.abstractmethod
     def tensors_from_huggingface(self, tensors, head_names, path):
-        """float32 arrays by official name; a tensor that has none keeps its own.
+        """Returns float32 arrays by official name; an unnamed tensor keeps its own.
 
         Args:
             tensors: arrays by Hugging Face name.
@@ -104,7 +104,7 @@ class ModelFamily(abc.ABC):
 
     @abc.abstractmethod
     def to_huggingface(self, config, tensors, head_names, architecture=None):
-        """The same function in the terms of Hugging Face.
+        """Returns the same function in the terms of Hugging Face.
 
         Args:
             config: a `config_class`.
@@ -136,13 +136,13 @@ def require_entries(entries, required, path):
 
 
 def our_activation(entries, key, default, names, path):
-    """Our name of the activation in a `config.json`.
+    """Returns our name of the activation in a `config.json`.
 
     Args:
         entries: the dict that was read.
         key: of the activation.
         default: their name of it where the file has none.
-        names: ours by theirs.
+        names: our names by theirs.
         path: what to call the file in messages.
 
     Raises:
@@ -157,11 +157,11 @@ def our_activation(entries, key, default, names, path):
 
 
 def untied(tensors, tied, path):
-    """A foreign checkpoint's tensors without the copies that it holds of tied ones.
+    """Drops the copies of tied tensors from a foreign checkpoint.
 
     Args:
         tensors: arrays by name.
-        tied: the names of originals by those of their copies.
+        tied: the names of originals by their copies' names.
         path: the file they come from, for messages.
 
     Raises:
@@ -176,7 +176,7 @@ def untied(tensors, tied, path):
 
 
 def as_float32(tensor, name, path):
-    """A tensor of a foreign checkpoint as a contiguous float32 array.
+    """Converts a foreign checkpoint's tensor to a contiguous float32 array.
 
     Args:
         tensor: the array.

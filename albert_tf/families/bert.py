@@ -1,4 +1,4 @@
-"""BERT's checkpoints, read as those of ALBERTs whose layers share nothing.
+"""BERT's checkpoints, read as ALBERTs whose layers share nothing.
 
 BERT is such an ALBERT with tables as wide as the layers (Lan et al., section 3.1); only
 the names differ. Nothing is written in BERT's form.
@@ -66,7 +66,7 @@ _HEADS = {
 
 
 class BertFamily(AlbertFamily):
-    """BERT's configurations and names; its models are those of `AlbertFamily`."""
+    """BERT's configurations and names; its models are `AlbertFamily`'s."""
 
     config_file = "bert_config.json"
     huggingface_type = "bert"
@@ -85,7 +85,7 @@ class BertFamily(AlbertFamily):
         return {_our_name(name): tensor for name, tensor in tensors.items()}
 
     def entries_from_huggingface(self, entries):
-        """With ALBERT's names of the models, and of the dropout before a classifier."""
+        """Adds ALBERT's names of the models, and of the dropout before a classifier."""
         names = entries.get("architectures")
         if isinstance(names, list):
             prefix = re.compile(f"^{self.huggingface_type.capitalize()}(?=[A-Z])")
@@ -107,7 +107,7 @@ BERT = BertFamily()
 
 
 def bert_config(entries, activations, path, **changes):
-    """The `AlbertConfig` of the entries of a file of BERT's or of its likes."""
+    """Makes the `AlbertConfig` of the entries of a file of BERT's or of its likes."""
     ours = {**_DEFAULTS, **{key: entries[key] for key in KEYS if key in entries}}
     ours["hidden_act"] = our_activation(
         entries, "hidden_act", "gelu", activations, path
@@ -117,7 +117,7 @@ def bert_config(entries, activations, path, **changes):
 
 
 def _our_name(official):
-    """The official ALBERT name of a variable of the official BERT."""
+    """Returns the official ALBERT name of a variable of the official BERT."""
     match = _LAYER.fullmatch(official)
     if match is None or match[2] not in SUBLAYERS:
         return official
@@ -126,7 +126,7 @@ def _our_name(official):
 
 
 def _official_name(theirs):
-    """The official BERT name of a tensor of Hugging Face's BERT."""
+    """Returns the official BERT name of a tensor of Hugging Face's BERT."""
     scope, _, parameter = theirs.rpartition(".")
     scope = re.sub(r"\.layer\.(\d+)\.", r".layer_\1.", scope).replace(".", "/")
     if scope.endswith("_embeddings"):

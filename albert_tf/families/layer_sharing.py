@@ -19,20 +19,19 @@ def move_layers(tensors, source, target, rule=FIRST):
     """Names the tensors of the configuration `source` as `target` needs them.
 
     Layer i of L stands for the layers at the same share of the depth: `i * S // L` of
-    S, and those up to the next one's. The two differ in nothing but the number of
-    layers and groups and what is shared.
+    S, and the ones up to the next one's. The two differ in nothing but the number of
+    layers and groups and their sharing.
 
     Args:
         tensors: arrays by official name.
         source: their `AlbertConfig`.
         target: the `AlbertConfig` to name them for.
-        rule: `FIRST`: parameters are those of the first layer that they stand for;
-            `MEAN`: the mean of all of them; `GROUP0`, the official rule: a group that
-            `source` has, too, keeps its parameters, and every other one takes those of
-            group 0.
+        rule: `FIRST`: the parameters of the first layer that they stand for; `MEAN`:
+            the mean of all of them; `GROUP0`, the official rule: a group that `source`
+            has, too, keeps its parameters, and every other one takes group 0's.
 
     Returns:
-        The tensors by their new names, and where the blocks come from: a dict from
+        The tensors by their new names, and the origins of the blocks: a dict from
         `(new scope, whether of the feed-forward layer)` to a list of old scopes.
     """
     blocks, others = {}, {}
@@ -54,7 +53,7 @@ def move_layers(tensors, source, target, rule=FIRST):
 
 
 def unshare(config, tensors):
-    """The same function with `parameter_sharing="all"`.
+    """Returns the same function with `parameter_sharing="all"`.
 
     Where layers share only some sublayers (which neither the official code nor
     Hugging Face can express), every layer becomes a group of its own.
@@ -78,7 +77,7 @@ def unshare(config, tensors):
 
 
 def as_unshared(config, tensors):
-    """The same function with a group of its own for each layer, sharing nothing.
+    """Returns the same function with a group for each layer, sharing nothing.
 
     Args and Returns:
         as of `unshare`.
@@ -90,7 +89,7 @@ def as_unshared(config, tensors):
 
 
 def _origins(source, target, rule):
-    """`{(new scope, whether of the feed-forward layer): old scopes}`."""
+    """Returns `{(new scope, whether of the feed-forward layer): old scopes}`."""
     old_layers, new_layers = layer_schedule(source), layer_schedule(target)
     old_keys = {key for blocks in old_layers for block in blocks for key in block}
     origins = {}

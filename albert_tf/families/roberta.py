@@ -1,4 +1,4 @@
-"""RoBERTa's checkpoints, read as those of ALBERTs whose layers share nothing.
+"""RoBERTa's checkpoints, read as ALBERTs whose layers share nothing.
 
 RoBERTa (Liu et al., 2019) is BERT with other positions, rows of texts and names, which
 `AlbertConfig.padding_idx` stands for. Its classifier of texts is a dense layer, tanh
@@ -42,7 +42,7 @@ _CLASSIFIER = "AlbertForSequenceClassification"
 
 
 class RobertaFamily(BertFamily):
-    """RoBERTa's configurations and names; its models are those of `AlbertFamily`."""
+    """RoBERTa's configurations and names; its models are `AlbertFamily`'s."""
 
     config_file = "roberta_config.json"
     huggingface_type = "roberta"
@@ -85,7 +85,7 @@ class RobertaFamily(BertFamily):
         return super().official_name(theirs.replace("roberta.", "bert.", 1))
 
     def to_huggingface(self, config, tensors, head_names, architecture=None):
-        """With a layer for each block; without a pooler where theirs has none.
+        """Converts to a layer for each block; leaves the pooler out if theirs has none.
 
         Raises:
             UserError: embeddings that are not as wide as the layers, or several blocks
@@ -126,12 +126,12 @@ ROBERTA = RobertaFamily()
 
 
 def readable_families():
-    """The families whose checkpoints can be read; those of the models first."""
+    """Lists the families whose checkpoints can be read, the models' first."""
     return [*registry.families(), BERT, ROBERTA]
 
 
 def family_that_writes(model):
-    """The `ModelFamily` whose Hugging Face form a model has."""
+    """Returns the `ModelFamily` whose Hugging Face form a model has."""
     config = model.config
     is_roberta = isinstance(config, AlbertConfig) and config.is_roberta
     return ROBERTA if is_roberta else model.family
@@ -152,7 +152,7 @@ def _their_head(name, is_classifier):
 
 
 def _huggingface_name(official):
-    """The Hugging Face name of the encoder's variable `official`.
+    """Returns the Hugging Face name of the encoder's variable `official`.
 
     Raises:
         UserError: no RoBERTa of theirs has it.

@@ -57,11 +57,11 @@ class XLNetFamily(ModelFamily):
         return encoder_parameters(config)
 
     def from_official(self, tensors):
-        """The scope of their classifier holds the name of the task; ours does not."""
+        """Drops the name of the task from the scope of their classifier."""
         return {_TASK.sub("model/classification/", n): t for n, t in tensors.items()}
 
     def to_official(self, config, tensors):
-        """With a layer for each block, and the whole table of embeddings.
+        """Converts to a layer for each block, and the whole table of embeddings.
 
         Raises:
             UserError: the activation is not one of the official code.
@@ -109,7 +109,7 @@ class XLNetFamily(ModelFamily):
         return found | {n: _stack(rows, n, path) for n, rows in stacked.items()}
 
     def to_huggingface(self, config, tensors, head_names, architecture=None):
-        """As `to_official`; tied biases are written for each layer.
+        """Converts as `to_official`; tied biases are written for each layer.
 
         Raises:
             UserError: heads of a width that their model cannot have.
@@ -144,7 +144,7 @@ class XLNetFamily(ModelFamily):
 
 
 def _sets(config):
-    """For each part of a block, the number of the set of parameters of each block."""
+    """Numbers the sets of parameters of each block, for each part of a block."""
     blocks = [block for layer in layer_schedule(config) for block in layer]
     attention, feed_forward = zip(*blocks, strict=True)
     return {
@@ -154,7 +154,7 @@ def _sets(config):
 
 
 def unshared(config, tensors):
-    """The same function as XLNet itself: nothing shared, nothing factorised.
+    """Returns the same function as XLNet itself: nothing shared or factorised.
 
     Args:
         config: an `XLNetConfig`.
@@ -190,13 +190,13 @@ def unshared(config, tensors):
 
 
 def _turned(official, tensor):
-    """Between our kernels and theirs, which are turned but for those of attention."""
+    """Turns kernels between our form and theirs, all but attention's."""
     is_turned = official.endswith("/kernel") and tensor.ndim == 2
     return tensor.T if is_turned else tensor
 
 
 def _stack(rows, official, path):
-    """One array of the layers' tensors, by number of the layer."""
+    """Stacks the layers' tensors to one array, by number of the layer."""
     shapes = {row.shape for row in rows.values()}
     if sorted(rows) != list(range(len(rows))) or len(shapes) > 1:
         raise UserError(

@@ -96,7 +96,7 @@ class Embeddings(ConfiguredLayer):
 
 
 def positions_after_padding(input_ids, padding_idx):
-    """RoBERTa's positions, int32 `[batch, tokens]`.
+    """Computes RoBERTa's positions, int32 `[batch, tokens]`.
 
     Tokens are counted on from `padding_idx + 1`; padding, which has that id, is not
     counted, and stands at `padding_idx`. Source: `make_positions` of fairseq.

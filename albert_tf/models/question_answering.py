@@ -89,7 +89,7 @@ class AlbertForAnswerableQuestions(PretrainedModel):
     Call: as `AlbertModel`, with two more features, both optional: `p_mask` `[batch,
     tokens]`, 1 where no answer may begin or end (by default everywhere but at the first
     token and between the last two separators), and in training `start_positions`, int32
-    `[batch]`. Returns what `AnswerBeamsHead` does.
+    `[batch]`. Returns the outputs of `AnswerBeamsHead`.
 
     Raises:
         UserError: `start_n_top` or `end_n_top` is not positive, neither `p_mask` nor
@@ -169,7 +169,7 @@ def _p_mask(features, is_roberta):
 
 
 def second_text(input_ids, input_mask):
-    """Which tokens of rows `<s> A </s></s> B </s>` come after both separators.
+    """Marks tokens of rows `<s> A </s></s> B </s>` that follow both separators.
 
     Args:
         input_ids, input_mask: int `[batch, tokens]`, padded after the tokens.
@@ -187,7 +187,7 @@ def second_text(input_ids, input_mask):
 
 
 def no_answer_mask(input_mask, segment_ids):
-    """Where no answer may begin or end, in rows `[CLS] question [SEP] text [SEP]`.
+    """Marks where no answer may lie, in rows `[CLS] question [SEP] text [SEP]`.
 
     Args:
         input_mask: int `[batch, tokens]`, 0 for padding.

@@ -31,7 +31,7 @@ class TokenizedExamples:
             where there is none.
         weights: float32 `[N]` of the loss of each example, or None for 1.
         layout: the `RowLayout`.
-        pad_id: what rows are padded with.
+        pad_id: the id of padding.
     """
 
     ids: np.ndarray
@@ -48,7 +48,7 @@ class TokenizedExamples:
 
     @property
     def labels_tokens(self):
-        """Whether there is a label for each of `ids`, and not for each example."""
+        """True if there is a label for each of `ids`, not only for each example."""
         # A row has [CLS], if nothing else, and a [SEP].
         return self.labels is not None and len(self.labels) == len(self.ids) > len(self)
 
@@ -64,12 +64,12 @@ class TokenizedExamples:
         return (self.lengths > 0).sum(axis=1) * (longest.max(initial=0) + 1) + longest
 
     def arrays(self):
-        """Those of the fields that are arrays, by name."""
+        """Returns the fields that are arrays, by name."""
         values = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
         return {n: v for n, v in values.items() if isinstance(v, np.ndarray)}
 
     def take(self, rows):
-        """The examples at `rows`, an int array, in that order."""
+        """Returns the examples at `rows`, an int array, in that order."""
         return TokenizedExamples(
             self.ids,
             self.starts[rows],
@@ -134,7 +134,7 @@ def tokenize_texts(texts, text_pairs, tokenizer, max_seq_length, labels=None):
 
 
 def from_features(features, tokenizer):
-    """The `TokenizedExamples` of what `tokenizer(texts, padding=False)` returns."""
+    """Makes `TokenizedExamples` of the result of `tokenizer(texts, padding=False)`."""
     rows = features["input_ids"]
     lengths = np.array([len(row) for row in rows], np.int32)
     second = np.array([sum(row) for row in features["segment_ids"]], np.int32)
@@ -149,7 +149,7 @@ def from_features(features, tokenizer):
 
 
 def begins_of(lengths):
-    """int64 `[N]`: where each of some texts begins, one after the other in a row."""
+    """Returns int64 `[N]`: the beginning of each text, one after the other in a row."""
     return np.cumsum(lengths, dtype=np.int64) - lengths
 
 

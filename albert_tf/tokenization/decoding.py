@@ -14,10 +14,10 @@ _FIRST_WIDE = "\u2e80"  # from here on, characters are written without spaces
 
 
 class IdsAndTokens:
-    """What every `Tokenizer` says of ids, pieces and the texts made of them."""
+    """Ids, pieces and texts made of them, for every `Tokenizer`."""
 
     def __getattr__(self, name):
-        """Other names of the special pieces and their ids, such as `mask_token_id`."""
+        """Gives other names of special pieces and ids, such as `mask_token_id`."""
         attribute = name.replace("_token", "", 1).removesuffix("_id") + "_id"
         if "_token" in name and attribute in self.special_pieces:
             if name.endswith("_id"):
@@ -76,7 +76,7 @@ class IdsAndTokens:
         return self.between_tokens.join(part for part in parts if part)
 
     def convert_ids_to_tokens(self, ids):
-        """Returns the piece of an int, or a list of those of ints `[tokens]`.
+        """Returns the piece of an int, or a list of pieces for ints `[tokens]`.
 
         Raises:
             UserError: an id outside the vocabulary.
@@ -114,7 +114,7 @@ class IdsAndTokens:
 
 
 def join_words(pieces):
-    """The text of WordPiece pieces, as far as they tell what it was.
+    """Joins WordPiece pieces to a text, as far as they tell what it was.
 
     White space is lost: words are joined by one space, but not around characters that
     are written without, nor before English punctuation.

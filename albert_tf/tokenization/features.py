@@ -1,4 +1,4 @@
-"""What `tokenizer(texts)` returns: the features that every model takes."""
+"""Features that `tokenizer(texts)` returns, and every model takes."""
 
 import collections.abc
 import operator
@@ -18,7 +18,7 @@ PARAMETERS = (
     "special_tokens_in_text",
     "return_tensors",
 )
-"""What a call of a tokenizer takes beside the texts."""
+"""Parameters of a tokenizer's call beside the texts."""
 
 _PADDING = {LONGEST: LONGEST, MAX_LENGTH: MAX_LENGTH, True: LONGEST, False: None}
 _TRUNCATION = {True: True, "longest_first": True, False: False}
@@ -34,7 +34,7 @@ def features_of(
     truncation=True,
     special_tokens_in_text=False,
 ):
-    """`Tokenizer.__call__`."""
+    """Computes `Tokenizer.__call__`."""
     if not isinstance(padding, str | bool) or padding not in _PADDING:
         raise UserError(
             f"padding={padding!r}: expected 'longest' (or True), 'max_length' or False."
@@ -66,7 +66,7 @@ def features_of(
 
 
 def lists_of_texts(texts, text_pairs=None):
-    """The texts as a list, and the second texts as a list that fits it, or None.
+    """Returns the texts as a list, and the second texts as a fitting list or None.
 
     Raises:
         UserError: they are no texts, or do not fit each other.
@@ -86,7 +86,7 @@ def lists_of_texts(texts, text_pairs=None):
 
 
 def list_of_texts(name, texts):
-    """A str, or what holds many str, as a list.
+    """Returns a str, or an object of many str, as a list.
 
     Raises:
         UserError: it is neither; the message calls it by the name.
@@ -110,7 +110,7 @@ def list_of_texts(name, texts):
 
 
 def elements(name, values):
-    """The elements of a list, an array, a column or an iterator, which is read once.
+    """Lists the elements of a list, an array, a column or an iterator, read once.
 
     Raises:
         UserError: their order means nothing (a set), or iterating gives names of
@@ -129,14 +129,14 @@ def elements(name, values):
 
 
 def as_python(values):
-    """A tensor or an array as lists, or as the one value that it has; else as it is."""
+    """Converts a tensor or array to lists, or its one value; others stay."""
     if hasattr(values, "numpy"):
         values = values.numpy()
     return values.tolist() if isinstance(values, np.ndarray) else values
 
 
 def check_return_tensors(kind):
-    """Refuses what is none of the kinds of arrays that a tokenizer returns."""
+    """Refuses a value that is no kind of array that a tokenizer returns."""
     if kind not in (None, "np", "tf"):
         raise UserError(f"return_tensors={kind!r}: expected 'np' or 'tf'.")
 
@@ -163,7 +163,7 @@ def _encode(tokenizer, texts):
 def _encode_with_special(tokenizer, texts):
     """Encodes texts in which a special piece, such as `[MASK]`, means its id.
 
-    What stands between two of them is tokenized by itself.
+    The text between two of them is tokenized by itself.
     """
     special = special_ids(tokenizer)
     if tokenizer.added_ids.issuperset(special.values()):
@@ -181,7 +181,7 @@ def _encode_with_special(tokenizer, texts):
 
 
 def special_ids(tokenizer):
-    """The ids of the special pieces, by piece."""
+    """Returns the ids of the special pieces, by piece."""
     pieces = tokenizer.special_pieces.items()
     return {piece: getattr(tokenizer, attribute) for attribute, piece in pieces}
 
@@ -222,7 +222,7 @@ def _length(max_length):
 
 
 def _with_special_tokens(tokenizer, rows, pairs):
-    """`[CLS] A [SEP]` or `[CLS] A [SEP] B [SEP]`, or others', as lists of lists."""
+    """Adds special tokens: `[CLS] A [SEP]` or others', as lists of lists."""
     layout, cls, sep = tokenizer.layout, [tokenizer.cls_id], [tokenizer.sep_id]
     firsts = [row + sep for row in rows]
     seconds = [[] for _ in rows]

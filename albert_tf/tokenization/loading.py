@@ -64,11 +64,11 @@ def load_tokenizer(
 
 
 def read_tokenizer(path, do_lower_case=None, config=None):
-    """`load_tokenizer` of a file or directory that is there.
+    """Loads as `load_tokenizer`, from a file or directory that is there.
 
     Args:
         path, do_lower_case: as of `load_tokenizer`.
-        config: for a file alone, that of its directory.
+        config: for a file alone, its directory's.
     """
     layout, config, where = None, config or {}, "tokenizer_config.json"
     if storage.is_folder(path):
@@ -119,12 +119,12 @@ def _agreed_casing(recorded, lowers, path):
 
 
 def is_tokenizer(name):
-    """Whether a file of this name is taken for a vocabulary."""
+    """Returns whether a file of this name is taken for a vocabulary."""
     return name in (*_KNOWN_NAMES, HUGGINGFACE_FILE) or name.endswith(".model")
 
 
 def saved_tokenizer(checkpoint):
-    """The tokenizer that a checkpoint's directory brings along, or None.
+    """Loads the tokenizer that a checkpoint's directory brings along, or None.
 
     A model directory of ours names its vocabulary; a Hugging Face model may record its
     casing, and have one vocabulary, or several, or none.
@@ -137,10 +137,10 @@ def saved_tokenizer(checkpoint):
 
 
 def load_tokenizer_for(checkpoint, path, do_lower_case=None):
-    """`load_tokenizer(path, do_lower_case)`, for training on from `checkpoint`.
+    """Loads `load_tokenizer(path, do_lower_case)` to train on from `checkpoint`.
 
-    A file that lies in no directory says nothing of its rules: they are those of the
-    checkpoint.
+    A file that lies in no directory says nothing of its rules: they are the
+    checkpoint's.
 
     Raises:
         UserError: the checkpoint brings another vocabulary or casing along.
@@ -159,7 +159,7 @@ def load_tokenizer_for(checkpoint, path, do_lower_case=None):
 
 
 def tokenizer_for_model(tokenizer, config, directory):
-    """The tokenizer, whose rows are laid out as the model has learned to read them.
+    """Returns the tokenizer, with rows as the model has learned to read them.
 
     Args:
         tokenizer: of the model.
@@ -204,7 +204,7 @@ def _vocabulary_in(directory, config):
 
 
 def _vocabularies(directory):
-    """The names of the files there that may be a vocabulary."""
+    """Lists the names of the files there that may be a vocabulary."""
     names = storage.names_in(directory)
     found = [name for name in _KNOWN_NAMES if name in names]
     found = found or sorted(n for n in names if n.endswith(".model"))

@@ -1,4 +1,4 @@
-"""What a tokenizer does to texts that neither its vocabulary nor its casing tells."""
+"""Rules of preparing texts that neither a vocabulary nor its casing tells."""
 
 import dataclasses
 
@@ -7,9 +7,9 @@ from albert_tf.errors import UserError
 
 @dataclasses.dataclass(frozen=True)
 class TextRules:
-    """Departures from what the official code does to a text.
+    """Departures from the official preparation of a text.
 
-    `tokenizer_config.json` records those that are there, by the names below.
+    `tokenizer_config.json` records them by the names below.
 
     Attributes:
         joins_quotes: whether two grave accents, or two apostrophes, become one
@@ -37,7 +37,7 @@ class TextRules:
     add_prefix_space: bool = False
 
     def settings(self):
-        """What `tokenizer_config.json` records: a dict for JSON."""
+        """Returns the entries of `tokenizer_config.json`: a dict for JSON."""
         return {
             field.name: getattr(self, field.name)
             for field in dataclasses.fields(self)
@@ -49,7 +49,7 @@ OFFICIAL = TextRules()
 
 
 def read_rules(settings, path):
-    """The rules in what a `tokenizer_config.json` holds.
+    """Reads the rules from the entries of a `tokenizer_config.json`.
 
     Args:
         settings: the dict.

@@ -64,7 +64,7 @@ def _theirs(token):
 
 
 def _their_settings(tokenizer):
-    """What their tokenizers do not know without being told."""
+    """Returns settings that their tokenizers do not know without being told."""
     settings = {
         # Without it, they take a directory of an ALBERT for one of SentencePiece.
         "tokenizer_class": _THEIR_CLASSES[tokenizer.kind, tokenizer.model_type],
@@ -81,7 +81,7 @@ def _their_settings(tokenizer):
 
 
 def saved_files(directory):
-    """The names of the files that a tokenizer was saved in there, in whatever form.
+    """Lists the files that a tokenizer was saved in there, in whatever form.
 
     They are those that `SHA256SUMS` names: a set, empty without a tokenizer.
     """

@@ -1,4 +1,4 @@
-"""What the tokenizers have in common."""
+"""The base of all tokenizers."""
 
 import abc
 import hashlib
@@ -25,14 +25,14 @@ UNRECORDED = (
     "pieces a text becomes; about one English paragraph in 2,000 may have been cut "
     "into other pieces than it is now"
 )
-"""What to warn of where an `earlier_fingerprint` is met."""
+"""Message where an `earlier_fingerprint` is met."""
 
 # Folders into which this process has saved a vocabulary by itself.
 _SAVED_ALONE = set()
 
 
 def was_saved_alone(directory):
-    """Whether this process has saved a tokenizer there by `Tokenizer.save`."""
+    """Returns whether `Tokenizer.save` of this process saved a tokenizer there."""
     return os.path.realpath(directory) in _SAVED_ALONE
 
 
@@ -45,7 +45,7 @@ class Tokenizer(decoding.IdsAndTokens, abc.ABC):
         pieces: list of str [V], the piece of each id.
         do_lower_case: whether letters are lowered (and accents stripped, for
             WordPiece).
-        source: what an error message calls this tokenizer.
+        source: its name in error messages.
         rules: its `TextRules`.
 
     Attributes:
@@ -90,11 +90,11 @@ class Tokenizer(decoding.IdsAndTokens, abc.ABC):
         return type(self), self._arguments(), state
 
     def _arguments(self):
-        """Those of the constructor that make an equal tokenizer."""
+        """Returns the constructor's arguments that make an equal tokenizer."""
         return self.file_bytes, self.do_lower_case, "given", self.rules
 
     def _ids_of(self, pieces):
-        """The id of each piece: of equal ones, the first counts."""
+        """Returns the id of each piece: of equal ones, the first counts."""
         return {piece: index for index, piece in reversed(list(enumerate(pieces)))}
 
     @property
@@ -179,7 +179,7 @@ class Tokenizer(decoding.IdsAndTokens, abc.ABC):
         return piece in self.special_pieces.values()
 
     def looked_for(self, added):
-        """Returns those of some `AddedToken`s that texts are searched for."""
+        """Returns the `AddedToken`s that texts are searched for."""
         return [token for token in added if not self.is_reserved(token.content)]
 
     def as_word(self, word):
@@ -253,7 +253,7 @@ class Tokenizer(decoding.IdsAndTokens, abc.ABC):
         return [part.tolist() for part in np.split(ids, np.cumsum(lengths))[:-1]]
 
     def laid_out(self, layout):
-        """The tokenizer whose rows have a `RowLayout`: this one, or another like it."""
+        """Returns this tokenizer, or another like it, whose rows have a `RowLayout`."""
         if layout == self.layout:
             return self
         twin = type(self)(*self._arguments())
@@ -261,7 +261,7 @@ class Tokenizer(decoding.IdsAndTokens, abc.ABC):
         return twin
 
     def settings(self):
-        """What `tokenizer_config.json` says of a vocabulary: a dict for JSON."""
+        """Returns the entries of `tokenizer_config.json`: a dict for JSON."""
         settings = {"do_lower_case": self.do_lower_case, **self.rules.settings()}
         if self.layout != self.usual_layout:
             settings["row_layout"] = self.layout.name
@@ -274,7 +274,7 @@ class Tokenizer(decoding.IdsAndTokens, abc.ABC):
         _SAVED_ALONE.add(os.path.realpath(directory))
 
     def write_into(self, folder):
-        """As `save`, beside other files of a `ChecksummedFolder`."""
+        """Saves as `save`, beside other files of a `ChecksummedFolder`."""
         config = {"kind": self.kind, "file": self.file_name, **self.settings()}
         folder.write(self.file_name, self.file_bytes)
         folder.write_json(CONFIG_NAME, config)

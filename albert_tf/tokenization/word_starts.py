@@ -1,4 +1,4 @@
-"""Which SentencePiece pieces start a word: the official rules, and for every script."""
+"""SentencePiece pieces that start a word: the official rules, and in every script."""
 
 import functools
 import re
@@ -34,7 +34,7 @@ _BYTE = re.compile("<0x([0-9A-F]{2})>").fullmatch
 
 
 def starts_officially(piece, is_xlnet):
-    """Whether a piece starts a word by the official rule.
+    """Returns whether a piece starts a word by the official rule.
 
     Both models know the mark of a space, "<" and single English punctuation. To ALBERT
     all but English letters and punctuation starts a word, too: digits, "'s", "ß", "я".
@@ -48,13 +48,13 @@ def starts_officially(piece, is_xlnet):
 
 
 def starts_word(piece, is_xlnet):
-    """Whether a piece starts a word, in every script.
+    """Returns whether a piece starts a word, in every script.
 
     Letters and punctuation of scripts with spaces between words count as English ones
     do by the official rule. A piece of a script without spaces is a word of its own, as
     a Chinese character is officially, unless it begins with a vowel sign or another
-    mark. Of the bytes that spell a rare character the first may start a word, by what
-    most of the characters that begin with it are.
+    mark. Of the bytes that spell a rare character the first may start a word, if most
+    of the characters that begin with it do.
     """
     byte = _BYTE(piece)
     if byte:
@@ -67,7 +67,7 @@ def starts_word(piece, is_xlnet):
 
 @functools.cache
 def _character_class(character):
-    """An English character of the same role, "w" for scripts without spaces.
+    """Returns an English character of the same role, "w" for scripts without spaces.
 
     An ASCII character stands for itself, but "w" for another letter.
     """
@@ -81,7 +81,7 @@ def _character_class(character):
 
 
 def is_byte_of_a_word(byte):
-    """Whether a byte continues a character, or most of its begin within words.
+    """Returns whether a byte continues a character, or usually begins within words.
 
     U+00C0 to U+1FFF are letters of scripts with spaces, mostly, and so are U+A000 to
     U+DFFF, which the syllables of Korean fill; symbols, Chinese and Japanese lie

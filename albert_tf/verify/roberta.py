@@ -35,7 +35,7 @@ _NO_LABEL = -100
 
 
 def knows(directory):
-    """Whether a folder holds a RoBERTa of Hugging Face's, and outputs of it."""
+    """Returns whether a folder holds a RoBERTa of Hugging Face's, and its outputs."""
     path = os.path.join(directory, CONFIG_FILE)
     is_theirs = is_huggingface_directory(directory)
     return is_theirs and read_json_object(path).get("model_type") == "roberta"
@@ -84,7 +84,7 @@ def _named(outputs):
 
 
 def _losses_and_gradients(model, inputs):
-    """The losses, and the gradients by Hugging Face's names; none without labels."""
+    """Computes losses, and gradients by Hugging Face's names; none without labels."""
     if not {"labels", "start_positions", "end_positions"} & inputs.keys():
         return {}
     with tf.GradientTape() as tape:

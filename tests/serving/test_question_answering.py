@@ -62,7 +62,7 @@ def saved(tmp_path, tokenizer, kind, with_info=True):
 
 
 def predictions(model, task, tokenizer):
-    """What the command predicts."""
+    """Predicts as the command does."""
     paragraphs = tuple(
         Paragraph(context, (Question(str(i), question),))
         for i, (question, context) in enumerate(zip(_QUESTIONS, _CONTEXTS, strict=True))

@@ -33,7 +33,7 @@ def check_lengths(max_seq_length, max_qa_length):
 
 
 def ending(question, option, tokenizer):
-    """The second text of a row: the question with the option in it, or after it.
+    """Makes a row's second text: the question with the option in it, or after it.
 
     The option takes the place of each blank, "_"; see `Tokenizer.prepare`.
 

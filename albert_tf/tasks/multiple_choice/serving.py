@@ -1,4 +1,4 @@
-"""What a served model of multiple choice answers: one of the options given."""
+"""Answers of a served model of multiple choice: one of the options given."""
 
 import numpy as np
 import tensorflow as tf
@@ -14,7 +14,7 @@ from albert_tf.tokenization.in_graph.tokenizer import InGraphTokenizer
 
 
 class ChoiceFeatures(tf.Module):
-    """Questions, contexts and options to the features that fine-tuning makes of them.
+    """Maps questions, contexts and options to the features of fine-tuning.
 
     The twin of `tokenize_questions` inside a graph.
 
@@ -25,7 +25,7 @@ class ChoiceFeatures(tf.Module):
 
     Call: question and context, string `[batch]`, and options, string `[batch,
     choices]`, where an empty string is no option. Returns int32 `input_ids`,
-    `input_mask`, `segment_ids` `[batch, choices, tokens]`, 0 for what is no option.
+    `input_mask`, `segment_ids` `[batch, choices, tokens]`, 0 where there is no option.
     """
 
     def __init__(self, tokenizer, max_seq_length, max_qa_length):
@@ -66,7 +66,7 @@ class ChoiceFeatures(tf.Module):
         return {n: tf.scatter_nd(places, v, shape) for n, v in features.items()}
 
     def _endings(self, question, has_blank, option):
-        """Ids, ragged `[rows, (tokens)]`, of what `rows.ending` makes of strings.
+        """Makes ids, ragged `[rows, (tokens)]`, as `rows.ending` of strings.
 
         Args:
             question, option: string `[rows]`, prepared; of the first, the last
@@ -91,7 +91,7 @@ class ChoiceFeatures(tf.Module):
 
 
 def _last(rows, count):
-    """The last `count` items, int64 `[]` or `[rows]`, of ragged rows."""
+    """Returns the last `count` items, int64 `[]` or `[rows]`, of ragged rows."""
     lengths = rows.row_lengths()
     first = tf.maximum(lengths - count, 0)
     return tf.gather(rows, tf.ragged.range(first, lengths), batch_dims=1)
@@ -136,7 +136,7 @@ class MultipleChoiceHead(Head):
         return self.chosen(numbers)
 
     def chosen(self, numbers):
-        """The numbers with `choice`, int32 `[batch]`."""
+        """Adds `choice`, int32 `[batch]`, to the numbers."""
         best = tf.argmax(numbers["probabilities"], axis=-1, output_type=tf.int32)
         return {**numbers, "choice": best}
 
@@ -153,7 +153,7 @@ class MultipleChoiceHead(Head):
         }
 
     def answer(self, outputs):
-        """The place of the most probable option, and the probability of each."""
+        """Returns the most probable option's place, and each one's probability."""
         return {**outputs, "probabilities": outputs["probabilities"].tolist()}
 
     def outputs(self, numbers):

@@ -47,7 +47,7 @@ class WindowFeatures(tf.Module):
 
     @classmethod
     def of(cls, tokenizer, sizes, min_tokens=1):
-        """The windows that a tokenizer, of `albert_tf.load_tokenizer`, makes."""
+        """Makes the windows of a tokenizer of `albert_tf.load_tokenizer`."""
         return cls(tokenizer, sizes, min_tokens)
 
     def __init__(self, tokenizer, sizes, min_tokens=1):

@@ -26,7 +26,7 @@ class WindowTokens(TokenizedExamples):
 
     @classmethod
     def of(cls, windows):
-        """The arrays of `Windows`."""
+        """Takes the arrays of `Windows`."""
         is_training = windows.labels is not None
         none = slice(0, 0 if is_training else None)
         return cls(
@@ -44,7 +44,7 @@ class WindowTokens(TokenizedExamples):
         )
 
     def windows(self, examples):
-        """The `Windows` again, with the texts of their `QuestionFile`."""
+        """Returns the `Windows` again, with the texts of their `QuestionFile`."""
         values = {
             field.name: getattr(self, field.name)
             for field in dataclasses.fields(Windows)

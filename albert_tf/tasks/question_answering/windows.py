@@ -32,12 +32,12 @@ NO_TOKEN_HAS_IT = "no token is left of the answer, so that it trains as impossib
 
 @dataclasses.dataclass(frozen=True)
 class WindowSizes:
-    """How paragraphs are cut.
+    """Sizes by which paragraphs are cut.
 
     Attributes:
         max_seq_length: tokens of a window at most, the question and the special ones
             counted.
-        doc_stride: tokens from the beginning of a window to that of the next.
+        doc_stride: tokens from the beginning of a window to the next one's.
         max_query_length: tokens of a question that are kept.
 
     Raises:
@@ -78,7 +78,7 @@ class WindowSizes:
 class Windows:
     """The windows of some questions, in order.
 
-    What there is for each token lies in a row: window w has those from `starts[w]` to
+    The values of all tokens lie in a row: window w has the ones from `starts[w]` to
     `starts[w] + lengths[w]`.
 
     Attributes:
@@ -94,7 +94,7 @@ class Windows:
         lengths: int32 `[W]`.
         first_lengths: int32 `[W]`, tokens of `[CLS] question [SEP]`.
         question_index: int32 `[W]`, whose window it is, an index into `questions`.
-        window_index: int32 `[W]`, the how-manieth it is of its question.
+        window_index: int32 `[W]`, its number among the windows of its question.
         labels: int32 `[W, 3]` of training, or None: first and last token of the answer
             (0, 0 without one) and whether the window has none.
         layout: the `RowLayout`.
@@ -120,7 +120,7 @@ class Windows:
 
     @classmethod
     def joined(cls, parts):
-        """One `Windows` of several, at least one, in order."""
+        """Joins several `Windows`, at least one, in order."""
 
         def end_to_end(name):
             arrays = [getattr(part, name) for part in parts]
@@ -149,7 +149,7 @@ class Windows:
         )
 
     def padded(self, values, width, filling=0):
-        """A row for each window: `[len(ids), …]` to `[W, width, …]`."""
+        """Makes a row for each window: `[len(ids), …]` to `[W, width, …]`."""
         position = np.arange(width)  # [T]
         real = position < self.lengths[:, None]  # [W, T]
         places = np.where(real, self.starts[:, None] + position, 0)
@@ -158,7 +158,7 @@ class Windows:
         return rows
 
     def features(self, width):
-        """The model's inputs by official name, int32 `[W, width]`."""
+        """Returns the model's inputs by official name, int32 `[W, width]`."""
         position = np.arange(width)  # [T]
         length = self.lengths[:, None]  # [W, 1]
         second = position >= self.first_lengths[:, None]  # [W, T]
@@ -259,7 +259,7 @@ def _scattered(values, places, count):
 
 
 def _of_questions(layout, rows, positions, between):
-    """Where tokens of questions are, and their numbers in the question."""
+    """Finds tokens of questions, and their numbers in the question."""
     end = layout.first_lengths[rows] - between
     here = np.flatnonzero((positions > 0) & (positions < end))
     return here, positions[here] - 1

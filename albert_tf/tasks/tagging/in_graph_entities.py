@@ -115,7 +115,7 @@ class Entities(tf.Module):
         return self._entities(text, rows, tags, log_probs)
 
     def _log_probs(self, rows, logits):
-        """float32 `[N, L]`."""
+        """Returns float32 `[N, L]`."""
         places = tf.where(rows.word >= 0)
         word = tf.gather_nd(rows.word, places)
         words = tf.size(rows.words.flat_values, tf.int64)
@@ -142,7 +142,7 @@ class Entities(tf.Module):
         )
 
     def _best_tags(self, rows):
-        """int32 `[N]` for ragged float32 `[B, (words), L]`."""
+        """Returns int32 `[N]` for ragged float32 `[B, (words), L]`."""
         # Behind the last word is nothing: the end of a text is outside of entities.
         lengths = rows.row_lengths()
         best = _viterbi(rows.to_tensor(0.0), lengths, self._steps, self._outside)
@@ -183,12 +183,12 @@ class Entities(tf.Module):
 
 
 def _viterbi(log_probs, lengths, steps, outside):
-    """The best legal tags, int32 `[B, N]`; see `decoding.best_tags`.
+    """Finds the best legal tags, int32 `[B, N]`; see `decoding.best_tags`.
 
     Args:
         log_probs: float32 `[B, N, L]`.
-        lengths: int64 `[B]`; what is behind them is padding, and the result of no use.
-        steps: float32 `[L, L]`, what a step adds.
+        lengths: int64 `[B]`; behind them is padding, for which the result is of no use.
+        steps: float32 `[L, L]`, the addend of a step.
         outside: the id of O.
     """
     batch, count = tf.shape(log_probs)[0], tf.shape(log_probs)[1]

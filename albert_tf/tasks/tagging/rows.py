@@ -33,7 +33,7 @@ class TagRows(TokenizedExamples):
     is_max_context: np.ndarray
 
     def of_words(self, outputs, count):
-        """The outputs at each word, and which words have a token at all.
+        """Takes the outputs at each word; marks the words that have a token at all.
 
         Args:
             outputs: `[rows, tokens, L]`.
@@ -52,13 +52,13 @@ class TagRows(TokenizedExamples):
 
 
 def tokenize_sentences(sentences, tokenizer, max_seq_length, doc_stride):
-    """The `TagRows` of sentences.
+    """Makes the `TagRows` of sentences.
 
     Args:
         sentences: list of `Sentence`.
         tokenizer: as returned by `albert_tf.load_tokenizer`.
         max_seq_length: tokens of a window at most, the special ones counted.
-        doc_stride: tokens from the beginning of a window to that of the next.
+        doc_stride: tokens from the beginning of a window to the next one's.
     """
     pieces, firsts, tokens = _pieces(sentences, tokenizer)
     before = np.full(len(sentences), BEFORE)

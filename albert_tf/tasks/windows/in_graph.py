@@ -14,14 +14,14 @@ class InGraphLayout:
 
     Attributes:
         text: int64 `[W]`, whose window it is.
-        index: int64 `[W]`, the how-manieth it is of its text.
-        tokens: int64 `[W]`, how many of the text's tokens it has.
+        index: int64 `[W]`, its number among the windows of its text.
+        tokens: int64 `[W]`, the number of the text's tokens in it.
         length: int64 `[W]`, all of its tokens.
         position: int64 `[1, T]`.
-        within: int64 `[W, T]`, the token among those of the text in the window; less
-            than 0 before them.
+        within: int64 `[W, T]`, the token among the text's in the window; less than 0
+            before them.
         is_text: bool `[W, T]`.
-        place: int64 `[W, T]`, the token among those of all texts, where `is_text`.
+        place: int64 `[W, T]`, the token among all texts' tokens, where `is_text`.
         text_tokens: int64 `[]`, tokens of all texts.
     """
 
@@ -71,7 +71,7 @@ class InGraphLayout:
         )
 
     def pick(self, values, otherwise):
-        """`values` of the texts' tokens where they are, elsewhere `otherwise`.
+        """Picks `values` of the texts' tokens where they are, elsewhere `otherwise`.
 
         Args:
             values: `[tokens of all texts]`.
@@ -80,10 +80,10 @@ class InGraphLayout:
         return pick(values, self.place, self.is_text, otherwise)
 
     def features(self, input_ids, row_layout, pad_id):
-        """The model's inputs by official name, int32 `[W, T]`.
+        """Returns the model's inputs by official name, int32 `[W, T]`.
 
         Args:
-            input_ids: int32 `[W, T]`; what is padding in it does not matter.
+            input_ids: int32 `[W, T]`; padding in it may be anything.
             row_layout: the `RowLayout` of the windows.
             pad_id: of padding.
         """
@@ -96,7 +96,7 @@ class InGraphLayout:
         }
 
     def max_context(self):
-        """bool `[W, T]`: which windows see a token best; see `Layout.max_context`."""
+        """Marks the best windows of tokens, bool `[W, T]`; see `Layout.max_context`."""
         tokens = self.tokens[:, None]
         context = tf.minimum(self.within, tokens - 1 - self.within)
         score = tf.cast(context, tf.float64) + 0.01 * tf.cast(tokens, tf.float64)
@@ -114,7 +114,7 @@ class InGraphLayout:
 
 
 def pick(values, places, wanted, otherwise):
-    """`values` at `places` where `wanted`, elsewhere `otherwise`; all `[W, T]`."""
+    """Picks `values` at `places` where `wanted`, else `otherwise`; all `[W, T]`."""
     # One more, so that there is something to pick from where no text has a token.
     values = tf.concat([values, [0]], axis=0)
     return tf.where(wanted, tf.gather(values, tf.where(wanted, places, 0)), otherwise)

@@ -10,7 +10,7 @@ _HEADER = "#version"
 
 
 def _visible_bytes():
-    """The visible character that stands for each byte, as in GPT-2's `encoder.py`."""
+    """Returns each byte's visible character, as in GPT-2's `encoder.py`."""
     alike = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
     others = [byte for byte in range(256) if byte not in alike]
     characters = {byte: chr(byte) for byte in alike}
@@ -24,7 +24,7 @@ BYTES = {character: byte for byte, character in enumerate(CHARACTERS)}
 
 
 def bytes_of(piece):
-    """The bytes that a piece stands for, or None if it is made of other characters."""
+    """Returns a piece's bytes, or None if it is made of other characters."""
     try:
         return bytes(map(BYTES.__getitem__, piece))
     except KeyError:
@@ -33,7 +33,7 @@ def bytes_of(piece):
 
 @dataclasses.dataclass(frozen=True)
 class BytePairs:
-    """What the files say.
+    """Contents of the files.
 
     Attributes:
         pieces: list of str [V], in the order of their ids.
@@ -45,7 +45,7 @@ class BytePairs:
 
     @classmethod
     def of(cls, vocabulary, merges, source):
-        """Checks what files hold.
+        """Checks the files' contents.
 
         Args:
             vocabulary: `{piece: id}`.
@@ -80,7 +80,7 @@ class BytePairs:
         return cls(sorted(vocabulary, key=vocabulary.get), [*map(tuple, merges)])
 
     def file_bytes(self):
-        """A `tokenizer.json` with nothing but the vocabulary and its merges."""
+        """Writes a `tokenizer.json` with nothing but the vocabulary and its merges."""
         level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True}
         content = {
             "version": "1.0",
@@ -98,18 +98,18 @@ class BytePairs:
         return json.dumps(content, ensure_ascii=False).encode()
 
     def vocabulary_bytes(self):
-        """The contents of `vocab.json`."""
+        """Writes the contents of `vocab.json`."""
         ids = {piece: index for index, piece in enumerate(self.pieces)}
         return json.dumps(ids, ensure_ascii=False).encode()
 
     def merges_bytes(self):
-        """The contents of `merges.txt`."""
+        """Writes the contents of `merges.txt`."""
         lines = [f"{_HEADER}: 0.2", *(" ".join(pair) for pair in self.merges)]
         return "".join(f"{line}\n" for line in lines).encode()
 
 
 def read_two_files(vocabulary, merges, path):
-    """The `BytePairs` of a `vocab.json` and the `merges.txt` beside it.
+    """Reads the `BytePairs` of a `vocab.json` and the `merges.txt` beside it.
 
     Args:
         vocabulary, merges: bytes of both.
@@ -142,7 +142,7 @@ def read_two_files(vocabulary, merges, path):
 
 
 def pairs_of(model, path):
-    """The `BytePairs` of the model in a `tokenizer.json`.
+    """Reads the `BytePairs` of the model in a `tokenizer.json`.
 
     Args:
         model: its dict.

@@ -53,7 +53,7 @@ class Merges:
         return [index for index in ids if index is not None]
 
     def grow_in_order(self):
-        """Whether a piece is only merged into others after all merges that make it.
+        """Returns whether each piece is merged into others after its own merges only.
 
         Then all places of a pair of the lowest rank can be merged at once: none of
         them makes a pair of a lower rank.

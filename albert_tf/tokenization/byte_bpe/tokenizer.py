@@ -37,7 +37,7 @@ class ByteBpeTokenizer(Tokenizer):
     Args:
         file_bytes: a `tokenizer.json`; the vocabulary and the merges in it count.
         do_lower_case: False or None.
-        source: what an error message calls this tokenizer.
+        source: its name in error messages.
         rules: its `TextRules`.
 
     Raises:
@@ -88,7 +88,7 @@ class ByteBpeTokenizer(Tokenizer):
         return special + added
 
     def _prefixed(self, text):
-        """The text as it is cut: with a space in front, if rules and text want one."""
+        """Prepends the space that a text is cut with, if rules and text want one."""
         text = _HALF_PAIRS.sub("\ufffd", text)
         return self.as_word(text) if self.rules.add_prefix_space else text
 
@@ -168,6 +168,6 @@ class _Cache(dict):
 
 
 def _trimmed(piece, start, end):
-    """The characters of a piece without the spaces at its ends."""
+    """Returns the characters of a piece without the spaces at its ends."""
     start = min(start + len(piece) - len(piece.lstrip(_SPACE)), end)
     return start, max(end - (len(piece) - len(piece.rstrip(_SPACE))), start)

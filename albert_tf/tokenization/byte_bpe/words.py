@@ -1,10 +1,10 @@
-"""How byte-level BPE cuts a text into words, within which pieces are merged.
+"""Words of byte-level BPE: pieces are merged within them only.
 
 GPT-2's expression is
 `'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+`
 with the tables of Unicode 16, as Hugging Face's tokenizers read it. The classes are
-spelt out here: Python's `re` has no property classes, and those of other libraries are
-of other versions of Unicode.
+spelt out here: Python's `re` has no property classes, and other libraries' are of other
+versions of Unicode.
 
 Source: `encoder.py` of openai/gpt-2.
 """
@@ -43,7 +43,7 @@ LETTER, NUMBER, OTHER, SPACE = range(4)
 
 
 def _characters(ranges):
-    """The characters of ranges of hexadecimal numbers."""
+    """Returns the characters of ranges of hexadecimal numbers."""
     bounds = [item.split("-") for item in ranges.split()]
     codes = (range(int(b[0], 16), int(b[-1], 16) + 1) for b in bounds)
     return [chr(code) for part in codes for code in part]
@@ -63,16 +63,16 @@ def kind_of(character):
 
 @functools.cache
 def kinds():
-    """The kind of each character, uint8 `[0x110000]`; it takes half a second."""
+    """Returns each character's kind, uint8 `[0x110000]`, in half a second."""
     codes = range(sys.maxunicode + 1)
     return np.fromiter((kind_of(chr(code)) for code in codes), np.uint8, len(codes))
 
 
 def _compiled(letter, number, other, space):
-    """The expression, of classes.
+    """Compiles the expression of classes.
 
     Args:
-        letter, number, other, space: what stands between the brackets of each.
+        letter, number, other, space: the text between the brackets of each.
     """
     return re.compile(
         f"'(?:[sdmt]|ll|ve|re)| ?[{letter}]+| ?[{number}]+| ?[{other}]+"

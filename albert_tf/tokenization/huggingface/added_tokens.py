@@ -18,7 +18,7 @@ class AddedToken:
 
     Attributes:
         content: the text that it stands for.
-        id: of the token; it may be that of a piece of the vocabulary.
+        id: of the token; a piece of the vocabulary may have the same.
         normalized: whether texts are compared with it as the tokenizer prepares both,
             so without regard to case where that lowers letters.
         lstrip: whether the white space before it is dropped.
@@ -33,13 +33,13 @@ class AddedToken:
 class WithAddedTokens(Tokenizer):
     """A tokenizer with added tokens.
 
-    Of several tokens that begin at one place of a text, the longest counts. What stands
+    Of several tokens that begin at one place of a text, the longest counts. The text
     between two of them is tokenized by itself.
 
     Args:
         base: the tokenizer of the vocabulary.
         added: `AddedToken`s.
-        source: what an error message calls them.
+        source: their name in error messages.
 
     Raises:
         UserError: ids that neither follow the vocabulary's nor name a piece of it.
@@ -91,7 +91,7 @@ class WithAddedTokens(Tokenizer):
         return "|".join(self._patterns(f"[{re.escape(SPACES)}]*"))
 
     def _patterns(self, dropped=""):
-        """The longest first: of alternatives, the first one counts."""
+        """Puts the longest first: of alternatives, the first one counts."""
         spellings = Spellings(self.base.fold)
         for token in sorted(self.added, key=lambda t: -len(t.content)):
             before = dropped if token.lstrip else ""
@@ -104,12 +104,12 @@ class WithAddedTokens(Tokenizer):
         return self.base.fold(text)
 
     def token_id(self, text):
-        """The id of what `pattern` matches."""
+        """Returns the id of the text that `pattern` matches."""
         found = self.exact.get(text)
         return self.prepared[self.fold(text)] if found is None else found
 
     def _split(self, text):
-        """Where each part of a text begins, and the part: added tokens at odd places.
+        """Yields each part of a text and its beginning: added tokens at odd places.
 
         White space that a token drops is in no part.
         """
@@ -182,15 +182,15 @@ class WithAddedTokens(Tokenizer):
 
 
 def with_added_tokens(base, config, source):
-    """The tokenizer with the tokens that are listed beside its vocabulary.
+    """Returns the tokenizer with the tokens that are listed beside its vocabulary.
 
     Special pieces are not looked for in texts, in which they are text like any other,
-    but for those of RoBERTa.
+    but for RoBERTa's.
 
     Args:
         base: the tokenizer of the vocabulary.
         config: as `read_saved_config` returns it.
-        source: what an error message calls the list.
+        source: the list's name in error messages.
 
     Raises:
         UserError: the list is damaged or does not fit the vocabulary.

@@ -1,4 +1,4 @@
-"""What the files of a Hugging Face directory say of added tokens."""
+"""Added tokens in the files of a Hugging Face directory."""
 
 import os
 
@@ -12,7 +12,7 @@ ADDED_TOKENS = "added_tokens_decoder"
 
 
 def their_added_tokens(directory, config):
-    """The tokens that a directory lists beside its vocabulary.
+    """Lists the tokens that a directory has beside its vocabulary.
 
     Args:
         directory: of a Hugging Face model.

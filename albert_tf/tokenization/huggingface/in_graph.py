@@ -59,11 +59,11 @@ class AddedInGraph(tf.Module):
         return tuple(found)
 
     def _parts(self, text):
-        """Ragged string `[batch, (parts)]`, none of them empty."""
+        """Returns ragged string `[batch, (parts)]`, none of them empty."""
         return cut(text, self._pattern)
 
     def _added(self, parts):
-        """Which parts are tokens, bool `[parts]`, and ids, ragged `[parts, (ids)]`."""
+        """Marks tokens, bool `[parts]`, and gives ids, ragged `[parts, (ids)]`."""
         flat = parts.flat_values
         is_added = tf.strings.regex_full_match(flat, self._pattern)
         found = self._contents(tf.boolean_mask(flat, is_added))
@@ -74,14 +74,14 @@ class AddedInGraph(tf.Module):
         return is_added, tf.RaggedTensor.from_row_lengths(ids, lengths)
 
     def _contents(self, found):
-        """Added tokens without the white space that they drop, string `[tokens]`."""
+        """Drops white space that added tokens do not keep, string `[tokens]`."""
         if not self._strips:
             return found
         return tf.strings.regex_replace(found, f"^[{re.escape(SPACES)}]+", "")
 
 
 def _looked_up(strings, table):
-    """The ids of strings, int32 `[strings]`; -1 where the dict has none."""
+    """Looks up the ids of strings, int32 `[strings]`; -1 where the dict has none."""
     if not table:
         return tf.fill(tf.shape(strings), -1)
     is_equal = strings[:, None] == tf.constant(list(table))

@@ -43,18 +43,18 @@ _BY_WORDS = {
 
 
 def read_tokenizer_json(file_bytes, path):
-    """Reads the vocabulary, and what is done to texts before it.
+    """Reads the vocabulary, and the preparation of texts before it.
 
     Args:
         file_bytes: of the `tokenizer.json`.
         path: of that file, for messages.
 
     Returns:
-        The name that the vocabulary's file has elsewhere, its bytes, and a dict of
+        The usual name of the vocabulary's file, its bytes, and a dict of
         "do_lower_case" and the `TextRules`, as `tokenizer_config.json` records them.
 
     Raises:
-        UserError: the file is damaged, or does to texts what albert_tf does not.
+        UserError: the file is damaged, or prepares texts as albert_tf cannot.
     """
     try:
         content = json.loads(file_bytes)
@@ -99,7 +99,7 @@ def _read_wordpiece(content, model, path):
 
 
 def _lines(vocabulary, path):
-    """The bytes of a `vocab.txt`."""
+    """Writes the bytes of a `vocab.txt`."""
     pieces = sorted(vocabulary, key=vocabulary.get)
     if [vocabulary[piece] for piece in pieces] != list(range(len(pieces))):
         _refuse(path, "a vocabulary with gaps between its ids", "vocab.txt")
@@ -123,7 +123,7 @@ def _read_unigram(content, model, path):
 
 
 def _preparation(normalizer, path):
-    """What a sequence of normalizers does, and the table of the last one."""
+    """Reads the settings of a sequence of normalizers, and the table of the last."""
     steps = list(normalizer["normalizers"])
     charsmap = b""
     if steps and steps[-1]["type"] == "Precompiled":
@@ -145,7 +145,7 @@ def _preparation(normalizer, path):
 
 
 def _sentencepiece_model(model, special, charsmap, path):
-    """A serialized ModelProto of a vocabulary, whose words are cut one by one."""
+    """Serializes a ModelProto of a vocabulary, whose words are cut one by one."""
     found = sentencepiece_model_pb2.ModelProto()
     found.trainer_spec.model_type = found.trainer_spec.UNIGRAM
     found.normalizer_spec.precompiled_charsmap = charsmap

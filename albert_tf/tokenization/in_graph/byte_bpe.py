@@ -32,7 +32,7 @@ class ByteBpeInGraph(tf.Module):
         self._tabulate_pairs(tokenizer)
 
     def _tabulate_words(self, tokenizer):
-        """The pieces that are what their bytes become, by a hash of these."""
+        """Tabulates the pieces that are what their bytes become, by a hash of these."""
         pieces = [bytes_of(piece) or b"" for piece in tokenizer.pieces]
         apply = tokenizer.merges.apply
         whole = [i for i, data in enumerate(pieces) if data and apply(data) == [i]]
@@ -98,14 +98,14 @@ class ByteBpeInGraph(tf.Module):
         return origins.ragged(ids.row_splits, ids.flat_values, starts, ends)
 
     def _ids(self, text):
-        """Ragged int32 `[batch, (tokens)]`."""
+        """Returns ragged int32 `[batch, (tokens)]`."""
         found = self._words_of(text)
         distinct, number = tf.unique(found.flat_values, tf.int64)
         ids = tf.gather(self._ids_of_words(distinct), number)
         return found.with_flat_values(ids).merge_dims(1, 2)
 
     def _words_of(self, text):
-        """Ragged string `[batch, (words)]`."""
+        """Returns ragged string `[batch, (words)]`."""
         codes = tf.strings.unicode_decode(text, UTF8)
         code, row = codes.flat_values, codes.value_rowids()
         is_first = tf.concat([tf.ones_like(row[:1], tf.bool), row[1:] != row[:-1]], 0)
@@ -119,7 +119,7 @@ class ByteBpeInGraph(tf.Module):
         return tf.RaggedTensor.from_row_lengths(encoded, counts, validate=False)
 
     def _ids_of_words(self, distinct):
-        """Ragged int32 `[words, (ids)]`."""
+        """Returns ragged int32 `[words, (ids)]`."""
         hashes = tf.strings.to_hash_bucket_fast(distinct, _HASHES)
         place = tf.searchsorted(self._hashes, hashes)
         place = tf.minimum(place, tf.size(self._hashes) - 1)
@@ -133,7 +133,7 @@ class ByteBpeInGraph(tf.Module):
         return tf.gather(both, tf.where(is_piece, count, others) - 1)
 
     def _merge(self, texts):
-        """The ids of string `[R]`, ragged int32 `[R, (ids)]`."""
+        """Merges string `[R]` to ids, ragged int32 `[R, (ids)]`."""
         characters = tf.strings.bytes_split(texts)
         numbers = tf.reshape(tf.io.decode_raw(characters.flat_values, tf.uint8), [-1])
         ids = tf.gather(self._byte_ids, tf.cast(numbers, tf.int32))
@@ -168,7 +168,7 @@ class ByteBpeInGraph(tf.Module):
         return ids, tf.boolean_mask(rows, stays), tf.reduce_any(chosen)
 
     def _apart(self, chosen, rows, count):
-        """Those pairs that are merged in one step: of overlapping ones, the first."""
+        """Picks the pairs to merge in one step: of overlapping ones, the first."""
         place = tf.range(tf.size(chosen, tf.int64))
         if not self._at_once:
             first = tf.where(chosen, place, tf.int64.max)
@@ -181,7 +181,7 @@ class ByteBpeInGraph(tf.Module):
 
 
 def _begins(code, kind, is_first):
-    """Which characters begin a word, as `words.words_of` cuts, bool `[C]`.
+    """Marks characters that begin a word, as `words.words_of` cuts, bool `[C]`.
 
     Args:
         code: int32 `[C]`, the characters of all texts in a row.
@@ -211,12 +211,12 @@ def _begins(code, kind, is_first):
 
 
 def _ahead(values, places, otherwise):
-    """What stands some places further on; `otherwise` behind the last one."""
+    """Returns the values some places further on; `otherwise` behind the last one."""
     filling = tf.fill([tf.minimum(places, tf.size(values))], otherwise)
     return tf.concat([values[places:], filling], axis=0)
 
 
 def _behind(values, places):
-    """What stands some places before; zeros before the first one."""
+    """Returns the values some places before; zeros before the first one."""
     filling = tf.zeros([tf.minimum(places, tf.size(values))], values.dtype)
     return tf.concat([filling, values], axis=0)[: tf.size(values)]

@@ -11,13 +11,13 @@ from albert_tf.tokenization.in_graph.tokenizer import InGraphTokenizer
 
 
 class TextFeatures(tf.Module):
-    """Texts, or pairs of texts, to the features that fine-tuning makes of them.
+    """Maps texts, or pairs of texts, to the features of fine-tuning.
 
-    Truncation is that of `albert_tf.tokenization.truncation`; the batch is padded to
-    its longest row.
+    Truncation is as in `albert_tf.tokenization.truncation`; the batch is padded to its
+    longest row.
 
     Args:
-        tokenizer: a `Tokenizer`, whose `layout` is that of the rows.
+        tokenizer: a `Tokenizer`, whose `layout` the rows have.
         max_seq_length: tokens of a row at most, the special ones counted.
     """
 
@@ -25,7 +25,7 @@ class TextFeatures(tf.Module):
 
     @classmethod
     def of(cls, tokenizer, max_seq_length):
-        """The features that a tokenizer makes."""
+        """Makes the features of a tokenizer."""
         return cls(tokenizer, max_seq_length)
 
     def __init__(self, tokenizer, max_seq_length):
@@ -36,7 +36,7 @@ class TextFeatures(tf.Module):
         self.max_seq_length = max_seq_length
 
     def __call__(self, text, text_pair=None):
-        """int32 `input_ids`, `input_mask`, `segment_ids` `[batch, tokens]`."""
+        """Returns int32 `input_ids`, `input_mask`, `segment_ids` `[batch, tokens]`."""
         first = self.tokenizer(text)  # [B, (tokens)]
         special = tf.ones_like(first.row_lengths(), tf.int32)[:, None]  # [B, 1]
         cls, sep = special * self.cls_id, special * self.sep_id
@@ -51,7 +51,7 @@ class TextFeatures(tf.Module):
         return self._features(cls, [first, *[sep] * between, second, sep], between)
 
     def _features(self, cls, parts, between):
-        """The features of `[CLS]` and the parts of a row, the first text before all."""
+        """Makes features of `[CLS]` and a row's parts, the first text before all."""
         first_lengths = parts[0].row_lengths() + self.layout.before + between
         parts = [*parts, cls] if self.layout.cls_last else [cls, *parts]
         rows = tf.concat(parts, axis=1)
@@ -79,7 +79,7 @@ def dense_features(rows, first_lengths, layout=CLS_FIRST, pad_id=0):
 
 
 def _truncate_pair(first, second, room):
-    """The graph twin of `albert_tf.tokenization.truncation.truncated_lengths`."""
+    """Computes `truncation.truncated_lengths` inside a graph."""
     first_length, second_length = first.row_lengths(), second.row_lengths()
     half = (room + 1) // 2
     first_left = tf.minimum(first_length, tf.maximum(room - second_length, half))
@@ -88,5 +88,5 @@ def _truncate_pair(first, second, room):
 
 
 def first_tokens(rows, lengths):
-    """The first `lengths` items, int64 `[batch]`, of each ragged row."""
+    """Takes the first `lengths` items, int64 `[batch]`, of each ragged row."""
     return tf.gather(rows, tf.ragged.range(lengths), batch_dims=1)

@@ -28,7 +28,7 @@ class MaskedTextFeatures(tf.Module):
 
     @classmethod
     def of(cls, tokenizer, max_seq_length):
-        """The features that a tokenizer makes."""
+        """Makes the features of a tokenizer."""
         return cls(tokenizer, max_seq_length)
 
     def __init__(self, tokenizer, max_seq_length):
@@ -57,7 +57,7 @@ class MaskedTextFeatures(tf.Module):
         return {**features, "masked_lm_positions": positions.to_tensor(0)}
 
     def _marked(self, text):
-        """The ids of texts, ragged `[batch, (tokens)]`, with those of their marks."""
+        """Returns ids of texts, ragged `[batch, (tokens)]`, with their marks' ids."""
         parts = tf.strings.split(text, MASK_MARK)  # [B, (parts)]
         # A part yields a token at least, the mask after it.
         parts = parts[:, : self.max_seq_length]

@@ -7,7 +7,7 @@ import tensorflow as tf
 
 
 def numbers(width, lengths, layout):
-    """Which of its row's tokens each place holds, counted from 0.
+    """Numbers the places of rows by their tokens, counted from 0.
 
     Padding has a number below 0, or one that is not less than the length.
 
@@ -17,22 +17,22 @@ def numbers(width, lengths, layout):
         layout: their `RowLayout`.
 
     Returns:
-        `[B, T]`, or what broadcasts to it.
+        `[B, T]`, or a shape that broadcasts to it.
     """
     places = tf.range(width)
     return places - (width - lengths) if layout.pads_left else places
 
 
 def is_token(number, lengths):
-    """bool `[B, T]`: which places are no padding, by what `numbers` returned."""
+    """Marks places that are no padding, by the result of `numbers`: bool `[B, T]`."""
     return (number >= 0) & (number < lengths)
 
 
 def segments(number, lengths, first_lengths, layout):
-    """The segment of each place, int32 `[B, T]`.
+    """Returns the segment of each place, int32 `[B, T]`.
 
     Args:
-        number: what `numbers` returned.
+        number: the result of `numbers`.
         lengths: `[B, 1]`, of the rows.
         first_lengths: `[B, 1]`, tokens before the second text.
         layout: the `RowLayout`.

@@ -19,13 +19,13 @@ _KINDS = {
 
 
 class InGraphTokenizer(tf.Module):
-    """Strings to the ids that `tokenizer.encode` gives, in a graph.
+    """Maps strings to the ids that `tokenizer.encode` gives, in a graph.
 
     It is exported with whatever tracks it, the model or vocabulary included.
     Exceptions: characters younger than the Unicode tables of Python or of TensorFlow,
     whichever are older.
 
-    With `max_tokens`, what a text costs is bounded. Of the text without its accents
+    With `max_tokens`, the cost of a text is bounded. Of the text without its accents
     and surplus white space, the first `max_tokens * CHARACTERS_OF_A_TOKEN` characters
     are tokenized. They hold `max_tokens` tokens of pieces; an unknown word or run of
     characters, which is one token whatever its length, may be as long as that on
@@ -54,7 +54,7 @@ class InGraphTokenizer(tf.Module):
         return self._encode(self._valid(strings))
 
     def words(self, strings):
-        """The ids of words of sentences that were cut, as `tokenizer.as_word` has them.
+        """Encodes words of sentences that were cut, as `tokenizer.as_word` has them.
 
         Args:
             strings: string `[batch]`, none of them empty.
@@ -62,7 +62,7 @@ class InGraphTokenizer(tf.Module):
         return self(" " + strings if self._spaces_words else strings)
 
     def prepare(self, strings):
-        """String `[batch]` as `tokenizer.prepare` returns it, whatever its length."""
+        """Prepares string `[batch]` as `tokenizer.prepare`, whatever its length."""
         return self._encode.prepare(self._valid(strings))
 
     def with_offsets(self, strings):
