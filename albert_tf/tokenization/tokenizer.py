@@ -43,8 +43,7 @@ class Tokenizer(decoding.IdsAndTokens, abc.ABC):
         file_name: name that `save` gives the model or vocabulary file.
         file_bytes: the contents of that file.
         pieces: list of str [V], the piece of each id.
-        do_lower_case: whether letters are lowered (and accents stripped, for
-            WordPiece).
+        do_lower_case: whether letters are lowered (WordPiece: and accents stripped).
         source: its name in error messages.
         rules: its `TextRules`.
 

@@ -124,9 +124,9 @@ def test_inherited_flags_come_last(commands):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Noise:
-    """How loud it is.
+    """Loudness.
 
-    Or how quiet.
+    Or its lack.
     """
 
     loud: bool = option("Whether to shout.", True)
@@ -151,7 +151,7 @@ def test_the_whole_text():
         f"      {'on ' * 7}for ever.\n"
         "  --steps=NUMBER  (default: 10)\n      How many steps to take.\n"
         "  --kind=a|b\n      Which kind to take.\n\n"
-        "How loud it is:\n"
+        "Loudness:\n"
         "  --name=TEXT  (required)\n      What it is called, in a few words.\n"
         "  --[no]loud  (default: false)\n      Whether to shout.\n\n"
         "  --config=FILE\n"
