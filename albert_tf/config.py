@@ -119,7 +119,7 @@ class AlbertConfig(ModelConfig):
     local_attention_window: int | None = None
     global_attention_every: int = 3  # with a window, the blocks 0, n, 2 n, … are global
     layer_norm_eps: float = LAYER_NORM_EPS
-    # RoBERTa: the id of padding, which has no position; those of tokens follow it.
+    # RoBERTa: the id of padding, which has no position; tokens' positions follow it.
     padding_idx: int | None = None
 
     def __post_init__(self):

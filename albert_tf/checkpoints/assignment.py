@@ -50,7 +50,7 @@ def assign_tensors(model, tensors, source, allow_missing=()):
     Args:
         model: a `PretrainedModel`.
         tensors: numpy arrays by official name.
-        source: what to call the checkpoint in messages.
+        source: the checkpoint's name in messages.
         allow_missing: official names, or beginnings of names, that may be absent
             or of another shape.
 
@@ -84,7 +84,7 @@ def require_finite(weights, source):
 
     Args:
         weights: arrays or variables by official name.
-        source: what to call the checkpoint in messages.
+        source: the checkpoint's name in messages.
 
     Raises:
         UserError: one holds NaN or infinity; it is named.

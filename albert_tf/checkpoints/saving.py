@@ -33,7 +33,7 @@ _SEARCHED = {
     "huggingface": (CONFIG_FILE, HUGGINGFACE_WEIGHTS),
     "tf1": tuple(f"{BEST_CHECKPOINT}.{ending}" for ending in ENDINGS),
 }
-# Nobody else writes files of these names.
+# No other program writes files of these names.
 _ONLY_OURS = {HEAD_FILE, TRAINING_INFO_FILE}
 
 

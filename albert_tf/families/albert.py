@@ -15,7 +15,7 @@ from albert_tf.families.base import require_entries
 from albert_tf.families.base import untied
 from albert_tf.families.layer_sharing import unshare
 
-# Their "gelu" is the exact function; that of the official code is "gelu_new".
+# Their "gelu" is the exact function; the official code's is "gelu_new".
 OUR_ACTIVATIONS = {
     "gelu": "gelu_erf",
     "gelu_new": "gelu",

@@ -22,7 +22,7 @@ class ModelFamily(abc.ABC):
             Hugging Face names of its variables begin with it.
         known_heads: beginnings of the official names of heads that a checkpoint may
             hold; a model without that head skips them.
-        advice: what to do where a model of another family is needed.
+        advice: the clause of messages where a model of another family is needed.
     """
 
     config_class: type
@@ -83,7 +83,7 @@ class ModelFamily(abc.ABC):
 
         Args:
             entries: the dict that was read.
-            path: what to call the file in messages.
+            path: the file's name in messages.
 
         Raises:
             UserError: a value under which their model computes another function.
@@ -96,7 +96,7 @@ class ModelFamily(abc.ABC):
         Args:
             tensors: arrays by Hugging Face name.
             head_names: Hugging Face's names of the heads' variables by official name.
-            path: what to call the file in messages.
+            path: the file's name in messages.
 
         Raises:
             UserError: a tensor contradicts another one.
@@ -123,7 +123,7 @@ def require_entries(entries, required, path):
     Args:
         entries: the dict that was read.
         required: the values that entries must have where they are there.
-        path: what to call the file in messages.
+        path: the file's name in messages.
 
     Raises:
         UserError: it names the entry.
@@ -143,7 +143,7 @@ def our_activation(entries, key, default, names, path):
         key: of the activation.
         default: their name of it where the file has none.
         names: our names by theirs.
-        path: what to call the file in messages.
+        path: the file's name in messages.
 
     Raises:
         UserError: we have no such activation.

@@ -73,7 +73,7 @@ class RobertaFamily(BertFamily):
             path,
             layer_norm_eps=entries["layer_norm_eps"],
             padding_idx=padding,
-            # Rows up to that of padding are of no token.
+            # Rows up to padding's are of no token.
             max_position_embeddings=rows - padding - 1,
         )
 

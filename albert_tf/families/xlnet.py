@@ -16,7 +16,7 @@ from albert_tf.families.base import untied
 from albert_tf.families.xlnet_config import XLNetConfig
 from albert_tf.layers.layer_schedule import layer_schedule
 
-# Their "gelu" is the exact function; that of the official code is "gelu_new".
+# Their "gelu" is the exact function; the official code's is "gelu_new".
 _OUR_ACTIVATIONS = {"gelu": "gelu_erf", "gelu_new": "gelu", "relu": "relu"}
 _THEIR_ACTIVATIONS = {ours: theirs for theirs, ours in _OUR_ACTIVATIONS.items()}
 # Ours, theirs, and what they mean where the file says nothing.

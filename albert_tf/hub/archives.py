@@ -114,7 +114,7 @@ def unpack_archive(path, title):
 
     Args:
         path: a tar archive on a disk, compressed or not.
-        title: what to call it in messages.
+        title: its name in messages.
 
     Returns:
         The folder with its files, a str: where all of them lie in one folder of the

@@ -59,7 +59,7 @@ class Embeddings(ConfiguredLayer):
     def call(self, input_ids, segment_ids, seed=None, positions=None):
         words = self._rows(self.word_embeddings, input_ids, input_ids)  # [B, T, E]
         # A product with one-hot rows: the table has two rows, and the gradient
-        # of a product is a product, where that of a lookup is a scatter.
+        # of a product is a product, where a lookup's is a scatter.
         segments = ops.one_hot(
             segment_ids, self.config.type_vocab_size, dtype=self.compute_dtype
         )

@@ -125,7 +125,7 @@ def recompute(function, *tensors, axis, parts):
     is computed, and then only a part of them at a time.
 
     Args:
-        function: pure, of tensors; what it captures gets no gradient.
+        function: pure, of tensors; captured ones get no gradient.
         *tensors: of the same size along `axis`, along which it works piece by piece.
         axis: int.
         parts: into how many pieces to divide the tensors and the work.

@@ -2,7 +2,7 @@
 
 from albert_tf.errors import UserError
 
-_DEFAULT_NAME = "LABEL_{}"  # Hugging Face's, of a label that nobody named
+_DEFAULT_NAME = "LABEL_{}"  # Hugging Face's, of an unnamed label
 
 
 class LabelledOutputs:
@@ -98,7 +98,7 @@ def names_in(entries):
 
     They are from `id2label`; None if it does not name each id once.
     """
-    # Their library leaves out the names of two labels that nobody named.
+    # Their library leaves out the names of two unnamed labels.
     default = {str(i): _DEFAULT_NAME.format(i) for i in range(2)}
     names = entries.get("id2label") or default
     ids = [str(i) for i in range(len(names))] if isinstance(names, dict) else None

@@ -24,9 +24,9 @@ class AlbertForTokenClassification(LabelledOutputs, LinearClassifier):
         config: an `AlbertConfig`.
         num_labels: number of classes. `labels` makes it optional.
         classifier_dropout_prob: dropout on the vectors of tokens, in training.
-        labels: names of the classes in the order of their ids. Of tags such as "O",
-            "B-PER" and "I-PER" (IOB or BIOES), and of plain ones such as "NOUN",
-            `save_pretrained` keeps for prediction and export what they mean.
+        labels: names of the classes in the order of their ids. For prediction and
+            export, `save_pretrained` keeps the meaning of tags such as "O", "B-PER" and
+            "I-PER" (IOB or BIOES), and of plain ones such as "NOUN".
         **kwargs: how the model is computed, see `AlbertModel`.
 
     Call: as `AlbertModel`. Returns logits, float32 `[batch, tokens, num_labels]`, of

@@ -56,7 +56,7 @@ def steps_of_budget(minutes, warmup, output_dir, writes, make_trainer):
         output_dir: folder of the run.
         writes: whether to store the number there.
         make_trainer: called without arguments for a `Trainer` and its one `Stage`;
-            what the measurement trains is thrown away.
+            the weights that it trains are thrown away.
 
     Raises:
         UserError: the budget ends before the warm-up does.

@@ -17,7 +17,7 @@ def outputs_of(signature, columns, batch_size):
     Args:
         signature: a concrete function of string tensors `[batch, …]`.
         columns: a list of bytes (or of lists of bytes) for each of them by name.
-        batch_size: inputs answered at a time; those of similar length meet.
+        batch_size: inputs answered at a time; similar lengths meet.
 
     Returns:
         Dict of arrays `[inputs, …]` in the order of the columns, strings as str. Where

@@ -165,7 +165,7 @@ def heads_of(model_class):
     """Returns the heads of a checkpoint of a class, without knowing its task.
 
     These are its own heads, and the heads of models of its family that never get a new
-    head, so that nobody serves random weights.
+    head, so that random weights are never served.
 
     Returns:
         By name of the head: the class of the model that is served, and the `Head`.

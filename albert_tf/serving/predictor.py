@@ -38,8 +38,8 @@ class Predictor:
             taken; or a model in memory, which answers with the weights that it has when
             it is asked.
         tokenizer: of a model in memory, or of a directory without one.
-        task: what to answer, such as "encoder", "embedding" or "masked_lm"; "auto" is
-            what the model was made for, "encoder" where that is nothing else.
+        task: the kind of answer, such as "encoder", "embedding" or "masked_lm"; "auto"
+            is the task that the model was made for, "encoder" if there is none.
         revision: of an "hf://" model: a branch, a tag or a commit.
 
     Attributes:
@@ -88,7 +88,7 @@ class Predictor:
                 of `inputs`, in their order; `options` are a list of str for one input,
                 lists of them for many. A line of an open file keeps its end, which
                 counts as white space.
-            batch_size: inputs answered at a time; those of similar length meet.
+            batch_size: inputs answered at a time; similar lengths meet.
             **named_texts: the same by name, such as `question` and `context`.
 
         Returns:

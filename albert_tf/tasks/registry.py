@@ -77,7 +77,7 @@ def task_of(info, source, model_class=None, head=()):
 
     Args:
         info: the dict of `training_info.json`, or of an export's description.
-        source: what to call the model in messages.
+        source: the model's name in messages.
         model_class: the class of the model, None where nothing else is known of it.
         head: the constructor arguments of its head.
 

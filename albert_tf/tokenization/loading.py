@@ -26,7 +26,7 @@ from albert_tf.tokenization.wordpiece import WordPieceTokenizer
 if TYPE_CHECKING:
     from albert_tf.tokenization.tokenizer import Tokenizer
 
-# The last is that of the official Chinese archives.
+# The last is from the official Chinese archives.
 _KNOWN_NAMES = (
     *("spiece.model", "30k-clean.model", VOCABULARY),
     *("vocab.txt", "vocab_chinese.txt"),

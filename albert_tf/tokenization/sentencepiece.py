@@ -45,7 +45,7 @@ class SentencePieceTokenizer(Tokenizer):
         file_bytes: a serialized SentencePiece model.
         do_lower_case: whether letters are lowered; None: as the released models, so
             all but XLNet's.
-        source: what an error message calls this tokenizer.
+        source: its name in error messages.
         rules: its `TextRules`.
 
     Raises:

@@ -26,7 +26,7 @@ class WordPieceTokenizer(Tokenizer):
         file_bytes: the vocabulary, a piece a line, in UTF-8.
         do_lower_case: whether letters are lowered and, unless the rules say otherwise,
             accents stripped; None: they are.
-        source: what an error message calls this tokenizer.
+        source: its name in error messages.
         rules: its `TextRules`.
 
     Raises:

@@ -132,7 +132,7 @@ def _describe(saved_model_dir, module, head, facts, compiled):
     loaded = tf.saved_model.load(str(saved_model_dir))
     _write_description(saved_model_dir, facts, loaded.signatures, examples, head)
     requests = list(examples.items())
-    if compiled:  # a request for each length, so that nobody waits for the compiler
+    if compiled:  # a request for each length, so that no user waits for the compiler
         longest = facts["max_seq_length"]
         lengths = compiled_lengths(head.longest)
         needed = sum(length < longest for length in lengths) + 1

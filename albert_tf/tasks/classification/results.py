@@ -7,7 +7,7 @@ from albert_tf.io.files import write_json
 
 _INCHES_A_LABEL = 0.6
 _LARGEST_INCHES = 24
-# More labels than this get no numbers in the cells: nobody could read them.
+# More labels than this get no numbers in the cells: they would be illegible.
 _MOST_NUMBERS = 30
 
 

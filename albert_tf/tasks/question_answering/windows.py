@@ -98,7 +98,7 @@ class Windows:
         labels: int32 `[W, 3]` of training, or None: first and last token of the answer
             (0, 0 without one) and whether the window has none.
         layout: the `RowLayout`.
-        pad_id: what windows are padded with.
+        pad_id: the id of padding.
     """
 
     questions: list

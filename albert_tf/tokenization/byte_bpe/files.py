@@ -50,7 +50,7 @@ class BytePairs:
         Args:
             vocabulary: `{piece: id}`.
             merges: list of pairs of str.
-            source: what an error message calls the files.
+            source: the files' name in error messages.
 
         Raises:
             UserError: ids with gaps or twice, a byte without a piece, or a merge of

@@ -16,7 +16,7 @@ def their_added_tokens(directory, config):
 
     Args:
         directory: of a Hugging Face model.
-        config: what its `tokenizer_config.json` holds.
+        config: the dict of its `tokenizer_config.json`.
 
     Returns:
         List of {"content", "id", "normalized"} in the order of the ids; special pieces
@@ -46,7 +46,7 @@ def check_special_pieces(tokenizer, config, path):
 
     Args:
         tokenizer: made of its vocabulary.
-        config: what its `tokenizer_config.json` holds.
+        config: the dict of its `tokenizer_config.json`.
         path: of that file, for the message.
 
     Raises:

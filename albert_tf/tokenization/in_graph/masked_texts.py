@@ -9,7 +9,7 @@ MASK_MARK = "[MASK]"
 
 
 def mark_of(tokenizer):
-    """Returns what stands for a token to guess: a tokenizer may look for its own."""
+    """Returns the mark of a token to guess: a tokenizer may look for its own."""
     looks = tokenizer.mask_id in tokenizer.added_ids
     return tokenizer.special_pieces["mask_id"] if looks else MASK_MARK
 
