@@ -1,4 +1,4 @@
-"""The public API is annotated, and its stub names what the package has."""
+"""The public API is annotated, and its stub has the package's names."""
 
 import ast
 import importlib

@@ -1,4 +1,4 @@
-"""Readers of JSON files give what the file says, or name the file in a `UserError`."""
+"""Readers of JSON files give their contents, or name the file in a `UserError`."""
 
 import dataclasses
 import json

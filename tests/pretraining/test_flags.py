@@ -1,4 +1,4 @@
-"""Flags of run_pretraining.py beyond the official ones: each changes what it says."""
+"""Flags of run_pretraining.py beyond the official ones: each has its effect."""
 
 import itertools
 import json

@@ -1,4 +1,4 @@
-"""A tiny vocabulary, tiny models, and what serving makes of them."""
+"""A tiny vocabulary, tiny models, and their served forms."""
 
 import json
 import types

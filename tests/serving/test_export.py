@@ -1,4 +1,4 @@
-"""The served answers equal those of the Python path, whatever the text."""
+"""The served answers equal the Python path's, whatever the text."""
 
 import dataclasses
 import json

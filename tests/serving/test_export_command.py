@@ -1,4 +1,4 @@
-"""The export command: versions, lengths, and what it refuses."""
+"""The export command: versions, lengths, and its refusals."""
 
 import shutil
 

@@ -1,4 +1,4 @@
-"""Strings to choices in a SavedModel: those of run_race.py, whatever the options."""
+"""Strings to choices in a SavedModel, as run_race.py, whatever the options."""
 
 import json
 

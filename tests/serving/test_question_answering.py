@@ -1,4 +1,4 @@
-"""Strings to answers in a SavedModel: those of run_squad.py, whatever the lengths."""
+"""Strings to answers in a SavedModel, as run_squad.py, whatever the lengths."""
 
 import json
 import pathlib

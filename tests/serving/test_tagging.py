@@ -1,4 +1,4 @@
-"""Strings to entities in a SavedModel: those of run_tagging.py."""
+"""Strings to entities in a SavedModel, as run_tagging.py."""
 
 import json
 

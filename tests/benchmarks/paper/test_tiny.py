@@ -1,4 +1,4 @@
-"""A comparison on a corpus, from text to table; what a difference must exceed."""
+"""A comparison on a corpus, from text to table; the size of a real difference."""
 
 import dataclasses
 import math

@@ -1,4 +1,4 @@
-"""The law of pairs: what becomes A, what becomes B, and the label."""
+"""The law of pairs: the texts A and B, and the label."""
 
 import collections
 import dataclasses

@@ -1,4 +1,4 @@
-"""Readers of tagged words give what the file says, or name it in a `UserError`."""
+"""Readers of tagged words give a file's contents, or name it in a `UserError`."""
 
 import json
 
