@@ -19,6 +19,7 @@ READING = {
     "embed": "--model_dir={} --input_file=texts.txt --output_file=x.npy",
     "inspect-layers": "--model_dir={} --output_dir=out text",
     "export": "--model_dir={} --export_dir=served",
+    "serve": "--model_dir={}",
     "convert": "--from={} --to=out",
     "verify": "{}",
 }
