@@ -108,8 +108,13 @@ def test_the_pretrained_model_in_the_other_commands(folder, tmp_path, capsys):
     model = str(folder / "pretrained")
     fill_mask.main(["fill_mask", f"--model_dir={model}", "The cat <mask> on the mat."])
     assert capsys.readouterr().out
-    embed.main(["embed", f"--model_dir={model}", "The cat."])
-    assert capsys.readouterr().out
+    (tmp_path / "texts.txt").write_text("The cat.\nA dog barked.\n")
+    files = [
+        f"--input_file={tmp_path / 'texts.txt'}",
+        f"--output_file={tmp_path}/v.npy",
+    ]
+    embed.main(["embed", f"--model_dir={model}", *files])
+    assert np.load(tmp_path / "v.npy").shape == (2, 16)
     there = [f"--from={model}", f"--to={tmp_path / 'theirs'}"]
     convert.main(["convert", *there, "--to_format=huggingface"])
     entries = json.loads((tmp_path / "theirs" / "config.json").read_text())
