@@ -124,7 +124,8 @@ def test_the_pretrained_model_in_the_other_commands(folder, tmp_path, capsys):
     ours = albert_tf.AlbertForMaskedLM.from_pretrained(model)
     features = albert_tf.load_tokenizer(model)("The cat <mask> on the mat.")
     np.testing.assert_allclose(theirs(features), ours(features), rtol=0, atol=1e-6)
-    describe.main(["describe", f"--albert_config_file={folder / 'config.json'}"])
+    config = f"--albert_config_file={folder / 'config.json'}"
+    describe.main(["describe", config, "--max_seq_length=32"])
     assert capsys.readouterr().out
 
 
