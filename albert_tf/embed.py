@@ -46,7 +46,7 @@ class EmbedOptions(ReadingFlags):
         None,
     )
     pooling: str = option(
-        "How tokens become one vector: mean of all, cls (the first token's), or "
+        "Pooling of tokens into one vector: mean of all, cls (the first token's), or "
         "pooler (the pooled output of the last layer).",
         "mean",
         choices=("mean", "cls", "pooler"),

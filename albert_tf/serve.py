@@ -60,12 +60,12 @@ class ServeOptions(Limits, ReadingFlags):
         None,
     )
     export_dir: str | None = option(
-        "What albert_tf.serving.export wrote, in any format; of several versions, the "
+        "Export of albert_tf.serving.export, in any format; of several versions, the "
         "highest is served.",
         None,
     )
     task: str = option(
-        "What a --model_dir answers, such as encoder or masked_lm; auto takes what the "
+        "Task of a --model_dir, such as encoder or masked_lm; auto takes what the "
         "model was fine-tuned for, or else the encoder.",
         "auto",
     )

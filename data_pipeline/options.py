@@ -76,7 +76,7 @@ class RecordFlags(CorpusFlags, VocabularyFlags, PairingFlags, MaskingFlags):
     """The records: all that a shard depends on, besides its number."""
 
     objective: str = option(
-        "What a model learns from the data. masked_lm: ALBERT's masked LM and "
+        "Objective. masked_lm: ALBERT's masked LM and "
         "--sentence_objective; permutation_lm: XLNet's permutation LM, on streams of "
         "text whose segments continue each other.",
         "masked_lm",
@@ -90,7 +90,8 @@ class RecordFlags(CorpusFlags, VocabularyFlags, PairingFlags, MaskingFlags):
         maximum=1,
     )
     dupe_factor: int | None = option(
-        "How often each document is used; by default 40 times with static masking, "
+        "Number of times that each document is used; by default 40 times with static "
+        "masking, "
         "once otherwise.",
         None,
         minimum=1,
@@ -102,7 +103,7 @@ class RecordFlags(CorpusFlags, VocabularyFlags, PairingFlags, MaskingFlags):
         ["static", "dynamic"],
     )
     word_boundaries: str = option(
-        "What separates words. words: the vocabulary's pieces tell where words start, "
+        "Borders of words. words: the vocabulary's pieces tell where words start, "
         "in every script; pieces: the same by the official rule, which knows words of "
         "English letters only; spaces: the spaces in the input, for Chinese text that "
         "was cut into words.",
@@ -110,7 +111,7 @@ class RecordFlags(CorpusFlags, VocabularyFlags, PairingFlags, MaskingFlags):
         ["words", "pieces", "spaces"],
     )
     token_counts_file: str | None = option(
-        "What data_pipeline.count_tokens wrote about the corpus.", None
+        "Counts of the corpus, written by data_pipeline.count_tokens.", None
     )
     pack: bool = option(
         "Put several short pairs into one row of --max_seq_length tokens; the "

@@ -83,7 +83,8 @@ class TokenizerOptions(CorpusFlags):
         False,
     )
     normalization: str = option(
-        "How SentencePiece unifies characters. nmt_nfkc: by NFKC, with joiners such as "
+        "Normalization of characters by SentencePiece. nmt_nfkc: by NFKC, with joiners"
+        " such as "
         "U+200C and other invisible characters as spaces; nfkc: by NFKC alone; "
         "identity: not at all. The vocabulary holds it.",
         "nmt_nfkc",

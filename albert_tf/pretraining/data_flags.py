@@ -39,14 +39,14 @@ class PhaseFlags(StepFlags):
         may_change=RESTART_DATA,
     )
     max_seq_length: int | None = option(
-        "Length of a sequence in tokens; by default that of the data, or 512 where "
+        "Length of a sequence in tokens; by default the data's length, or 512 where "
         "the data does not say.",
         None,
         minimum=1,
         may_change=RESTART_DATA,
     )
     max_predictions_per_seq: int | None = option(
-        "Number of predictions in a sequence; by default that of the data, or 20 "
+        "Number of predictions in a sequence; by default the data's number, or 20 "
         "where the data does not say.",
         None,
         minimum=1,
@@ -111,7 +111,7 @@ class DataFlags(PhaseFlags, SecondPhaseFlags):
     """Objective and evaluation of a run."""
 
     objective: str = option(
-        "What is trained. masked_lm: ALBERT; replaced_tokens: ALBERT as ELECTRA's "
+        "Objective. masked_lm: ALBERT; replaced_tokens: ALBERT as ELECTRA's "
         "discriminator, which finds the guesses of a small generator; permutation_lm: "
         "XLNet, with the memory that its configuration asks for.",
         "masked_lm",
@@ -131,7 +131,7 @@ class DataFlags(PhaseFlags, SecondPhaseFlags):
         may_change=RESTART_DATA,
     )
     sentence_objective: str = option(
-        "What the model learns about two segments. data: what the data was made for "
+        "Task on two segments. data: what the data was made for "
         "(sentence order, next sentence or nothing); none: nothing, only the masked "
         "LM is trained.",
         "data",

@@ -31,12 +31,10 @@ class GeneratorFlags:
         minimum=0.01,
         maximum=1.0,
     )
-    gen_weight: float = option("What the generator's loss counts.", 1.0, minimum=0)
-    disc_weight: float = option(
-        "What the discriminator's loss counts.", 50.0, minimum=0
-    )
+    gen_weight: float = option("Weight of the generator's loss.", 1.0, minimum=0)
+    disc_weight: float = option("Weight of the discriminator's loss.", 50.0, minimum=0)
     temperature: float = option(
-        "What the generator's logits are divided by before a token is drawn.",
+        "Divisor of the generator's logits before a token is drawn.",
         1.0,
         minimum=0.01,
     )
@@ -81,7 +79,7 @@ class ModelFlags(GeneratorFlags, ExecutionFlags):
         "WordPiece vocabulary that the data was made with.", None, may_change=True
     )
     do_lower_case: bool = option(
-        "Whether the vocabulary is uncased.", True, may_change=True
+        "Lower letters: the vocabulary is uncased.", True, may_change=True
     )
     init_checkpoint: str | None = option(
         "Model to start from: a model directory, an official archive, a Hugging "

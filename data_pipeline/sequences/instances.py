@@ -30,7 +30,7 @@ class PairingFlags:
         "Length of a sequence in tokens, special tokens included.", 512, minimum=8
     )
     sentence_objective: str = option(
-        "What the model learns about two segments, A and B. sop: whether they are "
+        "Task on two segments, A and B. sop: whether they are "
         "in order; nsp: whether B follows A or comes from elsewhere; none: nothing, "
         "a sequence is one segment of full sentences.",
         "sop",

@@ -37,7 +37,7 @@ class MaskingFlags:
         False,
     )
     mask_smoothing: float = option(
-        "How much more often rare tokens are predicted than frequent ones: a word is "
+        "Exponent that favours rare tokens: a word is "
         "chosen with the mean of (count of a token) to the power of minus this; 0 "
         "chooses all words alike, XLM and DistilBERT have 0.7. Needs "
         "--token_counts_file.",

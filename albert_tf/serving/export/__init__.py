@@ -34,17 +34,18 @@ class ExportOptions(ReadingFlags):
         "Folder to write the next version to; its last part names the model."
     )
     task: str = option(
-        "What the export answers, such as encoder or masked_lm; auto takes what the "
+        "Task of the export, such as encoder or masked_lm; auto takes what the "
         "model was fine-tuned for, or else the encoder.",
         "auto",
     )
     max_seq_length: int | None = option(
-        "Largest length of an input in tokens; by default that of fine-tuning, or "
+        "Largest length of an input in tokens; by default the length of fine-tuning, "
+        "or "
         "else all positions of the model.",
         None,
     )
     optimize_for: str | None = option(
-        "What to make fast. latency: XLA compiles functions for single texts when "
+        "Aim. latency: XLA compiles functions for single texts when "
         "the model is loaded; throughput: texts of similar length in a batch are "
         "computed together. Neither changes the numbers.",
         None,

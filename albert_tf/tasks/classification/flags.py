@@ -45,7 +45,7 @@ class TableFlags:
     )
     labels: str | None = option(
         "Labels of your own table in the order of their ids, separated by commas; "
-        "by default those of the training table, sorted.",
+        "by default the labels of the training table, sorted.",
         None,
     )
 

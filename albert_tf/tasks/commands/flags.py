@@ -44,7 +44,7 @@ class StartFlags(ExecutionFlags):
         "Largest length of an input, in tokens.", 512, minimum=5
     )
     albert_dropout_prob: float | None = option(
-        "Dropout inside the encoder; by default that of its configuration.",
+        "Dropout inside the encoder; by default the configuration's.",
         None,
         minimum=0,
     )

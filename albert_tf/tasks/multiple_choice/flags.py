@@ -49,7 +49,7 @@ class RaceOptions(TaskOptions):
     )
     max_qa_length: int = option(
         "Largest number of tokens of a question with an option; longer ones lose "
-        "their beginning. Without --do_train, that of the model.",
+        "their beginning. Without --do_train, the model's.",
         128,
         minimum=1,
     )

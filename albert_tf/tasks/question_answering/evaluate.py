@@ -62,7 +62,8 @@ class EvaluateOptions:
         maximum=2,
     )
     unit: str = option(
-        "What F1 counts: words as SQuAD's scripts, or characters as that of CMRC 2018; "
+        "Unit of F1: words as in SQuAD's scripts, or characters as in the script of "
+        "CMRC 2018; "
         "auto is characters where most letters of questions and answers are Chinese.",
         "auto",
         ["auto", scores.WORDS, scores.CHARACTERS],

@@ -49,18 +49,17 @@ class SquadOptions(TaskOptions):
         TaskOptions,
         "max_seq_length",
         default=384,
-        help="Largest length of a window in tokens; without --do_train that of the "
-        "model.",
+        help="Largest length of a window in tokens; without --do_train the model's.",
     )
     doc_stride: int = option(
         "Number of tokens from the start of a window to the start of the next; "
-        "without --do_train that of the model.",
+        "without --do_train the model's.",
         128,
         minimum=1,
     )
     max_query_length: int = option(
         "Largest number of tokens of a question; longer ones lose their end. Without "
-        "--do_train, that of the model.",
+        "--do_train, the model's.",
         64,
         minimum=0,
     )

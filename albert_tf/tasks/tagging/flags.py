@@ -48,9 +48,9 @@ class TaggingOptions(TaskOptions):
         "Column of the tag in CoNLL's files, from 0; -1 is the last one.", -1
     )
     decoder: str | None = option(
-        "How tags are chosen. greedy: the most probable tag of each word; legal: the "
+        "Choice of tags. greedy: the most probable tag of each word; legal: the "
         "most probable sequence that the scheme has. By default greedy in training, "
-        "and without --do_train that of the model.",
+        "and without --do_train the model's.",
         None,
         ("greedy", "legal"),
     )
@@ -59,11 +59,11 @@ class TaggingOptions(TaskOptions):
         "max_seq_length",
         default=128,
         help="Largest length of a window in tokens; longer sentences have several "
-        "windows. Without --do_train that of the model.",
+        "windows. Without --do_train the model's.",
     )
     doc_stride: int = option(
         "Number of tokens from the start of a window to the start of the next; "
-        "without --do_train that of the model.",
+        "without --do_train the model's.",
         64,
         minimum=1,
     )
