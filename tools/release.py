@@ -7,7 +7,7 @@ into --output_dir. A fresh environment for each Python of --pythons gets the whe
 follows a short path through the commands, from text to a served answer; one more gets
 the source archive, and one the oldest packages that pyproject.toml allows
 (constraints/oldest.txt). The licences of all that was installed are listed. Nothing is
-uploaded.
+uploaded. make installs what this needs: `pip install -e '.[release]'`.
 """
 
 import dataclasses
