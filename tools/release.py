@@ -30,7 +30,7 @@ _SHAPE = (
 )
 _ANSWER = """
 import albert_tf
-classifier = albert_tf.TextClassifier("pretrained", max_seq_length=16)
+classifier = albert_tf.TextClassifier("pretrained", max_length=16)
 classifier.fit(["a fine film", "dull"], ["glad", "sad"])
 classifier.save_pretrained("tuned")
 assert albert_tf.Predictor("tuned")("a fine plot")["label"] in ("glad", "sad")
