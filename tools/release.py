@@ -72,7 +72,8 @@ def release(options):
         raise UserError(f"--output_dir={options.output_dir} holds files; remove them.")
     if _call(["git", "status", "--porcelain"], _ROOT).strip():
         raise UserError("Some changes are not committed; a release is of a commit.")
-    found = [name for name in options.pythons.split(",") if _runs(name)]
+    # The oldest first: newer ones have no wheels of the oldest packages.
+    found = sorted(filter(_runs, options.pythons.split(",")), key=_version)
     if not found:
         raise UserError(f"--pythons={options.pythons}: none of them runs here.")
     done = []
@@ -141,6 +142,11 @@ def _runs(python):
     if works != 0:
         print(f"{python} is not there, and left out.")
     return works == 0
+
+
+def _version(python):
+    """Returns the version of an interpreter, a number that orders them."""
+    return int(_call([python, "-c", "import sys; print(sys.hexversion)"], _ROOT))
 
 
 def _call(command, folder):
