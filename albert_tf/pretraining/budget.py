@@ -5,6 +5,8 @@ import time
 
 from absl import logging
 
+from albert_tf.engine.resumption import Fact
+from albert_tf.engine.resumption import check_facts
 from albert_tf.errors import UserError
 from albert_tf.io import storage
 from albert_tf.io.files import read_json_object
@@ -59,11 +61,15 @@ def steps_of_budget(minutes, warmup, output_dir, writes, make_trainer):
             the weights that it trains are thrown away.
 
     Raises:
-        UserError: the budget ends before the warm-up does.
+        UserError: the budget ends before the warm-up does, or the stored number is of
+            other minutes.
     """
     path = os.path.join(output_dir, STORED)
     if storage.exists(path):
-        return read_json_object(path)["num_train_steps"]
+        stored = read_json_object(path)
+        asked = Fact("train_minutes", minutes, "--train_minutes")
+        check_facts([asked], stored, output_dir)
+        return stored["num_train_steps"]
     started = time.monotonic()
     seconds, compiling = _measure(*make_trainer())
     spent = time.monotonic() - started + compiling
