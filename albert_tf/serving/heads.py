@@ -100,7 +100,7 @@ class MaskedLMHead(Head):
         }
 
     def text_features(self, max_seq_length):
-        return MaskedTextFeatures.of(self.tokenizer, max_seq_length)
+        return MaskedTextFeatures(self.tokenizer, max_seq_length)
 
     def meaning(self):
         return {

@@ -40,7 +40,7 @@ def test_pairs(tokenizer, length):
     assert (examples.layout, examples.pad_id) == (tokenizer.layout, 1)
     again = from_features(expected, tokenizer)
     assert (again.layout, again.pad_id) == (tokenizer.layout, 1)
-    found = TextFeatures.of(tokenizer, length)(tf.constant(texts), tf.constant(pairs))
+    found = TextFeatures(tokenizer, length)(tf.constant(texts), tf.constant(pairs))
     expected = tokenizer(texts, pairs, max_length=length)
     for name, array in expected.items():
         np.testing.assert_array_equal(found[name], array)
@@ -73,7 +73,7 @@ def test_words_have_the_space_before_them(tokenizer):
 
 
 def test_masks_in_a_graph(tokenizer):
-    features = MaskedTextFeatures.of(tokenizer, 30)
+    features = MaskedTextFeatures(tokenizer, 30)
     assert mark_of(tokenizer) == "<mask>"
     texts = ["the cat <mask> on the <mask>", "a <mask>"]
     found = features(tf.constant(texts))

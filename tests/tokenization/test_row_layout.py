@@ -81,11 +81,11 @@ def test_the_same_rows_everywhere(xlnet_tokenizer):
         tokens = tokenize_texts(_TEXTS, pairs, xlnet, 8)
         trained = next(iter(evaluation_dataset(tokens.take([0, 1]), 2, 8)))
         strings = [None if t is None else tf.constant(t) for t in (_TEXTS, pairs)]
-        served = TextFeatures.of(xlnet, 8)(*strings)
+        served = TextFeatures(xlnet, 8)(*strings)
         for name, values in expected.items():
             np.testing.assert_array_equal(trained[name], values, name)
             np.testing.assert_array_equal(served[name], values, name)
-    nothing = TextFeatures.of(xlnet, 8)(tf.constant([], tf.string))
+    nothing = TextFeatures(xlnet, 8)(tf.constant([], tf.string))
     assert {tuple(value.shape) for value in nothing.values()} == {(0, 1)}
 
 

@@ -23,11 +23,6 @@ class TextFeatures(tf.Module):
 
     example = "it is a very good one ."
 
-    @classmethod
-    def of(cls, tokenizer, max_seq_length):
-        """Makes the features of a tokenizer."""
-        return cls(tokenizer, max_seq_length)
-
     def __init__(self, tokenizer, max_seq_length):
         super().__init__()
         self.tokenizer = InGraphTokenizer(tokenizer, max_seq_length)

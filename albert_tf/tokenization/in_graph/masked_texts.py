@@ -26,11 +26,6 @@ class MaskedTextFeatures(tf.Module):
         max_seq_length: tokens of a row at most, the special ones counted.
     """
 
-    @classmethod
-    def of(cls, tokenizer, max_seq_length):
-        """Makes the features of a tokenizer."""
-        return cls(tokenizer, max_seq_length)
-
     def __init__(self, tokenizer, max_seq_length):
         super().__init__()
         self.tokenizer = InGraphTokenizer(tokenizer, max_seq_length)
