@@ -1,14 +1,17 @@
-"""Breaks the code in one line at a time and sees whether the tests notice.
+"""Breaks the code in one place at a time and sees whether the tests notice.
 
   python -m tools.mutate
   python -m tools.mutate --only=masking --jobs=2
 
-Each entry of tools/mutations.json names a file, a line in it, its replacement and the
-tests that should fail then. The command prints the mutations that no test noticed or
-that no longer fit the code, and exits with status 1 if there are any. It does not touch
-the checkout itself: the tests run in copies of it.
+Each entry of tools/mutations.json names a file, a function or a class in it, an
+expression or a statement there, its replacement and the tests that should fail then.
+Code is compared as Python reads it, so that no reformatting loses it. The command
+prints the mutations that no test noticed or that no longer fit the code, and exits with
+status 1 if there are any. It does not touch the checkout itself: the tests run in
+copies of it.
 """
 
+import ast
 import concurrent.futures
 import dataclasses
 import os
@@ -46,11 +49,12 @@ class MutateOptions:
 
 @dataclasses.dataclass(frozen=True)
 class Mutation:
-    """One line that becomes another, and who should notice."""
+    """One piece of code that becomes another, and who should notice."""
 
     name: str
     file: str
-    line: str  # occurs once in the file, spaces around it apart
+    scope: str  # a function or a class, `Outer.inner`; "" for the whole file
+    code: str  # an expression or a statement that occurs once in the scope
     becomes: str
     tests: str  # arguments of pytest, separated by spaces
 
@@ -101,14 +105,39 @@ def read_mutations(path):
 
 
 def mutated(text, mutation):
-    """Returns the text with the mutation; None if its line is not there, or twice."""
-    lines = text.splitlines(keepends=True)
-    places = [i for i, line in enumerate(lines) if line.strip() == mutation.line]
-    if len(places) != 1:
+    """Returns the code, without comments, with the mutation.
+
+    None if what it replaces is not there, or twice.
+    """
+    tree = ast.parse(text)
+    scopes = [tree]
+    for name in filter(None, mutation.scope.split(".")):
+        inside = [node for scope in scopes for node in ast.walk(scope)]
+        scopes = [node for node in inside if getattr(node, "name", None) == name]
+    old, new = _parsed(mutation.code), _parsed(mutation.becomes)
+    if isinstance(old, ast.Expr) and isinstance(new, ast.Expr):
+        old, new = old.value, new.value
+    wanted = ast.dump(old)
+    inside = {node for scope in scopes for node in ast.walk(scope)}
+    found = [node for node in inside if ast.dump(node) == wanted]
+    if len(found) != 1:
         return None
-    (place,) = places
-    lines[place] = lines[place].replace(mutation.line, mutation.becomes)
-    return "".join(lines)
+    return ast.unparse(_Replacing(found[0], new).visit(tree))
+
+
+def _parsed(code):
+    (statement,) = ast.parse(code).body
+    return statement
+
+
+class _Replacing(ast.NodeTransformer):
+    """Puts one node in the place of another."""
+
+    def __init__(self, old, new):
+        self._old, self._new = old, new
+
+    def visit(self, node):
+        return self._new if node is self._old else self.generic_visit(node)
 
 
 class _Copies:
@@ -152,7 +181,7 @@ def _try(copies, mutation):
     try:
         text = mutated(original, mutation)
         if text is None:
-            return "its line is not there"
+            return "its code is not there, or twice"
         path.write_text(text, encoding="utf-8")
         return _outcome(copy, mutation.tests)
     finally:

@@ -1,11 +1,26 @@
-"""The tool that breaks lines: each of its mutations still fits the code."""
+"""The tool that breaks the code: each of its mutations still fits."""
+
+import ast
+import json
 
 import pytest
 
 from albert_tf.errors import UserError
 from tools import mutate
 
-_MUTATION = mutate.Mutation("n", "f.py", "return a", "return b", "tests")
+_TEXT = """\
+class A:
+
+    def f(self, a):
+        return g(a, 'x')  # said
+
+    def h(self, a):
+        return g(a, 'x')
+"""
+
+
+def broken(scope, code, becomes, text=_TEXT):
+    return mutate.mutated(text, mutate.Mutation("n", "", scope, code, becomes, ""))
 
 
 def test_every_mutation_fits_the_code(project):
@@ -13,16 +28,25 @@ def test_every_mutation_fits_the_code(project):
     assert len(mutations) >= 60
     for mutation in mutations:
         text = (project / mutation.file).read_text()
-        assert mutate.mutated(text, mutation) not in (None, text), mutation.name
+        unbroken = ast.unparse(ast.parse(text))
+        assert mutate.mutated(text, mutation) not in (None, unbroken), mutation.name
         for test in mutation.tests.split():
             assert (project / test).exists(), mutation.name
 
 
-def test_a_line_is_broken_where_it_stands_once():
-    text = "def f(a, b):\n    return a\n"
-    assert mutate.mutated(text, _MUTATION) == "def f(a, b):\n    return b\n"
-    assert mutate.mutated(text + text, _MUTATION) is None
-    assert mutate.mutated("return c\n", _MUTATION) is None
+def test_code_is_broken_where_it_stands_once():
+    plain = _TEXT.replace("  # said", "")
+    expected = plain.replace("g(a, 'x')", "a", 1).strip()
+    assert broken("A.f", 'g(a,  "x")', "a").strip() == expected
+    assert broken("A.f", 'return g(a, "x",)', "return a").strip() == expected
+    for scope, code in (("A", "g(a, 'x')"), ("A.f", "g(a)"), ("A.k", "g(a, 'x')")):
+        assert broken(scope, code, "a") is None
+
+
+def test_a_call_gives_way_to_a_statement():
+    text = "if a:\n    b(1)\nc = b(1)"
+    assert broken("", "b(1)", "pass", text) == "if a:\n    pass\nc = b(1)"
+    assert broken("", "b(1)", "2", text) is None
 
 
 def test_a_file_of_something_else_is_one_sentence(tmp_path):
@@ -36,8 +60,8 @@ def test_what_becomes_of_mutations(tmp_path, monkeypatch, capsys):
     outcomes = {"seen": "noticed", "unseen": "survived"}
     monkeypatch.setattr(mutate, "_try", lambda copies, m: outcomes[m.name])
     path = tmp_path / "m.json"
-    entry = '{"file": "a", "line": "b", "becomes": "c", "tests": "d"}'
-    path.write_text(f'{{"seen": {entry}, "unseen": {entry}}}')
+    entry = dict.fromkeys(("file", "scope", "code", "tests"), "a") | {"becomes": "c"}
+    path.write_text(json.dumps({"seen": entry, "unseen": entry}))
     with pytest.raises(SystemExit) as error:
         mutate.mutate(mutate.MutateOptions(mutations=str(path)))
     assert error.value.code == 1
