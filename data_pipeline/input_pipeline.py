@@ -1,5 +1,7 @@
 """tf.data for pretraining: shards to batches; dynamic data is masked here."""
 
+import dataclasses
+
 import tensorflow as tf
 from absl import logging
 
@@ -31,6 +33,7 @@ def pretraining_dataset(
     num_input_pipelines=1,
     input_pipeline_id=0,
     masked_lm_prob=None,
+    masked_share=None,
     vocab_size=None,
 ):
     """Reads the files of create_pretraining_data, or of the official script.
@@ -49,6 +52,9 @@ def pretraining_dataset(
         num_input_pipelines, input_pipeline_id: which share of the records to take.
         masked_lm_prob: share of the tokens to predict, for dynamic data; by default
             the one that the data set was made for.
+        masked_share: function from the number of a batch, a float64 scalar from 0 on,
+            to the share of its tokens to predict, at most `masked_lm_prob`; of dynamic
+            data.
         vocab_size: the model's, which ids have to be below; by default the
             tokenizer's, if there is one.
 
@@ -85,7 +91,9 @@ def pretraining_dataset(
             info, tokenizer, max_predictions_per_seq, masked_lm_prob
         )
         mask_seed = derive_seed(seed, "mask", input_pipeline_id)
-        dataset = _mask(dataset, masking, max_seq_length, vocab_size, mask_seed)
+        dataset = _mask(
+            dataset, masking, max_seq_length, vocab_size, mask_seed, masked_share
+        )
     else:
         _refuse_masking_again(input_file, masked_lm_prob)
         dataset = _parse(dataset, *lengths, vocab_size, info)
@@ -214,17 +222,21 @@ def _parse(dataset, max_seq_length, num_predictions, vocab_size, info):
     return dataset.map(parse, num_parallel_calls=tf.data.AUTOTUNE)
 
 
-def _mask(dataset, options, max_seq_length, vocab_size, seed):
+def _mask(dataset, options, max_seq_length, vocab_size, seed, masked_share):
     """Masks each batch by its number, which goes on counting from epoch to epoch."""
 
     def parse_and_mask(number, batch):
         features = examples.parse_dynamic(
             batch, max_seq_length, options.pad_id, vocab_size
         )
+        law = options
+        if masked_share is not None:
+            share = masked_share(tf.cast(number, tf.float64))
+            law = dataclasses.replace(options, masked_lm_prob=share)
         masked = mask_tokens(
             features["input_ids"],
             features.pop("word_starts"),
-            options,
+            law,
             batch_seed(seed, number),
         )
         return {**features, **masked}

@@ -1,6 +1,7 @@
 """The data sets of a pretraining run: checked before anything is written."""
 
 import contextlib
+import dataclasses
 import hashlib
 import json
 
@@ -73,7 +74,7 @@ class PretrainingData:
                 phase.input_file,
                 phase,
                 flags.eval_batch_size,
-                flags.masked_lm_prob,
+                flags.most_masked,
                 training=False,
             )
             _check_batch(phase.input_file, dataset)
@@ -122,20 +123,22 @@ class PretrainingData:
 
     def stages(self):
         """Makes the `Stage`s of training, one a phase, each with its own order."""
+        starts = [0, *(phase.num_train_steps for phase in self._phases)]
         return [
             Stage(
                 self._dataset(
                     phase.input_file,
                     phase,
                     phase.train_batch_size,
-                    self._flags.masked_lm_prob,
+                    self._flags.most_masked,
                     training=True,
                     number=i,
+                    masked_share=self._flags.masked_share(start),
                 ),
                 phase.num_train_steps,
                 phase.gradient_accumulation_steps,
             )
-            for i, phase in enumerate(self._phases)
+            for i, (phase, start) in enumerate(zip(self._phases, starts, strict=False))
         ]
 
     def evaluation(self, on_training_data=False):
@@ -156,21 +159,34 @@ class PretrainingData:
         return HeldOut(self._held_out().take(flags.max_eval_steps), self.eval_files)
 
     def _held_out(self):
-        """Returns the data of `evaluation`; static data keeps its masks."""
-        is_dynamic = any(
-            info and info["kind"] == "dynamic"
+        """Returns the data of `evaluation`, as much of it masked as it was made for.
+
+        So the scores of runs with other shares compare.
+        """
+        phase = self._phases[-1]
+        needed = [
+            predictions_needed(info)
             for info in describe_data(self.eval_files).values()
-        )
+            if info is not None and info["kind"] == "dynamic"
+        ]
+        most = max([phase.max_predictions_per_seq, *needed])
         return self._dataset(
             self.eval_files,
-            self._phases[-1],
+            dataclasses.replace(phase, max_predictions_per_seq=most),
             self._flags.eval_batch_size,
-            self._flags.masked_lm_prob if is_dynamic else None,
+            masked_lm_prob=None,
             training=False,
         )
 
     def _dataset(
-        self, input_file, phase, batch_size, masked_lm_prob, training, number=0
+        self,
+        input_file,
+        phase,
+        batch_size,
+        masked_lm_prob,
+        training,
+        number=0,
+        masked_share=None,
     ):
         return KINDS[self._flags.objective].dataset(
             input_file,
@@ -181,6 +197,7 @@ class PretrainingData:
             self._flags.random_seed + number,
             training,
             masked_lm_prob=masked_lm_prob,
+            masked_share=masked_share,
             max_gram=self._flags.max_gram,
             vocab_size=self._vocab_size,
         )

@@ -119,9 +119,18 @@ class DataFlags(PhaseFlags, SecondPhaseFlags):
     )
     masked_lm_prob: float | None = option(
         "Share of the tokens to predict, for data made with --masking=dynamic; by "
-        "default the share that the data was made for.",
+        "default the share that the data was made for, which held-out data keeps.",
         None,
         minimum=0,
+        maximum=1,
+        may_change=RESTART_DATA,
+    )
+    final_masked_lm_prob: float | None = option(
+        "Share of the tokens to predict at the last step; from --masked_lm_prob at the "
+        "first on, the share of each step lies on a line to it. By default it stays.",
+        None,
+        minimum=0,
+        maximum=1,
         may_change=RESTART_DATA,
     )
     max_gram: int = option(
@@ -177,6 +186,28 @@ class DataFlags(PhaseFlags, SecondPhaseFlags):
         maximum=2**32 - 1,
         may_change=RESTART_DATA,
     )
+
+    @property
+    def most_masked(self):
+        """The largest share of the tokens to predict at any step; None: the data's."""
+        shares = self.masked_lm_prob, self.final_masked_lm_prob
+        return max((share for share in shares if share is not None), default=None)
+
+    def masked_share(self, first_step):
+        """Makes the rule of the share of tokens to predict, from a step on.
+
+        Args:
+            first_step: number of steps before the first batch.
+
+        Returns:
+            A function from the number of a batch, a float64 scalar, to a share; None
+            without `--final_masked_lm_prob`.
+        """
+        first, last = self.masked_lm_prob, self.final_masked_lm_prob
+        if last is None:
+            return None
+        slope = (last - first) / max(self.num_train_steps - 1, 1)
+        return lambda number: first + slope * (number + first_step)
 
     @property
     def second_phase(self):

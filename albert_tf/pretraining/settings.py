@@ -29,6 +29,7 @@ _FLAGS_OF = {
     ("masked_lm",): ("sentence_objective", "eval_any_objective"),
     ("masked_lm", "replaced_tokens"): (
         "masked_lm_prob",
+        "final_masked_lm_prob",
         "init_layers",
         "init_from_group0",
     ),
@@ -96,6 +97,11 @@ def _check(options):
     if rule != FIRST and not options.init_checkpoint:
         flag = "init_from_group0" if rule == GROUP0 else "init_layers"
         raise UserError(f"--{flag} needs --init_checkpoint.")
+    if options.final_masked_lm_prob is not None and options.masked_lm_prob is None:
+        raise UserError(
+            f"--final_masked_lm_prob={options.final_masked_lm_prob:g} needs "
+            "--masked_lm_prob, the share at the first step."
+        )
     if options.eval_steps and not options.eval_file:
         raise UserError(
             "--eval_steps needs --eval_file, held-out TFRecords "
@@ -129,13 +135,13 @@ def with_lengths(options):
     """
     first = {
         **_OFFICIAL_LENGTHS,
-        **described_lengths(options.input_file, options.masked_lm_prob),
+        **described_lengths(options.input_file, options.most_masked),
         **_given(options, _OFFICIAL_LENGTHS),
     }
     options = dataclasses.replace(options, **first)
     if not options.second_phase_input_file:
         return options
-    second = described_lengths(options.second_phase_input_file, options.masked_lm_prob)
+    second = described_lengths(options.second_phase_input_file, options.most_masked)
     # What is as in the first phase stays unsaid.
     second = {f"{SECOND}{n}": v for n, v in second.items() if v != first[n]}
     return dataclasses.replace(options, **{**second, **_given(options, second)})

@@ -52,7 +52,7 @@ class MaskingOptions(MaskingFlags):
     """The law of the mask.
 
     There are `max_predictions_per_seq` predictions of a sequence at most, and twice
-    as many with `do_permutation`.
+    as many with `do_permutation`. `masked_lm_prob` may be a float64 scalar of a graph.
 
     Attributes:
         vocab_size: random replacements are drawn from all its ids.

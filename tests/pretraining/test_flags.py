@@ -115,6 +115,35 @@ def test_mask_rate(options, material, dynamic):
         PretrainingData(resolve(chosen).data, tokenizer).stages()
 
 
+def test_mask_rate_by_step(options, material, dynamic):
+    """The share moves on a line, through both phases."""
+    tokenizer = albert_tf.load_tokenizer(material / "vocab.model")
+    chosen = options(
+        input_file=dynamic / "train.tfrecord",
+        masked_lm_prob=0.4,
+        final_masked_lm_prob=0.1,
+        num_train_steps=4,
+        first_phase_steps=2,
+        max_seq_length=None,
+        max_predictions_per_seq=None,
+        second_phase_train_batch_size=8,
+    )
+    settings = resolve(chosen)
+    assert settings.data.phases[0].max_predictions_per_seq == 6  # of 16 tokens
+    most = [
+        batch["masked_lm_weights"].numpy().sum(axis=1).max()
+        for stage in PretrainingData(settings.data, tokenizer).stages()
+        for batch in stage.dataset.take(2)
+    ]
+    # 16 tokens times 0.4, 0.3, 0.2 and 0.1; a row whose words do not fit has fewer.
+    assert most == [6, 5, 3, 2]
+
+
+def test_a_last_mask_rate_needs_a_first_one(options):
+    with pytest.raises(UserError, match="=0.1 needs --masked_lm_prob, the share at"):
+        resolve(options(final_masked_lm_prob=0.1))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("units", "xla", "found"),
