@@ -15,15 +15,16 @@ import dataclasses
 import pathlib
 
 from albert_tf.cli import command_line
+from albert_tf.cli.command_line import group_of
 from albert_tf.cli.command_line import option
 from albert_tf.errors import UserError
-from albert_tf.tokenization.parallel import available_cores
 from benchmarks.paper import base
+from benchmarks.paper.rows import RunFlags
 from benchmarks.paper.tables import TABLES
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(RunFlags):
     table: str = option("Comparison to make.", choices=tuple(TABLES))
     output_dir: str = option("Folder to write data, runs and tables to.")
     scale: str = option(
@@ -37,16 +38,6 @@ class Options:
     )
     vocab_size: int = option(
         "Number of pieces in the vocabulary of that text.", 4000, minimum=6
-    )
-    num_train_steps: int = option(
-        "Number of steps of a row, unless rows differ in them.", 2000, minimum=1
-    )
-    num_runs: int = option("Number of seeds of each row.", 3, minimum=1)
-    workers: int = option(
-        "Number of runs side by side, which divide the cores; 1 where they train on "
-        "one GPU.",
-        available_cores(),
-        minimum=1,
     )
 
 
@@ -76,6 +67,7 @@ def _run(table, folder, options):
     from benchmarks.paper import frequencies
     from benchmarks.paper import report
     from benchmarks.paper import tiny
+    from data_pipeline.text.input_files import matching
 
     if options.input_file is None:
         raise UserError("--scale=tiny needs --input_file, a text to learn from.")
@@ -83,21 +75,24 @@ def _run(table, folder, options):
         options.input_file, options.vocab_size, pathlib.Path(options.output_dir)
     )
     corpus.check()
-    steps = options.num_train_steps
-    found = tiny.run(table, corpus, folder, steps, options.num_runs, options.workers)
+    found = tiny.run(table, corpus, folder, group_of(RunFlags, options))
     data = corpus.data(tiny.data_flags(table, table.rows[0]))
     base_line = frequencies.unigram_loss(
         table.objective, data, corpus.vocabulary, table.lengths
     )
+    bits = frequencies.bits_a_byte(matching(options.input_file)[0], corpus.vocabulary)
     if table.draws_layers:
         tiny.draw_layers(table, corpus, folder)
+    length = f"{options.num_train_steps} steps"
+    if options.train_minutes:
+        length = f"{options.train_minutes:g} minutes"
     details = (
-        f"{options.input_file}, {options.vocab_size} pieces, {steps} steps, "
-        f"{options.num_runs} seeds"
+        f"{options.input_file}, {options.vocab_size} pieces, {length}, "
+        f"{options.num_runs} seeds, {options.block} block"
     )
     if table.conclusion:
         details += f"; the paper: {table.conclusion}"
-    return report.write(table, found, base_line, folder, f"{details}.")
+    return report.write(table, found, base_line, bits, folder, f"{details}.")
 
 
 if __name__ == "__main__":

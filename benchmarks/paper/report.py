@@ -6,18 +6,25 @@ import statistics
 from albert_tf.display.plots import COLOURS
 from albert_tf.display.plots import write_plot
 from albert_tf.io.files import write_atomically
+from benchmarks.paper import tasks
 
 _LOSSES = ("masked_lm_loss", "permutation_lm_loss")
-_METRICS = (*_LOSSES, "masked_lm_accuracy", "sentence_order_accuracy")
+_METRICS = (
+    *_LOSSES,
+    "masked_lm_accuracy",
+    "sentence_order_accuracy",
+    *tasks.names(),
+)
 
 
-def write(table, found, base_line, folder, details):
+def write(table, found, base_line, bits_a_byte, folder, details):
     """Writes results.md and results.png.
 
     Args:
         table: a `Table`.
         found: the result of `tiny.run`.
         base_line: loss of a model that knows the frequencies of tokens only.
+        bits_a_byte: the bits a byte of text that a loss of 1 nat a token is.
         folder: a `Path`.
         details: further facts for a reader: corpus, steps.
 
@@ -33,7 +40,12 @@ def write(table, found, base_line, folder, details):
     for row in table.rows:
         cells = [_cell(_values(found[row.name], *column)) for column in columns]
         lines.append(_line([row.name, *cells, *[row.figure] * bool(table.figure)]))
-    lines += ["", f"Each token by its frequency: loss {base_line:.3f}.", ""]
+    lines += [
+        "",
+        f"Each token by its frequency: loss {base_line:.3f}. A loss of 1 nat a token "
+        f"is {bits_a_byte:.4f} bits a byte.",
+        "",
+    ]
     for head, column in zip(heads, columns, strict=False):
         least = least_difference(found, *column)
         if least is not None:
@@ -57,6 +69,8 @@ def least_difference(found, data, metric):
     """
     rows = [_values(runs, data, metric) for runs in found.values()]
     rows = [values for values in rows if values]
+    if not rows:
+        return None
     seeds = len(rows[0])
     if seeds == 1 or len(rows) == 1:
         return None

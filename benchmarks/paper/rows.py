@@ -3,6 +3,55 @@
 import dataclasses
 import re
 
+from albert_tf.cli.command_line import option
+from albert_tf.tokenization.parallel import available_cores
+
+MUON = {"optimizer": "muon", "learning_rate": 0.01}
+BLOCKS = {
+    "official": {},
+    "modern": {
+        "position_embedding_type": "rotary",
+        "norm": "pre",
+        "hidden_act": "geglu",
+    },
+}
+"""Changes of a configuration by the name of a block."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class RunFlags:
+    """Runs at the tiny scale."""
+
+    num_train_steps: int = option(
+        "Number of steps of a row, unless rows differ in them.", 2000, minimum=1
+    )
+    train_minutes: float = option(
+        "Minutes of each row, which takes the steps that fit into them, in place of "
+        "--num_train_steps; 0 trains by steps.",
+        0,
+        minimum=0,
+    )
+    block: str = option(
+        "Block of the ALBERTs whose rows name none. official: learned positions, norm "
+        "after, GELU; modern: rotary, norm before, GeGLU, trained by Muon.",
+        "official",
+        tuple(BLOCKS),
+    )
+    blimp_dir: str | None = option(
+        "Folder of BLiMP's sets, which --table=recipes scores models on.", None
+    )
+    glue_dir: str | None = option(
+        "Folder of the GLUE data, on whose SST-2 and CoLA --table=recipes fine-tunes.",
+        None,
+    )
+    num_runs: int = option("Number of seeds of each row.", 3, minimum=1)
+    workers: int = option(
+        "Number of runs side by side, which divide the cores; 1 where they train on "
+        "one GPU.",
+        available_cores(),
+        minimum=1,
+    )
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Row:
@@ -18,6 +67,8 @@ class Row:
     """Flags of run_pretraining.py that differ from the other rows' flags."""
     data: dict = dataclasses.field(default_factory=dict)
     """Flags of create_pretraining_data that differ."""
+    block: str | None = None
+    """Key of `BLOCKS`; None: the one that `--block` names."""
     starts_from: str | None = None
     """The name of an earlier row, whose model of the same seed is warm-started."""
     steps: float = 1.0
@@ -47,6 +98,8 @@ class Table:
     """By name, the flags with which each model is evaluated."""
     equal_compute: bool = False
     """True where rows get steps until they have used as many FLOPs as the first."""
+    judged_by_tasks: bool = False
+    """True where models are also scored on minimal pairs and fine-tuned on GLUE."""
     draws_layers: bool = False
     """True where the distances between the layers' inputs and outputs are drawn."""
 

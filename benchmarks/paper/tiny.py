@@ -14,7 +14,10 @@ from albert_tf.io.files import read_json_object
 from albert_tf.io.files import write_atomically
 from albert_tf.tokenization import load_tokenizer
 from benchmarks import kept_runs
+from benchmarks.paper import tasks
 from benchmarks.paper import workers
+from benchmarks.paper.rows import BLOCKS
+from benchmarks.paper.rows import MUON
 from benchmarks.paper.rows import slug
 from benchmarks.pretraining_gain import read_results
 from benchmarks.pretraining_gain import run_module
@@ -52,6 +55,7 @@ _TRAINING = {
     "masked_lm": {"optimizer": "lamb", "learning_rate": 0.005},
     "permutation_lm": {"optimizer": "adamw", "learning_rate": 0.001},
 }
+_WARMUP_STEPS = 100
 _RESULTS = "results.json"
 
 
@@ -115,16 +119,14 @@ class Corpus:
         return path
 
 
-def run(table, corpus, folder, num_train_steps, num_runs, num_workers):
+def run(table, corpus, folder, flags):
     """Trains each row with each seed; finished runs are kept.
 
     Args:
         table: a `Table`.
         corpus: a `Corpus`.
         folder: a `Path`, for the runs.
-        num_train_steps: of a row whose `steps` is 1.
-        num_runs: seeds.
-        num_workers: runs side by side.
+        flags: the `RunFlags`.
 
     Returns:
         Of each row, by its name, the results of each seed: dicts of results by the name
@@ -134,13 +136,14 @@ def run(table, corpus, folder, num_train_steps, num_runs, num_workers):
         UserError: a run fails, or there are runs with other flags or data.
     """
     sets = _held_out(table, corpus)
-    rows = list(_rows(table, corpus, folder, num_train_steps))
-    with workers.pool(min(num_workers, len(rows) * num_runs)) as pool:
+    rows = list(_rows(table, corpus, folder, flags))
+    judges = tasks.chosen(flags) if table.judged_by_tasks else {}
+    with workers.pool(min(flags.workers, len(rows) * flags.num_runs)) as pool:
         runs = {}
-        for row, flags in rows:
-            sources = runs.get(row.starts_from, [None] * num_runs)
+        for row, own in rows:
+            sources = runs.get(row.starts_from, [None] * flags.num_runs)
             runs[row.name] = [
-                pool.submit(_results, table, flags, sets, seed, source)
+                pool.submit(_results, table, own, sets, judges, seed, source)
                 for seed, source in enumerate(sources, 1)
             ]
         for run in concurrent.futures.as_completed(sum(runs.values(), [])):
@@ -148,18 +151,28 @@ def run(table, corpus, folder, num_train_steps, num_runs, num_workers):
     return {name: [run.result() for run in found] for name, found in runs.items()}
 
 
-def _rows(table, corpus, folder, num_train_steps):
+def _rows(table, corpus, folder, flags):
     """Yields each row and the flags that its seeds share."""
     first = None
     for row in table.rows:
-        config = _config(table, row, load_tokenizer(corpus.vocabulary))
+        config = _config(table, row, flags.block, load_tokenizer(corpus.vocabulary))
         cost = row.steps
         if table.equal_compute:
             spent = flops.training_flops(config, *table.lengths)
             first = first or spent
             cost = first / spent
-        steps = round(num_train_steps * cost)
-        yield row, _flags(table, row, corpus, config, folder / slug(row.name), steps)
+        length = _length(round(flags.num_train_steps * cost), flags.train_minutes)
+        if row.block is None and flags.block == "modern":
+            length |= MUON
+        own = folder / slug(row.name)
+        yield row, _flags(table, row, corpus, config, own, length)
+
+
+def _length(steps, minutes):
+    """Returns the flags of a run of steps, or of as many as fit into minutes."""
+    if minutes:
+        return {"train_minutes": minutes, "num_warmup_steps": _WARMUP_STEPS}
+    return {"num_train_steps": steps, "num_warmup_steps": steps // 10}
 
 
 def draw_layers(table, corpus, folder):
@@ -200,14 +213,17 @@ def _held_out_of(table, row, corpus):
     return found
 
 
-def _config(table, row, tokenizer):
+def _config(table, row, block, tokenizer):
     config_class, path, size, changes, _ = _MODELS[table.objective]
     entries = config_class.from_json_file(path).to_dict()
-    changes = {**changes, size: tokenizer.vocab_size, **row.tiny}
-    return config_class.from_dict({**entries, **changes}, source=row.name)
+    entries |= {**changes, size: tokenizer.vocab_size, **row.tiny}
+    block = BLOCKS[row.block or block]
+    if "hidden_act" in block:  # with a gate: two thirds cost as many operations
+        entries["intermediate_size"] = entries["intermediate_size"] * 2 // 3
+    return config_class.from_dict({**entries, **block}, source=row.name)
 
 
-def _flags(table, row, corpus, config, folder, steps):
+def _flags(table, row, corpus, config, folder, length):
     """Returns the flags that all seeds of a row share; writes its configuration."""
     flags = {
         "objective": table.objective,
@@ -217,10 +233,9 @@ def _flags(table, row, corpus, config, folder, steps):
         "max_predictions_per_seq": table.max_predictions_per_seq,
         **_TRAINING[table.objective],
         "train_batch_size": 32,
-        "num_train_steps": steps,
-        "num_warmup_steps": steps // 10,
         "save_checkpoints_steps": 1000,
         "iterations_per_loop": 100,
+        **length,
         **row.flags,
     }
     kept_runs.check(folder, **config.to_dict(), **flags)
@@ -232,7 +247,7 @@ def _flags(table, row, corpus, config, folder, steps):
     return flags
 
 
-def _results(table, flags, sets, seed, source):
+def _results(table, flags, sets, judges, seed, source):
     """Returns a seed's results in each evaluation; waits for the run it starts from."""
     if source:
         source.result()
@@ -246,6 +261,8 @@ def _results(table, flags, sets, seed, source):
         flags["init_checkpoint"] /= folder.name
     run_module("run_pretraining", flags, label)
     found = {}
+    if flags["objective"] != table.objective:  # whose losses do not compare
+        sets, found = {}, {"": {}}
     for data, held_out in sets.items():
         for name, changes in table.evaluations.items():
             changes = {
@@ -259,5 +276,7 @@ def _results(table, flags, sets, seed, source):
                 changes["init_checkpoint"] = folder
             run_module("run_pretraining", {**flags, **changes}, label)
             found[", ".join(filter(None, [data, name]))] = read_results(folder)
+    for name, judge in judges.items():
+        found[""][name] = judge(folder, seed, label)
     write_atomically(path, json.dumps(found, indent=1))
     return found

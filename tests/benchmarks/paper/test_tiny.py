@@ -15,6 +15,7 @@ from albert_tf.pretraining.settings import resolve
 from benchmarks.paper import __main__ as paper
 from benchmarks.paper import report
 from benchmarks.paper import tiny
+from benchmarks.paper.rows import RunFlags
 from benchmarks.paper.tables import TABLES
 from data_pipeline import create_pretraining_data as data
 from data_pipeline import train_tokenizer as vocabulary
@@ -137,7 +138,7 @@ def test_a_difference_counts_beyond_twice_its_standard_error():
 def test_rows_of_equal_compute_have_steps_by_their_flops(monkeypatch, tmp_path):
     given = {}
 
-    def results(table, flags, sets, seed, source):
+    def results(table, flags, sets, judges, seed, source):
         given[flags["output_dir"].name] = flags["num_train_steps"]
 
     monkeypatch.setattr(tiny, "_results", results)
@@ -145,7 +146,7 @@ def test_rows_of_equal_compute_have_steps_by_their_flops(monkeypatch, tmp_path):
     monkeypatch.setattr(tiny, "load_tokenizer", lambda path: _Pieces)
     corpus = tiny.Corpus("", 4000, tmp_path)
     (tmp_path / "vocab_4000.model").touch()
-    tiny.run(TABLES["13"], corpus, tmp_path, 1000, 1, 1)
+    tiny.run(TABLES["13"], corpus, tmp_path, _flags(1))
     # Four times the products of a layer, more in the head.
     assert given["nothing_shared_E_H"] == 1000
     assert 250 < given["all_shared_wider"] < 500
@@ -176,7 +177,7 @@ def test_a_row_starts_from_the_same_seed_of_another(monkeypatch, tmp_path):
     monkeypatch.setattr(tiny, "load_tokenizer", lambda path: _Pieces)
     corpus = tiny.Corpus("", 4000, tmp_path)
     (tmp_path / "vocab_4000.model").touch()
-    tiny.run(TABLES["start"], corpus, tmp_path, 1000, 2, 2)
+    tiny.run(TABLES["start"], corpus, tmp_path, _flags(2))
     source = tmp_path / "nothing_shared_E_H" / "seed_2"
     assert starts["nothing_shared_E_H/seed_2"] == (None, None)
     assert starts["all_shared_from_scratch/seed_2"] == (None, None)
@@ -193,7 +194,7 @@ def test_a_table_says_how_long_its_sequences_are(monkeypatch, tmp_path):
         made.append(flags["max_seq_length"])
         return tmp_path
 
-    def results(table, flags, sets, seed, source):
+    def results(table, flags, sets, judges, seed, source):
         trained.append((flags["max_seq_length"], flags["max_predictions_per_seq"]))
 
     monkeypatch.setattr(tiny, "_results", results)
@@ -202,9 +203,13 @@ def test_a_table_says_how_long_its_sequences_are(monkeypatch, tmp_path):
     (tmp_path / "vocab_4000.model").touch()
     for name in ("memory", "xlnet"):
         corpus = tiny.Corpus("", 4000, tmp_path)
-        tiny.run(TABLES[name], corpus, tmp_path / name, 10, 1, 1)
+        tiny.run(TABLES[name], corpus, tmp_path / name, _flags(1))
     assert set(made) == {32, 64}
     assert set(trained) == {(32, 5), (64, 10)}
+
+
+def _flags(number):
+    return RunFlags(num_train_steps=1000, num_runs=number, workers=number)
 
 
 class _Pieces:
