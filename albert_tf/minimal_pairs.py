@@ -26,8 +26,8 @@ class MinimalPairsOptions(ReadingFlags):
     )
     input_file: str = option(
         "Table of pairs with the columns sentence_good and sentence_bad and, if there "
-        "are any, UID, linguistics_term and field (.tsv, .csv or .jsonl, each also "
-        ".gz); or a folder of such tables."
+        "are any, UID, linguistics_term and field (.tsv, .csv, .jsonl or .parquet, "
+        "perhaps with .gz); or a folder of such tables."
     )
     output_file: str | None = option(
         "File for the accuracies and the scores of each pair, as JSON.", None

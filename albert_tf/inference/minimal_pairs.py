@@ -60,7 +60,8 @@ def read_pairs(path, at_most=None):
         files = sorted(str(p) for p in pathlib.Path(path).iterdir() if is_table(p))
         if not files:
             raise UserError(
-                f"{path} holds no table (.tsv, .csv, .jsonl, or those .gz)."
+                f"{path} holds no table (.tsv, .csv, .jsonl or .parquet, perhaps with "
+                ".gz)."
             )
     return [pair for file in files for pair in _pairs_of(file, at_most)]
 
@@ -91,8 +92,8 @@ def _pair(path, where, fields):
     for name in (_GOOD, _BAD):
         if not isinstance(fields.get(name), str) or not fields[name].strip():
             raise UserError(
-                f"{where}: expected a sentence in {name}, got "
-                f"{fields.get(name)!r}; a pair has the columns {_GOOD} and {_BAD}."
+                f"{where}: no sentence in the column {name}; a pair has the columns "
+                f"{_GOOD} and {_BAD}."
             )
     of_file = pathlib.Path(path).name.split(".")[0]
     groups = {name: fields.get(name) for name in _GROUPS}
