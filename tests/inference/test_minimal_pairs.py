@@ -175,7 +175,7 @@ def test_accuracies_are_means_of_sets(folder):
     [
         ("sentence_good\tsentence_bad\na\n", "line 2: 1 fields, but the header has 2"),
         ("sentence_good\tsentence_bad\na\t \n", "line 2: no sentence in the column s"),
-        ("good\tbad\na\tb\n", "got None; a pair has the columns sentence_good and"),
+        ("good\tbad\na\tb\n", "no sentence in the column sentence_good; a pair has"),
         ("sentence_good\tsentence_bad\n", "holds no pairs"),
     ],
 )
