@@ -48,8 +48,8 @@ def run_demo(options):
     table = output_dir / "table.md"
     if not table.exists():
         # Imported here, so that --help does not wait for TensorFlow.
-        from tools.demo.picture import draw_accuracy
         from tools.demo.table import demo_table
+        from tools.demo.table import draw_accuracy
 
         draw_accuracy(output_dir)
         write_atomically(table, demo_table(output_dir, [name for name, _ in steps]))

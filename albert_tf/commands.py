@@ -6,7 +6,7 @@ import pkgutil
 import sys
 
 import albert_tf
-from albert_tf.cli import completion
+from albert_tf.cli import shell
 from albert_tf.io.near_misses import close_name
 
 _USAGE = """ALBERT for TensorFlow 2 and Keras 3: from raw text to a served model.
@@ -66,22 +66,22 @@ COMMANDS = {
         "Turn text into TFRecords for pretraining.",
     ),
     "pretrain": Command(
-        "albert_tf.pretraining.command:main", "Pretrain a model on TFRecords."
+        "albert_tf.pretraining.flags:main", "Pretrain a model on TFRecords."
     ),
     "classify": Command(
-        "albert_tf.tasks.classification.command:main",
+        "albert_tf.tasks.classification.flags:main",
         "Fine-tune, score and apply a text classifier or regressor.",
     ),
     "squad": Command(
-        "albert_tf.tasks.question_answering.command:main",
+        "albert_tf.tasks.question_answering.flags:main",
         "Fine-tune, score and apply a model that answers questions.",
     ),
     "race": Command(
-        "albert_tf.tasks.multiple_choice.command:main",
+        "albert_tf.tasks.multiple_choice.flags:main",
         "Fine-tune, score and apply a model that chooses among options.",
     ),
     "tag": Command(
-        "albert_tf.tasks.tagging.command:main",
+        "albert_tf.tasks.tagging.flags:main",
         "Fine-tune, score and apply a model that finds entities in texts.",
     ),
     "squad-scores": Command(
@@ -120,8 +120,8 @@ COMMANDS = {
 def main(argv=None):
     """Runs the command that `argv` names; `sys.argv` by default."""
     argv = sys.argv if argv is None else argv
-    if completion.is_asked():
-        completion.complete_commands(COMMANDS)
+    if shell.is_asked():
+        shell.complete_commands(COMMANDS)
         argv = os.environ["COMP_LINE"].split()
     name = argv[1] if len(argv) > 1 else None
     if name is None:

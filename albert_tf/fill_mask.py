@@ -11,7 +11,7 @@ import dataclasses
 from albert_tf.checkpoints.flags import ReadingFlags
 from albert_tf.checkpoints.flags import obeys_reading_flags
 from albert_tf.cli.command_line import option
-from albert_tf.cli.positional import run_with_texts
+from albert_tf.cli.command_line import run_with_texts
 from albert_tf.errors import UserError
 from albert_tf.io.files import json_text
 from albert_tf.io.files import write_atomically

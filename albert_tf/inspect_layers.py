@@ -14,7 +14,7 @@ import dataclasses
 from albert_tf.checkpoints.flags import ReadingFlags
 from albert_tf.checkpoints.flags import obeys_reading_flags
 from albert_tf.cli.command_line import option
-from albert_tf.cli.positional import run_with_texts
+from albert_tf.cli.command_line import run_with_texts
 from albert_tf.errors import UserError
 
 

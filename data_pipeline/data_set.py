@@ -12,9 +12,9 @@ from absl import logging
 from albert_tf.cli.command_line import group_of
 from albert_tf.errors import UserError
 from albert_tf.io.folder_lock import folder_lock
-from data_pipeline.option_checks import check
 from data_pipeline.options import DataOptions
 from data_pipeline.options import RecordFlags
+from data_pipeline.options import check
 from data_pipeline.records import dataset_info
 from data_pipeline.shards.resuming import FinishedShards
 from data_pipeline.shards.resuming import remove_leftovers

@@ -9,8 +9,8 @@ from albert_tf.errors import UserError
 from data_pipeline.records import examples
 from data_pipeline.records import fitting
 from data_pipeline.records import folders
-from data_pipeline.records.description import MASKING
-from data_pipeline.records.integrity import check_sizes
+from data_pipeline.records.dataset_info import MASKING
+from data_pipeline.records.folders import check_sizes
 from data_pipeline.seeds import derive_seed
 from data_pipeline.sequences.masking import mask_tokens
 from data_pipeline.sequences.masking_options import MaskingOptions

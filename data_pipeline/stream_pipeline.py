@@ -13,7 +13,7 @@ from data_pipeline.records import dataset_info
 from data_pipeline.records import examples
 from data_pipeline.records import fitting
 from data_pipeline.records import folders
-from data_pipeline.records.integrity import check_sizes
+from data_pipeline.records.folders import check_sizes
 from data_pipeline.records.places import Places
 from data_pipeline.seeds import derive_seed
 from data_pipeline.sequences.permutation import draw_permutations

@@ -26,7 +26,7 @@ from albert_tf.cli import command_line
 from albert_tf.cli.command_line import altered
 from albert_tf.cli.command_line import option
 from albert_tf.errors import UserError
-from albert_tf.io.checksummed_folder import ChecksummedFolder
+from albert_tf.io.whole_folder import ChecksummedFolder
 from albert_tf.tokenization.normalization import count_members
 from albert_tf.tokenization.normalization import is_accented
 from albert_tf.tokenization.normalization import sentencepiece_text

@@ -109,5 +109,16 @@ def _conditions(figures):
     return "; ".join(facts) + "."
 
 
+_BEGIN, _END = "<!-- table -->", "<!-- end of table -->"
+
+
+def write_part(document, text):
+    """Puts `text` in the place of the text between the two comments."""
+    page = pathlib.Path(document).read_text(encoding="utf-8")
+    before, old = page.split(_BEGIN)
+    after = old.split(_END)[1]
+    write_atomically(document, f"{before}{_BEGIN}\n\n{text}\n\n{_END}{after}")
+
+
 if __name__ == "__main__":
     run(FiguresOptions, update)

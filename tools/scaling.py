@@ -19,7 +19,7 @@ from albert_tf.costs.flops import training_flops
 from albert_tf.costs.memory import training_memory
 from albert_tf.costs.parameters import pretraining_parameters
 from albert_tf.io.files import read_json_object
-from tools.page_part import write_part
+from tools.figures import write_part
 from tools.tpu.table import SIZES
 from tools.tpu.table import batch_of
 from tools.tpu.table import cell_name

@@ -12,8 +12,8 @@ from albert_tf.families import registry
 from albert_tf.families.roberta import family_that_writes
 from albert_tf.families.roberta import readable_families
 from albert_tf.io import checksums
-from albert_tf.io.checksummed_folder import ChecksummedFolder
 from albert_tf.io.files import read_json_object
+from albert_tf.io.whole_folder import ChecksummedFolder
 
 if TYPE_CHECKING:
     import keras

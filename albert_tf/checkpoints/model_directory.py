@@ -17,8 +17,8 @@ from albert_tf.errors import UserError
 from albert_tf.families import registry
 from albert_tf.io import checksums
 from albert_tf.io import storage
-from albert_tf.io.checksummed_folder import ChecksummedFolder
 from albert_tf.io.files import read_json_object
+from albert_tf.io.whole_folder import ChecksummedFolder
 from albert_tf.io.whole_folder import require_whole
 
 HEAD_FILE = "head.json"

@@ -20,7 +20,7 @@ from albert_tf.errors import UserError
 from albert_tf.families.roberta import readable_families
 from albert_tf.io import checksums
 from albert_tf.io import storage
-from albert_tf.io.checksummed_folder import ChecksummedFolder
+from albert_tf.io.whole_folder import ChecksummedFolder
 from albert_tf.io.whole_folder import replacing
 from albert_tf.tokenization.saving import save_for_others
 from albert_tf.tokenization.saving import saved_files

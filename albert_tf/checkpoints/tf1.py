@@ -16,7 +16,7 @@ from albert_tf.checkpoints.assignment import assign_tensors
 from albert_tf.errors import UserError
 from albert_tf.families.roberta import readable_families
 from albert_tf.io import storage
-from albert_tf.io.checksummed_folder import ChecksummedFolder
+from albert_tf.io.whole_folder import ChecksummedFolder
 from albert_tf.io.whole_folder import require_whole
 
 if TYPE_CHECKING:

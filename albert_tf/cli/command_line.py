@@ -20,14 +20,13 @@ import sys
 from absl import flags
 from absl import logging
 
-from albert_tf.cli import completion
-from albert_tf.cli import interrupts
-from albert_tf.cli.command_help import help_text
+from albert_tf.cli import shell
 from albert_tf.cli.flag_fields import EXPECTED
 from albert_tf.cli.flag_fields import aliases
 from albert_tf.cli.flag_fields import check_ignored
 from albert_tf.cli.flag_fields import check_range
 from albert_tf.cli.flag_fields import define
+from albert_tf.cli.flag_fields import help_text
 from albert_tf.cli.flag_fields import typed_fields
 from albert_tf.cli.flag_fields import unfit
 from albert_tf.cli.flag_fields import unknown
@@ -124,11 +123,11 @@ def run(options_class, command, ignored=(), argv=None, read_config=None):
         where = f"{error.filename}: " if error.filename else ""
         _fail(f"{where}{error.strerror}.")
     except KeyboardInterrupt:
-        interrupts.say_interrupted()
+        shell.say_interrupted()
         sys.exit(_INTERRUPTED)
     except SystemExit as end:
-        if end.code in interrupts.STOPPED:
-            interrupts.say_how_to_go_on()
+        if end.code in shell.STOPPED:
+            shell.say_how_to_go_on()
         raise
 
 
@@ -151,8 +150,8 @@ def parse(options_class, argv, ignored=(), read_config=None):
         UserError: an unknown or missing flag, or a value of the wrong type or out
             of range.
     """
-    if completion.is_asked():
-        completion.complete_flags(options_class)
+    if shell.is_asked():
+        shell.complete_flags(options_class)
     if any(argument.lstrip("-") in ("help", "helpfull") for argument in argv[1:]):
         about = sys.modules[options_class.__module__].__doc__ or ""
         fields = typed_fields(options_class)
@@ -254,3 +253,33 @@ def _is_shown(record):
     # TensorFlow and Keras log through the same logger, at every checkpoint for one.
     theirs = _OTHER_LIBRARY.search(record.pathname)
     return not theirs or record.levelno >= standard_logging.WARNING
+
+
+def run_with_texts(options_class, command, argv=None):
+    """Runs a command that takes flags and, beside them, texts.
+
+    Args:
+        options_class: as `run`.
+        command: called with the parsed options and the list of texts.
+        argv: the command line; `sys.argv` by default.
+    """
+    program, *arguments = sys.argv if argv is None else argv
+    flags, texts = split_positional(arguments)
+    run(options_class, lambda options: command(options, texts), argv=[program, *flags])
+
+
+def split_positional(arguments):
+    """Tells flags, with their values, from the words beside them.
+
+    Args:
+        arguments: a command line without its first item, in which flags that take no
+            value are not the last before a positional argument.
+
+    Returns:
+        Two lists.
+    """
+    given, positional = [], []
+    for argument in arguments:
+        is_value = given and given[-1].startswith("-") and "=" not in given[-1]
+        (given if argument.startswith("-") or is_value else positional).append(argument)
+    return given, positional

@@ -9,9 +9,9 @@ from albert_tf.errors import UserError
 from albert_tf.hub.archives import ENDINGS
 from albert_tf.hub.archives import download_archive
 from albert_tf.hub.archives import unpack_archive
-from albert_tf.hub.released import find_release
 from albert_tf.hub.repositories import download_repository
 from albert_tf.hub.repositories import download_tables
+from albert_tf.hub.repositories import find_release
 from albert_tf.io import storage
 from albert_tf.io.near_misses import did_you_mean
 from albert_tf.io.near_misses import model_file

@@ -7,7 +7,7 @@ import math
 from albert_tf.errors import UserError
 
 # Resolved on first use: who needs the names of flags must not wait for Keras.
-OPTIMIZERS = {"lamb": "lamb.LAMB", "adamw": "adamw.AdamW", "muon": "muon.Muon"}
+OPTIMIZERS = {"lamb": "adam.LAMB", "adamw": "adam.AdamW", "muon": "muon.Muon"}
 SCHEDULES = {
     "polynomial": "schedules.WarmupPolynomialDecay",
     "cosine": "schedules.WarmupCosineDecay",

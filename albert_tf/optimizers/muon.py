@@ -6,7 +6,7 @@ import re
 import keras
 from keras import ops
 
-from albert_tf.optimizers.adamw import AdamW
+from albert_tf.optimizers.adam import AdamW
 
 # Coefficients of the quintic iteration; the reference implementation's.
 _A, _B, _C = 3.4445, -4.7750, 2.0315

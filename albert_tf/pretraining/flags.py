@@ -18,6 +18,8 @@ docs/pretraining.md says more.
 import dataclasses
 
 from albert_tf.checkpoints.flags import ReadingFlags
+from albert_tf.checkpoints.flags import obeys_reading_flags
+from albert_tf.cli import command_line
 from albert_tf.cli.command_line import option
 from albert_tf.engine.flags import DeviceFlags
 from albert_tf.engine.flags import ReportFlags
@@ -92,3 +94,21 @@ class PretrainingOptions(
         minimum=0,
         may_change=True,
     )
+
+
+# Official flags that only TPUEstimator needed, or that never had an effect.
+_IGNORED = ("masked_lm_budget", "master", "num_tpu_cores")
+
+
+def main(argv=None):
+    """Pretrains as the flags say."""
+    command_line.run(PretrainingOptions, _pretrain, _IGNORED, argv)
+
+
+@obeys_reading_flags
+def _pretrain(options):
+    # Imported here, so that --help does not wait for TensorFlow.
+    from albert_tf.pretraining.run import pretrain
+    from albert_tf.pretraining.run import settings_of
+
+    pretrain(settings_of(options))

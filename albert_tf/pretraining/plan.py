@@ -15,7 +15,7 @@ def plan_lines(optimizer, phases, trainer, kind):
         optimizer: the `ScheduleFlags`.
         phases: the `PhaseFlags` of each phase.
         trainer: the `Trainer` of the run.
-        kind: of `kinds.KINDS`.
+        kind: of `by_objective.KINDS`.
     """
     model, replicas = trainer.model, trainer.strategy.num_replicas_in_sync
     devices = ", ".join(trainer.strategy.extended.worker_devices)

@@ -12,24 +12,24 @@ from albert_tf.costs.device_peaks import strategy_peak
 from albert_tf.engine.checkpointing import CHECKPOINTS
 from albert_tf.engine.compilation import pretraining_xla
 from albert_tf.engine.compilation import warn_of_slow_bfloat16
+from albert_tf.engine.reporting.reporter import versions
 from albert_tf.engine.reporting.summaries import write_eval_results
 from albert_tf.engine.strategies import strategy_from
 from albert_tf.engine.train_step import StepOptions
 from albert_tf.engine.trainer import Trainer
 from albert_tf.io import storage
-from albert_tf.pretraining.best_model import save_best_model
-from albert_tf.pretraining.budget import steps_of_budget
+from albert_tf.pretraining.by_objective import KINDS
+from albert_tf.pretraining.by_objective import load_config
 from albert_tf.pretraining.data import PretrainingData
 from albert_tf.pretraining.data import naming_unreadable
-from albert_tf.pretraining.kinds import KINDS
-from albert_tf.pretraining.kinds import load_config
+from albert_tf.pretraining.initial_model import load_tokenizer
+from albert_tf.pretraining.initial_model import named_facts
+from albert_tf.pretraining.initial_model import trained_steps
+from albert_tf.pretraining.phases import steps_of_budget
 from albert_tf.pretraining.plan import measured_lines
 from albert_tf.pretraining.plan import plan_lines
 from albert_tf.pretraining.settings import resolve
-from albert_tf.pretraining.setup import load_tokenizer
-from albert_tf.pretraining.setup import named_facts
-from albert_tf.pretraining.setup import trained_steps
-from albert_tf.pretraining.training_info import training_info
+from data_pipeline.input_pipeline import describe_data
 
 _TERA = 1e12
 
@@ -200,3 +200,42 @@ def _evaluate(trainer, held_out, step):
         path = os.path.join(trainer.options.output_dir, "eval_results.txt")
         write_eval_results(path, results)
     return results
+
+
+def save_best_model(model, directory, step, tokenizer, info):
+    """Writes the model directory `best-<step>`, and then removes earlier ones.
+
+    Args:
+        model: an `AlbertForPreTraining`.
+        directory: where it is to lie.
+        step: optimizer steps done.
+        tokenizer: saved beside the weights.
+        info: a dict for `training_info.json`.
+    """
+    path = os.path.join(directory, f"best-{step}")
+    temporary = f"{path}.tmp"
+    storage.remove_folder(temporary)
+    model.save_pretrained(temporary, tokenizer, info)
+    storage.replace_folder(temporary, path)
+    for other in storage.matching(directory, "best-*"):
+        if other != path:
+            storage.remove_folder(other)
+
+
+def training_info(flags, input_files, step, evaluations):
+    """Collects steps, data, metrics, flags, versions and seed, as a dict for JSON.
+
+    Args:
+        flags: dict of the run's flags, as they were resolved.
+        input_files: the files that it reads, as a comma list.
+        step: optimizer steps done.
+        evaluations: the entries of `history.json`.
+    """
+    return {
+        "step": step,
+        "random_seed": flags["random_seed"],
+        "data": describe_data(input_files),
+        "evaluations": evaluations,
+        "options": flags,
+        "versions": versions(),
+    }

@@ -14,7 +14,6 @@ from albert_tf.errors import UserError
 from albert_tf.families.layer_sharing import FIRST
 from albert_tf.families.layer_sharing import GROUP0
 from albert_tf.hub.names import local_directory
-from albert_tf.pretraining.budget import check_budget
 from albert_tf.pretraining.data import described_lengths
 from albert_tf.pretraining.data_flags import SECOND
 from albert_tf.pretraining.data_flags import DataFlags
@@ -23,6 +22,7 @@ from albert_tf.pretraining.flags import RunFlags
 from albert_tf.pretraining.model_flags import GeneratorFlags
 from albert_tf.pretraining.model_flags import ModelFlags
 from albert_tf.pretraining.model_flags import ScheduleFlags
+from albert_tf.pretraining.phases import check_budget
 
 _OFFICIAL_LENGTHS = {"max_seq_length": 512, "max_predictions_per_seq": 20}
 _FLAGS_OF = {

@@ -8,7 +8,7 @@ with every optimization. Servers pass the sentence on.
 import tensorflow as tf
 
 from albert_tf.tasks.serving import require
-from albert_tf.tokenization.in_graph.rows import moved_right
+from albert_tf.tokenization.in_graph.features import moved_right
 
 MOST_CHARACTERS = 1_000_000
 """Of texts that are read whole: up to 1.3 GiB with a tiny model (docs/serving.md)."""

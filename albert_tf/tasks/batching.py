@@ -2,9 +2,9 @@
 
 import tensorflow as tf
 
-from albert_tf.tokenization.in_graph.rows import is_token
-from albert_tf.tokenization.in_graph.rows import numbers
-from albert_tf.tokenization.in_graph.rows import segments
+from albert_tf.tokenization.in_graph.features import is_token
+from albert_tf.tokenization.in_graph.features import numbers
+from albert_tf.tokenization.in_graph.features import segments
 
 FEATURES = ("input_ids", "input_mask", "segment_ids")
 """Features of a batch that a classifier reads."""

@@ -7,8 +7,8 @@ import numpy as np
 from albert_tf.errors import UserError
 from albert_tf.row_layout import CLS_FIRST
 from albert_tf.row_layout import RowLayout
+from albert_tf.tokenization.features import truncated_lengths
 from albert_tf.tokenization.parallel import encode_flat_in_parallel
-from albert_tf.tokenization.truncation import truncated_lengths
 
 _PLACED = 8192  # rows
 

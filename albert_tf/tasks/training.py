@@ -12,8 +12,8 @@ from albert_tf.engine.compilation import warn_of_slow_bfloat16
 from albert_tf.engine.flags import TrainerFlags
 from albert_tf.engine.options import Stage
 from albert_tf.engine.options import TrainerOptions
+from albert_tf.engine.reporting.reporter import versions
 from albert_tf.engine.reporting.summaries import read_history
-from albert_tf.engine.reporting.versions import versions
 from albert_tf.engine.strategies import is_cpu
 from albert_tf.engine.strategies import is_tpu
 from albert_tf.engine.train_step import StepOptions

@@ -2,7 +2,7 @@
 
 from albert_tf.errors import UserError
 from albert_tf.io import checksums
-from albert_tf.io.checksummed_folder import ChecksummedFolder
+from albert_tf.io.whole_folder import ChecksummedFolder
 from albert_tf.tokenization.byte_bpe.files import MERGES
 from albert_tf.tokenization.byte_bpe.files import VOCABULARY
 from albert_tf.tokenization.huggingface.directory import ADDED_TOKENS

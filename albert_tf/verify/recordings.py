@@ -1,9 +1,23 @@
-"""Common parts of the comparisons of recorded features."""
+"""Recorded features in folders: common parts of their comparisons.
+
+The layout follows the official code's recordings: of a set of questions NAME,
+
+    NAME_dev.json, NAME_train.json   the questions, with all or with one answer
+    features_NAME.npz, .json         the windows, and how they were made
+    answers_NAME_as_vN               scores of these windows, and their answers
+"""
 
 import dataclasses
 import os
 
+import numpy as np
+
 from albert_tf.errors import UserError
+from albert_tf.io.files import read_arrays
+from albert_tf.io.files import read_json_object
+from albert_tf.tasks.question_answering.reading.questions import read_paragraphs
+from albert_tf.tasks.question_answering.windows import Windows
+from albert_tf.tasks.question_answering.windows import WindowSizes
 from albert_tf.tokenization.loading import is_tokenizer
 from albert_tf.tokenization.loading import load_tokenizer
 
@@ -59,4 +73,110 @@ def tokenizer_of(directory, vocabulary, do_lower_case):
     raise UserError(
         f"{directory} has no vocabulary beside its features; name it with "
         "--spm_model_file."
+    )
+
+
+_NEEDED = (
+    "example_index",
+    "doc_span_index",
+    "input_ids",
+    "paragraph_len",
+    "paragraph_start",
+    "paragraph_tokens",
+    "tok_start_to_orig_index",
+    "tok_end_to_orig_index",
+    "token_is_max_context",
+)
+_SIZES = ("max_seq_length", "doc_stride", "max_query_length")
+
+
+@dataclasses.dataclass(frozen=True)
+class RecordedWindows:
+    """The windows of one set of questions.
+
+    Attributes:
+        folder: where they lie.
+        name: of the set.
+        arrays: dict of the arrays, `[W]` or `[W, tokens]`.
+        question_ids: list of str; `example_index` counts in it.
+        dropped: ids of questions that have no window.
+        sizes: the `WindowSizes`.
+        do_lower_case: of the tokenizer.
+    """
+
+    folder: str
+    name: str
+    arrays: dict
+    question_ids: list
+    dropped: list
+    sizes: WindowSizes
+    do_lower_case: bool
+
+    def path(self, part):
+        """Returns the path of the questions: `part` is "dev" or "train"."""
+        return os.path.join(self.folder, f"{self.name}_{part}.json")
+
+    def window_keys(self):
+        """Names each window: (question id, number of the window)."""
+        arrays = self.arrays
+        pairs = zip(arrays["example_index"], arrays["doc_span_index"], strict=True)
+        return [(self.question_ids[question], int(index)) for question, index in pairs]
+
+    def windows(self):
+        """Returns the windows as `Windows`, with the recorded spans of characters."""
+        arrays = self.arrays
+        count, width = arrays["input_ids"].shape  # [W, T]
+        questions, contexts = [], []
+        for paragraph in read_paragraphs(self.path("dev")):
+            questions.extend(paragraph.questions)
+            contexts.extend([paragraph.context] * len(paragraph.questions))
+        if [question.id for question in questions] != self.question_ids:
+            raise UserError(
+                f"{self.path('dev')} has other questions than features_{self.name}"
+                ".json."
+            )
+        spans = np.zeros((count, width, 2), np.int32)
+        for row in range(count):
+            tokens = arrays["paragraph_tokens"][row]
+            begin = arrays["paragraph_start"][row]
+            here = spans[row, begin : begin + tokens]
+            here[:, 0] = arrays["tok_start_to_orig_index"][row, :tokens]
+            here[:, 1] = arrays["tok_end_to_orig_index"][row, :tokens] + 1
+        return Windows(
+            questions=questions,
+            contexts=contexts,
+            ids=arrays["input_ids"].reshape(-1),
+            spans=spans.reshape(-1, 2),
+            is_max_context=(arrays["token_is_max_context"] == 1).reshape(-1),
+            starts=np.arange(count) * width,
+            lengths=arrays["paragraph_len"],
+            first_lengths=arrays["paragraph_start"],
+            question_index=arrays["example_index"],
+            window_index=arrays["doc_span_index"],
+        )
+
+
+def read_windows(folder, name):
+    """Reads `RecordedWindows`.
+
+    Raises:
+        UserError: a file is missing or lacks something.
+    """
+    path = os.path.join(folder, f"features_{name}")
+    facts = read_json_object(f"{path}.json")
+    arrays = read_arrays(f"{path}.npz")
+    for key in (*_SIZES, "qids", "dropped", "do_lower_case"):
+        if key not in facts:
+            raise UserError(f"{path}.json lacks {key!r}.")
+    for key in _NEEDED:
+        if key not in arrays:
+            raise UserError(f"{path}.npz lacks {key!r}.")
+    return RecordedWindows(
+        folder=os.fspath(folder),
+        name=name,
+        arrays=arrays,
+        question_ids=facts["qids"],
+        dropped=facts["dropped"],
+        sizes=WindowSizes(**{key: facts[key] for key in _SIZES}),
+        do_lower_case=facts["do_lower_case"],
     )

@@ -20,8 +20,8 @@ from albert_tf.verify import squad_head
 from albert_tf.verify import squad_windows
 from albert_tf.verify.recordings import Compared
 from albert_tf.verify.recordings import names_in
+from albert_tf.verify.recordings import read_windows
 from albert_tf.verify.recordings import tokenizer_of
-from albert_tf.verify.squad_recordings import read_windows
 
 _INPUTS = "inputs.npz"
 

@@ -13,7 +13,7 @@ from albert_tf.tasks.question_answering.answers import SpanScores
 from albert_tf.tasks.question_answering.scoring import scores
 from albert_tf.tasks.question_answering.scoring.evaluation import evaluate_version_1
 from albert_tf.tasks.question_answering.scoring.evaluation import evaluate_version_2
-from albert_tf.verify.squad_recordings import read_windows
+from albert_tf.verify.recordings import read_windows
 
 _LOGITS = ("start_log_prob", "end_log_prob")
 _BEAMS = (

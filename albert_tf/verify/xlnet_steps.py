@@ -4,7 +4,7 @@ import numpy as np
 import tensorflow as tf
 
 from albert_tf.errors import UserError
-from albert_tf.optimizers.adamw import AdamW
+from albert_tf.optimizers.adam import AdamW
 
 _OPTIMIZER, _DECAY = "AdamWeightDecayOptimizer", "poly"
 _OFFICIAL_NAMES = {"input_k": "input_ids", "seg_id": "segment_ids", "target": "labels"}

@@ -25,8 +25,8 @@ import numpy as np
 import tensorflow as tf
 
 from data_pipeline.records import schema
-from data_pipeline.records.ranges import LARGEST_INT32
-from data_pipeline.records.ranges import within
+from data_pipeline.records.schema import LARGEST_INT32
+from data_pipeline.records.schema import within
 
 DESCRIBED = {
     "pair_ids": "packed",

@@ -5,7 +5,7 @@ from absl import logging
 from albert_tf.errors import UserError
 from albert_tf.tokenization.tokenizer import UNRECORDED
 from data_pipeline.records import dataset_info
-from data_pipeline.records.description import PERMUTATION
+from data_pipeline.records.dataset_info import PERMUTATION
 
 
 def check_objective(info, where, objective):

@@ -13,11 +13,11 @@ import tensorflow as tf
 from albert_tf.errors import UserError
 from data_pipeline.seeds import derive_fraction
 from data_pipeline.sequences.instances import Window
-from data_pipeline.shards.finished_files import facts_of
-from data_pipeline.shards.finished_files import publish
-from data_pipeline.shards.pairs import pair_records
+from data_pipeline.shards.records import pair_records
+from data_pipeline.shards.records import stream_records
+from data_pipeline.shards.resuming import facts_of
+from data_pipeline.shards.resuming import publish
 from data_pipeline.shards.resuming import temporary_name
-from data_pipeline.shards.streams import stream_records
 from data_pipeline.text import quality
 
 # Instances are shuffled within a window of about a million tokens, and streams are as

@@ -4,7 +4,7 @@ import importlib
 import json
 
 from albert_tf.errors import UserError
-from albert_tf.io.checksummed_folder import ChecksummedFolder
+from albert_tf.io.whole_folder import ChecksummedFolder
 from albert_tf.tokenization.byte_bpe.files import MERGES
 from albert_tf.tokenization.byte_bpe.files import VOCABULARY
 from albert_tf.tokenization.byte_bpe.files import BytePairs

@@ -22,7 +22,7 @@ from data_pipeline.text import formats
 from data_pipeline.text import input_files
 from data_pipeline.text.formats import FORMATS
 from data_pipeline.text.formats import format_of
-from data_pipeline.text.sentences import split_sentences
+from data_pipeline.text.formats import split_sentences
 
 MAX_SEGMENT_BYTES = 8192
 _BLOCK_BYTES = 2**20

@@ -7,14 +7,28 @@ within these bytes, read and cut by a `corpus.Reader`.
 """
 
 import json
+import re
 
+from albert_tf.errors import UserError
+from albert_tf.io import parquet_rows
 from albert_tf.io.table_rows import JSON_LINES
-from data_pipeline.text.parquet_documents import ParquetDocuments
-from data_pipeline.text.sentences import split_sentences
+from data_pipeline.text import input_files
 
 WITHOUT_TEXT = "json lines without the text field"
 # A longer document is cut, so that memory does not depend on the corpus.
 _MAX_DOCUMENT_CHARACTERS = 2**22
+_CLOSING = "\"'”’)\\]»"
+_CHINESE_CLOSING = "”’」』）》\"'"
+_END = re.compile(
+    rf"[.!?]+[{_CLOSING}]*\s+(?=[\"'“‘(\[«]*[A-Z0-9À-ÖØ-Þ])"
+    rf"|(?:[。！？；]|……)+[{_CHINESE_CLOSING}]*\s*"
+)
+_ABBREVIATION = re.compile(
+    r"(?:^|[\s(\"'“])"
+    r"(?:[A-Z]|Mr|Mrs|Ms|Dr|Prof|St|Sr|Jr|Gen|Col|Lt|Sgt|Capt|Rev|Hon|No|Vol|vs|"
+    r"Inc|Ltd|Co|Corp|Fig|al|etc|cf|e\.g|i\.e|ca|approx|Jan|Feb|Mar|Apr|Jun|Jul|Aug|"
+    r"Sep|Sept|Oct|Nov|Dec|(?:[A-Z]\.)+[A-Z])\.\s+$"
+)
 
 
 class Lines:
@@ -83,6 +97,58 @@ class JsonLines:
                 reader.count(WITHOUT_TEXT)
                 continue
             yield position, reader.segments_of(text)
+
+
+class ParquetDocuments:
+    """A document a row; sentences are split here."""
+
+    help = "parquet: one document per row, in the column --text_field."
+    suffixes = (parquet_rows.SUFFIX,)
+    is_text = False
+
+    def documents(self, reader, file, low, high):
+        """Yields the share's documents; rows share the bytes of their file evenly."""
+        with input_files.opened(file.path) as stream:
+            table = parquet_rows.open_parquet(file.path, stream)
+            count = table.metadata.num_rows
+            first = -(-low * count // file.size)
+            last = -(-min(high, file.size) * count // file.size)
+            rows = parquet_rows.rows_of(
+                file.path, table, first, last, [reader.text_field]
+            )
+            before = reader.bytes_read
+            for row, (where, fields) in enumerate(rows, first):
+                reader.bytes_read = before + file.size * (row - first) // count
+                yield row, reader.segments_of(_text(where, fields, reader.text_field))
+
+
+def _text(where, fields, name):
+    if isinstance(fields, ValueError):
+        raise UserError(f"{where}: {fields}; correct the row, or leave it out.")
+    if not isinstance(fields[name], str):
+        raise UserError(
+            f"{where}: expected a text in {name!r}, got {fields[name]!r}; correct the "
+            "row, or leave it out."
+        )
+    return fields[name]
+
+
+def split_sentences(paragraph):
+    """Returns the sentences of `paragraph`, a list of str without outer spaces.
+
+    A full stop ends a sentence before white space and a capital or digit, unless an
+    abbreviation or an initial precedes it; Chinese punctuation ends one anywhere.
+    """
+    sentences = []
+    start = 0
+    for match in _END.finditer(paragraph):
+        candidate = paragraph[start : match.end()]
+        if _ABBREVIATION.search(candidate[-16:]):
+            continue
+        sentences.append(candidate.strip())
+        start = match.end()
+    rest = paragraph[start:].strip()
+    return [*sentences, rest] if rest else sentences
 
 
 FORMATS = {

@@ -8,9 +8,9 @@ import sys
 
 import pytest
 
-from albert_tf.cli.command_help import help_text
 from albert_tf.cli.command_line import altered
 from albert_tf.cli.command_line import option
+from albert_tf.cli.flag_fields import help_text
 from albert_tf.cli.flag_fields import typed_fields
 
 # Runs --help of every command of the checkout as a user would, in one process.
@@ -31,7 +31,7 @@ roots = [pathlib.Path(r) for r in ("albert_tf", "benchmarks", "data_pipeline", "
 paths = [path for root in roots for path in root.rglob("*.py")]
 for path in sorted([*paths, *pathlib.Path().glob("run_*.py")]):
     text = path.read_text(encoding="utf-8")
-    flags = r"option\(|(command|export) import main|import DataOptions$"
+    flags = r"option\(|(command|export|flags) import main|import DataOptions$"
     if not re.search(flags, text, re.M):
         continue
     if "__main__" not in text + path.name or not entry.search(text):

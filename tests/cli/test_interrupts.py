@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from albert_tf.cli import interrupts
+from albert_tf.cli import shell
 
 _OUTPUT = "--output_dir=nowhere"
 _TEXT = ["--input_file=a", "--output_file=b", "--spm_model_file=c"]
@@ -63,6 +63,6 @@ def test_the_installed_program_goes_by_its_name(monkeypatch, capsys):
     command = ["/somewhere/bin/albert-tf", "pretrain", "--input_file=a b"]
     monkeypatch.setattr(sys, "argv", command)
     monkeypatch.setattr(sys, "orig_argv", ["/somewhere/bin/python3", *command])
-    interrupts.say_how_to_go_on()
+    shell.say_how_to_go_on()
     printed = capsys.readouterr().err
     assert printed == "To continue, run: albert-tf pretrain '--input_file=a b'\n"

@@ -13,7 +13,6 @@ import tensorflow as tf
 import run_demo
 from albert_tf.errors import UserError
 from data_pipeline.records import examples
-from tools.demo import picture
 from tools.demo import table
 from tools.demo.steps import demo_steps
 
@@ -70,7 +69,7 @@ def fake_demo(tmp_path, monkeypatch):
         "tools.demo.table.demo_table",
         lambda output_dir, names: f"| {log.read_text()}|\n",
     )
-    monkeypatch.setattr("tools.demo.picture.draw_accuracy", lambda output_dir: None)
+    monkeypatch.setattr("tools.demo.table.draw_accuracy", lambda output_dir: None)
     return log, ready
 
 
@@ -100,7 +99,7 @@ def test_finished_steps_of_another_recipe_are_no_result(project, tmp_path, monke
     done = []
     monkeypatch.setattr(run_demo, "_run_step", lambda *step: done.append(step))
     monkeypatch.setattr("tools.demo.table.demo_table", lambda *of: "a table")
-    monkeypatch.setattr("tools.demo.picture.draw_accuracy", lambda output_dir: None)
+    monkeypatch.setattr("tools.demo.table.draw_accuracy", lambda output_dir: None)
     run_demo.run_demo(options)
     steps = len(done)
     (tmp_path / "out").rename(tmp_path / "moved")
@@ -149,11 +148,11 @@ def test_the_picture_compares_with_the_majority_and_with_no_pretraining(
         history = [{"step": step, "train_seconds": 0.0, **scores} for step in (5, 9)]
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "history.json").write_text(json.dumps(history))
-    picture.draw_accuracy(tmp_path)
+    table.draw_accuracy(tmp_path)
     assert (tmp_path / "accuracy.png").stat().st_size > 5000
     figure = figures.Figure()
-    monkeypatch.setattr(picture, "write_plot", lambda path, draw: draw(figure, []))
-    picture.draw_accuracy(tmp_path)
+    monkeypatch.setattr(table, "write_plot", lambda path, draw: draw(figure, []))
+    table.draw_accuracy(tmp_path)
     (axes,) = figure.axes
     drawn = {line.get_label(): list(line.get_ydata()) for line in axes.lines}
     assert drawn == {

@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from albert_tf.errors import UserError
 from data_pipeline.create_pretraining_data import create_pretraining_data
-from data_pipeline.option_checks import check
+from data_pipeline.options import check
 
 
 def test_existing_output_is_kept(make_options, out, digests):

@@ -11,12 +11,12 @@ from albert_tf.errors import UserError
 from data_pipeline import create_pretraining_data as command
 from data_pipeline.create_pretraining_data import create_pretraining_data
 from data_pipeline.records import dataset_info
-from data_pipeline.shards import pairs
+from data_pipeline.shards import records
 
 
 @pytest.mark.usefixtures("nothing_converted")
 def test_official_records(make_options, out, tokenizer, examples):
-    pairs._compiled_masking.cache_clear()  # so that this test traces it
+    records._compiled_masking.cache_clear()  # so that this test traces it
     counts = create_pretraining_data(make_options())["train"]
     found = list(examples(out / "x.tfrecord"))
     assert len(found) == counts["sequences"] > 100

@@ -15,8 +15,8 @@ from data_pipeline import stream_pipeline
 from data_pipeline.create_pretraining_data import create_pretraining_data
 from data_pipeline.input_pipeline import pretraining_dataset
 from data_pipeline.sequences.instances import Window
-from data_pipeline.shards.streams import end_of_document
-from data_pipeline.shards.streams import stream_records
+from data_pipeline.shards.records import end_of_document
+from data_pipeline.shards.records import stream_records
 from data_pipeline.stream_pipeline import stream_dataset
 
 LENGTH = 32

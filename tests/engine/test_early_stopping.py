@@ -5,8 +5,8 @@ import pathlib
 
 import pytest
 
-from albert_tf.engine.early_stopping import evaluations_since_best
-from albert_tf.engine.early_stopping import out_of_patience
+from albert_tf.engine.evaluation import evaluations_since_best
+from albert_tf.engine.evaluation import out_of_patience
 
 NAN = float("nan")
 

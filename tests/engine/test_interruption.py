@@ -7,15 +7,15 @@ import time
 
 import pytest
 
-from albert_tf.engine import interruption
-from albert_tf.engine.interruption import Interruption
+from albert_tf.engine import processes
+from albert_tf.engine.processes import Interruption
 
 
 @pytest.fixture
 def clock(monkeypatch):
     """Seconds that pass when the test says so."""
     now = [100.0]
-    monkeypatch.setattr(interruption.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(processes.time, "monotonic", lambda: now[0])
     return now
 
 

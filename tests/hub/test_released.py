@@ -6,8 +6,8 @@ import pytest
 
 from albert_tf.costs.parameters import encoder_parameters
 from albert_tf.costs.parameters import pretraining_parameters
-from albert_tf.hub.released import RELEASES
-from albert_tf.hub.released import find_release
+from albert_tf.hub.repositories import RELEASES
+from albert_tf.hub.repositories import find_release
 
 
 def rows():

@@ -6,8 +6,8 @@ import pytest
 
 from albert_tf.errors import UserError
 from albert_tf.io import checksums
-from albert_tf.io.checksummed_folder import ChecksummedFolder
 from albert_tf.io.files import read_json_object
+from albert_tf.io.whole_folder import ChecksummedFolder
 
 _OF_NOTHING = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 

@@ -8,7 +8,7 @@ import pytest
 from albert_tf.errors import UserError
 from albert_tf.io import checksums
 from albert_tf.io import storage
-from albert_tf.io.checksummed_folder import ChecksummedFolder
+from albert_tf.io.whole_folder import ChecksummedFolder
 from albert_tf.io.whole_folder import replacing
 from albert_tf.io.whole_folder import require_whole
 

@@ -11,13 +11,13 @@ from albert_tf.config import AlbertConfig
 from albert_tf.engine import compilation
 from albert_tf.errors import UserError
 from albert_tf.objectives.masked_lm import OBJECTIVES
-from albert_tf.pretraining import command
+from albert_tf.pretraining import flags as pretraining_flags
 from albert_tf.pretraining import plan as plans
 from albert_tf.pretraining.data import PretrainingData
 from albert_tf.pretraining.flags import PretrainingOptions
+from albert_tf.pretraining.initial_model import initial_model
 from albert_tf.pretraining.run import pretrain
 from albert_tf.pretraining.settings import resolve
-from albert_tf.pretraining.setup import initial_model
 
 
 @pytest.fixture
@@ -259,7 +259,7 @@ def test_official_command_line_runs_unchanged(project, material, tmp_path):
         **sizes,
     }
     argv = ["run_pretraining.py", *(f"--{k}={v}" for k, v in values.items())]
-    ignored = command._IGNORED
+    ignored = pretraining_flags._IGNORED
     results = pretrain(resolve(parse(PretrainingOptions, argv, ignored)))
     assert results["global_step"] == 2
     assert not list((tmp_path / "official").glob("*.model"))

@@ -9,8 +9,8 @@ from albert_tf.config import AlbertConfig
 from albert_tf.costs.parameters import encoder_parameters
 from albert_tf.costs.xlnet import pretraining_parameters
 from albert_tf.families.xlnet_config import XLNetConfig
+from albert_tf.pretraining.by_objective import load_config
 from albert_tf.pretraining.flags import PretrainingOptions
-from albert_tf.pretraining.kinds import load_config
 from albert_tf.pretraining.run import pretrain
 from albert_tf.pretraining.settings import resolve
 

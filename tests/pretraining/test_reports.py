@@ -11,7 +11,7 @@ import albert_tf
 from albert_tf.cli.command_line import parse
 from albert_tf.display import plots
 from albert_tf.engine.reporting.curves import training_scalars
-from albert_tf.engine.reporting.versions import versions
+from albert_tf.engine.reporting.reporter import versions
 from albert_tf.errors import UserError
 from albert_tf.pretraining.flags import PretrainingOptions
 from albert_tf.pretraining.run import pretrain

@@ -9,9 +9,9 @@ import albert_tf
 from albert_tf.config import AlbertConfig
 from albert_tf.errors import UserError
 from albert_tf.objectives.masked_lm import OBJECTIVES
+from albert_tf.pretraining.initial_model import initial_model
+from albert_tf.pretraining.initial_model import load_tokenizer
 from albert_tf.pretraining.settings import resolve
-from albert_tf.pretraining.setup import initial_model
-from albert_tf.pretraining.setup import load_tokenizer
 
 
 def test_a_deeper_model_starts_from_a_shallower_one(options, lines, tmp_path):

@@ -7,7 +7,7 @@ import h5py
 import pytest
 
 from albert_tf.cli.command_line import parse
-from albert_tf.io.checksummed_folder import ChecksummedFolder
+from albert_tf.io.whole_folder import ChecksummedFolder
 from albert_tf.tasks.classification.flags import ClassifierOptions
 from albert_tf.tasks.classification.run import classify
 

@@ -17,7 +17,7 @@ from albert_tf.tasks.registry import create_task
 from albert_tf.tasks.table import Table
 from albert_tf.tasks.tokenized_examples import TokenizedExamples
 from albert_tf.tasks.tokenized_examples import tokenize_texts
-from albert_tf.tokenization.truncation import truncated_lengths
+from albert_tf.tokenization.features import truncated_lengths
 
 _TASK = create_task("regression", "t")
 

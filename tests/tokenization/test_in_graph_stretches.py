@@ -6,8 +6,8 @@ import sys
 import numpy as np
 import tensorflow as tf
 
-from albert_tf.tokenization.in_graph.stretches import stretches
-from albert_tf.tokenization.in_graph.stretches import text_numbers
+from albert_tf.tokenization.in_graph.origins import stretches
+from albert_tf.tokenization.in_graph.origins import text_numbers
 from albert_tf.tokenization.normalization import WHITE_SPACE
 
 _HOSTILE = (

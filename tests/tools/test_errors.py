@@ -9,8 +9,8 @@ import pytest
 from albert_tf.commands import COMMANDS
 from tools.errors.__main__ import by_command_line
 from tools.errors.cases import Case
+from tools.errors.cases import collect
 from tools.errors.cases import read_cases
-from tools.errors.collecting import collect
 
 
 @pytest.fixture

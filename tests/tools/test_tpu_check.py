@@ -10,12 +10,12 @@ import pytest
 from albert_tf.errors import UserError
 from tools.tpu import compiler
 from tools.tpu.check import TpuCheckOptions
+from tools.tpu.check import largest_batch
 from tools.tpu.check import main
 from tools.tpu.check import step_compiler
 from tools.tpu.check import step_flops
 from tools.tpu.check import tpu_check
 from tools.tpu.compiler import TpuProgram
-from tools.tpu.largest_batch import largest_batch
 from tools.tpu.training_step import TrainingStep
 from tools.tpu.training_step import sample_batch
 

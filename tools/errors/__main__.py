@@ -25,8 +25,8 @@ class ErrorsOptions:
 def write_golden(options):
     """Runs the cases and writes the file."""
     # Imported here, so that --help does not wait for TensorFlow.
+    from tools.errors.cases import collect
     from tools.errors.cases import read_cases
-    from tools.errors.collecting import collect
 
     with tempfile.TemporaryDirectory() as folder:
         messages = collect(pathlib.Path(folder).resolve(), read_cases())

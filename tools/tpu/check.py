@@ -18,6 +18,7 @@ import sys
 import time
 
 from albert_tf.cli.command_line import altered
+from albert_tf.cli.command_line import config_file_values
 from albert_tf.cli.command_line import option
 from albert_tf.cli.command_line import run
 from albert_tf.config import AlbertConfig
@@ -26,12 +27,12 @@ from albert_tf.costs.flops import forward_flops
 from albert_tf.engine.flags import ExecutionFlags
 from albert_tf.errors import UserError
 from albert_tf.optimizers import OPTIMIZERS
+from albert_tf.pretraining.data_flags import SECOND
+from albert_tf.pretraining.flags import PretrainingOptions
 from tools.tpu.compiler import DEVICE_MEMORY
 from tools.tpu.compiler import chip
 from tools.tpu.compiler import compile_for_tpu
 from tools.tpu.compiler import tpu_device
-from tools.tpu.largest_batch import largest_batch
-from tools.tpu.recipe import recipe_values
 
 _MASKED_FRACTION = 0.15
 _GIGABYTE = 1e9
@@ -179,6 +180,60 @@ def main(argv=None):
     argv = sys.argv if argv is None else argv
     argv = [re.sub(r"^(--?(?:no)?)remat(?==|$)", r"\1rematerialize", a) for a in argv]
     run(TpuCheckOptions, tpu_check, argv=argv, read_config=recipe_values)
+
+
+def recipe_values(path, options_class):
+    """Returns the values of a recipe of run_pretraining.py for another command.
+
+    The lengths are the last phase's, which are the longest; values without a flag of
+    the command are left out.
+
+    Args:
+        path: JSON file of flags of pretraining or of the command.
+        options_class: the dataclass of the command's flags.
+
+    Returns:
+        A dict of values by the names of their flags.
+
+    Raises:
+        UserError: as `config_file_values`, or a recipe of XLNet, which the command
+            does not compile.
+    """
+    values = config_file_values(path, PretrainingOptions, options_class)
+    if values.get("objective", "masked_lm") != "masked_lm":
+        raise UserError(
+            f"{path} trains XLNet (--objective={values['objective']}), but tpu_check "
+            "compiles the training step of ALBERT only; name a recipe of ALBERT."
+        )
+    for name in [name for name in values if name.startswith(SECOND)]:
+        values[name.removeprefix(SECOND)] = values[name]
+    own = {field.name for field in dataclasses.fields(options_class)}
+    return {name: value for name, value in values.items() if name in own}
+
+
+def largest_batch(compile_batch, start):
+    """Searches by compiling: doubles or halves, then goes half-way three times.
+
+    The memory of two batches does not tell where to look: near its limit the compiler
+    saves values that it did not have to save before.
+
+    Args:
+        compile_batch: from a batch size to its `TpuProgram`.
+        start: the batch size to begin with.
+
+    Returns:
+        `(fits, fails)`: a batch that fits, 0 if not even one row does, and a larger
+        one that does not, at most an eighth apart.
+    """
+    fits, fails = 0, None
+    size = start
+    while fails is None or fails - fits > max(1, fits // 8):
+        if compile_batch(size).fits:
+            fits = size
+        else:
+            fails = size
+        size = 2 * fits if fails is None else (fits + fails) // 2
+    return fits, fails
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ from albert_tf.cli.command_line import run
 from albert_tf.errors import UserError
 from albert_tf.io.files import read_json_object
 from albert_tf.io.files import write_json
-from tools.page_part import write_part
+from tools.figures import write_part
 from tools.tpu.check import TpuCheckOptions
 from tools.tpu.check import step_compiler
 

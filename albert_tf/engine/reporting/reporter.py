@@ -2,15 +2,19 @@
 
 import contextlib
 import dataclasses
+import importlib.metadata
+import platform
 from collections.abc import Callable
 
+import tensorflow as tf
 from absl import logging
 
+import albert_tf
 from albert_tf.display.progress import Progress
 from albert_tf.engine.flags import ReportFlags
 from albert_tf.engine.reporting.curves import write_curves
-from albert_tf.engine.reporting.profiler import StepProfiler
 from albert_tf.engine.reporting.summaries import RunHistory
+from albert_tf.engine.reporting.summaries import StepProfiler
 from albert_tf.engine.train_step import VARIABLE_STATISTICS
 
 _SHORT_NAMES = {
@@ -183,3 +187,17 @@ def _notes(results):
     if "model_flop_utilisation" in results:
         parts.append(f"MFU {results['model_flop_utilisation']:.1%}")
     return parts
+
+
+_PACKAGES = ("keras", "tensorflow-text", "sentencepiece", "numpy")
+
+
+def versions():
+    """Returns the versions of Python, of this package and of its dependencies."""
+    return {
+        "python": platform.python_version(),
+        "albert-tf": albert_tf.__version__,
+        # Not by its name: the package may be tensorflow-tpu or tensorflow-cpu.
+        "tensorflow": tf.__version__,
+        **{name: importlib.metadata.version(name) for name in _PACKAGES},
+    }

@@ -7,10 +7,10 @@ import tensorflow as tf
 from absl import logging
 
 from albert_tf.errors import UserError
-from albert_tf.io.checksummed_folder import ChecksummedFolder
 from albert_tf.io.files import write_json
 from albert_tf.io.storage import os_errors
 from albert_tf.io.storage import require_disk
+from albert_tf.io.whole_folder import ChecksummedFolder
 from albert_tf.serving.export.comparison import Comparison
 from albert_tf.serving.export.comparison import check_comparable
 from albert_tf.serving.export.converting import WRITERS

@@ -19,6 +19,8 @@ test_results.tsv, and the file for the GLUE server. docs/finetuning.md says more
 
 import dataclasses
 
+from albert_tf.checkpoints.flags import obeys_reading_flags
+from albert_tf.cli import command_line
 from albert_tf.cli.command_line import altered
 from albert_tf.cli.command_line import option
 from albert_tf.tasks.classification.raw_text import RawTextFlags
@@ -67,3 +69,20 @@ class ClassifierOptions(RawTextFlags, TableFlags, TaskOptions):
         "do_predict",
         help="Predict the test set, or the raw text of --input_text or --input_file.",
     )
+
+
+# Official flags that only TPUEstimator needed, or that this program makes needless.
+_IGNORED = ("master", "num_tpu_cores", "threshold_to_export")
+
+
+def main(argv=None):
+    """Fine-tunes, evaluates, predicts and exports as the flags say."""
+    command_line.run(ClassifierOptions, _classify, _IGNORED, argv)
+
+
+@obeys_reading_flags
+def _classify(options):
+    # Imported here, so that --help does not wait for TensorFlow.
+    from albert_tf.tasks.classification.run import classify
+
+    classify(options)

@@ -10,7 +10,7 @@ import dataclasses
 import pathlib
 
 from albert_tf.errors import UserError
-from albert_tf.hub.released import GLUE_PAGE
+from albert_tf.hub.repositories import GLUE_PAGE
 from albert_tf.tasks.examples import ROLES
 from albert_tf.tasks.registry import create_task
 from albert_tf.tasks.tables import Columns

@@ -16,7 +16,7 @@ import sys
 
 from albert_tf.cli.command_line import option
 from albert_tf.cli.command_line import run
-from albert_tf.cli.positional import split_positional
+from albert_tf.cli.command_line import split_positional
 from albert_tf.errors import UserError
 from albert_tf.io.files import json_text
 from albert_tf.io.files import read_json_object

@@ -7,10 +7,10 @@ import math
 
 import tensorflow as tf
 
+from albert_tf.tokenization.in_graph.origins import pair_numbers
+from albert_tf.tokenization.in_graph.origins import stretches
+from albert_tf.tokenization.in_graph.origins import text_numbers
 from albert_tf.tokenization.in_graph.origins import without
-from albert_tf.tokenization.in_graph.stretches import pair_numbers
-from albert_tf.tokenization.in_graph.stretches import stretches
-from albert_tf.tokenization.in_graph.stretches import text_numbers
 from albert_tf.tokenization.normalization import WHITE_SPACE
 
 _MASKED = -1e30

@@ -17,6 +17,8 @@ and <split>_errors.html, a page of the mistakes. docs/tagging.md says more.
 
 import dataclasses
 
+from albert_tf.checkpoints.flags import obeys_reading_flags
+from albert_tf.cli import command_line
 from albert_tf.cli.command_line import altered
 from albert_tf.cli.command_line import option
 from albert_tf.tasks.commands.flags import TaskOptions
@@ -70,3 +72,16 @@ class TaggingOptions(TaskOptions):
     dropout_prob: float = option(
         "Dropout on the vectors of tokens, in training.", 0.1, minimum=0
     )
+
+
+def main(argv=None):
+    """Fine-tunes, scores, tags and exports as the flags say."""
+    command_line.run(TaggingOptions, _tag, argv=argv)
+
+
+@obeys_reading_flags
+def _tag(options):
+    # Imported here, so that --help does not wait for TensorFlow.
+    from albert_tf.tasks.tagging.run import tag
+
+    tag(options)

@@ -15,7 +15,7 @@ from albert_tf.tasks.tagging.schemes import OUTSIDE
 from albert_tf.tasks.tagging.schemes import is_entity
 from albert_tf.tasks.tagging.schemes import type_of
 from albert_tf.tasks.windows.in_graph import InGraphLayout
-from albert_tf.tokenization.in_graph.stretches import stretches
+from albert_tf.tokenization.in_graph.origins import stretches
 from albert_tf.tokenization.in_graph.tokenizer import InGraphTokenizer
 
 _PADDED_WORDS = 1 << 18  # words of a batch, padding included, that are decoded at once

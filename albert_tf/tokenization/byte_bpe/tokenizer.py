@@ -13,7 +13,7 @@ from albert_tf.tokenization.byte_bpe import words
 from albert_tf.tokenization.byte_bpe.files import CHARACTERS
 from albert_tf.tokenization.byte_bpe.files import bytes_of
 from albert_tf.tokenization.byte_bpe.files import pairs_of
-from albert_tf.tokenization.byte_bpe.merging import Merges
+from albert_tf.tokenization.byte_bpe.words import Merges
 from albert_tf.tokenization.huggingface.added_tokens import AddedToken
 from albert_tf.tokenization.rules import OFFICIAL
 from albert_tf.tokenization.rules import TextRules

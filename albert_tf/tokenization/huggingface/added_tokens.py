@@ -1,14 +1,18 @@
 """Tokens beyond a vocabulary, which are looked for in texts before these are split."""
 
+import collections
 import dataclasses
+import functools
 import hashlib
 import re
+import sys
+import unicodedata
 
 import numpy as np
 
 from albert_tf.errors import UserError
 from albert_tf.tokenization.byte_bpe.words import SPACES
-from albert_tf.tokenization.huggingface.spellings import Spellings
+from albert_tf.tokenization.normalization import character_class
 from albert_tf.tokenization.tokenizer import Tokenizer
 
 
@@ -225,3 +229,52 @@ def _all_pieces(base, added, source):
                 f"{there}; put the vocabulary there that the model was trained with."
             )
     return pieces
+
+
+# The combining characters of European scripts; a class of all is too large for RE2.
+_MARKS = "[\u0300-\u036f]*"
+
+
+class Spellings:
+    """Makes expressions that Python and RE2 read alike.
+
+    Args:
+        fold: from a text to the compared one, such as its letters in lower case.
+    """
+
+    def __init__(self, fold):
+        self._fold = fold
+        self._marks = "" if fold("\u0301") else _MARKS
+
+    @functools.cached_property
+    def _others(self):
+        """Characters that `fold` changes, by their results."""
+        others = collections.defaultdict(set)
+        for character in _characters_that_change():
+            others[self._fold(character)].add(character)
+        return others
+
+    def pattern(self, text):
+        """Writes the expression of all texts that become the same as `text`."""
+        return "".join(map(self._of_character, text))
+
+    def _of_character(self, character):
+        if character.isspace():
+            return f"{character_class(str.isspace)}+"
+        folded = self._fold(character)
+        if not folded:
+            return ""
+        members = {character} | self._others.get(folded, set())
+        if len(folded) == 1:
+            members.add(folded)
+        found = f"[{''.join(map(re.escape, sorted(members)))}]"
+        if folded != character and len(folded) > 1:
+            found = f"(?:{found}|{self.pattern(folded)})"
+        return found + self._marks
+
+
+@functools.cache
+def _characters_that_change():
+    """Lists characters with another case or a decomposition, no Hangul syllables."""
+    every = map(chr, range(sys.maxunicode + 1))
+    return [c for c in every if unicodedata.decomposition(c) or c.lower() != c]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from albert_tf.errors import UserError
 from data_pipeline.input_pipeline import pretraining_dataset
 from data_pipeline.records import examples
-from data_pipeline.records.ranges import sentence_on
+from data_pipeline.records.schema import sentence_on
 from tools.fuzz.inputs import damaged
 
 _TOKENS, _PREDICTIONS, _PAIRS, _IDS = 4, 2, 3, 300

@@ -12,7 +12,7 @@ from albert_tf.errors import UserError
 from data_pipeline.create_pretraining_data import create_pretraining_data
 from data_pipeline.input_pipeline import pretraining_dataset
 from data_pipeline.options import DataOptions
-from data_pipeline.records.integrity import verify_data
+from data_pipeline.records.folders import verify_data
 
 FIRST, SECOND = "x-00000-of-00002.tfrecord", "x-00001-of-00002.tfrecord"
 

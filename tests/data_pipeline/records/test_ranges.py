@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 
 from data_pipeline.records import examples
-from data_pipeline.records.ranges import out_of_range
+from data_pipeline.records.schema import out_of_range
 
 TOKENS, PREDICTIONS, PAIRS, VOCAB = 6, 2, 2, 37
 STATIC = {

@@ -2,7 +2,7 @@
 
 import pytest
 
-from data_pipeline.text.sentences import split_sentences
+from data_pipeline.text.formats import split_sentences
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 """Variables of XLNet that official AdamW decays."""
 
 from albert_tf.models.xlnet.language_model import XLNetLMHeadModel
-from albert_tf.optimizers.adamw import AdamW
+from albert_tf.optimizers.adam import AdamW
 from albert_tf.optimizers.rules import OTHER
 from albert_tf.optimizers.rules import RELATIVE_BIASES
 from albert_tf.optimizers.rules import rule_of

@@ -4,7 +4,7 @@ import pytest
 
 from albert_tf.cli.command_line import parse
 from albert_tf.errors import UserError
-from albert_tf.tasks.multiple_choice import command
+from albert_tf.tasks.multiple_choice import flags
 from albert_tf.tasks.multiple_choice.flags import RaceOptions
 
 _OFFICIAL_DEFAULTS = {
@@ -58,7 +58,7 @@ def test_official_command_line():
         "--num_keep_checkpoint=5",
         "--use_tpu=false",
     ]
-    ignored = command._IGNORED
+    ignored = flags._IGNORED
     options = parse(RaceOptions, argv, ignored)
     assert (options.do_train, options.do_eval) == (True, True)
     argv = [arg for arg in argv if not arg.startswith("--init_checkpoint")]

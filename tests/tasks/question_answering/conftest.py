@@ -3,7 +3,7 @@
 import pytest
 
 from albert_tf.tokenization.wordpiece import WordPieceTokenizer
-from albert_tf.verify.squad_recordings import read_windows
+from albert_tf.verify.recordings import read_windows
 
 
 @pytest.fixture(scope="session")

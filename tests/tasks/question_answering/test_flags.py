@@ -6,7 +6,7 @@ import pytest
 
 from albert_tf.cli.command_line import parse
 from albert_tf.errors import UserError
-from albert_tf.tasks.question_answering import command
+from albert_tf.tasks.question_answering import flags
 from albert_tf.tasks.question_answering import run
 from albert_tf.tasks.question_answering.flags import SquadOptions
 
@@ -41,7 +41,7 @@ def test_official_command_lines():
     ]
     version_2 = ["--start_n_top=5", "--end_n_top=5", "--dropout_prob=0.1"]
     for more in (["--use_einsum=true"], version_2):
-        options = parse(SquadOptions, [*argv, *more], command._IGNORED)
+        options = parse(SquadOptions, [*argv, *more], flags._IGNORED)
         given = {"learning_rate", "train_batch_size", "num_train_epochs"}
         defaults = parse(SquadOptions, ["run_squad.py", "--output_dir=out"])
         changed = {

@@ -8,7 +8,7 @@ from albert_tf.cli import command_line
 from albert_tf.errors import UserError
 from albert_tf.models.question_answering import AlbertForAnswerableQuestions
 from albert_tf.models.question_answering import AlbertForQuestionAnswering
-from albert_tf.tasks.classification import command as classification
+from albert_tf.tasks.classification import flags as classification
 from albert_tf.tasks.question_answering.flags import SquadOptions
 from albert_tf.tasks.question_answering.run import answer_questions
 from albert_tf.tokenization import load_tokenizer

@@ -9,7 +9,7 @@ from albert_tf.errors import UserError
 from albert_tf.row_layout import CLS_FIRST
 from albert_tf.tokenization import load_tokenizer
 from albert_tf.tokenization.byte_bpe import words
-from albert_tf.tokenization.byte_bpe.merging import Merges
+from albert_tf.tokenization.byte_bpe.words import Merges
 
 
 @pytest.mark.parametrize(

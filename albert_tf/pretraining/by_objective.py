@@ -19,9 +19,9 @@ from albert_tf.objectives.masked_lm import PretrainingObjective
 from albert_tf.objectives.permutation import PERMUTATION_LM
 from albert_tf.objectives.permutation import PermutationObjective
 from albert_tf.objectives.replaced_tokens import ReplacedTokensObjective
-from albert_tf.pretraining.setup import first_model
-from albert_tf.pretraining.setup import initial_model
-from albert_tf.pretraining.setup import trained_model
+from albert_tf.pretraining.initial_model import first_model
+from albert_tf.pretraining.initial_model import initial_model
+from albert_tf.pretraining.initial_model import trained_model
 from data_pipeline.input_pipeline import pretraining_dataset
 from data_pipeline.sequences.streams import reused_length
 from data_pipeline.stream_pipeline import stream_dataset
@@ -47,7 +47,7 @@ class MaskedLM:
     initial_model = staticmethod(initial_model)
 
     def trained_model(self, path, flags, config):
-        """Loads as `setup.trained_model`."""
+        """Loads as `initial_model.trained_model`."""
         return trained_model(self.model_class, path, flags, config)
 
     def training_flops(self, model, *shape):
@@ -100,7 +100,7 @@ class ReplacedTokensDetection(MaskedLM):
         )
 
     def trained_model(self, path, flags, config):
-        """Loads as `setup.trained_model`, with the generator.
+        """Loads as `initial_model.trained_model`, with the generator.
 
         Raises:
             UserError: it keeps none.

@@ -1,6 +1,7 @@
-"""Records of pairs of segments, for the masked LM and the order of sentences."""
+"""Records of a window of documents: of pairs of segments, or of segments of streams."""
 
 import functools
+import random
 
 import numpy as np
 import tensorflow as tf
@@ -11,6 +12,8 @@ from data_pipeline.sequences import packing
 from data_pipeline.sequences.instances import join_documents
 from data_pipeline.sequences.instances import make_instances
 from data_pipeline.sequences.masking import mask_tokens
+from data_pipeline.sequences.streams import cut_stream
+from data_pipeline.sequences.streams import lay_out
 
 _BATCH = 256
 # More pairs to choose from leave fewer rows partly filled.
@@ -125,3 +128,54 @@ def _compiled_masking(masking_options, max_seq_length):
 
 def _masking_function(options):
     return _compiled_masking(options.masking_options(), options.max_seq_length)
+
+
+def stream_records(window, options, passes, seed, counts):
+    """Yields lists of the serialized records of a window, in the order of its text.
+
+    The documents of a window are a stream, with the end of each marked; with
+    `options.bi_data` the same tokens from the last to the first are another one. Each
+    pass splits the texts anew. The arguments are as for `pairs.pair_records`.
+    """
+    window = join_documents(window, end_of_document(options.tokenizer))
+    directions = [_forward(window)]
+    if options.bi_data:
+        directions.append(_backward(window))
+    for number in range(passes):
+        for is_reversed, (ids, word_starts, boundaries) in enumerate(directions):
+            rng = random.Random(derive_seed(*seed, "stream", number, is_reversed)[0])
+            rows = cut_stream(boundaries, options.max_seq_length, rng)
+            counts["sequences"] += len(rows)
+            counts["tokens"] += len(rows) * options.max_seq_length
+            counts["label 1"] += int(rows[:, -1].sum())
+            for first in range(0, len(rows), _BATCH):
+                some = rows[first : first + _BATCH]
+                features = _laid_out(ids, word_starts, some, options)
+                starts = np.arange(first, first + len(some)) == 0
+                features["stream_starts"] = starts[:, None].astype(np.int32)
+                features["reversed_rows"] = np.full([len(some), 1], is_reversed)
+                yield examples.serialize(features)
+
+
+def end_of_document(tokenizer):
+    """Returns the id behind each document: `<eod>`, as in the official data.
+
+    Where a vocabulary lacks it, [MASK] stands for it, which no input of XLNet holds.
+    """
+    pieces = list(tokenizer.pieces)
+    return pieces.index("<eod>") if "<eod>" in pieces else tokenizer.mask_id
+
+
+def _forward(window):
+    return window.ids, window.word_starts, window.segments
+
+
+def _backward(window):
+    boundaries = [window.segments[-1] - place for place in window.segments[::-1]]
+    return window.ids[::-1], window.word_starts[::-1], boundaries
+
+
+def _laid_out(ids, word_starts, rows, options):
+    tokenizer = options.tokenizer
+    special = tokenizer.sep_id, tokenizer.cls_id
+    return lay_out(ids, word_starts, rows, options.max_seq_length, *special)

@@ -1,4 +1,4 @@
-"""Shell completion of commands, flags and their choices, by argcomplete.
+"""Answers to the shell: completion, by argcomplete, and how to go on after Ctrl-C.
 
   pip install 'albert-tf[completion]'
   eval "$(register-python-argcomplete albert-tf)"     # in ~/.bashrc or ~/.zshrc
@@ -9,6 +9,9 @@ with the possible ends of the line and does nothing else.
 
 import argparse
 import os
+import shlex
+import signal
+import sys
 
 from albert_tf.cli.flag_fields import typed_fields
 
@@ -59,3 +62,24 @@ def _answer(parser):
     import argcomplete
 
     argcomplete.autocomplete(parser, always_complete_options="long")
+
+
+STOPPED = (128 + signal.SIGINT, 128 + signal.SIGTERM)
+"""Exit statuses of a command that was asked to stop."""
+
+_PROGRAM = "albert-tf"
+
+
+def say_interrupted():
+    """Prints that the command was interrupted, and how to go on."""
+    print("\ninterrupted", file=sys.stderr)
+    say_how_to_go_on()
+
+
+def say_how_to_go_on():
+    """Prints the command line of this process, as a shell takes it."""
+    words = sys.orig_argv
+    if os.path.basename(sys.argv[0]) == _PROGRAM:
+        # Its first line names an interpreter, which no user typed.
+        words = [_PROGRAM, *sys.argv[1:]]
+    print(f"To continue, run: {shlex.join(words)}", file=sys.stderr)
