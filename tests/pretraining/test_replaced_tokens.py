@@ -191,13 +191,15 @@ def test_a_kept_generator_is_evaluated(run, tmp_path):
     assert model.generator.config.hidden_size == 4
     assert model.generator.config.intermediate_size == 8
     # A further run starts from it.
-    run(init_checkpoint=tmp_path / "model", output_dir=tmp_path / "next")
-    masked_lm = run(objective="masked_lm", output_dir=tmp_path / "masked", **_OTHERS)
-    assert masked_lm is None
-    run(init_checkpoint=tmp_path / "masked", output_dir=tmp_path / "third")
+    few = {"num_train_steps": 1, "num_warmup_steps": 0, **_UNEVALUATED}
+    run(init_checkpoint=tmp_path / "model", output_dir=tmp_path / "next", **few)
+    masked = tmp_path / "masked"
+    assert run(objective="masked_lm", output_dir=masked, **_OTHERS, **few) is None
+    run(init_checkpoint=masked, output_dir=tmp_path / "third", **few)
 
 
 _OTHERS = {"generator_hidden_size": None, "disc_weight": None}
+_UNEVALUATED = {"eval_file": None, "eval_steps": 0}
 
 
 @pytest.mark.parametrize(

@@ -38,8 +38,9 @@ def options(shared, tmp_path):
 
 @pytest.mark.slow
 def test_prints_every_figure(options, monkeypatch, capsys):
-    # Those of the types are for throughput, too.
-    monkeypatch.delitem(benchmark._EXPORTS, "throughput")
+    # Those of the types are for throughput, and for ONNX Runtime, too.
+    for name in ("throughput", "onnx"):
+        monkeypatch.delitem(benchmark._EXPORTS, name)
     monkeypatch.setattr(os, "cpu_count", lambda: 1)
     benchmark.benchmark(options)
     printed = capsys.readouterr().out

@@ -67,8 +67,8 @@ _HEADS = {
         },
     ),
 }
-# In turn, one for each head.
 _ACTIVATIONS = ("geglu", "relu", "gelu", "gelu_erf")
+_IN_TURN = [*zip(_HEADS, itertools.cycle(_ACTIVATIONS))]  # one for each head
 _TOLERANCES = {"onnx": 1e-5, "tflite": 0.1}  # weights of eight bits
 
 
@@ -131,14 +131,22 @@ def scores_of_beams(found, expected, features, model):
     return found, expected
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("file_format", WRITERS)
-@pytest.mark.parametrize(("name", "act"), [*zip(_HEADS, itertools.cycle(_ACTIVATIONS))])
-def test_a_head(name, act, file_format, tiny_tokenizer, served_config, tmp_path):
+@pytest.fixture(
+    scope="module", params=[*zip(_HEADS, itertools.cycle(_ACTIVATIONS))], ids="-".join
+)
+def served(request, tiny_tokenizer, served_config):
+    """A module and the head that it serves, of each head in turn."""
+    name, act = request.param
     make, task, changes = _HEADS[name]
     model = make(served_config(tiny_tokenizer, hidden_act=act, **changes))
     module, head, _ = build_module_of(model, tiny_tokenizer, task)
-    check(module, head, tiny_tokenizer.vocab_size, tmp_path, file_format)
+    return module, head
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("file_format", WRITERS)
+def test_a_head(served, file_format, tiny_tokenizer, tmp_path):
+    check(*served, tiny_tokenizer.vocab_size, tmp_path, file_format)
 
 
 def other_answers(module, head, directory, compute_dtype):
