@@ -99,6 +99,10 @@ COMMANDS = {
     "inspect-layers": Command(
         "albert_tf.inspect_layers:main", "Draw what the layers do to texts."
     ),
+    "early-exit": Command(
+        "albert_tf.early_exit:main",
+        "Draw the score of a model against the depth at which it answers.",
+    ),
     "export": Command(
         "albert_tf.serving.export:main", "Export a model for TensorFlow Serving."
     ),

@@ -20,6 +20,7 @@ from albert_tf.cli.command_line import group_of
 from albert_tf.cli.command_line import option
 from albert_tf.cli.command_line import run
 from albert_tf.errors import UserError
+from albert_tf.serving.flags import ExitFlags
 
 _DRAINING = 30  # seconds in which requests are answered after SIGTERM
 
@@ -51,7 +52,7 @@ class Limits:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class ServeOptions(Limits, ReadingFlags):
+class ServeOptions(Limits, ExitFlags, ReadingFlags):
     """The flags of `python -m albert_tf.serve`."""
 
     model_dir: str | None = option(
@@ -97,7 +98,11 @@ def serve(options):
         ) from error
     from albert_tf.serving.predictor import Predictor
 
-    predictor = Predictor(options.model_dir or options.export_dir, task=options.task)
+    predictor = Predictor(
+        options.model_dir or options.export_dir,
+        task=options.task,
+        exit_rule=options.asked_rule,
+    )
     name, version = _name_and_version(options)
     server = Server(predictor, name, version, group_of(Limits, options))
     logging.info("Serving http://%s:%d/v1/models/%s", options.host, options.port, name)

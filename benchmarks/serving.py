@@ -86,7 +86,7 @@ class Options:
 
 def benchmark(options):
     """Runs all measurements and prints them."""
-    texts = _texts(options)
+    texts = turns_texts(options)
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         model_dir = _model_dir(options, folder)
@@ -100,7 +100,7 @@ def benchmark(options):
         requests.write_text(json.dumps(texts), encoding="utf-8")
         with contextlib.ExitStack() as stack:
             sides = {
-                name: stack.enter_context(_own_side(version, requests))
+                name: stack.enter_context(own_side(version, requests))
                 for name, version in exports.items()
             }
             if options.peer_python is not None:
@@ -154,7 +154,7 @@ def _turns(seconds, options):
     return np.median(np.reshape(seconds, (options.rounds, -1)), axis=1).tolist()
 
 
-def _texts(options):
+def turns_texts(options):
     """Returns the texts of a turn: in file order, and one short sentence."""
     with open(options.data_file, encoding="utf-8", newline="") as file:
         rows = csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
@@ -180,7 +180,7 @@ def _model_dir(options, folder):
     return folder / "model"
 
 
-def _own_side(version, requests):
+def own_side(version, requests):
     """Returns an export, with the number of threads that suits it."""
     command = [sys.executable, "-m", "benchmarks.sides.exported"]
     return Fastest(
@@ -209,7 +209,7 @@ def _print_cold_load(name, version, text):
     )
 
 
-def _alternating(options, sides, name, repeats):
+def alternating(options, sides, name, repeats):
     """Returns the seconds of each pass, by side: the sides take turns."""
     seconds = {side: [] for side in sides}
     for _ in range(options.rounds):
@@ -221,7 +221,7 @@ def _alternating(options, sides, name, repeats):
 def _print_throughput(options, sides, texts):
     count = len(texts["throughput"]["texts"])
     print(f"\nstrings to probabilities, batches of {options.batch_size} by length")
-    seconds = _alternating(options, sides, "throughput", 1)
+    seconds = alternating(options, sides, "throughput", 1)
     rates = {
         side: count / statistics.median(values) for side, values in seconds.items()
     }
@@ -233,7 +233,7 @@ def _print_throughput(options, sides, texts):
 
 def _print_latency(options, sides):
     print(f"\none sentence of {_SHORT_WORDS} words, milliseconds")
-    seconds = _alternating(options, sides, "latency", options.requests)
+    seconds = alternating(options, sides, "latency", options.requests)
     medians = {side: statistics.median(values) for side, values in seconds.items()}
     for side, values in seconds.items():
         shown = "  ".join(

@@ -41,6 +41,8 @@ def save_pretrained(model, directory, tokenizer, training_info, form):
     """Saves as `PretrainedModel.save_pretrained`."""
     if form not in FORMATS:
         raise UserError(f"format={form!r}: expected one of {', '.join(FORMATS)}.")
+    if form != "model_directory":
+        model.require_official_head()
     directory = os.fspath(directory)
     _refuse_hidden(directory, form)
     vocabulary = _vocabulary_that_goes(directory, model, tokenizer)

@@ -61,7 +61,7 @@ class AlbertFamily(ModelFamily):
     config_file = AlbertConfig.file_name
     huggingface_type = "albert"
     encoder = "albert"
-    known_heads = ("cls/", "generator/", "generator_predictions/")
+    known_heads = ("cls/", "exit_heads/", "generator/", "generator_predictions/")
     tied = {
         "predictions.decoder.weight": "albert.embeddings.word_embeddings.weight",
         "predictions.decoder.bias": "predictions.bias",

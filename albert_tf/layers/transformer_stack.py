@@ -34,7 +34,8 @@ class TransformerStack(ConfiguredLayer):
     int32 `[2]` or None for inference, to the list of the outputs of all blocks; with
     `depth_loop`, of the last block of each loop. With `pick`, a function as of
     `View.of_rows`, the last block computes its output for those tokens only, `[batch,
-    outputs, hidden]`.
+    outputs, hidden]`. With `first`, the blocks before the one of this number are left
+    out.
 
     Raises:
         UserError: an option was asked for that the Keras backend does not have.
@@ -93,11 +94,11 @@ class TransformerStack(ConfiguredLayer):
         if self.final_norm is not None:
             self.final_norm.build((None, None, self.config.hidden_size))
 
-    def call(self, hidden, view, seed=None, pick=None):
+    def call(self, hidden, view, seed=None, pick=None, first=0):
         last = len(self.layer_schedule) * self.config.inner_group_num
         if pick is None:
-            return self.run(hidden, view, 0, last, seed)
-        states = self.run(hidden, view, 0, last - 1, seed)
+            return self.run(hidden, view, first, last, seed)
+        states = self.run(hidden, view, first, last - 1, seed)
         hidden = states[-1] if states else hidden
         view = view.of_rows(pick)
         return [*states, *self.run(hidden, view, last - 1, last, seed)]
@@ -123,6 +124,21 @@ class TransformerStack(ConfiguredLayer):
             hidden = outputs[-1]
             index += len(blocks)
         return states
+
+    def run_layer(self, layer, hidden, view, index, seed=None):
+        """Runs the blocks of one layer, whose place in the depth may be a tensor.
+
+        Args:
+            layer: an item of `layer_schedule`.
+            hidden, view, seed: as of the call.
+            index: number of the first block, from 0, an int or int32 scalar.
+
+        Returns:
+            `[batch, tokens, hidden]`.
+        """
+        for inner, block in enumerate(layer):
+            hidden = self._run_block(block, hidden, view, seed, index + inner)
+        return hidden
 
     def output_of(self, hidden):
         """Returns a block's output as heads read it, `[batch, tokens, hidden]`."""
@@ -157,14 +173,11 @@ class TransformerStack(ConfiguredLayer):
 
     def _run_loop(self, layer, blocks, hidden, view, seed, index):
         """Runs `blocks`, repetitions of `layer`, the first being block `index`."""
+        from albert_tf.layers import rematerialization
 
         def run_layer(i, hidden):
-            for inner, block in enumerate(layer):
-                number = index + i * len(layer) + inner
-                hidden = self._run_block(block, hidden, view, seed, number)
-            return hidden
-
-        from albert_tf.layers import rematerialization
+            number = index + i * len(layer)
+            return self.run_layer(layer, hidden, view, number, seed)
 
         count = len(blocks) // len(layer)
         if not self.rematerialize:

@@ -57,6 +57,19 @@ class View:
             pick=pick,
         )
 
+    def of_examples(self, numbers):
+        """Returns the view of some examples of the batch, which hold one pair each.
+
+        Args:
+            numbers: int32 `[examples]`.
+        """
+        local = self.local_bias
+        return dataclasses.replace(
+            self,
+            bias=ops.take(self.bias, numbers, axis=0),
+            local_bias=None if local is None else ops.take(local, numbers, axis=0),
+        )
+
     def of_block(self, i):
         """Returns the local or global view of block `i`, an int or int32 scalar."""
         if self.local_bias is None:

@@ -49,6 +49,9 @@ class AlbertModel(PretrainedModel):
         pooled_output: as above
         masked_output: `[batch, predictions, hidden]`, the sequence output at the
             feature `masked_lm_positions`; absent without it
+    With `all_layers` it holds only the pooled output of each layer, as if it were the
+    last, for heads that answer early.
+        pooled_outputs: `[batch, layers, hidden]`
 
     Raises:
         UserError: more tokens than `config.max_position_embeddings`, a feature of
@@ -104,11 +107,20 @@ class AlbertModel(PretrainedModel):
         self.transformer.build((None, None, self.config.hidden_size))
         self.pooler.build((None, self.config.hidden_size))
 
-    def call(self, features, training=False, dropout_seed=None, heads_only=False):
+    def call(
+        self,
+        features,
+        training=False,
+        dropout_seed=None,
+        heads_only=False,
+        all_layers=False,
+    ):
         features = named_features(features)
         seed = self._dropout_seed(training, dropout_seed)
         embedding_output, view = self._embed(features, seed)
         hidden = self.first_block_input(embedding_output)
+        if all_layers:
+            return {"pooled_outputs": self._run_for_exits(hidden, view, seed)}
         cls_positions = features.get("cls_positions")
         if heads_only:
             masked_positions = features.get("masked_lm_positions")
@@ -184,6 +196,34 @@ class AlbertModel(PretrainedModel):
         if masked_positions is not None:
             outputs["masked_output"] = output[:, pooled:]  # [B, P, H]
         return outputs
+
+    def _run_for_exits(self, hidden, view, seed):
+        """Returns the pooled output of each layer, `[batch, layers, hidden]`."""
+        blocks, firsts = self.config.inner_group_num, []
+        last = (self.config.num_hidden_layers - 1) * blocks
+        for start in range(0, last, blocks):
+            hidden = self.transformer.run(hidden, view, start, start + blocks, seed)[-1]
+            firsts.append(hidden[:, 0])
+
+        def pick(sequence):
+            return sequence[:, :1]
+
+        output = self.transformer(hidden, view=view, seed=seed, pick=pick, first=last)
+        firsts.append(output[-1][:, 0])
+        return self._pool(self.transformer.output_of(ops.stack(firsts, axis=1)))
+
+    def block_input(self, features):
+        """Returns the input of the first block in inference, and the batch's `View`.
+
+        Args:
+            features: as of the call.
+        """
+        embedding_output, view = self._embed(named_features(features), None)
+        return self.first_block_input(embedding_output), view
+
+    def pooled(self, hidden):
+        """Computes the pooled output of a block's output, `[batch, hidden]`."""
+        return self._pool(self.transformer.output_of(hidden[:, :1])[:, 0])
 
     def _pool(self, first):
         return ops.tanh(self.pooler(first))

@@ -124,6 +124,14 @@ class PretrainedModel(keras.Model):
         """Returns the constructor arguments that the head depends on."""
         return {}
 
+    def require_official_head(self):
+        """Refuses a head that only a model directory can hold; most are official.
+
+        Raises:
+            UserError: it says what to do.
+        """
+        return
+
     @classmethod
     def huggingface_architecture(cls):
         """Returns the name of the class in Hugging Face's library."""

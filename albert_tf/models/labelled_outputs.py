@@ -51,7 +51,7 @@ class LabelledOutputs:
         # caller asks for no others.
         if "labels" in given or {given.get("num_labels", number), outputs} != {number}:
             saved = {k: v for k, v in saved.items() if k not in cls.label_arguments}
-        found = {**saved, **given}
+        found = super().resolve_arguments(saved, given, tensors)
         if tensors is None or "num_labels" in found or "labels" in found:
             return found
         if not outputs:

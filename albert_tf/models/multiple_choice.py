@@ -22,13 +22,16 @@ class AlbertForMultipleChoice(LinearClassifier):
     Args:
         config: an `AlbertConfig`.
         classifier_dropout_prob: dropout on the pooled output, in training.
+        exit_heads, exit_rule: to answer before the last layer; see `LinearClassifier`
+            and `leave_early`.
         **kwargs: how the model is computed, see `AlbertModel`.
 
     Call: as `AlbertModel`, but the features are `[batch, choices, tokens]`: a row of
     tokens for each choice of a question. Where a question has fewer choices than
     others of the batch, the rows left over are padding, with an `input_mask` of zeros.
     Returns logits, float32 `[batch, choices]`, `NO_CHOICE` for padding; a question
-    that is padding as a whole keeps its logits, as in the official code.
+    that is padding as a whole keeps its logits, as in the official code. With
+    `all_layers`, the logits are those of the exit heads, `[batch, layers, choices]`.
 
     Raises:
         UserError: features of another number of axes, or more tokens than
@@ -46,9 +49,38 @@ class AlbertForMultipleChoice(LinearClassifier):
 
     def __init__(self, config, classifier_dropout_prob=0.1, **kwargs):
         super().__init__(config, 1, classifier_dropout_prob, **kwargs)
+        self._check_rule(self.exit_rule)
 
-    def call(self, features, training=False, dropout_seed=None):
+    def call(self, features, training=False, dropout_seed=None, all_layers=False):
         features = named_features(features)
+        lines, shape = self._lines(features)
+        logits = self.logits(lines, training, dropout_seed, all_layers)[..., 0]
+        kept = _kept(features)
+        if all_layers:
+            logits = ops.reshape(logits, (*shape, self.config.num_hidden_layers))
+            logits = ops.transpose(logits, (0, 2, 1))  # [B * C, L] -> [B, L, C]
+            kept = None if kept is None else kept[:, None]
+        else:
+            logits = ops.reshape(logits, shape)  # [B * C] -> [B, C]
+        return logits if kept is None else ops.where(kept, logits, NO_CHOICE)
+
+    def _leave(self, features, decision):
+        from albert_tf.models.early_exit import leave_early
+
+        lines, shape = self._lines(features)
+        kept = _kept(features)
+
+        def head(pooled, layer, rows):
+            logits = self._exit_logits(pooled, layer, rows)  # [n * C, 1]
+            logits = ops.reshape(logits, (-1, shape[1]))  # [n, C]
+            if kept is None:
+                return logits
+            return ops.where(ops.take(kept, rows, axis=0), logits, NO_CHOICE)
+
+        return leave_early(self.albert, lines, head, shape, decision, choices=shape[1])
+
+    def _lines(self, features):
+        """Returns features `[batch * choices, tokens]`, and (batch, choices)."""
         axes = len(features["input_ids"].shape)
         if axes != self.feature_axes:
             raise UserError(
@@ -56,15 +88,17 @@ class AlbertForMultipleChoice(LinearClassifier):
                 "[batch, choices, tokens]; put the choices of each question together."
             )
         shape = ops.shape(features["input_ids"])
-        rows = {
+        lines = {
             name: ops.reshape(features[name], (-1, shape[2]))  # [B * C, T]
             for name in _FLATTENED
             if name in features
         }
-        logits = self.logits(rows, training, dropout_seed)  # [B * C, 1]
-        logits = ops.reshape(logits, shape[:2])  # [B, C]
-        if "input_mask" not in features:
-            return logits
-        real = ops.any(features["input_mask"] > 0, axis=2)  # [B, C]
-        kept = real | ~ops.any(real, axis=1, keepdims=True)
-        return ops.where(kept, logits, NO_CHOICE)
+        return lines, shape[:2]
+
+
+def _kept(features):
+    """Returns where a choice is one, bool `[batch, choices]`; None: everywhere."""
+    if "input_mask" not in features:
+        return None
+    real = ops.any(features["input_mask"] > 0, axis=2)  # [B, C]
+    return real | ~ops.any(real, axis=1, keepdims=True)

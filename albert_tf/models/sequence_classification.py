@@ -23,9 +23,12 @@ class AlbertForSequenceClassification(TextLabels, LinearClassifier):
         label_kind: the meaning of the outputs: "single_label" (each text has one of the
             labels), "multi_label" (any number of them) or "regression" (the output is a
             number, and has no labels).
+        exit_heads, exit_rule: to answer before the last layer; see `LinearClassifier`
+            and `leave_early`.
         **kwargs: how the model is computed, see `AlbertModel`.
 
-    Call: as `AlbertModel`. Returns logits, float32 `[batch, num_labels]`.
+    Call: as `AlbertModel`. Returns logits, float32 `[batch, num_labels]`; with
+    `all_layers`, those of the exit heads, `[batch, layers, num_labels]`.
 
     Raises:
         UserError: `num_labels` is not positive or not the number of `labels`, or more
@@ -51,6 +54,14 @@ class AlbertForSequenceClassification(TextLabels, LinearClassifier):
         told = checked_text_labels(labels, num_labels, label_kind)
         super().__init__(config, told[1], classifier_dropout_prob, **kwargs)
         self.labels, self.num_labels, self.label_kind = told
+        self._check_rule(self.exit_rule)
 
-    def call(self, features, training=False, dropout_seed=None):
-        return self.logits(named_features(features), training, dropout_seed)
+    def call(self, features, training=False, dropout_seed=None, all_layers=False):
+        features = named_features(features)
+        return self.logits(features, training, dropout_seed, all_layers)
+
+    @property
+    def exit_kind(self):
+        if self.label_kind is None and self.num_labels == 1:
+            return "regression"
+        return self.label_kind or "single_label"

@@ -1,10 +1,12 @@
 """From a model directory to the module that is served."""
 
+import dataclasses
 import pathlib
 
 from albert_tf.checkpoints.loading import find_head
 from albert_tf.checkpoints.model_directory import read_training_info
 from albert_tf.errors import UserError
+from albert_tf.exit_rule import asked_rule
 from albert_tf.hub.names import local_directory
 from albert_tf.io.near_misses import did_you_mean
 from albert_tf.io.storage import is_folder
@@ -32,6 +34,7 @@ def build_module(
     depth_loop=True,
     compute_dtype="float32",
     tokenizer=None,
+    exit_rule=None,
     **serving_options,
 ):
     """Builds the `ServingModule` of a model directory, its `Head`, and their facts.
@@ -44,6 +47,7 @@ def build_module(
             loaded and compiled sooner.
         compute_dtype: as `ExportOptions.compute_dtype`.
         tokenizer: by default the one in the directory.
+        exit_rule: see `exit_rule.asked_rule`.
         **serving_options: arguments of `ServingModule`.
 
     Raises:
@@ -76,10 +80,11 @@ def build_module(
     tokenizer = tokenizer_for_model(tokenizer, models[0].config, first)
     model = models[0] if len(models) == 1 else models
     head = head_class(model, tuned_for, tokenizer)
+    _choose_exit(head, exit_rule, first, serving_options)
     return _module(head, facts, infos, max_seq_length, serving_options)
 
 
-def build_module_of(model, tokenizer, task="auto"):
+def build_module_of(model, tokenizer, task="auto", exit_rule=None):
     """Builds as `build_module`, of a `PretrainedModel` in memory.
 
     The module computes with the model's own variables: it answers as the model does
@@ -99,6 +104,7 @@ def build_module_of(model, tokenizer, task="auto"):
     served = model if model_class is type(model) else model.encoder()
     tokenizer = tokenizer_for_model(tokenizer, model.config, "memory")
     head = head_class(served, tuned_for, tokenizer)
+    _choose_exit(head, exit_rule, source)
     return _module(head, _task_facts(tuned_for), [info])
 
 
@@ -177,6 +183,25 @@ def _choose(model_class, heads, tuned_for, task, source):
     return heads[asked]
 
 
+def _choose_exit(head, asked, source, serving_options=()):
+    """Sets the rule by which a `Head`'s texts leave early; `source` is for messages."""
+    together = isinstance(head, SeveralHeads)
+    exit_heads = None if together else getattr(head.model, "exit_heads", None)
+    if asked not in (None, "none") and exit_heads is None:
+        raise UserError(
+            f"{source} has no exit heads, so that no text can leave early, or shares "
+            "its encoder with other models; leave the exit rule out, or fine-tune it "
+            "with --early_exit and serve it alone."
+        )
+    head.exit_rule = rule = asked_rule(head.exit_rule, asked)
+    if rule is not None and dict(serving_options).get("optimize_for") == "latency":
+        raise UserError(
+            "--optimize_for=latency compiles with XLA, which needs to know how many "
+            f"rows stay, but {source} lets them leave early; leave --optimize_for out, "
+            "or answer at full depth with --exit_rule=none."
+        )
+
+
 def _task_facts(task):
     return {} if task is None else {"task": task.to_dict()}
 
@@ -190,6 +215,8 @@ def _module(head, facts, infos, max_seq_length=None, serving_options=()):
         "max_seq_length": length,
         "text_inputs": list(head.text_inputs),
     }
+    if head.exit_rule is not None:
+        facts["exit_rule"] = dataclasses.asdict(head.exit_rule)
     layout = head.tokenizer.layout
     if layout != CLS_FIRST:
         facts["row_layout"] = layout.name

@@ -41,6 +41,9 @@ class Predictor:
         task: the kind of answer, such as "encoder", "embedding" or "masked_lm"; "auto"
             is the task that the model was made for, "encoder" if there is none.
         revision: of an "hf://" model: a branch, a tag or a commit.
+        exit_rule: of a model that was fine-tuned with `--early_exit`, when it answers
+            before the last layer: `{"name": "patience", "threshold": 4}`, or "none"
+            for answers at full depth; by default the rule kept with the model.
 
     Attributes:
         inputs: names of the strings of one input, in the order of a call: `text`;
@@ -63,12 +66,14 @@ class Predictor:
         tokenizer: Any = None,
         task: str = "auto",
         revision: str | None = None,
+        exit_rule: Any = None,
     ) -> None:
         check_process()
         if isinstance(model, str | os.PathLike):
-            self._served, facts = _open(model, tokenizer, task, revision)
+            directory = local_directory(model, revision)
+            self._served, facts = _open(directory, tokenizer, task, exit_rule)
         else:
-            self._served, facts = _take(model, tokenizer, task)
+            self._served, facts = _take(model, tokenizer, task, exit_rule)
         signature = self._served()
         self._inputs = _inputs(signature, facts)
         self._signatures = {_names(signature): signature}
@@ -94,6 +99,7 @@ class Predictor:
         Returns:
             A dict for one input, a list of dicts for a list. They hold Python values,
             and NumPy arrays for vectors:
+                with an exit rule, `exit_layer`: how many layers it took; and
                 single_label: `label`, and `probabilities` by label
                 multi_label: `labels` that apply, and `probabilities` by label
                 regression: `score`
@@ -161,23 +167,24 @@ class Predictor:
         return self._signatures[names]
 
 
-def _open(path, tokenizer, task, revision):
+def _open(path, tokenizer, task, exit_rule):
     """Opens an export or a model directory: returns its signatures, and facts."""
-    directory = local_directory(path, revision)
-    version = _version(pathlib.Path(directory))
+    version = _version(pathlib.Path(path))
     if version is not None:
-        if tokenizer is not None or task != "auto":
+        if tokenizer is not None or task != "auto" or exit_rule is not None:
             raise UserError(
-                f"{path} is an exported model, which brings its own task and "
-                "tokenizer; leave task and tokenizer out, or name the model directory."
+                f"{path} is an exported model, which brings its own task, tokenizer "
+                "and exit rule; leave them out, or name the model directory."
             )
         return _exported(version)
-    if not os.path.isdir(directory):
+    if not os.path.isdir(path):
         raise UserError(
             f"There is no directory {path}; name an exported model, a model "
             "directory, or a model to download, such as hf://owner/name."
         )
-    module, head, facts = build_module(directory, task, tokenizer=tokenizer)
+    module, head, facts = build_module(
+        path, task, tokenizer=tokenizer, exit_rule=exit_rule
+    )
     return module.text_signature, {**facts, _OPTIONAL: head.optional_inputs}
 
 
@@ -215,7 +222,7 @@ def _exported(version):
     return signature_for, facts
 
 
-def _take(model, tokenizer, task):
+def _take(model, tokenizer, task, exit_rule):
     """Opens as `_open`, a model in memory."""
     if not isinstance(model, PretrainedModel):
         raise UserError(
@@ -226,7 +233,7 @@ def _take(model, tokenizer, task):
         raise UserError(
             "A model in memory needs its tokenizer: Predictor(model, tokenizer)."
         )
-    module, head, facts = build_module_of(model, tokenizer, task)
+    module, head, facts = build_module_of(model, tokenizer, task, exit_rule)
     return module.text_signature, {**facts, _OPTIONAL: head.optional_inputs}
 
 

@@ -19,8 +19,10 @@ from starlette.routing import Route
 from albert_tf.errors import UserError
 from albert_tf.serving.gathering import Busy
 from albert_tf.serving.gathering import Gathering
+from albert_tf.tasks.serving import EXIT_LAYER
 
 SIGNATURE = "serving_default"
+_MOST_LAYERS = 24  # of the released models
 _SPENT = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10)  # seconds
 
 
@@ -59,6 +61,14 @@ class Server:
             buckets=_SPENT,
             registry=registry,
         )
+        self._layers = None
+        if EXIT_LAYER in predictor.signature.structured_outputs:
+            self._layers = prometheus_client.Histogram(
+                "albert_exit_layer",
+                "Layers that answers took.",
+                buckets=range(1, _MOST_LAYERS + 1),
+                registry=registry,
+            )
         waiting = prometheus_client.Gauge(
             "albert_waiting_rows", "Rows that wait.", registry=registry
         )
@@ -112,6 +122,8 @@ class Server:
         given, by_row = _inputs(body, self._predictor.inputs)
         columns, _ = self._predictor.columns(**given)
         outputs = await self._gathering(columns)
+        for layer in outputs[EXIT_LAYER] if self._layers else ():
+            self._layers.observe(layer)
         rows = {name: values.tolist() for name, values in outputs.items()}
         self._rows.inc(len(next(iter(columns.values()))))
         single = next(iter(rows.values())) if len(rows) == 1 else None

@@ -61,6 +61,7 @@ class SeveralHeads(Head):
 
     def __init__(self, models, tasks, tokenizer=None):
         super().__init__(models and models[0], None, tokenizer)
+        self.exit_rule = None  # one pass answers for all
         self._heads = {
             name: Head(model) if task is None else task.head_class(model, task)
             for (name, task), model in zip(

@@ -8,6 +8,8 @@ from albert_tf.io.processes import check_process
 from albert_tf.tasks.batching import FEATURES
 from albert_tf.tasks.batching import FINE_BUCKETS
 from albert_tf.tasks.batching import evaluation_dataset
+from albert_tf.tasks.early_exit.scores import all_layers
+from albert_tf.tasks.early_exit.scores import depths
 
 
 class OutputsPredictor:
@@ -22,10 +24,12 @@ class OutputsPredictor:
 
     Call: `TokenizedExamples`, labelled or not. Returns an array `[rows, ...]`, or a
     dict of such for a model that returns a dict; where an output is as long as its
-    batch, the shorter ones are padded with zeros.
+    batch, the shorter ones are padded with zeros. Of a model with exit heads, it is
+    `[rows, layers, ...]`, which `early_exit.depths` takes.
     """
 
     def __init__(self, model, batch_size, max_seq_length, min_tokens=1):
+        self.model = model
         self.batch_size = batch_size
         self.max_seq_length = max_seq_length
         self.buckets = tuple(size for size in FINE_BUCKETS if size >= min_tokens)
@@ -33,7 +37,7 @@ class OutputsPredictor:
         shape = [None] * getattr(model, "feature_axes", 2)
         features = {name: tf.TensorSpec(shape, tf.int32) for name in FEATURES}
         self._outputs = tf.function(
-            lambda features: model(features, training=False),
+            lambda features: model(features, training=False, **all_layers(model)),
             input_signature=[features],
             autograph=False,
         )
@@ -118,7 +122,8 @@ class DevEvaluator:
         for place, (name, prepared) in enumerate(dev_sets.items()):
             prefix = f"{name}_" if place else ""
             outputs = self.outputs(prepared.tokens)
-            interpreted = self.task.interpret(prepared, outputs)
-            found = self.task.score(prepared, interpreted)
+            full, early = depths(self.task, prepared, outputs, self.outputs.model)
+            interpreted = self.task.interpret(prepared, full)
+            found = {**self.task.score(prepared, interpreted), **early}
             scores |= {prefix + metric: value for metric, value in found.items()}
         return scores

@@ -5,6 +5,9 @@ import tensorflow as tf
 from albert_tf.tasks.batching import FEATURES
 from albert_tf.tokenization.in_graph.features import TextFeatures
 
+EXIT_LAYER = "exit_layer"
+"""Name of the served number of layers that an answer took, int32 `[batch]`."""
+
 
 class Head:
     """A model with its inputs and its answers: in a graph, and from Python.
@@ -19,6 +22,8 @@ class Head:
 
     Attributes:
         variables: the Keras variables that are saved.
+        exit_rule: the `ExitRule` by which texts leave early; None: all are answered at
+            full depth. With one, the numbers have `EXIT_LAYER`, too.
         longest: tokens of a row at most: the positions of the model or, where it has no
             table of them, the length that it is served for.
     """
@@ -48,6 +53,7 @@ class Head:
         self.model, self.task, self.tokenizer = model, task, tokenizer
         self.variables = [] if model is None else model.variables
         self.longest = None
+        self.exit_rule = getattr(model, "exit_rule", None)
 
     @property
     def config(self):
@@ -58,7 +64,10 @@ class Head:
 
     def compute(self, features):
         """Maps a dict of features to a dict of named numbers `[batch, …]`."""
-        return self.numbers(self.model(features, training=False))
+        if self.exit_rule is None:
+            return self.numbers(self.model(features, training=False))
+        outputs, layers = self.model.leave_early(features, self.exit_rule)
+        return {**self.numbers(outputs), EXIT_LAYER: layers}
 
     def numbers(self, outputs):
         """Maps the model's outputs to a dict of named numbers `[batch, …]`."""

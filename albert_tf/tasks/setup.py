@@ -76,6 +76,11 @@ def initial_model(start, task, tokenizer):
     checkpoint = read_checkpoint(start.init_checkpoint)
     model_class = task.model_classes().get(checkpoint.family, task.model_class)
     checkpoint.check_family(model_class)
+    if task.early_exit is not None and not hasattr(model_class, "leave_early"):
+        raise UserError(
+            f"--early_exit is for ALBERT and its like, but {start.init_checkpoint} "
+            f"becomes an {model_class.__name__}; leave the flag out."
+        )
     config = _config(start, checkpoint)
     _check_sizes(start, config, tokenizer)
     # The head is new, or (after MNLI, say) has another number of labels.

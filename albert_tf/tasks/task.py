@@ -33,10 +33,13 @@ class Task(abc.ABC):
         name: name of the task, as given by `--task_name`.
         metrics: names of scores; the first one, higher is better, picks the best
             checkpoint.
+        early_exit: the `EarlyExitFlags` of a model to train that may answer before the
+            last layer, or None. The model keeps them.
     """
 
     name: str
     metrics: tuple = ()
+    early_exit: typing.Any = None
 
     kind: typing.ClassVar[str]
     """Key of the class in the registry."""
@@ -74,7 +77,7 @@ class Task(abc.ABC):
 
     def model_arguments(self):
         """Returns arguments of `models` that the task decides."""
-        return {}
+        return {} if self.early_exit is None else self.early_exit.exit_arguments()
 
     @abc.abstractmethod
     def objective(self):
@@ -120,7 +123,9 @@ class Task(abc.ABC):
 
     def to_dict(self):
         """Returns the JSON form, which `registry.task_of` reads."""
-        return {"kind": self.kind, **dataclasses.asdict(self)}
+        fields = {"kind": self.kind, **dataclasses.asdict(self)}
+        del fields["early_exit"]
+        return fields
 
     def check_fits(self, directory, asked):
         """Refuses to apply this task's model to the files of the task `asked`.

@@ -18,6 +18,7 @@ READING = {
     "minimal-pairs": "--model_dir={} --input_file=pairs.tsv",
     "embed": "--model_dir={} --input_file=texts.txt --output_file=x.npy",
     "inspect-layers": "--model_dir={} --output_dir=out text",
+    "early-exit": "--model_dir={} --eval_file=dev.tsv --output_dir=out",
     "export": "--model_dir={} --export_dir=served",
     "serve": "--model_dir={}",
     "convert": "--from={} --to=out",

@@ -6,6 +6,7 @@ import pytest
 from albert_tf.layers.attention import SelfAttention
 from albert_tf.layers.classification_head import ClassificationHead
 from albert_tf.layers.embeddings import Embeddings
+from albert_tf.layers.exits import ExitClassifiers
 from albert_tf.layers.feed_forward import FeedForward
 from albert_tf.layers.layer_norm import LayerNorm
 from albert_tf.layers.masked_lm_head import MaskedLMHead
@@ -18,6 +19,7 @@ from albert_tf.layers.transformer_stack import TransformerStack
         (SelfAttention, {}),
         (ClassificationHead, {"num_labels": 3, "initializer_range": 0.1}),
         (Embeddings, {}),
+        (ExitClassifiers, {"num_labels": 3, "initializer_range": 0.1}),
         (FeedForward, {}),
         (LayerNorm, {}),
         (MaskedLMHead, {}),

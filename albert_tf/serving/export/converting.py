@@ -88,6 +88,7 @@ def _in_int8(path):
             weight_type=QuantType.QInt8,
             extra_options={
                 "MatMulConstBOnly": True,
+                "EnableSubgraph": True,  # the loop of a model that leaves early
                 "DefaultTensorType": onnx.TensorProto.FLOAT,
             },
         )
@@ -149,17 +150,51 @@ def write_onnx_model(model, shapes, path):
 
 def _convert_to_onnx(function, path):
     try:
+        import onnx
         import tf2onnx
     except ImportError as error:
         raise UserError(
             "An ONNX file needs tf2onnx: pip install 'albert-tf[onnx]'."
         ) from error
-    tf2onnx.convert.from_function(
-        function,
-        function.input_signature,
-        opset=_ONNX_OPSET,
-        output_path=str(path),
+    model, _ = tf2onnx.convert.from_function(
+        function, function.input_signature, opset=_ONNX_OPSET
     )
+    read_constants_from_outside(model.graph)
+    onnx.save(model, str(path))
+
+
+def read_constants_from_outside(graph):
+    """Lets the bodies of a graph's loops read from outside what no step changes.
+
+    tf2onnx hands the weights from step to step, where the quantization does not see
+    that they are constant.
+
+    Args:
+        graph: an `onnx.GraphProto`, which is changed.
+    """
+    outside = {}
+    loops = [node for node in graph.node if node.op_type == "Loop"]
+    bodies = {loop.name: _body(loop) for loop in loops}
+    for loop in loops:
+        body = bodies[loop.name]
+        # A loop begins with its number of steps and its condition.
+        for state in reversed(range(len(loop.input) - 2)):
+            name = body.input[state + 2].name
+            if body.output[state + 1].name == name:
+                value = loop.input[state + 2]
+                outside |= {name: value, loop.output[state]: value}
+                del loop.input[state + 2], loop.output[state]
+                del body.input[state + 2], body.output[state + 1]
+    nodes = [*graph.node, *(node for body in bodies.values() for node in body.node)]
+    for node in nodes:
+        for place, name in enumerate(node.input):
+            while name in outside:
+                name = outside[name]
+            node.input[place] = name
+
+
+def _body(loop):
+    return next(part.g for part in loop.attribute if part.name == "body")
 
 
 def _token_function(compute, specs):

@@ -25,6 +25,7 @@ from albert_tf.serving.token_files import TokenFile
 from albert_tf.serving.versions import exporting_folder
 from albert_tf.serving.versions import numbered_versions
 from albert_tf.tasks.batching import FEATURES
+from albert_tf.tasks.serving import EXIT_LAYER
 from albert_tf.tasks.tables import Columns
 
 SAVED_MODEL = "saved_model"
@@ -46,9 +47,15 @@ def write_version(options):
         options.max_seq_length,
         depth_loop=is_saved_model,
         compute_dtype=options.compute_dtype if is_saved_model else "float32",
+        exit_rule=options.asked_rule,
         optimize_for=options.optimize_for,
         variables_dtype=options.variables_dtype,
     )
+    if head.exit_rule is not None and options.format == "tflite":
+        raise UserError(
+            "TensorFlow Lite has no rows that leave early; take --format=onnx, or "
+            "answer at full depth with --exit_rule=none."
+        )
     export_dir = pathlib.Path(options.export_dir)
     with exporting_folder(export_dir) as temporary:
         facts = {"name": export_dir.resolve().name, **facts}
@@ -153,7 +160,8 @@ def _of_length(examples, length):
 
 def _write_description(directory, facts, signatures, examples, head):
     """Writes `signature.json` and `model_card.md`, with answers to the examples."""
-    described = describe_signatures(signatures, examples, head.meaning())
+    meaning = {**head.meaning(), EXIT_LAYER: "how many layers the answer took"}
+    described = describe_signatures(signatures, examples, meaning)
     write_json(directory / "signature.json", {**facts, "signatures": described})
     card = model_card(facts, described)
     (directory / "model_card.md").write_text(card, encoding="utf-8")
@@ -163,7 +171,10 @@ def _compared_with_float32(options, module, head, facts):
     """Measures the quality lost by the module's type of products."""
     comparison = _comparison(options, head, facts)
     original, _, _ = build_module(
-        options.model_dir, options.task, options.max_seq_length
+        options.model_dir,
+        options.task,
+        options.max_seq_length,
+        exit_rule=options.asked_rule,
     )
     return comparison(original.compute, options.compute_dtype, module.compute)
 

@@ -24,6 +24,7 @@ from albert_tf.cli import command_line
 from albert_tf.cli.command_line import altered
 from albert_tf.cli.command_line import option
 from albert_tf.tasks.classification.raw_text import RawTextFlags
+from albert_tf.tasks.commands.flags import EarlyExitFlags
 from albert_tf.tasks.commands.flags import TaskOptions
 from albert_tf.tasks.registry import TASKS
 
@@ -53,7 +54,7 @@ class TableFlags:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class ClassifierOptions(RawTextFlags, TableFlags, TaskOptions):
+class ClassifierOptions(RawTextFlags, TableFlags, EarlyExitFlags, TaskOptions):
     """The flags of run_classifier.py."""
 
     task_name: str | None = option(

@@ -54,6 +54,20 @@ class TextTerm(LossTerm):
         return loss, metrics
 
 
+class ExitsTerm(TextTerm):
+    """The losses of the heads after all layers, a mean that weighs them by depth.
+
+    PABEE (Zhou et al., arXiv 2006.04152), formula 3. The metrics are the last head's.
+    """
+
+    def sums(self, outputs, batch):
+        layers = tf.unstack(outputs, axis=1)  # of [B, layers, outputs]
+        found = [super(ExitsTerm, self).sums(logits, batch) for logits in layers]
+        depth = tf.range(1.0, len(layers) + 1)  # [layers]
+        losses = tf.stack([loss for loss, _ in found])
+        return tf.reduce_sum(depth * losses) / tf.reduce_sum(depth), found[-1][1]
+
+
 class TextObjective(Objective):
     """One term on the logits of a model of `FEATURES`.
 
@@ -64,8 +78,11 @@ class TextObjective(Objective):
     term_class = TextTerm
 
     def __init__(self, task):
-        super().__init__([self.term_class(task)])
+        exits = task.early_exit is not None
+        self._asked = {"all_layers": True} if exits else {}
+        super().__init__([(ExitsTerm if exits else self.term_class)(task)])
 
     def outputs(self, model, batch, training, dropout_seed):
         features = {name: batch[name] for name in FEATURES}
-        return model(features, training=training, dropout_seed=dropout_seed)
+        seed = dropout_seed
+        return model(features, training=training, dropout_seed=seed, **self._asked)

@@ -11,6 +11,7 @@ from albert_tf.tasks.classification.glue import glue_examples
 from albert_tf.tasks.classification.text_task import TextTask
 from albert_tf.tasks.commands.repeated_runs import one_model_only
 from albert_tf.tasks.commands.repeated_runs import run_repeatedly
+from albert_tf.tasks.commands.run import leaving_early
 from albert_tf.tasks.commands.run import run_task
 from albert_tf.tasks.commands.steps import check_steps
 from albert_tf.tasks.commands.steps import needed_roles
@@ -39,6 +40,7 @@ def _train_and_apply(options):
     values, texts = {}, None
     if options.do_train or options.do_eval or predict_splits:
         task, examples = read_tables(options, predict_splits)
+        task = leaving_early(task, options)
         if asks_raw_text:
             # Before training; and a pipe can be read only once.
             texts = _raw_texts(options, task)
@@ -56,6 +58,7 @@ def check_flags(options):
             are given that nothing would read.
     """
     raw_text.check_flags(options)
+    options.check_early_exit()
     check_steps(options)
     if options.asks_raw_text and options.num_runs > 1:
         raise one_model_only("--input_text and --input_file", options)

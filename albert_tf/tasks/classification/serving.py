@@ -3,6 +3,7 @@
 import numpy as np
 import tensorflow as tf
 
+from albert_tf.tasks.serving import EXIT_LAYER
 from albert_tf.tasks.serving import Head
 
 
@@ -23,6 +24,10 @@ class TextHead(Head):
     def _by_name(self, probabilities):
         """Returns floats by the names of their labels."""
         return dict(zip(self.task.labels, map(float, probabilities), strict=True))
+
+    def _exit(self, outputs):
+        """Returns the number of layers that the answer took, where it left early."""
+        return {EXIT_LAYER: outputs[EXIT_LAYER]} if EXIT_LAYER in outputs else {}
 
     def _probabilities(self):
         """Describes the output of probabilities."""
@@ -50,6 +55,7 @@ class SingleLabelHead(TextHead):
         return {
             "label": outputs["label"],
             "probabilities": self._by_name(outputs["probabilities"]),
+            **self._exit(outputs),
         }
 
     def outputs(self, numbers):
@@ -79,6 +85,7 @@ class MultiLabelHead(TextHead):
         return {
             "labels": [name for name in outputs["labels"] if name],
             "probabilities": self._by_name(outputs["probabilities"]),
+            **self._exit(outputs),
         }
 
     def outputs(self, numbers):

@@ -149,7 +149,8 @@ class TextTask(Task):
     def model_arguments(self):
         kind = {"label_kind": self.kind} if self.kind in LABEL_KINDS else {}
         labels = {"labels": list(self.labels)} if self.labels else {}
-        return {"num_labels": self.num_outputs, **labels, **kind}
+        own = {"num_labels": self.num_outputs, **labels, **kind}
+        return {**super().model_arguments(), **own}
 
     def objective(self):
         return TextObjective(self)

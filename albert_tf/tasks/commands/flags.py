@@ -9,6 +9,10 @@ from albert_tf.cli.command_line import option
 from albert_tf.engine.flags import DeviceFlags
 from albert_tf.engine.flags import ExecutionFlags
 from albert_tf.engine.flags import TrainerFlags
+from albert_tf.errors import UserError
+from albert_tf.exit_rule import EXIT_HEADS
+from albert_tf.exit_rule import EXIT_RULES
+from albert_tf.exit_rule import ExitRule
 from albert_tf.optimizers.flags import OptimizerFlags
 
 
@@ -155,6 +159,59 @@ class TrainingFlags(ApplyingFlags, TrainerFlags, OptimizerFlags):
     iterations_per_loop: int = altered(
         TrainerFlags, "iterations_per_loop", default=50, may_change=False
     )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class EarlyExitFlags:
+    """Answers before the last layer."""
+
+    early_exit: bool = option(
+        "Train a head after each layer, so that easy inputs may leave early.", False
+    )
+    exit_heads: str = option(
+        "Heads of --early_exit: one for each layer, or the last one's for all.",
+        "per_layer",
+        EXIT_HEADS,
+    )
+    exit_rule: str = option(
+        "Condition to leave. patience: the prediction did not change for so many "
+        "layers; entropy: the probabilities have less; probability: the best one is "
+        "larger. It is kept with the model.",
+        "patience",
+        tuple(EXIT_RULES),
+    )
+    exit_threshold: float | None = option(
+        "Number of --exit_rule; by default "
+        f"{', '.join(f'{value} ({rule})' for rule, value in EXIT_RULES.items())}.",
+        None,
+        minimum=0,
+    )
+    exit_tolerance: float = option(
+        "Change below which patience takes two predicted numbers for the same.",
+        0.1,
+        minimum=0,
+    )
+
+    def exit_arguments(self):
+        """Returns the constructor arguments of a model that is to leave early.
+
+        Raises:
+            UserError: as `ExitRule`.
+        """
+        rule = ExitRule(self.exit_rule, self.exit_threshold, self.exit_tolerance)
+        return {"exit_heads": self.exit_heads, "exit_rule": rule}
+
+    def check_early_exit(self):
+        """Refuses flags that would have no effect, or a rule that makes no sense.
+
+        Raises:
+            UserError: it names the flag.
+        """
+        self.exit_arguments()
+        for field in dataclasses.fields(EarlyExitFlags):
+            changed = getattr(self, field.name) != field.default
+            if changed and not self.early_exit:
+                raise UserError(f"--{field.name} needs --early_exit; add it.")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -16,8 +16,10 @@ from albert_tf.engine.strategies import strategy_from
 from albert_tf.errors import UserError
 from albert_tf.hub.names import local_directory
 from albert_tf.tasks.commands.flags import ApplyingFlags
+from albert_tf.tasks.commands.flags import EarlyExitFlags
 from albert_tf.tasks.commands.flags import StartFlags
 from albert_tf.tasks.commands.flags import TrainingFlags
+from albert_tf.tasks.early_exit.scores import depths
 from albert_tf.tasks.examples import of_role
 from albert_tf.tasks.facts import run_facts
 from albert_tf.tasks.prediction import OutputsPredictor
@@ -75,6 +77,12 @@ def run_task(options, task, examples, predict_splits):
     return values
 
 
+def leaving_early(task, options):
+    """Returns the task whose model is trained as the `EarlyExitFlags` say."""
+    flags = group_of(EarlyExitFlags, options)
+    return dataclasses.replace(task, early_exit=flags) if flags.early_exit else task
+
+
 def start_from(options):
     """Returns the `StartFlags` of `TaskOptions`, with a model that lies here."""
     start = group_of(StartFlags, options)
@@ -111,9 +119,9 @@ def _applier(start, applying, asked, examples):
     """Returns a function from the name of examples to the model's results on them.
 
     Returns:
-        The function, which returns `Prepared` examples and their outputs by
-        `Task.interpret`; the training info of the model, `{}` if there is none; and its
-        directory.
+        The function, which returns `Prepared` examples, their outputs by
+        `Task.interpret`, and the scores of early answers; the training info of the
+        model, `{}` if there is none; and its directory.
     """
     directory, task, info = fine_tuned(
         applying.output_dir, start.init_checkpoint, asked
@@ -146,7 +154,8 @@ def _applier(start, applying, asked, examples):
         predict = OutputsPredictor(model, batch_size, length, task.min_tokens)
         # The task of the files: its flags say how to answer.
         outputs = require_numbers(predict(prepared.tokens))
-        return prepared, asked.interpret(prepared, outputs)
+        full, early = depths(asked, prepared, outputs, model)
+        return prepared, asked.interpret(prepared, full), early
 
     return apply, info, directory
 
@@ -179,8 +188,9 @@ def _evaluate(output_dir, task, examples, apply, info, kept):
     official = next(iter(of_role(examples, "dev")), None)
     for name in _labelled(examples):
         first = name == official
-        prepared, interpreted = apply(name)
-        for metric, value in task.score(prepared, interpreted).items():
+        prepared, interpreted, early = apply(name)
+        scores = {**task.score(prepared, interpreted), **early}
+        for metric, value in scores.items():
             named = _OFFICIAL_NAMES.get(metric, metric)
             values[named if first else f"{name}_{metric}"] = value
         # At once, so that no later failure loses these scores.
@@ -210,4 +220,5 @@ def _predict(output_dir, task, examples, apply):
     """Predicts the test sets."""
     for place, (name, own) in enumerate(of_role(examples, "test").items()):
         prefix = f"{name}_" if place else ""
-        task.write_predicted(output_dir, prefix, *apply(name), own.submission)
+        prepared, interpreted, _ = apply(name)
+        task.write_predicted(output_dir, prefix, prepared, interpreted, own.submission)

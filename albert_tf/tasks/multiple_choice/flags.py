@@ -22,13 +22,14 @@ from albert_tf.checkpoints.flags import obeys_reading_flags
 from albert_tf.cli import command_line
 from albert_tf.cli.command_line import altered
 from albert_tf.cli.command_line import option
+from albert_tf.tasks.commands.flags import EarlyExitFlags
 from albert_tf.tasks.commands.flags import TaskOptions
 
 TASK_NAMES = ("race", "c3", "custom")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class RaceOptions(TaskOptions):
+class RaceOptions(EarlyExitFlags, TaskOptions):
     """The flags of run_race.py."""
 
     do_eval: bool = altered(TaskOptions, "do_eval", help="Score the dev set.")

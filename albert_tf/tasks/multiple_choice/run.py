@@ -4,6 +4,7 @@ import dataclasses
 
 from albert_tf.errors import UserError
 from albert_tf.tasks.commands.repeated_runs import run_repeatedly
+from albert_tf.tasks.commands.run import leaving_early
 from albert_tf.tasks.commands.run import run_task
 from albert_tf.tasks.commands.steps import check_steps
 from albert_tf.tasks.commands.steps import needed_roles
@@ -36,6 +37,7 @@ def choose(options):
 
 def _train_and_apply(options):
     task, examples = read_folder(options)
+    task = leaving_early(task, options)
     # The official --do_predict scores, too.
     test = examples.get("test")
     scores = options.do_eval or (test is not None and test.is_labelled)
@@ -50,6 +52,7 @@ def check_flags(options):
         UserError: it names them.
     """
     applies = check_steps(options)
+    options.check_early_exit()
     if applies and not options.data_dir:
         raise UserError("--data_dir is needed to train, evaluate or predict.")
     only = [name for name in ("high_only", "middle_only") if getattr(options, name)]

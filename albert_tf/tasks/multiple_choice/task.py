@@ -58,7 +58,8 @@ class MultipleChoice(Task):
     # The model.
 
     def model_arguments(self):
-        return {"classifier_dropout_prob": self.dropout_prob}
+        dropout = {"classifier_dropout_prob": self.dropout_prob}
+        return {**super().model_arguments(), **dropout}
 
     def objective(self):
         return TextObjective(self)

@@ -1,0 +1,116 @@
+"""Rules by which a text leaves the encoder before the last layer."""
+
+import dataclasses
+import math
+
+from albert_tf.errors import UserError
+
+EXIT_HEADS = ("shared", "per_layer")
+"""Heads of the layers: the last one's for all, or one for each."""
+EXIT_RULES = {"patience": 3, "entropy": 0.3, "probability": 0.9}
+"""Thresholds that each rule has where none is given."""
+
+
+@dataclasses.dataclass(frozen=True)
+class ExitRule:
+    """The condition under which a layer's answer is final.
+
+    Attributes:
+        name: "patience": the prediction has not changed for `threshold` layers (PABEE,
+            Zhou et al., arXiv 2006.04152); "entropy": the probabilities have less, in
+            nats (DeeBERT, Xin et al., arXiv 2004.12993); "probability": the most
+            probable label has more.
+        threshold: a number of layers, an entropy above 0, or a probability between 0
+            and 1; None for the one of `EXIT_RULES`.
+        tolerance: the change below which "patience" takes two predicted numbers for the
+            same.
+
+    Raises:
+        UserError: there is no such rule, or a number is out of range.
+    """
+
+    name: str
+    threshold: float | None = None
+    tolerance: float = 0.1
+
+    def __post_init__(self):
+        if self.name not in EXIT_RULES:
+            raise UserError(
+                f"There is no exit rule {self.name!r}; choose from "
+                f"{', '.join(EXIT_RULES)}."
+            )
+        if self.threshold is None:
+            object.__setattr__(self, "threshold", EXIT_RULES[self.name])
+        for name in ("threshold", "tolerance"):
+            value = getattr(self, name)
+            is_number = type(value) in (int, float) and math.isfinite(value)
+            if not is_number or value <= 0:
+                raise UserError(
+                    f"The exit rule's {name} must be a number above 0, got {value!r}."
+                )
+        if self.name == "patience" and self.threshold != int(self.threshold):
+            raise UserError(
+                f"Patience is a whole number of layers, got {self.threshold}."
+            )
+        if self.name == "probability" and self.threshold >= 1:
+            raise UserError(
+                f"The probability at which a text leaves must be below 1, got "
+                f"{self.threshold}."
+            )
+
+    def check_fits(self, kind, layers):
+        """Refuses a rule by which no text would ever leave a model.
+
+        Args:
+            kind: what its outputs mean, one of `models.text_labels.LABEL_KINDS`.
+            layers: how many it has.
+
+        Raises:
+            UserError: it says why.
+        """
+        if self.name != "patience" and kind == "regression":
+            raise UserError(
+                f"The exit rule {self.name} needs probabilities, but the model "
+                "predicts a number; take patience."
+            )
+        if self.name == "patience" and self.threshold >= layers:
+            raise UserError(
+                f"No text leaves {layers} layers with a patience of "
+                f"{self.threshold:g}; take a number below {layers}."
+            )
+
+
+def exit_rule_of(values):
+    """Returns an `ExitRule` of one, or of its fields by name; None of None.
+
+    Raises:
+        UserError: as `ExitRule`.
+    """
+    if values is None or isinstance(values, ExitRule):
+        return values
+    try:
+        return ExitRule(**values)
+    except TypeError as error:
+        raise UserError(
+            f"exit_rule={values!r}: expected the name, the threshold and the tolerance "
+            "of a rule."
+        ) from error
+
+
+def asked_rule(stored, asked):
+    """Returns the rule by which a model is served.
+
+    Args:
+        stored: the model's `ExitRule`, or None.
+        asked: None for that; "none" for answers at full depth; an `ExitRule`; or some
+            of its fields by name, of which the rule stored has the others.
+
+    Raises:
+        UserError: as `exit_rule_of`.
+    """
+    if asked is None or asked == "none":
+        return None if asked else stored
+    is_part = isinstance(asked, dict) and stored is not None
+    if is_part and asked.get("name", stored.name) == stored.name:
+        asked = {**dataclasses.asdict(stored), **asked}
+    return exit_rule_of(asked)

@@ -1,0 +1,155 @@
+"""Heads of the layers before the last, and decisions to leave after one of them."""
+
+import keras
+from keras import ops
+
+from albert_tf.layers.configured_layer import ConfiguredLayer
+from albert_tf.layers.configured_layer import truncated_normal
+
+_SAME_LABEL = 0.5  # a predicted label is 1, others are 0
+
+
+@keras.saving.register_keras_serializable(package="albert_tf")
+class ExitClassifiers(ConfiguredLayer):
+    """A `ClassificationHead` for each layer but the last, their weights stacked.
+
+    A loop over depth then takes the one of its layer. As PABEE's, they share the
+    pooler.
+
+    Args:
+        config: an `AlbertConfig`.
+        num_labels: width of each one's output.
+        initializer_range: standard deviation of the initial weights.
+
+    Call: `[batch, layers - 1, hidden]` to float32 `[batch, layers - 1, labels]`.
+    """
+
+    def __init__(self, config, num_labels, initializer_range, **kwargs):
+        super().__init__(config, **kwargs)
+        self.num_labels = num_labels
+        self.initializer_range = initializer_range
+
+    @property
+    def output_shape(self):
+        """Shape of the logits, as `summary` of a model shows it."""
+        return (None, self.config.num_hidden_layers - 1, self.num_labels)
+
+    def build(self, input_shape=None):
+        layers = self.config.num_hidden_layers - 1
+        self.output_weights = self._float32_weight(
+            "output_weights",
+            (layers, self.num_labels, self.config.hidden_size),
+            truncated_normal(self.initializer_range),
+        )
+        self.output_bias = self._float32_weight(
+            "output_bias", (layers, self.num_labels), "zeros"
+        )
+
+    def call(self, pooled):
+        pooled = ops.cast(pooled, "float32")
+        logits = ops.einsum("blh,lkh->blk", pooled, self.output_weights)
+        return logits + self.output_bias
+
+    def of_layer(self, pooled, layer, last):
+        """Computes logits after one layer.
+
+        Args:
+            pooled: `[batch, hidden]`.
+            layer: its number from 0, an int32 scalar.
+            last: the `ClassificationHead` of the last layer.
+
+        Returns:
+            float32 `[batch, labels]`.
+        """
+
+        def taken(earlier, own):
+            stack = ops.concatenate([earlier, ops.expand_dims(own, 0)])
+            return ops.take(stack, layer, axis=0)
+
+        weights = taken(self.output_weights, last.output_weights)  # [labels, hidden]
+        bias = taken(self.output_bias, last.output_bias)
+        return ops.matmul(ops.cast(pooled, "float32"), ops.transpose(weights)) + bias
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "num_labels": self.num_labels,
+            "initializer_range": self.initializer_range,
+        }
+
+
+def first_state(logits, kind):
+    """Returns the state of `leaving` before the first layer.
+
+    Args:
+        logits: `[rows, outputs]`, of the shape that `leaving` gets.
+        kind: as of `leaving`.
+
+    Returns:
+        The last predictions, float32 `[rows, …]`, and for how many layers they have
+        been the same, float32 `[rows]`.
+    """
+    last = _predictions(logits, kind)
+    return ops.full_like(last, float("nan")), ops.zeros_like(last[:, 0])
+
+
+def leaving(logits, state, rule, kind, threshold=None):
+    """Decides which rows leave after a layer.
+
+    Args:
+        logits: float32 `[rows, outputs]` of the layer's head.
+        state: as `first_state`, of the layer before.
+        rule: an `ExitRule`.
+        kind: what the outputs mean, one of `models.text_labels.LABEL_KINDS`.
+        threshold: a float32 scalar in place of the rule's.
+
+    Returns:
+        bool `[rows]`, and the new state.
+    """
+    threshold = rule.threshold if threshold is None else threshold
+    if rule.name != "patience":
+        sure = confidence(logits, rule.name, kind)
+        return sure < threshold if rule.name == "entropy" else sure > threshold, state
+    last, count = state
+    now = _predictions(logits, kind)
+    most = rule.tolerance if kind == "regression" else _SAME_LABEL
+    same = ops.all(ops.abs(now - last) < most, axis=-1)
+    count = ops.where(same, count + 1, 0.0)
+    return count >= threshold, (now, count)
+
+
+def _predictions(logits, kind):
+    """Returns float32 `[rows, outputs]`, of which a change counts."""
+    if kind == "regression":
+        return logits
+    if kind == "multi_label":
+        return ops.cast(logits > 0, "float32")
+    # Not `ops.argmax`, which looks at the sign of zeros, as ONNX cannot.
+    best = ops.max(logits, axis=-1, keepdims=True)
+    return ops.cast(logits >= best, "float32")
+
+
+def confidence(logits, name, kind):
+    """Computes the number of each row that a rule compares with its threshold.
+
+    Args:
+        logits: float32 `[rows, outputs]`.
+        name: "entropy" or "probability", of `ExitRule`.
+        kind: as of `leaving`; of several labels, the one that is least sure counts.
+
+    Returns:
+        float32 `[rows]`.
+    """
+    several = kind == "multi_label"
+    logits = _two_sided(logits) if several else logits
+    shares = ops.softmax(logits)
+    if name == "probability":
+        largest = ops.max(shares, axis=-1)
+        return ops.min(largest, axis=-1) if several else largest
+    entropies = -ops.sum(shares * ops.log_softmax(logits), axis=-1)
+    return ops.max(entropies, axis=-1) if several else entropies
+
+
+def _two_sided(logits):
+    """Makes `[rows, labels, 2]`, whose softmax is a label's sigmoid and its rest."""
+    return ops.stack([logits, ops.zeros_like(logits)], axis=-1)

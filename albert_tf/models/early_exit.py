@@ -1,0 +1,90 @@
+"""The encoder as a loop over depth that rows leave, in TensorFlow.
+
+The rows that stay are gathered after each layer, so that those that left cost nothing.
+A graph holds a shared block once, however many layers run it.
+"""
+
+import functools
+import itertools
+
+import tensorflow as tf
+
+from albert_tf.layers.exits import first_state
+from albert_tf.layers.exits import leaving
+
+
+def leave_early(encoder, features, head, shape, decision, choices=None):
+    """Runs the layers of an encoder, each on the rows that have not left.
+
+    Args:
+        encoder: an `AlbertModel`.
+        features: int32 by name, `[rows, tokens]` each; of several choices for each row,
+            `[rows * choices, tokens]`.
+        head: a function of the pooled output, `[staying, hidden]` or `[staying *
+            choices, hidden]`, the number of the layer from 0, int32 `[]`, and the
+            numbers of the rows that stay, int32 `[staying]`, to float32 logits
+            `[staying, outputs]`.
+        shape: of the logits of all rows, two int32.
+        decision: the arguments of `exits.leaving` from `rule` on, by name.
+        choices: int32 scalar, how many lines of the features a row has; None for one.
+
+    Returns:
+        logits: float32 `[rows, outputs]`, of the layer after which each row left.
+        layers: int32 `[rows]`, how many layers it took.
+    """
+    stack = encoder.transformer
+    hidden, view = encoder.block_input(features)
+    # What the first block would do; an export's products are float32.
+    hidden = tf.cast(hidden, stack.compute_dtype)
+
+    def run_layer(blocks, layer, rows, hidden, state, logits, layers):
+        own = view.of_examples(_lines(rows, choices))
+        index = layer * len(blocks)
+        output = stack.run_layer(blocks, hidden, own, index)
+        found = head(encoder.pooled(output), layer, rows)
+        output = tf.cast(output, hidden.dtype)
+        leaves, state = leaving(found, state, **decision)
+        places = rows[:, None]
+        layer = layer + 1
+        logits = tf.tensor_scatter_nd_update(logits, places, found)
+        taken = tf.fill(tf.shape(rows), layer)
+        layers = tf.tensor_scatter_nd_update(layers, places, taken)
+        stays = tf.where(tf.logical_not(leaves))[:, 0]
+        return (
+            layer,
+            tf.gather(rows, stays),
+            tf.gather(output, _lines(tf.cast(stays, tf.int32), choices)),
+            tf.nest.map_structure(lambda values: tf.gather(values, stays), state),
+            logits,
+            layers,
+        )
+
+    rows, logits = tf.range(shape[0]), tf.zeros(shape)
+    state = first_state(logits, decision["kind"])
+    carried = (tf.constant(0), rows, hidden, state, logits, tf.zeros_like(rows))
+    end = 0
+    for blocks, run in itertools.groupby(stack.layer_schedule):
+        end += len(list(run))
+        carried = tf.while_loop(
+            lambda layer, rows, *_, end=end: (layer < end) & (tf.size(rows) > 0),
+            functools.partial(run_layer, blocks),
+            carried,
+            shape_invariants=_shapes(carried),
+        )
+    *_, logits, layers = carried
+    return logits, layers
+
+
+def _lines(rows, choices):
+    """Returns the numbers of the features' lines that rows have."""
+    if choices is None:
+        return rows
+    return tf.reshape(rows[:, None] * choices + tf.range(choices), [-1])
+
+
+def _shapes(carried):
+    """Returns the shapes that hold in all layers: any number of rows stays."""
+    layer, rows, hidden, state, *answers = carried
+    some = [rows, hidden, state]
+    some = tf.nest.map_structure(lambda v: tf.TensorShape([None, *v.shape[1:]]), some)
+    return (layer.shape, *some, *(values.shape for values in answers))

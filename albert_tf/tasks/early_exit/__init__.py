@@ -1,0 +1,1 @@
+"""Models that answer before the last layer."""

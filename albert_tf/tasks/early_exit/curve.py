@@ -1,0 +1,174 @@
+"""The score of a model against the depth and the speed at which its answers come."""
+
+import dataclasses
+import os
+import statistics
+import time
+
+import numpy as np
+import tensorflow as tf
+
+from albert_tf.display.plots import write_plot
+from albert_tf.exit_rule import EXIT_RULES
+from albert_tf.exit_rule import ExitRule
+from albert_tf.io.files import write_atomically
+from albert_tf.layers.exits import confidence
+from albert_tf.tasks.batching import FEATURES
+from albert_tf.tasks.batching import FINE_BUCKETS
+from albert_tf.tasks.batching import evaluation_dataset
+from albert_tf.tasks.early_exit.scores import early_scores
+from albert_tf.tasks.prediction import OutputsPredictor
+
+_THRESHOLDS = 16  # of a rule whose threshold is no number of layers
+FULL = "full depth"
+
+
+@dataclasses.dataclass(frozen=True)
+class Point:
+    """A threshold, and what it costs and saves.
+
+    Attributes:
+        rule: a name of `EXIT_RULES`, or `FULL`.
+        threshold: of the rule; None at full depth.
+        score: the task's first metric.
+        layers: the mean number of layers that an answer takes.
+        speed: rows a second, in multiples of those at full depth.
+    """
+
+    rule: str
+    threshold: float | None
+    score: float
+    layers: float
+    speed: float
+
+
+class Speed:
+    """Measures how fast a model answers, in multiples of its speed at full depth.
+
+    Args:
+        model: with exit heads.
+        tokens: the `TokenizedExamples` to answer.
+        batch_size: rows of a batch; similar lengths meet.
+        max_seq_length: the longest length.
+        rounds: passes over the rows, of which the median counts.
+    """
+
+    def __init__(self, model, tokens, batch_size, max_seq_length, rounds=3):
+        self._model, self._rounds = model, rounds
+        tokens = tokens.take(np.argsort(tokens.sizes, kind="stable"))
+        rows = evaluation_dataset(
+            tokens, batch_size, max_seq_length, buckets=FINE_BUCKETS
+        )
+        self._batches = [{name: row[name] for name in FEATURES} for row in rows]
+        shape = [None] * model.feature_axes
+        self._specs = {name: tf.TensorSpec(shape, tf.int32) for name in FEATURES}
+        full = self._graph(lambda features, _: model(features, training=False))
+        self._full = self._seconds(full, 0.0)
+
+    def _graph(self, function):
+        return tf.function(
+            function,
+            input_signature=[self._specs, tf.TensorSpec([])],
+            autograph=False,
+        )
+
+    def _seconds(self, function, threshold):
+        threshold = tf.constant(threshold, tf.float32)
+        seconds = []
+        for _ in range(self._rounds + 1):
+            start = time.perf_counter()
+            for batch in self._batches:
+                function(batch, threshold)
+            seconds.append(time.perf_counter() - start)
+        return statistics.median(seconds[1:])  # the first one makes the graph
+
+    def of_rule(self, rule):
+        """Returns a function from a threshold of an `ExitRule` to the speed."""
+        model = self._model
+        early = self._graph(lambda batch, value: model.leave_early(batch, rule, value))
+        return lambda threshold: self._full / self._seconds(early, threshold)
+
+
+def exit_curve(task, model, prepared, batch_size, max_seq_length, timed_rows):
+    """Scores and times a model at all thresholds of the rules that fit it.
+
+    Args:
+        task: the `Task`.
+        model: with exit heads, of the task.
+        prepared: labelled `Prepared` examples.
+        batch_size: rows of a batch.
+        max_seq_length: the longest length.
+        timed_rows: how many of the rows are timed.
+
+    Returns:
+        A list of `Point`, the first one at full depth.
+    """
+    outputs = OutputsPredictor(model, batch_size, max_seq_length, task.min_tokens)
+    found = outputs(prepared.tokens)  # [N, layers, outputs]
+    metric, depth = task.metrics[0], found.shape[1]
+    timed = np.linspace(0, len(found) - 1, min(timed_rows, len(found))).astype(int)
+    speed = Speed(model, prepared.tokens.take(timed), batch_size, max_seq_length)
+    score = task.score(prepared, task.interpret(prepared, found[:, -1]))[metric]
+    points = [Point(FULL, None, score, depth, 1.0)]
+    kind, tolerance = model.exit_kind, 0.1
+    if model.exit_rule is not None:
+        tolerance = model.exit_rule.tolerance
+    for name in EXIT_RULES:
+        if name != "patience" and kind == "regression":
+            continue
+        speed_at = speed.of_rule(ExitRule(name, tolerance=tolerance))
+        for threshold in _thresholds(name, found, kind):
+            rule = ExitRule(name, threshold, tolerance)
+            scores = early_scores(task, prepared, found, rule, kind)
+            layers = scores["exit_layer"]
+            points.append(
+                Point(
+                    name,
+                    threshold,
+                    scores[f"exit_{metric}"],
+                    layers,
+                    speed_at(threshold),
+                )
+            )
+    return points
+
+
+def _thresholds(name, outputs, kind):
+    """Lists thresholds of a rule from those by which most leave to the strictest."""
+    if name == "patience":
+        return list(range(1, outputs.shape[1]))
+    values = confidence(outputs[:, :-1].reshape(-1, outputs.shape[-1]), name, kind)
+    shares = np.quantile(values, np.linspace(0.02, 0.98, _THRESHOLDS)).astype(float)
+    most = 1 if name == "probability" else np.inf
+    found = [float(share) for share in np.unique(shares) if 0 < share < most]
+    return found[::-1] if name == "entropy" else found
+
+
+def write_curve(points, metric, output_dir):
+    """Writes `early_exit.tsv` and `early_exit.png`, and returns the table's text."""
+    lines = [f"rule\tthreshold\t{metric}\tlayers\tspeed"]
+    for point in points:
+        threshold = "" if point.threshold is None else f"{point.threshold:.4g}"
+        lines.append(
+            f"{point.rule}\t{threshold}\t{point.score:.4f}\t{point.layers:.2f}"
+            f"\t{point.speed:.2f}"
+        )
+    table = "\n".join(lines) + "\n"
+    write_atomically(os.path.join(output_dir, "early_exit.tsv"), table)
+    full, *others = points
+
+    def draw(figure, names):
+        axes = figure.subplots(1, 2, sharey=True)
+        labels = ("mean number of layers", "speed, in multiples of full depth")
+        for axis, field, label in zip(axes, ("layers", "speed"), labels, strict=True):
+            for rule in dict.fromkeys(point.rule for point in others):
+                own = [point for point in others if point.rule == rule]
+                x = [getattr(point, field) for point in own]
+                axis.plot(x, [point.score for point in own], marker=".", label=rule)
+            axis.axhline(full.score, color="#555555", linestyle=":", label=FULL)
+            axis.set(xlabel=label)
+        axes[0].set(ylabel=metric)
+        axes[0].legend()
+
+    write_plot(os.path.join(output_dir, "early_exit.png"), draw, (9.6, 4.0))
+    return table

@@ -1,0 +1,223 @@
+"""Classifiers that answer after any layer."""
+
+import json
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import albert_tf
+from albert_tf.errors import UserError
+from albert_tf.exit_rule import ExitRule
+from albert_tf.layers.exits import confidence
+from albert_tf.models.base import seeded
+from albert_tf.tasks.early_exit.scores import exit_layers
+
+_RULE = {"name": "patience", "threshold": 1}
+_NEVER = ExitRule("entropy", 1e-9)
+_LAYERS = 6
+
+
+@pytest.fixture(scope="module")
+def features():
+    random = np.random.default_rng(0)
+    ids = random.integers(5, 37, (9, 7)).astype("int32")
+    mask = np.ones_like(ids)
+    mask[3:, 5:] = 0
+    return {"input_ids": ids, "input_mask": mask, "segment_ids": ids % 2}
+
+
+@pytest.fixture(scope="module")
+def make(tiny_config):
+    """Makes a model whose layers disagree."""
+
+    def build(exit_heads="per_layer", changes=(), choices=False, **arguments):
+        sizes = {"num_hidden_layers": _LAYERS, "initializer_range": 0.5}
+        config = tiny_config(**{**sizes, **dict(changes)})
+        model_class = albert_tf.AlbertForMultipleChoice
+        if not choices:
+            model_class = albert_tf.AlbertForSequenceClassification
+            arguments.setdefault("num_labels", 3)
+        arguments.setdefault("exit_rule", _RULE)
+        with seeded(8):
+            model = model_class(config, exit_heads=exit_heads, **arguments)
+        for head in filter(None, (model.classifier, model.exit_classifiers)):
+            head.output_weights.assign(30 * head.output_weights)
+        return model
+
+    return build
+
+
+def _middle(values):
+    """A number between the two in the middle, far from rounding."""
+    place = len(values) // 2
+    return float(np.sort(values)[place - 1 : place + 1].mean())
+
+
+_CONFIGS = {
+    "shared": {},
+    "groups": {"num_hidden_groups": 2},
+    "inner": {"inner_group_num": 2},
+    "unshared": {"parameter_sharing": "none"},
+    "modern": {
+        "position_embedding_type": "rotary",
+        "norm": "pre",
+        "local_attention_window": 4,
+    },
+}
+
+
+@pytest.mark.parametrize("changes", _CONFIGS.values(), ids=_CONFIGS)
+def test_rows_leave_with_the_answer_of_their_layer(make, features, changes):
+    model = make(changes=changes)
+    of_layers = model(features, all_layers=True).numpy()
+    full = model(features).numpy()
+    np.testing.assert_allclose(of_layers[:, -1], full, atol=1e-5)
+    logits, layers = model.leave_early(features, _NEVER)
+    np.testing.assert_allclose(logits, full, atol=1e-5)
+    assert layers.numpy().tolist() == [_LAYERS] * 9
+    sure = confidence(of_layers[:, 0], "probability", "single_label")
+    half = ExitRule("probability", _middle(sure))  # leave after the first
+    for rule in (half, ExitRule("patience", 1)):
+        logits, layers = map(np.array, model.leave_early(features, rule))
+        expected = exit_layers(of_layers, rule, "single_label")
+        np.testing.assert_array_equal(layers, expected)
+        assert rule.name == "patience" or len(set(layers)) > 1
+        own = of_layers[np.arange(9), layers - 1]
+        np.testing.assert_allclose(logits, own, atol=1e-5)
+        order = [4, 8, 1]  # neighbours change nothing
+        part = {name: values[order] for name, values in features.items()}
+        fewer, taken = model.leave_early(part, rule)
+        np.testing.assert_allclose(fewer, own[order], atol=1e-5)
+        np.testing.assert_array_equal(taken, layers[order])
+
+
+@pytest.mark.parametrize("exit_heads", ["shared", "per_layer"])
+def test_each_layer_has_its_head(make, features, exit_heads):
+    model = make(exit_heads)
+    states = model.albert(features)["hidden_states"]
+    heads = [model.classifier.output_weights] * _LAYERS
+    if exit_heads == "per_layer":
+        heads[:-1] = np.array(model.exit_classifiers.output_weights)
+    found = model(features, all_layers=True).numpy()
+    for layer, (state, weights) in enumerate(zip(states, heads, strict=True)):
+        pooled = np.tanh(model.albert.pooler(state[:, 0]))
+        expected = pooled @ np.transpose(weights)
+        np.testing.assert_allclose(found[:, layer], expected, atol=1e-4)
+    logits, layers = model.leave_early(features)
+    np.testing.assert_allclose(
+        logits, found[np.arange(9), layers.numpy() - 1], atol=1e-4
+    )
+
+
+def test_questions_leave_with_all_their_choices(make, features):
+    model = make(choices=True)
+    three = {name: values.reshape(3, 3, 7).copy() for name, values in features.items()}
+    three["input_mask"][1, 2] = 0  # a question of two choices
+    of_layers = model(three, all_layers=True).numpy()
+    assert of_layers.shape == (3, _LAYERS, 3)
+    np.testing.assert_allclose(of_layers[:, -1], model(three), atol=1e-4)
+    sure = confidence(of_layers[:, 0], "probability", "single_label")
+    rule = ExitRule("probability", _middle(sure))
+    logits, layers = model.leave_early(three, rule)
+    assert len(set(layers.numpy())) > 1
+    own = of_layers[np.arange(3), layers.numpy() - 1]
+    np.testing.assert_allclose(logits, own, atol=1e-4)
+    assert own[1, 2] < -1e8
+
+
+def test_a_graph_takes_any_rows_and_a_threshold(make, features):
+    model, rule = make("shared"), ExitRule("probability", 0.5)
+    spec = tf.TensorSpec([None, None], tf.int32)
+
+    @tf.function(
+        input_signature=[dict.fromkeys(features, spec), tf.TensorSpec([])],
+        autograph=False,
+    )
+    def answer(features, threshold):
+        return model.leave_early(features, rule, threshold)
+
+    depths = []
+    for threshold in (0.4, 0.7, 0.999):
+        _, layers = answer(features, threshold)
+        own = model.leave_early(features, ExitRule("probability", threshold))[1]
+        np.testing.assert_array_equal(layers, own)
+        depths.append(np.mean(layers))
+    assert depths == sorted(depths)
+    assert depths[0] < depths[-1]
+    none = {name: values[:0] for name, values in features.items()}
+    assert answer(none, 0.5)[0].shape == (0, 3)
+
+
+def test_the_gradient_of_each_layer_goes_through_dropout(make, features):
+    model = make(classifier_dropout_prob=0.5)
+    first, second, other = (
+        model(features, training=True, dropout_seed=[seed, 1], all_layers=True).numpy()
+        for seed in (1, 1, 2)
+    )
+    np.testing.assert_array_equal(first, second)
+    assert np.abs(first - other).max() > 0.01
+
+
+@pytest.mark.parametrize("exit_heads", ["shared", "per_layer"])
+def test_a_model_directory_keeps_heads_and_rule(make, features, tmp_path, exit_heads):
+    model = make(exit_heads)
+    model.save_pretrained(tmp_path)
+    head = json.loads((tmp_path / "head.json").read_text())
+    assert head["exit_heads"] == exit_heads
+    assert head["exit_rule"] == {**_RULE, "tolerance": 0.1}
+    again = type(model).from_pretrained(tmp_path)
+    expected = model.leave_early(features)
+    for found, own in zip(again.leave_early(features), expected, strict=True):
+        np.testing.assert_array_equal(found, own)
+    for form in ("tf1", "huggingface"):
+        with pytest.raises(UserError, match="Only a model directory can hold exit"):
+            model.save_pretrained(tmp_path / form, format=form)
+        assert not (tmp_path / form).exists()
+    plain = type(model).from_pretrained(tmp_path, exit_heads=None)
+    np.testing.assert_array_equal(plain(features), model(features))
+    plain.save_pretrained(tmp_path / "tf1", format="tf1")
+    with pytest.raises(UserError, match="no exit heads"):
+        plain.leave_early(features)
+    # Another number of labels: new heads, the same encoder.
+    other = type(model).from_pretrained(tmp_path, num_labels=5)
+    assert other(features, all_layers=True).shape == (9, _LAYERS, 5)
+    np.testing.assert_array_equal(
+        other.albert(features)["pooled_output"], model.albert(features)["pooled_output"]
+    )
+
+
+def test_heads_and_rules_that_do_not_fit_are_refused(make, features, tiny_config):
+    for arguments, told in (
+        ({"exit_heads": "many"}, "expected one of shared, per_layer"),
+        ({"exit_heads": None}, "has no exit heads"),
+        ({"exit_rule": {"name": "patience", "threshold": 6}}, "below 6"),
+        ({"exit_rule": {"name": "entropy"}, "num_labels": 1}, "needs probabilities"),
+        ({"exit_rule": {"threshold": 6}}, "expected the name"),
+        ({"changes": {"num_hidden_layers": 1}}, "no layer from which"),
+    ):
+        with pytest.raises(UserError, match=told):
+            make(**arguments)
+    with pytest.raises(UserError, match="no layer from which a whole text"):
+        albert_tf.AlbertForTokenClassification(tiny_config(), 3, exit_heads="shared")
+    with pytest.raises(UserError, match="learn with the encoder"):
+        make()(features, training=True)
+    without = make(exit_rule=None)
+    with pytest.raises(UserError, match="no rule when to leave"):
+        without.leave_early(features)
+    plain = make(exit_heads=None, exit_rule=None)
+    with pytest.raises(UserError, match="no exit heads"):
+        plain(features, all_layers=True)
+
+
+def test_a_loop_in_a_graph_holds_one_block(make):
+    """The graph of many layers is as large as that of few."""
+    sizes = []
+    for layers in (3, 6):
+        model = make(changes={"num_hidden_layers": layers})
+        spec = tf.TensorSpec([None, None], tf.int32)
+        function = tf.function(model.leave_early, autograph=False)
+        graph = function.get_concrete_function({"input_ids": spec}).graph
+        bodies = graph.as_graph_def().library.function
+        sizes.append(sum(len(body.node_def) for body in bodies))
+    assert sizes[0] == sizes[1]

@@ -1,0 +1,237 @@
+"""Served models whose texts leave early."""
+
+import json
+
+import numpy as np
+import onnx
+import pytest
+import tensorflow as tf
+
+import albert_tf
+from albert_tf import early_exit
+from albert_tf.errors import UserError
+from albert_tf.models.base import seeded
+from albert_tf.serving.export import ExportOptions
+from albert_tf.serving.export import export
+from albert_tf.serving.loading import build_module_of
+from albert_tf.serving.predictor import Predictor
+from albert_tf.tasks.registry import create_task
+from tests.serving.test_server import ask
+from tests.serving.test_server import serving
+
+_LAYERS = 6
+_TEXTS = [
+    "the film was good",
+    "bad",
+    "it is not a very good one .",
+    "the plot , the film",
+    "not good and not bad",
+    "very bad",
+    "good",
+]
+
+
+def _with_opinions(model):
+    """Makes the heads' answers change from layer to layer."""
+    for head in filter(None, (model.classifier, model.exit_classifiers)):
+        head.output_weights.assign(30 * head.output_weights)
+    return model
+
+
+@pytest.fixture(scope="module")
+def config(served_config, tiny_tokenizer):
+    return served_config(
+        tiny_tokenizer, num_hidden_layers=_LAYERS, initializer_range=0.4
+    )
+
+
+@pytest.fixture(scope="module")
+def model(config):
+    with seeded(5):
+        model = albert_tf.AlbertForSequenceClassification(
+            config,
+            labels=["no", "so", "yes"],
+            exit_heads="per_layer",
+            exit_rule={"name": "patience", "threshold": 1},
+        )
+    return _with_opinions(model)
+
+
+@pytest.fixture(scope="module")
+def model_dir(model, tiny_tokenizer, tmp_path_factory):
+    directory = tmp_path_factory.mktemp("early")
+    task = create_task("single_label", "t", labels=("no", "so", "yes"))
+    info = {"task": task.to_dict(), "max_seq_length": 24}
+    model.save_pretrained(directory, tiny_tokenizer, info)
+    return directory
+
+
+@pytest.fixture(scope="module")
+def expected(model, tiny_tokenizer):
+    """Probabilities and depths, each text answered alone."""
+    shares, depths = [], []
+    for text in _TEXTS:
+        logits, layers = model.leave_early(tiny_tokenizer([text]))
+        shares.append(tf.nn.softmax(logits).numpy()[0])
+        depths.append(int(layers[0]))
+    assert len(set(depths)) > 1
+    return np.array(shares), depths
+
+
+@pytest.mark.parametrize("optimize_for", [None, "throughput"])
+def test_a_saved_model_answers_as_texts_alone(
+    model_dir, expected, tmp_path, optimize_for
+):
+    options = ExportOptions(str(model_dir), str(tmp_path), optimize_for=optimize_for)
+    version = export(options)
+    facts = json.loads((version / "signature.json").read_text())
+    rule = {"name": "patience", "threshold": 1, "tolerance": 0.1}
+    assert facts["exit_rule"] == rule
+    outputs = facts["signatures"]["tokens"]["outputs"]
+    assert outputs["exit_layer"]["meaning"] == "how many layers the answer took"
+    card = (version / "model_card.md").read_text()
+    assert "- exit rule: " in card
+    shares, depths = expected
+    served = Predictor(version)
+    found = served.arrays(_TEXTS)
+    np.testing.assert_allclose(found["probabilities"], shares, atol=1e-5)
+    assert found["exit_layer"].tolist() == depths
+    assert served(_TEXTS[0])["exit_layer"] == depths[0]
+    with pytest.raises(UserError, match="brings its own"):
+        Predictor(version, exit_rule="none")
+
+
+def _onnx(model_dir, folder, **flags):
+    options = ExportOptions(str(model_dir), str(folder), format="onnx", **flags)
+    return export(options)
+
+
+def _graph(version):
+    """The graph of a file, and the operations in the body of its loop."""
+    graph = onnx.load(version / "model.onnx").graph
+    (loop,) = (node for node in graph.node if node.op_type == "Loop")
+    (body,) = (part.g for part in loop.attribute if part.name == "body")
+    return graph, [node.op_type for node in body.node]
+
+
+@pytest.mark.slow
+def test_onnx_holds_the_block_once(model_dir, expected, tmp_path):
+    early = _onnx(model_dir, tmp_path / "early")
+    full = _onnx(model_dir, tmp_path / "full", exit_rule="none")
+    never = {"exit_rule": "entropy", "exit_threshold": 1e-9}
+    never = Predictor(_onnx(model_dir, tmp_path / "never", **never)).arrays(_TEXTS)
+    graph, body = _graph(early)
+    assert body.count("MatMul") >= 6  # of one block
+    graphs = (graph, onnx.load(full / "model.onnx").graph)
+    sizes = [sum(len(w.raw_data) for w in own.initializer) for own in graphs]
+    assert sizes[0] < 1.2 * sizes[1]
+    shares, depths = expected
+    found = Predictor(early).arrays(_TEXTS)
+    np.testing.assert_allclose(found["probabilities"], shares, atol=1e-5)
+    assert found["exit_layer"].tolist() == depths
+    # Where nothing leaves, the answers are the ordinary export's.
+    ordinary = Predictor(full).arrays(_TEXTS)["probabilities"]
+    assert set(never["exit_layer"]) == {_LAYERS}
+    np.testing.assert_allclose(never["probabilities"], ordinary, atol=1e-6)
+
+
+@pytest.mark.slow
+def test_int8_reaches_the_loop(model_dir, tmp_path):
+    version = _onnx(model_dir, tmp_path, compute_dtype="int8")
+    graph, body = _graph(version)
+    assert body.count("MatMulInteger") == 7  # of the block, and of the pooler
+    rounded = [w.dims for w in graph.initializer if w.name.endswith("_quantized")]
+    assert [32, 64] in rounded
+    found = Predictor(version).arrays(_TEXTS)
+    assert set(found["exit_layer"]) <= set(range(1, _LAYERS + 1))
+
+
+def test_bfloat16_leaves_too(model_dir, expected, tmp_path):
+    options = ExportOptions(str(model_dir), str(tmp_path), compute_dtype="bfloat16")
+    found = Predictor(export(options)).arrays(_TEXTS)
+    same = found["exit_layer"] == expected[1]
+    assert same.mean() > 0.5
+    difference = np.abs(found["probabilities"] - expected[0])[same]
+    assert difference.max() < 0.2
+
+
+def test_the_rule_can_be_overridden(model, model_dir, expected, tiny_tokenizer):
+    full = tf.nn.softmax(model(tiny_tokenizer(_TEXTS, padding=True))).numpy()
+    found = Predictor(model_dir, exit_rule="none").arrays(_TEXTS)
+    np.testing.assert_allclose(found["probabilities"], full, atol=1e-5)
+    assert "exit_layer" not in found
+    deeper = Predictor(model, tiny_tokenizer, exit_rule={"threshold": 4})
+    assert min(deeper.arrays(_TEXTS)["exit_layer"]) >= 5
+    assert Predictor(model_dir).arrays(_TEXTS)["exit_layer"].tolist() == expected[1]
+
+
+def test_other_heads_leave_too(config, tiny_tokenizer):
+    exits = {"exit_heads": "shared", "exit_rule": {"name": "patience", "threshold": 2}}
+    for arguments, output in (
+        ({"label_kind": "regression"}, "score"),
+        ({"label_kind": "multi_label", "labels": ["a", "b"]}, "labels"),
+    ):
+        model = albert_tf.AlbertForSequenceClassification(config, **arguments, **exits)
+        answer = Predictor(_with_opinions(model), tiny_tokenizer)("the film")
+        assert 3 <= answer["exit_layer"] <= _LAYERS
+        assert output in answer
+    model = _with_opinions(albert_tf.AlbertForMultipleChoice(config, **exits))
+    answer = Predictor(model, tiny_tokenizer)("it was _", "a film", ["good", "bad"])
+    assert 3 <= answer["exit_layer"] <= _LAYERS
+
+
+def test_forms_without_early_answers_are_refused(model_dir, tmp_path, classifier):
+    for flags, told in (
+        ({"optimize_for": "latency"}, "needs to know how many rows stay"),
+        ({"format": "tflite"}, "TensorFlow Lite has no rows that leave"),
+        ({"exit_threshold": 6.0}, "take a number below 6"),
+    ):
+        with pytest.raises(UserError, match=told):
+            export(ExportOptions(str(model_dir), str(tmp_path), **flags))
+    with pytest.raises(UserError, match="has no exit heads"):
+        Predictor(classifier.model_dir, exit_rule={"name": "patience"})
+    assert "exit_layer" not in Predictor(classifier.model_dir).arrays(_TEXTS)
+
+
+def test_the_command_draws_the_curve_and_keeps_a_rule(model_dir, tmp_path, capsys):
+    rows = [f"{text}\t{('no', 'so', 'yes')[i % 3]}" for i, text in enumerate(_TEXTS)]
+    table = tmp_path / "dev.tsv"
+    table.write_text("\n".join(["sentence\tlabel", *rows]) + "\n")
+    argv = ["early_exit", f"--model_dir={model_dir}", f"--eval_file={table}"]
+    early_exit.main([*argv, f"--output_dir={tmp_path}", "--timed_rows=4"])
+    header, *lines = (tmp_path / "early_exit.tsv").read_text().splitlines()
+    assert capsys.readouterr().out.splitlines() == [header, *lines]
+    assert header == "rule\tthreshold\taccuracy\tlayers\tspeed"
+    points = [line.split("\t") for line in lines]
+    assert points[0][0] == "full depth"
+    assert float(points[0][3]) == _LAYERS
+    depths = {}
+    for rule, _, _, layers, speed in points[1:]:
+        depths.setdefault(rule, []).append(float(layers))
+        assert float(speed) > 0
+    assert list(depths) == ["patience", "entropy", "probability"]
+    assert depths["patience"] == sorted(depths["patience"])
+    assert len(depths["patience"]) == _LAYERS - 1
+    assert depths["entropy"] == sorted(depths["entropy"])
+    with pytest.raises(SystemExit):
+        early_exit.main([*argv[:2], "--keep_rule"])
+    early_exit.main([*argv[:2], "--keep_rule", "--exit_threshold=4"])
+    kept = Predictor(model_dir).arrays(_TEXTS)["exit_layer"]
+    assert min(kept) >= 5
+    early_exit.main([*argv[:2], "--keep_rule", "--exit_threshold=1"])
+
+
+def test_the_server_counts_depths(model, tiny_tokenizer, expected):
+    with serving(Predictor(model, tiny_tokenizer)) as port:
+        status, answer = ask(port, body={"inputs": {"text": _TEXTS}})
+        assert status == 200
+        assert answer["outputs"]["exit_layer"] == expected[1]
+        _, metrics = ask(port, "/metrics")
+    for layer in range(1, _LAYERS + 1):
+        count = sum(depth <= layer for depth in expected[1])
+        assert f'albert_exit_layer_bucket{{le="{layer}.0"}} {count}.0' in metrics
+
+
+def test_a_module_in_memory_says_its_rule(model, tiny_tokenizer):
+    _, _, facts = build_module_of(model, tiny_tokenizer)
+    assert facts["exit_rule"]["name"] == "patience"

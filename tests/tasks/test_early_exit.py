@@ -1,0 +1,121 @@
+"""Training and scoring of models that answer before the last layer."""
+
+import json
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from albert_tf.errors import UserError
+from albert_tf.exit_rule import ExitRule
+from albert_tf.models.sequence_classification import AlbertForSequenceClassification
+from albert_tf.tasks.commands.flags import EarlyExitFlags
+from albert_tf.tasks.early_exit.scores import early_scores
+from albert_tf.tasks.early_exit.scores import exit_layers
+from albert_tf.tasks.registry import create_task
+from albert_tf.tasks.task import Prepared
+from albert_tf.tasks.tokenized_examples import TokenizedExamples
+
+_LABELS = np.array([0, 2, 1, 1], np.int32)
+_OUTPUTS = np.random.default_rng(5).normal(size=(4, 3, 3)).astype(np.float32)
+
+
+def _task(**flags):
+    return create_task(
+        "single_label",
+        "t",
+        labels=("a", "b", "c"),
+        early_exit=EarlyExitFlags(early_exit=True, **flags),
+    )
+
+
+def _cross_entropy(logits, shares):
+    logs = logits - np.log(np.exp(logits).sum(-1, keepdims=True))
+    return -(shares * logs).sum(-1).mean()
+
+
+def test_the_loss_weighs_layers_by_depth():
+    objective = _task().objective()
+    ones = tf.ones([4, 2], tf.int32)
+    batch = dict.fromkeys(("input_ids", "input_mask", "segment_ids"), ones)
+    batch["labels"] = tf.constant(_LABELS)
+
+    def model(features, training, dropout_seed, all_layers):
+        assert all_layers
+        return tf.constant(_OUTPUTS)
+
+    losses, metrics = objective(model, batch, training=True, dropout_seed=None)
+    one_hot = np.eye(3)[_LABELS]
+    first, second, last = (_cross_entropy(_OUTPUTS[:, i], one_hot) for i in range(3))
+    expected = (first + 2 * second + 3 * last) / 6
+    assert float(losses["classification"] / 4) == pytest.approx(expected, rel=1e-5)
+    right, rows = metrics["accuracy"]
+    assert float(right / rows) == np.mean(_OUTPUTS[:, 2].argmax(-1) == _LABELS)
+
+
+def test_early_answers_have_scores_of_their_own():
+    tokens = TokenizedExamples(None, None, None, None, _LABELS)
+    rule = ExitRule("probability", 0.5)
+    layers = exit_layers(_OUTPUTS, rule, "single_label")
+    shares = np.exp(_OUTPUTS) / np.exp(_OUTPUTS).sum(-1, keepdims=True)
+    sure = shares.max(-1) > 0.5
+    expected = [next((i for i in range(2) if row[i]), 2) + 1 for row in sure]
+    assert layers.tolist() == expected
+    assert len(set(expected)) > 1
+    scores = early_scores(
+        _task(), Prepared(None, tokens), _OUTPUTS, rule, "single_label"
+    )
+    early = _OUTPUTS[np.arange(4), layers - 1]
+    assert scores["exit_accuracy"] == np.mean(early.argmax(-1) == _LABELS)
+    assert scores["exit_layer"] == np.mean(expected)
+
+
+def test_the_task_of_a_model_says_nothing_of_its_heads():
+    assert "early_exit" not in _task().to_dict()
+    arguments = _task(exit_heads="shared", exit_threshold=2.0).model_arguments()
+    assert arguments["exit_heads"] == "shared"
+    assert arguments["exit_rule"] == ExitRule("patience", 2)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("exit_heads", ["shared", "per_layer"])
+def test_train_score_and_load(flags, tmp_path, exit_heads):
+    config = _deeper(tmp_path)
+    out = flags(
+        do_train=True,
+        do_eval=True,
+        early_exit=True,
+        exit_heads=exit_heads,
+        exit_threshold=1,
+        **config,
+    )
+    lines = (out / "eval_results.txt").read_text().splitlines()
+    results = {k: float(v) for k, v in (line.split(" = ") for line in lines)}
+    assert results["eval_accuracy"] == 1.0
+    assert results["exit_accuracy"] > 0.8
+    assert 2 <= results["exit_layer"] < 4
+    history = json.loads((out / "history.json").read_text())
+    assert history[-1]["exit_layer"] <= 4
+    model = AlbertForSequenceClassification.from_pretrained(out / "model")
+    assert (model.exit_heads, model.exit_rule) == (exit_heads, ExitRule("patience", 1))
+    # Without --do_train the model says how it leaves.
+    flags(do_eval=True, **config)
+    assert (out / "eval_results.txt").read_text().splitlines() == lines
+
+
+def _deeper(tmp_path):
+    """Writes the tiny model's configuration with four layers."""
+    path = tmp_path / "tiny.json"
+    values = {**json.loads(path.read_text()), "num_hidden_layers": 4}
+    (tmp_path / "deep.json").write_text(json.dumps(values))
+    return {"albert_config_file": str(tmp_path / "deep.json")}
+
+
+def test_flags_that_do_not_fit_are_refused(flags):
+    for changes, told in (
+        ({"exit_rule": "entropy"}, "--exit_rule needs --early_exit"),
+        ({"early_exit": True, "exit_threshold": 1.5}, "whole number of layers"),
+        ({"early_exit": True}, "has no layer from which"),  # a single layer
+    ):
+        with pytest.raises(UserError, match=told):
+            flags(do_train=True, **changes)
