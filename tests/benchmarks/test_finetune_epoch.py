@@ -8,6 +8,7 @@ import pytest
 
 from albert_tf.errors import UserError
 from benchmarks import finetune_epoch
+from tests.players import PlayerHere
 
 
 @pytest.fixture
@@ -34,7 +35,8 @@ def options(material, squad, tiny_config, tmp_path):
 
 
 @pytest.mark.slow
-def test_windows_are_trained(options, capsys, tmp_path):
+def test_windows_are_trained(options, capsys, tmp_path, monkeypatch):
+    monkeypatch.setattr(finetune_epoch, "Player", PlayerHere)
     path = tmp_path / "figures.json"
     finetune_epoch.benchmark(
         options(mixed_precision="bfloat16", figures_file=str(path))

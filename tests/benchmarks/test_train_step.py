@@ -7,10 +7,14 @@ import pytest
 from albert_tf.errors import UserError
 from albert_tf.families.xlnet_config import XLNetConfig
 from benchmarks import train_step
+from tests.players import PlayerHere
 
 
 @pytest.mark.slow
-def test_own_side_is_timed_on_a_batch_and_on_records(tiny_config, tmp_path, capsys):
+def test_own_side_is_timed_on_a_batch_and_on_records(
+    tiny_config, tmp_path, capsys, monkeypatch
+):
+    monkeypatch.setattr(train_step, "Player", PlayerHere)
     config = tmp_path / "config.json"
     sizes = {"vocab_size": 200, "max_position_embeddings": 32, "num_hidden_layers": 1}
     sizes["num_attention_heads"] = 2

@@ -18,6 +18,7 @@ from benchmarks import finetune_epoch
 from benchmarks import first_step
 from benchmarks import glue_results
 from benchmarks import pretraining_gain
+from tests.players import PlayerHere
 
 
 @pytest.fixture
@@ -88,6 +89,7 @@ def test_a_peer_without_its_packages_is_one_sentence(sst2, tmp_path):
 @pytest.mark.slow
 def test_epochs_take_turns(sst2, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(finetune_epoch, "load_tokenizer", _vocabulary(tmp_path))
+    monkeypatch.setattr(finetune_epoch, "Player", PlayerHere)
     options = finetune_epoch.Options(
         data_dir=sst2,
         spm_model_file="unused",
