@@ -78,7 +78,7 @@ def test_the_document_shows_what_there_is(tmp_path):
     assert [lines[0], lines[-1]] == ["a", "b"]
     (row,) = [line for line in lines if line.startswith(("| base", "| large"))]
     assert row == (
-        "| base | 16 | v5e | 3.0 (2.00) | ≈ does not fit (20.0) "
+        "| base | 16 | 3.0 (2.00) | ≈ does not fit (20.0) "
         "| ≈ 3.0 (2.00) | not compiled |"
     )
     assert "old" not in lines
