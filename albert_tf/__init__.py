@@ -17,6 +17,7 @@ _HOMES = {
     "AlbertConfig": "albert_tf.config",
     "Predictor": "albert_tf.serving.predictor",
     "TextClassifier": "albert_tf.text_classifier",
+    "TextEmbedder": "albert_tf.text_embedder",
     "UserError": "albert_tf.errors",
     "XLNetConfig": "albert_tf.families.xlnet_config",
     "load_huggingface_checkpoint": "albert_tf.checkpoints.huggingface",

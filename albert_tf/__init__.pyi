@@ -27,6 +27,12 @@ from albert_tf.models.replaced_tokens import (
 from albert_tf.models.sequence_classification import (
     AlbertForSequenceClassification as AlbertForSequenceClassification,
 )
+from albert_tf.models.text_embedding import (
+    AlbertForTextEmbedding as AlbertForTextEmbedding,
+)
+from albert_tf.models.text_embedding import (
+    XLNetForTextEmbedding as XLNetForTextEmbedding,
+)
 from albert_tf.models.token_classification import (
     AlbertForTokenClassification as AlbertForTokenClassification,
 )
@@ -37,6 +43,7 @@ from albert_tf.models.xlnet.sequence_classification import (
 )
 from albert_tf.serving.predictor import Predictor as Predictor
 from albert_tf.text_classifier import TextClassifier as TextClassifier
+from albert_tf.text_embedder import TextEmbedder as TextEmbedder
 from albert_tf.tokenization import load_tokenizer as load_tokenizer
 
 __version__: str

@@ -84,6 +84,10 @@ COMMANDS = {
         "albert_tf.tasks.tagging.flags:main",
         "Fine-tune, score and apply a model that finds entities in texts.",
     ),
+    "similarity": Command(
+        "albert_tf.tasks.similarity.flags:main",
+        "Train, score and export vectors of texts that mean the same.",
+    ),
     "squad-scores": Command(
         "albert_tf.tasks.question_answering.evaluate:main",
         "Score predictions for SQuAD 1.1 or 2.0.",

@@ -20,6 +20,7 @@ from albert_tf.errors import UserError
 from albert_tf.io.files import json_text
 from albert_tf.io.files import write_atomically
 
+_TEXTS_AT_ONCE = 4096
 _BINARY, _LINES = ".npy", ".jsonl"
 
 
@@ -45,19 +46,25 @@ class EmbedOptions(ReadingFlags):
         "the cosines and the scores.",
         None,
     )
-    pooling: str = option(
+    pooling: str | None = option(
         "Pooling of tokens into one vector: mean of all, cls (the first token's), or "
-        "pooler (the pooled output of the last layer).",
-        "mean",
+        "pooler (the pooled output of the last layer). By default that of a model of "
+        "vectors, else mean.",
+        None,
         choices=("mean", "cls", "pooler"),
     )
-    layer: int = option(
-        "Layer to read: 1 is the first, -1 the last, -2 the one before it.", -1
+    layer: int | None = option(
+        "Layer to read: 1 is the first, -1 the last, -2 the one before it. By default "
+        "that of a model of vectors, else the last.",
+        None,
     )
-    normalize: bool = option("Make each vector's length 1.", False)
+    normalize: bool | None = option(
+        "Make each vector's length 1; by default as a model of vectors does, else not.",
+        None,
+    )
     max_seq_length: int | None = option(
         "Largest length of a text, in tokens; longer texts lose their end. By default "
-        "the number of positions of the model.",
+        "that of a model of vectors, else the number of positions.",
         None,
         minimum=5,
     )
@@ -74,19 +81,19 @@ def embed(options):
     _check(options)
     # Imported here, so that --help does not wait for TensorFlow.
     from albert_tf.inference.texts import read_texts
-    from albert_tf.inference.vectors import similarity_scores
     from albert_tf.tasks.tables import Columns
     from albert_tf.tasks.tables import read_table
 
     if options.similarity_file:
         columns = Columns("sentence1", "sentence2", "score")
         table = read_table(options.similarity_file, columns, _score)
-        scores = similarity_scores(_embedder(options), table)
+        pairs, sizes = (table.texts, table.text_pairs), options.batch_size
+        scores = _embedder(options).evaluate(*pairs, table.labels, sizes)
         for name, value in scores.items():
             print(f"{name} = {value}")
         return
     texts, pairs = read_texts(options.input_file)
-    vectors = _embedder(options).with_progress(texts, pairs)
+    vectors = _with_progress(_embedder(options), texts, pairs, options.batch_size)
     write_atomically(options.output_file, _content(options.output_file, vectors))
 
 
@@ -110,22 +117,32 @@ def _check(options):
 
 
 def _embedder(options):
-    from albert_tf.hub.names import local_directory
-    from albert_tf.inference.loading import load
-    from albert_tf.inference.vectors import TextEmbedder
-    from albert_tf.models.albert import AlbertModel
+    from albert_tf.text_embedder import TextEmbedder
 
-    # Hugging Face's models of masked words, for one, have no pooler.
-    allow_missing = () if options.pooling == "pooler" else ("bert/pooler",)
-    directory = local_directory(options.model_dir)
     return TextEmbedder(
-        *load(AlbertModel, directory, allow_missing=allow_missing),
+        options.model_dir,
         options.pooling,
         options.layer,
         options.normalize,
         options.max_seq_length,
-        options.batch_size,
     )
+
+
+def _with_progress(embedder, texts, pairs, batch_size):
+    """Embeds some thousand texts at a time, with a progress bar."""
+    import numpy as np
+
+    from albert_tf.display.progress import Progress
+
+    parts = []
+    with Progress(len(texts), "texts", "embedding") as progress:
+        for begin in range(0, len(texts), _TEXTS_AT_ONCE):
+            some = slice(begin, begin + _TEXTS_AT_ONCE)
+            parts.append(
+                embedder.encode(texts[some], pairs and pairs[some], batch_size)
+            )
+            progress.update(min(some.stop, len(texts)))
+    return np.concatenate(parts)
 
 
 def _content(path, vectors):

@@ -2,13 +2,11 @@
 
 import dataclasses
 import functools
-import math
 import os
 from collections.abc import Iterable
 from typing import Any
 
 import keras
-import tensorflow as tf
 
 from albert_tf.checkpoints.loading import family_of
 from albert_tf.checkpoints.loading import load_pretrained
@@ -17,12 +15,8 @@ from albert_tf.errors import UserError
 from albert_tf.hub.names import local_directory
 from albert_tf.models.base import seeded
 from albert_tf.models.text_labels import LABEL_KINDS
-from albert_tf.optimizers import create_optimizer
-from albert_tf.tasks.batching import BUCKETS
-from albert_tf.tasks.batching import FINE_BUCKETS
 from albert_tf.tasks.batching import evaluation_dataset
 from albert_tf.tasks.batching import features_and_labels
-from albert_tf.tasks.batching import training_dataset
 from albert_tf.tasks.classification.compiling import loss_of
 from albert_tf.tasks.classification.compiling import metrics_of
 from albert_tf.tasks.classification.labels import given_names
@@ -31,6 +25,7 @@ from albert_tf.tasks.classification.labels import label_names
 from albert_tf.tasks.classification.labels import list_of_labels
 from albert_tf.tasks.classification.text_task import TextTask
 from albert_tf.tasks.classification.weights import training_and_held_out
+from albert_tf.tasks.fitting import fit
 from albert_tf.tasks.prediction import OutputsPredictor
 from albert_tf.tasks.registry import create_task
 from albert_tf.tasks.registry import read_task
@@ -41,7 +36,6 @@ from albert_tf.tokenization.features import list_of_texts
 from albert_tf.tokenization.loading import read_tokenizer
 from albert_tf.tokenization.loading import tokenizer_for_model
 
-_WARMUP = 0.1  # of all steps
 _LONGEST = 128  # tokens of a text, unless something else is asked for
 
 
@@ -170,27 +164,20 @@ class TextClassifier:
         if held_out is not None:
             held_out = evaluation_dataset(held_out, batch_size, self._max_length)
             held_out = held_out.map(features_and_labels)
-        steps = math.ceil(len(data) / batch_size) * epochs
-        self.model.compile(
-            optimizer=optimizer
-            or create_optimizer("adamw", learning_rate, steps, int(steps * _WARMUP)),
-            loss=loss_of(self._task),
-            metrics=metrics_of(self._task),
-        )
-        return self.model.fit(
-            self._batches(data, batch_size, seed),
-            epochs=epochs,
-            shuffle=False,  # the data set shuffles, over the whole epoch
+        return fit(
+            self.model,
+            data,
+            loss_of(self._task),
+            self._max_length,
+            epochs,
+            batch_size,
+            learning_rate,
+            optimizer,
+            seed,
+            metrics_of(self._task),
             validation_data=held_out,
             **options,
         )
-
-    def _batches(self, data, batch_size, seed):
-        # On accelerators Keras uses XLA, which compiles each length anew.
-        buckets = BUCKETS if tf.config.list_logical_devices("GPU") else FINE_BUCKETS
-        sizes = batch_size, self._max_length, seed
-        batches = training_dataset(data, *sizes, buckets=buckets, repeat=False)
-        return batches.map(features_and_labels)
 
     def evaluate(
         self,

@@ -221,6 +221,12 @@ def test_the_python_on_inference_runs(project, demo_model):
     assert names["outputs"]["attentions"][0].shape == (2, 2, 5, 5)
 
 
+def test_the_python_on_vectors_runs(project, demo_model):
+    names = _run_python(project / "docs" / "vectors.md")
+    assert names["vectors"].shape == (2, 8)
+    assert pathlib.Path("vectors", "modules.json").exists()
+
+
 def test_the_python_on_xlnet_runs(project):
     names = _run_python(project / "docs" / "xlnet.md")
     assert names["logits"].shape == (1, 1, 100)

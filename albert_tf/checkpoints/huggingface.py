@@ -190,6 +190,8 @@ def save_huggingface(model, directory):
     with ChecksummedFolder(directory) as folder:
         folder.write(WEIGHTS_FILE, data)
         folder.write_json(CONFIG_FILE, entries)
+        for name, values in model.huggingface_files().items():
+            folder.write_json(name, values)
 
 
 def _safetensors():

@@ -18,6 +18,8 @@ from albert_tf.checkpoints.model_directory import is_model_directory
 from albert_tf.checkpoints.model_directory import load_model_directory
 from albert_tf.checkpoints.model_directory import read_head
 from albert_tf.checkpoints.model_directory import read_task_info
+from albert_tf.checkpoints.sentence_transformers import TEXT_VECTORS
+from albert_tf.checkpoints.sentence_transformers import read_pooling
 from albert_tf.checkpoints.tf1 import find_tf1_prefix
 from albert_tf.checkpoints.tf1 import read_tf1_config
 from albert_tf.checkpoints.tf1 import read_tf1_tensors
@@ -44,6 +46,8 @@ class Checkpoint:
         Args:
             otherwise: the architectures of a checkpoint that names none.
         """
+        if TEXT_VECTORS in self.huggingface:
+            return registry.model_of_vectors(self.family)
         names = architectures(self.huggingface) or otherwise
         return registry.recognise(self.tensors, self.family, names)
 
@@ -62,7 +66,8 @@ class Checkpoint:
 
     def head_arguments(self, model_class):
         """Returns the constructor arguments in `config.json` if its head is there."""
-        has_head = self.tensors.keys() & model_class.head_names().keys()
+        head = model_class.head_names().keys()
+        has_head = not head or self.tensors.keys() & head
         if not self.huggingface or not has_head:
             return {}
         told = model_class.head_config_from_huggingface(self.huggingface)
@@ -114,6 +119,9 @@ def _read_huggingface(path):
     weights = os.path.join(path, HUGGINGFACE_WEIGHTS)
     names = architectures(entries)
     tensors = read_huggingface_tensors(weights, family, names)
+    pooling = read_pooling(path, config.row_layout.cls_last)
+    if pooling is not None:
+        entries = {**entries, TEXT_VECTORS: pooling}
     return Checkpoint(path, config, tensors, family.read_as, entries)
 
 
@@ -181,6 +189,11 @@ def load_pretrained(model_class, path, arguments, allow_missing=()):
         told = checkpoint.head_arguments(model_class)
         model = build_model(model_class, checkpoint, allow_missing, arguments, told)
         logging.info("%s", model.load_report)
+        if told and TEXT_VECTORS in checkpoint.huggingface:
+            task_info = {"task": model.told_task(model.head_config())}
+            length = checkpoint.huggingface[TEXT_VECTORS].get("max_seq_length")
+            if length:
+                task_info["max_seq_length"] = model.config.longest_row(length)
     model.saved_task_info = task_info
     return model
 
@@ -217,7 +230,7 @@ def build_model(model_class, checkpoint, allow_missing, arguments, told=None):
         )
     arguments = model_class.resolve_arguments(told or {}, arguments, checkpoint.tensors)
     model = model_class(checkpoint.config, **arguments)
-    allow_missing = (*beginnings(allow_missing), *model_class.unused_variables)
+    allow_missing = (*beginnings(allow_missing), *model.unused_variables)
     if model_class.head_may_be_new:
         allow_missing = (*allow_missing, *model.head_variables())
     model.load_report = assign_tensors(

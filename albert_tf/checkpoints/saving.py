@@ -5,6 +5,7 @@ import os
 
 from absl import logging
 
+from albert_tf.checkpoints import sentence_transformers
 from albert_tf.checkpoints.flags import FORMATS
 from albert_tf.checkpoints.huggingface import CONFIG_FILE
 from albert_tf.checkpoints.huggingface import WEIGHTS_FILE as HUGGINGFACE_WEIGHTS
@@ -76,7 +77,11 @@ def _parts():
     Where others have put files of these names, no checksum names them, and they stay.
     """
     configs = [family.config_file for family in readable_families()]
-    return {*itertools.chain(*_SEARCHED.values()), *configs}
+    return {
+        *itertools.chain(*_SEARCHED.values()),
+        *configs,
+        *sentence_transformers.FILES,
+    }
 
 
 def _refuse_hidden(directory, form):

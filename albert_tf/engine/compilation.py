@@ -117,3 +117,15 @@ def warn_of_slow_bfloat16(strategy, compute_dtype):
             "--mixed_precision=bfloat16 is slower than float32.",
             _UNITS,
         )
+
+
+def compiled(function, use_xla):
+    """Makes a graph of a function, which XLA compiles if asked to."""
+    return tf.function(
+        function,
+        jit_compile=use_xla or None,
+        autograph=False,
+        # Inlined into an observed step and into a loop of plain ones, TensorFlow would
+        # optimize it in two ways, which differ in the last bits.
+        experimental_attributes={"_noinline": True},
+    )

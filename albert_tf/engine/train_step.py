@@ -4,6 +4,7 @@ import dataclasses
 
 import tensorflow as tf
 
+from albert_tf.engine.compilation import compiled
 from albert_tf.engine.step_guard import StepGuard
 from albert_tf.layers.activations import compiled_activations
 from albert_tf.objectives.base import reported_sums
@@ -69,12 +70,10 @@ class TrainStep:
             *self.guard.metric_names,
         )
         use_xla, beside_products = options.use_xla, options.xla_beside_products
-        self._compiled_gradients = _compiled(self._micro_batch_gradients, use_xla)
+        self._compiled_gradients = compiled(self._micro_batch_gradients, use_xla)
         self._is_reached = None  # of each variable, once gradients are traced
-        self._compiled_new_state = _compiled(
-            self._new_state, use_xla or beside_products
-        )
-        self._compiled_statistics = _compiled(self._statistics, use_xla)
+        self._compiled_new_state = compiled(self._new_state, use_xla or beside_products)
+        self._compiled_statistics = compiled(self._statistics, use_xla)
 
     def __call__(self, rows, carried=None, micro_batches=1, with_statistics=False):
         """Trains on this replica's rows of a global batch.
@@ -140,7 +139,7 @@ class TrainStep:
         parts = {name: tf.TensorArray(tf.float32, micro_batches) for name in carried}
 
         def add_micro_batch(i, gradients, sums, parts):
-            micro_batch = {k: _slice(v, i * size, size) for k, v in rows.items()}
+            micro_batch = {k: part_of(v, i * size, size) for k, v in rows.items()}
             micro_seed = tf.random.experimental.stateless_fold_in(seed, i)
             more, more_sums, after = self._compiled_gradients(
                 micro_batch, denominators, micro_seed
@@ -161,34 +160,42 @@ class TrainStep:
     def _micro_batch_gradients(self, batch, denominators, seed):
         """Returns these rows' scaled gradients of the global loss; metrics; state."""
         objective = self.objective
-        variables = [v.value for v in self.model.trainable_variables]
         alone = self.options.xla_beside_products
         with compiled_activations(alone), tf.GradientTape() as tape:
             losses, metrics, carried = objective.call_carrying(
                 self.model, batch, training=True, dropout_seed=seed
             )
-            loss = tf.add_n(
-                [
-                    losses[term]
-                    * objective.scales.get(term, 1.0)
-                    / (denominators[term] + objective.epsilons.get(term, 0))
-                    for term in objective.loss_terms
-                ]
-            )
-            loss *= self.guard.loss_scale
-        found = tape.gradient(loss, variables)
-        self._is_reached = [gradient is not None for gradient in found]
-        gradients = [
-            tf.zeros(v.shape) if g is None else tf.convert_to_tensor(g)
-            for g, v in zip(found, variables, strict=True)
-        ]
+            loss = self._scaled_loss(losses, denominators)
+        gradients = self._filled(tape.gradient(loss, self._weights()))
         sums = reported_sums(objective, losses, metrics, objective.denominators(batch))
         return gradients, sums, carried
+
+    def _weights(self):
+        return [v.value for v in self.model.trainable_variables]
+
+    def _scaled_loss(self, losses, denominators):
+        """Adds the terms, each a share of its mean over the global batch."""
+        objective = self.objective
+        terms = [
+            losses[term]
+            * objective.scales.get(term, 1.0)
+            / (denominators[term] + objective.epsilons.get(term, 0))
+            for term in objective.loss_terms
+        ]
+        return tf.add_n(terms) * self.guard.loss_scale
+
+    def _filled(self, found):
+        """Returns gradients with zeros for None, of a weight that no loss reaches."""
+        self._is_reached = [gradient is not None for gradient in found]
+        return [
+            tf.zeros(v.shape) if g is None else tf.convert_to_tensor(g)
+            for g, v in zip(found, self._weights(), strict=True)
+        ]
 
     def _variables(self):
         """Returns all that a step changes beside the number of steps, by name."""
         return {
-            "weights": [v.value for v in self.model.trainable_variables],
+            "weights": self._weights(),
             "moments": [
                 {name: variable.value for name, variable in own.items()}
                 for own in self.optimizer.moments
@@ -277,17 +284,7 @@ class TrainStep:
         )
 
 
-def _compiled(function, use_xla):
-    return tf.function(
-        function,
-        jit_compile=use_xla or None,
-        autograph=False,
-        # Inlined into an observed step and into a loop of plain ones, TensorFlow would
-        # optimize it in two ways, which differ in the last bits.
-        experimental_attributes={"_noinline": True},
-    )
-
-
-def _slice(value, start, size):
+def part_of(value, start, size):
+    """Returns `size` rows of a tensor `[rows, ...]`, from `start` on."""
     begin = tf.concat([[start], tf.zeros([value.shape.rank - 1], tf.int32)], axis=0)
     return tf.slice(value, begin, [size, *([-1] * (value.shape.rank - 1))])

@@ -12,6 +12,7 @@ from absl import logging
 from albert_tf.engine.checkpointing import CHECKPOINTS
 from albert_tf.engine.checkpointing import Checkpointing
 from albert_tf.engine.checkpointing import RunRecord
+from albert_tf.engine.comparing_step import step_of
 from albert_tf.engine.device_loop import DeviceLoop
 from albert_tf.engine.device_loop import StageRun
 from albert_tf.engine.evaluation import Evaluator
@@ -25,7 +26,6 @@ from albert_tf.engine.processes import naming_lost_workers
 from albert_tf.engine.reporting.reporter import RunReporter
 from albert_tf.engine.strategies import is_tpu
 from albert_tf.engine.strategies import writes_outputs
-from albert_tf.engine.train_step import TrainStep
 from albert_tf.errors import UserError
 from albert_tf.io import storage
 from albert_tf.io.folder_lock import folder_lock
@@ -52,7 +52,7 @@ class Trainer:
         step_options = dataclasses.replace(options.step, use_xla=use_xla)
         with strategy.scope():
             optimizer.build(model.trainable_variables)
-            step = TrainStep(model, objective, optimizer, step_options)
+            step = step_of(model, objective, optimizer, step_options)
         # Outside of the scope: a TPU has no float64.
         self._train_seconds = tf.Variable(0.0, dtype=tf.float64, trainable=False)
         self.model = model

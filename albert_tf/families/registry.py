@@ -14,6 +14,7 @@ from albert_tf.errors import UserError
 MODULES = {
     "AlbertModel": "albert_tf.models.albert",
     "AlbertForPreTraining": "albert_tf.models.pretraining",
+    "AlbertForTextEmbedding": "albert_tf.models.text_embedding",
     "AlbertForMaskedLM": "albert_tf.models.masked_lm",
     "AlbertForReplacedTokens": "albert_tf.models.replaced_tokens",
     # Before the classifier of texts, whose names Hugging Face's files have, too: the
@@ -24,6 +25,7 @@ MODULES = {
     "AlbertForQuestionAnswering": "albert_tf.models.question_answering",
     "AlbertForAnswerableQuestions": "albert_tf.models.question_answering",
     "XLNetModel": "albert_tf.models.xlnet.encoder",
+    "XLNetForTextEmbedding": "albert_tf.models.text_embedding",
     "XLNetLMHeadModel": "albert_tf.models.xlnet.language_model",
     "XLNetForSequenceClassification": "albert_tf.models.xlnet.sequence_classification",
 }
@@ -80,6 +82,11 @@ def models(family=None):
 def families():
     """Lists the `ModelFamily` of each model, once."""
     return list(dict.fromkeys(model.family for model in models()))
+
+
+def model_of_vectors(family):
+    """Returns the class of a `ModelFamily` that gives a vector for each text."""
+    return next(model for model in models(family) if model.task_kind == "similarity")
 
 
 def recognise(tensors, family=None, architectures=()):

@@ -35,6 +35,10 @@ _MODEL_FILES = (
     "head.json",
     "model.weights.h5",
     "training_info.json",
+    # The form of sentence-transformers.
+    "modules.json",
+    "sentence_bert_config.json",
+    "*_Pooling/config.json",
 )
 # Parquet lies there in parts, often beside tables of the same rows.
 _TABLES = tuple(f"*{suffix}" for suffix in SUFFIXES if suffix != PARQUET)

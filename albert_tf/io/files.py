@@ -94,11 +94,11 @@ def _each_once(pairs):
     return values
 
 
-def read_json_object(path):
-    """Reads a JSON object.
+def read_json(path):
+    """Reads a JSON value.
 
     Raises:
-        UserError: the file is missing, unreadable, damaged or holds something else.
+        UserError: the file is missing, unreadable, damaged or no JSON.
     """
     try:
         data = storage.read_bytes(path)
@@ -107,9 +107,15 @@ def read_json_object(path):
         raise unreadable(path, error) from error
     except ValueError as error:
         raise UserError(f"{path} is not valid JSON: {error}.") from error
+    checksums.check_bytes(path, data)
+    return values
+
+
+def read_json_object(path):
+    """Reads a JSON object, likewise; another value is a `UserError`, too."""
+    values = read_json(path)
     if not isinstance(values, dict):
         raise UserError(f"{path} must hold one JSON object.")
-    checksums.check_bytes(path, data)
     return values
 
 

@@ -69,7 +69,7 @@ def require_whole(directory):
 def _list(directory, new, is_stale):
     """Writes beside the new files which go, and the checksums of all that stay."""
     listed = checksums.read(directory)
-    stale, kept = _stale_and_kept(directory, listed, os.listdir(new), is_stale)
+    stale, kept = _stale_and_kept(directory, listed, _files_in(new), is_stale)
     write_atomically(os.path.join(new, _STALE), "\n".join(stale))
     _write_checksums(new, {**kept, **checksums.read(new)})
 
@@ -107,12 +107,23 @@ def _move(ready, directory):
         stale = storage.read_bytes(os.path.join(ready, _STALE)).decode()
         for name in filter(None, stale.split("\n")):
             storage.remove_file(os.path.join(directory, name))
-        names = set(os.listdir(ready)) - {_STALE, checksums.NAME}
+        names = set(_files_in(ready)) - {_STALE, checksums.NAME}
         # The checksums last: until then, the earlier ones contradict.
         for name in (*sorted(names), checksums.NAME):
             with contextlib.suppress(FileNotFoundError):
-                os.replace(os.path.join(ready, name), os.path.join(directory, name))
+                target = os.path.join(directory, name)
+                os.makedirs(os.path.dirname(target), exist_ok=True)
+                os.replace(os.path.join(ready, name), target)
     storage.remove_folder(ready)
+
+
+def _files_in(folder):
+    """Lists the files below a folder, by their paths in it."""
+    return [
+        os.path.relpath(os.path.join(place, name), folder)
+        for place, _, names in os.walk(folder)
+        for name in names
+    ]
 
 
 @contextlib.contextmanager

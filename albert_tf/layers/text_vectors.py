@@ -7,16 +7,20 @@ from albert_tf.errors import UserError
 POOLINGS = ("mean", "cls", "pooler")
 
 
-def text_vectors(encoded, input_mask, pooling, layer=-1, normalize=False):
+def text_vectors(
+    encoded, input_mask, pooling, layer=-1, normalize=False, cls_position=0
+):
     """Computes vectors of texts, float32 `[batch, hidden]`.
 
     Args:
-        encoded: the outputs of `AlbertModel`.
+        encoded: the outputs of `AlbertModel`, or of `XLNetModel`.
         input_mask: `[batch, tokens]`, 0 for padding.
-        pooling: "mean" over all tokens, the special ones included; "cls", the first
-            token's; or "pooler", the pooled output, which knows the last layer only.
+        pooling: "mean" over all tokens, the special ones included; "cls", the
+            classification token's; or "pooler", the pooled output, which knows the last
+            layer only.
         layer: the layer to read, from 1; negative ones count from the end.
         normalize: whether to make each vector's length 1.
+        cls_position: place of the classification token in the rows, -1 for the last.
 
     Raises:
         UserError: as `check_choice`.
@@ -29,7 +33,7 @@ def text_vectors(encoded, input_mask, pooling, layer=-1, normalize=False):
         is_last = layer in (-1, len(layers))
         hidden = encoded["sequence_output"] if is_last else layers[layer - (layer > 0)]
         hidden = ops.cast(hidden, "float32")  # [B, T, H]
-        vectors = hidden[:, 0]
+        vectors = hidden[:, cls_position]
         if pooling == "mean":
             # Not sliced with a new axis, which TensorFlow Lite cannot.
             weights = ops.expand_dims(ops.cast(input_mask, "float32"), 2)  # [B, T, 1]
@@ -37,15 +41,15 @@ def text_vectors(encoded, input_mask, pooling, layer=-1, normalize=False):
     return ops.normalize(vectors, axis=-1) if normalize else vectors
 
 
-def check_choice(pooling, layer, num_layers):
+def check_choice(pooling, layer, num_layers, poolings=POOLINGS):
     """Refuses a choice that a model of `num_layers` does not offer `text_vectors`.
 
     Raises:
         UserError: an unknown pooling, a layer that the model does not have, or
             "pooler" of another layer than the last.
     """
-    if pooling not in POOLINGS:
-        raise UserError(f"pooling={pooling!r}: expected one of {', '.join(POOLINGS)}.")
+    if pooling not in poolings:
+        raise UserError(f"pooling={pooling!r}: expected one of {', '.join(poolings)}.")
     if not 1 <= abs(layer) <= num_layers:
         raise UserError(
             f"layer={layer}: the model has the layers 1 to {num_layers}; -1 is the "

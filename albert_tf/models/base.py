@@ -141,6 +141,10 @@ class PretrainedModel(keras.Model):
         """Returns the entries of their `config.json` that describe the head."""
         return {}
 
+    def huggingface_files(self):
+        """Returns JSON values by the names of files beside their `config.json`."""
+        return {}
+
     @classmethod
     def head_config_from_huggingface(cls, entries):
         """Reads the constructor arguments that entries of a `config.json` decide."""

@@ -55,6 +55,8 @@ class Objective:
     """Addends of the terms' denominators."""
     scales = {}
     """Factors of the terms in the sum; 1 where none is given."""
+    compares_rows = False
+    """True if a row's loss depends on the outputs of the other rows of a batch."""
 
     def __init__(self, terms):
         self.terms = tuple(terms)
@@ -85,7 +87,7 @@ class Objective:
             metrics: `{name: (sum, weight)}`, float32.
         """
         outputs = self.outputs(model, batch, training, dropout_seed)
-        return self._sums(outputs, batch)
+        return self.sums(outputs, batch)
 
     def first_carried(self, model, rows):
         """Returns the state that the first batch gets in place of a batch before it.
@@ -116,7 +118,8 @@ class Objective:
         """Computes further metrics of an evaluation from its averages."""
         return {}
 
-    def _sums(self, outputs, batch):
+    def sums(self, outputs, batch):
+        """Sums up the terms of a batch: losses and metrics, as `__call__`."""
         losses, metrics = {}, {}
         for term in self.terms:
             losses[term.name], term_metrics = term.sums(outputs, batch)

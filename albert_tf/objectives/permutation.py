@@ -48,7 +48,7 @@ class PermutationObjective(Objective):
         carried = {}
         if _MEMORIES in batch:
             carried = {_MEMORIES: tf.cast(outputs[_MEMORIES], tf.float32)}
-        return (*self._sums(outputs, batch), carried)
+        return (*self.sums(outputs, batch), carried)
 
     def derived(self, results):
         """Computes perplexity and bits of a predicted token, as the official code."""

@@ -14,6 +14,11 @@ from albert_tf.tokenization.in_graph.masked_texts import MaskedTextFeatures
 from albert_tf.tokenization.in_graph.masked_texts import mark_of
 
 _GUESSES = 5  # tokens proposed for each [MASK]
+_POOLINGS = {
+    "mean": "the mean over its tokens",
+    "cls": "that of its classification token",
+    "pooler": "the pooled output",
+}
 
 
 class EncoderHead(Head):
@@ -58,8 +63,21 @@ class EmbeddingHead(Head):
         return {"embedding": vectors}
 
     def meaning(self):
-        mean = "the mean over its tokens"
-        return {"embedding": f"a vector of length 1 for the text: {mean}"}
+        return {"embedding": f"a vector of length 1 for the text: {_POOLINGS['mean']}"}
+
+
+class TextEmbeddingHead(Head):
+    """A vector for each text, as an `AlbertForTextEmbedding` or its like pools it."""
+
+    name = "embedding"
+
+    def numbers(self, outputs):
+        return {"embedding": outputs}
+
+    def meaning(self):
+        length = " of length 1" if self.model.normalize else ""
+        pooling = _POOLINGS[self.model.pooling]
+        return {"embedding": f"a vector{length} for the text: {pooling}"}
 
 
 class MaskedLMHead(Head):

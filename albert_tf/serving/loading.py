@@ -69,6 +69,7 @@ def build_module(
         model_class, head_class, tuned_for = _head_in(first, infos[0], task)
         tokenizer = tokenizer or load_tokenizer(first)
         models = [model_class.from_pretrained(first, **execution)]
+        infos = [infos[0] or models[0].task_info() or {}]
         facts = {k: v for k, v in infos[0].items() if not isinstance(v, list)}
         facts |= _task_facts(tuned_for)
     else:
@@ -163,7 +164,8 @@ def _choose(model_class, heads, tuned_for, task, source):
     own_models = () if tuned_for is None else tuned_for.model_classes().values()
     if issubclass(model_class, tuple(own_models)):
         own = tuned_for.head_class.name
-        heads = {own: (model_class, tuned_for.head_class), **heads}
+        answers = {own: (model_class, tuned_for.head_class)}
+        heads = {**answers, **heads, **answers}  # its own, though the encoder has such
     if not heads:
         raise UserError(
             f"{source} is an {model_class.__name__}, which cannot be served; export a "

@@ -33,14 +33,18 @@ class OutputsPredictor:
         self.batch_size = batch_size
         self.max_seq_length = max_seq_length
         self.buckets = tuple(size for size in FINE_BUCKETS if size >= min_tokens)
+        self._graphs = {}  # by the axes of features
+
+    def _graph(self, axes):
         # Shapes are left open: one graph serves every bucket and the last short batch.
-        shape = [None] * getattr(model, "feature_axes", 2)
-        features = {name: tf.TensorSpec(shape, tf.int32) for name in FEATURES}
-        self._outputs = tf.function(
-            lambda features: model(features, training=False, **all_layers(model)),
-            input_signature=[features],
-            autograph=False,
-        )
+        if axes not in self._graphs:
+            spec = tf.TensorSpec([None] * axes, tf.int32)
+            self._graphs[axes] = tf.function(
+                lambda f: self.model(f, training=False, **all_layers(self.model)),
+                input_signature=[dict.fromkeys(FEATURES, spec)],
+                autograph=False,
+            )
+        return self._graphs[axes]
 
     def __call__(self, examples):
         check_process()
@@ -51,9 +55,9 @@ class OutputsPredictor:
             self.max_seq_length,
             buckets=self.buckets,
         )
-        parts = []
+        parts, outputs_of = [], self._graph(examples.lengths.ndim + 1)
         for batch in by_length:
-            outputs = self._outputs({name: batch[name] for name in FEATURES})
+            outputs = outputs_of({name: batch[name] for name in FEATURES})
             parts.append(tf.nest.map_structure(lambda value: value.numpy(), outputs))
         back = np.argsort(order)
         return tf.nest.map_structure(lambda *arrays: joined(arrays)[back], *parts)

@@ -18,6 +18,7 @@ TASKS = {
         "multiple_choice": "albert_tf.tasks.multiple_choice.task.MultipleChoice",
     },
     "tagging": {"tagging": "albert_tf.tasks.tagging.task.Tagging"},
+    "similarity": {"similarity": "albert_tf.tasks.similarity.task.Similarity"},
     "question_answering": {
         "squad_v1": "albert_tf.tasks.question_answering.task.SquadV1",
         "squad_v2": "albert_tf.tasks.question_answering.task.SquadV2",

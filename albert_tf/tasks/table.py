@@ -18,12 +18,14 @@ class Table(Examples):
         labels: `[N]` int32 ids or float32 values, `[N, L]` int32 for multi-label;
             None if the file has no labels.
         rows: index of each row in the file, from 0, the header not counted.
+        negatives: third text of each row, or None.
     """
 
     texts: list
     text_pairs: list | None
     labels: np.ndarray | None
     rows: np.ndarray
+    negatives: list | None = None
 
     def __len__(self):
         return len(self.texts)
@@ -34,7 +36,8 @@ class Table(Examples):
 
     def inputs_digest(self):
         digest = hashlib.sha256()
-        for texts in (self.texts, self.text_pairs or []):
+        columns = (self.texts, self.text_pairs or [])
+        for texts in (*columns, self.negatives) if self.negatives else columns:
             for text in texts:
                 # A NUL cannot occur in a table's text: it separates them.
                 digest.update(text.encode("utf-8", "surrogatepass") + b"\0")

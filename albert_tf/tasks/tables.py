@@ -24,13 +24,15 @@ class Columns:
         text: column of the text, or of the first text of a pair.
         text_pair: column of the second text; None for single-text tasks.
         label: column of the label; None for unlabelled files.
-        may_be_empty: whether a labelled text may be empty.
+        may_be_empty: whether a text may be empty; None: where there is no label.
+        negative: column of a third text; None for none.
     """
 
     text: str | int
     text_pair: str | int | None = None
     label: str | int | None = None
-    may_be_empty: bool = False
+    may_be_empty: bool | None = None
+    negative: str | int | None = None
 
 
 def read_table(path, columns, parse_label=None, skip_bad_rows=False):
@@ -49,24 +51,23 @@ def read_table(path, columns, parse_label=None, skip_bad_rows=False):
             UTF-8, an empty text (in a labelled file; without a label an empty text is
             a legitimate question), a value that is no label.
     """
-    texts, pairs, labels, rows, skipped = [], [], [], [], 0
+    examples, rows, skipped = [], [], 0
     for row, example in _examples(path, columns, parse_label, skip_bad_rows):
         if example is None:
             skipped += 1
             continue
-        text, pair, label = example
-        texts.append(text)
-        pairs.append(pair)
-        labels.append(label)
+        examples.append(example)
         rows.append(row)
-    if not texts:
+    if not rows:
         raise UserError(f"{path} holds no usable row; expected one example per row.")
+    texts, pairs, labels, negatives = map(list, zip(*examples, strict=True))
     return Table(
         path=str(path),
         texts=texts,
         text_pairs=None if columns.text_pair is None else pairs,
         labels=None if columns.label is None else _stack(labels),
         rows=np.asarray(rows, np.int32),
+        negatives=None if columns.negative is None else negatives,
         num_skipped=skipped,
     )
 
@@ -102,7 +103,7 @@ def has_labels(path, column):
     """Returns whether a column exists with labels other than "" and -1 (hidden)."""
     if not has_column(path, column):
         return False
-    found = (label for _, label in _records(path, Columns(column)))
+    found = (fields for _, fields in _records(path, Columns(column)))
     return any(
         not isinstance(label, ValueError) and trimmed(label[0]) not in _HIDDEN
         for label in found
@@ -110,7 +111,7 @@ def has_labels(path, column):
 
 
 def _examples(path, columns, parse_label, skip_bad_rows):
-    """Yields (row number, (text, pair, label)), or None for a row that is left out."""
+    """Yields (row number, example), None for a row that is left out; see `_check`."""
     for row, (where, fields) in enumerate(_records(path, columns)):
         try:
             example = _check(fields, columns, parse_label)
@@ -125,22 +126,22 @@ def _examples(path, columns, parse_label, skip_bad_rows):
 
 
 def _check(fields, columns, parse_label):
-    """Returns (text, pair, label) of one record; ValueError describes a fault in it."""
+    """Returns (text, pair, label, negative); ValueError describes a fault in it."""
     if isinstance(fields, ValueError):
         raise fields
-    text, pair, label = fields
-    for value in (text, pair):
+    text, pair, label, negative = fields
+    texts = [value for value in (text, pair, negative) if value is not None]
+    for value in texts:
         if isinstance(value, list):
             raise ValueError(f"expected a text, not {value!r}")
         check_characters("text", value)
     for name in label if isinstance(label, list) else [label]:
         check_characters("label", trimmed(name))
-    if columns.label is None:
-        return text, pair, 0
-    empty = not text.strip() or (pair is not None and not pair.strip())
-    if empty and not columns.may_be_empty:
+    is_labelled, may_be_empty = columns.label is not None, columns.may_be_empty
+    may_be_empty = not is_labelled if may_be_empty is None else may_be_empty
+    if not may_be_empty and not all(value.strip() for value in texts):
         raise ValueError("a text is empty")
-    return text, pair, parse_label(label)
+    return text, pair, parse_label(label) if is_labelled else 0, negative
 
 
 def trimmed(name):
@@ -172,8 +173,8 @@ def check_characters(what, value):
 
 
 def _records(path, columns):
-    """Yields (where, (text, pair, label)), or a ValueError for a bad row."""
-    wanted = (columns.text, columns.text_pair, columns.label)
+    """Yields (where, (text, pair, label, negative)), or a ValueError for a bad row."""
+    wanted = (columns.text, columns.text_pair, columns.label, columns.negative)
     rows = read_rows(path)
     positions, width = list(wanted), None
     if isinstance(columns.text, int):

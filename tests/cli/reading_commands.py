@@ -14,6 +14,8 @@ READING = {
     "--output_dir=out --do_train --max_seq_length=16 --max_qa_length=8",
     "tag": "--init_checkpoint={} --data_dir=tags --output_dir=out --do_train "
     "--max_seq_length=16 --doc_stride=4",
+    "similarity": "--init_checkpoint={} --data_dir=similar --output_dir=out "
+    "--do_train --max_seq_length=16",
     "fill-mask": "--model_dir={} [MASK]",
     "minimal-pairs": "--model_dir={} --input_file=pairs.tsv",
     "embed": "--model_dir={} --input_file=texts.txt --output_file=x.npy",
@@ -38,7 +40,7 @@ def write_inputs(folder):
     paragraph = {"context": "a", "qas": [question]}
     squad = {"data": [{"title": "t", "paragraphs": [paragraph]}]}
     (folder / "squad.json").write_text(json.dumps(squad))
-    for kind in ("tags", "choices"):
+    for kind in ("tags", "choices", "similar"):
         (folder / kind).mkdir()
     for role in ("train", "dev"):
         line = '{"tokens": ["a", "b"], "tags": ["B-X", "O"]}\n'
@@ -46,3 +48,4 @@ def write_inputs(folder):
         (folder / f"{role}.tsv").write_text("sentence\tlabel\na\tno\nb\tyes\n")
         line = '{"context": "a", "options": ["b", "c"], "label": 0}\n'
         (folder / "choices" / f"{role}.jsonl").write_text(line)
+        (folder / "similar" / f"{role}.tsv").write_text("anchor\tpositive\na\tb\n")

@@ -13,6 +13,7 @@ import pytest
 from safetensors import numpy as safetensors
 
 import albert_tf
+from albert_tf.checkpoints import sentence_transformers
 from albert_tf.errors import UserError
 from albert_tf.hub import names
 from albert_tf.hub.names import local_directory
@@ -41,6 +42,14 @@ def test_a_model_by_name(published):
         expected["albert.embeddings.word_embeddings.weight"],
     )
     assert published.downloads() == NEEDED  # and no weights of other libraries
+
+
+def test_the_pooling_of_sentence_transformers_comes_along(published):
+    files = published.repositories["albert/tiny"]["main"]
+    files |= dict.fromkeys(sentence_transformers.FILES, b"{}")
+    folder = pathlib.Path(local_directory("hf://albert/tiny"))
+    for name in sentence_transformers.FILES:
+        assert (folder / name).read_bytes() == b"{}"
 
 
 def test_the_cache_is_used(published):

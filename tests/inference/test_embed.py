@@ -8,12 +8,11 @@ import safetensors.numpy
 
 from albert_tf import embed
 from albert_tf.errors import UserError
-from albert_tf.inference.loading import load
-from albert_tf.inference.vectors import TextEmbedder
 from albert_tf.models.albert import AlbertModel
 from albert_tf.models.masked_lm import AlbertForMaskedLM
 from albert_tf.serving.loading import build_module
 from albert_tf.tasks import metrics
+from albert_tf.text_embedder import TextEmbedder
 from albert_tf.tokenization import load_tokenizer
 from albert_tf.tokenization.wordpiece import WordPieceTokenizer
 from tests.inference.conftest import PIECES
@@ -139,10 +138,8 @@ def test_a_model_of_masked_words_has_no_pooler(tiny_config, tmp_path, capsys):
 
 
 def test_iterators_are_read_once_and_wholly(model_dir):
-    embed_texts = TextEmbedder(*load(AlbertModel, model_dir))
-    expected = embed_texts(_TEXTS, _TEXTS)
-    np.testing.assert_array_equal(embed_texts(iter(_TEXTS), iter(_TEXTS)), expected)
-    found = embed_texts.with_progress(iter(_TEXTS), iter(_TEXTS))
-    np.testing.assert_array_equal(found, expected)
+    embedder = TextEmbedder(model_dir)
+    expected = embedder.encode(_TEXTS, _TEXTS)
+    np.testing.assert_array_equal(embedder.encode(iter(_TEXTS), iter(_TEXTS)), expected)
     with pytest.raises(UserError, match="texts has 3 texts, but text_pairs has 1"):
-        embed_texts(_TEXTS, _TEXTS[:1])
+        embedder.encode(_TEXTS, _TEXTS[:1])

@@ -152,6 +152,12 @@ def _tables(folder):
     _table(folder / "scores/dev.tsv", "label\tsentence", rows)
     _table(folder / "no_rows/train.tsv", "label\tsentence", [])
     _table(folder / "no_rows/dev.tsv", "label\tsentence", rows)
+    pairs, scored = ["the cat\tthe dog"] * 4, ["the cat\tthe dog\t0.5"] * 4
+    for role in ("train", "dev"):
+        _table(folder / f"similar/{role}.tsv", "anchor\tpositive", pairs)
+        _table(folder / f"no_partner/{role}.tsv", "anchor\tpositive", ["the cat\t"])
+        _table(folder / f"high_score/{role}.tsv", "text\ttext_pair\tscore", scored)
+    _table(folder / "high_score/dev.tsv", "text\ttext_pair\tscore", ["a\tb\t4.5"])
 
 
 def _table(path, header, rows):

@@ -1,0 +1,122 @@
+"""One step of an objective that compares the rows of the whole global batch."""
+
+import tensorflow as tf
+
+from albert_tf.engine.compilation import compiled
+from albert_tf.engine.train_step import TrainStep
+from albert_tf.engine.train_step import part_of
+from albert_tf.layers.activations import compiled_activations
+from albert_tf.objectives.base import reported_sums
+
+_HALF = 2**16
+
+
+def step_of(model, objective, optimizer, options):
+    """Makes the `TrainStep` that the objective needs."""
+    step_class = ComparingStep if objective.compares_rows else TrainStep
+    return step_class(model, objective, optimizer, options)
+
+
+class ComparingStep(TrainStep):
+    """A `TrainStep` whose loss sees the outputs of all rows, wherever these are.
+
+    The gradient of the loss by the outputs of all rows comes first; each replica then
+    takes that of its own rows back to the weights. Micro-batches are computed twice,
+    without and with gradients: the batch may be larger than memory, and the gradients
+    are those of the whole. Source: Gao et al., "Scaling Deep Contrastive Learning Batch
+    Size under Memory Limited Setup" (2021), section 3.2.
+
+    Args:
+        model, objective, optimizer, options: as of `TrainStep`; `objective.outputs`
+            are float32 `[rows, ...]`, and the labels of a batch its "labels".
+    """
+
+    def __init__(self, model, objective, optimizer, options):
+        super().__init__(model, objective, optimizer, options)
+        self._compiled_outputs = compiled(self._outputs, options.use_xla)
+        self._compiled_comparison = compiled(self._compare, options.use_xla)
+        self._compiled_part = compiled(self._part_gradients, options.use_xla)
+
+    def _gradients(self, rows, denominators, seed, micro_batches, carried):
+        if micro_batches == 1:
+            with tf.GradientTape() as tape:
+                outputs = self._compiled_outputs(rows, seed)
+            upstream, sums = self._upstream(outputs, rows, denominators)
+            found = tape.gradient(outputs, self._weights(), upstream)
+            return self._filled(found), sums, {}
+        size = rows["labels"].shape[0] // micro_batches
+
+        def part(i):
+            own = {name: part_of(value, i * size, size) for name, value in rows.items()}
+            return own, tf.random.experimental.stateless_fold_in(seed, i)
+
+        outputs = self._outputs_in_parts(part, micro_batches)
+        upstream, sums = self._upstream(outputs, rows, denominators)
+
+        def add_part(i, gradients):
+            more = self._compiled_part(*part(i), part_of(upstream, i * size, size))
+            return i + 1, [a + b for a, b in zip(gradients, more, strict=True)]
+
+        zeros = [tf.zeros(v.shape) for v in self._weights()]
+        _, gradients = tf.while_loop(
+            lambda i, _: i < micro_batches, add_part, (0, zeros)
+        )
+        return gradients, sums, {}
+
+    def _outputs_in_parts(self, part, micro_batches):
+        """Returns the outputs of all parts, one after the other, without gradients."""
+        parts = tf.TensorArray(tf.float32, micro_batches)
+        _, parts = tf.while_loop(
+            lambda i, _: i < micro_batches,
+            lambda i, parts: (i + 1, parts.write(i, self._compiled_outputs(*part(i)))),
+            (0, parts),
+        )
+        return parts.concat()
+
+    def _upstream(self, outputs, rows, denominators):
+        """Computes the gradient of the loss by this replica's outputs, and metrics."""
+        replica = tf.distribute.get_replica_context()
+        count, place = replica.num_replicas_in_sync, replica.replica_id_in_sync_group
+        size = rows["labels"].shape[0]
+        own, labels = {"outputs": outputs}, rows["labels"]
+        if labels.dtype.is_integer:  # which not every device adds, nor float32 holds
+            own |= {"high": labels // _HALF, "low": labels % _HALF}
+        else:
+            own["labels"] = labels
+        whole = {}
+        for name, value in own.items():
+            value = tf.cast(value, tf.float32)
+            shape = [count, *([1] * value.shape.rank)]
+            mine = tf.reshape(tf.one_hot(place, count), shape)
+            spread = tf.where(mine > 0, value, 0.0)  # [replicas, rows, ...]
+            shape = tf.concat([[count * size], tf.shape(value)[1:]], axis=0)
+            whole[name] = tf.reshape(spread, shape)
+        if count > 1:
+            whole = replica.all_reduce(tf.distribute.ReduceOp.SUM, whole)
+        if labels.dtype.is_integer:
+            high, low = (tf.cast(whole[n], labels.dtype) for n in ("high", "low"))
+            whole["labels"] = high * _HALF + low
+        upstream, sums = self._compiled_comparison(
+            whole["outputs"], whole["labels"], denominators
+        )
+        return part_of(upstream, place * size, size), sums
+
+    def _outputs(self, batch, seed):
+        with compiled_activations(self.options.xla_beside_products):
+            return self.objective.outputs(self.model, batch, True, seed)
+
+    def _compare(self, outputs, labels, denominators):
+        """Computes the scaled gradient by the outputs of all rows, and the metrics."""
+        batch = {"labels": labels}
+        with tf.GradientTape() as tape:
+            tape.watch(outputs)
+            losses, metrics = self.objective.sums(outputs, batch)
+            loss = self._scaled_loss(losses, denominators)
+        counts = self.objective.denominators(batch)
+        sums = reported_sums(self.objective, losses, metrics, counts)
+        return tape.gradient(loss, outputs), sums
+
+    def _part_gradients(self, batch, seed, upstream):
+        with tf.GradientTape() as tape:
+            outputs = self._outputs(batch, seed)
+        return self._filled(tape.gradient(outputs, self._weights(), upstream))

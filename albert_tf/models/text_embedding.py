@@ -1,0 +1,188 @@
+"""Encoders that give a vector for each text."""
+
+import dataclasses
+
+import keras
+from keras import ops
+
+from albert_tf.checkpoints.sentence_transformers import TEXT_VECTORS
+from albert_tf.checkpoints.sentence_transformers import pooling_files
+from albert_tf.errors import UserError
+from albert_tf.families.albert import ALBERT
+from albert_tf.families.xlnet import XLNET
+from albert_tf.families.xlnet_names import MASK_EMB
+from albert_tf.layers.text_vectors import POOLINGS
+from albert_tf.layers.text_vectors import check_choice
+from albert_tf.layers.text_vectors import text_vectors
+from albert_tf.models.albert import AlbertModel
+from albert_tf.models.base import PretrainedModel
+from albert_tf.models.features import named_features
+from albert_tf.models.xlnet.encoder import XLNetModel
+
+_READ = ("input_ids", "input_mask", "segment_ids")
+
+
+class TextEmbedding(PretrainedModel):
+    """An encoder whose vectors of tokens become one of the text.
+
+    A subclass makes its encoder, and names it in Hugging Face's library.
+    """
+
+    task_kind = "similarity"
+    poolings = POOLINGS
+
+    def __init__(
+        self,
+        config,
+        pooling="mean",
+        layer=-1,
+        normalize=False,
+        encoder=None,
+        **kwargs,
+    ):
+        super().__init__(config, **kwargs)
+        layers = config.num_hidden_layers * config.inner_group_num
+        check_choice(pooling, layer, layers, self.poolings)
+        self.pooling, self.normalize = pooling, bool(normalize)
+        self.layer = -1 if layer == layers else layer
+        # A loop keeps the output of no layer but the last.
+        loop = self.execution["depth_loop"] and self.layer == -1
+        encoder = encoder or self._make_encoder({**self.execution, "depth_loop": loop})
+        if self.pooling != "pooler" and hasattr(encoder, "pooler"):
+            encoder.pooler.trainable = False  # no loss depends on it
+        setattr(self, self.family.encoder, encoder)
+        self.build()
+
+    def _make_encoder(self, execution):
+        raise NotImplementedError
+
+    def build(self, input_shape=None):
+        self.built = True
+
+    def call(self, features, training=False, dropout_seed=None):
+        features = named_features(features, _READ)
+        seed = self._dropout_seed(training, dropout_seed)
+        shape = ops.shape(features["input_ids"])
+        rows = {
+            name: ops.reshape(value, (-1, shape[-1]))  # [B * texts, T]
+            for name, value in features.items()
+        }
+        mask = rows.get("input_mask")
+        mask = ops.ones_like(rows["input_ids"]) if mask is None else mask
+        encoded = self.encoder()(rows, training=training, dropout_seed=seed)
+        # Rows that end with [CLS] are padded before their tokens.
+        cls = -1 if self.config.row_layout.cls_last else 0
+        vectors = text_vectors(
+            encoded, mask, self.pooling, self.layer, self.normalize, cls
+        )
+        return ops.reshape(vectors, (*shape[:-1], self.config.hidden_size))
+
+    @property
+    def unused_variables(self):
+        """The pooler, which only one of the poolings reads."""
+        return () if self.pooling == "pooler" else self._unread
+
+    def head_config(self):
+        names = ("pooling", "layer", "normalize")
+        return {name: getattr(self, name) for name in names}
+
+    @classmethod
+    def huggingface_architecture(cls):
+        return cls.encoder_name
+
+    def huggingface_files(self):
+        if self.layer != -1:
+            raise UserError(
+                f"sentence-transformers reads the last layer, not layer={self.layer}; "
+                "save a model directory."
+            )
+        return pooling_files(
+            self.pooling,
+            self.normalize,
+            self.config.hidden_size,
+            self.config.row_layout.cls_last,
+            (self.task_info() or {}).get("max_seq_length"),
+        )
+
+    @classmethod
+    def head_config_from_huggingface(cls, entries):
+        told = entries.get(TEXT_VECTORS, {})
+        return {n: told[n] for n in ("pooling", "normalize") if n in told}
+
+    @classmethod
+    def told_task(cls, head):
+        told = {name: head[name] for name in ("pooling", "normalize") if name in head}
+        return {**super().told_task(head), **told}
+
+
+@keras.saving.register_keras_serializable(package="albert_tf")
+class AlbertForTextEmbedding(TextEmbedding):
+    """The encoder with a vector for each text, which cosines compare.
+
+    Sentence-BERT (Reimers and Gurevych, 2019), section 3; the model of
+    sentence-transformers.
+
+    Args:
+        config: an `AlbertConfig`.
+        pooling: "mean" over all tokens of a text, the special ones included; "cls",
+            that of its [CLS]; or "pooler", the pooled output.
+        layer: the layer to read, from 1; -1 is the last.
+        normalize: whether each vector's length is 1.
+        encoder: the `AlbertModel` of another model, which this one shares.
+        **kwargs: how the model is computed, see `AlbertModel`.
+
+    Call: as `AlbertModel`, or with features `[batch, texts, tokens]`. Returns vectors,
+    float32 `[batch, hidden]` or `[batch, texts, hidden]`.
+
+    Raises:
+        UserError: a pooling or a layer that the model does not have, or more tokens
+            than `config.max_position_embeddings`.
+
+    Example:
+        model = AlbertForTextEmbedding.from_pretrained(path)
+        vectors = model(tokenizer(["a fine film", "a good film"]))
+    """
+
+    family = ALBERT
+    encoder_name = "AlbertModel"
+    _unread = ("bert/pooler",)
+
+    def _make_encoder(self, execution):
+        return AlbertModel(
+            self.config, dtype=self.dtype_policy, name="albert", **execution
+        )
+
+
+@keras.saving.register_keras_serializable(package="albert_tf")
+class XLNetForTextEmbedding(TextEmbedding):
+    """XLNet with a vector for each text, which cosines compare.
+
+    Args:
+        config: an `XLNetConfig`; there is no memory, and no row is reversed.
+        pooling, layer, normalize, encoder: as of `AlbertForTextEmbedding`; "cls" is the
+            last token, and there is no "pooler".
+        **kwargs: how the model is computed, see `XLNetModel`.
+
+    Call: as `AlbertForTextEmbedding`.
+
+    Raises:
+        UserError: as `AlbertForTextEmbedding`.
+
+    Example:
+        model = XLNetForTextEmbedding.from_pretrained(path, pooling="cls")
+        vectors = model(tokenizer(["a fine film", "a good film"]))
+    """
+
+    family = XLNET
+    encoder_name = "XLNetModel"
+    poolings = ("mean", "cls")
+    _unread = (MASK_EMB,)
+
+    def _make_encoder(self, execution):
+        alone = dataclasses.replace(self.config, mem_len=0, reuse_len=0, bi_data=False)
+        encoder = XLNetModel(
+            alone, dtype=self.dtype_policy, name="transformer", **execution
+        )
+        # No loss depends on it.
+        encoder.embeddings.mask_emb.trainable = False
+        return encoder

@@ -1,0 +1,64 @@
+"""Training by `keras.Model.fit`, whatever the task."""
+
+import math
+
+import tensorflow as tf
+
+from albert_tf.optimizers import create_optimizer
+from albert_tf.tasks.batching import BUCKETS
+from albert_tf.tasks.batching import FINE_BUCKETS
+from albert_tf.tasks.batching import features_and_labels
+from albert_tf.tasks.batching import training_dataset
+
+_WARMUP = 0.1  # of all steps
+
+
+def fit(
+    model,
+    examples,
+    loss,
+    max_length,
+    epochs,
+    batch_size,
+    learning_rate,
+    optimizer=None,
+    seed=0,
+    metrics=(),
+    **options,
+):
+    """Compiles and trains a model on batches of similar length.
+
+    Args:
+        model: a Keras model of `FEATURES`.
+        examples: labelled `TokenizedExamples`.
+        loss, metrics: as of `keras.Model.compile`.
+        max_length: tokens of a row at most.
+        epochs: passes over the examples.
+        batch_size: examples of a step.
+        learning_rate: where a tenth of the steps leads to, and from where the rate
+            falls to 0, with AdamW.
+        optimizer: a Keras optimizer in its place.
+        seed: of the order.
+        **options: as of `keras.Model.fit`.
+
+    Returns:
+        Keras' `History`.
+    """
+    steps = math.ceil(len(examples) / batch_size) * epochs
+    model.compile(
+        optimizer=optimizer
+        or create_optimizer("adamw", learning_rate, steps, int(steps * _WARMUP)),
+        loss=loss,
+        metrics=list(metrics),
+    )
+    # On accelerators Keras uses XLA, which compiles each length anew.
+    buckets = BUCKETS if tf.config.list_logical_devices("GPU") else FINE_BUCKETS
+    batches = training_dataset(
+        examples, batch_size, max_length, seed, buckets=buckets, repeat=False
+    )
+    return model.fit(
+        batches.map(features_and_labels),
+        epochs=epochs,
+        shuffle=False,  # the data set shuffles, over the whole epoch
+        **options,
+    )

@@ -1,0 +1,1 @@
+"""Similarity of texts: vectors that are close where texts mean the same."""

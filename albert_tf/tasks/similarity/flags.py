@@ -1,0 +1,97 @@
+"""Trains vectors of texts that are close where texts mean the same.
+
+  python run_similarity.py --data_dir=pairs --init_checkpoint=albert_base \\
+      --output_dir=out --do_train --do_eval --num_train_epochs=1
+
+--data_dir holds train.*, dev.* and test.* (.tsv, .csv, .jsonl, .parquet). --loss says
+what a row is: a text and one that means the same, and perhaps a negative (info_nce);
+two texts and a score (cosent, cosine); a text alone (simcse). Held-out rows are pairs
+with scores, or, for info_nce, pairs. With --task_name=sts-b the folder STS-B in
+--data_dir is read as GLUE publishes it.
+
+Written to --output_dir: model/ (the best checkpoint on dev), checkpoints/,
+eval_results.txt and test_results.tsv, the similarity of each pair.
+docs/vectors.md says more.
+"""
+
+import dataclasses
+
+from albert_tf.checkpoints.flags import obeys_reading_flags
+from albert_tf.cli import command_line
+from albert_tf.cli.command_line import altered
+from albert_tf.cli.command_line import option
+from albert_tf.tasks.commands.flags import TaskOptions
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class SimilarityOptions(TaskOptions):
+    """The flags of run_similarity.py."""
+
+    do_predict: bool = altered(
+        TaskOptions, "do_predict", help="Write the similarities of the test set."
+    )
+    task_name: str = option(
+        "Layout of --data_dir: tables of your own (custom), or GLUE's STS-B.",
+        "custom",
+        ("custom", "sts-b"),
+    )
+    data_dir: str | None = option(
+        "Folder of train.*, dev.* and test.*, or such a hf://owner/name.", None
+    )
+    loss: str = option(
+        "Loss. info_nce: the second text among those of the whole batch; cosent: the "
+        "order of scores; cosine: the scores; simcse: a text under two dropouts.",
+        "info_nce",
+        ("info_nce", "cosent", "cosine", "simcse"),
+    )
+    temperature: float = option(
+        "Number by which cosines are divided, but of --loss=cosine.", 0.05, minimum=1e-6
+    )
+    symmetric: bool = option(
+        "With --loss=info_nce, the second texts are to find the first ones, too.", False
+    )
+    dimensions: str | None = option(
+        "Sizes of beginnings of a vector that are to work alone, such as 64,128,384 "
+        "(Matryoshka); by default the whole vector.",
+        None,
+    )
+    pooling: str | None = option(
+        "Pooling of tokens into one vector: mean of all, cls, or pooler; by default "
+        "that of --init_checkpoint, else mean.",
+        None,
+        ("mean", "cls", "pooler"),
+    )
+    normalize: bool | None = option(
+        "Make each vector's length 1; by default as --init_checkpoint, else true.", None
+    )
+    text_column: str | None = option(
+        "Column of the first text; by default anchor, sentence1 or text.", None
+    )
+    text_pair_column: str | None = option(
+        "Column of the second text; by default positive, sentence2 or text_pair.", None
+    )
+    negative_column: str = option(
+        "Column of texts that do not mean the same, where the training table has it.",
+        "negative",
+    )
+    label_column: str = option("Column of the score.", "score")
+    max_score: float | None = option(
+        "Score of texts that mean the same; 0 is the least. By default 1, of STS-B 5.",
+        None,
+        minimum=0,
+    )
+    max_seq_length: int = altered(TaskOptions, "max_seq_length", default=128)
+    learning_rate: float = altered(TaskOptions, "learning_rate", default=2e-5)
+
+
+def main(argv=None):
+    """Trains, scores, applies and exports vectors as the flags say."""
+    command_line.run(SimilarityOptions, _train_vectors, argv=argv)
+
+
+@obeys_reading_flags
+def _train_vectors(options):
+    # Imported here, so that --help does not wait for TensorFlow.
+    from albert_tf.tasks.similarity.run import train_vectors
+
+    train_vectors(options)

@@ -1,0 +1,184 @@
+"""Reads tables of pairs: with scores, with negatives, or single texts."""
+
+import dataclasses
+import itertools
+
+import numpy as np
+
+from albert_tf.errors import UserError
+from albert_tf.io.table_rows import SUFFIXES
+from albert_tf.tasks.classification.glue import glue_examples
+from albert_tf.tasks.examples import files_by_role
+from albert_tf.tasks.similarity.task import OF_PAIRS
+from albert_tf.tasks.similarity.task import OF_TEXTS
+from albert_tf.tasks.similarity.task import text_numbers
+from albert_tf.tasks.table import Table
+from albert_tf.tasks.tables import Columns
+from albert_tf.tasks.tables import has_column
+from albert_tf.tasks.tables import read_table
+from albert_tf.tokenization.features import elements
+
+_FIRST = ("anchor", "sentence1", "text")
+_SECOND = ("positive", "sentence2", "text_pair")
+_STS_B = 5.0  # its largest score
+
+
+def read_pairs(options, data_dir, roles):
+    """Reads the `Table`s of a folder by role.
+
+    Args:
+        options: `SimilarityOptions`.
+        data_dir: the folder.
+        roles: those that are needed.
+
+    Returns:
+        A dict of `Table`. Labels are scores from 0 to 1, float32 `[rows]`, or numbers
+        of texts, int32 `[rows, texts]`; None of a test table without scores.
+
+    Raises:
+        UserError: a file is missing or bad, or does not fit the loss.
+    """
+    if options.task_name == "sts-b":
+        return _sts_b(options, data_dir, roles)
+    paths = files_by_role(data_dir, SUFFIXES, roles, SUFFIXES[:3])
+    return {role: _read(options, paths[role], role) for role in roles}
+
+
+def table_of(pairs, scores=None, loss=None):
+    """Makes a labelled `Table` of pairs in memory, and names the loss that fits.
+
+    Args:
+        pairs: tuples of two texts or, without scores, three; or texts.
+        scores: of each pair, from 0 to 1; or None.
+        loss: one of `LOSSES`, or None for the usual one of such rows.
+
+    Raises:
+        UserError: there are no pairs, they are of unlike lengths, a text is empty or
+            none, scores are out of range, or the loss does not fit.
+    """
+    rows = elements("pairs", pairs)
+    rows = [(row,) if isinstance(row, str) else tuple(row) for row in rows]
+    sizes = sorted({len(row) for row in rows})
+    usual = {1: OF_TEXTS, 2: "cosent" if scores is not None else OF_PAIRS, 3: OF_PAIRS}
+    if len(sizes) != 1 or sizes[0] not in usual:
+        raise UserError(
+            f"pairs has rows of {' and '.join(map(str, sizes)) or 'no'} texts; each "
+            "must be an anchor, a positive and perhaps a negative, or one text."
+        )
+    loss = loss or usual[sizes[0]]
+    takes_scores = loss not in (OF_PAIRS, OF_TEXTS)
+    if takes_scores != (scores is not None) or (loss == OF_TEXTS) != (sizes[0] == 1):
+        raise UserError(
+            f"loss={loss!r} does not fit pairs of {sizes[0]} texts "
+            f"{'with' if scores is not None else 'without'} scores."
+        )
+    for place, row in enumerate(rows):
+        if not all(isinstance(text, str) and text.strip() for text in row):
+            raise UserError(f"pairs[{place}] holds an empty text, or something else.")
+    columns = [*map(list, zip(*rows, strict=True)), None, None]
+    numbers = np.arange(len(rows), dtype=np.int32)
+    table = Table("pairs", columns[0], columns[1], None, numbers, columns[2])
+    if scores is None:
+        return _numbered(table), loss
+    return dataclasses.replace(table, labels=_shares(scores, len(rows))), loss
+
+
+def _shares(scores, count):
+    scores = elements("scores", scores)
+    if len(scores) != count:
+        raise UserError(f"There are {count} pairs, but {len(scores)} scores.")
+    try:
+        return np.array([_share(score, 1.0) for score in scores], np.float32)
+    except ValueError as error:
+        raise UserError(f"scores: {error}.") from error
+
+
+def _read(options, path, role):
+    """Reads a table as the loss, or the scores that it has, ask for."""
+    is_train = role == "train"
+    first = options.text_column or _usual(path, _FIRST)
+    if is_train and options.loss == OF_TEXTS:
+        columns = Columns(first, may_be_empty=False)
+        return _numbered(_table(options, path, columns, role))
+    second = options.text_pair_column or _usual(path, _SECOND)
+    has_scores = has_column(path, options.label_column)
+    if has_scores and not (is_train and options.loss == OF_PAIRS):
+        columns = Columns(first, second, options.label_column)
+        return _table(options, path, columns, role)
+    if role == "test":
+        return _table(options, path, Columns(first, second), role)
+    if options.loss != OF_PAIRS:
+        raise UserError(
+            f"{path} has no column {options.label_column!r} of scores, which "
+            f"--loss={options.loss} needs; name it with --label_column, or take "
+            "--loss=info_nce, which learns from pairs alone."
+        )
+    negative = options.negative_column
+    negative = negative if has_column(path, negative) else None
+    columns = Columns(first, second, may_be_empty=False, negative=negative)
+    return _numbered(_table(options, path, columns, role))
+
+
+def _usual(path, names):
+    return next((name for name in names if has_column(path, name)), names[0])
+
+
+def _table(options, path, columns, role):
+    largest = options.max_score or 1.0
+
+    def parse(value):
+        return _share(value, largest)
+
+    table = read_table(path, columns, parse, options.skip_bad_rows)
+    return dataclasses.replace(table, role=role)
+
+
+def _share(value, largest):
+    """Parses a score to a share of the largest one.
+
+    Raises:
+        ValueError: it is no number, or out of range.
+    """
+    try:
+        score = float(value)
+    except (TypeError, ValueError):
+        score = float("nan")
+    if not 0 <= score <= largest:
+        raise ValueError(f"the score {value!r} is not a number from 0 to {largest:g}")
+    return np.float32(score / largest)
+
+
+def _numbered(table):
+    """Returns a table whose labels are the numbers of its texts."""
+    return dataclasses.replace(table, labels=text_numbers(table)[0])
+
+
+def _sts_b(options, data_dir, roles):
+    """Reads STS-B; single texts are both sentences of its pairs."""
+    skips, largest = options.skip_bad_rows, options.max_score or _STS_B
+    _, examples = glue_examples("sts-b", data_dir, skips, roles, "test" in roles)
+    if options.loss == OF_PAIRS and "train" in roles:
+        raise UserError(
+            "--task_name=sts-b has scores, of which --loss=info_nce makes no use; take "
+            "--loss=cosent or cosine."
+        )
+    for role, table in examples.items():
+        if table.labels is None:
+            continue
+        try:
+            shares = [_share(float(score), largest) for score in table.labels]
+        except ValueError as error:
+            raise UserError(f"{table.path}: {error}.") from error
+        table = dataclasses.replace(table, labels=np.array(shares, np.float32))
+        examples[role] = table
+    if options.loss == OF_TEXTS and "train" in examples:
+        examples["train"] = _single(examples["train"])
+    return examples
+
+
+def _single(table):
+    """Returns a table of the distinct texts of a table of pairs."""
+    texts = list(dict.fromkeys(itertools.chain(table.texts, table.text_pairs)))
+    rows = np.arange(len(texts), dtype=np.int32)
+    table = dataclasses.replace(table, texts=texts, text_pairs=None, rows=rows)
+    return _numbered(table)

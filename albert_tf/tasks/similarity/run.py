@@ -1,0 +1,98 @@
+"""The run of run_similarity.py."""
+
+from albert_tf.errors import UserError
+from albert_tf.hub.names import local_directory
+from albert_tf.hub.names import local_tables
+from albert_tf.tasks.commands.repeated_runs import run_repeatedly
+from albert_tf.tasks.commands.run import run_task
+from albert_tf.tasks.commands.steps import check_steps
+from albert_tf.tasks.commands.steps import needed_roles
+from albert_tf.tasks.registry import create_task
+from albert_tf.tasks.registry import read_task
+from albert_tf.tasks.setup import fine_tuned
+from albert_tf.tasks.similarity.reading import read_pairs
+from albert_tf.tasks.similarity.task import Similarity
+
+_KIND = Similarity.kind
+
+
+def train_vectors(options):
+    """Obeys the flags, once or several times; see `SimilarityOptions`.
+
+    Returns:
+        As `run_repeatedly`.
+
+    Raises:
+        UserError: flags, files or checkpoints that do not fit.
+    """
+    return run_repeatedly(options, _train_and_apply, check_flags)
+
+
+def _train_and_apply(options):
+    data_dir = local_tables(options.data_dir)
+    examples = read_pairs(options, data_dir, needed_roles(options))
+    held_out = examples.get("dev") or examples.get("test")
+    scored = held_out is None or held_out.labels is None or held_out.labels.ndim == 1
+    if options.do_train:
+        task = _learned(options, scored)
+    else:
+        directory, task, _ = fine_tuned(options.output_dir, options.init_checkpoint)
+        if task.kind != _KIND:
+            raise UserError(
+                f"{directory} was fine-tuned for {task.kind}, not for vectors; apply "
+                "it with the command that trained it."
+            )
+    return run_task(options, task, examples, options.do_predict)
+
+
+def check_flags(options):
+    """Refuses flags that cannot be followed or would have no effect.
+
+    Raises:
+        UserError: it names them.
+    """
+    if check_steps(options) and not options.data_dir:
+        raise UserError("--data_dir is needed to train, evaluate or predict.")
+    if options.freeze_encoder:
+        raise UserError(
+            "--freeze_encoder leaves nothing to train, for vectors have no head; leave "
+            "it out."
+        )
+    if options.symmetric and options.loss != "info_nce":
+        raise UserError("--symmetric is for --loss=info_nce; leave it out.")
+    _sizes(options)
+
+
+def _sizes(options):
+    """Reads --dimensions as a tuple of int."""
+    text = options.dimensions
+    try:
+        sizes = tuple(int(part) for part in text.split(",")) if text else ()
+    except ValueError:
+        sizes = (0,)
+    if not all(size > 0 for size in sizes):
+        raise UserError(
+            f"--dimensions={text} are no sizes; expected numbers such as 64,128,384."
+        )
+    return sizes
+
+
+def _learned(options, scored):
+    """Makes the task that the flags describe, with the pooling of the model's start."""
+    told = None
+    if options.init_checkpoint and not options.from_scratch:
+        told, _ = read_task(local_directory(options.init_checkpoint))
+    pooled = told.model_arguments() if isinstance(told, Similarity) else {}
+    for name in ("pooling", "normalize"):
+        if getattr(options, name) is not None:
+            pooled[name] = getattr(options, name)
+    return create_task(
+        _KIND,
+        options.task_name,
+        loss=options.loss,
+        temperature=options.temperature,
+        symmetric=options.symmetric,
+        dimensions=_sizes(options),
+        scored=scored,
+        **pooled,
+    )

@@ -1,0 +1,181 @@
+"""The task: vectors whose cosines say how much two texts mean the same."""
+
+import dataclasses
+import typing
+
+import numpy as np
+import tensorflow as tf
+
+from albert_tf.errors import UserError
+from albert_tf.io.files import write_atomically
+from albert_tf.tasks import metrics
+from albert_tf.tasks.similarity import losses
+from albert_tf.tasks.similarity.objective import SimilarityObjective
+from albert_tf.tasks.similarity.search import retrieval_scores
+from albert_tf.tasks.similarity.search import unit
+from albert_tf.tasks.task import Task
+from albert_tf.tasks.tokenized_examples import tokenize_texts
+
+LOSSES = ("info_nce", "cosent", "cosine", "simcse")
+"""`losses.info_nce`, `cosent` and `cosine`; SimCSE is InfoNCE of a text with itself."""
+OF_PAIRS = "info_nce"
+OF_TEXTS = "simcse"
+_OF_SCORES, _OF_RANKS = ("spearman", "pearson"), ("ndcg_at_10", "mrr_at_10")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Similarity(Task):
+    """Pairs of texts, with or without scores and negatives, or single texts.
+
+    Attributes:
+        loss: one of `LOSSES`.
+        temperature: by which the cosines are divided, but of the loss "cosine".
+        symmetric: whether, with the loss "info_nce", positives find anchors, too.
+        dimensions: sizes of the beginnings of a vector that are to work alone, whose
+            losses are added up; none for the whole vector. Kusupati et al.,
+            "Matryoshka Representation Learning" (2022).
+        pooling, normalize: of the model; see `AlbertForTextEmbedding`.
+        scored: whether the held-out pairs have scores, and are no rankings.
+    """
+
+    loss: str = OF_PAIRS
+    temperature: float = 0.05
+    symmetric: bool = False
+    dimensions: tuple = ()
+    pooling: str = "mean"
+    normalize: bool = True
+    scored: bool = True
+
+    kind: typing.ClassVar[str] = "similarity"
+    models: typing.ClassVar[tuple] = (
+        "albert_tf.models.text_embedding.AlbertForTextEmbedding",
+        "albert_tf.models.text_embedding.XLNetForTextEmbedding",
+    )
+
+    def __post_init__(self):
+        if self.loss not in LOSSES:
+            raise ValueError(f"loss is {self.loss!r}, expected one of {LOSSES}")
+        if type(self.temperature) not in (int, float) or not self.temperature > 0:
+            raise ValueError(f"temperature is {self.temperature!r}, expected above 0")
+        sizes = tuple(self.dimensions)
+        if not all(type(size) is int and size > 0 for size in sizes):
+            raise ValueError(f"dimensions is {self.dimensions!r}, expected integers")
+        object.__setattr__(self, "dimensions", sizes)
+        scores = _OF_SCORES if self.scored else _OF_RANKS
+        object.__setattr__(self, "metrics", scores)
+
+    @property
+    def has_accuracy(self):
+        """True if the loss knows whether a row is right."""
+        return self.loss in (OF_PAIRS, OF_TEXTS)
+
+    # From examples to features.
+
+    def tokenize(self, examples, tokenizer, max_seq_length, labels=None):
+        numbers, distinct = text_numbers(examples)
+        tokens = tokenize_texts(distinct, None, tokenizer, max_seq_length)
+        return dataclasses.replace(tokens.take(numbers), labels=labels)
+
+    # The model.
+
+    def model_arguments(self):
+        return {"pooling": self.pooling, "normalize": self.normalize}
+
+    def check_model(self, config):
+        """Refuses a model that the task cannot train.
+
+        Raises:
+            UserError: its vectors are shorter than one of `dimensions`; or it has no
+                dropout, without which SimCSE compares two equal vectors.
+        """
+        width = config.hidden_size
+        if max(self.dimensions, default=0) > width:
+            raise UserError(
+                f"dimensions={max(self.dimensions)}: the model's vectors have {width} "
+                "numbers; give smaller sizes."
+            )
+        if self.loss == OF_TEXTS and config == config.with_dropout(0.0):
+            raise UserError(
+                "loss=simcse compares two vectors of a text that differ by dropout "
+                "alone, of which this model has none; give "
+                f"{config.dropout_fields[0]} 0.1, as --albert_dropout_prob=0.1 does."
+            )
+
+    def objective(self):
+        return SimilarityObjective(self)
+
+    def losses(self, vectors, labels):
+        """Computes each row's loss, float32 `[rows]`, and hits or None.
+
+        Args:
+            vectors: float32 `[rows, texts, hidden]`, of a whole batch.
+            labels: float32 `[rows]` scores, or int32 `[rows, texts]` numbers of texts.
+        """
+        # A batch's number of texts is not known beforehand.
+        texts = labels.shape[1] if len(labels.shape) == 2 else 2
+        vectors = tf.ensure_shape(vectors, [None, texts, None])
+        sizes = self.dimensions or (None,)
+        found = [self._losses(vectors[..., :size], labels) for size in sizes]
+        return sum(own for own, _ in found), found[0][1]
+
+    def _losses(self, vectors, labels):
+        if self.loss == "cosine":
+            return losses.cosine(vectors, labels), None
+        if self.loss == "cosent":
+            return losses.cosent(vectors, labels, self.temperature), None
+        return losses.info_nce(vectors, labels, self.temperature, self.symmetric)
+
+    # What comes out: vectors `[rows, texts, hidden]`.
+
+    def score(self, prepared, interpreted):
+        """Correlates cosines with scores; without scores, ranks positives."""
+        labels = prepared.tokens.labels
+        if labels.ndim == 2:
+            return retrieval_scores(interpreted, labels)
+        return correlations(labels, interpreted)
+
+    def write_predicted(
+        self, output_dir, prefix, prepared, interpreted, submission=None
+    ):
+        rows = zip(prepared.examples.rows, _cosines(interpreted), strict=True)
+        lines = ["index\tsimilarity", *(f"{row}\t{own:.4f}" for row, own in rows)]
+        path = output_dir / f"{prefix}test_results.tsv"
+        write_atomically(path, "\n".join(lines) + "\n")
+
+    @property
+    def head_class(self):
+        from albert_tf.serving.heads import TextEmbeddingHead
+
+        return TextEmbeddingHead
+
+
+def correlations(scores, vectors):
+    """Correlates scores `[rows]` with the cosines of vectors `[rows, 2, hidden]`.
+
+    Returns:
+        `{"spearman", "pearson"}`.
+    """
+    cosines = _cosines(vectors)
+    return {name: metrics.METRICS[name](scores, cosines) for name in _OF_SCORES}
+
+
+def text_numbers(examples):
+    """Numbers the texts of a `Table`, equal ones alike; a single text counts twice.
+
+    Returns:
+        int32 `[rows, texts]`, and the list of distinct texts.
+    """
+    texts = examples.texts
+    columns = [texts, texts if examples.text_pairs is None else examples.text_pairs]
+    columns += [examples.negatives] if examples.negatives else []
+    places = {}
+    numbers = [
+        [places.setdefault(text, len(places)) for text in row]
+        for row in zip(*columns, strict=True)
+    ]
+    return np.array(numbers, np.int32), list(places)
+
+
+def _cosines(vectors):
+    first, second = unit(vectors[:, 0]), unit(vectors[:, 1])
+    return np.sum(first * second, axis=-1)

@@ -1,0 +1,284 @@
+"""Vectors of texts, in Python: trained, compared, and searched."""
+
+import itertools
+import math
+import os
+from collections.abc import Iterable
+from typing import Any
+
+import keras
+import numpy as np
+
+from albert_tf.checkpoints.loading import family_of
+from albert_tf.errors import UserError
+from albert_tf.families import registry
+from albert_tf.families.albert import ALBERT
+from albert_tf.hub.names import local_directory
+from albert_tf.inference.loading import load
+from albert_tf.tasks.fitting import fit
+from albert_tf.tasks.prediction import OutputsPredictor
+from albert_tf.tasks.prediction import require_numbers
+from albert_tf.tasks.similarity import search
+from albert_tf.tasks.similarity.objective import SimilarityLoss
+from albert_tf.tasks.similarity.reading import table_of
+from albert_tf.tasks.similarity.task import Similarity
+from albert_tf.tasks.similarity.task import correlations
+from albert_tf.tasks.tokenized_examples import tokenize_texts
+from albert_tf.tokenization.features import elements
+from albert_tf.tokenization.features import list_of_texts
+from albert_tf.tokenization.features import lists_of_texts
+
+_LONGEST = 512  # tokens of a text, where neither the model nor its training says more
+
+
+class TextEmbedder:
+    """Turns texts into vectors, and learns from pairs of texts.
+
+    Args:
+        pretrained: a directory or a name, as `from_pretrained` takes it; one of
+            sentence-transformers, too.
+        pooling, layer, normalize: see `AlbertForTextEmbedding`; by default the
+            directory's, else the mean of the last layer, as long as it is.
+        max_seq_length: tokens of a text at most; a longer one loses its end. By default
+            that of the training, else the model's positions.
+        revision: of an "hf://" model: a branch, a tag or a commit.
+        **changes: fields of the configuration, such as `hidden_dropout_prob`.
+
+    Attributes:
+        model: the `AlbertForTextEmbedding` or `XLNetForTextEmbedding`, a Keras model.
+        tokenizer: the `Tokenizer` of the model.
+
+    Raises:
+        UserError: there is no such model or tokenizer, or the model does not have the
+            pooling, the layer or so many positions.
+
+    Example:
+        embedder = TextEmbedder("hf://sentence-transformers/all-MiniLM-L6-v2")
+        embedder.similarity("a fine film", ["a good film", "rain"])
+    """
+
+    def __init__(
+        self,
+        pretrained: str | os.PathLike,
+        pooling: str | None = None,
+        layer: int | None = None,
+        normalize: bool | None = None,
+        max_seq_length: int | None = None,
+        revision: str | None = None,
+        **changes: Any,
+    ) -> None:
+        directory = local_directory(pretrained, revision)
+        asked = {"pooling": pooling, "layer": layer, "normalize": normalize}
+        arguments = {n: value for n, value in asked.items() if value is not None}
+        model_class = registry.model_of_vectors(family_of(directory) or ALBERT)
+        self.model, self.tokenizer = load(
+            model_class, directory, **arguments, **changes
+        )
+        config, told = self.model.config, self.model.task_info() or {}
+        length = max_seq_length or told.get("max_seq_length")
+        length = length or config.max_position_embeddings or _LONGEST
+        config.check_row("max_seq_length", length)
+        self._max_seq_length = length
+        self._predict = OutputsPredictor(self.model, 1, length)
+        self._remember(Similarity(name="custom", **self._pooling()))
+
+    def encode(
+        self,
+        texts: str | Iterable[str],
+        text_pairs: str | Iterable[str] | None = None,
+        batch_size: int = 32,
+        dimensions: int | None = None,
+    ) -> np.ndarray:
+        """Computes vectors, in batches of texts of similar length.
+
+        Args:
+            texts: a str, or a list, an array, a column or an iterator of str.
+            text_pairs: second texts, each read in one row with the first.
+            batch_size: texts that are computed at a time.
+            dimensions: numbers of a vector to keep, of a model that was trained with
+                such; the shorter vectors have the length 1 again, if the model
+                normalizes.
+
+        Returns:
+            Float32 `[texts, hidden]`, of a str `[hidden]`.
+
+        Raises:
+            UserError: texts that are none, or do not fit each other; more dimensions
+                than the model has; or vectors that are not finite.
+        """
+        first, second = lists_of_texts(texts, text_pairs)
+        if dimensions is not None and not 0 < dimensions <= self._width:
+            raise UserError(
+                f"dimensions={dimensions}: expected 1 to {self._width}, the model's."
+            )
+        self._predict.batch_size = batch_size
+        tokens = tokenize_texts(first, second, self.tokenizer, self._max_seq_length)
+        vectors = require_numbers(self._predict(tokens))[:, :dimensions]
+        if dimensions is not None and self.model.normalize:
+            vectors = search.unit(vectors)
+        return vectors[0] if isinstance(texts, str) else vectors
+
+    def similarity(self, first: Any, second: Any) -> np.ndarray:
+        """Computes the cosine of each text with each: float32 `[first, second]`.
+
+        Args:
+            first, second: texts as of `encode`, or vectors `[texts, hidden]`.
+        """
+        return search.unit(self._vectors(first)) @ search.unit(self._vectors(second)).T
+
+    def search(
+        self, queries: Any, corpus: Any, k: int = 10
+    ) -> list[dict] | list[list[dict]]:
+        """Finds the texts of a corpus that are most similar, exactly.
+
+        Args:
+            queries: texts or vectors, as of `similarity`.
+            corpus: texts, an iterator of them, or vectors. Some thousand texts are
+                embedded and compared at a time, so that memory holds no more vectors.
+            k: answers for a query.
+
+        Returns:
+            For each query a list of dicts, the most similar first: `index`, the place
+            in the corpus, and `similarity`. For one str, its list alone.
+        """
+        if k < 1:
+            raise UserError(f"k={k}: expected 1 or more.")
+        vectors = self._vectors(queries)
+        cosines, places = search.nearest(vectors, self._blocks(corpus), k)
+        found = [
+            [
+                {"index": int(place), "similarity": float(cosine)}
+                for place, cosine in zip(*row, strict=True)
+            ]
+            for row in zip(places, cosines, strict=True)
+        ]
+        return found[0] if isinstance(queries, str) else found
+
+    def evaluate(
+        self,
+        texts: Iterable[str],
+        text_pairs: Iterable[str],
+        scores: Iterable[float],
+        batch_size: int = 32,
+    ) -> dict[str, float]:
+        """Correlates the cosines of pairs with their scores.
+
+        Returns:
+            `{"spearman", "pearson"}`.
+        """
+        first, second = lists_of_texts(texts, text_pairs)
+        vectors = [self.encode(own, batch_size=batch_size) for own in (first, second)]
+        return correlations(np.array(elements("scores", scores)), np.stack(vectors, 1))
+
+    def fit(
+        self,
+        pairs: Iterable,
+        scores: Iterable[float] | None = None,
+        loss: str | None = None,
+        epochs: int = 1,
+        batch_size: int = 32,
+        learning_rate: float = 2e-5,
+        optimizer: keras.optimizers.Optimizer | None = None,
+        temperature: float = 0.05,
+        symmetric: bool = False,
+        dimensions: Iterable[int] = (),
+        seed: int = 0,
+        **options: Any,
+    ) -> keras.callbacks.History:
+        """Trains on pairs, in batches of similar length.
+
+        Args:
+            pairs: tuples of an anchor, a positive and perhaps a negative; tuples of two
+                texts, with `scores`; or texts alone.
+            scores: of each pair, from 0 to 1.
+            loss: as `--loss` of run_similarity.py; by default "info_nce" of pairs,
+                "cosent" of scores, "simcse" of texts.
+            epochs: passes over the pairs.
+            batch_size: pairs of a step; other pairs of a batch are the negatives.
+            learning_rate: where a tenth of the steps leads to, and from where the rate
+                falls to 0, with AdamW.
+            optimizer: a Keras optimizer in its place.
+            temperature, symmetric, dimensions: see `Similarity`.
+            seed: of the order.
+            **options: other arguments of `keras.Model.fit`.
+
+        Returns:
+            Keras' `History`.
+
+        Raises:
+            UserError: pairs without a partner, scores out of range or of another
+                number, a loss that does not fit, or no dropout for "simcse".
+        """
+        table, loss = table_of(pairs, scores, loss)
+        try:
+            task = Similarity(
+                name="custom",
+                loss=loss,
+                temperature=temperature,
+                symmetric=symmetric,
+                dimensions=tuple(dimensions),
+                **self._pooling(),
+            )
+        except ValueError as error:
+            raise UserError(f"{error}.") from error
+        task.check_model(self.model.config)
+        tokens = task.tokenize(
+            table, self.tokenizer, self._max_seq_length, table.labels
+        )
+        self._remember(task)
+        return fit(
+            self.model,
+            tokens,
+            SimilarityLoss(task),
+            self._max_seq_length,
+            epochs,
+            batch_size,
+            learning_rate,
+            optimizer,
+            seed,
+            **options,
+        )
+
+    def save_pretrained(
+        self, directory: str | os.PathLike, format: str = "model_directory"
+    ) -> None:
+        """Writes model, tokenizer and pooling, as `PretrainedModel.save_pretrained`.
+
+        With `format="huggingface"` sentence-transformers loads the directory.
+        """
+        self.model.save_pretrained(directory, self.tokenizer, format=format)
+
+    @property
+    def _width(self):
+        return self.model.config.hidden_size
+
+    def _pooling(self):
+        return {"pooling": self.model.pooling, "normalize": self.model.normalize}
+
+    def _remember(self, task):
+        """Sets the task of the model, for all that is saved."""
+        self.model.saved_task_info = {
+            "task": task.to_dict(),
+            "max_seq_length": self._max_seq_length,
+        }
+
+    def _vectors(self, texts):
+        """Returns the vectors of texts, or those that were given."""
+        if _are_vectors(texts):
+            return np.asarray(texts, np.float32)
+        return self.encode(list_of_texts("texts", texts))
+
+    def _blocks(self, corpus):
+        """Yields the vectors of a corpus in blocks."""
+        if _are_vectors(corpus):
+            yield from np.array_split(
+                corpus, math.ceil(len(corpus) / search.BLOCK) or 1
+            )
+            return
+        texts = iter([corpus] if isinstance(corpus, str) else corpus)
+        while some := list(itertools.islice(texts, search.BLOCK)):
+            yield self.encode(some)
+
+
+def _are_vectors(values):
+    return isinstance(values, np.ndarray) and values.ndim == 2

@@ -1,0 +1,166 @@
+"""Directories of sentence-transformers: read and written."""
+
+import json
+
+import numpy as np
+import pytest
+
+import albert_tf
+from albert_tf.errors import UserError
+from albert_tf.models.albert import AlbertModel
+from albert_tf.models.text_embedding import AlbertForTextEmbedding
+from albert_tf.models.text_embedding import XLNetForTextEmbedding
+from albert_tf.serving.predictor import Predictor
+from albert_tf.tokenization.wordpiece import WordPieceTokenizer
+
+_WORDS = ["sun", "moon", "the", "a", "is", "big"]
+_TEXTS = ["the sun is big", "moon", "a moon is the sun the moon is big is the sun big"]
+_KINDS = ("Transformer", "Pooling", "Normalize")
+
+
+@pytest.fixture
+def tokenizer(vocabulary):
+    return WordPieceTokenizer(vocabulary(_WORDS).encode(), True)
+
+
+@pytest.fixture
+def theirs(tiny_config, tokenizer, tmp_path):
+    """Writes a directory as theirs, of an encoder with a pooling and modules."""
+
+    def write(pooling="pooling_mode_mean_tokens", kinds=_KINDS, length=7, **entries):
+        encoder = AlbertModel(tiny_config(vocab_size=tokenizer.vocab_size))
+        encoder.save_pretrained(tmp_path, tokenizer, format="huggingface")
+        names = {"Pooling": "1_Pooling", "Normalize": "2_Normalize"}
+        modules = [
+            {
+                "type": f"sentence_transformers.models.{kind}",
+                "path": names.get(kind, ""),
+            }
+            for kind in kinds
+        ]
+        (tmp_path / "modules.json").write_text(json.dumps(modules))
+        (tmp_path / "1_Pooling").mkdir()
+        modes = {"word_embedding_dimension": 12, pooling: True}
+        (tmp_path / "1_Pooling" / "config.json").write_text(json.dumps(modes))
+        sizes = {"max_seq_length": length, **entries}
+        (tmp_path / "sentence_bert_config.json").write_text(json.dumps(sizes))
+        return encoder
+
+    return write
+
+
+def test_read(theirs, tokenizer, tmp_path):
+    hidden = theirs()(tokenizer(_TEXTS[:2]))["sequence_output"].numpy()
+    expected = np.stack([hidden[0].mean(0), hidden[1, :3].mean(0)])
+    expected /= np.linalg.norm(expected, axis=1, keepdims=True)
+    embedder = albert_tf.TextEmbedder(tmp_path)
+    np.testing.assert_allclose(embedder.encode(_TEXTS[:2]), expected, atol=1e-5)
+    # Its longest text has 7 tokens, here and where it is served.
+    short = embedder.encode(" ".join(_TEXTS[2].split()[:5]))
+    np.testing.assert_allclose(embedder.encode(_TEXTS[2]), short, atol=1e-6)
+    served = Predictor(tmp_path)
+    np.testing.assert_allclose(served(_TEXTS[2])["embedding"], short, atol=1e-5)
+    # The encoder alone is read as ever.
+    assert AlbertModel.from_pretrained(tmp_path).load_report.new == ()
+
+
+def test_first_token_and_no_normalisation(theirs, tokenizer, tmp_path):
+    encoder = theirs("pooling_mode_cls_token", _KINDS[:2])
+    expected = encoder(tokenizer(_TEXTS[:2]))["sequence_output"][:, 0]
+    found = AlbertForTextEmbedding.from_pretrained(tmp_path)
+    assert not found.normalize
+    np.testing.assert_allclose(found(tokenizer(_TEXTS[:2])), expected, atol=1e-6)
+
+
+def test_as_later_versions_write(theirs, tmp_path):
+    theirs()
+    (tmp_path / "1_Pooling" / "config.json").write_text('{"pooling_mode": "cls"}')
+    (tmp_path / "sentence_bert_config.json").unlink()
+    path = tmp_path / "tokenizer_config.json"
+    tokenizer = json.loads(path.read_text())
+    (tmp_path / "SHA256SUMS").unlink()
+    path.write_text(json.dumps({**tokenizer, "model_max_length": 7}))
+    embedder = albert_tf.TextEmbedder(tmp_path)
+    assert embedder.model.pooling == "cls"
+    short = embedder.encode(" ".join(_TEXTS[2].split()[:5]))
+    np.testing.assert_allclose(embedder.encode(_TEXTS[2]), short, atol=1e-6)
+
+
+@pytest.mark.parametrize("pooling", ["mean", "cls"])
+def test_written_and_read_again(theirs, tmp_path, pooling):
+    theirs()
+    embedder = albert_tf.TextEmbedder(tmp_path, pooling=pooling)
+    for _ in range(2):  # the second time over the first
+        embedder.save_pretrained(tmp_path / "again", format="huggingface")
+    modules = json.loads((tmp_path / "again" / "modules.json").read_text())
+    assert [own["type"].rpartition(".")[2] for own in modules] == list(_KINDS)
+    config = json.loads((tmp_path / "again" / "config.json").read_text())
+    assert config["architectures"] == ["AlbertModel"]
+    again = albert_tf.TextEmbedder(tmp_path / "again")
+    assert again.model.pooling == pooling
+    expected = embedder.encode(_TEXTS)
+    np.testing.assert_allclose(again.encode(_TEXTS), expected, atol=1e-6)
+    # As another form, it leaves none of theirs behind.
+    embedder.save_pretrained(tmp_path / "again")
+    assert not (tmp_path / "again" / "modules.json").exists()
+    found = albert_tf.TextEmbedder(tmp_path / "again").encode(_TEXTS)
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+
+
+def test_over_a_directory_of_theirs(theirs, tmp_path):
+    theirs("pooling_mode_cls_token")
+    (tmp_path / "SHA256SUMS").unlink()
+    embedder = albert_tf.TextEmbedder(tmp_path, pooling="mean")
+    expected = embedder.encode(_TEXTS)
+    embedder.save_pretrained(tmp_path, format="huggingface")
+    found = albert_tf.TextEmbedder(tmp_path).encode(_TEXTS)
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+
+
+def test_xlnet_pools_its_last_token(xlnet_config, xlnet_tokenizer, tmp_path):
+    model = XLNetForTextEmbedding(xlnet_config(d_head=8), "cls")
+    model.save_pretrained(tmp_path, xlnet_tokenizer, format="huggingface")
+    modes = json.loads((tmp_path / "1_Pooling" / "config.json").read_text())
+    assert modes["pooling_mode_lasttoken"] and not modes["pooling_mode_cls_token"]
+    again = albert_tf.TextEmbedder(tmp_path)
+    assert again.model.pooling == "cls"
+    features = xlnet_tokenizer(["a good film"])
+    np.testing.assert_allclose(again.model(features), model(features), atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"pooling": "pooling_mode_max_tokens"}, "the pooling .'pooling_mode_max_tok"),
+        (
+            {"pooling": "other"},
+            r"1_Pooling/config.json asks for the pooling \[\]; exp",
+        ),
+        (
+            {"kinds": (*_KINDS[:2], "Dense")},
+            "the modules Transformer, Pooling, Dense; ex",
+        ),
+        ({"kinds": _KINDS[:1]}, "has the modules Transformer; expected Transformer, P"),
+        ({"do_lower_case": True}, "sets do_lower_case, which is the tokenizer's to do"),
+    ],
+)
+def test_what_this_package_does_not_have(theirs, tmp_path, changes, message):
+    theirs(**changes)
+    with pytest.raises(UserError, match=message):
+        albert_tf.TextEmbedder(tmp_path)
+
+
+@pytest.mark.parametrize("text", ["{}", "[1]", "[{}]"])
+def test_modules_that_are_none(theirs, tmp_path, text):
+    theirs()
+    (tmp_path / "modules.json").write_text(text)
+    with pytest.raises(UserError, match="modules"):
+        albert_tf.TextEmbedder(tmp_path)
+
+
+@pytest.mark.parametrize("arguments", [{"pooling": "pooler"}, {"layer": 2}])
+def test_what_they_do_not_have(tiny_config, tmp_path, arguments):
+    model = AlbertForTextEmbedding(tiny_config(), **arguments)
+    with pytest.raises(UserError, match="sentence-transformers"):
+        model.save_pretrained(tmp_path, format="huggingface")
+    assert not (tmp_path / "config.json").exists()

@@ -1,0 +1,134 @@
+"""Losses of vectors: against loops of their formulas, and PyTorch's gradients."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from albert_tf.tasks.similarity import losses
+
+_VECTORS = np.random.default_rng(0).normal(size=(4, 3, 5)).astype(np.float32)
+_DISTINCT = np.arange(12).reshape(4, 3)
+# Rows 0 and 1 have one anchor; row 2 has row 0's positive; row 3's positive is its
+# anchor, and its negative the positive of row 2.
+_EQUAL = np.array([[0, 1, 2], [0, 3, 4], [5, 1, 6], [7, 7, 1]])
+_SCORES = np.array([0.9, 0.1, 0.5, 0.5], np.float32)
+_TEMPERATURE = 0.1
+
+
+def cosine(a, b):
+    return a @ b / np.linalg.norm(a) / np.linalg.norm(b)
+
+
+def info_nce_by_loops(texts, symmetric=False):
+    """The mean loss, and the negatives that each anchor has."""
+    rows, found, negatives = len(texts), [], []
+    for i in range(rows):
+        positive = cosine(_VECTORS[i, 0], _VECTORS[i, 1]) / _TEMPERATURE
+        exponents, own = [np.exp(positive)], []
+        for column in range(1, texts.shape[1]):
+            for j in range(rows):
+                if (j, column) == (i, 1) or texts[j, column] in texts[i, :2]:
+                    continue
+                if column == 1 and texts[j, 0] == texts[i, 0]:
+                    continue
+                other = cosine(_VECTORS[i, 0], _VECTORS[j, column]) / _TEMPERATURE
+                exponents.append(np.exp(other))
+                own.append((j, column))
+        loss = np.log(sum(exponents)) - positive
+        if symmetric:
+            back = [np.exp(positive)]
+            for j, column in own:
+                if column == 1:
+                    other = cosine(_VECTORS[j, 0], _VECTORS[i, 1]) / _TEMPERATURE
+                    back.append(np.exp(other))
+            loss = (loss + np.log(sum(back)) - positive) / 2
+        found.append(loss)
+        negatives.append(own)
+    return np.array(found), negatives
+
+
+@pytest.mark.parametrize("symmetric", [False, True])
+@pytest.mark.parametrize("texts", [_DISTINCT, _DISTINCT[:, :2], _EQUAL])
+def test_info_nce(texts, symmetric):
+    expected, _ = info_nce_by_loops(texts, symmetric)
+    vectors = _VECTORS[:, : texts.shape[1]]
+    found, hits = losses.info_nce(vectors, texts, _TEMPERATURE, symmetric)
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
+    for i, hit in enumerate(hits):
+        own = cosine(vectors[i, 0], vectors[i, 1])
+        others = [
+            cosine(vectors[i, 0], vectors[place])
+            for place in info_nce_by_loops(texts)[1][i]
+        ]
+        assert hit == all(own > other for other in others)
+
+
+def test_equal_texts_are_no_negatives():
+    _, negatives = info_nce_by_loops(_EQUAL)
+    assert [len(own) for own in negatives] == [4, 6, 5, 7]
+
+
+def test_cosent():
+    cosines = [cosine(first, second) for first, second in _VECTORS[:, :2]]
+    total = 1.0
+    for i in range(4):
+        for j in range(4):
+            if _SCORES[i] < _SCORES[j]:
+                total += np.exp((cosines[i] - cosines[j]) / _TEMPERATURE)
+    found = losses.cosent(_VECTORS[:, :2], _SCORES, _TEMPERATURE)
+    np.testing.assert_allclose(found, [np.log(total)] * 4, rtol=1e-5)
+
+
+def test_cosine():
+    cosines = [cosine(first, second) for first, second in _VECTORS[:, :2]]
+    found = losses.cosine(_VECTORS[:, :2], _SCORES)
+    np.testing.assert_allclose(found, (cosines - _SCORES) ** 2, rtol=1e-5)
+
+
+def gradient(loss):
+    vectors = tf.constant(_VECTORS)
+    with tf.GradientTape() as tape:
+        tape.watch(vectors)
+        value = tf.reduce_mean(loss(vectors))
+    return tape.gradient(value, vectors).numpy()
+
+
+@pytest.mark.filterwarnings("ignore:CUDA initialization")
+def test_gradients_are_those_of_pytorch():
+    torch = pytest.importorskip("torch")
+    functional = torch.nn.functional
+
+    def theirs(loss):
+        vectors = torch.tensor(_VECTORS, requires_grad=True)
+        loss(vectors).backward()
+        return vectors.grad.numpy()
+
+    def multiple_negatives(vectors):
+        unit = functional.normalize(vectors, dim=-1)
+        candidates = torch.cat([unit[:, 1], unit[:, 2]])
+        scores = unit[:, 0] @ candidates.T / _TEMPERATURE
+        forward = functional.cross_entropy(scores, torch.arange(4))
+        back = functional.cross_entropy(scores[:, :4].T, torch.arange(4))
+        return (forward + back) / 2
+
+    def cosent(vectors):
+        cosines = functional.cosine_similarity(vectors[:, 0], vectors[:, 1])
+        scores = (cosines[:, None] - cosines[None, :]) / _TEMPERATURE
+        labels = torch.tensor(_SCORES)
+        scores = scores - (labels[:, None] >= labels[None, :]).float() * 1e12
+        return torch.logsumexp(torch.cat([torch.zeros(1), scores.view(-1)]), 0)
+
+    def regression(vectors):
+        cosines = functional.cosine_similarity(vectors[:, 0], vectors[:, 1])
+        return functional.mse_loss(cosines, torch.tensor(_SCORES))
+
+    pairs = [
+        (
+            lambda v: losses.info_nce(v, _DISTINCT, _TEMPERATURE, True)[0],
+            multiple_negatives,
+        ),
+        (lambda v: losses.cosent(v[:, :2], _SCORES, _TEMPERATURE), cosent),
+        (lambda v: losses.cosine(v[:, :2], _SCORES), regression),
+    ]
+    for ours, other in pairs:
+        np.testing.assert_allclose(gradient(ours), theirs(other), rtol=1e-5, atol=1e-6)

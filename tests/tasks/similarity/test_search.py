@@ -1,0 +1,64 @@
+"""The nearest vectors, and scores of rankings."""
+
+import numpy as np
+import pytest
+from sklearn.metrics import ndcg_score
+
+from albert_tf.tasks.similarity import search
+
+_RANDOM = np.random.default_rng(0)
+
+
+def test_nearest_is_exact_in_any_blocks(monkeypatch):
+    queries = _RANDOM.normal(size=(5, 6)).astype(np.float32)
+    corpus = _RANDOM.normal(size=(40, 6)).astype(np.float32)
+    corpus[30] = 2 * corpus[3]  # the same direction: the first one counts more
+    queries[0] = corpus[3]
+    cosines = search.unit(queries) @ search.unit(corpus).T
+    order = np.argsort(-cosines, axis=1, kind="stable")[:, :7]
+    assert order[0, :2].tolist() == [3, 30]
+    monkeypatch.setattr(search, "_QUERIES_AT_ONCE", 2)
+    for size in (40, 7):
+        blocks = [corpus[i : i + size] for i in range(0, 40, size)]
+        found, places = search.nearest(queries, blocks, 7)
+        np.testing.assert_allclose(found, np.take_along_axis(cosines, order, 1), 1e-5)
+        np.testing.assert_array_equal(places, order)
+    assert search.nearest(queries, [corpus[:3]], 7)[1].shape == (5, 3)
+
+
+def test_a_ranking_by_hand():
+    # Query 0 finds its two texts at ranks 1 and 3, query 1 its only one at rank 2.
+    hits = np.zeros((2, 10), bool)
+    hits[0, [0, 2]] = hits[1, 1] = True
+    scores = search.ranking_scores(hits, np.array([2, 1]))
+    assert scores["recall_at_1"] == pytest.approx((1 / 2 + 0) / 2)
+    assert scores["recall_at_10"] == 1
+    assert scores["mrr_at_10"] == pytest.approx((1 + 1 / 2) / 2)
+    ideal = 1 + 1 / np.log2(3)
+    expected = ((1 + 1 / 2) / ideal + 1 / np.log2(3)) / 2
+    assert scores["ndcg_at_10"] == pytest.approx(expected)
+
+
+def test_ndcg_equals_scikit_learn():
+    relevance = np.zeros((6, 12))
+    relevance[np.arange(6), _RANDOM.integers(0, 12, 6)] = 1
+    relevance[:3, 4] = 1
+    scores = -np.arange(12.0) + np.zeros((6, 1))  # in this order
+    counts = relevance.sum(axis=1).astype(int)
+    found = search.ranking_scores(relevance[:, :10] > 0, counts)["ndcg_at_10"]
+    assert found == pytest.approx(ndcg_score(relevance, scores, k=10))
+
+
+def test_retrieval_of_equal_texts():
+    # Text 0 asks twice; 1 and 2 answer it, and 3 is what 4 asks for. Text 4 is in the
+    # corpus as a negative, and does not find itself.
+    texts = np.array([[0, 1, 4], [0, 2, 4], [4, 3, 1]])
+    own = {0: [1, 0, 0], 1: [1, 0.1, 0], 2: [0, 1, 0], 3: [0, 0.4, 1], 4: [0.7, 0, 1]}
+    vectors = np.array([[own[text] for text in row] for row in texts], np.float32)
+    scores = search.retrieval_scores(vectors, texts)
+    # Of 0: 1, 4, then 2 before 3, whose cosines are 0; of 4: 3 and then others.
+    assert scores["recall_at_1"] == pytest.approx((1 / 2 + 1) / 2)
+    assert scores["mrr_at_10"] == 1
+    ideal = 1 + 1 / np.log2(3)
+    expected = ((1 + 1 / 2) / ideal + 1) / 2
+    assert scores["ndcg_at_10"] == pytest.approx(expected)
