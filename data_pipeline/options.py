@@ -30,6 +30,16 @@ from data_pipeline.text.corpus import CorpusFlags
 
 OBJECTIVES = ["masked_lm", "permutation_lm"]
 OFFICIAL_DUPE_FACTOR = 40
+_FOR_BOTH = {"max_seq_length", "max_predictions_per_seq"}
+_FOR_MASKED_LM = {
+    "masking",
+    "pack",
+    "max_pairs_per_row",
+    "token_counts_file",
+    *(field.name for field in dataclasses.fields(PairingFlags)),
+    *(field.name for field in dataclasses.fields(MaskingFlags)),
+} - _FOR_BOTH
+_FOR_PERMUTATION_LM = ("bi_data",)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -194,18 +204,6 @@ class DataOptions(RecordFlags):
         available_cores(),
         minimum=1,
     )
-
-
-_FOR_BOTH = {"max_seq_length", "max_predictions_per_seq"}
-_FOR_MASKED_LM = {
-    "masking",
-    "pack",
-    "max_pairs_per_row",
-    "token_counts_file",
-    *(field.name for field in dataclasses.fields(PairingFlags)),
-    *(field.name for field in dataclasses.fields(MaskingFlags)),
-} - _FOR_BOTH
-_FOR_PERMUTATION_LM = ("bi_data",)
 
 
 def check(options):

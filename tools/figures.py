@@ -21,6 +21,7 @@ from albert_tf.io.files import write_atomically
 
 _PART = re.compile(r"(<!-- figures: (\w+) -->\n).*?(<!-- end of figures -->)", re.S)
 _MEMBERS = ("date", "machine", "conditions", "columns", "rows")
+_BEGIN, _END = "<!-- table -->", "<!-- end of table -->"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -107,9 +108,6 @@ def _conditions(figures):
         *figures["conditions"],
     ]
     return "; ".join(facts) + "."
-
-
-_BEGIN, _END = "<!-- table -->", "<!-- end of table -->"
 
 
 def write_part(document, text):

@@ -19,6 +19,13 @@ EXPECTED = {
     int: "a whole number",
     str: "a text in quotation marks",
 }
+_WIDTH = 88
+_KINDS = {int: "NUMBER", float: "NUMBER", str: "TEXT"}
+_CONFIG = (
+    "--config=FILE",
+    "Take flags from a JSON file, or from a recipe by its name, such as "
+    "pretraining/base; flags on the command line win.",
+)
 
 
 def aliases(*options_classes):
@@ -143,15 +150,6 @@ def typed_fields(options_class):
         hint = hints[field.name]
         kinds = [k for k in typing.get_args(hint) if k is not type(None)]
         yield field, kinds[0] if kinds else hint
-
-
-_WIDTH = 88
-_KINDS = {int: "NUMBER", float: "NUMBER", str: "TEXT"}
-_CONFIG = (
-    "--config=FILE",
-    "Take flags from a JSON file, or from a recipe by its name, such as "
-    "pretraining/base; flags on the command line win.",
-)
 
 
 def help_text(about, options_class, typed_fields, ignored=()):

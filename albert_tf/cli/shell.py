@@ -16,6 +16,9 @@ import sys
 from albert_tf.cli.flag_fields import typed_fields
 
 _ASKED = "_ARGCOMPLETE"
+STOPPED = (128 + signal.SIGINT, 128 + signal.SIGTERM)
+"""Exit statuses of a command that was asked to stop."""
+_PROGRAM = "albert-tf"
 
 
 def is_asked():
@@ -62,12 +65,6 @@ def _answer(parser):
     import argcomplete
 
     argcomplete.autocomplete(parser, always_complete_options="long")
-
-
-STOPPED = (128 + signal.SIGINT, 128 + signal.SIGTERM)
-"""Exit statuses of a command that was asked to stop."""
-
-_PROGRAM = "albert-tf"
 
 
 def say_interrupted():

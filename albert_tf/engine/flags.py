@@ -130,9 +130,8 @@ class ReportFlags:
         may_change=True,
     )
 
-    @property
     def profile_range(self):
-        """`profile_steps` as (first, end); None for none.
+        """Parses `profile_steps`: (first, end), or None for none.
 
         Raises:
             UserError: it is not of this form, or the range is empty.

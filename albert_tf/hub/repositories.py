@@ -51,6 +51,8 @@ _NAME = re.compile(r"[\w.-]+/[\w.-]+")
 _BLOCK = 1 << 20
 _SHA256_DIGITS = 64
 _GIT_DIGITS = 40
+GLUE_PAGE = "https://gluebenchmark.com/tasks"
+_ARCHIVES = "https://storage.googleapis.com/albert_models"
 
 
 def download_repository(name, revision=None, weights=True):
@@ -218,10 +220,6 @@ def _check_hash(path, title):
             f"{path} of {title} is damaged: its hash is not the published one; delete "
             f"{os.path.realpath(path)} to download it again."
         )
-
-
-GLUE_PAGE = "https://gluebenchmark.com/tasks"
-_ARCHIVES = "https://storage.googleapis.com/albert_models"
 
 
 @dataclasses.dataclass(frozen=True)

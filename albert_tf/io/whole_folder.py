@@ -13,6 +13,8 @@ from albert_tf.io.files import write_atomically
 # In the folder: files that are being written, and those that are to be put in place.
 _NEW, _READY = ".new", ".ready"
 _STALE = ".stale"  # there: the names of the files that go
+# By folder, the blocks that are open in this process, the outer ones first.
+_OPEN = {}
 
 
 @contextlib.contextmanager
@@ -153,10 +155,6 @@ def _named_as_in(directory, new):
         said = (error.strerror or "").replace(new, directory)
         path = str(error.filename or directory).replace(new, directory)
         raise OSError(error.errno, said, path) from error
-
-
-# By folder, the blocks that are open in this process, the outer ones first.
-_OPEN = {}
 
 
 class ChecksummedFolder:

@@ -43,7 +43,7 @@ class PretrainingData:
 
     def __init__(self, flags, tokenizer, vocab_size=None):
         self._flags = flags
-        self._phases = flags.phases
+        self._phases = flags.phases()
         self._tokenizer = tokenizer
         self._vocab_size = vocab_size
 

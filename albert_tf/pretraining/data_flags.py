@@ -219,9 +219,12 @@ class DataFlags(PhaseFlags, SecondPhaseFlags):
         }
         return {name: value for name, value in values.items() if value is not None}
 
-    @property
     def phases(self):
-        """The `PhaseFlags` of each phase, in order; see `plan_phases`."""
+        """Plans the `PhaseFlags` of each phase, in order; see `plan_phases`.
+
+        Raises:
+            UserError: flags that do not fit each other.
+        """
         return plan_phases(
             group_of(PhaseFlags, self),
             self.second_phase,

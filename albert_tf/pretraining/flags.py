@@ -28,6 +28,9 @@ from albert_tf.pretraining.data_flags import DataFlags
 from albert_tf.pretraining.model_flags import ModelFlags
 from albert_tf.pretraining.model_flags import ScheduleFlags
 
+# Official flags that only TPUEstimator needed, or that never had an effect.
+_IGNORED = ("masked_lm_budget", "master", "num_tpu_cores")
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class RunFlags:
@@ -94,10 +97,6 @@ class PretrainingOptions(
         minimum=0,
         may_change=True,
     )
-
-
-# Official flags that only TPUEstimator needed, or that never had an effect.
-_IGNORED = ("masked_lm_budget", "master", "num_tpu_cores")
 
 
 def main(argv=None):

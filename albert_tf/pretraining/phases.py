@@ -13,6 +13,11 @@ from albert_tf.io import storage
 from albert_tf.io.files import read_json_object
 from albert_tf.io.files import write_json
 
+STORED = "train_minutes.json"
+"""The file of an output directory that keeps the number of steps."""
+_LOOP_SECONDS = 5.0
+_LOOPS = 2
+
 
 def plan_phases(first, second, first_phase_steps, batch_ramp_steps):
     """Plans the phases of a run, each a `PhaseFlags`, in order.
@@ -75,12 +80,6 @@ def _ramp(phase, steps):
         for i, count in enumerate(counts, start=1)
     ]
     return [*ramp, phase]
-
-
-STORED = "train_minutes.json"
-"""The file of an output directory that keeps the number of steps."""
-_LOOP_SECONDS = 5.0
-_LOOPS = 2
 
 
 def check_budget(options):

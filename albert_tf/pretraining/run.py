@@ -45,7 +45,7 @@ def pretrain(settings):
         SystemExit: the run was asked to stop and has saved its state.
     """
     tokenizer, data, trainer = _prepare(settings)
-    kind, phases = KINDS[settings.data.objective], settings.data.phases
+    kind, phases = KINDS[settings.data.objective], settings.data.phases()
     plan = plan_lines(settings.optimizer, phases, trainer, kind)
     if settings.run.dry_run:
         print("\n".join([*plan, *measured_lines(trainer, data.stages())]))
@@ -93,7 +93,7 @@ def _prepare(settings):
         settings.data.objective,
         settings.model.albert_config_file,
         tokenizer,
-        [phase.max_seq_length for phase in settings.data.phases],
+        [phase.max_seq_length for phase in settings.data.phases()],
     )
     data = PretrainingData(settings.data, tokenizer, config.vocab_size)
     trainer = _trainer(settings, strategy, config, data, tokenizer)
@@ -116,7 +116,7 @@ def _trained_model(settings):
 
 
 def _trainer(settings, strategy, config, data, tokenizer):
-    kind, phases = KINDS[settings.data.objective], settings.data.phases
+    kind, phases = KINDS[settings.data.objective], settings.data.phases()
     terms = kind.terms(data)
     with strategy.scope():
         if trained := _trained_model(settings):
@@ -148,7 +148,7 @@ def _step_options(settings, model, strategy):
 
 def _report(settings, model, strategy):
     """Makes the `ReportOptions`, completed from the model and the devices."""
-    kind, phases = KINDS[settings.data.objective], settings.data.phases
+    kind, phases = KINDS[settings.data.objective], settings.data.phases()
     predictions = {p.max_seq_length: p.max_predictions_per_seq for p in phases}
 
     def flops_per_token(length):

@@ -107,8 +107,9 @@ def _check(options):
             "--eval_steps needs --eval_file, held-out TFRecords "
             "(create_pretraining_data --held_out_fraction writes some)."
         )
-    # Refused before any work.
-    _ = options.phases, options.profile_range
+    # Each refuses its flags, here before any work.
+    options.phases()
+    options.profile_range()
 
 
 def _refuse_flags_of_others(options):

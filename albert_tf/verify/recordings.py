@@ -22,6 +22,18 @@ from albert_tf.tokenization.loading import is_tokenizer
 from albert_tf.tokenization.loading import load_tokenizer
 
 _VOCABULARY = os.path.join("data", "vocab", "albert_en_30k")
+_NEEDED = (
+    "example_index",
+    "doc_span_index",
+    "input_ids",
+    "paragraph_len",
+    "paragraph_start",
+    "paragraph_tokens",
+    "tok_start_to_orig_index",
+    "tok_end_to_orig_index",
+    "token_is_max_context",
+)
+_SIZES = ("max_seq_length", "doc_stride", "max_query_length")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -74,20 +86,6 @@ def tokenizer_of(directory, vocabulary, do_lower_case):
         f"{directory} has no vocabulary beside its features; name it with "
         "--spm_model_file."
     )
-
-
-_NEEDED = (
-    "example_index",
-    "doc_span_index",
-    "input_ids",
-    "paragraph_len",
-    "paragraph_start",
-    "paragraph_tokens",
-    "tok_start_to_orig_index",
-    "tok_end_to_orig_index",
-    "token_is_max_context",
-)
-_SIZES = ("max_seq_length", "doc_stride", "max_query_length")
 
 
 @dataclasses.dataclass(frozen=True)

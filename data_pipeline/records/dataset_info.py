@@ -25,6 +25,13 @@ PERMUTATION = "permutation"
 
 _KINDS = ("static", "dynamic", "packed", PERMUTATION)
 _SHA256 = re.compile("[0-9a-f]{64}")
+NAME = "dataset_info.json"
+UNFINISHED = ".incomplete"
+"""Ending of names of files that are being written."""
+SCHEMA_VERSION = 1
+_RESULTS = ("documents", "sentences", "sequences", "tokens", "label 1", "rows")
+_SHOWN = (*_RESULTS, *quality.COUNTS)
+_COUNTS = _RESULTS[:4]
 
 
 def _is_count(value):
@@ -141,15 +148,6 @@ def _refuse(path, keys, value, expected):
         f"{path} holds {found} for {place}, expected {expected}; copy it "
         "again from where the data was made, or make the data again."
     )
-
-
-NAME = "dataset_info.json"
-UNFINISHED = ".incomplete"
-"""Ending of names of files that are being written."""
-SCHEMA_VERSION = 1
-_RESULTS = ("documents", "sentences", "sequences", "tokens", "label 1", "rows")
-_SHOWN = (*_RESULTS, *quality.COUNTS)
-_COUNTS = _RESULTS[:4]
 
 
 def write(directory, options, counts, files):

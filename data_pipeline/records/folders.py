@@ -29,6 +29,10 @@ _ALIKE = (
     "masking",
     "sentence_objective",
 )
+# In a bucket each question takes tens of milliseconds; a disk reads no faster.
+_QUESTIONS = 16
+_READERS = 4
+_AGAIN = "copy the file again, or make the data again."
 
 
 def describe(paths):
@@ -176,12 +180,6 @@ def _feature_names(path):
     except tf.errors.OpError:
         pass  # the reader of all of it reports the mistake
     return set()
-
-
-# In a bucket each question takes tens of milliseconds; a disk reads no faster.
-_QUESTIONS = 16
-_READERS = 4
-_AGAIN = "copy the file again, or make the data again."
 
 
 def check_sizes(descriptions, paths):

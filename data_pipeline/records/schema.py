@@ -13,6 +13,10 @@ LARGEST_INT32 = 2**31 - 1
 _IDS = ("input_ids", "masked_lm_ids")
 _VALUE = r"\[([^\]]*)\]"
 _FAILED = re.compile(rf"\[range (.+) (\d+) (\d+)\] {_VALUE} {_VALUE}")
+TOKENS, PREDICTIONS, PAIRS, ONE = "tokens", "predictions", "pairs", "one"
+"""Lengths of a row of a feature; a batch of one number a row is `[rows]`."""
+AN_ID, A_POSITION, A_PAIR = "an id", "a position", "a pair"
+"""Bounds of a number: of the vocabulary, of the tokens, of a row's pairs."""
 
 
 def within(name, values, lowest, highest):
@@ -88,13 +92,6 @@ def sentence_on(input_file, error):
         f"{input_file} holds {name} of {number}, expected {lowest} to {highest}; a "
         "file is damaged, or was made for something else: make it again."
     )
-
-
-TOKENS, PREDICTIONS, PAIRS, ONE = "tokens", "predictions", "pairs", "one"
-"""Lengths of a row of a feature; a batch of one number a row is `[rows]`."""
-
-AN_ID, A_POSITION, A_PAIR = "an id", "a position", "a pair"
-"""Bounds of a number: of the vocabulary, of the tokens, of a row's pairs."""
 
 
 @dataclasses.dataclass(frozen=True)

@@ -15,6 +15,7 @@ from data_pipeline.records import dataset_info
 from data_pipeline.records.dataset_info import UNFINISHED
 
 _MARK = ".mark-"
+_BLOCK_BYTES = 2**20
 
 
 def temporary_name(path):
@@ -132,9 +133,6 @@ class FinishedShards:
     def forget(self):
         """Removes the memory: the data set is finished."""
         tf.io.gfile.rmtree(self._directory)
-
-
-_BLOCK_BYTES = 2**20
 
 
 def publish(temporary, path):

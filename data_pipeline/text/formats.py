@@ -29,6 +29,7 @@ _ABBREVIATION = re.compile(
     r"Inc|Ltd|Co|Corp|Fig|al|etc|cf|e\.g|i\.e|ca|approx|Jan|Feb|Mar|Apr|Jun|Jul|Aug|"
     r"Sep|Sept|Oct|Nov|Dec|(?:[A-Z]\.)+[A-Z])\.\s+$"
 )
+TEXT_FIELD_HELP = "Field that holds the text in JSON lines, or column in Parquet."
 
 
 class Lines:
@@ -179,4 +180,3 @@ def _help():
 
 
 HELP = _help()
-TEXT_FIELD_HELP = "Field that holds the text in JSON lines, or column in Parquet."

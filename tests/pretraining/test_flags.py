@@ -129,7 +129,7 @@ def test_mask_rate_by_step(options, material, dynamic):
         second_phase_train_batch_size=8,
     )
     settings = resolve(chosen)
-    assert settings.data.phases[0].max_predictions_per_seq == 6  # of 16 tokens
+    assert settings.data.phases()[0].max_predictions_per_seq == 6  # of 16 tokens
     most = [
         batch["masked_lm_weights"].numpy().sum(axis=1).max()
         for stage in PretrainingData(settings.data, tokenizer).stages()

@@ -104,5 +104,5 @@ def test_each_phase_has_the_lengths_of_its_data(options, short, material, tmp_pa
 def test_a_second_phase_on_the_same_data_has_the_lengths_of_the_first(options):
     same = options(first_phase_steps=1, second_phase_train_batch_size=8)
     assert lengths(same, "second_phase_") == (None, None)
-    phases = resolve(same).data.phases
+    phases = resolve(same).data.phases()
     assert [phase.max_seq_length for phase in phases] == [16, 16]

@@ -13,7 +13,7 @@ def phases(**flags):
         "num_train_steps": 100,
         **flags,
     }
-    return DataFlags(input_file="data", **flags).phases
+    return DataFlags(input_file="data", **flags).phases()
 
 
 def test_a_run_is_one_phase():

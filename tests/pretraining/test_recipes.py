@@ -60,7 +60,7 @@ def test_recipe_says_where_it_comes_from_and_fits_its_model(project, recipe, nam
     comments = json.loads(path.read_text())
     assert {"//source", "//hardware", "//data", "//expected"} <= set(comments)
     options = recipe(name)
-    phases = options.phases
+    phases = options.phases()
     lengths = [phase.max_seq_length for phase in phases]
     path = project / options.albert_config_file
     load_config(options.objective, path, None, lengths)
@@ -119,7 +119,7 @@ def test_recipe_of_roberta(project, recipe):
 
 
 def test_two_phases_are_90_and_10_percent(recipe):
-    first, second = recipe("two_phases").phases
+    first, second = recipe("two_phases").phases()
     assert (first.max_seq_length, second.max_seq_length) == (128, 512)
     assert first.num_train_steps == 0.9 * second.num_train_steps
 

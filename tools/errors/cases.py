@@ -21,6 +21,14 @@ from albert_tf.commands import COMMANDS
 from tools.errors import material
 
 _FILE = pathlib.Path(__file__).with_name("cases.json")
+_PREFIX = "error: "
+_BEAM = "data_pipeline.beam"
+_MAINS = {
+    "": "albert_tf.commands:main",
+    "tools.tpu.check": "tools.tpu.check:main",
+    _BEAM: f"{_BEAM}:main",
+    **{name: command.main for name, command in COMMANDS.items()},
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -67,16 +75,6 @@ def read_cases():
         for group in json.loads(_FILE.read_text(encoding="utf-8"))
         for mistake, flags in group["cases"].items()
     ]
-
-
-_PREFIX = "error: "
-_BEAM = "data_pipeline.beam"
-_MAINS = {
-    "": "albert_tf.commands:main",
-    "tools.tpu.check": "tools.tpu.check:main",
-    _BEAM: f"{_BEAM}:main",
-    **{name: command.main for name, command in COMMANDS.items()},
-}
 
 
 def collect(folder, cases):

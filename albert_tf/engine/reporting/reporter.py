@@ -22,6 +22,7 @@ _SHORT_NAMES = {
     "permutation_lm": "PLM",
     "sentence_order": "SOP",
 }
+_PACKAGES = ("keras", "tensorflow-text", "sentencepiece", "numpy")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -61,7 +62,7 @@ class RunReporter:
         self._optimizer = optimizer
         self._options = options
         self._is_shown = is_shown
-        self._profiler = StepProfiler(output_dir, options.profile_range)
+        self._profiler = StepProfiler(output_dir, options.profile_range())
         self._history = None
         self._progress = None
 
@@ -187,9 +188,6 @@ def _notes(results):
     if "model_flop_utilisation" in results:
         parts.append(f"MFU {results['model_flop_utilisation']:.1%}")
     return parts
-
-
-_PACKAGES = ("keras", "tensorflow-text", "sentencepiece", "numpy")
 
 
 def versions():

@@ -17,6 +17,7 @@ from albert_tf.io.whole_folder import require_whole
 
 _HISTORY = "history.json"
 _BUCKETS = 30
+_NEVER = float("inf")
 
 
 def _metadata(plugin, data_class):
@@ -143,9 +144,6 @@ def write_eval_results(path, values):
     """Writes `key = value` lines, sorted, as the official `eval_results.txt`."""
     lines = [f"{name} = {value}\n" for name, value in sorted(values.items())]
     write_atomically(path, "".join(lines))
-
-
-_NEVER = float("inf")
 
 
 class StepProfiler:

@@ -28,6 +28,9 @@ from albert_tf.tasks.commands.flags import EarlyExitFlags
 from albert_tf.tasks.commands.flags import TaskOptions
 from albert_tf.tasks.registry import TASKS
 
+# Official flags that only TPUEstimator needed, or that this program makes needless.
+_IGNORED = ("master", "num_tpu_cores", "threshold_to_export")
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TableFlags:
@@ -70,10 +73,6 @@ class ClassifierOptions(RawTextFlags, TableFlags, EarlyExitFlags, TaskOptions):
         "do_predict",
         help="Predict the test set, or the raw text of --input_text or --input_file.",
     )
-
-
-# Official flags that only TPUEstimator needed, or that this program makes needless.
-_IGNORED = ("master", "num_tpu_cores", "threshold_to_export")
 
 
 def main(argv=None):

@@ -26,6 +26,16 @@ from albert_tf.tasks.commands.flags import EarlyExitFlags
 from albert_tf.tasks.commands.flags import TaskOptions
 
 TASK_NAMES = ("race", "c3", "custom")
+# Official flags that only TPUEstimator needed, or that this program makes needless:
+# rows are cached in --cached_dir, under a hash of what they are made from.
+_IGNORED = (
+    "master",
+    "num_tpu_cores",
+    "train_file",
+    "eval_file",
+    "predict_file",
+    "num_keep_checkpoint",
+)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -65,18 +75,6 @@ class RaceOptions(EarlyExitFlags, TaskOptions):
     save_checkpoints_steps: int = altered(
         TaskOptions, "save_checkpoints_steps", default=100
     )
-
-
-# Official flags that only TPUEstimator needed, or that this program makes needless:
-# rows are cached in --cached_dir, under a hash of what they are made from.
-_IGNORED = (
-    "master",
-    "num_tpu_cores",
-    "train_file",
-    "eval_file",
-    "predict_file",
-    "num_keep_checkpoint",
-)
 
 
 def main(argv=None):

@@ -20,6 +20,17 @@ from albert_tf.cli.command_line import altered
 from albert_tf.cli.command_line import option
 from albert_tf.tasks.commands.flags import TaskOptions
 
+# Official flags that only TPUEstimator needed, or that this program makes needless:
+# windows are cached in --cached_dir, under a hash of what they are made from.
+_IGNORED = (
+    "master",
+    "num_tpu_cores",
+    "use_einsum",
+    "train_feature_file",
+    "predict_feature_file",
+    "predict_feature_left_file",
+)
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class SquadOptions(TaskOptions):
@@ -115,18 +126,6 @@ class SquadOptions(TaskOptions):
         help="Number of steps in which the learning rate rises linearly; it replaces "
         "--warmup_proportion.",
     )
-
-
-# Official flags that only TPUEstimator needed, or that this program makes needless:
-# windows are cached in --cached_dir, under a hash of what they are made from.
-_IGNORED = (
-    "master",
-    "num_tpu_cores",
-    "use_einsum",
-    "train_feature_file",
-    "predict_feature_file",
-    "predict_feature_left_file",
-)
 
 
 def main(argv=None):

@@ -15,6 +15,9 @@ from albert_tf.tokenization.byte_bpe.words import SPACES
 from albert_tf.tokenization.normalization import character_class
 from albert_tf.tokenization.tokenizer import Tokenizer
 
+# The combining characters of European scripts; a class of all is too large for RE2.
+_MARKS = "[\u0300-\u036f]*"
+
 
 @dataclasses.dataclass(frozen=True)
 class AddedToken:
@@ -229,10 +232,6 @@ def _all_pieces(base, added, source):
                 f"{there}; put the vocabulary there that the model was trained with."
             )
     return pieces
-
-
-# The combining characters of European scripts; a class of all is too large for RE2.
-_MARKS = "[\u0300-\u036f]*"
 
 
 class Spellings:

@@ -14,7 +14,7 @@ from albert_tf.tasks.question_answering.run import answer_questions
 from albert_tf.tokenization import load_tokenizer
 from benchmarks import pretraining_gain
 from benchmarks.squad import results
-from benchmarks.squad.constant_answers import best_constants
+from benchmarks.squad.results import best_constants
 
 _PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefgh"]
 
