@@ -23,13 +23,12 @@ from albert_tf.tokenization.loading import tokenizer_for_model
 def run_early_exit(options):
     """Obeys `EarlyExitOptions`; see `albert_tf.early_exit.early_exit`."""
     directory = local_directory(options.model_dir)
-    model_class, head = find_head(directory)
-    if not head.get("exit_heads"):
+    model = load_pretrained(find_head(directory)[0], directory, {})
+    if getattr(model, "exit_heads", None) is None:
         raise UserError(
             f"{directory} has no exit heads, so that nothing leaves early; fine-tune "
             "it with --early_exit."
         )
-    model = load_pretrained(model_class, directory, {})
     if options.keep_rule:
         rule = asked_rule(model.exit_rule, options.asked_rule)
         if rule is not None:
