@@ -10,6 +10,7 @@ from albert_tf.io.files import write_json
 from albert_tf.model_config import LAYER_NORM_EPS
 from albert_tf.model_config import PARAMETER_SHARING
 from albert_tf.model_config import ModelConfig
+from albert_tf.model_config import check_adapter_rank
 from albert_tf.model_config import check_choice
 from albert_tf.model_config import check_initializer_range
 from albert_tf.model_config import check_layers
@@ -58,6 +59,7 @@ _OFFICIAL_BLOCKS = {
     "use_bias": True,
     "local_attention_window": None,
     "global_attention_every": 3,
+    "depth_adapter_rank": 0,
 }
 # What RoBERTa has otherwise.
 _NOT_ROBERTA = {"layer_norm_eps": LAYER_NORM_EPS, "padding_idx": None}
@@ -118,6 +120,7 @@ class AlbertConfig(ModelConfig):
     # In local blocks tokens see others up to half of it away; None: all are global.
     local_attention_window: int | None = None
     global_attention_every: int = 3  # with a window, the blocks 0, n, 2 n, … are global
+    depth_adapter_rank: int = 0  # of each block's addition to shared products
     layer_norm_eps: float = LAYER_NORM_EPS
     # RoBERTa: the id of padding, which has no position; tokens' positions follow it.
     padding_idx: int | None = None
@@ -154,6 +157,7 @@ class AlbertConfig(ModelConfig):
                 f"has {self.head_size} (hidden_size / num_attention_heads); make it "
                 "even."
             )
+        check_adapter_rank(self)
         self._check_roberta()
 
     def _check_roberta(self):
@@ -262,8 +266,7 @@ def _released_sizes():
     released xlarge has 16 heads (the paper's rule H/64 would give 32); Chinese
     xxlarge has 16 as well, and the Chinese models use relu.
     """
-    #           H, layers, heads, intermediate
-    english = {
+    english = {  # H, layers, heads, intermediate
         "base": (768, 12, 12, 3072),
         "large": (1024, 24, 16, 4096),
         "xlarge": (2048, 24, 16, 8192),
@@ -272,24 +275,18 @@ def _released_sizes():
     chinese = {**english, "xxlarge": (4096, 12, 16, 16384)}
     chinese_initializer_range = {"xlarge": 0.014, "xxlarge": 0.01}
 
-    def size(hidden_size, num_hidden_layers, num_attention_heads, intermediate_size):
-        return {
-            "hidden_size": hidden_size,
-            "num_hidden_layers": num_hidden_layers,
-            "num_attention_heads": num_attention_heads,
-            "intermediate_size": intermediate_size,
-        }
-
+    names = ("hidden_size", "num_hidden_layers", "num_attention_heads")
+    names = (*names, "intermediate_size")
     sizes = {}
     for name, shape in english.items():
         dropout = 0.0 if name == "xxlarge" else 0.1
-        common = {"vocab_size": 30000, **size(*shape)}
+        common = {"vocab_size": 30000, **dict(zip(names, shape, strict=True))}
         sizes[f"{name}_v1"] = {**common, **dict.fromkeys(_PROBABILITIES, dropout)}
         sizes[f"{name}_v2"] = common
     for name, shape in chinese.items():
         sizes[f"{name}_zh"] = {
             "vocab_size": 21128,
-            **size(*shape),
+            **dict(zip(names, shape, strict=True)),
             "hidden_act": "relu",
             "initializer_range": chinese_initializer_range.get(name, 0.02),
         }

@@ -39,6 +39,7 @@ class ModelConfig:
     norm = "post"
     use_bias = True
     is_gated = False
+    depth_adapter_rank = 0
     # What layer norms add to the variance.
     layer_norm_eps = LAYER_NORM_EPS
 
@@ -215,4 +216,28 @@ def check_layers(config, layers="num_hidden_layers"):
         raise UserError(
             f"num_hidden_groups ({config.num_hidden_groups}) must be at most "
             f"{layers} ({count})."
+        )
+
+
+def check_adapter_rank(config):
+    """Refuses a `depth_adapter_rank` for which there is no product, or of a full one.
+
+    Args:
+        config: an `AlbertConfig`.
+
+    Raises:
+        UserError: it is no such rank, or no two blocks share a product.
+    """
+    rank = config.depth_adapter_rank
+    largest = min(config.hidden_size, config.intermediate_size)
+    if type(rank) is not int or not 0 <= rank <= largest:
+        raise UserError(
+            f"depth_adapter_rank must be an integer from 0 to {largest}, the smaller "
+            f"of hidden_size and intermediate_size, got {rank!r}."
+        )
+    layers, groups = config.num_hidden_layers, config.num_hidden_groups
+    if rank and (config.parameter_sharing == "none" or layers == groups):
+        raise UserError(
+            f"depth_adapter_rank is {rank}, but no two layers share a product that "
+            "adapters could tell apart; set it to 0, or let layers share."
         )

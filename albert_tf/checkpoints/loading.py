@@ -26,6 +26,7 @@ from albert_tf.checkpoints.tf1 import read_tf1_tensors
 from albert_tf.errors import UserError
 from albert_tf.families import registry
 from albert_tf.families.base import ModelFamily
+from albert_tf.families.depth_adapters import merge_adapters
 from albert_tf.io import storage
 
 
@@ -196,6 +197,23 @@ def load_pretrained(model_class, path, arguments, allow_missing=()):
                 task_info["max_seq_length"] = model.config.longest_row(length)
     model.saved_task_info = task_info
     return model
+
+
+def without_adapters(model):
+    """Returns the same function without depth adapters, each layer with its weights.
+
+    Args:
+        model: a `PretrainedModel`; one without adapters is returned itself.
+    """
+    if not model.config.depth_adapter_rank:
+        return model
+    tensors = {n: np.float32(v) for n, v in model.official_variables().items()}
+    config, tensors = merge_adapters(model.config, tensors)
+    checkpoint = Checkpoint(model.load_report.source, config, tensors)
+    arguments = {**model.execution, **model.head_config(), "dtype": model.dtype_policy}
+    merged = build_model(type(model), checkpoint, (), arguments)
+    merged.saved_task_info = model.saved_task_info
+    return merged
 
 
 def _changed(checkpoint, changes):

@@ -5,13 +5,14 @@ import dataclasses
 from albert_tf.checkpoints.loading import build_model
 from albert_tf.checkpoints.loading import read_checkpoint
 from albert_tf.errors import UserError
-from albert_tf.families.layer_sharing import move_layers
+from albert_tf.families.depth_adapters import move_layers_and_adapters
 
 # What neither the shapes nor the meaning of a single tensor depends on.
 _MAY_DIFFER = (
     "num_hidden_layers",
     "num_hidden_groups",
     "parameter_sharing",
+    "depth_adapter_rank",
     "hidden_dropout_prob",
     "attention_probs_dropout_prob",
     "initializer_range",
@@ -22,7 +23,8 @@ def warm_start(model_class, path, config, rule, allow_missing, **arguments):
     """Builds a model of `config` with the weights of a checkpoint.
 
     The paper trains deep networks from shallow ones: xxlarge from its first 6 layers
-    (appendix A.1). See `move_layers` for which layer takes whose parameters.
+    (appendix A.1). See `move_layers` for which layer takes whose parameters,
+    and `move_layers_and_adapters` for what adapters begin with.
 
     Args:
         model_class: a `PretrainedModel`.
@@ -43,7 +45,9 @@ def warm_start(model_class, path, config, rule, allow_missing, **arguments):
     checkpoint.check_family(model_class)
     source = checkpoint.config or config
     _check(source, config, checkpoint.source)
-    tensors, origins = move_layers(checkpoint.tensors, source, config, rule)
+    tensors, origins = move_layers_and_adapters(
+        checkpoint.tensors, source, config, rule
+    )
     checkpoint = dataclasses.replace(checkpoint, config=config, tensors=tensors)
     model = build_model(model_class, checkpoint, allow_missing, arguments)
     return model, _report(model.load_report, source, config, origins)
@@ -70,6 +74,9 @@ def _report(load_report, source, config, origins):
             whose = ", ".join(map(_short, dict.fromkeys(scopes)))
             whose = f"the mean of {whose}" if len(scopes) > 1 else whose
             lines.append(f"  {_short(scope)}, {part}: from {whose}")
+    ranks = config.depth_adapter_rank, source.depth_adapter_rank
+    if any(ranks):
+        lines.append("  rank of depth adapters: {}, from {}".format(*ranks))
     return [*lines, "  optimizer, schedule and place in the data: new"]
 
 

@@ -1,5 +1,7 @@
 """Floating-point operations (FLOPs) of a configuration, a token."""
 
+from albert_tf.layers.layer_schedule import adapted_products
+
 
 def forward_flops(config, max_seq_length, max_predictions_per_seq):
     """Counts the FLOPs of a pretraining forward pass, a token, by part.
@@ -28,11 +30,26 @@ def forward_flops(config, max_seq_length, max_predictions_per_seq):
         "attention projections": whole_blocks * 4 * projection,
         "attention scores": whole_blocks * scores,
         "feed-forward": whole_blocks * feed_forward,
+        **_adapter_flops(config, whole_blocks, needed),
         "last block": 2 * projection
         + needed * (2 * projection + scores + feed_forward),
         "masked LM head": predictions * masked_lm,
         "pooler": 2 * hidden**2 / max_seq_length,
     }
+
+
+def _adapter_flops(config, whole_blocks, needed):
+    """Counts the FLOPs of depth adapters, of which the last block's are for `needed`.
+
+    Keys and values are of all tokens there, too.
+    """
+    sizes = [
+        2 * config.depth_adapter_rank * sum(sides) * (whole_blocks + share)
+        for products in adapted_products(config).values()
+        for name, sides in products.items()
+        for share in [1 if name in ("key", "value") else needed]
+    ]
+    return {"depth adapters": sum(sizes)} if sizes else {}
 
 
 def backward_flops(forward, rematerialize=False):
@@ -43,8 +60,13 @@ def backward_flops(forward, rematerialize=False):
     """
     total = 2 * sum(forward.values())
     if rematerialize:
-        blocks = ("attention projections", "feed-forward", "last block")
-        total += sum(forward[part] for part in blocks)
+        blocks = (
+            "attention projections",
+            "feed-forward",
+            "depth adapters",
+            "last block",
+        )
+        total += sum(forward.get(part, 0) for part in blocks)
         total += 1.5 * forward["attention scores"]
     return total
 

@@ -3,6 +3,7 @@
 from albert_tf.costs.parameters import attention_parameters
 from albert_tf.costs.parameters import feed_forward_parameters
 from albert_tf.costs.parameters import pretraining_parameters
+from albert_tf.layers.layer_schedule import adapted_products
 
 _FLOAT = 4  # bytes
 
@@ -12,11 +13,14 @@ def block_values(config, max_seq_length):
 
     Of width H: input, query, key, value, context, two layer norms and their
     outputs; of width I: the first projection, from which the activation is computed
-    again, and the gate; and the probabilities of every head and key.
+    again, and the gate; the probabilities of every head and key; and of the width of
+    its rank the first product of each adapter.
     """
     inner = (2 if config.is_gated else 1) * config.intermediate_size
     probabilities = config.num_attention_heads * max_seq_length
-    return 8 * config.hidden_size + inner + probabilities
+    products = sum(map(len, adapted_products(config).values()))
+    adapters = products * config.depth_adapter_rank
+    return 8 * config.hidden_size + inner + probabilities + adapters
 
 
 def training_memory(

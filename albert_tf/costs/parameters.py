@@ -1,5 +1,6 @@
 """Number of parameters of a configuration, without building the model."""
 
+from albert_tf.layers.layer_schedule import adapted_products
 from albert_tf.layers.layer_schedule import layer_schedule
 
 
@@ -20,6 +21,11 @@ def encoder_parameters(config):
         "feed-forward": len(feed_forward_sets) * feed_forward_parameters(config),
         "pooler": _dense(hidden, hidden),
     }
+    products = adapted_products(config).values()
+    if products:
+        width = sum(sum(sides) for part in products for sides in part.values())
+        blocks = config.num_hidden_layers * config.inner_group_num
+        parameters["depth adapters"] = blocks * config.depth_adapter_rank * width
     if config.norm == "pre":
         parameters["final norm"] = _norm(config)
     return parameters

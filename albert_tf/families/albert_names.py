@@ -3,9 +3,25 @@
 import re
 
 from albert_tf.errors import UserError
+from albert_tf.layers.layer_schedule import adapted_products
 
+ADAPTERS = "bert/encoder/transformer/depth_adapters"
 _BLOCK = "bert/encoder/transformer/group_{}/inner_group_{}"
 _THEIR_BLOCK = "albert.encoder.albert_layer_groups.{}.albert_layers.{}"
+# Scopes of the projections below a block's, by sublayer and attribute.
+_PROJECTIONS = {
+    "attention": {
+        "query": "attention_1/self/query",
+        "key": "attention_1/self/key",
+        "value": "attention_1/self/value",
+        "output_dense": "attention_1/output/dense",
+    },
+    "feed_forward": {
+        "intermediate": "ffn_1/intermediate/dense",
+        "gate": "ffn_1/intermediate/gate",
+        "output_dense": "ffn_1/intermediate/output/dense",
+    },
+}
 _SCOPES = (
     ("bert/embeddings/LayerNorm", "albert.embeddings.LayerNorm"),
     (
@@ -53,32 +69,57 @@ def encoder_variables(albert):
     if albert.embedding_mapping is not None:
         scope = "bert/encoder/embedding_hidden_mapping_in"
         variables |= _dense_variables(scope, albert.embedding_mapping)
-    for key, attention in albert.transformer.attention.items():
-        scope = block_scope(key)
-        for name in ("query", "key", "value"):
-            variables |= _dense_variables(
-                f"{scope}/attention_1/self/{name}", getattr(attention, name)
-            )
-        variables |= _dense_variables(
-            f"{scope}/attention_1/output/dense", attention.output_dense
+    transformer = albert.transformer
+    for key, attention in transformer.attention.items():
+        variables |= _sublayer_variables(key, "attention", attention, "LayerNorm")
+    for key, feed_forward in transformer.feed_forward.items():
+        variables |= _sublayer_variables(
+            key, "feed_forward", feed_forward, "LayerNorm_1"
         )
-        variables |= _layer_norm_variables(f"{scope}/LayerNorm", attention.layer_norm)
-    for key, feed_forward in albert.transformer.feed_forward.items():
-        scope = f"{block_scope(key)}/ffn_1/intermediate"
-        variables |= _dense_variables(f"{scope}/dense", feed_forward.intermediate)
-        if feed_forward.gate is not None:
-            variables |= _dense_variables(f"{scope}/gate", feed_forward.gate)
-        variables |= _dense_variables(
-            f"{scope}/output/dense", feed_forward.output_dense
-        )
-        variables |= _layer_norm_variables(
-            f"{block_scope(key)}/LayerNorm_1", feed_forward.layer_norm
-        )
-    final_norm = albert.transformer.final_norm
+    if transformer.adapters is not None:
+        variables |= _adapter_variables(transformer.adapters)
+    final_norm = transformer.final_norm
     if final_norm is not None:
         scope = "bert/encoder/final_LayerNorm"
         variables |= _layer_norm_variables(scope, final_norm)
     return variables | _dense_variables("bert/pooler/dense", albert.pooler)
+
+
+def _sublayer_variables(key, kind, sublayer, norm):
+    variables = {}
+    for name, part in _PROJECTIONS[kind].items():
+        projection = getattr(sublayer, name)
+        if projection is not None:
+            variables |= _dense_variables(f"{block_scope(key)}/{part}", projection)
+    norm = _layer_norm_variables(f"{block_scope(key)}/{norm}", sublayer.layer_norm)
+    return variables | norm
+
+
+def _adapter_variables(adapters):
+    variables = {}
+    for kind, pairs in adapters.pairs.items():
+        for name, pair in pairs.items():
+            names = adapter_names(_PROJECTIONS[kind][name])
+            variables |= dict(zip(names, pair, strict=True))
+    return variables
+
+
+def adapter_names(projection):
+    """Returns the names of the weights `down` and `up` of a product's adapters.
+
+    Args:
+        projection: the scope of the product below a block's.
+    """
+    return tuple(f"{ADAPTERS}/{projection}/{side}" for side in ("down", "up"))
+
+
+def adapted_scopes(config):
+    """Lists the scopes, below a block's, of the products that have adapters."""
+    return [
+        _PROJECTIONS[kind][name]
+        for kind, products in adapted_products(config).items()
+        for name in products
+    ]
 
 
 def _dense_variables(scope, layer):

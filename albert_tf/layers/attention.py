@@ -29,7 +29,7 @@ class SelfAttention(Sublayer):
     int32 `[2]` of the block or None for inference, to `[batch, tokens, hidden]`; with a
     view `of_rows`, to the tokens picked, `[batch, outputs, hidden]`. With
     `recompute` (`rematerialization.recompute`), the probabilities are not kept for the
-    gradient.
+    gradient. `adapters`: of the block, by projection; see `DepthAdapters.of_block`.
     """
 
     def __init__(self, config, **kwargs):
@@ -57,26 +57,27 @@ class SelfAttention(Sublayer):
         self.output_dense.build(shape)
         self.layer_norm.build(shape)
 
-    def call(self, hidden, view, seed=None, recompute=None):
+    def call(self, hidden, view, seed=None, recompute=None, adapters=None):
         residual = asking(hidden, view)
         inputs = self._inputs(hidden)
         attending = inputs if view.pick is None else self._inputs(residual)
-        output = self.project(inputs, attending, view, seed, recompute)
+        output = self.project(inputs, attending, view, seed, recompute, adapters or {})
         return self._sum(residual, output, seed, _OUTPUT_SITE)
 
-    def project(self, hidden, attending, view, seed=None, recompute=None):
+    def project(self, hidden, attending, view, seed, recompute, adapters):
         """Computes the projections and all between them; an export may replace this.
 
         Args:
             hidden: `[batch, tokens, hidden]`, to which tokens attend.
             attending: the tokens that do, `[batch, outputs, hidden]`.
-            view, seed, recompute: as of the call.
+            view, seed, recompute, adapters: as of the call.
 
         Returns:
             `[batch, outputs, hidden]`.
         """
-        query, key = self._query_and_key(hidden, attending, view)
-        value = self._split_heads(self.value(hidden), hidden)
+        query, key = self._query_and_key(hidden, attending, view, adapters)
+        value = self.value(hidden, adapter=adapters.get("value"))
+        value = self._split_heads(value, hidden)
         attend = functools.partial(self._attend, bias=view.bias, seed=seed)
         if recompute is not None:
             config = self.config
@@ -85,29 +86,31 @@ class SelfAttention(Sublayer):
             parts = 1 if drops else min(2, config.num_attention_heads)
             attend = functools.partial(recompute, attend, axis=2, parts=parts)
         context = attend(query, key, value)  # [B, T, N, D]
-        return self.output_dense(ops.reshape(context, ops.shape(attending)))
+        context = ops.reshape(context, ops.shape(attending))
+        return self.output_dense(context, adapter=adapters.get("output_dense"))
 
-    def probabilities(self, hidden, view):
+    def probabilities(self, hidden, view, adapters=None):
         """Returns how much each token attends to each, before dropout.
 
         Args:
             hidden: `[batch, tokens, hidden]`, the input of the block.
-            view: as of the call.
+            view, adapters: as of the call.
 
         Returns:
             float32 `[batch, heads, tokens, tokens]`; rows sum to 1.
         """
         inputs = self._inputs(hidden)
-        query, key = self._query_and_key(inputs, inputs, view)
+        query, key = self._query_and_key(inputs, inputs, view, adapters or {})
         return _softmax(query, key, view.bias)
 
-    def _query_and_key(self, hidden, attending, view):
+    def _query_and_key(self, hidden, attending, view, adapters):
         """Returns both `[B, T, N, D]`, turned where positions are rotary."""
         # Scaling the query costs less than scaling the scores, and keeps float16
         # scores in range.
-        query = self.query(attending) * self.config.head_size**-0.5
-        query = self._split_heads(query, attending)
-        key = self._split_heads(self.key(hidden), hidden)
+        query = self.query(attending, adapter=adapters.get("query"))
+        query = self._split_heads(query * self.config.head_size**-0.5, attending)
+        key = self.key(hidden, adapter=adapters.get("key"))
+        key = self._split_heads(key, hidden)
         if view.key_turns is None:
             return query, key
         return rotated(query, view.query_turns), rotated(key, view.key_turns)

@@ -63,11 +63,18 @@ class Dense(keras.layers.Dense):
     Here the rows of `[batch, tokens, width]` make one matrix, which gives the same
     numbers. With bfloat16 variables, which exports have, the outputs are float32:
     on a CPU, TensorFlow adds and multiplies bfloat16 at a third of the speed.
+
+    Call: `[..., width]` to `[..., units]`; with `adapter`, a pair of matrices `[width,
+    rank]` and `[rank, units]`, to the sum of this product and the one by both.
     """
 
-    def call(self, inputs, training=None):
+    def call(self, inputs, training=None, adapter=None):
         *outer, width = ops.shape(inputs)
-        rows = ops.matmul(ops.reshape(inputs, (-1, width)), self.kernel)
+        inputs = ops.reshape(inputs, (-1, width))
+        rows = ops.matmul(inputs, self.kernel)
+        if adapter is not None:
+            down, up = adapter
+            rows = ops.add(rows, ops.matmul(ops.matmul(inputs, down), up))
         if self.variable_dtype == "bfloat16":
             rows = ops.cast(rows, "float32")
         outputs = ops.reshape(rows, (*outer, self.units))

@@ -21,7 +21,8 @@ class FeedForward(Sublayer):
         config: an `AlbertConfig`.
 
     Call: hidden `[batch, tokens, hidden]`, `seed` int32 `[2]` of the block or None
-    for inference, to `[batch, tokens, hidden]`.
+    for inference, to `[batch, tokens, hidden]`. `adapters`: of the block, by
+    projection; see `DepthAdapters.of_block`.
     """
 
     def __init__(self, config, **kwargs):
@@ -47,16 +48,17 @@ class FeedForward(Sublayer):
         self.output_dense.build((None, None, config.intermediate_size))
         self.layer_norm.build((None, None, config.hidden_size))
 
-    def call(self, hidden, seed=None):
-        output = self.project(self._inputs(hidden))
+    def call(self, hidden, seed=None, adapters=None):
+        output = self.project(self._inputs(hidden), adapters or {})
         return self._sum(hidden, output, seed, _OUTPUT_SITE)
 
-    def project(self, hidden):
+    def project(self, hidden, adapters):
         """Computes `[batch, tokens, hidden]`; an export may replace this."""
-        inner = self.intermediate(hidden)
+        inner = self.intermediate(hidden, adapter=adapters.get("intermediate"))
         if self.gate is None:
             inner = ACTIVATION_FUNCTIONS[self.config.hidden_act](inner)
         else:
             gated = GATED_FUNCTIONS[self.config.hidden_act]
-            inner = gated(self.gate(hidden), inner)
-        return self.output_dense(inner)
+            gate = self.gate(hidden, adapter=adapters.get("gate"))
+            inner = gated(gate, inner)
+        return self.output_dense(inner, adapter=adapters.get("output_dense"))

@@ -20,3 +20,24 @@ def layer_schedule(config):
         )
 
     return tuple(layer_blocks(layer) for layer in range(config.num_hidden_layers))
+
+
+def adapted_products(config):
+    """Lists the products that blocks share, if the configuration has depth adapters.
+
+    Returns:
+        `{sublayer: {projection: (inputs, outputs)}}`; empty without adapters.
+    """
+    if not config.depth_adapter_rank:
+        return {}
+    hidden, inner = config.hidden_size, config.intermediate_size
+    names = ("query", "key", "value", "output_dense")
+    attention = dict.fromkeys(names, (hidden, hidden))
+    gate = {"gate": (hidden, inner)} if config.is_gated else {}
+    feed_forward = {"intermediate": (hidden, inner), **gate}
+    feed_forward["output_dense"] = (inner, hidden)
+    return {
+        "all": {"attention": attention, "feed_forward": feed_forward},
+        "attention": {"attention": attention},
+        "ffn": {"feed_forward": feed_forward},
+    }[config.parameter_sharing]

@@ -7,6 +7,7 @@ import keras
 from albert_tf.errors import UserError
 from albert_tf.layers.attention import SelfAttention
 from albert_tf.layers.configured_layer import ConfiguredLayer
+from albert_tf.layers.depth_adapters import DepthAdapters
 from albert_tf.layers.dropout import SITES_PER_BLOCK
 from albert_tf.layers.dropout import fold_seed
 from albert_tf.layers.feed_forward import FeedForward
@@ -68,6 +69,11 @@ class TransformerStack(ConfiguredLayer):
                     )
         self.attention = attention
         self.feed_forward = feed_forward
+        self.adapters = None
+        if config.depth_adapter_rank:
+            self.adapters = DepthAdapters(
+                config, dtype=self.dtype_policy, name="depth_adapters"
+            )
         self.final_norm = None
         if config.norm == "pre":
             self.final_norm = LayerNorm(
@@ -91,6 +97,8 @@ class TransformerStack(ConfiguredLayer):
     def build(self, input_shape=None):
         for layer in self._sublayers():
             layer.build()
+        if self.adapters is not None:
+            self.adapters.build()
         if self.final_norm is not None:
             self.final_norm.build((None, None, self.config.hidden_size))
 
@@ -156,7 +164,9 @@ class TransformerStack(ConfiguredLayer):
         """
         blocks = itertools.chain.from_iterable(self.layer_schedule)
         return [
-            self.attention[key].probabilities(hidden, view.of_block(i))
+            self.attention[key].probabilities(
+                hidden, view.of_block(i), self._adapters(i).get("attention")
+            )
             for i, ((key, _), hidden) in enumerate(
                 zip(blocks, block_inputs, strict=True)
             )
@@ -215,7 +225,13 @@ class TransformerStack(ConfiguredLayer):
                 self.feed_forward[feed_forward_key],
             )
         ]
+        if self.adapters is not None:
+            layers.append(self.adapters)
         return [v for layer in dict.fromkeys(layers) for v in layer.trainable_variables]
+
+    def _adapters(self, index):
+        """Returns the adapters of block `index` by sublayer; an empty dict without."""
+        return {} if self.adapters is None else self.adapters.of_block(index)
 
     def _run_block(self, block, hidden, view, seed, index):
         """Runs the block with number `index` (an int or int32 scalar)."""
@@ -225,9 +241,15 @@ class TransformerStack(ConfiguredLayer):
         if self.rematerialize:
             from albert_tf.layers.rematerialization import recompute
         attention, feed_forward = self.attention[block[0]], self.feed_forward[block[1]]
-        view = view.of_block(index)
-        hidden = attention(hidden, view=view, seed=seed, recompute=recompute)
-        return feed_forward(hidden, seed)
+        view, adapters = view.of_block(index), self._adapters(index)
+        hidden = attention(
+            hidden,
+            view=view,
+            seed=seed,
+            recompute=recompute,
+            adapters=adapters.get("attention"),
+        )
+        return feed_forward(hidden, seed, adapters=adapters.get("feed_forward"))
 
     def get_config(self):
         return {

@@ -4,6 +4,7 @@ import dataclasses
 import pathlib
 
 from albert_tf.checkpoints.loading import find_head
+from albert_tf.checkpoints.loading import without_adapters
 from albert_tf.checkpoints.model_directory import read_training_info
 from albert_tf.errors import UserError
 from albert_tf.exit_rule import asked_rule
@@ -68,8 +69,9 @@ def build_module(
     if len(model_dirs) == 1:
         model_class, head_class, tuned_for = _head_in(first, infos[0], task)
         tokenizer = tokenizer or load_tokenizer(first)
-        models = [model_class.from_pretrained(first, **execution)]
-        infos = [infos[0] or models[0].task_info() or {}]
+        model = model_class.from_pretrained(first, **execution)
+        infos = [infos[0] or model.task_info() or {}]
+        models = [without_adapters(model)]
         facts = {k: v for k, v in infos[0].items() if not isinstance(v, list)}
         facts |= _task_facts(tuned_for)
     else:

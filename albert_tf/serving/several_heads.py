@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from albert_tf.checkpoints.loading import without_adapters
 from albert_tf.errors import UserError
 from albert_tf.models.sequence_classification import AlbertForSequenceClassification
 from albert_tf.tasks.serving import Head
@@ -24,7 +25,7 @@ def models_of_one_encoder(model_dirs, tasks, **execution):
         UserError: encoders, vocabularies or kinds of input differ.
     """
     models = [
-        task.model_class.from_pretrained(directory, **execution)
+        without_adapters(task.model_class.from_pretrained(directory, **execution))
         for directory, task in zip(model_dirs, tasks.values(), strict=True)
     ]
     for directory, model in zip(model_dirs, models, strict=True):

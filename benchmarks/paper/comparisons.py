@@ -11,6 +11,7 @@ from benchmarks.paper.rows import Table
 UNSHARED = {"embedding_size": 128, "parameter_sharing": "none"}
 """The tiny configuration as a BERT: nothing shared, E = H."""
 
+_FROM_THE_MEAN = {"init_layers": "mean"}
 _WHOLE_TEXTS = {"sentence_objective": "none"}
 _MUON = {**MUON, "lr_schedule": "wsd"}
 _MORE_MASKS = {"masked_lm_prob": 0.3, "max_predictions_per_seq": 20}
@@ -114,15 +115,21 @@ COMPARISONS = {
             *(
                 Row(
                     name=name,
-                    tiny={**UNSHARED, "parameter_sharing": "all"},
+                    tiny={
+                        **UNSHARED,
+                        "parameter_sharing": "all",
+                        "depth_adapter_rank": rank,
+                    },
                     starts_from="nothing shared, E=H" if flags else None,
                     flags=flags,
                     steps=0.25,
                 )
-                for name, flags in (
-                    ("all shared, from scratch", {}),
-                    ("all shared, from its first layer", {"init_layers": "first"}),
-                    ("all shared, from the mean", {"init_layers": "mean"}),
+                for name, rank, flags in (
+                    ("all shared, from scratch", 0, {}),
+                    ("all shared, from its first layer", 0, {"init_layers": "first"}),
+                    ("all shared, from the mean", 0, _FROM_THE_MEAN),
+                    ("from the mean, adapters of rank 4", 4, _FROM_THE_MEAN),
+                    ("from the mean, adapters of rank 16", 16, _FROM_THE_MEAN),
                 )
             ),
         ),

@@ -25,7 +25,7 @@ def make(config, model_class=AlbertModel, **options):
         model = model_class(config, **options)
     random = np.random.default_rng(1)
     for variable in model.variables:
-        if variable.path.endswith(("bias", "beta", "gamma")):
+        if variable.path.endswith(("bias", "beta", "gamma", "_up")):
             noise = 0.3 * random.normal(size=variable.shape)
             variable.assign(variable.numpy() + noise)
     return model
@@ -44,6 +44,7 @@ def encoder_states(config, weights, features):
     states = [_dense(weights, mapping, hidden)]
     blocks = [block for layer in layer_schedule(config) for block in layer]
     for number, (attention, feed_forward) in enumerate(blocks):
+        own = _of_block(weights, number, attention, feed_forward)
         scope = block_scope(attention)
         sight = seen
         window = config.local_attention_window
@@ -51,13 +52,13 @@ def encoder_states(config, weights, features):
             rows = np.arange(seen.shape[1])
             sight = seen & (2 * np.abs(rows[:, None] - rows) <= window)
 
-        def attend(hidden, scope=scope, sight=sight):
-            return _attention(config, weights, scope, hidden, places, sight)
+        def attend(hidden, own=own, scope=scope, sight=sight):
+            return _attention(config, own, scope, hidden, places, sight)
 
         fed_scope = block_scope(feed_forward)
 
-        def feed(hidden, scope=fed_scope):
-            return _fed_forward(config, weights, f"{scope}/ffn_1/intermediate", hidden)
+        def feed(hidden, own=own, scope=fed_scope):
+            return _fed_forward(config, own, f"{scope}/ffn_1/intermediate", hidden)
 
         hidden = states[-1]
         for function, norm in (
@@ -72,6 +73,19 @@ def encoder_states(config, weights, features):
     if config.norm == "pre":
         hidden = _norm(weights, "bert/encoder/final_LayerNorm", hidden)
     return [*states, hidden]
+
+
+def _of_block(weights, number, attention, feed_forward):
+    """The weights with a block's adapters added to its products."""
+    beginning, found = "bert/encoder/transformer/depth_adapters/", dict(weights)
+    for name, down in weights.items():
+        if name.startswith(beginning) and name.endswith("/down"):
+            product = name.removeprefix(beginning).removesuffix("/down")
+            key = attention if product.startswith("attention") else feed_forward
+            up = weights[f"{beginning}{product}/up"]
+            kernel = f"{block_scope(key)}/{product}/kernel"
+            found[kernel] = weights[kernel] + down[number] @ up[number]
+    return found
 
 
 def _places_and_sight(features):

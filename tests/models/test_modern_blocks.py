@@ -28,6 +28,12 @@ BLOCKS = [
     {**MODERN, "parameter_sharing": "ffn", "inner_group_num": 2},
     {**MODERN, "num_hidden_groups": 2, "inner_group_num": 2},
 ]
+ADAPTED = [
+    {"depth_adapter_rank": 2},
+    {**MODERN, "depth_adapter_rank": 3, "parameter_sharing": "attention"},
+    {**MODERN, "depth_adapter_rank": 1, "parameter_sharing": "ffn"},
+    {"depth_adapter_rank": 2, "num_hidden_layers": 4, "inner_group_num": 2},
+]
 WAYS = [
     {"depth_loop": True},
     {"rematerialize": True},
@@ -85,7 +91,7 @@ def gradients(model, features, loss_of, **call):
     }
 
 
-@pytest.mark.parametrize("changes", BLOCKS)
+@pytest.mark.parametrize("changes", [*BLOCKS, *ADAPTED])
 def test_every_state_equals_numpy(changes, config, features, packed):
     model = make(config(**changes))
     for rows in (features, packed):
@@ -97,7 +103,7 @@ def test_every_state_equals_numpy(changes, config, features, packed):
             np.testing.assert_allclose(one[real], other[real], rtol=0, atol=2e-5)
 
 
-@pytest.mark.parametrize("changes", [*BLOCKS[1:7], MODERN])
+@pytest.mark.parametrize("changes", [*BLOCKS[1:7], MODERN, *ADAPTED[:3]])
 def test_gradients_equal_differences(changes, config, packed):
     """Along a random direction of each variable, against the reference in float64."""
     model = make(config(**changes))
@@ -139,6 +145,7 @@ def test_gradients_equal_differences(changes, config, packed):
         (BLOCKS[-4], WAYS[1]),
         (BLOCKS[-3], WAYS[0]),
         (BLOCKS[-2], WAYS[2]),
+        *zip((ADAPTED[3], ADAPTED[0], ADAPTED[1]), WAYS, strict=True),
     ],
 )
 def test_the_same_in_a_loop_and_rematerialised(changes, options, config, packed):

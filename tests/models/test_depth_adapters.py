@@ -1,0 +1,227 @@
+"""Low-rank adapters by depth: new ones, merged ones, and what knows them.
+
+`test_modern_blocks.py` compares their numbers and gradients with NumPy.
+"""
+
+import dataclasses
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from albert_tf.checkpoints.loading import without_adapters
+from albert_tf.checkpoints.warm_start import warm_start
+from albert_tf.costs.flops import forward_flops
+from albert_tf.costs.memory import block_values
+from albert_tf.costs.parameters import pretraining_parameters
+from albert_tf.errors import UserError
+from albert_tf.families.layer_sharing import FIRST
+from albert_tf.families.layer_sharing import MEAN
+from albert_tf.models.albert import AlbertModel
+from albert_tf.models.pretraining import AlbertForPreTraining
+from albert_tf.optimizers import LAMB
+from albert_tf.optimizers.layer_decay import layer_factors
+from albert_tf.optimizers.muon import Muon
+from albert_tf.serving.loading import build_module
+from albert_tf.tokenization import load_tokenizer
+from tests.models.block_reference import make
+
+QUERY = "group_{}/inner_group_0/attention_1/self/query/kernel"
+ADAPTERS = "bert/encoder/transformer/depth_adapters"
+SHARINGS = [
+    {},
+    {"parameter_sharing": "attention", "num_hidden_groups": 2},
+    {"parameter_sharing": "ffn", "inner_group_num": 2, "hidden_act": "geglu"},
+]
+
+
+@pytest.fixture
+def config(tiny_config):
+    """Makes a configuration of four layers with adapters."""
+    return lambda rank=2, **changes: tiny_config(depth_adapter_rank=rank, **changes)
+
+
+def states(model, features):
+    return np.array(model(features)["sequence_output"])
+
+
+def test_new_adapters_change_nothing(config, tiny_features):
+    adapted, plain = AlbertModel(config()), AlbertModel(config(0))
+    own = adapted.official_variables()
+    for name, variable in plain.official_variables().items():
+        variable.assign(own[name])
+    assert {name.split("/")[3] for name in own.keys() - plain.official_variables()} == {
+        "depth_adapters"
+    }
+    np.testing.assert_array_equal(
+        states(adapted, tiny_features), states(plain, tiny_features)
+    )
+
+
+@pytest.mark.parametrize("changes", SHARINGS)
+def test_merged_and_saved_they_compute_the_same(
+    changes, config, tiny_features, tmp_path
+):
+    model = make(config(**changes), AlbertForPreTraining)
+    model.save_pretrained(tmp_path)
+    loaded = AlbertForPreTraining.from_pretrained(tmp_path)
+    expected = states(model, tiny_features)
+    np.testing.assert_array_equal(states(loaded, tiny_features), expected)
+    merged = without_adapters(loaded)
+    assert "depth_adapters" not in "".join(merged.official_variables())
+    np.testing.assert_allclose(
+        states(merged, tiny_features), expected, rtol=0, atol=1e-5
+    )
+    assert without_adapters(merged) is merged
+
+
+def test_what_is_served_is_merged(config, tiny_features, vocabulary, tmp_path):
+    path = tmp_path / "vocab.txt"
+    path.write_text(vocabulary("abc"), "utf-8")
+    model = make(config(), AlbertForPreTraining)
+    model.save_pretrained(tmp_path / "m", load_tokenizer(path))
+    module, head, _ = build_module(tmp_path / "m", "encoder")
+    features = {name: tf.constant(tiny_features[name]) for name in head.features}
+    found = module.compute(features)["sequence_output"]
+    expected = states(model, tiny_features)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5)
+    assert "depth_adapters" not in "".join(v.path for v in head.model.variables)
+
+
+def test_bfloat16_is_near(config, tiny_features):
+    model = make(config())
+    mixed = AlbertModel(model.config, dtype="mixed_bfloat16")
+    mixed.set_weights(model.get_weights())
+    found = np.float32(mixed(tiny_features)["sequence_output"])
+    np.testing.assert_allclose(found, states(model, tiny_features), rtol=0, atol=0.1)
+
+
+@pytest.mark.parametrize("form", ["tf1", "huggingface"])
+def test_other_forms_cannot_hold_them(form, config, tmp_path):
+    with pytest.raises(UserError, match="cannot hold blocks with depth_adapter_rank=2"):
+        AlbertModel(config()).save_pretrained(tmp_path / "m", format=form)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"rank": -1}, "must be an integer from 0 to 12, .* got -1"),
+        ({"rank": 13}, "must be an integer from 0 to 12, .* got 13"),
+        ({"parameter_sharing": "none"}, "is 2, but no two layers share a product"),
+        ({"num_hidden_groups": 4}, "is 2, but no two layers share a product"),
+    ],
+)
+def test_a_rank_without_a_use_is_refused(changes, message, config):
+    with pytest.raises(UserError, match=message):
+        config(**changes)
+
+
+class TestFromLayersThatDiffer:
+    """Shared students of an unshared teacher."""
+
+    @pytest.fixture
+    def teacher(self, config, tmp_path):
+        """A saved teacher of four layers, whose new biases and norms are equal."""
+        values = {"depth_adapter_rank": 0, "parameter_sharing": "none"}
+        model = AlbertForPreTraining(dataclasses.replace(config(), **values))
+        model.save_pretrained(tmp_path)
+        return model
+
+    @pytest.mark.parametrize("rule", [FIRST, MEAN])
+    def test_full_rank_is_the_teacher(
+        self, rule, config, tiny_features, teacher, tmp_path
+    ):
+        expected = states(teacher, tiny_features)
+        student, report = warm_start(
+            AlbertForPreTraining, tmp_path, config(12), rule, ()
+        )
+        np.testing.assert_allclose(
+            states(student, tiny_features), expected, rtol=0, atol=1e-5
+        )
+        assert "  rank of depth adapters: 12, from 0" in report
+
+    def test_a_lower_rank_is_the_nearest(self, config, teacher, tmp_path):
+        weights = teacher.official_variables()
+        layers = [
+            np.array(weights[f"bert/encoder/transformer/{QUERY.format(i)}"])
+            for i in range(4)
+        ]
+        student, _ = warm_start(AlbertForPreTraining, tmp_path, config(3), MEAN, ())
+        own = student.official_variables()
+        down, up = (
+            own[f"{ADAPTERS}/attention_1/self/query/{s}"] for s in ("down", "up")
+        )
+        shared = own[f"bert/encoder/transformer/{QUERY.format(0)}"]
+        np.testing.assert_allclose(shared, np.mean(layers, axis=0), atol=1e-6)
+        for i, layer in enumerate(layers):
+            left = np.linalg.norm(layer - shared - down[i] @ up[i])
+            values = np.linalg.svd(layer - shared, compute_uv=False)
+            np.testing.assert_allclose(left, np.linalg.norm(values[3:]), rtol=1e-4)
+
+    @pytest.mark.usefixtures("teacher")
+    def test_an_adapter_without_a_difference_trains(self, config, tmp_path):
+        """Of the first layer, where that is the shared one."""
+        student, _ = warm_start(AlbertForPreTraining, tmp_path, config(3), FIRST, ())
+        own = student.official_variables()
+        down, up = (
+            own[f"{ADAPTERS}/attention_1/self/query/{s}"] for s in ("down", "up")
+        )
+        assert np.abs(up[0]).max() < 1e-6
+        lengths = np.linalg.norm(down[0], axis=0)
+        np.testing.assert_allclose(lengths, 0.2 * 12**0.5, rtol=1e-3)
+
+    def test_a_students_student_keeps_its_adapters(self, config, tmp_path):
+        model = make(config(), AlbertForPreTraining)
+        model.save_pretrained(tmp_path)
+        changed = config(hidden_dropout_prob=0.1)
+        again, _ = warm_start(AlbertForPreTraining, tmp_path, changed, FIRST, ())
+        for name, variable in model.official_variables().items():
+            np.testing.assert_array_equal(variable, again.official_variables()[name])
+
+    def test_without_adapters_it_takes_the_merged_layers(self, config, tmp_path):
+        model = make(config(), AlbertForPreTraining)
+        model.save_pretrained(tmp_path)
+        plain, _ = warm_start(AlbertForPreTraining, tmp_path, config(0), MEAN, ())
+        own = model.official_variables()
+        down, up = (
+            own[f"{ADAPTERS}/attention_1/self/query/{s}"] for s in ("down", "up")
+        )
+        name = f"bert/encoder/transformer/{QUERY.format(0)}"
+        expected = own[name] + np.mean(down @ up, axis=0)
+        np.testing.assert_allclose(
+            plain.official_variables()[name], expected, atol=1e-6
+        )
+
+
+def test_optimizers_know_them(config):
+    variables = AlbertModel(config()).trainable_variables
+    adapters = ["depth_adapters/" in v.path for v in variables]
+    assert sum(adapters) == 12
+    lamb, muon = LAMB(), Muon()
+    lamb.build(variables)
+    muon.build(variables)
+    for i, is_adapter in enumerate(adapters):
+        if is_adapter:
+            assert lamb.excluded[i]
+            assert not muon.is_matrix[i]
+    assert "depth adapters" in "".join(lamb.rules_table(variables))
+    assert layer_factors(config(), 0.5)["depth_adapters"] == 0.5
+
+
+@pytest.mark.parametrize("changes", SHARINGS)
+def test_costs_know_them(changes, config):
+    adapted, plain = config(**changes), config(0, **changes)
+    count = sum(pretraining_parameters(adapted).values())
+    assert count == AlbertForPreTraining(adapted).count_params()
+    products = len(AlbertModel(adapted).transformer.adapters.weights) // 2
+    assert block_values(adapted, 8) - block_values(plain, 8) == 2 * products
+
+
+def test_operations_of_adapters(config):
+    found, plain = (forward_flops(config(rank), 10, 2) for rank in (2, 0))
+    adapters = found.pop("depth adapters")
+    assert found == plain
+    # Four products of 12 x 12, two of 12 x 20; keys and values of all tokens.
+    whole, keys_and_values = 2 * 2 * (4 * 24 + 2 * 32), 2 * 2 * 2 * 24
+    last = keys_and_values + 0.3 * (whole - keys_and_values)
+    np.testing.assert_allclose(adapters, 3 * whole + last)
