@@ -28,7 +28,7 @@ class ComparingStep(TrainStep):
 
     Args:
         model, objective, optimizer, options: as of `TrainStep`; `objective.outputs`
-            are float32 `[rows, ...]`, and the labels of a batch its "labels".
+            are float32 `[rows, ...]`.
     """
 
     def __init__(self, model, objective, optimizer, options):
@@ -78,12 +78,13 @@ class ComparingStep(TrainStep):
         replica = tf.distribute.get_replica_context()
         count, place = replica.num_replicas_in_sync, replica.replica_id_in_sync_group
         size = rows["labels"].shape[0]
-        own, labels = {"outputs": outputs}, rows["labels"]
-        if labels.dtype.is_integer:  # which not every device adds, nor float32 holds
-            own |= {"high": labels // _HALF, "low": labels % _HALF}
-        else:
-            own["labels"] = labels
-        whole = {}
+        compared = {name: rows[name] for name in self.objective.compared}
+        own, whole = {"outputs": outputs}, {}
+        for name, value in compared.items():
+            if value.dtype.is_integer:  # not every device adds these, nor float32 holds
+                own |= {f"{name}/high": value // _HALF, f"{name}/low": value % _HALF}
+            else:
+                own[name] = value
         for name, value in own.items():
             value = tf.cast(value, tf.float32)
             shape = [count, *([1] * value.shape.rank)]
@@ -93,11 +94,16 @@ class ComparingStep(TrainStep):
             whole[name] = tf.reshape(spread, shape)
         if count > 1:
             whole = replica.all_reduce(tf.distribute.ReduceOp.SUM, whole)
-        if labels.dtype.is_integer:
-            high, low = (tf.cast(whole[n], labels.dtype) for n in ("high", "low"))
-            whole["labels"] = high * _HALF + low
+        batch = {}
+        for name, value in compared.items():
+            if value.dtype.is_integer:
+                parts = (whole[f"{name}/{part}"] for part in ("high", "low"))
+                high, low = (tf.cast(part, value.dtype) for part in parts)
+                batch[name] = high * _HALF + low
+            else:
+                batch[name] = whole[name]
         upstream, sums = self._compiled_comparison(
-            whole["outputs"], whole["labels"], denominators
+            whole["outputs"], batch, denominators
         )
         return part_of(upstream, place * size, size), sums
 
@@ -105,9 +111,8 @@ class ComparingStep(TrainStep):
         with compiled_activations(self.options.xla_beside_products):
             return self.objective.outputs(self.model, batch, True, seed)
 
-    def _compare(self, outputs, labels, denominators):
+    def _compare(self, outputs, batch, denominators):
         """Computes the scaled gradient by the outputs of all rows, and the metrics."""
-        batch = {"labels": labels}
         with tf.GradientTape() as tape:
             tape.watch(outputs)
             losses, metrics = self.objective.sums(outputs, batch)

@@ -1,8 +1,10 @@
 """Resumption of a run, if it still is the run that its checkpoints are of."""
 
 import dataclasses
+import hashlib
 import json
 
+import numpy as np
 from absl import logging
 
 from albert_tf.errors import UserError
@@ -48,6 +50,24 @@ def flag_facts(options):
         )
         for field in dataclasses.fields(options)
     )
+
+
+def teacher_fact(model):
+    """Returns the `Fact` of the weights that a run learns from.
+
+    Args:
+        model: the teacher, a `PretrainedModel`; None for a run without one.
+    """
+    fingerprint = None
+    if model is not None:
+        about = [type(model).__name__, model.config.to_dict(), model.head_config()]
+        digest = hashlib.sha256(json.dumps(about).encode())
+        for name, variable in model.official_variables().items():
+            digest.update(name.encode())
+            digest.update(np.ascontiguousarray(variable).tobytes())
+        fingerprint = digest.hexdigest()
+    label = "The fingerprint of the weights of --teacher"
+    return Fact("teacher_weights", fingerprint, label, default=None)
 
 
 def stored_values(facts):

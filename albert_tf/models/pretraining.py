@@ -41,7 +41,8 @@ class AlbertForPreTraining(PretrainedModel):
         sentence_order_logits: float32 `[batch, 2]`, or `[batch, pairs, 2]`; 0 is
             in order, 1 is swapped; or the two classes of another sentence head
     With `heads_only` the dict holds only the logits, and the last block computes no
-    more than they need, which is faster and gives the same numbers.
+    more than they need, which is faster and gives the same numbers. With
+    `hidden_states` it has those of `AlbertModel`, too.
 
     After `compile(optimizer=…)` alone, `fit` and `evaluate` take the batches of
     `pretraining_dataset`; the loss is `PretrainingObjective`'s, with the sentence order
@@ -98,7 +99,14 @@ class AlbertForPreTraining(PretrainedModel):
         for name in self.sentence_heads:
             self.sentence_head(name).build((None, hidden))
 
-    def call(self, features, training=False, dropout_seed=None, heads_only=False):
+    def call(
+        self,
+        features,
+        training=False,
+        dropout_seed=None,
+        heads_only=False,
+        hidden_states=False,
+    ):
         features = named_features(features)
         seed = self._dropout_seed(training, dropout_seed)
         encoded = self.albert(
@@ -121,6 +129,8 @@ class AlbertForPreTraining(PretrainedModel):
         if not heads_only:
             outputs["sequence_output"] = encoded["sequence_output"]
             outputs["pooled_output"] = pooled
+        if hidden_states:
+            outputs["hidden_states"] = encoded["hidden_states"]
         return outputs
 
     def best_tokens(self, features, top_k, vocab_size=None):

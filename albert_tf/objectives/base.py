@@ -57,6 +57,8 @@ class Objective:
     """Factors of the terms in the sum; 1 where none is given."""
     compares_rows = False
     """True if a row's loss depends on the outputs of the other rows of a batch."""
+    compared = ("labels",)
+    """Features of a batch that `sums` reads of all rows, where rows are compared."""
 
     def __init__(self, terms):
         self.terms = tuple(terms)

@@ -96,6 +96,62 @@ def first_model(model_class, flags, config, allow_missing, arguments):
     return model
 
 
+def load_teacher(flags, config, tokenizer, phases):
+    """Loads the model that a run learns from; returns None without one.
+
+    Args:
+        flags: the `ModelFlags`.
+        config: the `AlbertConfig` of the student.
+        tokenizer: the student's, or None.
+        phases: the `PhaseFlags` of each phase.
+
+    Raises:
+        UserError: it cannot be read, or does not fit the student.
+    """
+    if flags.teacher is None:
+        return None
+    model = AlbertForPreTraining.from_pretrained(
+        flags.teacher,
+        allow_missing=("cls/seq_relationship", "bert/pooler"),
+        dtype=flags.execution["dtype"],
+    )
+    own, name = saved_tokenizer(flags.teacher), f"--teacher={flags.teacher}"
+    is_other = own and tokenizer and own.fingerprint() != tokenizer.fingerprint()
+    if is_other or model.config.vocab_size != config.vocab_size:
+        raise UserError(
+            f"{name} has another vocabulary than the model, which would learn other "
+            "words; name a teacher with the model's vocabulary."
+        )
+    length = max(phase.max_seq_length for phase in phases)
+    if model.config.longest_row(length) < length:
+        raise UserError(
+            f"{name} has {model.config.max_position_embeddings} positions, but "
+            f"--max_seq_length={length}; shorten the sequences."
+        )
+    _check_layers(flags, config, model.config)
+    return model
+
+
+def _check_layers(flags, own, theirs):
+    """Refuses `--teacher_layers` that one of two `AlbertConfig`s does not have."""
+    if not flags.layer_pairs():
+        return
+    flag = f"--teacher_layers={flags.teacher_layers}"
+    if flags.depth_loop:
+        raise UserError(f"{flag} needs each layer, which --depth_loop does not keep.")
+    if own.hidden_size != theirs.hidden_size:
+        raise UserError(
+            f"{flag} compares layers of one width, but the model has hidden_size="
+            f"{own.hidden_size} and --teacher={flags.teacher} {theirs.hidden_size}; "
+            "leave it out, and learn the masked words."
+        )
+    for place, config in enumerate((own, theirs)):
+        blocks = config.num_hidden_layers * config.inner_group_num
+        if not all(0 <= pair[place] < blocks for pair in flags.layer_pairs()):
+            whose = ("the model has", "the teacher has")[place]
+            raise UserError(f"{flag}: {whose} the layers 1 to {blocks}.")
+
+
 def trained_model(model_class, path, flags, config):
     """Loads the model that is evaluated where nothing is trained.
 

@@ -8,6 +8,7 @@ from albert_tf.errors import UserError
 from albert_tf.families.layer_sharing import FIRST
 from albert_tf.families.layer_sharing import GROUP0
 from albert_tf.families.layer_sharing import MEAN
+from albert_tf.objectives.flags import LayersFlags
 from albert_tf.optimizers import scaled_learning_rate
 from albert_tf.optimizers.flags import OptimizerFlags
 from albert_tf.optimizers.rules import RELATIVE_BIASES
@@ -60,11 +61,12 @@ class GeneratorFlags:
             "intermediate_size": max(1, round(config.intermediate_size * share)),
             "num_hidden_layers": layers,
             "num_hidden_groups": min(config.num_hidden_groups, layers),
+            "depth_adapter_rank": 0,
         }
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class ModelFlags(GeneratorFlags, ExecutionFlags):
+class ModelFlags(GeneratorFlags, LayersFlags, ExecutionFlags):
     """The model."""
 
     albert_config_file: str = option(

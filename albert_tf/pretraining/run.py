@@ -14,14 +14,17 @@ from albert_tf.engine.compilation import pretraining_xla
 from albert_tf.engine.compilation import warn_of_slow_bfloat16
 from albert_tf.engine.reporting.reporter import versions
 from albert_tf.engine.reporting.summaries import write_eval_results
+from albert_tf.engine.resumption import teacher_fact
 from albert_tf.engine.strategies import strategy_from
 from albert_tf.engine.train_step import StepOptions
 from albert_tf.engine.trainer import Trainer
 from albert_tf.io import storage
+from albert_tf.objectives.distillation import DistillationObjective
 from albert_tf.pretraining.by_objective import KINDS
 from albert_tf.pretraining.by_objective import load_config
 from albert_tf.pretraining.data import PretrainingData
 from albert_tf.pretraining.data import naming_unreadable
+from albert_tf.pretraining.initial_model import load_teacher
 from albert_tf.pretraining.initial_model import load_tokenizer
 from albert_tf.pretraining.initial_model import named_facts
 from albert_tf.pretraining.initial_model import trained_steps
@@ -123,6 +126,7 @@ def _trainer(settings, strategy, config, data, tokenizer):
             model = kind.trained_model(trained, settings.model, config)
         else:
             model = kind.initial_model(settings.model, config, terms)
+        teacher = load_teacher(settings.model, config, tokenizer, phases)
         optimizer = settings.optimizer.create_scheduled()
     data.check()
     config_file, digest = settings.model.albert_config_file, data.digest()
@@ -131,10 +135,12 @@ def _trainer(settings, strategy, config, data, tokenizer):
     trainer_options = dataclasses.replace(
         settings.trainer,
         step=_step_options(settings, model, strategy),
-        facts=(*settings.trainer.facts, *facts),
+        facts=(*settings.trainer.facts, *facts, teacher_fact(teacher)),
         report=_report(settings, model, strategy),
     )
     objective = kind.objective(terms, settings.model)
+    if teacher is not None:
+        objective = DistillationObjective(terms, teacher, settings.model)
     return Trainer(model, objective, optimizer, strategy, trainer_options)
 
 

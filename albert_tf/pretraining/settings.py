@@ -14,6 +14,7 @@ from albert_tf.errors import UserError
 from albert_tf.families.layer_sharing import FIRST
 from albert_tf.families.layer_sharing import GROUP0
 from albert_tf.hub.names import local_directory
+from albert_tf.objectives.flags import LayersFlags
 from albert_tf.pretraining.data import described_lengths
 from albert_tf.pretraining.data_flags import SECOND
 from albert_tf.pretraining.data_flags import DataFlags
@@ -26,7 +27,11 @@ from albert_tf.pretraining.phases import check_budget
 
 _OFFICIAL_LENGTHS = {"max_seq_length": 512, "max_predictions_per_seq": 20}
 _FLAGS_OF = {
-    ("masked_lm",): ("sentence_objective", "eval_any_objective"),
+    ("masked_lm",): (
+        "sentence_objective",
+        "eval_any_objective",
+        *(field.name for field in dataclasses.fields(LayersFlags)),
+    ),
     ("masked_lm", "replaced_tokens"): (
         "masked_lm_prob",
         "final_masked_lm_prob",
@@ -71,7 +76,9 @@ def resolve(options, num_train_steps=None):
         run=group_of(RunFlags, options),
         devices=group_of(DeviceFlags, options),
         model=dataclasses.replace(
-            model, init_checkpoint=local_directory(model.init_checkpoint)
+            model,
+            init_checkpoint=local_directory(model.init_checkpoint),
+            teacher=local_directory(model.teacher),
         ),
         optimizer=group_of(ScheduleFlags, options),
         data=group_of(DataFlags, options),
@@ -110,6 +117,7 @@ def _check(options):
     # Each refuses its flags, here before any work.
     options.phases()
     options.profile_range()
+    options.layer_pairs()
 
 
 def _refuse_flags_of_others(options):

@@ -6,6 +6,9 @@ from albert_tf.tokenization.in_graph.features import is_token
 from albert_tf.tokenization.in_graph.features import numbers
 from albert_tf.tokenization.in_graph.features import segments
 
+TEACHER_LOGITS = "teacher_logits"
+"""Feature of a batch: float32 `[B, …]`, as `Task.distilled` gives it."""
+
 FEATURES = ("input_ids", "input_mask", "segment_ids")
 """Features of a batch that a classifier reads."""
 
@@ -20,6 +23,7 @@ FINE_BUCKETS = (
 )
 """Lengths where nothing is compiled for each of them: less padding."""
 
+_NO_TOKEN = -1e30  # a teacher's logit of padding
 _BATCHES_OF_A_WINDOW = 64
 _SEEDS = 2**31 - 1  # TensorFlow's; it takes this number for a second seed of 0
 
@@ -56,7 +60,8 @@ def training_dataset(
     Returns:
         A checkpointable `tf.data.Dataset` of dicts: int32 `input_ids`, `input_mask`,
         `segment_ids` `[B, T]`, or `[B, choices, T]`, and `labels` (`[B]`, `[B, L]` for
-        multi-label, or of each token `[B, T]`, -1 for padding).
+        multi-label, or of each token `[B, T]`, -1 for padding), and with a teacher
+        `teacher_logits`.
     """
     size = len(examples)
     rows = _shuffled(tf.data.Dataset.range(size), size, seed)
@@ -147,7 +152,10 @@ def _features(batches, examples, max_seq_length, pad_to_max_length, buckets):
     ids, starts = tf.constant(examples.ids), tf.constant(examples.starts)
     lengths = tf.constant(examples.lengths)
     first_lengths = tf.constant(examples.first_lengths)
-    labels = None if examples.labels is None else tf.constant(examples.labels)
+    labels, teacher = (
+        None if values is None else tf.constant(values)
+        for values in (examples.labels, examples.teacher)
+    )
 
     def gather(rows):
         width, kept = max_seq_length, slice(None)
@@ -174,10 +182,15 @@ def _features(batches, examples, max_seq_length, pad_to_max_length, buckets):
                 number, own_lengths, of_rows(first_lengths), layout
             ),
         }
-        if examples.labels_tokens:
+        if examples.are_of_tokens(examples.labels):
             batch["labels"] = tf.where(real, tf.gather(labels, place), -1)
         elif labels is not None:
             batch["labels"] = tf.gather(labels, rows)
+        if examples.are_of_tokens(examples.teacher):
+            logits = tf.gather(teacher, place)  # [B, T, …]
+            batch[TEACHER_LOGITS] = tf.where(real[..., None], logits, _NO_TOKEN)
+        elif teacher is not None:
+            batch[TEACHER_LOGITS] = tf.gather(teacher, rows)
         if examples.weights is not None:
             batch["example_weights"] = tf.gather(tf.constant(examples.weights), rows)
         return batch

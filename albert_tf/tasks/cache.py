@@ -1,4 +1,4 @@
-"""Tokenized examples on disk, under a key of everything that decides their content."""
+"""Arrays on disk, such as tokens, under a key of all that decides their content."""
 
 import dataclasses
 import hashlib
@@ -28,12 +28,13 @@ def cached_tokens(task, examples, tokenizer, max_seq_length, cache_dir):
     Returns:
         The result of `Task.tokenize`, with labels.
     """
-    key = _key(task, examples, tokenizer, max_seq_length)
-    path = pathlib.Path(cache_dir) / f"{key}.npz"
-    tokens = _read(path, task.tokens_class)
-    if tokens is None:
+
+    def tokenized():
         tokens = task.tokenize(examples, tokenizer, max_seq_length)
-        _write(path, tokens)
+        return {n: values for n, values in tokens.arrays().items() if n != "labels"}
+
+    facts = tokens_facts(task, examples, tokenizer, max_seq_length)
+    tokens = cached(cache_dir, facts, task.tokens_class, tokenized)
     return dataclasses.replace(
         tokens,
         labels=task.targets(examples, tokens),
@@ -42,31 +43,53 @@ def cached_tokens(task, examples, tokenizer, max_seq_length, cache_dir):
     )
 
 
-def _key(task, examples, tokenizer, max_seq_length):
+def tokens_facts(task, examples, tokenizer, max_seq_length):
+    """Lists what decides the rows of `cached_tokens`, as JSON has it."""
     settings = [getattr(task, name) for name in task.row_settings]
     made_from = [task.kind, examples.inputs_digest(), *settings]
     facts = [_VERSION, made_from, tokenizer.fingerprint(), max_seq_length]
     if tokenizer.layout != tokenizer.usual_layout:
         facts.append(tokenizer.layout.name)
-    return hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:32]
+    return facts
 
 
-def _read(path, tokens_class):
-    """Reads the tokenized examples of a file; returns None if it has none to read."""
+def cached(cache_dir, facts, build, make):
+    """Reads arrays that an earlier run made of the same, or makes and writes them.
+
+    Args:
+        cache_dir: their folder.
+        facts: what decides their content, for JSON.
+        build: makes the result of the arrays, by name.
+        make: makes `{name: array}`.
+
+    Returns:
+        The result of `build`.
+    """
+    key = hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:32]
+    path = pathlib.Path(cache_dir) / f"{key}.npz"
+    found = _read(path, build)
+    if found is None:
+        arrays = make()
+        _write(path, arrays)
+        found = build(**arrays)
+    return found
+
+
+def _read(path, build):
+    """Builds what the arrays of a file make; returns None if it has none to read."""
     if not path.exists():
         return None
     try:
         # NumPy leaves a file that is no archive open.
         with open(path, "rb") as file, np.load(file) as arrays:
-            return tokens_class(**arrays)
+            return build(**arrays)
     except _DAMAGED as error:
         logging.warning("%s is damaged (%s); making it again.", path, error)
         return None
 
 
-def _write(path, tokens):
+def _write(path, arrays):
     path.parent.mkdir(parents=True, exist_ok=True)
-    arrays = {n: values for n, values in tokens.arrays().items() if n != "labels"}
     # Workers that share the folder may have the same process id, in their containers.
     temporary = path.with_suffix(f".{uuid.uuid4().hex}.tmp")
     try:

@@ -6,7 +6,10 @@ import pathlib
 from absl import logging
 
 from albert_tf.checkpoints.loading import build_model
+from albert_tf.checkpoints.loading import family_of
+from albert_tf.checkpoints.loading import load_pretrained
 from albert_tf.checkpoints.loading import read_checkpoint
+from albert_tf.checkpoints.warm_start import warm_start
 from albert_tf.config import AlbertConfig
 from albert_tf.errors import UserError
 from albert_tf.hub.names import local_directory
@@ -17,6 +20,7 @@ from albert_tf.tokenization import load_tokenizer
 from albert_tf.tokenization import load_tokenizer_for
 from albert_tf.tokenization import saved_tokenizer
 from albert_tf.tokenization.loading import read_tokenizer
+from albert_tf.tokenization.loading import tokenizer_for_model
 
 MODEL_DIR = "model"
 """Folder of the fine-tuned model in the output directory of a run."""
@@ -65,14 +69,17 @@ def initial_model(start, task, tokenizer):
     """
     arguments = {**task.model_arguments(), **start.execution}
     if start.from_scratch:
-        if not start.albert_config_file or start.init_checkpoint:
+        if not start.albert_config_file or start.init_checkpoint or start.init_layers:
             raise UserError(
-                "--from_scratch needs --albert_config_file and no --init_checkpoint."
+                "--from_scratch needs --albert_config_file and no --init_checkpoint or "
+                "--init_layers."
             )
         config = _config(start)
         _check_sizes(start, config, tokenizer)
         with seeded(start.random_seed):
             return task.model_class(config, **arguments)
+    if start.init_layers:
+        return _of_other_layers(start, task, tokenizer, arguments)
     checkpoint = read_checkpoint(start.init_checkpoint)
     model_class = task.model_classes().get(checkpoint.family, task.model_class)
     checkpoint.check_family(model_class)
@@ -92,6 +99,23 @@ def initial_model(start, task, tokenizer):
             arguments=arguments,
         )
     logging.info("%s", model.load_report)
+    return model
+
+
+def _of_other_layers(start, task, tokenizer, arguments):
+    """Builds the model of `initial_model` from a checkpoint of other layers."""
+    if not start.albert_config_file:
+        raise UserError(
+            "--init_layers needs --albert_config_file, which describes the new layers."
+        )
+    config = _config(start)
+    _check_sizes(start, config, tokenizer)
+    path, rule = start.init_checkpoint, start.init_layers
+    with seeded(start.random_seed):
+        model, report = warm_start(
+            task.model_class, path, config, rule, (), **arguments
+        )
+    logging.info("%s", "\n".join(report))
     return model
 
 
@@ -139,6 +163,26 @@ def _refuse_second(candidates, directory, info):
             f"{directory}, or name another --output_dir to apply {named}."
         )
     logging.info("%s is applied, which was trained from %s.", directory, named)
+
+
+def load_fine_tuned(directory, task, info, named=None, do_lower_case=None):
+    """Loads a fine-tuned model, with its head, and its tokenizer.
+
+    Args:
+        directory: of the model.
+        task: its `Task`, which tells arguments that a model without info does not.
+        info: its training info, {} without any.
+        named, do_lower_case: as of `tokenizer_of`.
+
+    Raises:
+        UserError: the checkpoint has another head, or does not fit its vocabulary.
+    """
+    arguments = {} if info else task.model_arguments()
+    model_class = task.model_classes().get(family_of(directory), task.model_class)
+    model = load_pretrained(model_class, directory, arguments)
+    check_head(model, directory)
+    tokenizer = tokenizer_of(directory, named, do_lower_case)
+    return model, tokenizer_for_model(tokenizer, model.config, directory)
 
 
 def check_head(model, directory):

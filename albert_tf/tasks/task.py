@@ -5,6 +5,8 @@ import dataclasses
 import pkgutil
 import typing
 
+import tensorflow as tf
+
 from albert_tf.errors import UserError
 from albert_tf.tasks.tokenized_examples import TokenizedExamples
 
@@ -50,6 +52,8 @@ class Task(abc.ABC):
     row_settings: typing.ClassVar[tuple] = ()
     """Names of fields that decide, beside tokenizer and length, how examples become
     rows; a model is applied with its training's."""
+    by_token: typing.ClassVar[bool] = False
+    """True if the model's outputs are of tokens; then a teacher reads the same ones."""
     min_tokens: typing.ClassVar[int] = 1
     """Tokens to which the model's input is padded at least."""
 
@@ -82,6 +86,28 @@ class Task(abc.ABC):
     @abc.abstractmethod
     def objective(self):
         """Makes the engine's `Objective`."""
+
+    # What a student learns of a teacher.
+
+    def distilled(self, outputs):
+        """Returns what is learned of a model's outputs in training, float32.
+
+        It is `[batch, …]`, or `[batch, tokens, …]` where the task is `by_token`.
+        """
+        return tf.cast(outputs, tf.float32)
+
+    def as_wide(self, logits, config):
+        """Returns a teacher's logits in the width of the student's of this config."""
+        return logits
+
+    def distances(self, logits, teacher, temperature):
+        """Computes how far both are apart, for each weight of the labels' loss.
+
+        Args:
+            logits, teacher: the student's and the teacher's result of `distilled`.
+            temperature: by which logits are divided.
+        """
+        raise NotImplementedError
 
     # What comes out. `outputs` is what the model returns for all rows: an array
     # `[rows, ...]`, or a dict of such.

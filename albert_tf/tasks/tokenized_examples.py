@@ -30,6 +30,8 @@ class TokenizedExamples:
         labels: as in `Table`, or None; or int32 `[len(ids)]`, one for each token, -1
             where there is none.
         weights: float32 `[N]` of the loss of each example, or None for 1.
+        teacher: float32 `[N, …]` or `[len(ids), …]`, a teacher's logits of each example
+            or of each token (`Task.distilled`), or None.
         layout: the `RowLayout`.
         pad_id: the id of padding.
     """
@@ -40,17 +42,21 @@ class TokenizedExamples:
     first_lengths: np.ndarray
     labels: np.ndarray | None = None
     weights: np.ndarray | None = None
+    teacher: np.ndarray | None = None
     layout: RowLayout = CLS_FIRST
     pad_id: int = 0
 
     def __len__(self):
         return len(self.starts)
 
-    @property
-    def labels_tokens(self):
-        """True if there is a label for each of `ids`, not only for each example."""
+    def are_of_tokens(self, values):
+        """Returns whether there is one of `values` for each of `ids`, not each example.
+
+        Args:
+            values: `labels` or `teacher`.
+        """
         # A row has [CLS], if nothing else, and a [SEP].
-        return self.labels is not None and len(self.labels) == len(self.ids) > len(self)
+        return values is not None and len(values) == len(self.ids) > len(self)
 
     @property
     def sizes(self):
@@ -70,15 +76,19 @@ class TokenizedExamples:
 
     def take(self, rows):
         """Returns the examples at `rows`, an int array, in that order."""
+
+        def taken(values):
+            is_whole = values is None or self.are_of_tokens(values)
+            return values if is_whole else values[rows]
+
         return TokenizedExamples(
             self.ids,
             self.starts[rows],
             self.lengths[rows],
             self.first_lengths[rows],
-            self.labels
-            if self.labels is None or self.labels_tokens
-            else self.labels[rows],
-            None if self.weights is None else self.weights[rows],
+            taken(self.labels),
+            taken(self.weights),
+            taken(self.teacher),
             self.layout,
             self.pad_id,
         )

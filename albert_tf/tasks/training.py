@@ -24,6 +24,8 @@ from albert_tf.tasks.batching import BUCKETS
 from albert_tf.tasks.batching import FINE_BUCKETS
 from albert_tf.tasks.batching import training_dataset
 from albert_tf.tasks.cache import cached_tokens
+from albert_tf.tasks.distillation.losses import with_teacher
+from albert_tf.tasks.distillation.teacher import taught
 from albert_tf.tasks.examples import of_role
 from albert_tf.tasks.facts import model_facts
 from albert_tf.tasks.prediction import DevEvaluator
@@ -69,7 +71,8 @@ def fine_tune(task, examples, start, training, strategy, facts):
         prepare(task, name, examples[name], tokenizer, length, training.cache_dir)
         for name in ("train", *scored)
     )
-    facts = (*facts, *model_facts(tokenizer, model.config))
+    train, teacher = taught(training, task, train, tokenizer, length, model.config)
+    facts = (*facts, *model_facts(tokenizer, model.config), teacher)
     # Examples, as the official code counts epochs: one may have several rows.
     count = len(train.examples)
     trainer = _trainer(training, task, model, strategy, count, start, facts)
@@ -144,7 +147,10 @@ def _trainer(training, task, model, strategy, count, start, facts):
         model, training.eval_batch_size, start.max_seq_length, task.min_tokens
     )
     evaluator = DevEvaluator(task, outputs)
-    return Trainer(model, task.objective(), optimizer, strategy, options, evaluator)
+    objective = task.objective()
+    if training.teacher:
+        objective = with_teacher(objective, task, training)
+    return Trainer(model, objective, optimizer, strategy, options, evaluator)
 
 
 def _steps(training, count):

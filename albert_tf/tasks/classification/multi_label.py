@@ -6,6 +6,7 @@ import typing
 import numpy as np
 import tensorflow as tf
 
+from albert_tf.objectives.distances import sigmoid_distances
 from albert_tf.tasks import metrics
 from albert_tf.tasks.classification import results
 from albert_tf.tasks.classification.text_task import TextTask
@@ -44,6 +45,10 @@ class MultiLabel(TextTask):
             labels=tf.cast(labels, tf.float32), logits=logits
         )
         return tf.reduce_mean(losses, axis=-1)  # [B, L] -> [B]
+
+    def distances(self, logits, teacher, temperature):
+        distances = sigmoid_distances(logits, teacher, temperature)
+        return tf.reduce_mean(distances, axis=-1)  # [B, L] -> [B]
 
     def right(self, logits, labels):
         same = tf.equal(tf.cast(logits > 0, labels.dtype), labels)

@@ -5,6 +5,7 @@ import typing
 
 import numpy as np
 
+from albert_tf.objectives.distances import softmax_distances
 from albert_tf.tasks import metrics
 from albert_tf.tasks.classification import results
 from albert_tf.tasks.classification.objective import label_hits
@@ -35,6 +36,9 @@ class SingleLabel(TextTask):
 
     def losses(self, logits, labels):
         return label_losses(logits, labels)
+
+    def distances(self, logits, teacher, temperature):
+        return softmax_distances(logits, teacher, temperature)
 
     def right(self, logits, labels):
         return label_hits(logits, labels)

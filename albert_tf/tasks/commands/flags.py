@@ -13,6 +13,9 @@ from albert_tf.errors import UserError
 from albert_tf.exit_rule import EXIT_HEADS
 from albert_tf.exit_rule import EXIT_RULES
 from albert_tf.exit_rule import ExitRule
+from albert_tf.families.layer_sharing import FIRST
+from albert_tf.families.layer_sharing import MEAN
+from albert_tf.objectives.flags import DistillationFlags
 from albert_tf.optimizers.flags import OptimizerFlags
 
 
@@ -32,6 +35,14 @@ class StartFlags(ExecutionFlags):
     )
     albert_config_file: str | None = option(
         "Configuration of the model, if it does not lie beside --init_checkpoint.", None
+    )
+    init_layers: str | None = option(
+        "Layers of --albert_config_file that differ from those of --init_checkpoint in "
+        "number, groups, sharing or adapters by depth take the ones at the same share "
+        "of the depth: the first of them, or the mean of all. By default another "
+        "configuration is refused.",
+        None,
+        (FIRST, MEAN),
     )
     spm_model_file: str | None = option(
         "SentencePiece model, if it does not lie beside --init_checkpoint.", None
@@ -93,7 +104,7 @@ class ApplyingFlags:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class TrainingFlags(ApplyingFlags, TrainerFlags, OptimizerFlags):
+class TrainingFlags(ApplyingFlags, TrainerFlags, OptimizerFlags, DistillationFlags):
     """Training."""
 
     learning_rate: float = altered(

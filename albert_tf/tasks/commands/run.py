@@ -5,8 +5,6 @@ import pathlib
 
 from absl import logging
 
-from albert_tf.checkpoints.loading import family_of
-from albert_tf.checkpoints.loading import load_pretrained
 from albert_tf.cli.command_line import group_of
 from albert_tf.engine.flags import DeviceFlags
 from albert_tf.engine.reporting.summaries import read_eval_results
@@ -25,12 +23,10 @@ from albert_tf.tasks.facts import run_facts
 from albert_tf.tasks.prediction import OutputsPredictor
 from albert_tf.tasks.prediction import require_numbers
 from albert_tf.tasks.setup import MODEL_DIR
-from albert_tf.tasks.setup import check_head
 from albert_tf.tasks.setup import fine_tuned
-from albert_tf.tasks.setup import tokenizer_of
+from albert_tf.tasks.setup import load_fine_tuned
 from albert_tf.tasks.training import fine_tune
 from albert_tf.tasks.training import prepare
-from albert_tf.tokenization.loading import tokenizer_for_model
 
 _RESULTS = "eval_results.txt"
 # Names under which the official scripts report the first dev set.
@@ -129,12 +125,9 @@ def _applier(start, applying, asked, examples):
     task.check_fits(directory, asked)
     # Without training info, the flags say what the model does not.
     task = task if info else asked
-    arguments = {} if info else task.model_arguments()
-    model_class = task.model_classes().get(family_of(directory), task.model_class)
-    model = load_pretrained(model_class, directory, arguments)
-    check_head(model, directory)
-    tokenizer = tokenizer_of(directory, start.vocabulary, start.do_lower_case)
-    tokenizer = tokenizer_for_model(tokenizer, model.config, directory)
+    model, tokenizer = load_fine_tuned(
+        directory, task, info, start.vocabulary, start.do_lower_case
+    )
     # A model that was saved by hand need not say at which length it was trained.
     longest = model.config.longest_row(start.max_seq_length)
     length = info.get("max_seq_length", longest)

@@ -4,8 +4,10 @@ import dataclasses
 import typing
 
 import numpy as np
+import tensorflow as tf
 
 from albert_tf.models.multiple_choice import NO_CHOICE
+from albert_tf.objectives.distances import softmax_distances
 from albert_tf.tasks import metrics
 from albert_tf.tasks.classification.objective import TextObjective
 from albert_tf.tasks.classification.objective import label_hits
@@ -69,6 +71,11 @@ class MultipleChoice(Task):
 
     def right(self, logits, labels):
         return label_hits(logits, labels)
+
+    def distances(self, logits, teacher, temperature):
+        # The batch need not have a question with all choices.
+        kept = teacher[:, : tf.shape(logits)[1]]
+        return softmax_distances(logits, kept, temperature)
 
     # What comes out: logits `[N, choices]`.
 

@@ -6,6 +6,8 @@ squad_utils.py of google-research/albert.
 
 import tensorflow as tf
 
+from albert_tf.objectives.distances import softmax_distances
+
 _MASKED = -1e30
 
 
@@ -41,6 +43,17 @@ def without_padding(outputs, input_mask):
         name: tf.where(input_mask > 0, outputs[name], _MASKED)
         for name in ("start_logits", "end_logits")
     }
+
+
+def span_distances(logits, teacher, temperature):
+    """Averages the distances of starts and of ends to a teacher's; float32 `[batch]`.
+
+    Args:
+        logits, teacher: float32 `[batch, tokens, 2]`, -1e30 for padding.
+        temperature: see `softmax_distances`.
+    """
+    by_side = [tf.transpose(values, [0, 2, 1]) for values in (logits, teacher)]
+    return tf.reduce_mean(softmax_distances(*by_side, temperature), axis=-1)
 
 
 def version_2_span_losses(outputs, start_positions, end_positions):

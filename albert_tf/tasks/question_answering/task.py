@@ -4,11 +4,14 @@ import abc
 import dataclasses
 import typing
 
+import tensorflow as tf
 from absl import logging
 
 from albert_tf.errors import UserError
+from albert_tf.objectives.distances import sigmoid_distances
 from albert_tf.tasks.question_answering import answers
 from albert_tf.tasks.question_answering.answers import SpanScores
+from albert_tf.tasks.question_answering.losses import span_distances
 from albert_tf.tasks.question_answering.objective import QuestionAnsweringObjective
 from albert_tf.tasks.question_answering.reading.notices import Notices
 from albert_tf.tasks.question_answering.scoring.error_page import write_error_page
@@ -46,6 +49,7 @@ class SquadTask(Task):
     default_metrics: typing.ClassVar[tuple]
     tokens_class: typing.ClassVar[type] = WindowTokens
     row_settings: typing.ClassVar[tuple] = ("doc_stride", "max_query_length")
+    by_token: typing.ClassVar[bool] = True
 
     def __post_init__(self):
         for field in dataclasses.fields(self):
@@ -139,6 +143,13 @@ class SquadV1(SquadTask):
     version: typing.ClassVar[int] = 1
     default_metrics: typing.ClassVar[tuple] = ("f1", "exact_match")
 
+    def distilled(self, outputs):
+        """Returns the logits of starts and ends, `[batch, tokens, 2]`."""
+        return tf.stack([outputs["start_logits"], outputs["end_logits"]], axis=-1)
+
+    def distances(self, logits, teacher, temperature):
+        return span_distances(logits, teacher, temperature)
+
     def span_scores(self, windows, outputs):
         logits = outputs["start_logits"], outputs["end_logits"]
         return SpanScores.of_logits(*logits, self.n_best_size, windows.lengths)
@@ -190,6 +201,20 @@ class SquadV2(SquadTask):
                 "it."
             )
         return super().window_sizes(max_seq_length)
+
+    def distilled(self, outputs):
+        """Returns starts, ends and at each token "no answer", `[batch, tokens, 3]`.
+
+        Ends are given the right start.
+        """
+        starts, ends = outputs["start_log_probs"], outputs["end_log_probs"]
+        none = tf.broadcast_to(outputs["cls_logits"][:, None], tf.shape(starts))
+        return tf.stack([starts, ends, none], axis=-1)
+
+    def distances(self, logits, teacher, temperature):
+        none = (logits[:, 0, 2], teacher[:, 0, 2])
+        spans = span_distances(logits[..., :2], teacher[..., :2], temperature)
+        return spans + 0.5 * sigmoid_distances(*none, temperature)
 
     def span_scores(self, windows, outputs):
         return SpanScores.of_beams(outputs)

@@ -4,6 +4,7 @@
 if there is one, a negative. Cosines are of vectors of any length.
 """
 
+import numpy as np
 import tensorflow as tf
 
 _NEVER = -1e9  # the logit of a text that is no negative
@@ -78,6 +79,27 @@ def cosine(vectors, scores):
         scores: float32 `[batch]`.
     """
     return tf.square(cosine_of_pairs(vectors) - scores)
+
+
+def vectors_of_width(vectors, width):
+    """Returns vectors whose cosines are, as nearly as can be, those of others.
+
+    Wider ones are projected to their principal axes about 0, of which a student then
+    learns; narrower ones are filled up with 0.
+
+    Args:
+        vectors: float32 array `[..., hidden]`.
+        width: int.
+
+    Returns:
+        float32 `[..., width]`.
+    """
+    missing = width - vectors.shape[-1]
+    if missing >= 0:
+        return np.pad(vectors, [*[(0, 0)] * (vectors.ndim - 1), (0, missing)])
+    rows = np.float64(vectors.reshape(-1, vectors.shape[-1]))
+    _, axes = np.linalg.eigh(rows.T @ rows)  # ascending
+    return (vectors @ axes[:, : -width - 1 : -1]).astype(np.float32)
 
 
 def cosine_of_pairs(vectors):

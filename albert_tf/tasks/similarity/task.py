@@ -125,6 +125,17 @@ class Similarity(Task):
             return losses.cosent(vectors, labels, self.temperature), None
         return losses.info_nce(vectors, labels, self.temperature, self.symmetric)
 
+    def as_wide(self, logits, config):
+        return losses.vectors_of_width(logits, config.hidden_size)
+
+    def distances(self, logits, teacher, temperature):
+        """Computes one minus the cosines to the teacher's vectors, a mean over texts.
+
+        No temperature changes them.
+        """
+        own, theirs = (tf.math.l2_normalize(v, axis=-1) for v in (logits, teacher))
+        return 1.0 - tf.reduce_mean(tf.reduce_sum(own * theirs, axis=-1), axis=-1)
+
     # What comes out: vectors `[rows, texts, hidden]`.
 
     def score(self, prepared, interpreted):

@@ -7,6 +7,7 @@ import numpy as np
 import tensorflow as tf
 from absl import logging
 
+from albert_tf.objectives.distances import softmax_distances
 from albert_tf.tasks import metrics
 from albert_tf.tasks.classification.objective import label_hits
 from albert_tf.tasks.classification.objective import label_losses
@@ -65,6 +66,7 @@ class Tagging(Task):
     )
     tokens_class: typing.ClassVar[type] = TagRows
     row_settings: typing.ClassVar[tuple] = ("doc_stride",)
+    by_token: typing.ClassVar[bool] = True
     has_accuracy: typing.ClassVar[bool] = True
 
     def __post_init__(self):
@@ -173,6 +175,9 @@ class Tagging(Task):
 
     def losses(self, logits, labels):
         return label_losses(logits, tf.maximum(labels, 0))
+
+    def distances(self, logits, teacher, temperature):
+        return softmax_distances(logits, teacher, temperature)
 
     def right(self, logits, labels):
         return label_hits(logits, labels)

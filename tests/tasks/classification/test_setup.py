@@ -1,5 +1,7 @@
 """Start of fine-tuning, and its refusals."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -12,7 +14,12 @@ from albert_tf.models.sequence_classification import AlbertForSequenceClassifica
 from albert_tf.serving.export import ExportOptions
 from albert_tf.serving.export import export
 from albert_tf.serving.predictor import Predictor
+from albert_tf.tasks.commands.flags import StartFlags
+from albert_tf.tasks.registry import create_task
+from albert_tf.tasks.setup import initial_model
 from albert_tf.tokenization import load_tokenizer
+
+_FIRST_LAYER = "bert/encoder/transformer/group_0/inner_group_0"
 
 
 def test_encoder_of_a_checkpoint_is_taken_over(flags, tmp_path):
@@ -75,6 +82,37 @@ def test_warm_start_replaces_a_head_of_another_size(flags, tmp_path):
     assert model.num_labels == 2
 
 
+@pytest.mark.usefixtures("flags")  # for their files
+def test_layers_may_be_others_than_the_checkpoints(tmp_path):
+    config = AlbertConfig.from_json_file(tmp_path / "tiny.json")
+    layers = {"num_hidden_layers": 2, "parameter_sharing": "none"}
+    two = AlbertModel(dataclasses.replace(config, **layers))
+    tokenizer = load_tokenizer(tmp_path / "vocab.txt")
+    two.save_pretrained(tmp_path / "two", tokenizer)
+    shared = dataclasses.replace(config, num_hidden_layers=2, depth_adapter_rank=1)
+    shared.to_json_file(tmp_path / "shared.json")
+    start = StartFlags(
+        init_checkpoint=str(tmp_path / "two"),
+        albert_config_file=str(tmp_path / "shared.json"),
+        max_seq_length=16,
+    )
+    task = create_task("regression", "t")
+    with pytest.raises(UserError, match="two holds tensors that the model has"):
+        initial_model(start, task, tokenizer)
+    for rule, share in (("first", 0), ("mean", 0.5)):
+        start = dataclasses.replace(start, init_layers=rule)
+        model = initial_model(start, task, tokenizer)
+        assert model.config == shared
+        found, old = model.official_variables(), two.official_variables()
+        first = f"{_FIRST_LAYER}/attention_1/self/query/kernel"
+        other = first.replace("group_0", "group_1", 1)
+        expected = (1 - share) * old[first] + share * old[other]
+        np.testing.assert_allclose(found[first], expected, atol=1e-6)
+    start = dataclasses.replace(start, albert_config_file=None)
+    with pytest.raises(UserError, match="--init_layers needs --albert_config_file"):
+        initial_model(start, task, tokenizer)
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -87,6 +125,7 @@ def test_warm_start_replaces_a_head_of_another_size(flags, tmp_path):
         ),
         ({"init_checkpoint": "/"}, "--from_scratch needs"),
         ({"albert_config_file": None}, "--from_scratch needs"),
+        ({"init_layers": "mean"}, "--from_scratch needs .* no .* or --init_layers"),
         ({"vocab_file": None}, "Name the vocabulary"),
         ({"task_name": None}, "--task_name is needed"),
         ({"max_seq_length": 64}, "more than the model's 32 positions"),

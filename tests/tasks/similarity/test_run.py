@@ -56,8 +56,12 @@ def test_pairs_are_trained_scored_applied_and_exported(triplets, flags, tmp_path
 
 
 @pytest.mark.slow
-def test_a_run_goes_on_exactly(triplets, flags, continues_exactly):
-    continues_exactly(flags, train_step=4, gradient_accumulation_steps=2)
+def test_a_run_goes_on_exactly(triplets, flags, continues_exactly, tmp_path):
+    """With a teacher of its vectors."""
+    teacher = tmp_path / "teacher"
+    flags(do_train=True, output_dir=teacher, train_step=2)
+    learned = {"teacher": teacher / "model", "gradient_accumulation_steps": 2}
+    continues_exactly(flags, train_step=4, **learned)
 
 
 @pytest.mark.slow

@@ -1,0 +1,107 @@
+"""Pretraining from a teacher: its distribution of masked words, and its layers."""
+
+import dataclasses
+
+import tensorflow as tf
+
+from albert_tf.objectives.base import LossTerm
+from albert_tf.objectives.base import example_weights
+from albert_tf.objectives.distances import softmax_distances
+from albert_tf.objectives.masked_lm import MASKED_LM
+from albert_tf.objectives.masked_lm import PretrainingObjective
+from data_pipeline.records.schema import model_inputs
+
+_TEACHER = "teacher"
+_LAYERS = "hidden_states"
+
+
+class TeacherWords(LossTerm):
+    """The divergence of both distributions of masked words.
+
+    Args:
+        flags: `DistillationFlags`.
+    """
+
+    name = "teacher"
+    epsilon = MASKED_LM.epsilon
+
+    def __init__(self, flags):
+        self.scale = flags.teacher_weight
+        self._temperature = flags.teacher_temperature
+
+    def weights(self, batch):
+        return MASKED_LM.weights(batch)
+
+    def sums(self, outputs, batch):
+        own, teacher = (
+            tf.cast(logits, tf.float32)
+            for logits in (outputs["masked_lm_logits"], outputs[_TEACHER]["words"])
+        )
+        distances = softmax_distances(own, teacher, self._temperature)  # [B, P]
+        return tf.reduce_sum(distances * self.weights(batch)), {}
+
+
+class TeacherLayers(LossTerm):
+    """The mean squared difference of hidden states, a mean over tokens and layers.
+
+    Args:
+        flags: `LayersFlags`.
+    """
+
+    name = "teacher_layers"
+
+    def __init__(self, flags):
+        self.scale = flags.teacher_layers_weight
+        self._pairs = flags.layer_pairs()
+
+    def weights(self, batch):
+        rows = example_weights(batch)
+        return tf.cast(batch["input_mask"], tf.float32) * rows[:, None]  # [B, T]
+
+    def sums(self, outputs, batch):
+        distances = [
+            tf.reduce_mean(
+                tf.square(
+                    tf.cast(outputs[_LAYERS][own], tf.float32)
+                    - tf.cast(outputs[_TEACHER][_LAYERS][theirs], tf.float32)
+                ),
+                axis=-1,
+            )
+            for own, theirs in self._pairs
+        ]
+        mean = tf.add_n(distances) / len(distances)  # [B, T]
+        return tf.reduce_sum(mean * self.weights(batch)), {}
+
+
+class DistillationObjective(PretrainingObjective):
+    """Terms of pretraining, of which the masked words are learned of a teacher, too.
+
+    Args:
+        terms: the `HeadTerm`s; the masked LM's gives the teacher's its share.
+        teacher: the `AlbertForPreTraining`.
+        flags: `LayersFlags`.
+    """
+
+    def __init__(self, terms, teacher, flags):
+        share = 1 - flags.teacher_weight
+        own = [
+            dataclasses.replace(t, scale=share * t.scale) if t == MASKED_LM else t
+            for t in terms
+        ]
+        layers = [TeacherLayers(flags)] if flags.layer_pairs() else []
+        super().__init__([*own, TeacherWords(flags), *layers])
+        self._teacher = teacher
+        # Without layers, both compute no more than what heads read.
+        self._whole = {"heads_only": not layers, "hidden_states": bool(layers)}
+
+    def outputs(self, model, batch, training, dropout_seed):
+        inputs = model_inputs(batch)
+        outputs = model(
+            inputs, training=training, dropout_seed=dropout_seed, **self._whole
+        )
+        taught = self._teacher(inputs, training=False, **self._whole)
+        taught = {
+            "words": taught["masked_lm_logits"],
+            _LAYERS: taught.get(_LAYERS, []),
+        }
+        return {**outputs, _TEACHER: tf.nest.map_structure(tf.stop_gradient, taught)}

@@ -1,0 +1,62 @@
+"""The flags of learning from a teacher."""
+
+import dataclasses
+
+from albert_tf.cli.command_line import option
+from albert_tf.errors import UserError
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class DistillationFlags:
+    """A teacher."""
+
+    teacher: str | None = option(
+        "Model of the same task, or pretrained with the same vocabulary, whose outputs "
+        "on the training set the new model learns beside the labels; a folder, or one "
+        "to download.",
+        None,
+        may_change=True,
+    )
+    teacher_weight: float = option(
+        "Share of the teacher in the loss; the labels have the rest.",
+        0.5,
+        minimum=0,
+        maximum=1,
+    )
+    teacher_temperature: float = option(
+        "Divisor of both models' logits before they are compared; a higher one shows "
+        "more of what the teacher thinks of wrong answers. Numbers have none.",
+        2.0,
+        minimum=0.01,
+    )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class LayersFlags(DistillationFlags):
+    """A teacher of pretraining."""
+
+    teacher_layers: str | None = option(
+        "Layers whose outputs the new model learns, too: pairs of an own layer and the "
+        "teacher's, counted from 1, such as 2:6,4:12.",
+        None,
+    )
+    teacher_layers_weight: float = option(
+        "Weight of the loss of --teacher_layers.", 1.0, minimum=0
+    )
+
+    def layer_pairs(self):
+        """Returns the pairs of `teacher_layers`, `(own, teacher's)` each, from 0.
+
+        Raises:
+            UserError: they are something else, or there is no teacher.
+        """
+        if self.teacher_layers is None:
+            return ()
+        flag = f"--teacher_layers={self.teacher_layers}"
+        if not self.teacher:
+            raise UserError(f"{flag} needs --teacher, whose layers they are.")
+        pairs = [part.split(":") for part in self.teacher_layers.split(",")]
+        numbers = [number for pair in pairs for number in pair]
+        if {*map(len, pairs)} != {2} or not all(n.isdecimal() for n in numbers):
+            raise UserError(f"{flag}: expected pairs of layers such as 2:6,4:12.")
+        return tuple((int(own) - 1, int(theirs) - 1) for own, theirs in pairs)

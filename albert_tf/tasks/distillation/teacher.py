@@ -1,0 +1,178 @@
+"""A teacher's outputs for the rows that its student learns from, computed once."""
+
+import dataclasses
+
+import numpy as np
+import tensorflow as tf
+from absl import logging
+
+from albert_tf.engine.resumption import teacher_fact
+from albert_tf.errors import UserError
+from albert_tf.hub.names import local_directory
+from albert_tf.tasks.batching import FINE_BUCKETS
+from albert_tf.tasks.batching import evaluation_dataset
+from albert_tf.tasks.cache import cached
+from albert_tf.tasks.cache import cached_tokens
+from albert_tf.tasks.cache import tokens_facts
+from albert_tf.tasks.prediction import joined
+from albert_tf.tasks.prediction import require_numbers
+from albert_tf.tasks.registry import read_task
+from albert_tf.tasks.setup import load_fine_tuned
+from albert_tf.tasks.task import Prepared
+from albert_tf.tasks.task import Task
+
+# The same in every run, so that a cache made again holds the same bytes.
+_BATCH_SIZE = 32
+_VERSION = 1  # raise it when logits are computed differently
+
+
+def taught(training, task, prepared, tokenizer, max_seq_length, config):
+    """Gives a training set the logits of the teacher that `DistillationFlags` name.
+
+    Args:
+        training: `TrainingFlags`.
+        task: the student's `Task`.
+        prepared: its `Prepared` training set.
+        tokenizer: the student's.
+        max_seq_length: the student's.
+        config: the student's.
+
+    Returns:
+        The `Prepared` training set, and the `Fact` of the teacher's weights, which a
+        continued run has to share.
+
+    Raises:
+        UserError: as `Teacher`, or the outputs are of tokens and the teacher reads
+            others.
+    """
+    if not training.teacher:
+        return prepared, teacher_fact(None)
+    teacher = Teacher(training.teacher, task)
+    folder = training.cache_dir
+    logits = teacher.logits(prepared, tokenizer, max_seq_length, folder)
+    logits = task.as_wide(logits, config)
+    tokens = dataclasses.replace(prepared.tokens, teacher=logits)
+    return dataclasses.replace(prepared, tokens=tokens), teacher.fact
+
+
+class Teacher:
+    """A fine-tuned model that another one learns from.
+
+    Args:
+        name: the flag `--teacher`.
+        task: the student's `Task`.
+
+    Raises:
+        UserError: there is no such model, or one of another task.
+    """
+
+    def __init__(self, name, task):
+        if type(task).distances is Task.distances:
+            raise UserError(
+                f"--teacher={name}: the task {task.kind} has no distance to a teacher; "
+                "leave the flag out."
+            )
+        self._name, directory = name, local_directory(name)
+        own, info = read_task(directory, task)
+        if own is None:
+            raise UserError(
+                f"--teacher={name} was fine-tuned for no task that is known; name a "
+                f"model that was fine-tuned for {task.kind}."
+            )
+        own.check_fits(directory, task)
+        labels = [getattr(each, "labels", ()) for each in (own, task)]
+        if labels[0] != labels[1]:
+            raise UserError(
+                f"--teacher={name} has the labels {', '.join(labels[0])}, but the task "
+                f"{task.name} has {', '.join(labels[1])}; name a teacher of the same."
+            )
+        # Without training info, the flags say how rows are made.
+        info = info if "task" in info else {}
+        self._own, self._task = own, own if info else task
+        self._length = info.get("max_seq_length")
+        self._model, self._tokenizer = load_fine_tuned(directory, own, info)
+        self.fact = teacher_fact(self._model)
+
+    def logits(self, prepared, tokenizer, max_seq_length, cache_dir):
+        """Returns the logits of rows, as `TokenizedExamples.teacher`.
+
+        Args:
+            prepared: the student's `Prepared` training set.
+            tokenizer: the student's.
+            max_seq_length: the student's.
+            cache_dir: of tokens and logits.
+
+        Raises:
+            UserError: the outputs are of tokens, and the teacher reads others; or they
+                hold NaN.
+        """
+        task, examples = self._task, prepared.examples
+        config = self._model.config
+        length = self._length or config.longest_row(max_seq_length)
+        tokens = prepared.tokens
+        if task.by_token:
+            self._check_same_rows(tokenizer, max_seq_length)
+            length = max_seq_length
+        else:
+            tokens = cached_tokens(task, examples, self._tokenizer, length, cache_dir)
+        rows = tokens_facts(task, examples, self._tokenizer, length)
+        logits = cached(
+            cache_dir,
+            ["teacher", _VERSION, rows, examples.digest(), self.fact.value],
+            lambda logits: logits,
+            lambda: {"logits": self._compute(Prepared(examples, tokens), length)},
+        )
+        return require_numbers(logits)
+
+    def _check_same_rows(self, tokenizer, max_seq_length):
+        own = self._tokenizer
+        if (own.fingerprint(), own.layout) != (
+            tokenizer.fingerprint(),
+            tokenizer.layout,
+        ):
+            raise UserError(
+                f"--teacher={self._name} has another vocabulary than the model, but "
+                f"{self._task.kind} compares them token by token; name a teacher with "
+                "the model's vocabulary."
+            )
+        if self._model.config.longest_row(max_seq_length) < max_seq_length:
+            raise UserError(
+                f"--teacher={self._name} has fewer positions than "
+                f"--max_seq_length={max_seq_length}; lower that."
+            )
+
+    def _compute(self, prepared, length):
+        """Computes the logits, float32 `[rows, …]`, or of tokens `[len(ids), …]`."""
+        task, tokens = self._task, prepared.tokens
+        logging.info("%s teaches %d rows.", self._name, len(tokens))
+        own, model = self._own, self._model
+        objective = own.objective()
+        order = np.argsort(tokens.sizes, kind="stable")
+        dataset = evaluation_dataset(
+            tokens.take(order),
+            _BATCH_SIZE,
+            length,
+            buckets=tuple(size for size in FINE_BUCKETS if size >= task.min_tokens),
+        )
+        compute = tf.function(
+            lambda batch: own.distilled(objective.outputs(model, batch, False, None)),
+            input_signature=[dataset.element_spec],
+            autograph=False,
+        )
+        parts = []
+        for batch in dataset:
+            part = compute(batch).numpy()
+            parts.append(part[batch["input_mask"] > 0] if task.by_token else part)
+        if task.by_token:
+            return _in_place(np.concatenate(parts), tokens, order)
+        return task.interpret(prepared, joined(parts)[np.argsort(order)])
+
+
+def _in_place(values, tokens, order):
+    """Puts the values of the rows' tokens, by `order`, where `tokens.ids` has them."""
+    lengths = tokens.lengths[order]
+    begins = np.cumsum(lengths, dtype=np.int64) - lengths
+    places = np.arange(len(values)) + np.repeat(tokens.starts[order] - begins, lengths)
+    found = np.empty_like(values)
+    found[places] = values
+    return found

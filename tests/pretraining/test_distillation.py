@@ -1,0 +1,175 @@
+"""Pretraining from a teacher: its words and layers, and teachers that do not fit."""
+
+import dataclasses
+import types
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import albert_tf
+from albert_tf.config import AlbertConfig
+from albert_tf.errors import UserError
+from albert_tf.objectives.distillation import DistillationObjective
+from albert_tf.objectives.flags import LayersFlags
+from albert_tf.objectives.masked_lm import OBJECTIVES
+from albert_tf.pretraining.initial_model import load_teacher
+from albert_tf.pretraining.run import pretrain
+from albert_tf.pretraining.settings import resolve
+from albert_tf.tokenization import load_tokenizer
+from data_pipeline.input_pipeline import pretraining_dataset
+
+_PHASES = [types.SimpleNamespace(max_seq_length=16)]
+
+
+@pytest.fixture
+def start(options, material, tmp_path):
+    """Saves a teacher, with changes of the configuration; makes the `ModelFlags`."""
+    config = AlbertConfig.from_json_file(options().albert_config_file)
+
+    def make(flags, **changes):
+        own = dataclasses.replace(config, **changes)
+        tokenizer = load_tokenizer(material / "vocab.model")
+        teacher = albert_tf.AlbertForPreTraining(own)
+        teacher.save_pretrained(tmp_path / "teacher", tokenizer)
+        settings = resolve(options(teacher=tmp_path / "teacher", **flags))
+        return settings.model, config, tokenizer
+
+    return make
+
+
+def log_softmax(logits):
+    return logits - np.log(np.exp(logits).sum(-1, keepdims=True))
+
+
+def test_the_loss_equals_numpy():
+    """With padding, and a masked token that does not count."""
+    random = np.random.default_rng(2)
+    batch = {
+        "input_ids": tf.ones([2, 5], tf.int32),
+        "input_mask": tf.constant([[1] * 5, [1] * 3 + [0] * 2]),
+        "masked_lm_ids": tf.constant([[1, 2], [3, 0]]),
+        "masked_lm_weights": tf.constant([[1.0, 1.0], [1.0, 0.0]]),
+        "sentence_order_labels": tf.constant([0, 1]),
+    }
+    own, theirs = (
+        {
+            "masked_lm_logits": np.float32(random.normal(size=(2, 2, 7))),
+            "sentence_order_logits": np.float32(random.normal(size=(2, 2))),
+            "hidden_states": list(np.float32(random.normal(size=(layers, 2, 5, 4)))),
+        }
+        for layers in (2, 3)
+    )
+
+    def model_of(outputs):
+        def model(features, training, dropout_seed=None, **whole):
+            assert whole == {"heads_only": False, "hidden_states": True}
+            return tf.nest.map_structure(tf.constant, outputs)
+
+        return model
+
+    flags = LayersFlags(
+        teacher="teacher",
+        teacher_weight=0.25,
+        teacher_temperature=3.0,
+        teacher_layers="1:1,2:3",
+        teacher_layers_weight=0.1,
+    )
+    objective = DistillationObjective(OBJECTIVES["sop"], model_of(theirs), flags)
+    losses, _ = objective(model_of(own), batch, True, None)
+    totals = objective.denominators(batch)
+    found = {name: losses[name] / totals[name] for name in losses}
+    words, taught = (log_softmax(x["masked_lm_logits"] / 3) for x in (own, theirs))
+    distances = 9 * (np.exp(taught) * (taught - words)).sum(-1)
+    expected = (distances[0].sum() + distances[1, 0]) / 3
+    np.testing.assert_allclose(found["teacher"], expected, rtol=1e-5)
+    squares = [
+        np.square(own["hidden_states"][i] - theirs["hidden_states"][j]).mean(-1)
+        for i, j in ((0, 0), (1, 2))
+    ]
+    squares = np.mean(squares, axis=0)
+    expected = (squares[0].sum() + squares[1, :3].sum()) / 8
+    np.testing.assert_allclose(found["teacher_layers"], expected, rtol=1e-5)
+    assert objective.scales == {
+        "masked_lm": 0.75,
+        "sentence_order": 1.0,
+        "teacher": 0.25,
+        "teacher_layers": 0.1,
+    }
+
+
+@pytest.mark.parametrize("layers", [None, "1:1"])
+def test_a_teacher_does_not_differ_from_itself(layers, start, material):
+    flags, config, tokenizer = start({"teacher_layers": layers})
+    teacher = load_teacher(flags, config, tokenizer, _PHASES)
+    dataset = pretraining_dataset(
+        str(material / "data" / "train*.tfrecord"),
+        tokenizer,
+        4,
+        16,
+        3,
+        seed=1,
+        training=False,
+    )
+    objective = DistillationObjective(OBJECTIVES["sop"], teacher, flags)
+    losses, _ = objective(teacher, next(iter(dataset)), False, None)
+    names = ["teacher", "teacher_layers"] if layers else ["teacher"]
+    assert [name for name in losses if name.startswith("teacher")] == names
+    for name in names:
+        assert abs(float(losses[name])) < 1e-4
+
+
+@pytest.mark.slow
+def test_a_run_learns_from_its_teacher(options, start):
+    flags, *_ = start({})
+    changes = {"teacher": flags.teacher, "teacher_layers": "1:1", "do_eval": True}
+    results = pretrain(resolve(options(num_train_steps=2, **changes)))
+    assert results["teacher_loss"] > 0
+    assert results["teacher_layers_loss"] > 0
+    with pytest.raises(UserError, match="teacher_weight is 0.1, but the run"):
+        pretrain(resolve(options(num_train_steps=4, teacher_weight=0.1, **changes)))
+    start({})
+    with pytest.raises(UserError, match="weights of --teacher is .*, but the run"):
+        pretrain(resolve(options(num_train_steps=4, **changes)))
+
+
+@pytest.mark.parametrize(
+    ("given", "changes", "message"),
+    [
+        ({}, {"vocab_size": 999}, "has another vocabulary than the model"),
+        ({}, {"max_position_embeddings": 8}, "has 8 positions, but --max_seq_le"),
+        ({"teacher_layers": "1:2"}, {}, "the teacher has the layers 1 to 1"),
+        ({"teacher_layers": "0:1"}, {}, "the model has the layers 1 to"),
+        (
+            {"teacher_layers": "1:1", "depth_loop": True},
+            {},
+            "needs each layer, which --depth_loop does not keep",
+        ),
+        (
+            {"teacher_layers": "1:1"},
+            {"hidden_size": 64, "num_attention_heads": 1},
+            "compares layers of one width, but the model has hidden_size=",
+        ),
+    ],
+)
+def test_a_teacher_that_does_not_fit_is_refused(given, changes, message, start):
+    flags, config, tokenizer = start(given, **changes)
+    with pytest.raises(UserError, match=message):
+        load_teacher(flags, config, tokenizer, _PHASES)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"teacher_layers": "1:1"}, "--teacher_layers=1:1 needs --teacher"),
+        ({"teacher": ".", "teacher_layers": "1"}, "expected pairs of layers"),
+        ({"teacher": ".", "teacher_layers": "1:a"}, "expected pairs of layers"),
+        (
+            {"teacher": ".", "objective": "replaced_tokens"},
+            "--teacher=. needs --objective=masked_lm",
+        ),
+    ],
+)
+def test_flags_that_make_no_sense_are_refused(given, message, options):
+    with pytest.raises(UserError, match=message):
+        resolve(options(**given))

@@ -1,0 +1,260 @@
+"""Teachers: whose outputs meet which rows, what is kept of them, who is refused."""
+
+import dataclasses
+import types
+
+import numpy as np
+import pytest
+
+from albert_tf.errors import UserError
+from albert_tf.models.albert import AlbertModel
+from albert_tf.tasks.batching import TEACHER_LOGITS
+from albert_tf.tasks.batching import training_dataset
+from albert_tf.tasks.classification.text_task import TextTask
+from albert_tf.tasks.distillation.teacher import Teacher
+from albert_tf.tasks.distillation.teacher import taught
+from albert_tf.tasks.multiple_choice.reading.questions import ChoiceFile
+from albert_tf.tasks.multiple_choice.reading.questions import Question as Choice
+from albert_tf.tasks.question_answering.reading.question_file import QuestionFile
+from albert_tf.tasks.question_answering.reading.questions import Answer
+from albert_tf.tasks.question_answering.reading.questions import Paragraph
+from albert_tf.tasks.question_answering.reading.questions import Question
+from albert_tf.tasks.registry import create_task
+from albert_tf.tasks.similarity.losses import vectors_of_width
+from albert_tf.tasks.tables import Table
+from albert_tf.tasks.tagging.reading.sentences import TagFile
+from albert_tf.tasks.tagging.reading.sentences import sentence_of_words
+from albert_tf.tasks.tagging.schemes import IOB2
+from albert_tf.tasks.training import prepare
+from albert_tf.tokenization.wordpiece import WordPieceTokenizer
+
+_RANDOM = np.random.default_rng(3)
+_WORDS = [list(_RANDOM.choice(list("abcdefgh"), n)) for n in (3, 9, 1, 5, 7, 2, 6)]
+_TEXTS = [" ".join(words) for words in _WORDS]
+_LENGTH = 12
+
+
+def table(labels):
+    return Table("train.tsv", _TEXTS, None, labels, np.arange(7), role="train")
+
+
+def choices():
+    labels = [0, 1, 0, 2, 1, 0, 1]
+    questions = [
+        Choice(str(i), text, "a ?", tuple("bcd"[: labels[i] + 1 + i % 2]), labels[i])
+        for i, text in enumerate(_TEXTS)
+    ]
+    return ChoiceFile("train.jsonl", tuple(questions), role="train")
+
+
+def sentences():
+    tags = [["B-x"] + ["O"] * (len(words) - 1) for words in _WORDS]
+    found = map(sentence_of_words, "abcdefg", _WORDS, tags, [None] * 7, [IOB2] * 7)
+    return TagFile("train.conll", tuple(found), "conll", role="train")
+
+
+def questions(impossible):
+    found = [
+        Question(
+            str(i),
+            "a",
+            () if impossible and i % 2 else (Answer(words[0], 0),),
+            is_impossible=impossible and i % 2 == 1,
+        )
+        for i, words in enumerate(_WORDS)
+    ]
+    paragraphs = map(Paragraph, _TEXTS, [(question,) for question in found])
+    return QuestionFile("train.json", tuple(paragraphs), role="train")
+
+
+ONE, SEVERAL = np.array([0, 1, 0, 2, 1, 0, 1], np.int32), np.eye(7, 3, dtype=np.int32)
+CASES = {
+    "single_label": ({"labels": ("x", "y", "z")}, lambda: table(ONE)),
+    "multi_label": ({"labels": ("x", "y", "z")}, lambda: table(SEVERAL)),
+    "regression": ({}, lambda: table(np.float32(ONE))),
+    "multiple_choice": ({"max_qa_length": 4}, choices),
+    "similarity": (
+        {"loss": "cosine"},
+        lambda: dataclasses.replace(
+            table(np.float32(ONE / 2)), text_pairs=_TEXTS[::-1]
+        ),
+    ),
+    "tagging": ({"labels": ("O", "B-x"), "doc_stride": 4}, sentences),
+    "squad_v1": ({"doc_stride": 3, "max_query_length": 2}, lambda: questions(False)),
+    "squad_v2": (
+        {"doc_stride": 3, "max_query_length": 2, "start_n_top": 2, "end_n_top": 1},
+        lambda: questions(True),
+    ),
+}
+
+
+@pytest.fixture
+def letters(vocabulary):
+    """Makes a tokenizer of these letters."""
+    return lambda pieces="abcdefgh?": WordPieceTokenizer(vocabulary(pieces).encode())
+
+
+@pytest.fixture
+def teacher(tiny_config, tmp_path):
+    """Saves a random model of a task: (its folder, the model)."""
+
+    def save(task, tokenizer, info=True, **changes):
+        config = tiny_config(num_hidden_layers=1, **changes)
+        model = task.model_class(config, **task.model_arguments())
+        directory = tmp_path / "teacher"
+        info = {"task": task.to_dict(), "max_seq_length": _LENGTH} if info else {}
+        model.save_pretrained(directory, tokenizer, info)
+        return directory, model
+
+    return save
+
+
+@pytest.fixture
+def learn(tmp_path):
+    """Prepares examples and gives them a teacher's logits."""
+
+    def run(directory, task, examples, tokenizer, length=_LENGTH, width=12):
+        cache = tmp_path / "cache"
+        prepared = prepare(task, "train", examples, tokenizer, length, cache)
+        flags = types.SimpleNamespace(teacher=directory and str(directory))
+        flags.cache_dir = cache
+        config = types.SimpleNamespace(hidden_size=width)
+        return taught(flags, task, prepared, tokenizer, length, config)
+
+    return run
+
+
+@pytest.mark.parametrize("kind", CASES)
+def test_each_row_meets_the_teachers_outputs_for_it(kind, letters, teacher, learn):
+    fields, read = CASES[kind]
+    task, examples = create_task(kind, "t", **fields), read()
+    directory, model = teacher(task, letters())
+    prepared, fact = learn(directory, task, examples, letters())
+    objective = task.objective()
+    dataset = training_dataset(prepared.tokens, 4, _LENGTH, seed=1)
+    for batch in dataset.take(3):
+        expected = task.distilled(objective.outputs(model, batch, False, None)).numpy()
+        found = batch[TEACHER_LOGITS].numpy()
+        if task.by_token:
+            real = batch["input_mask"].numpy() > 0
+            assert (found[~real] == np.float32(-1e30)).all()
+            found, expected = found[real], expected[real]
+        if kind == "multiple_choice":
+            found = found[:, : expected.shape[1]]
+        np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
+    again, same = learn(directory, task, examples, letters())
+    np.testing.assert_array_equal(again.tokens.teacher, prepared.tokens.teacher)
+    assert fact == same
+
+
+def test_what_was_computed_is_kept(letters, teacher, learn, monkeypatch):
+    fields, read = CASES["single_label"]
+    task, examples = create_task("single_label", "t", **fields), read()
+    directory, _ = teacher(task, letters())
+    prepared, fact = learn(directory, task, examples, letters())
+    module = "albert_tf.tasks.distillation.teacher.Teacher._compute"
+    with monkeypatch.context() as patch:
+        patch.setattr(module, None)
+        again, _ = learn(directory, task, examples, letters())
+    np.testing.assert_array_equal(again.tokens.teacher, prepared.tokens.teacher)
+    # Another model in the same folder is another teacher.
+    teacher(task, letters())
+    other, changed = learn(directory, task, examples, letters())
+    assert changed != fact
+    assert np.abs(other.tokens.teacher - prepared.tokens.teacher).max() > 1e-3
+
+
+@pytest.mark.parametrize("kind", ["single_label", "multiple_choice"])
+def test_texts_meet_where_vocabularies_differ(kind, letters, teacher, learn):
+    fields, read = CASES[kind]
+    task, examples = create_task(kind, "t", **fields), read()
+    directory, _ = teacher(task, letters())
+    expected, _ = learn(directory, task, examples, letters())
+    prepared, _ = learn(directory, task, examples, letters("?hgfedcba"), 8)
+    assert prepared.tokens.lengths.max() == 8
+    np.testing.assert_allclose(prepared.tokens.teacher, expected.tokens.teacher)
+
+
+def test_without_a_teacher_there_is_none(letters, learn):
+    fields, read = CASES["regression"]
+    task = create_task("regression", "t", **fields)
+    prepared, fact = learn(None, task, read(), letters())
+    assert prepared.tokens.teacher is None
+    assert fact.value is fact.default is None
+
+
+REFUSED = {
+    "another task": ("regression", {}, {}, "fine-tuned for regression, but the task"),
+    "other labels": (
+        "single_label",
+        {"labels": ("x", "y")},
+        {},
+        "predicts .'x', 'y'., but the task t has",
+    ),
+    "pairs": (
+        "single_label",
+        {"labels": ("x", "y", "z"), "pair": True},
+        {},
+        "takes pairs of texts, but the task t has single texts",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_a_teacher_of_something_else_is_refused(case, letters, teacher, learn):
+    kind, own, changes, message = REFUSED[case]
+    directory, _ = teacher(create_task(kind, "t", **own), letters(), **changes)
+    fields, read = CASES["single_label"]
+    with pytest.raises(UserError, match=message):
+        learn(directory, create_task("single_label", "t", **fields), read(), letters())
+
+
+def test_a_task_without_a_distance_has_no_teacher(monkeypatch):
+    task = create_task("regression", "t")
+    monkeypatch.delattr(TextTask, "distances")
+    with pytest.raises(UserError, match="the task regression has no distance to a te"):
+        Teacher("teacher", task)
+
+
+def test_vectors_take_the_width_of_the_student(letters, teacher, learn):
+    fields, read = CASES["similarity"]
+    task, examples = create_task("similarity", "t", **fields), read()
+    directory, _ = teacher(task, letters())
+    whole, fact = learn(directory, task, examples, letters())
+    narrow, same = learn(directory, task, examples, letters(), width=8)
+    assert fact == same
+    expected = vectors_of_width(whole.tokens.teacher, 8)
+    np.testing.assert_array_equal(narrow.tokens.teacher, expected)
+
+
+def test_a_model_without_a_task_is_refused(letters, tiny_config, learn, tmp_path):
+    AlbertModel(tiny_config()).save_pretrained(tmp_path / "teacher", letters())
+    fields, read = CASES["single_label"]
+    task = create_task("single_label", "t", **fields)
+    with pytest.raises(UserError, match="was fine-tuned for no task that is known"):
+        learn(tmp_path / "teacher", task, read(), letters())
+
+
+def test_tokens_are_compared_with_the_same_tokens_only(letters, teacher, learn):
+    fields, read = CASES["tagging"]
+    task, examples = create_task("tagging", "t", **fields), read()
+    directory, _ = teacher(task, letters(), max_position_embeddings=12)
+    with pytest.raises(UserError, match="another vocabulary than the model, but tagg"):
+        learn(directory, task, examples, letters("?hgfedcba"))
+    with pytest.raises(UserError, match="fewer positions than --max_seq_length=13"):
+        learn(directory, task, examples, letters(), 13)
+    other = dataclasses.replace(task, labels=("O", "B-y"))
+    with pytest.raises(UserError, match="has the labels O, B-x, but the task t has O"):
+        learn(directory, other, examples, letters())
+
+
+@pytest.mark.slow
+def test_a_student_goes_on_exactly(flags, continues_exactly, tmp_path):
+    teacher = flags(do_train=True, train_step=2, save_checkpoints_steps=2) / "model"
+    out = tmp_path / "student"
+
+    def run(**changes):
+        flags(output_dir=out, teacher=teacher, **changes)
+        return out
+
+    continues_exactly(run, train_step=4)
