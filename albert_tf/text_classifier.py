@@ -15,10 +15,10 @@ from albert_tf.errors import UserError
 from albert_tf.hub.names import local_directory
 from albert_tf.models.base import seeded
 from albert_tf.models.text_labels import LABEL_KINDS
-from albert_tf.tasks.batching import evaluation_dataset
-from albert_tf.tasks.batching import features_and_labels
 from albert_tf.tasks.classification.compiling import loss_of
 from albert_tf.tasks.classification.compiling import metrics_of
+from albert_tf.tasks.classification.few_shot import few_shot_arguments
+from albert_tf.tasks.classification.few_shot import learn_from_few
 from albert_tf.tasks.classification.labels import given_names
 from albert_tf.tasks.classification.labels import label_array
 from albert_tf.tasks.classification.labels import label_names
@@ -54,6 +54,8 @@ class TextClassifier:
         max_length: tokens of a text, or of a pair, at most; the longer text loses its
             end. By default the fine-tuned model's, else 128.
         revision: of an "hf://" model: a branch, a tag or a commit.
+        few_shot: whether to learn from few labels, one a text: `fit` brings texts of
+            one label together, 40 pairs a text, and then fits a linear head.
         **changes: fields of the configuration, such as `hidden_dropout_prob`.
 
     Attributes:
@@ -79,6 +81,7 @@ class TextClassifier:
         label_kind: str | None = None,
         max_length: int | None = None,
         revision: str | None = None,
+        few_shot: bool = False,
         **changes: Any,
     ) -> None:
         self._directory = local_directory(pretrained, revision)
@@ -97,6 +100,12 @@ class TextClassifier:
                 f"label_kind={label_kind!r}: expected one of {', '.join(LABEL_KINDS)}."
             )
         self._kind = label_kind or LABEL_KINDS[0]
+        self._few_shot = few_shot
+        if few_shot:
+            self._changes = {
+                **few_shot_arguments(self._directory, self._kind),
+                **changes,
+            }
         if labels is None and label_kind is None:
             tuned, _ = read_task(self._directory)
             if isinstance(tuned, TextTask) and tuned.kind in LABEL_KINDS:
@@ -161,21 +170,25 @@ class TextClassifier:
             if held_out is not None:
                 raise UserError("Give either validation_data or validation_split.")
             held_out = self._examples(*validation_data)
-        if held_out is not None:
-            held_out = evaluation_dataset(held_out, batch_size, self._max_length)
-            held_out = held_out.map(features_and_labels)
-        return fit(
-            self.model,
-            data,
-            loss_of(self._task),
+        settings = (
             self._max_length,
             epochs,
             batch_size,
             learning_rate,
             optimizer,
             seed,
+        )
+        if self._few_shot:
+            if held_out is not None:
+                raise UserError("few_shot takes no validation data; call evaluate.")
+            return learn_from_few(self.model, data, *settings, **options)
+        return fit(
+            self.model,
+            data,
+            loss_of(self._task),
+            *settings,
             metrics_of(self._task),
-            validation_data=held_out,
+            held_out,
             **options,
         )
 

@@ -111,6 +111,8 @@ class TextEmbedder:
             raise UserError(
                 f"dimensions={dimensions}: expected 1 to {self._width}, the model's."
             )
+        if not first:
+            return np.zeros((0, dimensions or self._width), np.float32)
         self._predict.batch_size = batch_size
         tokens = tokenize_texts(first, second, self.tokenizer, self._max_seq_length)
         vectors = require_numbers(self._predict(tokens))[:, :dimensions]

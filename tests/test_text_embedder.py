@@ -50,6 +50,13 @@ def test_vectors(embedder, directory):
     )
 
 
+def test_no_texts(embedder):
+    assert embedder.encode([]).shape == (0, 12)
+    assert embedder.encode([], dimensions=5).shape == (0, 5)
+    assert embedder.search("moon", []) == []
+    assert embedder.search([], _TEXTS) == []
+
+
 def test_similarity_and_search(embedder, monkeypatch):
     vectors = embedder.encode(_TEXTS)
     unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)

@@ -1,11 +1,18 @@
 """Classification (or regression) of a text or a pair of texts."""
 
 import keras
+from keras import ops
 
+from albert_tf.errors import UserError
+from albert_tf.layers.dropout import CLASSIFIER_SITE
+from albert_tf.layers.dropout import dropout
+from albert_tf.layers.text_vectors import text_vectors
 from albert_tf.models.features import named_features
 from albert_tf.models.linear_classifier import LinearClassifier
 from albert_tf.models.text_labels import TextLabels
 from albert_tf.models.text_labels import checked_text_labels
+
+_POOLINGS = ("mean", "cls")
 
 
 @keras.saving.register_keras_serializable(package="albert_tf")
@@ -25,6 +32,9 @@ class AlbertForSequenceClassification(TextLabels, LinearClassifier):
             number, and has no labels).
         exit_heads, exit_rule: to answer before the last layer; see `LinearClassifier`
             and `leave_early`.
+        pooling: None, for the official pooled output; or "mean" or "cls", for a vector
+            of length 1 as of `AlbertForTextEmbedding`, which is classified in its
+            place.
         **kwargs: how the model is computed, see `AlbertModel`.
 
     Call: as `AlbertModel`. Returns logits, float32 `[batch, num_labels]`; with
@@ -49,19 +59,51 @@ class AlbertForSequenceClassification(TextLabels, LinearClassifier):
         classifier_dropout_prob=0.1,
         labels=None,
         label_kind=None,
+        pooling=None,
         **kwargs,
     ):
         told = checked_text_labels(labels, num_labels, label_kind)
+        if pooling not in (None, *_POOLINGS):
+            raise UserError(
+                f"pooling={pooling!r}: expected one of {', '.join(_POOLINGS)}, or None."
+            )
         super().__init__(config, told[1], classifier_dropout_prob, **kwargs)
         self.labels, self.num_labels, self.label_kind = told
         self._check_rule(self.exit_rule)
+        if pooling is not None and self.exit_heads is not None:
+            raise UserError(
+                f"pooling={pooling!r} and exit_heads exclude each other: a row leaves "
+                "with its pooled output; give one of them."
+            )
+        self.pooling = pooling
+        if pooling is not None:
+            self.albert.pooler.trainable = False  # no loss depends on it
 
     def call(self, features, training=False, dropout_seed=None, all_layers=False):
         features = named_features(features)
-        return self.logits(features, training, dropout_seed, all_layers)
+        if self.pooling is None:
+            return self.logits(features, training, dropout_seed, all_layers)
+        seed = self._dropout_seed(training, dropout_seed)
+        encoded = self.albert(features, training=training, dropout_seed=seed)
+        mask = features.get("input_mask", ops.ones_like(features["input_ids"]))
+        vectors = text_vectors(encoded, mask, self.pooling, normalize=True)
+        rate = self.classifier_dropout_prob
+        return self.classifier(dropout(vectors, rate, seed, CLASSIFIER_SITE))
 
     @property
     def exit_kind(self):
         if self.label_kind is None and self.num_labels == 1:
             return "regression"
         return self.label_kind or "single_label"
+
+    def head_config(self):
+        pooling = {"pooling": self.pooling} if self.pooling else {}
+        return {**super().head_config(), **pooling}
+
+    def require_official_head(self):
+        super().require_official_head()
+        if self.pooling is not None:
+            raise UserError(
+                f"Only a model directory has a place for pooling={self.pooling!r}; "
+                "save one."
+            )

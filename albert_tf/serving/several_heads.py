@@ -34,6 +34,11 @@ def models_of_one_encoder(model_dirs, tasks, **execution):
                 f"{directory} does not classify whole texts, so it cannot share its "
                 "encoder; export it by itself."
             )
+        if model.pooling is not None:
+            raise UserError(
+                f"{directory} classifies another vector than the pooled output (it "
+                "learned from few labels); export it by itself."
+            )
     for directory, model in zip(model_dirs[1:], models[1:], strict=True):
         _check_same_encoder(model_dirs[0], models[0], directory, model)
     heads = (task.head_class(None, task) for task in tasks.values())

@@ -7,6 +7,7 @@ import tensorflow as tf
 from albert_tf.optimizers import create_optimizer
 from albert_tf.tasks.batching import BUCKETS
 from albert_tf.tasks.batching import FINE_BUCKETS
+from albert_tf.tasks.batching import evaluation_dataset
 from albert_tf.tasks.batching import features_and_labels
 from albert_tf.tasks.batching import training_dataset
 
@@ -24,6 +25,7 @@ def fit(
     optimizer=None,
     seed=0,
     metrics=(),
+    held_out=None,
     **options,
 ):
     """Compiles and trains a model on batches of similar length.
@@ -39,6 +41,7 @@ def fit(
             falls to 0, with AdamW.
         optimizer: a Keras optimizer in its place.
         seed: of the order.
+        held_out: labelled `TokenizedExamples` to evaluate on after each epoch, or None.
         **options: as of `keras.Model.fit`.
 
     Returns:
@@ -56,9 +59,13 @@ def fit(
     batches = training_dataset(
         examples, batch_size, max_length, seed, buckets=buckets, repeat=False
     )
+    if held_out is not None:
+        held_out = evaluation_dataset(held_out, batch_size, max_length)
+        held_out = held_out.map(features_and_labels)
     return model.fit(
         batches.map(features_and_labels),
         epochs=epochs,
+        validation_data=held_out,
         shuffle=False,  # the data set shuffles, over the whole epoch
         **options,
     )

@@ -61,13 +61,19 @@ def tokenizer_of(checkpoint, named=None, do_lower_case=None):
     return read_tokenizer(path if path.is_dir() else path.parent, do_lower_case)
 
 
-def initial_model(start, task, tokenizer):
+def initial_model(start, task, tokenizer, **more):
     """Builds the model that training starts from, with the checkpoint's weights.
+
+    Args:
+        start: `StartFlags`.
+        task: the `Task`.
+        tokenizer: the result of `initial_tokenizer`.
+        **more: constructor arguments beside the task's.
 
     Raises:
         UserError: checkpoint, config and vocabulary do not fit each other.
     """
-    arguments = {**task.model_arguments(), **start.execution}
+    arguments = {**task.model_arguments(), **start.execution, **more}
     if start.from_scratch:
         if not start.albert_config_file or start.init_checkpoint or start.init_layers:
             raise UserError(

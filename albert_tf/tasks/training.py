@@ -84,7 +84,7 @@ def fine_tune(task, examples, start, training, strategy, facts):
         training.pad_to_max_length or is_tpu(strategy),
         BUCKETS if trainer.options.step.use_xla else FINE_BUCKETS,
     )
-    save_best = _best_model_saver(training.output_dir, task, start, tokenizer, model)
+    save_best = best_model_saver(training.output_dir, task, start, tokenizer, model)
     stage = Stage(
         dataset, trainer.options.num_train_steps, training.gradient_accumulation_steps
     )
@@ -164,7 +164,9 @@ def _steps(training, count):
     return steps, warmup
 
 
-def _best_model_saver(output_dir, task, start, tokenizer, model):
+def best_model_saver(output_dir, task, start, tokenizer, model):
+    """Returns a function of a step and its dev scores that saves the model."""
+
     def save_best(step, scores):
         info = {
             "task": task.to_dict(),

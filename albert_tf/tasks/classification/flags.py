@@ -73,6 +73,12 @@ class ClassifierOptions(RawTextFlags, TableFlags, EarlyExitFlags, TaskOptions):
         "do_predict",
         help="Predict the test set, or the raw text of --input_text or --input_file.",
     )
+    few_shot: bool = option(
+        "Learn from few labels: bring texts of one label together and those of others "
+        "apart, 40 pairs for a text, and then fit a linear head. An interrupted run "
+        "begins again.",
+        False,
+    )
 
 
 def main(argv=None):

@@ -1,5 +1,7 @@
 """The run of run_classifier.py."""
 
+import dataclasses
+import math
 import pathlib
 
 from albert_tf.cli.command_line import group_of
@@ -7,17 +9,27 @@ from albert_tf.errors import UserError
 from albert_tf.hub.names import local_tables
 from albert_tf.tasks.classification import raw_text
 from albert_tf.tasks.classification.custom import custom_examples
+from albert_tf.tasks.classification.few_shot import few_shot_arguments
+from albert_tf.tasks.classification.few_shot import learn_from_few
 from albert_tf.tasks.classification.glue import glue_examples
 from albert_tf.tasks.classification.text_task import TextTask
 from albert_tf.tasks.commands.repeated_runs import one_model_only
 from albert_tf.tasks.commands.repeated_runs import run_repeatedly
 from albert_tf.tasks.commands.run import leaving_early
 from albert_tf.tasks.commands.run import run_task
+from albert_tf.tasks.commands.run import start_from
 from albert_tf.tasks.commands.steps import check_steps
 from albert_tf.tasks.commands.steps import needed_roles
+from albert_tf.tasks.examples import of_role
+from albert_tf.tasks.prediction import DevEvaluator
+from albert_tf.tasks.prediction import OutputsPredictor
 from albert_tf.tasks.setup import fine_tuned
+from albert_tf.tasks.setup import initial_model
+from albert_tf.tasks.setup import initial_tokenizer
 from albert_tf.tasks.tables import Columns
 from albert_tf.tasks.tables import trimmed
+from albert_tf.tasks.training import best_model_saver
+from albert_tf.tasks.training import prepare
 
 _CUSTOM = "custom"
 
@@ -44,10 +56,42 @@ def _train_and_apply(options):
         if asks_raw_text:
             # Before training; and a pipe can be read only once.
             texts = _raw_texts(options, task)
-        values = run_task(options, task, examples, predict_splits)
+        if options.do_train and options.few_shot:
+            _train_few_shot(options, task, examples)
+            options = dataclasses.replace(options, do_train=False)
+        if options.do_train or options.do_eval or predict_splits:
+            values = run_task(options, task, examples, predict_splits)
     if asks_raw_text and values is not None:
         _predict_raw_text(options, texts)
     return values
+
+
+def _train_few_shot(options, task, examples):
+    """Trains as `tasks.training.fine_tune`, from few labels, in one go."""
+    start = start_from(options)
+    length, held_out = start.max_seq_length, of_role(examples, "dev")
+    tokenizer = initial_tokenizer(start)
+    arguments = few_shot_arguments(start.init_checkpoint, task.kind)
+    model = initial_model(start, task, tokenizer, **arguments)
+    tokenizer = tokenizer.laid_out(model.config.row_layout)
+    train, *dev = (
+        prepare(task, name, examples[name], tokenizer, length, options.cache_dir)
+        for name in ("train", *held_out)
+    )
+    history = learn_from_few(
+        model,
+        train.tokens,
+        length,
+        math.ceil(options.num_train_epochs or 1),
+        options.train_batch_size,
+        options.learning_rate,
+        seed=start.random_seed,
+        verbose=0,
+    )
+    outputs = OutputsPredictor(model, options.eval_batch_size, length)
+    scores = DevEvaluator(task, outputs).evaluate(dict(zip(held_out, dev, strict=True)))
+    save_best = best_model_saver(options.output_dir, task, start, tokenizer, model)
+    save_best(history.params["steps"] * len(history.epoch), scores)
 
 
 def check_flags(options):
@@ -60,6 +104,11 @@ def check_flags(options):
     raw_text.check_flags(options)
     options.check_early_exit()
     check_steps(options)
+    if options.few_shot and options.distribution_strategy not in ("auto", "cpu"):
+        raise UserError(
+            f"--few_shot learns on one device; leave --distribution_strategy="
+            f"{options.distribution_strategy} out."
+        )
     if options.asks_raw_text and options.num_runs > 1:
         raise one_model_only("--input_text and --input_file", options)
 

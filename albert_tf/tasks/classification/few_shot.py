@@ -1,0 +1,167 @@
+"""Learning from few labels: vectors of one label come together, then a linear head.
+
+Source: Tunstall et al., "Efficient Few-Shot Learning Without Prompts" (SetFit, 2022),
+section 3.
+"""
+
+import dataclasses
+
+import numpy as np
+
+from albert_tf.checkpoints.loading import family_of
+from albert_tf.errors import UserError
+from albert_tf.families.albert import ALBERT
+from albert_tf.models.text_embedding import AlbertForTextEmbedding
+from albert_tf.tasks.fitting import fit
+from albert_tf.tasks.metrics import softmax
+from albert_tf.tasks.prediction import OutputsPredictor
+from albert_tf.tasks.registry import read_task
+from albert_tf.tasks.similarity.objective import SimilarityLoss
+from albert_tf.tasks.similarity.task import Similarity
+
+_PARTNERS = 20  # of a text, of its own label and of others each; "R" in the paper
+_STEPS = 10_000  # of the head, at most
+_SMALLEST_GRADIENT = 1e-6
+
+
+def few_shot_arguments(directory, kind):
+    """Returns the constructor arguments of the classifier that learns from few labels.
+
+    It pools as a model of vectors at the directory does, else by the mean.
+
+    Args:
+        directory: of the model that training starts from.
+        kind: of the labels.
+
+    Raises:
+        UserError: texts have no label or several, or the model is an XLNet.
+    """
+    if kind != "single_label":
+        raise UserError(
+            f"few_shot learns one label for each text, not {kind}; leave few_shot out."
+        )
+    if family_of(directory) not in (ALBERT, None):
+        raise UserError(
+            f"few_shot needs an ALBERT, a BERT or a RoBERTa, which {directory} is not; "
+            "leave few_shot out."
+        )
+    told, _ = read_task(directory)
+    pooling = told.pooling if isinstance(told, Similarity) else "mean"
+    return {"pooling": "mean" if pooling == "pooler" else pooling}
+
+
+def learn_from_few(
+    model,
+    examples,
+    max_length,
+    epochs,
+    batch_size,
+    learning_rate,
+    optimizer=None,
+    seed=0,
+    **options,
+):
+    """Trains the encoder of a classifier on pairs of its texts, and then its head.
+
+    Args:
+        model: an `AlbertForSequenceClassification` with a `pooling`.
+        examples: `TokenizedExamples` with one label each.
+        max_length, epochs, batch_size, learning_rate, optimizer, seed, options: see
+            `tasks.fitting.fit`, of the pairs; 40 for a text.
+
+    Returns:
+        Keras' `History` of the encoder.
+
+    Raises:
+        UserError: all texts have one label, or weights.
+    """
+    if examples.weights is not None:
+        raise UserError("few_shot compares texts, which have no weights; give none.")
+    vectors = AlbertForTextEmbedding(
+        model.config, model.pooling, normalize=True, encoder=model.albert
+    )
+    rows, scores = contrastive_pairs(examples.labels, seed)
+    pairs = dataclasses.replace(examples, labels=None).take(rows)
+    history = fit(
+        vectors,
+        dataclasses.replace(pairs, labels=scores),
+        SimilarityLoss(Similarity(name="few_shot", loss="cosine")),
+        max_length,
+        epochs,
+        batch_size,
+        learning_rate,
+        optimizer,
+        seed,
+        **options,
+    )
+    found = OutputsPredictor(vectors, batch_size, max_length)(examples)
+    weights, bias = logistic_regression(found, examples.labels, model.num_labels)
+    model.classifier.output_weights.assign(weights)
+    model.classifier.output_bias.assign(bias)
+    return history
+
+
+def contrastive_pairs(labels, seed):
+    """Draws partners of each text: of its label, with the score 1, and of others, 0.
+
+    Args:
+        labels: int `[texts]`.
+        seed: of the choice.
+
+    Returns:
+        The numbers of both texts, int `[pairs, 2]`, and scores, float32 `[pairs]`.
+
+    Raises:
+        UserError: all texts have one label.
+    """
+    random = np.random.default_rng(seed)
+    if len(np.unique(labels)) < 2:
+        raise UserError(
+            "few_shot compares texts of different labels, but all texts have the same; "
+            "give texts of two labels or more."
+        )
+    pairs, scores = [], []
+    for place, label in enumerate(labels):
+        same = np.flatnonzero(labels == label)
+        same = same[same != place] if len(same) > 1 else same
+        for score, others in ((1.0, same), (0.0, np.flatnonzero(labels != label))):
+            partners = random.choice(others, _PARTNERS)
+            pairs.append(np.stack([np.full(_PARTNERS, place), partners], axis=1))
+            scores.append(np.full(_PARTNERS, score, np.float32))
+    return np.concatenate(pairs), np.concatenate(scores)
+
+
+def logistic_regression(vectors, labels, num_labels):
+    """Fits a linear classifier, whose squared weights count one half.
+
+    It minimises the sum of the cross-entropies and of half the squared weights, as
+    scikit-learn's `LogisticRegression` does; by Nesterov's accelerated gradients.
+
+    Args:
+        vectors: float `[texts, hidden]` of length 1.
+        labels: int `[texts]`.
+        num_labels: int.
+
+    Returns:
+        weights `[labels, hidden]` and bias `[labels]`, float32.
+    """
+    inputs = np.concatenate([vectors, np.ones((len(vectors), 1))], axis=1)
+    inputs = inputs.astype(np.float64)
+    expected = np.eye(num_labels)[labels]
+    # Of two labels, the one vector between them is what is penalized.
+    penalty = np.full(inputs.shape[1], 2.0 if num_labels == 2 else 1.0)
+    penalty[-1] = 0
+    rate = 1 / (0.5 * np.linalg.norm(inputs, 2) ** 2 + penalty[0])
+    weights = ahead = np.zeros((num_labels, inputs.shape[1]))
+    momentum = 1.0
+    for _ in range(_STEPS):
+        shares = softmax(inputs @ ahead.T)
+        gradient = (shares - expected).T @ inputs + penalty * ahead
+        if np.abs(gradient).max() < _SMALLEST_GRADIENT:
+            break
+        before, weights = weights, ahead - rate * gradient
+        grown = (1 + np.sqrt(1 + 4 * momentum**2)) / 2
+        ahead = weights + (momentum - 1) / grown * (weights - before)
+        momentum = grown
+    weights = weights.astype(np.float32)
+    return weights[:, :-1], weights[:, -1]

@@ -1,0 +1,142 @@
+"""Few labels: pairs of texts, and the linear head."""
+
+import json
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+import albert_tf
+from albert_tf.errors import UserError
+from albert_tf.models.albert import AlbertModel
+from albert_tf.models.base import seeded
+from albert_tf.models.sequence_classification import AlbertForSequenceClassification
+from albert_tf.tasks.classification.few_shot import contrastive_pairs
+from albert_tf.tasks.classification.few_shot import logistic_regression
+from albert_tf.tasks.metrics import softmax
+from albert_tf.tokenization.wordpiece import WordPieceTokenizer
+
+
+def test_pairs():
+    labels = np.array([0, 0, 1, 1, 2])
+    pairs, scores = contrastive_pairs(labels, seed=0)
+    assert pairs.shape == (5 * 40, 2)
+    first, second = pairs.T
+    np.testing.assert_array_equal(scores, labels[first] == labels[second])
+    assert first[first == second].tolist() == [4] * 20  # the only one of its label
+    assert set(second[first == 0]) == {1, 2, 3, 4}
+    np.testing.assert_array_equal(contrastive_pairs(labels, seed=0)[0], pairs)
+    assert (contrastive_pairs(labels, seed=1)[0] != pairs).any()
+
+
+def test_one_label():
+    with pytest.raises(UserError, match="all texts have the same; give texts of two"):
+        contrastive_pairs(np.array([1, 1]), seed=0)
+
+
+@pytest.mark.parametrize("num_labels", [2, 3])
+def test_the_head_is_that_of_scikit_learn(num_labels):
+    random = np.random.default_rng(0)
+    vectors = random.normal(size=(30, 6))
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    labels = random.integers(0, num_labels, 30)
+    theirs = LogisticRegression(tol=1e-8, max_iter=10_000).fit(vectors, labels)
+    weights, bias = logistic_regression(vectors, labels, num_labels)
+    found = softmax(vectors @ weights.T + bias)
+    np.testing.assert_allclose(found, theirs.predict_proba(vectors), atol=1e-5)
+
+
+_WORDS = ["good", "fine", "bad", "dull", "the", "film", "plot", "is"]
+_TEXTS = [f"the {noun} is {own}" for own in _WORDS[:4] for noun in ("film", "plot")]
+_LABELS = ["glad"] * 4 + ["sad"] * 4
+
+
+@pytest.fixture
+def encoder(tiny_config, vocabulary, tmp_path):
+    config = tiny_config(vocab_size=5 + len(_WORDS), num_hidden_layers=1)
+    tokenizer = WordPieceTokenizer(vocabulary(_WORDS).encode(), True)
+    with seeded(1):
+        model = AlbertModel(config)
+    model.save_pretrained(tmp_path / "encoder", tokenizer)
+    return tmp_path / "encoder"
+
+
+def test_a_classifier_in_python(encoder, tmp_path):
+    classifier = albert_tf.TextClassifier(encoder, few_shot=True)
+    history = classifier.fit(_TEXTS, _LABELS, epochs=1, learning_rate=1e-3, verbose=0)
+    assert history.params["steps"] == 8 * 40 / 16
+    assert classifier.evaluate(_TEXTS, _LABELS)["accuracy"] >= 0.75
+    features = classifier.tokenizer(_TEXTS)
+    expected = classifier.model(features).numpy()
+    vectors = classifier.model.albert(features)["sequence_output"].numpy()
+    vectors = (vectors * features["input_mask"][..., None]).sum(1)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    head = classifier.model.classifier
+    logits = vectors @ head.output_weights.numpy().T + head.output_bias.numpy()
+    np.testing.assert_allclose(expected, logits, atol=1e-5)
+    classifier.save_pretrained(tmp_path / "saved")
+    again = AlbertForSequenceClassification.from_pretrained(tmp_path / "saved")
+    np.testing.assert_allclose(again(features), expected, atol=1e-6)
+    answers = albert_tf.Predictor(tmp_path / "saved")(_TEXTS)
+    labels = np.array(["glad", "sad"])[expected.argmax(axis=1)]
+    assert [answer["label"] for answer in answers] == labels.tolist()
+    with pytest.raises(UserError, match="has a place for pooling='mean'"):
+        again.save_pretrained(tmp_path / "theirs", format="huggingface")
+
+
+@pytest.mark.slow
+def test_the_command(flags, encoder, tmp_path):
+    lines = [f"{label}\t{text}" for text, label in zip(_TEXTS, _LABELS, strict=True)]
+    (tmp_path / "few").mkdir()
+    for role in ("train", "dev"):
+        table = "\n".join(["label\tsentence", *lines]) + "\n"
+        (tmp_path / "few" / f"{role}.tsv").write_text(table)
+    run = {
+        "data_dir": tmp_path / "few",
+        "init_checkpoint": encoder,
+        "from_scratch": None,
+        "albert_config_file": None,
+        "vocab_file": None,
+        "few_shot": True,
+        "learning_rate": 1e-3,
+        "do_train": True,
+    }
+    out = flags(**run, do_eval=True, num_train_epochs=1)
+    info = json.loads((out / "model" / "training_info.json").read_text())
+    assert info["step"] == 20
+    scores = (out / "eval_results.txt").read_text()
+    assert f"eval_accuracy = {info['dev']['accuracy']}" in scores
+    with pytest.raises(UserError, match="one device; leave --distribution_strategy"):
+        flags(**run, distribution_strategy="mirrored")
+    with pytest.raises(UserError, match="one label for each text, not multi_label"):
+        flags(**run, label_kind="multi_label")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"sample_weight": [1.0] * 8}, "texts, which have no weights"),
+        ({"validation_split": 0.5}, "few_shot takes no validation data"),
+    ],
+)
+def test_what_it_does_not_take(encoder, arguments, message):
+    classifier = albert_tf.TextClassifier(encoder, few_shot=True)
+    with pytest.raises(UserError, match=message):
+        classifier.fit(_TEXTS, _LABELS, **arguments)
+
+
+def test_kinds_and_models_that_it_does_not_take(
+    encoder, xlnet_config, xlnet_tokenizer, tmp_path
+):
+    with pytest.raises(UserError, match="one label for each text, not multi_label"):
+        albert_tf.TextClassifier(encoder, label_kind="multi_label", few_shot=True)
+    model = albert_tf.XLNetModel(xlnet_config())
+    model.save_pretrained(tmp_path / "xlnet", xlnet_tokenizer)
+    with pytest.raises(
+        UserError, match="few_shot needs an ALBERT, a BERT or a RoBERTa"
+    ):
+        albert_tf.TextClassifier(tmp_path / "xlnet", few_shot=True)
+    with pytest.raises(UserError, match="pooling='max': expected one of mean, cls"):
+        AlbertForSequenceClassification.from_pretrained(
+            encoder, num_labels=2, pooling="max"
+        )
