@@ -53,7 +53,6 @@ class Devices:
 MACHINES = (
     # The compiler no longer knows v3, whose cores have as much memory as v4's.
     Devices("TPU v3-8", 8, tpu_peak("v3-8"), 16, "v4"),
-    Devices("TPU v4-32", 32, tpu_peak("v4-32"), 16, "v4"),
     Devices("TPU v5e-64", 64, tpu_peak("v5litepod-64"), 16, "v5e"),
     Devices("8 × H100", 8, 8 * gpu_peak("NVIDIA H100 80GB HBM3", "bfloat16"), 80, None),
 )
