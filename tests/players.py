@@ -2,6 +2,7 @@
 
 import importlib
 import json
+import os
 import sys
 from unittest import mock
 
@@ -14,17 +15,18 @@ class PlayerHere:
     """A `Player` without a process, which would import TensorFlow for six seconds."""
 
     def __init__(self, command):
-        python, _, module, setting = command
+        python, _, module, *arguments = command
         assert python == sys.executable
         side = importlib.import_module(module)
         with (
             mock.patch.object(turns, "serve", self._keep),
-            # TensorFlow is running already, with the threads that it has.
+            # The process has its threads already, and keeps its cores.
             mock.patch.object(
                 tf.config.threading, "set_intra_op_parallelism_threads", int
             ),
+            mock.patch.object(os, "sched_setaffinity", mock.Mock()),
         ):
-            side.main(json.loads(setting))
+            side.main(*(json.loads(a) if a[0] == "{" else a for a in arguments))
 
     def _keep(self, take_turn, details):
         self._take_turn, self.details = take_turn, details

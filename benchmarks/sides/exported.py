@@ -10,9 +10,7 @@ import sys
 import tensorflow as tf
 
 from albert_tf.serving.predictor import Predictor
-from benchmarks.measuring.turns import seconds_of_passes
-from benchmarks.measuring.turns import seconds_to_choose_by
-from benchmarks.measuring.turns import serve
+from benchmarks.measuring import turns
 
 
 def main(version, texts_file, threads):
@@ -29,15 +27,15 @@ def main(version, texts_file, threads):
 
     def take_turn(line):
         name, repeats = line.split()
-        return seconds_of_passes(lambda: answer(requests[name]), int(repeats))
+        return turns.seconds_of_passes(lambda: answer(requests[name]), int(repeats))
 
     tried = {}
     for name, request in requests.items():
         batch = {**request, "texts": request["texts"][: request["batch_size"]]}
         answer(batch)
-        tried[name] = seconds_to_choose_by(lambda batch=batch: answer(batch))
+        tried[name] = turns.seconds_to_choose_by(lambda batch=batch: answer(batch))
         answer(request)  # rows of every length, so that no turn is their first
-    serve(take_turn, tried)
+    turns.serve(take_turn, tried)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,9 @@ import pytest
 
 from albert_tf.tokenization import load_tokenizer
 from benchmarks import serving as benchmark
+from benchmarks.measuring import turns
 from benchmarks.measuring.turns import Fastest
+from tests.players import PlayerHere
 
 
 @pytest.fixture
@@ -42,6 +44,7 @@ def test_prints_every_figure(options, monkeypatch, capsys):
     for name in ("throughput", "onnx"):
         monkeypatch.delitem(benchmark._EXPORTS, name)
     monkeypatch.setattr(os, "cpu_count", lambda: 1)
+    monkeypatch.setattr(turns, "Player", PlayerHere)
     benchmark.benchmark(options)
     printed = capsys.readouterr().out
     for figure in (
