@@ -34,8 +34,9 @@ def _cross_entropy(logits, shares):
     return -(shares * logs).sum(-1).mean()
 
 
-def test_the_loss_weighs_layers_by_depth():
-    objective = _task().objective()
+@pytest.mark.parametrize("share", [0.0, 0.5])
+def test_the_loss_weighs_layers_by_depth(share):
+    objective = _task(early_exit_distillation=share).objective()
     ones = tf.ones([4, 2], tf.int32)
     batch = dict.fromkeys(("input_ids", "input_mask", "segment_ids"), ones)
     batch["labels"] = tf.constant(_LABELS)
@@ -47,6 +48,13 @@ def test_the_loss_weighs_layers_by_depth():
     losses, metrics = objective(model, batch, training=True, dropout_seed=None)
     one_hot = np.eye(3)[_LABELS]
     first, second, last = (_cross_entropy(_OUTPUTS[:, i], one_hot) for i in range(3))
+    teacher = np.exp(_OUTPUTS[:, 2])
+    teacher /= teacher.sum(-1, keepdims=True)
+    entropy = -(teacher * np.log(teacher)).sum(-1).mean()
+    first, second = (
+        loss + share * (_cross_entropy(_OUTPUTS[:, i], teacher) - entropy)
+        for i, loss in enumerate((first, second))
+    )
     expected = (first + 2 * second + 3 * last) / 6
     assert float(losses["classification"] / 4) == pytest.approx(expected, rel=1e-5)
     right, rows = metrics["accuracy"]

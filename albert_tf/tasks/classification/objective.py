@@ -57,15 +57,24 @@ class TextTerm(LossTerm):
 class ExitsTerm(TextTerm):
     """The losses of the heads after all layers, a mean that weighs them by depth.
 
-    PABEE (Zhou et al., arXiv 2006.04152), formula 3. The metrics are the last head's.
+    PABEE (Zhou et al., arXiv 2006.04152), formula 3. With `early_exit_distillation` the
+    earlier heads learn of the last one, too. The metrics are the last head's.
     """
 
     def sums(self, outputs, batch):
-        layers = tf.unstack(outputs, axis=1)  # of [B, layers, outputs]
+        layers = tf.unstack(tf.cast(outputs, tf.float32), axis=1)  # [B, outputs] each
         found = [super(ExitsTerm, self).sums(logits, batch) for logits in layers]
+        losses = [loss for loss, _ in found]
+        share = self._task.early_exit.early_exit_distillation
+        if share:
+            last = tf.stop_gradient(layers[-1])
+            weights = self.weights(batch)
+            for layer, logits in enumerate(layers[:-1]):
+                distances = self._task.distances(logits, last, 1.0)
+                losses[layer] += share * tf.reduce_sum(distances * weights)
         depth = tf.range(1.0, len(layers) + 1)  # [layers]
-        losses = tf.stack([loss for loss, _ in found])
-        return tf.reduce_sum(depth * losses) / tf.reduce_sum(depth), found[-1][1]
+        mean = tf.reduce_sum(depth * tf.stack(losses)) / tf.reduce_sum(depth)
+        return mean, found[-1][1]
 
 
 class TextObjective(Objective):

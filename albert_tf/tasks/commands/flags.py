@@ -203,6 +203,13 @@ class EarlyExitFlags:
         minimum=0,
     )
 
+    early_exit_distillation: float = option(
+        "Weight, in the loss of each earlier layer, of the distance of its answer to "
+        "the last one's; 0 leaves it out.",
+        0.0,
+        minimum=0,
+    )
+
     def exit_arguments(self):
         """Returns the constructor arguments of a model that is to leave early.
 
