@@ -31,6 +31,8 @@ def features():
 def make(tiny_config):
     """Makes a model whose layers disagree."""
 
+    random = np.random.default_rng(1)
+
     def build(exit_heads="per_layer", changes=(), choices=False, **arguments):
         sizes = {"num_hidden_layers": _LAYERS, "initializer_range": 0.5}
         config = tiny_config(**{**sizes, **dict(changes)})
@@ -43,6 +45,9 @@ def make(tiny_config):
             model = model_class(config, exit_heads=exit_heads, **arguments)
         for head in filter(None, (model.classifier, model.exit_classifiers)):
             head.output_weights.assign(30 * head.output_weights)
+        adapters = model.albert.transformer.adapters
+        for weights in [] if adapters is None else adapters.trainable_variables:
+            weights.assign(random.normal(0, 0.3, weights.shape))
         return model
 
     return build
@@ -59,6 +64,7 @@ _CONFIGS = {
     "groups": {"num_hidden_groups": 2},
     "inner": {"inner_group_num": 2},
     "unshared": {"parameter_sharing": "none"},
+    "adapters": {"depth_adapter_rank": 2},
     "modern": {
         "position_embedding_type": "rotary",
         "norm": "pre",
