@@ -38,8 +38,20 @@ from albert_tf.models.token_classification import (
 )
 from albert_tf.models.xlnet.encoder import XLNetModel as XLNetModel
 from albert_tf.models.xlnet.language_model import XLNetLMHeadModel as XLNetLMHeadModel
+from albert_tf.models.xlnet.multiple_choice import (
+    XLNetForMultipleChoice as XLNetForMultipleChoice,
+)
+from albert_tf.models.xlnet.question_answering import (
+    XLNetForQuestionAnswering as XLNetForQuestionAnswering,
+)
+from albert_tf.models.xlnet.question_answering import (
+    XLNetForQuestionAnsweringSimple as XLNetForQuestionAnsweringSimple,
+)
 from albert_tf.models.xlnet.sequence_classification import (
     XLNetForSequenceClassification as XLNetForSequenceClassification,
+)
+from albert_tf.models.xlnet.token_classification import (
+    XLNetForTokenClassification as XLNetForTokenClassification,
 )
 from albert_tf.serving.predictor import Predictor as Predictor
 from albert_tf.text_classifier import TextClassifier as TextClassifier

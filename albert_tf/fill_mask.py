@@ -22,9 +22,9 @@ class FillMaskOptions(ReadingFlags):
     """The flags of `python -m albert_tf.fill_mask`; texts stand beside them."""
 
     model_dir: str = option(
-        "Model with a masked LM head: the model directory of a pretraining run, a "
-        "Hugging Face directory of AlbertForMaskedLM or AlbertForPreTraining, or "
-        "hf://owner/name."
+        "Model with a masked LM head, or XLNet with its LM head: the model directory "
+        "of a pretraining run, a Hugging Face directory of AlbertForMaskedLM, "
+        "AlbertForPreTraining or XLNetLMHeadModel, or hf://owner/name."
     )
     input_file: str | None = option(
         "File of texts: one per line, with a tab between the two texts of a pair; or "
@@ -57,15 +57,16 @@ def fill_mask(options, texts=()):
         )
     # Imported here, so that --help does not wait for TensorFlow.
     from albert_tf.hub.names import local_directory
+    from albert_tf.inference.loading import guessing_class
     from albert_tf.inference.loading import load
     from albert_tf.inference.masked_words import fill_masks
     from albert_tf.inference.texts import read_texts
-    from albert_tf.models.masked_lm import AlbertForMaskedLM
 
     pairs = None
     if options.input_file:
         texts, pairs = read_texts(options.input_file)
-    model, tokenizer = load(AlbertForMaskedLM, local_directory(options.model_dir))
+    directory = local_directory(options.model_dir)
+    model, tokenizer = load(guessing_class(directory), directory)
     found = fill_masks(
         model, tokenizer, list(texts), pairs, options.top_k, options.batch_size
     )

@@ -53,17 +53,17 @@ def inspect_layers(options, texts=()):
     from albert_tf.inference.layers import layer_changes
     from albert_tf.inference.layers import write_attention
     from albert_tf.inference.layers import write_layer_changes
+    from albert_tf.inference.loading import encoder_class
     from albert_tf.inference.loading import load
     from albert_tf.inference.texts import read_texts
-    from albert_tf.models.albert import AlbertModel
 
     pairs = None
     drawn = list(texts)
     if options.input_file:
         texts, pairs = read_texts(options.input_file)
     directory = local_directory(options.model_dir)
-    model, tokenizer = load(AlbertModel, directory, return_attentions=True)
-    length = min(options.max_seq_length, model.config.max_position_embeddings)
+    model, tokenizer = load(encoder_class(directory), directory, return_attentions=True)
+    length = model.config.longest_row(options.max_seq_length)
     features = tokenizer(list(texts), pairs, max_length=length)
     write_layer_changes(options.output_dir, *layer_changes(model, features))
     for number, text in enumerate(drawn, 1):

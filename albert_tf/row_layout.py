@@ -35,6 +35,20 @@ class RowLayout:
         """Tokens before the first text."""
         return 0 if self.cls_last else 1
 
+    @property
+    def padded_after(self):
+        """The layout of rows whose heads read every token, where places count.
+
+        Only a summary at the last token needs padding before all of them. The official
+        code of XLNet pads its windows of SQuAD so, too.
+        """
+        return dataclasses.replace(self, pads_left=False)
+
+    @property
+    def nowhere(self):
+        """The number that stands for no place: 0, unless a text may begin there."""
+        return -1 if self.cls_last else 0
+
     def special(self, has_pairs):
         """Counts the special tokens in a row of one text, or of two."""
         return 2 + self.between * has_pairs

@@ -60,9 +60,15 @@ def test_arguments_of_a_tokenizer(tokenizer):
         assert values.dtype == "int32"
     cut = tokenizer("good film", max_length=3, truncation="longest_first")
     assert cut["input_ids"].tolist() == [[2, 5, 3]]
+    for one, row in (
+        ("only_first", [2, 5, 3, 6, 6, 3]),
+        ("only_second", [2, 5, 6, 3, 6, 3]),
+    ):
+        cut = tokenizer("good film", "film film", max_length=6, truncation=one)
+        assert cut["input_ids"].tolist() == [row]
     for arguments, message in (
         ({"truncation": "nonsense"}, "truncation='nonsense': expected True"),
-        ({"truncation": "only_first"}, "truncation='only_first': expected True"),
+        ({"truncation": "only_second"}, "'only_second' leaves nothing of that text"),
         ({"return_tensors": "pt"}, "return_tensors='pt': expected 'np' or 'tf'"),
         ({"return_offsets_mapping": True}, "use tokenizer.encode_with_offsets"),
         ({"nonsense": 1}, "The tokenizer takes no nonsense; it takes text_pairs, max"),

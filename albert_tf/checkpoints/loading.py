@@ -62,7 +62,8 @@ class Checkpoint:
             raise UserError(
                 f"{self.source} is of the {self.family.huggingface_type} family, but "
                 f"{model_class.__name__} is of the "
-                f"{model_class.family.huggingface_type} family; {self.family.advice}."
+                f"{model_class.family.huggingface_type} family; name a model of that "
+                "family."
             )
 
     def head_arguments(self, model_class):

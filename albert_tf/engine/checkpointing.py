@@ -82,12 +82,14 @@ class Checkpointing:
         Raises:
             OSError: it cannot be written.
         """
-        if self._manager and step != self._step:
-            for carried in self._carried:
-                carried.collect()
+        if step == self._step:
+            return
+        for carried in self._carried:
+            carried.collect()  # from all processes
+        if self._manager:
             with storage.os_errors():
                 self._manager.save(checkpoint_number=step)
-            self._step = step
+        self._step = step
 
     @contextlib.contextmanager
     def told_of_when_stopped(self):

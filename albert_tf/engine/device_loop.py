@@ -5,7 +5,6 @@ import functools
 import tensorflow as tf
 
 from albert_tf.engine.strategies import replica_rows
-from albert_tf.errors import UserError
 
 
 class CarriedState:
@@ -20,27 +19,29 @@ class CarriedState:
         rows: int, of the global batch.
 
     Attributes:
-        saved: `{name: variable [rows, ...]}`, for checkpoints; empty where nothing is
-            carried.
-
-    Raises:
-        UserError: something is carried, and several processes train.
+        saved: `{name: variable [rows, ...]}` of the devices of all processes, for
+            checkpoints; empty where nothing is carried.
     """
 
     def __init__(self, objective, model, strategy, rows):
         first = objective.first_carried(model, rows)
-        devices = strategy.extended.worker_devices
-        if first and len(devices) < strategy.num_replicas_in_sync:
-            raise UserError(
-                f"What a batch hands on to the next one ({', '.join(first)}) stays in "
-                "one process; train with another --distribution_strategy than "
-                "multi_worker, or without it (mem_len 0 in the configuration)."
-            )
+        replicas = strategy.num_replicas_in_sync
         self._strategy = strategy
-        self._size = rows // len(devices) if first else 0
-        self._own = [_variables(first, self._rows(i), d) for i, d in enumerate(devices)]
+        self._size = rows // replicas if first else 0
+        self._replicas = [0]  # of this process
+        if replicas > 1:
+            numbers = strategy.experimental_distribute_values_from_function(
+                lambda context: tf.constant(context.replica_id_in_sync_group)
+            )
+            numbers = strategy.experimental_local_results(numbers)
+            self._replicas = [int(number) for number in numbers]
+        devices = strategy.extended.worker_devices
+        self._own = [
+            _variables(first, self._rows(replica), device)
+            for replica, device in zip(self._replicas, devices, strict=True)
+        ]
         self.saved = self._own[0]
-        if len(devices) > 1:
+        if replicas > 1:
             self.saved = _variables(first, slice(None), "/cpu:0")
 
     def run(self, function, rows):
@@ -57,10 +58,7 @@ class CarriedState:
         if not self.saved:
             return self._strategy.run(function, args=(rows,))
         own = [{name: v.read_value() for name, v in of.items()} for of in self._own]
-        carried = own[0]
-        if len(own) > 1:
-            distribute = self._strategy.experimental_distribute_values_from_function
-            carried = distribute(lambda context: own[context.replica_id_in_sync_group])
+        carried = own[0] if len(own) == 1 else self._dealt_out(own)
         results, carried = self._strategy.run(function, args=(rows, carried))
         for name, values in carried.items():
             values = self._strategy.experimental_local_results(values)
@@ -68,19 +66,29 @@ class CarriedState:
                 of_replica[name].assign(value)
         return results
 
+    def _dealt_out(self, values):
+        """Gives each replica of this process its own of the values."""
+        return self._strategy.experimental_distribute_values_from_function(
+            lambda context: values[
+                self._replicas.index(context.replica_id_in_sync_group)
+            ]
+        )
+
     def collect(self):
-        """Brings the state of all devices into `saved`."""
+        """Brings the state of all devices into `saved`; all processes have to call."""
         for name, variable in self.saved.items():
             if variable is not self._own[0][name]:
+                own = [of_replica[name].read_value() for of_replica in self._own]
                 with tf.device(variable.device):
-                    variable.assign(tf.concat([own[name] for own in self._own], 0))
+                    whole = self._strategy.gather(self._dealt_out(own), axis=0)
+                    variable.assign(whole)
 
     def deal_out(self):
         """Brings `saved` to the devices."""
         for name, variable in self.saved.items():
             for i, own in enumerate(self._own):
                 if variable is not own[name]:
-                    own[name].assign(variable[self._rows(i)])
+                    own[name].assign(variable[self._rows(self._replicas[i])])
 
     def _rows(self, replica):
         return slice(replica * self._size, (replica + 1) * self._size)

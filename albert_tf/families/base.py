@@ -1,6 +1,8 @@
 """Families of models: the parts of an architecture that checkpoints depend on."""
 
 import abc
+import types
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -22,7 +24,8 @@ class ModelFamily(abc.ABC):
             Hugging Face names of its variables begin with it.
         known_heads: beginnings of the official names of heads that a checkpoint may
             hold; a model without that head skips them.
-        advice: the clause of messages where a model of another family is needed.
+        alone: the fields of a config by which its model reads texts one by one, when a
+            pretraining's are others.
     """
 
     config_class: type
@@ -30,7 +33,7 @@ class ModelFamily(abc.ABC):
     huggingface_type: str
     encoder: str
     known_heads: tuple
-    advice: str = "name a model of that family"
+    alone: Mapping = types.MappingProxyType({})
 
     @property
     def read_as(self):

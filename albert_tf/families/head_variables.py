@@ -79,13 +79,22 @@ def masked_lm(attribute):
     )
 
 
-def answer_beams(attribute):
-    """Lists an `AnswerBeamsHead`'s variables, which Hugging Face does not have."""
+def answer_beams(attribute, in_huggingface=False):
+    """Lists an `AnswerBeamsHead`'s variables; of Hugging Face's, only XLNet has it."""
+
+    def named(official):
+        return official, official.replace("/", ".") if in_huggingface else None
+
+    kernel, theirs = named("answer_class/dense_1")
     return (
-        *dense(f"{attribute}.start", "start_logits/dense"),
-        *dense(f"{attribute}.end_hidden", "end_logits/dense_0"),
-        *layer_norm(f"{attribute}.end_norm", "end_logits/LayerNorm"),
-        *dense(f"{attribute}.end", "end_logits/dense_1"),
-        *dense(f"{attribute}.answer_hidden", "answer_class/dense_0"),
-        HeadVariable(f"{attribute}.answer.kernel", "answer_class/dense_1/kernel", None),
+        *dense(f"{attribute}.start", *named("start_logits/dense")),
+        *dense(f"{attribute}.end_hidden", *named("end_logits/dense_0")),
+        *layer_norm(f"{attribute}.end_norm", *named("end_logits/LayerNorm")),
+        *dense(f"{attribute}.end", *named("end_logits/dense_1")),
+        *dense(f"{attribute}.answer_hidden", *named("answer_class/dense_0")),
+        HeadVariable(
+            f"{attribute}.answer.kernel",
+            f"{kernel}/kernel",
+            theirs and f"{theirs}.weight",
+        ),
     )

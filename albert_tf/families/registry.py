@@ -27,7 +27,12 @@ MODULES = {
     "XLNetModel": "albert_tf.models.xlnet.encoder",
     "XLNetForTextEmbedding": "albert_tf.models.text_embedding",
     "XLNetLMHeadModel": "albert_tf.models.xlnet.language_model",
+    "XLNetForTokenClassification": "albert_tf.models.xlnet.token_classification",
+    # Before the classifier of texts, as above.
+    "XLNetForMultipleChoice": "albert_tf.models.xlnet.multiple_choice",
     "XLNetForSequenceClassification": "albert_tf.models.xlnet.sequence_classification",
+    "XLNetForQuestionAnsweringSimple": "albert_tf.models.xlnet.question_answering",
+    "XLNetForQuestionAnswering": "albert_tf.models.xlnet.question_answering",
 }
 
 _REGISTERED = {}  # classes outside the package, by name

@@ -2,6 +2,7 @@
 
 import dataclasses
 import re
+import types
 
 import numpy as np
 
@@ -47,11 +48,8 @@ class XLNetFamily(ModelFamily):
     config_file = XLNetConfig.file_name
     huggingface_type = "xlnet"
     encoder = "transformer"
-    known_heads = ("model/start_logits", "model/end_logits", "model/answer_class")
-    advice = (
-        "XLNet models are here for classification (run_classifier.py, TextClassifier, "
-        "XLNetForSequenceClassification), so name an ALBERT model for this"
-    )
+    known_heads = ()
+    alone = types.MappingProxyType({"mem_len": 0, "reuse_len": 0, "bi_data": False})
 
     def encoder_parameters(self, config):
         return encoder_parameters(config)

@@ -24,7 +24,7 @@ def fill_masks(model, tokenizer, texts, text_pairs=None, top_k=5, batch_size=32)
     """Guesses each `[MASK]` of each text.
 
     Args:
-        model: an `AlbertForMaskedLM`.
+        model: an `AlbertForMaskedLM` or an `XLNetLMHeadModel`.
         tokenizer: the model's.
         texts: list of str.
         text_pairs: list of second texts, which may hold masks too, or None.
@@ -53,9 +53,9 @@ def fill_masks(model, tokenizer, texts, text_pairs=None, top_k=5, batch_size=32)
     check_lengths(features["input_ids"], model.config)
     ids = tokenizer.mask_id, tokenizer.vocab_size
     compute = best_tokens_of_masks(model, *ids, top_k)
-    predict = OutputsPredictor(
-        compute, batch_size, model.config.max_position_embeddings
-    )
+    longest = max(map(len, features["input_ids"]))
+    positions = model.config.max_position_embeddings
+    predict = OutputsPredictor(compute, batch_size, positions or longest)
     outputs = require_numbers(predict(from_features(features, tokenizer)))
     probabilities, tokens = outputs  # [N, masks, top_k] each
     return [
@@ -74,7 +74,9 @@ def best_tokens_of_masks(model, mask_id, vocab_size, top_k):
         is_mask = features["input_ids"] == mask_id  # [B, T]
         columns = tf.range(tf.shape(is_mask)[1])[None, :]
         columns = tf.broadcast_to(columns, tf.shape(is_mask))
-        positions = tf.ragged.boolean_mask(columns, is_mask).to_tensor(0)  # [B, P]
+        positions = tf.ragged.boolean_mask(columns, is_mask)
+        nowhere = model.config.row_layout.nowhere
+        positions = positions.to_tensor(nowhere)  # [B, P]
         features = {**features, "masked_lm_positions": positions}
         return model.best_tokens(features, top_k, vocab_size)
 

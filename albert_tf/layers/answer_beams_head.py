@@ -4,7 +4,6 @@ import keras
 from keras import ops
 
 from albert_tf.layers.configured_layer import ConfiguredLayer
-from albert_tf.layers.configured_layer import truncated_normal
 from albert_tf.layers.dropout import CLASSIFIER_SITE
 from albert_tf.layers.dropout import dropout
 from albert_tf.layers.gathering import gather_positions
@@ -20,14 +19,15 @@ class AnswerBeamsHead(ConfiguredLayer):
     Official `create_v2_model` in squad_utils.py, which follows XLNet.
 
     Args:
-        config: an `AlbertConfig`.
+        config: an `AlbertConfig`, or an `XLNetConfig` in XLNet's head.
         start_n_top: starts that are followed.
         end_n_top: ends that are given for each of them.
         dropout_prob: dropout before the last layer of the answer class, in training.
 
     Call: the encoder's output `[batch, tokens, hidden]`; `p_mask` `[batch, tokens]`, 1
-    where no answer may begin or end; optionally `start_positions`, int32 `[batch]`.
-    Returns a dict of float32, with `start_positions`
+    where no answer may begin or end; optionally `start_positions`, int32 `[batch]`, and
+    `cls_positions`, int32 `[batch, 1]`, of the token that stands for no answer (the
+    first one if absent). Returns a dict of float32, with `start_positions`
         start_log_probs: `[batch, tokens]`
         end_log_probs: `[batch, tokens]`, given that start
         cls_logits: `[batch]`, great where there is no answer
@@ -38,6 +38,8 @@ class AnswerBeamsHead(ConfiguredLayer):
         cls_logits: as above
     """
 
+    norm_class = LayerNorm
+
     def __init__(self, config, start_n_top, end_n_top, dropout_prob, **kwargs):
         super().__init__(config, **kwargs)
         self.start_n_top = start_n_top
@@ -46,13 +48,14 @@ class AnswerBeamsHead(ConfiguredLayer):
         width = config.hidden_size
         self.start = self._dense(1, "start", "float32")
         self.end_hidden = self._dense(width, "end_hidden")
-        self.end_norm = LayerNorm(config, dtype=self.dtype_policy, name="end_norm")
+        norm_dtype = self.dtype_policy
+        self.end_norm = self.norm_class(config, dtype=norm_dtype, name="end_norm")
         self.end = self._dense(1, "end", "float32")
         self.answer_hidden = self._dense(width, "answer_hidden")
         self.answer = keras.layers.Dense(
             1,
             use_bias=False,
-            kernel_initializer=truncated_normal(config.initializer_range),
+            kernel_initializer=self._initializer(),
             dtype="float32",
             name="answer",
         )
@@ -66,14 +69,26 @@ class AnswerBeamsHead(ConfiguredLayer):
         self.answer_hidden.build((None, 2 * width))
         self.answer.build((None, width))
 
-    def call(self, hidden, p_mask, start_positions=None, dropout_seed=None):
+    def call(
+        self,
+        hidden,
+        p_mask,
+        start_positions=None,
+        cls_positions=None,
+        dropout_seed=None,
+    ):
         p_mask = ops.cast(p_mask, "float32")
         start_logits = _masked(self.start(hidden)[..., 0], p_mask)  # [B, T]
         start_log_probs = ops.log_softmax(start_logits)
-        outputs = {"cls_logits": self._answer_class(hidden, start_logits, dropout_seed)}
         if start_positions is not None:
-            positions = ops.cast(start_positions, "int32")[:, None]
-            ends = self._end_log_probs(hidden, positions, p_mask)
+            start_positions = ops.cast(start_positions, "int32")
+        start = self._start_of_class(hidden, start_logits, start_positions)  # [B, H]
+        none = hidden[:, 0]
+        if cls_positions is not None:
+            none = gather_positions(hidden, cls_positions)[:, 0]
+        outputs = {"cls_logits": self._answer_class(start, none, dropout_seed)}
+        if start_positions is not None:
+            ends = self._end_log_probs(hidden, start_positions[:, None], p_mask)
             return {
                 "start_log_probs": start_log_probs,
                 "end_log_probs": ends[:, 0],
@@ -103,10 +118,13 @@ class AnswerBeamsHead(ConfiguredLayer):
         logits = self.end(self.end_norm(both))[..., 0]
         return ops.log_softmax(_masked(logits, p_mask[:, None]))
 
-    def _answer_class(self, hidden, start_logits, dropout_seed):
+    def _start_of_class(self, hidden, start_logits, start_positions):
+        """Returns the start that the answer class reads, `[B, H]`: the expected one."""
         weights = ops.cast(ops.softmax(start_logits), hidden.dtype)  # [B, T]
-        expected_start = ops.einsum("bt,bth->bh", weights, hidden)
-        both = ops.concatenate([expected_start, hidden[:, 0]], axis=-1)  # [B, 2 H]
+        return ops.einsum("bt,bth->bh", weights, hidden)
+
+    def _answer_class(self, start, none, dropout_seed):
+        both = ops.concatenate([start, none], axis=-1)  # [B, 2 H]
         both = ops.tanh(self.answer_hidden(both))  # [B, H]
         both = dropout(both, self.dropout_prob, dropout_seed, CLASSIFIER_SITE)
         return ops.cast(self.answer(both)[:, 0], "float32")

@@ -67,10 +67,7 @@ class AlbertModel(PretrainedModel):
     def __init__(self, config, return_attentions=False, embeddings=None, **kwargs):
         super().__init__(config, **kwargs)
         if return_attentions and self.execution["depth_loop"]:
-            raise UserError(
-                "return_attentions and depth_loop exclude each other: a loop keeps no "
-                "block's attention; choose one."
-            )
+            raise loop_without_attentions()
         self.return_attentions = return_attentions
         policy = self.dtype_policy
         self.embeddings = embeddings or Embeddings(
@@ -233,6 +230,14 @@ class AlbertModel(PretrainedModel):
 
     def official_variables(self):
         return encoder_variables(self)
+
+
+def loop_without_attentions():
+    """Returns the error of two options of a model."""
+    return UserError(
+        "return_attentions and depth_loop exclude each other: a loop keeps no block's "
+        "attention; choose one."
+    )
 
 
 def check_length(config, tokens):

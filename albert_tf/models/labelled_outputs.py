@@ -46,7 +46,7 @@ class LabelledOutputs:
     @classmethod
     def resolve_arguments(cls, saved, given, tensors=None):
         number = saved.get("num_labels")
-        outputs = number if tensors is None else len(tensors.get(cls._weights(), ()))
+        outputs = number if tensors is None else len(tensors.get(cls._bias(), ()))
         # The labels of a checkpoint count if there are as many as outputs, and the
         # caller asks for no others.
         if "labels" in given or {given.get("num_labels", number), outputs} != {number}:
@@ -69,9 +69,9 @@ class LabelledOutputs:
         return saved or None
 
     @classmethod
-    def _weights(cls):
-        """Returns the official name of the classifier's weights, `[labels, hidden]`."""
-        return cls.head_table[0].official
+    def _bias(cls):
+        """Returns the official name of the classifier's bias, `[labels]`."""
+        return cls.head_table[-1].official
 
 
 def checked_labels(labels, num_labels):

@@ -12,8 +12,39 @@ NO_CHOICE = -1e9
 """The logit of a choice that is only padding: its probability is 0."""
 
 
+class ChoiceLogits:
+    """For a model with a method `logits` of rows, as a `LinearClassifier` has."""
+
+    feature_axes = 3
+    task_kind = "multiple_choice"
+
+    def call(self, features, training=False, dropout_seed=None):
+        features = named_features(features)
+        lines, shape = self._lines(features)
+        logits = self.logits(lines, training, dropout_seed)  # [B * C, 1]
+        logits = ops.reshape(logits, shape)
+        kept = _kept(features)
+        return logits if kept is None else ops.where(kept, logits, NO_CHOICE)
+
+    def _lines(self, features):
+        """Returns features `[batch * choices, tokens]`, and (batch, choices)."""
+        axes = len(features["input_ids"].shape)
+        if axes != self.feature_axes:
+            raise UserError(
+                f"input_ids has {axes} axes, but {type(self).__name__} takes "
+                "[batch, choices, tokens]; put the choices of each question together."
+            )
+        shape = ops.shape(features["input_ids"])
+        lines = {
+            name: ops.reshape(features[name], (-1, shape[2]))  # [B * C, T]
+            for name in _FLATTENED
+            if name in features
+        }
+        return lines, shape[:2]
+
+
 @keras.saving.register_keras_serializable(package="albert_tf")
-class AlbertForMultipleChoice(LinearClassifier):
+class AlbertForMultipleChoice(ChoiceLogits, LinearClassifier):
     """The encoder with a score for each choice of a question.
 
     The model of RACE: `create_model` in race_utils.py of google-research/albert,
@@ -44,25 +75,20 @@ class AlbertForMultipleChoice(LinearClassifier):
         model({name: value[None] for name, value in features.items()})  # [1, 2]
     """
 
-    feature_axes = 3
-    task_kind = "multiple_choice"
-
     def __init__(self, config, classifier_dropout_prob=0.1, **kwargs):
         super().__init__(config, 1, classifier_dropout_prob, **kwargs)
         self._check_rule(self.exit_rule)
 
     def call(self, features, training=False, dropout_seed=None, all_layers=False):
+        if not all_layers:
+            return super().call(features, training, dropout_seed)
         features = named_features(features)
         lines, shape = self._lines(features)
         logits = self.logits(lines, training, dropout_seed, all_layers)[..., 0]
+        logits = ops.reshape(logits, (*shape, self.config.num_hidden_layers))
+        logits = ops.transpose(logits, (0, 2, 1))  # [B * C, L] -> [B, L, C]
         kept = _kept(features)
-        if all_layers:
-            logits = ops.reshape(logits, (*shape, self.config.num_hidden_layers))
-            logits = ops.transpose(logits, (0, 2, 1))  # [B * C, L] -> [B, L, C]
-            kept = None if kept is None else kept[:, None]
-        else:
-            logits = ops.reshape(logits, shape)  # [B * C] -> [B, C]
-        return logits if kept is None else ops.where(kept, logits, NO_CHOICE)
+        return logits if kept is None else ops.where(kept[:, None], logits, NO_CHOICE)
 
     def _leave(self, features, decision):
         from albert_tf.models.early_exit import leave_early
@@ -78,22 +104,6 @@ class AlbertForMultipleChoice(LinearClassifier):
             return ops.where(ops.take(kept, rows, axis=0), logits, NO_CHOICE)
 
         return leave_early(self.albert, lines, head, shape, decision, choices=shape[1])
-
-    def _lines(self, features):
-        """Returns features `[batch * choices, tokens]`, and (batch, choices)."""
-        axes = len(features["input_ids"].shape)
-        if axes != self.feature_axes:
-            raise UserError(
-                f"input_ids has {axes} axes, but AlbertForMultipleChoice takes "
-                "[batch, choices, tokens]; put the choices of each question together."
-            )
-        shape = ops.shape(features["input_ids"])
-        lines = {
-            name: ops.reshape(features[name], (-1, shape[2]))  # [B * C, T]
-            for name in _FLATTENED
-            if name in features
-        }
-        return lines, shape[:2]
 
 
 def _kept(features):

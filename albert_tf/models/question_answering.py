@@ -16,8 +16,25 @@ from albert_tf.models.features import named_features
 _HEAD_INITIALIZER_RANGE = 0.02
 
 
+class _Reader(PretrainedModel):
+    """The encoder without use for its pooler."""
+
+    family = ALBERT
+    # Hugging Face's model has no pooler.
+    unused_variables = ("bert/pooler",)
+
+    def __init__(self, config, **kwargs):
+        super().__init__(config, **kwargs)
+        self.albert = AlbertModel(
+            config, dtype=self.dtype_policy, name="albert", **self.execution
+        )
+        # No loss depends on it, and the official optimizer then leaves it alone, weight
+        # decay included.
+        self.albert.pooler.trainable = False
+
+
 @keras.saving.register_keras_serializable(package="albert_tf")
-class AlbertForQuestionAnswering(PretrainedModel):
+class AlbertForQuestionAnswering(_Reader):
     """The encoder with a score for each token as start and as end of the answer.
 
     The model of SQuAD 1.1: official `create_v1_model`, `AlbertForQuestionAnswering` of
@@ -43,21 +60,16 @@ class AlbertForQuestionAnswering(PretrainedModel):
         )
     """
 
-    family = ALBERT
     task_kind = "squad_v1"
     head_table = head_variables.classification("span_head", "qa_outputs", "cls/squad/")
-    # Hugging Face's model has no pooler.
-    unused_variables = ("bert/pooler",)
 
     def __init__(self, config, **kwargs):
         super().__init__(config, **kwargs)
-        policy = self.dtype_policy
-        self.albert = _encoder(config, policy, self.execution)
         self.span_head = ClassificationHead(
             config,
             num_labels=2,
             initializer_range=_HEAD_INITIALIZER_RANGE,
-            dtype=policy,
+            dtype=self.dtype_policy,
             name="span_head",
         )
         self.build()
@@ -69,12 +81,61 @@ class AlbertForQuestionAnswering(PretrainedModel):
         features = named_features(features)
         seed = self._dropout_seed(training, dropout_seed)
         encoded = self.albert(features, training=training, dropout_seed=seed)
-        logits = self.span_head(encoded["sequence_output"])  # [B, T, 2]
-        return {"start_logits": logits[..., 0], "end_logits": logits[..., 1]}
+        return span_logits(self.span_head(encoded["sequence_output"]))
+
+
+def span_logits(logits):
+    """Splits logits `[batch, tokens, 2]` into those of starts and of ends, float32."""
+    logits = ops.cast(logits, "float32")
+    return {"start_logits": logits[..., 0], "end_logits": logits[..., 1]}
+
+
+class AnswersInBeams:
+    """For a model with an `AnswerBeamsHead`, its `head_class`.
+
+    Its other base class has an encoder.
+    """
+
+    task_kind = "squad_v2"
+    head_class = AnswerBeamsHead
+
+    def __init__(
+        self, config, start_n_top=5, end_n_top=5, head_dropout_prob=0.1, **kwargs
+    ):
+        super().__init__(config, **kwargs)
+        for name, value in (("start_n_top", start_n_top), ("end_n_top", end_n_top)):
+            if value < 1:
+                raise UserError(f"{name} must be at least 1, got {value}.")
+        self.answer_beams_head = self.head_class(
+            config,
+            start_n_top=start_n_top,
+            end_n_top=end_n_top,
+            dropout_prob=head_dropout_prob,
+            dtype=self.dtype_policy,
+            name="answer_beams_head",
+        )
+        self.build()
+
+    def build(self, input_shape=None):
+        self.answer_beams_head.build((None, None, self.config.hidden_size))
+
+    def lacks_p_mask(self):
+        """Returns the error of features that do not tell where answers may be."""
+        return UserError(
+            f"{type(self).__name__} needs p_mask or segment_ids, which tell it where "
+            "answers may be."
+        )
+
+    def head_config(self):
+        return {
+            "start_n_top": self.answer_beams_head.start_n_top,
+            "end_n_top": self.answer_beams_head.end_n_top,
+            "head_dropout_prob": self.answer_beams_head.dropout_prob,
+        }
 
 
 @keras.saving.register_keras_serializable(package="albert_tf")
-class AlbertForAnswerableQuestions(PretrainedModel):
+class AlbertForAnswerableQuestions(AnswersInBeams, _Reader):
     """The encoder with a head that also says whether the text answers the question.
 
     The model of SQuAD 2.0, official `create_v2_model`.
@@ -97,32 +158,7 @@ class AlbertForAnswerableQuestions(PretrainedModel):
             `config.max_position_embeddings`.
     """
 
-    family = ALBERT
-    task_kind = "squad_v2"
     head_table = head_variables.answer_beams("answer_beams_head")
-    unused_variables = ("bert/pooler",)
-
-    def __init__(
-        self, config, start_n_top=5, end_n_top=5, head_dropout_prob=0.1, **kwargs
-    ):
-        super().__init__(config, **kwargs)
-        for name, value in (("start_n_top", start_n_top), ("end_n_top", end_n_top)):
-            if value < 1:
-                raise UserError(f"{name} must be at least 1, got {value}.")
-        policy = self.dtype_policy
-        self.albert = _encoder(config, policy, self.execution)
-        self.answer_beams_head = AnswerBeamsHead(
-            config,
-            start_n_top=start_n_top,
-            end_n_top=end_n_top,
-            dropout_prob=head_dropout_prob,
-            dtype=policy,
-            name="answer_beams_head",
-        )
-        self.build()
-
-    def build(self, input_shape=None):
-        self.answer_beams_head.build((None, None, self.config.hidden_size))
 
     def call(self, features, training=False, dropout_seed=None):
         features = named_features(features)
@@ -130,42 +166,23 @@ class AlbertForAnswerableQuestions(PretrainedModel):
         encoded = self.albert(features, training=training, dropout_seed=seed)
         return self.answer_beams_head(
             encoded["sequence_output"],
-            _p_mask(features, self.config.is_roberta),
+            self._p_mask(features),
             start_positions=features.get("start_positions"),
             dropout_seed=seed,
         )
 
-    def head_config(self):
-        return {
-            "start_n_top": self.answer_beams_head.start_n_top,
-            "end_n_top": self.answer_beams_head.end_n_top,
-            "head_dropout_prob": self.answer_beams_head.dropout_prob,
-        }
-
-
-def _encoder(config, policy, execution):
-    albert = AlbertModel(config, dtype=policy, name="albert", **execution)
-    # No loss depends on it, and the official optimizer then leaves it alone, weight
-    # decay included.
-    albert.pooler.trainable = False
-    return albert
-
-
-def _p_mask(features, is_roberta):
-    if "p_mask" in features:
-        return features["p_mask"]
-    input_mask = features.get("input_mask")
-    if input_mask is None:
-        input_mask = ops.ones_like(features["input_ids"])
-    if is_roberta:
-        second = second_text(features["input_ids"], input_mask)
-        return no_answer_mask(input_mask, second)
-    if "segment_ids" not in features:
-        raise UserError(
-            "AlbertForAnswerableQuestions needs p_mask or segment_ids, which tell it "
-            "where answers may be."
-        )
-    return no_answer_mask(input_mask, features["segment_ids"])
+    def _p_mask(self, features):
+        if "p_mask" in features:
+            return features["p_mask"]
+        input_mask = features.get("input_mask")
+        if input_mask is None:
+            input_mask = ops.ones_like(features["input_ids"])
+        if self.config.is_roberta:
+            second = second_text(features["input_ids"], input_mask)
+            return no_answer_mask(input_mask, second)
+        if "segment_ids" not in features:
+            raise self.lacks_p_mask()
+        return no_answer_mask(input_mask, features["segment_ids"])
 
 
 def second_text(input_ids, input_mask):

@@ -179,7 +179,7 @@ class XLNetForTextEmbedding(TextEmbedding):
     _unread = (MASK_EMB,)
 
     def _make_encoder(self, execution):
-        alone = dataclasses.replace(self.config, mem_len=0, reuse_len=0, bi_data=False)
+        alone = dataclasses.replace(self.config, **XLNET.alone)
         encoder = XLNetModel(
             alone, dtype=self.dtype_policy, name="transformer", **execution
         )

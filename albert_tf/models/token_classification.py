@@ -14,8 +14,26 @@ _TAG = re.compile(r"O|[BIES]-.+", re.DOTALL)
 _NO_NAME = re.compile(r"LABEL_\d+|")
 
 
+class TokenLabels(LabelledOutputs):
+    """`LabelledOutputs` for each token, whose labels may tell a task of tagging."""
+
+    @classmethod
+    def told_task(cls, head):
+        labels = head.get("labels") or ()
+        if not labels or not all(isinstance(tag, str) for tag in labels):
+            return None
+        task = {"name": "custom", "kind": "tagging", "labels": list(labels)}
+        are_tags = [bool(_TAG.fullmatch(tag)) for tag in labels]
+        if "O" in labels and all(are_tags):
+            return task
+        # A mixture, and classes without names, tell no task.
+        if any(are_tags) or any(map(_NO_NAME.fullmatch, labels)):
+            return None
+        return {**task, "scheme": "plain"}
+
+
 @keras.saving.register_keras_serializable(package="albert_tf")
-class AlbertForTokenClassification(LabelledOutputs, LinearClassifier):
+class AlbertForTokenClassification(TokenLabels, LinearClassifier):
     """The encoder with a linear classifier on each token.
 
     Hugging Face's `AlbertForTokenClassification`; the official code has no such model.
@@ -64,17 +82,3 @@ class AlbertForTokenClassification(LabelledOutputs, LinearClassifier):
 
     def call(self, features, training=False, dropout_seed=None):
         return self.logits(named_features(features), training, dropout_seed)
-
-    @classmethod
-    def told_task(cls, head):
-        labels = head.get("labels") or ()
-        if not labels or not all(isinstance(tag, str) for tag in labels):
-            return None
-        task = {"name": "custom", "kind": "tagging", "labels": list(labels)}
-        are_tags = [bool(_TAG.fullmatch(tag)) for tag in labels]
-        if "O" in labels and all(are_tags):
-            return task
-        # A mixture, and classes without names, tell no task.
-        if any(are_tags) or any(map(_NO_NAME.fullmatch, labels)):
-            return None
-        return {**task, "scheme": "plain"}

@@ -39,6 +39,7 @@ def create_optimizer(
     start_warmup_step=0,
     learning_rate_factors=None,
     also_excluded=(),
+    gradient_factors=None,
     hyperparameters=None,
 ):
     """Returns an optimizer with its schedule.
@@ -50,7 +51,8 @@ def create_optimizer(
         num_warmup_steps: steps of linear warm-up.
         lr_schedule: a key of `SCHEDULES`; the official one is polynomial.
         start_warmup_step: steps before the warm-up, at the rate 0.
-        learning_rate_factors, also_excluded: as `MomentsOptimizer` takes them.
+        learning_rate_factors, also_excluded, gradient_factors: as `MomentsOptimizer`
+            takes them.
         hyperparameters: a dict of further arguments of either class, such as
             `weight_decay_rate` of all optimizers, `power` of the polynomial decay.
 
@@ -76,6 +78,7 @@ def create_optimizer(
         learning_rate=schedule,
         learning_rate_factors=learning_rate_factors,
         also_excluded=also_excluded,
+        gradient_factors=gradient_factors,
         **{k: v for k, v in hyperparameters.items() if k in own},
     )
 

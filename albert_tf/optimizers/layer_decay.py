@@ -2,6 +2,50 @@
 
 from albert_tf.layers.layer_schedule import layer_schedule
 
+RATES, GRADIENTS = DECAYED = ("rates", "gradients")
+"""By which `layer_decay` scales the steps of lower layers."""
+
+
+def layer_decay(config, decay, decayed=RATES):
+    """Returns the arguments of a `MomentsOptimizer` for layer-wise decay.
+
+    Args:
+        config, decay: as of `layer_factors`.
+        decayed: `RATES`: the learning rates, by `layer_factors`; or `GRADIENTS`, the
+            rule of the official XLNet: the clipped gradients, by `official_factors`.
+    """
+    if decayed == GRADIENTS:
+        return {"gradient_factors": official_factors(config, decay)}
+    return {"learning_rate_factors": layer_factors(config, decay)}
+
+
+def official_factors(config, decay):
+    """Returns factors of clipped gradients by depth; `get_train_op` of the XLNet code.
+
+    The top set of parameters keeps its gradients, the one below has the factor `decay`,
+    and so on; embeddings and all else keep theirs, too. Adam divides by the size of
+    earlier gradients, which have the same factor, so that the steps hardly change.
+
+    Args and Returns:
+        as of `layer_factors`.
+    """
+    sets = _sets(config)
+    return _by_depth(sets, [decay ** (len(sets) - 1 - i) for i in range(len(sets))])
+
+
+def _sets(config):
+    """Lists the different blocks of the layers, from the lowest on."""
+    return list(dict.fromkeys(b for layer in layer_schedule(config) for b in layer))
+
+
+def _by_depth(sets, factors):
+    """Names the factor of each set's sublayers; the highest set's counts."""
+    found = {}
+    for (attention, feed_forward), factor in zip(sets, factors, strict=True):
+        found[f"attention_{attention}"] = factor
+        found[f"feed_forward_{feed_forward}"] = factor
+    return found
+
 
 def layer_factors(config, decay):
     """Returns factors of the rate by depth (Howard and Ruder, arXiv 1801.06146).
@@ -20,12 +64,8 @@ def layer_factors(config, decay):
     Returns:
         `{part of a variable's path: factor}`, as `MomentsOptimizer` takes it.
     """
-    blocks = [block for layer in layer_schedule(config) for block in layer]
-    sets = list(dict.fromkeys(blocks))
-    factors = {}
-    for depth, (attention, feed_forward) in enumerate(sets):
-        factors[f"attention_{attention}"] = decay ** (len(sets) - depth)
-        factors[f"feed_forward_{feed_forward}"] = decay ** (len(sets) - depth)
+    sets = _sets(config)
+    factors = _by_depth(sets, [decay ** (len(sets) - i) for i in range(len(sets))])
     if config.depth_adapter_rank:
         factors["depth_adapters"] = decay
     for name in ("embeddings", "embedding_mapping"):

@@ -22,6 +22,8 @@ class MomentsOptimizer(keras.optimizers.Optimizer):
         weight_decay_rate: decay of all but biases and normalization parameters.
         learning_rate_factors: `{part of a path: factor}`; the rate of the variables
             below that part is multiplied by the factor (see `layer_decay.py`).
+        gradient_factors: the same for their gradients, as they are when they come here:
+            clipped. Moments are of what results.
         also_excluded: names of further rules whose variables are neither decayed nor
             adapted.
 
@@ -41,12 +43,14 @@ class MomentsOptimizer(keras.optimizers.Optimizer):
         weight_decay_rate=0.01,
         learning_rate_factors=None,
         also_excluded=(),
+        gradient_factors=None,
         **kwargs,
     ):
         super().__init__(learning_rate=learning_rate, **kwargs)
         self.weight_decay_rate = weight_decay_rate
         self.also_excluded = tuple(also_excluded)
         self.learning_rate_factors = learning_rate_factors or {}
+        self.gradient_factors = gradient_factors or {}
 
     def build(self, variables):
         if self.built:
@@ -56,7 +60,10 @@ class MomentsOptimizer(keras.optimizers.Optimizer):
             is_excluded(rule_of(variable.path), self.also_excluded)
             for variable in variables
         ]
-        self.factors = [self._factor(variable) for variable in variables]
+        self.factors, self.factors_of_gradients = (
+            [_factor(variable, factors) for variable in variables]
+            for factors in (self.learning_rate_factors, self.gradient_factors)
+        )
         for name in self.moment_names:
             moment = [
                 self.add_variable_from_reference(variable, name=name)
@@ -83,12 +90,6 @@ class MomentsOptimizer(keras.optimizers.Optimizer):
         return rules_table(
             variables, self.weight_decay_rate, self.adapts, self.also_excluded
         )
-
-    def _factor(self, variable):
-        found = [
-            self.learning_rate_factors.get(part) for part in variable.path.split("/")
-        ]
-        return next((factor for factor in found if factor is not None), 1.0)
 
     def learning_rate_after(self, steps):
         """Returns the rate of the step that follows `steps` steps: float32 `[]`."""
@@ -143,6 +144,8 @@ class MomentsOptimizer(keras.optimizers.Optimizer):
         """Computes the update of the step, decay included, and the new moments."""
         moments = {name: ops.convert_to_tensor(m) for name, m in moments.items()}
         gradient = ops.cast(gradient, weight.dtype)
+        if self.gradient_factors:
+            gradient *= self.factors_of_gradients[index]
         update, moments = self.direction(index, gradient, moments, step)
         if not self.excluded[index]:
             update += self.weight_decay_rate * weight
@@ -174,4 +177,10 @@ class MomentsOptimizer(keras.optimizers.Optimizer):
             "weight_decay_rate": self.weight_decay_rate,
             "learning_rate_factors": self.learning_rate_factors,
             "also_excluded": self.also_excluded,
+            "gradient_factors": self.gradient_factors,
         }
+
+
+def _factor(variable, factors):
+    found = [factors.get(part) for part in variable.path.split("/")]
+    return next((factor for factor in found if factor is not None), 1.0)

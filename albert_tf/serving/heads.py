@@ -10,6 +10,7 @@ from albert_tf.families import registry
 from albert_tf.layers.text_vectors import text_vectors
 from albert_tf.tasks.batching import FEATURES
 from albert_tf.tasks.serving import Head
+from albert_tf.tokenization.in_graph.features import TextFeatures
 from albert_tf.tokenization.in_graph.masked_texts import MaskedTextFeatures
 from albert_tf.tokenization.in_graph.masked_texts import mark_of
 
@@ -22,22 +23,36 @@ _POOLINGS = {
 
 
 class EncoderHead(Head):
-    """The outputs of an `AlbertModel`."""
+    """The outputs of an `AlbertModel`; of an `XLNetModel` without a pooled one."""
 
     name = "encoder"
     along = {"sequence_output": "input_ids"}
 
+    @property
+    def layout(self):
+        return super().layout.padded_after
+
+    def _names(self):
+        pooled = ("pooled_output",) if hasattr(self.model, "pooler") else ()
+        return ("sequence_output", *pooled)
+
     def numbers(self, outputs):
-        return {name: outputs[name] for name in ("sequence_output", "pooled_output")}
+        return {name: outputs[name] for name in self._names()}
 
     def answers(self, numbers, features):
         echoed = ("input_ids", "input_mask")
         return {**numbers, **{name: tf.identity(features[name]) for name in echoed}}
 
+    def text_features(self, max_seq_length):
+        return TextFeatures(self.tokenizer, max_seq_length, self.layout)
+
     def meaning(self):
-        return {
+        meaning = {
             "sequence_output": "a vector for each token",
             "pooled_output": "a vector for the whole text",
+        }
+        return {
+            **{name: meaning[name] for name in self._names()},
             "input_ids": "the tokens",
             "input_mask": "1 for tokens, 0 for padding",
         }
@@ -45,8 +60,9 @@ class EncoderHead(Head):
     def answer(self, outputs):
         """Returns the vectors, without padding's."""
         tokens = int(np.sum(outputs["input_mask"]))
+        pooled = {n: value for n, value in outputs.items() if n == "pooled_output"}
         return {
-            "pooled_output": outputs["pooled_output"],
+            **pooled,
             "sequence_output": outputs["sequence_output"][:tokens],
             "input_ids": outputs["input_ids"][:tokens],
         }
@@ -83,12 +99,17 @@ class TextEmbeddingHead(Head):
 class MaskedLMHead(Head):
     """The most probable tokens in the place of each `[MASK]`.
 
-    The model has `best_tokens`, as `AlbertForMaskedLM` and `AlbertForPreTraining` do.
+    The model has `best_tokens`, as `AlbertForMaskedLM`, `AlbertForPreTraining` and
+    `XLNetLMHeadModel` do.
     """
 
     name = "masked_lm"
     features = (*FEATURES, "masked_lm_positions")
     along = dict.fromkeys(("token_ids", "probabilities"), "masked_lm_positions")
+
+    @property
+    def layout(self):
+        return super().layout.padded_after
 
     @property
     def example(self):
@@ -100,15 +121,19 @@ class MaskedLMHead(Head):
         probabilities, ids = self.model.best_tokens(
             features, _GUESSES, self.tokenizer.vocab_size
         )
-        asked = tf.expand_dims(features["masked_lm_positions"], 2) > 0  # 0: no [MASK]
+        asked = self._asked(features)
         return {
             "token_ids": tf.where(asked, ids, 0),
             "probabilities": tf.where(asked, probabilities, 0.0),
         }
 
+    def _asked(self, features):
+        """Returns bool `[B, P, 1]`: there is a [MASK]."""
+        positions = tf.expand_dims(features["masked_lm_positions"], 2)
+        return positions > self.layout.nowhere
+
     def answers(self, numbers, features):
-        positions = features["masked_lm_positions"]
-        asked = tf.expand_dims(positions, 2) > 0  # [B, P, 1]
+        positions, asked = features["masked_lm_positions"], self._asked(features)
         pieces = tf.constant(self.tokenizer.pieces)
         tokens = tf.gather(pieces, numbers["token_ids"])  # [B, P, guesses]
         return {
@@ -125,7 +150,9 @@ class MaskedLMHead(Head):
             "tokens": f"the {_GUESSES} best guesses for each [MASK], best first",
             "token_ids": "their ids",
             "probabilities": "their probabilities",
-            "masked_lm_positions": "where the [MASK]s are; 0 where a text has fewer",
+            "masked_lm_positions": (
+                f"where the [MASK]s are; {self.layout.nowhere} where a text has fewer"
+            ),
         }
 
     def answer(self, outputs):
@@ -139,14 +166,16 @@ class MaskedLMHead(Head):
             ]
             for of_mask in zip(*(outputs[name] for name in names), strict=True)
         ]
-        marks = np.flatnonzero(outputs["masked_lm_positions"])
-        return {"masks": [masks[mark] for mark in marks]}
+        # Where a text has fewer, there is no token.
+        return {"masks": [mask for mask in masks if mask[0]["token"]]}
 
 
 _HEADS = {
     "AlbertModel": (EncoderHead, EmbeddingHead),
     "AlbertForPreTraining": (MaskedLMHead,),
     "AlbertForMaskedLM": (MaskedLMHead,),
+    "XLNetModel": (EncoderHead, EmbeddingHead),
+    "XLNetLMHeadModel": (MaskedLMHead,),
 }
 """By class of the model, the heads that are not a task's."""
 _DEFAULTS = {
@@ -154,6 +183,8 @@ _DEFAULTS = {
     "AlbertForPreTraining": "encoder",
     "AlbertForReplacedTokens": "encoder",
     "AlbertForMaskedLM": "masked_lm",
+    "XLNetModel": "encoder",
+    "XLNetLMHeadModel": "masked_lm",
 }
 """The name of the head that a model gets unless another one is asked for."""
 

@@ -69,7 +69,8 @@ def build_module(
     if len(model_dirs) == 1:
         model_class, head_class, tuned_for = _head_in(first, infos[0], task)
         tokenizer = tokenizer or load_tokenizer(first)
-        model = model_class.from_pretrained(first, **execution)
+        alone = model_class.family.alone
+        model = model_class.from_pretrained(first, **alone, **execution)
         infos = [infos[0] or model.task_info() or {}]
         models = [without_adapters(model)]
         facts = {k: v for k, v in infos[0].items() if not isinstance(v, list)}
@@ -97,6 +98,11 @@ def build_module_of(model, tokenizer, task="auto", exit_rule=None):
         UserError: the model does not fit the task or the tokenizer.
     """
     source, info = f"This {type(model).__name__}", model.task_info() or {}
+    if getattr(model.encoder().config, "bi_data", False):
+        raise UserError(
+            f"{source} has bi_data and would read half of the texts as reversed; load "
+            "it with from_pretrained(path, bi_data=False)."
+        )
     heads = {
         name: (owner, head)
         for name, (owner, head) in heads_of(type(model)).items()

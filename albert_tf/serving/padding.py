@@ -40,7 +40,7 @@ def compiled_for_one(head, compute):
     compiled = traced_once(head, compute, jit_compile=True)
     plain = traced_once(head, compute)
     lengths = tf.constant(compiled_lengths(head.longest))
-    pads_left = head.tokenizer.layout.pads_left
+    pads_left = head.layout.pads_left
 
     def compute_one(features):
         sizes = {name: tf.shape(values)[-1] for name, values in features.items()}
@@ -50,7 +50,9 @@ def compiled_for_one(head, compute):
             before = [[0, 0]] * (head.feature_axes - 1)
             missing = least - sizes[name]
             columns = [missing, 0] if pads_left else [0, missing]
-            padded[name] = tf.pad(values, [*before, columns])
+            # What is no feature of tokens holds places of them.
+            filling = 0 if name in FEATURES else head.layout.nowhere
+            padded[name] = tf.pad(values, [*before, columns], constant_values=filling)
         numbers = compiled(padded)
         for name, feature in head.along.items():
             numbers[name] = numbers[name][:, : sizes[feature]]
@@ -87,7 +89,7 @@ def in_groups(head, compute):
     """
     compute = traced_once(head, compute)
     specs = compute.structured_outputs
-    pads_left = head.tokenizer.layout.pads_left
+    pads_left = head.layout.pads_left
 
     def compute_groups(features):
         ends = _ends(features["input_mask"], pads_left)  # [B]

@@ -7,6 +7,7 @@ with every optimization. Servers pass the sentence on.
 
 import tensorflow as tf
 
+from albert_tf.tasks.batching import FEATURES
 from albert_tf.tasks.serving import require
 from albert_tf.tokenization.in_graph.features import moved_right
 
@@ -62,7 +63,7 @@ def bounded(answer, name, is_padded=False):
     return bounded_answer
 
 
-def token_features(features, config, longest):
+def token_features(features, head):
     """Makes the features, int32, of integers `[batch, …, tokens]` by name.
 
     Refuses ids, masks, segments and positions out of range, features of different
@@ -73,9 +74,9 @@ def token_features(features, config, longest):
     Args:
         features: `input_ids`, `input_mask`, `segment_ids`, and others that are
             positions among the tokens.
-        config: the configuration of the model, such as an `AlbertConfig`.
-        longest: tokens of a row at most.
+        head: the `Head` of the model.
     """
+    config, longest = head.config, head.longest
     limits = {
         "input_ids": config.vocab_size,
         "input_mask": 2,
@@ -88,10 +89,10 @@ def token_features(features, config, longest):
         require(
             tokens <= longest, f"input_ids has more than {longest} tokens in a row."
         ),
-        *_range_checks(features, limits),
+        *_range_checks(features, limits, head.layout.nowhere),
     ]
-    if config.row_layout.pads_left:
-        # Heads read the last token.
+    if head.layout.pads_left:
+        # It reads the last token.
         ends = tf.reduce_all(features["input_mask"][..., -1:] > 0)
         message = "input_mask must end with 1: pad rows on the left."
         checks.append(require(ends, message))
@@ -108,10 +109,10 @@ def token_features(features, config, longest):
     }
 
 
-def _range_checks(features, limits):
+def _range_checks(features, limits, nowhere):
     """Refuses other shapes, and values that are not below the limit of their name.
 
-    Features without one are positions among the tokens.
+    Features without one are positions among the tokens, or `nowhere`.
     """
     shape, checks = tf.shape(features["input_ids"]), []
     for name, values in features.items():
@@ -121,7 +122,8 @@ def _range_checks(features, limits):
         checks.append(require(same, f"{name} has another shape than input_ids."))
         top = tf.maximum(shape[-1], 1) if limit is None else limit
         allowed = f"from 0 to {limit - 1}" if limit else "less than the tokens of a row"
-        inside = (values >= 0) & (values < tf.cast(top, values.dtype))
+        least = nowhere if limit is None else 0
+        inside = (values >= least) & (values < tf.cast(top, values.dtype))
         checks.append(
             require(
                 tf.reduce_all(inside), f"{name} must be {allowed}, the padding too."
@@ -130,7 +132,7 @@ def _range_checks(features, limits):
     return checks
 
 
-def example_features(examples, names, config, longest):
+def example_features(examples, head):
     """Parses serialized `tf.Example`s to features, int32 `[batch, tokens]` by name.
 
     The mask and the segments may be left out, as in a call of the model: the mask is
@@ -139,7 +141,8 @@ def example_features(examples, names, config, longest):
     bits become such of 32.
     """
     spec = {
-        name: tf.io.RaggedFeature(tf.int64, row_splits_dtype=tf.int64) for name in names
+        name: tf.io.RaggedFeature(tf.int64, row_splits_dtype=tf.int64)
+        for name in head.features
     }
     parsed = tf.io.parse_example(examples, spec)
     ids = parsed["input_ids"]
@@ -152,7 +155,10 @@ def example_features(examples, names, config, longest):
     with tf.control_dependencies(checks):
         lengths = tf.identity(lengths)
     width = tf.reduce_max(tf.concat([lengths, [1]], axis=0))
-    features = {name: rows.to_tensor(0) for name, rows in parsed.items()}
+    features = {
+        name: rows.to_tensor(0 if name in FEATURES else head.layout.nowhere)
+        for name, rows in parsed.items()
+    }
     ones = tf.sequence_mask(lengths, width, dtype=tf.int64)  # [B, T]
     absent = {"input_ids": ones, "input_mask": ones, "segment_ids": ones * 0}
     for name, instead in absent.items():
@@ -160,6 +166,6 @@ def example_features(examples, names, config, longest):
         missing = width - tf.shape(features[name], tf.int64)[1]
         padded = tf.pad(features[name], [[0, 0], [0, missing]])  # [B, T]
         features[name] = tf.where(given, padded, instead)
-        if config.row_layout.pads_left:
+        if head.layout.pads_left:
             features[name] = moved_right(features[name], lengths[:, None])
-    return token_features(features, config, longest)
+    return token_features(features, head)

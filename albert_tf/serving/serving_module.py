@@ -104,13 +104,10 @@ class ServingModule(tf.Module):
         return string_answers(strings, self._answer_strings)
 
     def _from_tokens(self, **features):
-        head = self._head
-        return self._outputs(token_features(features, head.config, head.longest))
+        return self._outputs(token_features(features, self._head))
 
     def _from_examples(self, examples):
-        head = self._head
-        features = example_features(examples, head.features, head.config, head.longest)
-        return self._outputs(features)
+        return self._outputs(example_features(examples, self._head))
 
 
 def _concrete(function, *specs, **named_specs):

@@ -31,8 +31,9 @@ def models_of_one_encoder(model_dirs, tasks, **execution):
     for directory, model in zip(model_dirs, models, strict=True):
         if not isinstance(model, AlbertForSequenceClassification):
             raise UserError(
-                f"{directory} does not classify whole texts, so it cannot share its "
-                "encoder; export it by itself."
+                f"{directory} is an {type(model).__name__} and cannot share its "
+                "encoder, as an AlbertForSequenceClassification can; export it by "
+                "itself."
             )
         if model.pooling is not None:
             raise UserError(

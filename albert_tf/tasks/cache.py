@@ -38,7 +38,7 @@ def cached_tokens(task, examples, tokenizer, max_seq_length, cache_dir):
     return dataclasses.replace(
         tokens,
         labels=task.targets(examples, tokens),
-        layout=tokenizer.layout,
+        layout=task.row_layout(tokenizer),
         pad_id=tokenizer.pad_id,
     )
 

@@ -60,6 +60,11 @@ class Head:
         """The configuration of the model, such as an `AlbertConfig`."""
         return self.model.config
 
+    @property
+    def layout(self):
+        """The `RowLayout` of the model's rows."""
+        return self.tokenizer.layout
+
     # In a graph.
 
     def compute(self, features):

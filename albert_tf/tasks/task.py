@@ -63,6 +63,10 @@ class Task(abc.ABC):
     def tokenize(self, examples, tokenizer, max_seq_length):
         """Makes the `tokens_class` of the examples, without labels; it is cached."""
 
+    def row_layout(self, tokenizer):
+        """Returns the `RowLayout` of the rows of `tokenize`."""
+        return tokenizer.layout
+
     def targets(self, examples, tokens):
         """Returns the labels of the objective, a row for each row of `tokens`."""
         return examples.labels

@@ -147,12 +147,12 @@ def from_features(features, tokenizer):
     """Makes `TokenizedExamples` of the result of `tokenizer(texts, padding=False)`."""
     rows = features["input_ids"]
     lengths = np.array([len(row) for row in rows], np.int32)
-    second = np.array([sum(row) for row in features["segment_ids"]], np.int32)
+    second = np.array([row.count(1) for row in features["segment_ids"]], np.int32)
     return TokenizedExamples(
         ids=np.concatenate(rows).astype(np.int32),
         starts=begins_of(lengths),
         lengths=lengths,
-        first_lengths=lengths - second,
+        first_lengths=lengths - second - tokenizer.layout.cls_last,
         layout=tokenizer.layout,
         pad_id=tokenizer.pad_id,
     )

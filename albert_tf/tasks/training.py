@@ -19,7 +19,7 @@ from albert_tf.engine.strategies import is_tpu
 from albert_tf.engine.train_step import StepOptions
 from albert_tf.engine.trainer import Trainer
 from albert_tf.errors import UserError
-from albert_tf.optimizers.layer_decay import layer_factors
+from albert_tf.optimizers.layer_decay import layer_decay
 from albert_tf.tasks.batching import BUCKETS
 from albert_tf.tasks.batching import FINE_BUCKETS
 from albert_tf.tasks.batching import training_dataset
@@ -127,7 +127,7 @@ def _trainer(training, task, model, strategy, count, start, facts):
         optimizer = training.create(
             steps,
             warmup,
-            learning_rate_factors=layer_factors(model.config, training.layer_decay),
+            **layer_decay(model.config, training.layer_decay, training.layer_decay_of),
         )
     warn_of_slow_bfloat16(strategy, model.compute_dtype)
     use_xla = training.use_xla

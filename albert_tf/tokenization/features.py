@@ -20,8 +20,9 @@ PARAMETERS = (
 """Parameters of a tokenizer's call beside the texts."""
 
 _PADDING = {LONGEST: LONGEST, MAX_LENGTH: MAX_LENGTH, True: LONGEST, False: None}
-_TRUNCATION = {True: True, "longest_first": True, False: False}
-_TRUNCATION |= {"do_not_truncate": False}
+_LONGEST_FIRST, _ONLY_FIRST, _ONLY_SECOND = "longest_first", "only_first", "only_second"
+_TRUNCATION = {name: name for name in (_LONGEST_FIRST, _ONLY_FIRST, _ONLY_SECOND)}
+_TRUNCATION |= {True: _LONGEST_FIRST, False: None, "do_not_truncate": None}
 
 
 def features_of(
@@ -41,7 +42,8 @@ def features_of(
     padding = _PADDING[padding]
     if not isinstance(truncation, str | bool) or truncation not in _TRUNCATION:
         raise UserError(
-            f"truncation={truncation!r}: expected True (or 'longest_first') or False."
+            f"truncation={truncation!r}: expected True (or 'longest_first'), "
+            "'only_first', 'only_second' or False."
         )
     truncation = _TRUNCATION[truncation]
     first, second = lists_of_texts(texts, text_pairs)
@@ -196,7 +198,7 @@ def _truncated(tokenizer, rows, pairs, max_length, truncation):
     second = np.zeros_like(first)
     if pairs is not None:
         second = np.array([len(row) for row in pairs], np.int64)
-    first_left, second_left = truncated_lengths(first, second, room)
+    first_left, second_left = _lengths_left(first, second, room, truncation)
     too_long = np.flatnonzero(first + second > room)
     if len(too_long) and not truncation:
         index = too_long[0]
@@ -209,6 +211,27 @@ def _truncated(tokenizer, rows, pairs, max_length, truncation):
     if pairs is not None:
         pairs = [row[:n] for row, n in zip(pairs, second_left, strict=True)]
     return rows, pairs
+
+
+def _lengths_left(first, second, room, truncation):
+    """Returns as `truncated_lengths`, but may shorten one of the two texts only.
+
+    Raises:
+        UserError: the other text leaves no room for it.
+    """
+    if truncation not in (_ONLY_FIRST, _ONLY_SECOND):
+        return truncated_lengths(first, second, room)
+    cut, kept = (first, second) if truncation == _ONLY_FIRST else (second, first)
+    left = np.minimum(cut, room - kept)
+    too_long = np.flatnonzero((first + second > room) & (left < 1))
+    if len(too_long):
+        index = too_long[0]
+        raise UserError(
+            f"texts[{index}]: truncation={truncation!r} leaves nothing of that text, "
+            f"since {kept[index]} tokens of the other are too many; pass "
+            "truncation=True, or a greater max_length."
+        )
+    return (left, kept) if truncation == _ONLY_FIRST else (kept, left)
 
 
 def _length(max_length):

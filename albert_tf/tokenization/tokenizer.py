@@ -122,7 +122,7 @@ class Tokenizer(decoding.IdsAndTokens, abc.ABC):
             padding: "longest" or True, to the longest row; "max_length"; or False, for
                 rows of their own lengths.
             truncation: False refuses rows of more than `max_length` tokens; True is
-                also called "longest_first".
+                "longest_first"; "only_first", "only_second" shorten one of a pair.
             special_tokens_in_text: whether a special piece in a text, such as
                 "[MASK]", means its id; else it is text like any other, but to
                 RoBERTa's tokenizer, for which it always means its id.

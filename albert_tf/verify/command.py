@@ -16,8 +16,9 @@ The last two need `train.json`: optimizer, learning_rate, num_train_steps,
 num_warmup_steps and steps, taken on the constant batch with gradients clipped to the
 global norm 1. The command recognises recordings of reading comprehension by their files
 (`albert_tf.verify.squad` lists them), and recordings of multiple choice
-(`albert_tf.verify.race`) and XLNet (`albert_tf.verify.xlnet`). It exits with status 1
-if a deviation is greater than the tolerance. docs/checkpoints.md says more.
+(`albert_tf.verify.race`), of XLNet (`albert_tf.verify.xlnet`) and of Hugging Face's
+heads (`albert_tf.verify.huggingface`, `xlnet_answers`). It exits with status 1 if a
+deviation is greater than the tolerance. docs/checkpoints.md says more.
 """
 
 import dataclasses

@@ -14,11 +14,12 @@ from albert_tf.io.files import read_arrays
 from albert_tf.io.files import read_json_object
 from albert_tf.models.pretraining import AlbertForPreTraining
 from albert_tf.optimizers import create_optimizer
+from albert_tf.verify import huggingface
 from albert_tf.verify import official_steps
 from albert_tf.verify import race
-from albert_tf.verify import roberta
 from albert_tf.verify import squad
 from albert_tf.verify import xlnet
+from albert_tf.verify import xlnet_answers
 from albert_tf.verify.recordings import Compared
 
 _FEATURES = ("input_ids", "input_mask", "segment_ids", "masked_lm_positions")
@@ -47,7 +48,8 @@ def deviations_of(directory, vocabulary):
     """Compares as `command.verify`, with its arguments, values and errors."""
     refuse_run_folder(directory)
     deviations, unknown = [], []
-    kind = next((k for k in (xlnet, roberta, race) if k.knows(directory)), squad)
+    kinds = (huggingface, xlnet_answers, xlnet, race)
+    kind = next((k for k in kinds if k.knows(directory)), squad)
     for part in kind.compare(directory, vocabulary):
         deviations += _deviations(part)
         unknown += [part.prefix + n for n in part.expected if n not in part.found]

@@ -6,6 +6,7 @@ import time
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
 import albert_tf
 from albert_tf.cli.command_line import parse
@@ -41,6 +42,46 @@ def test_two_workers_equal_one(workers, flags, tmp_path):
     assert [entry["step"] for entry in history] == [0, 6]
     assert "Held out" in logs[0].read_text()
     assert "Held out" not in logs[1].read_text()
+
+
+def carried(directory):
+    """The memories in the newest checkpoint of a run, and the model's weights."""
+    reader = tf.train.load_checkpoint(str(directory / "checkpoints"))
+    names = [n for n in reader.get_variable_to_shape_map() if "memories" in n]
+    model = albert_tf.XLNetLMHeadModel.from_pretrained(directory)
+    weights = {name: v.numpy() for name, v in model.official_variables().items()}
+    return {**weights, **{name: reader.get_tensor(name) for name in names}}
+
+
+@pytest.mark.slow
+def test_two_workers_carry_the_memory_of_one(
+    workers, flags, streams, material, tmp_path
+):
+    config = json.loads((material / "xlnet.json").read_text())
+    still = {**config, "dropout": 0.0, "dropatt": 0.0}  # replicas drop other entries
+    (tmp_path / "still.json").write_text(json.dumps(still))
+    several = {
+        "objective": "permutation_lm",
+        "input_file": streams / "train.tfrecord",
+        "eval_file": None,
+        "albert_config_file": tmp_path / "still.json",
+        "train_batch_size": 8,
+        "num_train_steps": 4,
+        "iterations_per_loop": 2,
+    }
+    alone = flags(output_dir=tmp_path / "alone", **several)
+    pretrain(resolve(parse(PretrainingOptions, ["", *alone])))
+    command = flags(distribution_strategy="multi_worker", **several)
+    with workers("run_pretraining.py", command) as (processes, logs):
+        pass
+    assert [p.returncode for p in processes] == [0, 0], logs[0].read_text()
+    expected, found = carried(tmp_path / "alone"), carried(tmp_path / "model")
+    assert expected.keys() == found.keys()
+    [memories] = [value for name, value in found.items() if "memories" in name]
+    assert memories.shape == (8, 1, 6, 8)
+    assert np.abs(memories).max(axis=(1, 2, 3)).min() > 0  # of all rows
+    for name, value in expected.items():
+        np.testing.assert_allclose(found[name], value, atol=1e-5, err_msg=name)
 
 
 @pytest.mark.slow

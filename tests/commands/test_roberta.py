@@ -1,9 +1,6 @@
 """From raw text to a served RoBERTa that answers questions, as docs/roberta.md says."""
 
-import importlib
 import json
-import re
-import shlex
 
 import numpy as np
 import pytest
@@ -13,11 +10,10 @@ from albert_tf import convert
 from albert_tf import describe
 from albert_tf import embed
 from albert_tf import fill_mask
+from tests.commands.five_commands import QUESTION
+from tests.commands.five_commands import TEXT
+from tests.commands.five_commands import run_commands
 
-_TEXT = (
-    "The cat sat on the mat. It didn't bark.\n\n"
-    "A dog barked at the cat. Then it slept.\n"
-)
 _CONFIG = {
     "vocab_size": 290,
     "embedding_size": 16,
@@ -45,61 +41,24 @@ _SMALL = {
         "num_warmup_steps": 1,
         "iterations_per_loop": 1,
     },
-    "run_squad": {
-        "max_seq_length": 32,
-        "doc_stride": 8,
-        "max_query_length": 12,
-        "train_batch_size": 2,
-        "num_train_epochs": 1,
-    },
-    "albert_tf.serving.export": {"max_seq_length": 32},
 }
-
-
-def _commands(page):
-    """The commands of the first block of the shell in a page."""
-    block = re.search(r"```sh\n(.*?)```", page.read_text("utf-8"), re.DOTALL)[1]
-    lines = block.replace("\\\n", " ").strip().splitlines()
-    for line in lines:
-        words = shlex.split(line)[1:]
-        if words[0] == "-m":
-            words = words[1:]
-        yield words[0].removesuffix(".py"), words[1:]
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory, project):
     """A folder in which the commands of the page were run, made small."""
     folder = tmp_path_factory.mktemp("roberta")
-    (folder / "corpus").mkdir()
-    (folder / "corpus" / "a.txt").write_text(_TEXT * 40)
-    (folder / "config.json").write_text(json.dumps(_CONFIG))
-    (folder / "configs").symlink_to(project / "configs")
-    answer = {"text": "the mat", "answer_start": _TEXT.index("the mat")}
-    question = {"id": "1", "question": "Where did it sit?", "answers": [answer]}
-    paragraph = {"context": _TEXT.strip(), "qas": [question]}
-    data = {"version": "1.1", "data": [{"title": "", "paragraphs": [paragraph]}]}
-    for name in ("train.json", "dev.json"):
-        (folder / name).write_text(json.dumps(data))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(folder)
-        patch.syspath_prepend(project)
-        for name, words in _commands(project / "docs" / "roberta.md"):
-            small = _SMALL[name]
-            kept = [w for w in words if w[2:].split("=")[0] not in small]
-            flags = [f"--{flag}={value}" for flag, value in small.items()]
-            importlib.import_module(name).main([name, *kept, *flags])
+    run_commands(folder, project, "roberta.md", _SMALL, _CONFIG)
     return folder
 
 
 @pytest.mark.slow
 def test_a_served_model_answers(folder):
     predictor = albert_tf.Predictor(folder / "served")
-    asked = {"question": "Where did it sit?", "context": _TEXT}
-    found = predictor(**asked)
-    assert found["answer"] in _TEXT
+    found = predictor(**QUESTION)
+    assert found["answer"] in TEXT
     same = albert_tf.Predictor(folder / "answers" / "model")
-    assert same(**asked)["answer"] == found["answer"]
+    assert same(**QUESTION)["answer"] == found["answer"]
     assert json.loads((folder / "answers" / "predictions.json").read_text())
 
 

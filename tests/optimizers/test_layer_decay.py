@@ -8,7 +8,9 @@ import tensorflow as tf
 from albert_tf.models.sequence_classification import AlbertForSequenceClassification
 from albert_tf.optimizers import LAMB
 from albert_tf.optimizers import AdamW
+from albert_tf.optimizers.layer_decay import layer_decay
 from albert_tf.optimizers.layer_decay import layer_factors
+from albert_tf.optimizers.layer_decay import official_factors
 
 # The top set of parameters is the first power.
 _INNER = {"0_0": 4, "0_1": 3, "1_0": 2, "1_1": 1}
@@ -97,3 +99,52 @@ def test_factors_survive_saving():
     optimizer = AdamW(1e-3, learning_rate_factors={"embeddings": 0.5})
     again = keras.optimizers.deserialize(keras.optimizers.serialize(optimizer))
     assert again.learning_rate_factors == {"embeddings": 0.5}
+
+
+def _adamw(weight, gradients, factor, rate=1e-2, decay=0.01):
+    """Steps of `AdamW` on scaled gradients, in NumPy."""
+    weight, m, v = np.float64(weight), 0.0, 0.0
+    for gradient in gradients:
+        gradient = factor * np.float64(gradient)
+        m = 0.9 * m + 0.1 * gradient
+        v = 0.999 * v + 0.001 * gradient**2
+        weight = weight - rate * (m / (np.sqrt(v) + 1e-6) + decay * weight)
+    return weight
+
+
+def test_the_official_rule_scales_gradients(tiny_config):
+    """`get_train_op` in model_utils.py: layer l of L by decay ** (L - 1 - l)."""
+    config = tiny_config(parameter_sharing="none", num_hidden_layers=3)
+    powers = {"0_0": 2, "1_0": 1, "2_0": 0}
+    kinds = ("attention", "feed_forward")
+    assert official_factors(config, 0.5) == {
+        f"{kind}_{key}": 0.5**power for key, power in powers.items() for kind in kinds
+    }
+    model = AlbertForSequenceClassification(config, 2)
+    variables = [v for v in model.trainable_variables if v.path.endswith("kernel")]
+    arguments = layer_decay(config, 0.5, "gradients")
+    optimizer = AdamW(1e-2, **arguments)
+    start = [v.numpy() for v in variables]
+    random = np.random.default_rng(0)
+    # Small ones, beside which the epsilon of Adam counts.
+    steps = [[random.normal(0, 1e-6, v.shape) for v in start] for _ in range(3)]
+    for gradients in steps:
+        optimizer.apply([tf.constant(g, tf.float32) for g in gradients], variables)
+    seen = set()
+    for i, (before, variable) in enumerate(zip(start, variables, strict=True)):
+        factor = next(
+            (
+                0.5**power
+                for key, power in powers.items()
+                for kind in kinds
+                if f"/{kind}_{key}/" in variable.path
+            ),
+            1.0,
+        )
+        seen.add(factor)
+        expected = _adamw(before, [gradients[i] for gradients in steps], factor)
+        step = expected - before
+        np.testing.assert_allclose(variable - before, step, rtol=1e-3, atol=1e-7)
+    assert seen == {1.0, 0.5, 0.25}
+    again = keras.optimizers.deserialize(keras.optimizers.serialize(optimizer))
+    assert again.gradient_factors == arguments["gradient_factors"]

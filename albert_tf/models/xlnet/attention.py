@@ -55,27 +55,41 @@ class RelativeAttention(XLNetLayer):
         self.layer_norm.build((None, None, config.d_model))
 
     def call(self, hidden, view, biases, memory=None, seed=None):
-        content = hidden[:, : view.tokens]  # [B, S, W]
-        keyed = content
-        if memory is not None:
-            keyed = ops.concatenate([memory, content], axis=1)  # [B, K, W]
-        keys = ops.shape(keyed)[1]
+        keyed = _keyed(hidden, view, memory)
         attending = asking(hidden, view)
-        query = ops.einsum("bqw,wnd->bqnd", attending, self.q_kernel)
-        key = ops.einsum("bkw,wnd->bknd", keyed, self.k_kernel)
+        probabilities = self._softmax(attending, keyed, view, biases)
+        probabilities = ops.cast(probabilities, self.compute_dtype)
+        rate = self.config.dropatt
+        probabilities = dropout(probabilities, rate, seed, _PROBABILITIES_SITE)
         value = ops.einsum("bkw,wnd->bknd", keyed, self.v_kernel)
-        scores = ops.einsum("bqnd,bknd->bnqk", query + biases["r_w_bias"], key)
-        scores += self._of_positions(query + biases["r_r_bias"], view, keys)
-        if view.other_segments is not None:
-            scores += _of_segments(query, view.other_segments, biases)
-        context = ops.einsum(
-            "bnqk,bknd->bqnd", self._probabilities(scores, view, seed), value
-        )
+        context = ops.einsum("bnqk,bknd->bqnd", probabilities, value)
         output = ops.einsum("bqnd,wnd->bqw", context, self.o_kernel)
         if view.answers is not None:
             output *= ops.cast(view.answers, output.dtype)
         output = dropout(output, self.config.dropout, seed, _OUTPUT_SITE)
         return self.layer_norm(attending + output)
+
+    def probabilities(self, hidden, view, biases):
+        """Returns how much queries attend to keys, float32 `[batch, heads, Q, K]`.
+
+        Before dropout, and without memory; the arguments are as of the call.
+        """
+        keyed = _keyed(hidden, view, None)
+        return self._softmax(asking(hidden, view), keyed, view, biases)
+
+    def _softmax(self, attending, keyed, view, biases):
+        query = ops.einsum("bqw,wnd->bqnd", attending, self.q_kernel)
+        key = ops.einsum("bkw,wnd->bknd", keyed, self.k_kernel)
+        scores = ops.einsum("bqnd,bknd->bnqk", query + biases["r_w_bias"], key)
+        keys = ops.shape(keyed)[1]
+        scores += self._of_positions(query + biases["r_r_bias"], view, keys)
+        if view.other_segments is not None:
+            scores += _of_segments(query, view.other_segments, biases)
+        scores = ops.cast(scores, "float32") * self.config.d_head**-0.5
+        if view.hidden_keys is not None:
+            hidden_keys = ops.expand_dims(view.hidden_keys, 1)
+            scores = ops.where(hidden_keys, _MASKED_SCORE, scores)
+        return ops.softmax(scores)
 
     def _of_positions(self, query, view, keys):
         """Computes scores `[B, N, Q, K]`.
@@ -96,16 +110,16 @@ class RelativeAttention(XLNetLayer):
         of_targets = shift_at(scores[:, :, tokens:], targets, tokens, keys)
         return ops.concatenate([content, of_targets], axis=2)
 
-    def _probabilities(self, scores, view, seed):
-        scores = ops.cast(scores, "float32") * self.config.d_head**-0.5
-        if view.hidden_keys is not None:
-            scores = ops.where(view.hidden_keys[:, None], _MASKED_SCORE, scores)
-        probabilities = ops.cast(ops.softmax(scores), self.compute_dtype)
-        return dropout(probabilities, self.config.dropatt, seed, _PROBABILITIES_SITE)
+
+def _keyed(hidden, view, memory):
+    """Returns what is attended to, `[batch, K, width]`."""
+    content = hidden[:, : view.tokens]  # [B, S, W]
+    return content if memory is None else ops.concatenate([memory, content], axis=1)
 
 
 def _of_segments(query, other_segments, biases):
     """Computes scores `[B, N, Q, K]`, one of two values by equality of segments."""
     query = query + biases["r_s_bias"]
     scores = ops.einsum("bqnd,snd->bnqs", query, biases["seg_embed"])  # [B, N, Q, 2]
-    return ops.where(other_segments[:, None], scores[..., 1:], scores[..., :1])
+    is_other = ops.expand_dims(other_segments, 1)
+    return ops.where(is_other, scores[..., 1:], scores[..., :1])

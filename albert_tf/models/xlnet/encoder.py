@@ -10,6 +10,7 @@ from albert_tf.layers.dropout import EMBEDDING_SITE
 from albert_tf.layers.dropout import OUTPUT_SITE
 from albert_tf.layers.dropout import POSITION_SITE
 from albert_tf.layers.dropout import dropout
+from albert_tf.models.albert import loop_without_attentions
 from albert_tf.models.base import PretrainedModel
 from albert_tf.models.features import named_features
 from albert_tf.models.xlnet.embeddings import XLNetEmbeddings
@@ -27,8 +28,10 @@ READ = (
     "target_positions",
     "memories",
     "reversed_rows",
+    "p_mask",
+    "start_positions",
 )
-"""Features that XLNet reads; see `XLNetModel`."""
+"""Features that XLNet reads; see `XLNetModel`, `XLNetForQuestionAnswering`."""
 
 
 @keras.saving.register_keras_serializable(package="albert_tf")
@@ -40,6 +43,8 @@ class XLNetModel(PretrainedModel):
         depth_loop: compile shared layers once, as a loop; same numbers. Not with
             `config.mem_len`.
         rematerialize: trade a second forward pass for memory; same numbers.
+        return_attentions: return `attentions`, too; not with `depth_loop`, nor in a
+            call with `memories`.
 
     Call: the `input_ids`, int32 `[batch, tokens]`, alone or in a dict with others, all
     optional: `input_mask` `[batch, tokens]`, 0 for padding; `segment_ids` `[batch,
@@ -62,6 +67,8 @@ class XLNetModel(PretrainedModel):
             hidden]`; absent without `target_positions`
         memories: with `config.mem_len`, the feature of the next call; no gradient
             passes through it
+        attentions: with `return_attentions`, list of float32 `[batch, heads, tokens,
+            tokens]`, one a block, of the content stream, before dropout
     With `heads_only` the dict holds `memories` and the one thing that heads read, and
     the last block computes no more than that.
         query_output: as above
@@ -79,8 +86,11 @@ class XLNetModel(PretrainedModel):
 
     family = XLNET
 
-    def __init__(self, config, **kwargs):
+    def __init__(self, config, return_attentions=False, **kwargs):
         super().__init__(config, **kwargs)
+        self.return_attentions = return_attentions
+        if return_attentions and self.execution["depth_loop"]:
+            raise loop_without_attentions()
         if config.mem_len and self.execution["depth_loop"]:
             raise UserError(
                 "mem_len and depth_loop exclude each other: a loop keeps no block's "
@@ -124,10 +134,18 @@ class XLNetModel(PretrainedModel):
                 outputs = {"last_output": output[:, 0]}
         else:
             outputs = _both_streams(output, embeddings, states, view)
+            if self.return_attentions:
+                inputs = [embeddings, *states[:-1]]
+                found = self.stack.attentions(inputs, view)
+                outputs["attentions"] = [of[:, :, :tokens] for of in found]
         if self.config.mem_len:
             inputs = [embeddings, *states[:-1]]
             outputs["memories"] = self._new_memories(inputs, view)
         return outputs
+
+    def first_block_input(self, embedding_output):
+        """Returns `embedding_output`, which is as wide as the blocks."""
+        return embedding_output
 
     def first_memories(self, rows):
         """Returns the memories of the official training at the start of a stream.
@@ -159,6 +177,11 @@ class XLNetModel(PretrainedModel):
             )
         if "memories" not in features:
             return
+        if self.return_attentions:
+            raise UserError(
+                "return_attentions shows what tokens of one text attend to; leave "
+                "memories out."
+            )
         shape = tuple(features["memories"].shape)
         expected = (self.config.blocks, self.config.d_model)
         if len(shape) != 4 or (shape[1], shape[3]) != expected:
@@ -212,6 +235,9 @@ class XLNetModel(PretrainedModel):
             old = ops.cast(view.memories, new.dtype)
             new = ops.concatenate([old, new], axis=2)
         return ops.stop_gradient(new[:, :, -config.mem_len :])
+
+    def get_config(self):
+        return {**super().get_config(), "return_attentions": self.return_attentions}
 
     def official_variables(self):
         return encoder_variables(self)

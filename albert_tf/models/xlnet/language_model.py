@@ -7,6 +7,7 @@ from albert_tf.families.head_variables import HeadVariable
 from albert_tf.families.xlnet import XLNET
 from albert_tf.models.base import PretrainedModel
 from albert_tf.models.features import named_features
+from albert_tf.models.masked_lm import best_tokens
 from albert_tf.models.xlnet.encoder import READ
 from albert_tf.models.xlnet.encoder import XLNetModel
 
@@ -55,6 +56,31 @@ class XLNetLMHeadModel(PretrainedModel):
             initializer="zeros",
             autocast=False,
         )
+
+    def best_tokens(self, features, top_k, vocab_size=None):
+        """Finds the most probable tokens, asked by permutation.
+
+        A query sees all tokens but those that are asked for, its own among them.
+
+        Args:
+            features: `input_ids`, `input_mask` and `segment_ids` as of the call, and
+                `masked_lm_positions` int32 `[batch, predictions]`, -1 for padding.
+            top_k, vocab_size: as of `AlbertForMaskedLM.best_tokens`.
+
+        Returns:
+            float32 probabilities and int32 ids, `[batch, predictions, top_k]`.
+        """
+        features = dict(features)
+        targets = features.pop("masked_lm_positions")
+        ids = features["input_ids"]
+        places = ops.arange(ops.shape(ids)[1], dtype="int32")
+        is_hidden = ops.any(ops.expand_dims(targets, 2) == places, axis=1)  # [B, S]
+        order = {
+            "query_order": ops.ones_like(ids),
+            "key_order": ops.cast(is_hidden, "int32"),
+        }
+        outputs = self({**features, **order, "target_positions": targets})
+        return best_tokens(outputs["logits"], top_k, vocab_size)
 
     def call(self, features, training=False, dropout_seed=None):
         features = named_features(features, READ)

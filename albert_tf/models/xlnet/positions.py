@@ -85,5 +85,5 @@ def shift_at(scores, positions, tokens, keys):
     Returns:
         `[batch, heads, queries, K]`.
     """
-    codes = (tokens - positions)[:, :, None] + ops.arange(keys)  # [B, Q, K]
-    return ops.take_along_axis(scores, codes[:, None], axis=3)
+    codes = ops.expand_dims(tokens - positions, 2) + ops.arange(keys)  # [B, Q, K]
+    return ops.take_along_axis(scores, ops.expand_dims(codes, 1), axis=3)

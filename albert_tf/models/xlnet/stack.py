@@ -1,5 +1,7 @@
 """The stack of XLNet's blocks, with their shared parameters."""
 
+import itertools
+
 import keras
 
 from albert_tf.layers.dropout import SITES_PER_BLOCK
@@ -64,6 +66,13 @@ class XLNetStack(XLNetLayer, TransformerStack):
             seed=seed,
         )
         return feed_forward(hidden, seed)
+
+    def attentions(self, block_inputs, view):
+        blocks = itertools.chain.from_iterable(self.layer_schedule)
+        return [
+            self.attention[key].probabilities(hidden, view, self._biases(key))
+            for (key, _), hidden in zip(blocks, block_inputs, strict=True)
+        ]
 
     def _biases(self, attention_key):
         row = list(self.attention).index(attention_key)

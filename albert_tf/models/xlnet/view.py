@@ -68,7 +68,7 @@ def attention_view(features, tokens, memory_tokens, codes, directions):
     if targets is not None:
         targets = ops.cast(targets, "int32")
         real = ops.concatenate([ops.ones_like(places), targets >= 0], axis=1)
-        answers = ops.cast(real, "float32")[:, :, None]
+        answers = ops.expand_dims(ops.cast(real, "float32"), 2)
         targets = ops.maximum(targets, 0)
         places = ops.concatenate([places, targets], axis=1)
     return AttentionView(
@@ -88,11 +88,11 @@ def _hidden_keys(features, tokens, memory_tokens, targets):
     if features.get("perm_mask") is not None:
         masks.append(ops.cast(features["perm_mask"], "float32") > 0)  # [B, S, S]
     if features.get("query_order") is not None:
-        masks.append(
-            features["query_order"][:, :, None] <= features["key_order"][:, None]
-        )
+        query_order = ops.expand_dims(features["query_order"], 2)
+        masks.append(query_order <= ops.expand_dims(features["key_order"], 1))
     if features.get("input_mask") is not None:
-        masks.append(ops.cast(features["input_mask"], "float32")[:, None] <= 0)
+        input_mask = ops.cast(features["input_mask"], "float32")
+        masks.append(ops.expand_dims(input_mask, 1) <= 0)
     if not masks:
         return None
     hidden = functools.reduce(operator.or_, masks)
@@ -116,6 +116,8 @@ def _other_segments(features, memory_tokens, targets):
     of_keys = ops.pad(segments, [[0, 0], [memory_tokens, 0]])
     of_queries = segments
     if targets is not None:
-        of_targets = gather_positions(segments[:, :, None], targets)[:, :, 0]
+        own = ops.expand_dims(segments, 2)
+        of_targets = gather_positions(own, targets)[:, :, 0]
         of_queries = ops.concatenate([segments, of_targets], axis=1)
-    return ops.not_equal(of_queries[:, :, None], of_keys[:, None])
+    # Not sliced with new axes, which TensorFlow Lite cannot.
+    return ops.not_equal(ops.expand_dims(of_queries, 2), ops.expand_dims(of_keys, 1))

@@ -30,6 +30,9 @@ def write_tflite(module, head, directory):
 
     Returns:
         The path of the file.
+
+    Raises:
+        UserError: TensorFlow Lite cannot compute the model.
     """
     function = _token_function(module.compute, head.feature_specs())
     with tempfile.TemporaryDirectory(dir=directory) as temporary:
@@ -40,7 +43,13 @@ def write_tflite(module, head, directory):
             temporary, signature_keys=["tokens"]
         )
         converter.optimizations = [tf.lite.Optimize.DEFAULT]
-        content = converter.convert()
+        try:
+            content = converter.convert()
+        except Exception as error:  # its type is not public
+            raise UserError(
+                f"TensorFlow Lite lacks operations of {type(head.model).__name__}; "
+                "export it with --format=onnx, or as a SavedModel."
+            ) from error
     path = directory / "model.tflite"
     path.write_bytes(content)
     return path

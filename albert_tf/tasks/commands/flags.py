@@ -17,6 +17,8 @@ from albert_tf.families.layer_sharing import FIRST
 from albert_tf.families.layer_sharing import MEAN
 from albert_tf.objectives.flags import DistillationFlags
 from albert_tf.optimizers.flags import OptimizerFlags
+from albert_tf.optimizers.layer_decay import DECAYED
+from albert_tf.optimizers.layer_decay import RATES
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -133,6 +135,13 @@ class TrainingFlags(ApplyingFlags, TrainerFlags, OptimizerFlags, DistillationFla
         "to the embeddings; 1 gives all the same rate.",
         1.0,
         minimum=0,
+    )
+    layer_decay_of: str = option(
+        "Scaled by --layer_decay: the learning rates; or the clipped gradients, those "
+        "of the top layer and of the embeddings as they are, which is the official "
+        "XLNet's rule and hardly changes Adam's steps.",
+        RATES,
+        DECAYED,
     )
     freeze_encoder: bool = option(
         "Train the head only; several heads on the same encoder can be served as "

@@ -50,6 +50,8 @@ def ending(question, option, tokenizer):
 def tokenize_questions(questions, tokenizer, max_seq_length, max_qa_length):
     """`TokenizedExamples` `[N, choices]` of rows `[CLS] text [SEP] ending [SEP]`.
 
+    XLNet's are `text [SEP] ending [SEP] [CLS]`.
+
     Of an ending, the last tokens are kept; then the text loses its end.
 
     Args:
@@ -77,11 +79,11 @@ def tokenize_questions(questions, tokenizer, max_seq_length, max_qa_length):
     room = max_seq_length - special - second_left
     left = np.minimum(first_tokens[context], room)
     lengths = left + second_left + special
-    head = left + special - 1
+    head = layout.before + left + layout.between
     starts = begins_of(lengths)
     ids = np.full(lengths.sum(), tokenizer.sep_id, np.int32)
-    ids[starts] = tokenizer.cls_id
-    place(first, begins_of(first_tokens)[context], left, starts + 1, ids)
+    ids[starts + lengths - 1 if layout.cls_last else starts] = tokenizer.cls_id
+    place(first, begins_of(first_tokens)[context], left, starts + layout.before, ids)
     # The last ones.
     begins = begins_of(second_tokens) + second_tokens - second_left
     place(second, begins, second_left, starts + head, ids)

@@ -57,10 +57,12 @@ class ChoiceFeatures(tf.Module):
         first = first_tokens(first, tf.minimum(first.row_lengths(), room))
         special = tf.ones_like(room, tf.int32)[:, None]  # [rows, 1]
         cls, sep = special * self.cls_id, special * self.sep_id
-        between = [sep] * self.layout.between
-        rows = tf.concat([cls, first, *between, second, sep], axis=1)
-        head = first.row_lengths() + special_tokens - 1
-        features = dense_features(rows, head, self.layout, self.pad_id)  # [rows, T]
+        layout = self.layout
+        parts = [first, *[sep] * layout.between, second, sep]
+        parts = [*parts, cls] if layout.cls_last else [cls, *parts]
+        rows = tf.concat(parts, axis=1)
+        head = layout.before + first.row_lengths() + layout.between
+        features = dense_features(rows, head, layout, self.pad_id)  # [rows, T]
         width = tf.shape(features["input_ids"], tf.int64)[1:]
         shape = tf.concat([tf.shape(options, tf.int64), width], axis=0)
         return {n: tf.scatter_nd(places, v, shape) for n, v in features.items()}

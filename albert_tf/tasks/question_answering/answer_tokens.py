@@ -47,13 +47,14 @@ def window_labels(layout, answers):
             without an answer.
 
     Returns:
-        int32 array `[windows, 3]`; 0, 0, 1 where the answer is not wholly in the
-        window.
+        int32 array `[windows, 3]`; the place of [CLS], twice, and 1 where the answer is
+        not wholly in the window.
     """
     found = answers[layout.text] - layout.first[:, None]  # [W, 2]
     inside = (found[:, 0] >= 0) & (found[:, 1] < layout.tokens)
     inside &= answers[layout.text, 0] >= 0
-    positions = np.where(inside[:, None], found + layout.first_lengths[:, None], 0)
+    places = found + layout.before[:, None]
+    positions = np.where(inside[:, None], places, layout.cls_positions[:, None])
     return np.column_stack([positions, ~inside]).astype(np.int32)
 
 

@@ -72,7 +72,8 @@ class Answering(tf.Module):
                 windows.features["input_mask"],
                 self.n_best_size,
             )
-            null = outputs["start_logits"][:, 0] + outputs["end_logits"][:, 0]
+            logits = outputs["start_logits"] + outputs["end_logits"]
+            null = tf.gather(logits, windows.cls_positions, batch_dims=1)
         else:
             beams, null = _beams(outputs), outputs["cls_logits"]
         found = in_graph_answers.answers(

@@ -190,8 +190,7 @@ def _stretches(windows, scores, max_answer_length):
     width = 1 + max(int(starts.max(initial=0)), int(windows.lengths.max(initial=0)))
     is_best = windows.padded(windows.is_max_context, width)  # [W, T]
     row = np.arange(len(windows))[:, None, None]  # [W, 1, 1]
-    # The last token of a window is the [SEP] behind the paragraph.
-    within = ends < windows.lengths[row] - 1
+    within = ends < windows.text_ends[row]
     possible = is_best[row, starts] & within  # [W, starts, ends]
     possible &= (ends >= starts) & (ends - starts < max_answer_length)
     row, i, j = np.nonzero(possible)

@@ -24,6 +24,7 @@ class InGraphWindows:
         starts, ends: int32 `[W, T]`, the characters of the paragraph that a token stems
             from, 0 where there is no paragraph.
         is_paragraph: bool `[W, T]`.
+        cls_positions: int64 `[W]`, of the token that stands for no answer.
     """
 
     features: dict
@@ -32,6 +33,7 @@ class InGraphWindows:
     starts: tf.Tensor
     ends: tf.Tensor
     is_paragraph: tf.Tensor
+    cls_positions: tf.Tensor
 
 
 class WindowFeatures(tf.Module):
@@ -54,7 +56,7 @@ class WindowFeatures(tf.Module):
         super().__init__()
         self.tokenizer = InGraphTokenizer(tokenizer, max(sizes.max_query_length, 1))
         self.cls_id, self.sep_id = tokenizer.cls_id, tokenizer.sep_id
-        self.layout, self.pad_id = tokenizer.layout, tokenizer.pad_id
+        self.layout, self.pad_id = tokenizer.layout.padded_after, tokenizer.pad_id
         self.sizes = sizes
         self.min_tokens = min_tokens
 
@@ -63,26 +65,37 @@ class WindowFeatures(tf.Module):
         kept = tf.minimum(asked.row_lengths(), self.sizes.max_query_length)  # [B]
         ids, starts, ends = self.tokenizer.with_offsets(context)
         layout = InGraphLayout.of(
-            kept + self.layout.special(True) - 1,
+            self.layout,
+            kept + self.layout.special(True),
             ids,
             self.sizes.max_seq_length,
             self.sizes.doc_stride,
             self.min_tokens,
         )
-        position = layout.position
-        in_question = (position > 0) & (layout.within < -self.layout.between)  # [W, T]
+        kept = tf.gather(kept, layout.text)
+        between = self.layout.between
+        if self.layout.cls_last:
+            first_lengths = layout.tokens + between  # before the question
+            place = layout.position - first_lengths[:, None]
+        else:
+            first_lengths = 1 + kept + between  # before the text
+            place = layout.position - 1
+        in_question = (place >= 0) & (place < kept[:, None])  # [W, T]
         begins = tf.gather(asked.row_starts(), layout.text)[:, None]
-        input_ids = tf.where(position == 0, self.cls_id, self.sep_id)
         input_ids = pick(
-            asked.flat_values, begins + position - 1, in_question, input_ids
+            asked.flat_values,
+            begins + place,
+            in_question,
+            layout.special_ids(self.cls_id, self.sep_id),
         )
         input_ids = layout.pick(ids.flat_values, input_ids)
         nothing = tf.zeros_like(input_ids)
         return InGraphWindows(
-            features=layout.features(input_ids, self.layout, self.pad_id),
+            features=layout.features(input_ids, first_lengths, self.pad_id),
             question=layout.text,
             is_max_context=layout.max_context(),
             starts=layout.pick(starts.flat_values, nothing),
             ends=layout.pick(ends.flat_values, nothing),
             is_paragraph=layout.is_text,
+            cls_positions=layout.cls_positions,
         )

@@ -44,6 +44,10 @@ class QuestionHead(Head):
         "context": "it is a very good one .",
     }
 
+    @property
+    def layout(self):
+        return super().layout.padded_after
+
     def compute(self, features):
         # The beams of the model need so many tokens.
         tokens = tf.shape(features["input_ids"])[1]

@@ -27,6 +27,7 @@ from albert_tf.tasks.task import Task
 PREDICTIONS, NBEST = "predictions.json", "nbest_predictions.json"
 NULL_ODDS = "null_odds.json"
 _MODELS = "albert_tf.models.question_answering"
+_XLNET_MODELS = "albert_tf.models.xlnet.question_answering"
 _WAS_GIVEN = "null_score_diff_threshold_was_given"
 
 
@@ -91,6 +92,9 @@ class SquadTask(Task):
             logging.warning("%s: %s", examples.path, line)
         return WindowTokens.of(windows)
 
+    def row_layout(self, tokenizer):
+        return tokenizer.layout.padded_after
+
     def targets(self, examples, tokens):
         return tokens.answers if examples.is_training else None
 
@@ -139,7 +143,10 @@ class SquadV1(SquadTask):
     """Every question has an answer; official `run_squad_v1.py`."""
 
     kind: typing.ClassVar[str] = "squad_v1"
-    models: typing.ClassVar[tuple] = (f"{_MODELS}.AlbertForQuestionAnswering",)
+    models: typing.ClassVar[tuple] = (
+        f"{_MODELS}.AlbertForQuestionAnswering",
+        f"{_XLNET_MODELS}.XLNetForQuestionAnsweringSimple",
+    )
     version: typing.ClassVar[int] = 1
     default_metrics: typing.ClassVar[tuple] = ("f1", "exact_match")
 
@@ -180,7 +187,10 @@ class SquadV2(SquadTask):
     null_score_diff_threshold: float | None = None
 
     kind: typing.ClassVar[str] = "squad_v2"
-    models: typing.ClassVar[tuple] = (f"{_MODELS}.AlbertForAnswerableQuestions",)
+    models: typing.ClassVar[tuple] = (
+        f"{_MODELS}.AlbertForAnswerableQuestions",
+        f"{_XLNET_MODELS}.XLNetForQuestionAnswering",
+    )
     version: typing.ClassVar[int] = 2
     default_metrics: typing.ClassVar[tuple] = ("f1", "exact")
 

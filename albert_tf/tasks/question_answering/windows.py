@@ -1,9 +1,9 @@
 """Questions and paragraphs as windows of token ids: `[CLS] question [SEP] text [SEP]`.
 
-A paragraph that does not fit is read through several windows, which overlap. Source:
-`convert_examples_to_features` in squad_utils.py of google-research/albert, but with
-the offsets that the tokenizer gives instead of an alignment afterwards: it drops no
-question and knows every vocabulary.
+XLNet's are `text [SEP] question [SEP] [CLS]`. A paragraph that does not fit is read
+through several windows, which overlap. Source: `convert_examples_to_features` in
+squad_utils.py of google-research/albert, but with the offsets that the tokenizer gives
+instead of an alignment afterwards: it drops no question and knows every vocabulary.
 
 B windows of a batch, W windows, T tokens of a window.
 """
@@ -92,11 +92,12 @@ class Windows:
             sees with the most text on both sides. A start is scored there only.
         starts: int64 `[W]`.
         lengths: int32 `[W]`.
-        first_lengths: int32 `[W]`, tokens of `[CLS] question [SEP]`.
+        first_lengths: int32 `[W]`, tokens of `[CLS] question [SEP]`, or of
+            `text [SEP]`, where [CLS] is last.
         question_index: int32 `[W]`, whose window it is, an index into `questions`.
         window_index: int32 `[W]`, its number among the windows of its question.
         labels: int32 `[W, 3]` of training, or None: first and last token of the answer
-            (0, 0 without one) and whether the window has none.
+            (of [CLS] without one) and whether the window has none.
         layout: the `RowLayout`.
         pad_id: the id of padding.
     """
@@ -157,19 +158,29 @@ class Windows:
         rows[~real] = filling
         return rows
 
+    @property
+    def text_ends(self):
+        """int32 `[W]`, the place behind the paragraph: of its [SEP]."""
+        rows = self.first_lengths if self.layout.cls_last else self.lengths
+        return rows - 1
+
     def features(self, width):
         """Returns the model's inputs by official name, int32 `[W, width]`."""
         position = np.arange(width)  # [T]
-        length = self.lengths[:, None]  # [W, 1]
-        second = position >= self.first_lengths[:, None]  # [W, T]
-        real = position < length
+        length, layout = self.lengths[:, None], self.layout
+        first = self.first_lengths[:, None]  # [W, 1]
+        begin, cls = (0, length - 1) if layout.cls_last else (first, 0)
+        real, is_cls = position < length, position == cls  # [W, T]
+        segments = np.where(position >= first, layout.second_segment, 0)
+        segments = np.where(is_cls, layout.cls_segment, segments)
+        segments = np.where(real, segments, layout.pad_segment)
         # [CLS] stands for "no answer" and may therefore be one.
-        may_answer = (second & (position < length - 1)) | (position == 0)
+        in_text = (position >= begin) & (position < self.text_ends[:, None])
         return {
             "input_ids": self.padded(self.ids, width, self.pad_id),
             "input_mask": real.astype(np.int32),
-            "segment_ids": np.int32(self.layout.second_segment) * (second & real),
-            "p_mask": (~may_answer).astype(np.int32),
+            "segment_ids": segments.astype(np.int32),
+            "p_mask": (~(in_text | is_cls)).astype(np.int32),
         }
 
 
@@ -216,15 +227,15 @@ def _make(paragraphs, tokenizer, sizes, notices, is_training):
     for index in np.flatnonzero(question_tokens > sizes.max_query_length):
         notices.add(LONG_QUESTION, questions[index].id)
     tokens = np.array([len(found) for found in spans])
-    row_layout = tokenizer.layout
+    row_layout = tokenizer.layout.padded_after
     sizes.require_room(row_layout.special(True))
-    special_before = row_layout.special(True) - 1
-    before = np.minimum(question_tokens, sizes.max_query_length) + special_before
+    kept = np.minimum(question_tokens, sizes.max_query_length)
     lengths = sizes.max_seq_length, sizes.doc_stride
-    layout = Layout.of(before, tokens[paragraph], *lengths)
+    others = kept + row_layout.special(True)
+    layout = Layout.of(row_layout, others, tokens[paragraph], *lengths)
     rows, positions = layout.rows_and_positions()
-    ids = np.where(positions == 0, tokenizer.cls_id, tokenizer.sep_id).astype(np.int32)
-    here, token = _of_questions(layout, rows, positions, row_layout.between)
+    ids = layout.special_ids(rows, positions, tokenizer)
+    here, token = layout.of_questions(rows, positions, kept)
     question_starts = np.cumsum(question_tokens) - question_tokens
     ids[here] = question_ids[question_starts[layout.text[rows[here]]] + token]
     here, token = layout.of_texts(rows, positions)
@@ -256,13 +267,6 @@ def _scattered(values, places, count):
     found = np.zeros((count, *values.shape[1:]), values.dtype)
     found[places] = values
     return found
-
-
-def _of_questions(layout, rows, positions, between):
-    """Finds tokens of questions, and their numbers in the question."""
-    end = layout.first_lengths[rows] - between
-    here = np.flatnonzero((positions > 0) & (positions < end))
-    return here, positions[here] - 1
 
 
 def _labels(questions, contexts, spans, layout, notices):

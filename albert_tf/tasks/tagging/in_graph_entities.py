@@ -10,7 +10,6 @@ import tensorflow as tf
 
 from albert_tf.tasks.tagging import decoding
 from albert_tf.tasks.tagging.in_graph_words import split_words
-from albert_tf.tasks.tagging.rows import BEFORE
 from albert_tf.tasks.tagging.schemes import OUTSIDE
 from albert_tf.tasks.tagging.schemes import is_entity
 from albert_tf.tasks.tagging.schemes import type_of
@@ -54,7 +53,7 @@ class RowFeatures(tf.Module):
         super().__init__()
         self.tokenizer = InGraphTokenizer(tokenizer)
         self.cls_id, self.sep_id = tokenizer.cls_id, tokenizer.sep_id
-        self.layout, self.pad_id = tokenizer.layout, tokenizer.pad_id
+        self.layout, self.pad_id = tokenizer.layout.padded_after, tokenizer.pad_id
         self.max_seq_length = max_seq_length
         self.doc_stride = doc_stride
 
@@ -64,17 +63,20 @@ class RowFeatures(tf.Module):
         place = tf.ragged.range(pieces.row_lengths()).flat_values
         first = tf.where(place == 0, pieces.value_rowids(), -1)
         ids = words.with_flat_values(pieces).merge_dims(1, 2)  # [B, (tokens)]
-        before = tf.fill([ids.nrows()], tf.constant(BEFORE, tf.int64))
-        layout = InGraphLayout.of(before, ids, self.max_seq_length, self.doc_stride)
-        special = tf.where(layout.position == 0, self.cls_id, self.sep_id)
+        special = tf.constant(self.layout.special(False), tf.int64)
+        layout = InGraphLayout.of(
+            self.layout,
+            tf.fill([ids.nrows()], special),
+            ids,
+            self.max_seq_length,
+            self.doc_stride,
+        )
+        special = layout.special_ids(self.cls_id, self.sep_id)
         input_ids = layout.pick(ids.flat_values, special)
-        features = layout.features(input_ids, self.layout, self.pad_id)
+        features = layout.features(input_ids, layout.length, self.pad_id)
         none = tf.fill(tf.shape(input_ids), tf.constant(-1, tf.int64))
         word = tf.where(layout.max_context(), layout.pick(first, none), none)
-        segments = tf.zeros_like(input_ids)
-        return InGraphRows(
-            {**features, "segment_ids": segments}, words, starts, ends, word
-        )
+        return InGraphRows(features, words, starts, ends, word)
 
 
 class Entities(tf.Module):

@@ -1,5 +1,7 @@
 """Sentences as rows of token ids: `[CLS] words [SEP]`, in windows where they are long.
 
+XLNet's rows are `words [SEP] [CLS]`.
+
 Each word is tokenized by itself, as Hugging Face does with `is_split_into_words`; its
 first piece stands for it.
 """
@@ -13,9 +15,6 @@ from albert_tf.tasks.tokenized_examples import begins_of
 from albert_tf.tasks.tokenized_examples import place
 from albert_tf.tasks.windows.layout import Layout
 from albert_tf.tokenization.parallel import encode_flat_in_parallel
-
-BEFORE = 1
-"""The tokens before the words: [CLS]."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -61,12 +60,13 @@ def tokenize_sentences(sentences, tokenizer, max_seq_length, doc_stride):
         doc_stride: tokens from the beginning of a window to the next one's.
     """
     pieces, firsts, tokens = _pieces(sentences, tokenizer)
-    before = np.full(len(sentences), BEFORE)
-    layout = Layout.of(before, tokens, max_seq_length, doc_stride)
+    row_layout = tokenizer.layout.padded_after
+    others = np.full(len(sentences), row_layout.special(False))
+    layout = Layout.of(row_layout, others, tokens, max_seq_length, doc_stride)
     rows, positions = layout.rows_and_positions()
     here, token = layout.of_texts(rows, positions)
     source = begins_of(tokens)[layout.text[rows[here]]] + token
-    ids = np.where(positions == 0, tokenizer.cls_id, tokenizer.sep_id).astype(np.int32)
+    ids = layout.special_ids(rows, positions, tokenizer)
     ids[here] = pieces[source]
     words = np.full(len(ids), -1, np.int32)
     words[here] = firsts[source]
@@ -80,7 +80,7 @@ def tokenize_sentences(sentences, tokenizer, max_seq_length, doc_stride):
         first_lengths=lengths,
         words=words,
         is_max_context=is_max_context,
-        layout=tokenizer.layout,
+        layout=row_layout,
         pad_id=tokenizer.pad_id,
     )
 

@@ -49,6 +49,10 @@ class TaggingHead(Head):
     reads_whole = "text"
     pads_answers = True
 
+    @property
+    def layout(self):
+        return super().layout.padded_after
+
     def numbers(self, outputs):
         return {"logits": outputs}
 

@@ -63,6 +63,7 @@ class Tagging(Task):
     kind: typing.ClassVar[str] = "tagging"
     models: typing.ClassVar[tuple] = (
         "albert_tf.models.token_classification.AlbertForTokenClassification",
+        "albert_tf.models.xlnet.token_classification.XLNetForTokenClassification",
     )
     tokens_class: typing.ClassVar[type] = TagRows
     row_settings: typing.ClassVar[tuple] = ("doc_stride",)
@@ -135,6 +136,9 @@ class Tagging(Task):
         return tokenize_sentences(
             examples.sentences, tokenizer, max_seq_length, self.doc_stride
         )
+
+    def row_layout(self, tokenizer):
+        return tokenizer.layout.padded_after
 
     def targets(self, examples, tokens):
         """Returns int32 `[len(ids)]`: the tag's id at first pieces, elsewhere -1."""

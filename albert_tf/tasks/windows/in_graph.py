@@ -7,24 +7,30 @@ import dataclasses
 
 import tensorflow as tf
 
+from albert_tf.row_layout import RowLayout
+from albert_tf.tokenization.in_graph.features import is_token
+from albert_tf.tokenization.in_graph.features import segments
+
 
 @dataclasses.dataclass(frozen=True)
 class InGraphLayout:
     """The windows of a batch of texts, whatever their lengths.
 
     Attributes:
+        row_layout: the `RowLayout` of the windows.
         text: int64 `[W]`, whose window it is.
         index: int64 `[W]`, its number among the windows of its text.
         tokens: int64 `[W]`, the number of the text's tokens in it.
         length: int64 `[W]`, all of its tokens.
         position: int64 `[1, T]`.
-        within: int64 `[W, T]`, the token among the text's in the window; less than 0
-            before them.
+        within: int64 `[W, T]`, the token among the text's in the window; before them
+            and behind them, too.
         is_text: bool `[W, T]`.
         place: int64 `[W, T]`, the token among all texts' tokens, where `is_text`.
         text_tokens: int64 `[]`, tokens of all texts.
     """
 
+    row_layout: RowLayout
     text: tf.Tensor
     index: tf.Tensor
     tokens: tf.Tensor
@@ -36,29 +42,30 @@ class InGraphLayout:
     text_tokens: tf.Tensor
 
     @classmethod
-    def of(cls, before, ids, max_seq_length, doc_stride, min_tokens=1):
+    def of(cls, row_layout, others, ids, max_seq_length, doc_stride, min_tokens=1):
         """Lays windows out as `Layout.of`.
 
         Args:
-            before: int64 `[B]`, tokens before each text.
+            row_layout, others: as of `Layout.of`, the latter int64 `[B]`.
             ids: ragged int32 `[B, (tokens)]`, the texts.
             max_seq_length, doc_stride: as of `Layout.of`.
             min_tokens: length to which windows are padded at least.
         """
         total = ids.row_lengths()
-        room = max_seq_length - 1 - before
+        room = max_seq_length - others
         step = tf.minimum(room, doc_stride)
         counts = 1 + (tf.maximum(total - room, 0) + step - 1) // step  # rounded up
         text = tf.repeat(tf.range(tf.size(counts, tf.int64)), counts)  # [W]
         index = tf.ragged.range(counts).values
         first = index * tf.gather(step, text)
         tokens = tf.minimum(tf.gather(room, text), tf.gather(total, text) - first)
-        head = tf.gather(before, text)
-        length = head + tokens + 1
+        length = tokens + tf.gather(others, text)
+        before = tf.gather(0 * others if row_layout.cls_last else others - 1, text)
         width = tf.maximum(tf.reduce_max(length, axis=0), min_tokens)
         position = tf.range(width)[None, :]  # [1, T]
-        within = position - head[:, None]
+        within = position - before[:, None]
         return cls(
+            row_layout=row_layout,
             text=text,
             index=index,
             tokens=tokens,
@@ -70,6 +77,11 @@ class InGraphLayout:
             text_tokens=tf.size(ids.flat_values, tf.int64),
         )
 
+    @property
+    def cls_positions(self):
+        """int64 `[W]`, where [CLS] stands in each window."""
+        return self.length - 1 if self.row_layout.cls_last else 0 * self.length
+
     def pick(self, values, otherwise):
         """Picks `values` of the texts' tokens where they are, elsewhere `otherwise`.
 
@@ -79,20 +91,27 @@ class InGraphLayout:
         """
         return pick(values, self.place, self.is_text, otherwise)
 
-    def features(self, input_ids, row_layout, pad_id):
+    def special_ids(self, cls_id, sep_id):
+        """Returns int32 `[W, T]`; see `Layout.special_ids`."""
+        is_cls = self.position == self.cls_positions[:, None]
+        return tf.where(is_cls, cls_id, sep_id)
+
+    def features(self, input_ids, first_lengths, pad_id):
         """Returns the model's inputs by official name, int32 `[W, T]`.
 
         Args:
             input_ids: int32 `[W, T]`; padding in it may be anything.
-            row_layout: the `RowLayout` of the windows.
+            first_lengths: int64 `[W]`, tokens before the second text.
             pad_id: of padding.
         """
-        real = self.position < self.length[:, None]
-        is_second = real & (self.within >= 0)
+        length = self.length[:, None]
+        real = is_token(self.position, length)
         return {
             "input_ids": tf.where(real, input_ids, pad_id),
             "input_mask": tf.cast(real, tf.int32),
-            "segment_ids": tf.cast(is_second, tf.int32) * row_layout.second_segment,
+            "segment_ids": segments(
+                self.position, length, first_lengths[:, None], self.row_layout
+            ),
         }
 
     def max_context(self):

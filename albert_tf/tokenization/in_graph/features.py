@@ -13,17 +13,18 @@ class TextFeatures(tf.Module):
     longest row.
 
     Args:
-        tokenizer: a `Tokenizer`, whose `layout` the rows have.
+        tokenizer: a `Tokenizer`.
         max_seq_length: tokens of a row at most, the special ones counted.
+        layout: the `RowLayout` of the rows; by default the tokenizer's.
     """
 
     example = "it is a very good one ."
 
-    def __init__(self, tokenizer, max_seq_length):
+    def __init__(self, tokenizer, max_seq_length, layout=None):
         super().__init__()
         self.tokenizer = InGraphTokenizer(tokenizer, max_seq_length)
         self.cls_id, self.sep_id = tokenizer.cls_id, tokenizer.sep_id
-        self.layout, self.pad_id = tokenizer.layout, tokenizer.pad_id
+        self.layout, self.pad_id = layout or tokenizer.layout, tokenizer.pad_id
         self.max_seq_length = max_seq_length
 
     def __call__(self, text, text_pair=None):

@@ -31,25 +31,29 @@ class MaskedTextFeatures(tf.Module):
         self.tokenizer = InGraphTokenizer(tokenizer, max_seq_length)
         self.cls_id, self.sep_id = tokenizer.cls_id, tokenizer.sep_id
         self.mask_id, self.pad_id = tokenizer.mask_id, tokenizer.pad_id
-        self.layout = tokenizer.layout
+        self.layout = tokenizer.layout.padded_after
         self.finds_masks = mark_of(tokenizer) != MASK_MARK
         self.max_seq_length = max_seq_length
 
     def __call__(self, text):
         """Features `[batch, tokens]` and int32 `masked_lm_positions` `[batch, marks]`.
 
-        A row with fewer marks than another has position 0 in the places left over.
+        A row with fewer marks than another has its layout's `nowhere` in the places
+        left over.
         """
         ids = self.tokenizer(text) if self.finds_masks else self._marked(text)
         kept = tf.minimum(ids.row_lengths(), self.max_seq_length - 2)
         ids = tf.gather(ids, tf.ragged.range(kept), batch_dims=1)
         special = tf.ones_like(kept, tf.int32)[:, None]  # [B, 1]
-        rows = tf.concat([special * self.cls_id, ids, special * self.sep_id], axis=1)
+        cls, sep = special * self.cls_id, special * self.sep_id
+        is_last = self.layout.cls_last
+        rows = tf.concat([ids, sep, cls] if is_last else [cls, ids, sep], axis=1)
         positions = tf.ragged.boolean_mask(
             tf.ragged.range(tf.cast(rows.row_lengths(), tf.int32)), rows == self.mask_id
         )
         features = dense_features(rows, rows.row_lengths(), self.layout, self.pad_id)
-        return {**features, "masked_lm_positions": positions.to_tensor(0)}
+        positions = positions.to_tensor(self.layout.nowhere)
+        return {**features, "masked_lm_positions": positions}
 
     def _marked(self, text):
         """Returns ids of texts, ragged `[batch, (tokens)]`, with their marks' ids."""

@@ -14,6 +14,7 @@ from albert_tf.errors import UserError
 from albert_tf.models.question_answering import AlbertForAnswerableQuestions
 from albert_tf.models.question_answering import AlbertForQuestionAnswering
 from albert_tf.models.question_answering import no_answer_mask
+from tests.models.heads.answer_beams_reference import Reference
 
 MODELS = (AlbertForQuestionAnswering, AlbertForAnswerableQuestions)
 
@@ -35,47 +36,11 @@ def test_version_1(tiny_config, tiny_features):
     np.testing.assert_allclose(outputs["end_logits"], logits[1], atol=1e-6)
 
 
-def reference(model, features, p_mask):
-    """`AnswerBeamsHead` in NumPy, with the layers on vectors side by side."""
-    hidden = model.albert(features)["sequence_output"].numpy()
-    weights = {n: np.array(v) for n, v in model.head_variables().items()}
-
-    def log_softmax(logits):
-        logits = np.where(p_mask == 1, -1e30, logits)
-        return (
-            logits
-            - np.log(
-                np.exp(logits - logits.max(-1, keepdims=True)).sum(-1, keepdims=True)
-            )
-            - logits.max(-1, keepdims=True)
-        )
-
-    def dense(scope, inputs):
-        return inputs @ weights[f"{scope}/kernel"] + weights.get(f"{scope}/bias", 0)
-
-    starts = log_softmax(dense("start_logits/dense", hidden)[..., 0])
-
-    def ends(start):  # [B]
-        chosen = hidden[np.arange(len(start)), start][:, None] + 0 * hidden
-        both = np.tanh(
-            dense("end_logits/dense_0", np.concatenate([hidden, chosen], -1))
-        )
-        both = both - both.mean(-1, keepdims=True)
-        both = both / np.sqrt((both**2).mean(-1, keepdims=True))
-        both = both * weights["end_logits/LayerNorm/gamma"]
-        both = both + weights["end_logits/LayerNorm/beta"]
-        return log_softmax(dense("end_logits/dense_1", both)[..., 0])
-
-    expected = np.einsum("bt,bth->bh", np.exp(starts), hidden)
-    both = np.concatenate([expected, hidden[:, 0]], -1)
-    both = np.tanh(dense("answer_class/dense_0", both))
-    return starts, ends, dense("answer_class/dense_1", both)[:, 0]
-
-
 def test_version_2(tiny_config, tiny_features):
     model = AlbertForAnswerableQuestions(tiny_config(), start_n_top=2, end_n_top=3)
     p_mask = np.array([[0, 1, 1, 0, 0, 0, 0], [0, 0, 1, 0, 0, 1, 1]], "float32")
-    starts, ends, answer = reference(model, tiny_features, p_mask)
+    reference = Reference(model, tiny_features, p_mask, none=np.array([0, 0]))
+    starts, ends, answer = reference.starts, reference.ends, reference.answer()
     features = {**tiny_features, "p_mask": p_mask}
     positions = np.array([4, 1], "int32")
     outputs = model({**features, "start_positions": positions})
@@ -109,6 +74,16 @@ def test_the_default_mask():
         no_answer_mask(mask, segments),
         [[0, 1, 1, 0, 0, 1, 1], [0, 1, 1, 1, 0, 0, 1]],
     )
+
+
+def test_the_default_mask_of_roberta(tiny_config):
+    #      <s> q </s></s> a b </s> <pad>
+    ids = np.array([[0, 9, 2, 2, 8, 7, 2, 1], [0, 2, 2, 8, 2, 1, 1, 1]], "int32")
+    features = {"input_ids": ids, "input_mask": (ids != 1).astype("int32")}
+    config = tiny_config(padding_idx=1, parameter_sharing="none", type_vocab_size=1)
+    model = AlbertForAnswerableQuestions(config)
+    p_mask = np.array([[0, 1, 1, 1, 0, 0, 1, 1], [0, 1, 1, 0, 1, 1, 1, 1]])
+    assert_same(model(features), model({**features, "p_mask": p_mask}))
 
 
 def test_the_default_mask_is_used(tiny_config, tiny_features):

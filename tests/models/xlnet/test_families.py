@@ -1,17 +1,12 @@
-"""Parts for ALBERT alone refuse an XLNet, and name its family."""
+"""Every task takes an XLNet by its own class; parts of another family refuse it."""
 
 import pytest
 
-from albert_tf import embed
-from albert_tf import fill_mask
-from albert_tf import inspect_layers
 from albert_tf.checkpoints.warm_start import warm_start
 from albert_tf.errors import UserError
 from albert_tf.models.albert import AlbertModel
 from albert_tf.models.xlnet.encoder import XLNetModel
 from albert_tf.models.xlnet.language_model import XLNetLMHeadModel
-from albert_tf.serving.export import ExportOptions
-from albert_tf.serving.export import export
 from albert_tf.tasks.commands.flags import StartFlags
 from albert_tf.tasks.registry import create_task
 from albert_tf.tasks.setup import initial_model
@@ -21,49 +16,34 @@ from albert_tf.tokenization import load_tokenizer
 def test_another_family_is_refused(theirs, tiny_config, tmp_path):
     XLNetModel(theirs).save_pretrained(tmp_path / "xlnet", format="tf1")
     AlbertModel(tiny_config()).save_pretrained(tmp_path / "albert")
-    with pytest.raises(UserError, match="of the xlnet family, but AlbertModel is"):
+    refusal = "of the xlnet family, but AlbertModel is of the albert family; name a mo"
+    with pytest.raises(UserError, match=refusal):
         AlbertModel.from_pretrained(tmp_path / "xlnet")
     with pytest.raises(UserError, match="of the albert family, but XLNetModel is"):
         XLNetModel.from_pretrained(tmp_path / "albert")
-
-
-@pytest.fixture
-def with_tokenizer(theirs, vocabulary, tmp_path):
-    """A directory with a language model and the tokenizer beside it."""
-    path = tmp_path / "vocab.txt"
-    path.write_text(vocabulary("abcdefghijklmnopqr"))
-    folder = tmp_path / "model"
-    XLNetLMHeadModel(theirs).save_pretrained(folder, load_tokenizer(path))
-    return folder
-
-
-def test_tasks_for_albert_refuse_it(with_tokenizer, tiny_config, tmp_path):
-    start = StartFlags(init_checkpoint=str(with_tokenizer), max_seq_length=8)
-    tasks = {"squad_v2": {}, "multiple_choice": {}, "tagging": {"labels": ["O", "B-A"]}}
-    for kind, fields in tasks.items():
-        refusal = "the albert family; XLNet models are here for classification"
-        with pytest.raises(UserError, match=refusal):
-            task = create_task(kind, "t", **fields)
-            initial_model(start, task, load_tokenizer(with_tokenizer))
     with pytest.raises(UserError, match="of the xlnet family, but AlbertModel is"):
-        warm_start(AlbertModel, with_tokenizer, tiny_config(), False, ())
-    with pytest.raises(UserError, match="an XLNetLMHeadModel, which cannot be ser"):
-        export(ExportOptions(str(with_tokenizer), str(tmp_path / "served")))
+        warm_start(AlbertModel, tmp_path / "xlnet", tiny_config(), False, ())
 
 
 @pytest.mark.parametrize(
-    ("main", "flags"),
+    ("kind", "fields", "name"),
     [
-        (fill_mask.main, ["a [MASK]"]),
-        (embed.main, ["--input_file=texts.txt", "--output_file=vectors.npy"]),
-        (inspect_layers.main, ["--output_dir=layers", "a b"]),
+        ("squad_v1", {}, "QuestionAnsweringSimple"),
+        ("squad_v2", {"start_n_top": 3}, "QuestionAnswering"),
+        ("multiple_choice", {"dropout_prob": 0.3}, "MultipleChoice"),
+        ("tagging", {"labels": ["O", "B-A"]}, "TokenClassification"),
     ],
 )
-def test_commands_for_albert_refuse_it(
-    main, flags, with_tokenizer, tmp_path, monkeypatch, capsys
-):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "texts.txt").write_text("a b\n")
-    with pytest.raises(SystemExit):
-        main(["program", f"--model_dir={with_tokenizer}", *flags])
-    assert "XLNet models are here for classification" in capsys.readouterr().err
+def test_tasks_take_it(kind, fields, name, theirs, vocabulary, tmp_path):
+    (tmp_path / "vocab.txt").write_text(vocabulary("abcdefghijklmnopqr"))
+    tokenizer = load_tokenizer(tmp_path / "vocab.txt")
+    pretrained = XLNetLMHeadModel(theirs)
+    pretrained.save_pretrained(tmp_path / "model", tokenizer)
+    start = StartFlags(init_checkpoint=str(tmp_path / "model"), max_seq_length=8)
+    task = create_task(kind, "t", **fields)
+    model = initial_model(start, task, tokenizer)
+    assert type(model).__name__ == f"XLNetFor{name}"
+    assert task.model_arguments().items() <= model.head_config().items()
+    found = model.transformer.embeddings.word_embeddings
+    expected = pretrained.transformer.embeddings.word_embeddings
+    assert (found.numpy() == expected.numpy()).all()

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from albert_tf.errors import UserError
+from albert_tf.row_layout import CLS_FIRST
 from albert_tf.tasks.question_answering import answer_tokens
 from albert_tf.tasks.question_answering import windows as windows_module
 from albert_tf.tasks.question_answering.reading.notices import Notices
@@ -89,7 +90,7 @@ def brute_force_max_context(first, tokens, paragraph_tokens):
 def test_best_context(width, stride):
     rng = np.random.default_rng(stride)
     question, paragraph = rng.integers(0, 5, 30), rng.integers(0, 3 * width + 4, 30)
-    layout = Layout.of(question + SPECIAL - 1, paragraph, width, stride)
+    layout = Layout.of(CLS_FIRST, question + SPECIAL, paragraph, width, stride)
     rows = np.repeat(np.arange(len(layout.tokens)), layout.tokens)
     within = np.arange(len(rows)) - np.repeat(
         np.cumsum(layout.tokens) - layout.tokens, layout.tokens

@@ -1,13 +1,14 @@
-"""Recordings of Hugging Face's RoBERTa: hidden states, logits, losses and gradients.
+"""Recordings of models of Hugging Face's: hidden states, logits, losses, gradients.
 
-A folder is known by its checkpoint, whose `config.json` also says which model it is of.
+A folder is known by its checkpoint, of RoBERTa or of XLNet with a head for a task,
+whose `config.json` also says which model it is of.
 `inputs.npz` holds `input_ids` and `attention_mask` `[batch, tokens]` and labels under
 Hugging Face's names; `odd/…` are inputs of a call of their own. `expected.npz` may hold
 
     hidden              embeddings and each layer, [layers + 1, batch, tokens, hidden]
     logits, or start_logits and end_logits
     loss                the mean
-    token_loss          of the masked LM, 0 without label
+    token_loss          of labels of tokens, 0 without label
     grad/<name>         of the loss, by Hugging Face's names
     odd/…               of the other call
 """
@@ -24,7 +25,7 @@ from albert_tf.checkpoints.loading import build_model
 from albert_tf.checkpoints.loading import read_checkpoint
 from albert_tf.errors import UserError
 from albert_tf.families import registry
-from albert_tf.families.roberta import ROBERTA
+from albert_tf.families.roberta import family_that_writes
 from albert_tf.io.files import read_arrays
 from albert_tf.io.files import read_json_object
 from albert_tf.verify.recordings import Compared
@@ -32,13 +33,21 @@ from albert_tf.verify.recordings import Compared
 _FEATURES = ("input_ids", "attention_mask", "token_type_ids")
 _ODD = "odd/"
 _NO_LABEL = -100
+_XLNET_HEADS = (
+    "XLNetForMultipleChoice",
+    "XLNetForQuestionAnsweringSimple",
+    "XLNetForTokenClassification",
+)
 
 
 def knows(directory):
-    """Returns whether a folder holds a RoBERTa of Hugging Face's, and its outputs."""
-    path = os.path.join(directory, CONFIG_FILE)
-    is_theirs = is_huggingface_directory(directory)
-    return is_theirs and read_json_object(path).get("model_type") == "roberta"
+    """Returns whether a folder holds such a model of Hugging Face's."""
+    if not is_huggingface_directory(directory):
+        return False
+    entries = read_json_object(os.path.join(directory, CONFIG_FILE))
+    names = architectures(entries)
+    is_head = any(name in _XLNET_HEADS for name in names)
+    return entries.get("model_type") == "roberta" or is_head
 
 
 def compare(directory, vocabulary=None):
@@ -98,7 +107,7 @@ def _losses_and_gradients(model, inputs):
         if gradient is not None
     }
     # A gradient changes shape as its variable does.
-    _, theirs = ROBERTA.to_huggingface(
+    _, theirs = family_that_writes(model).to_huggingface(
         model.config, arrays, model.head_names(), model.huggingface_architecture()
     )
     return {**losses, **{f"grad/{name}": value for name, value in theirs.items()}}

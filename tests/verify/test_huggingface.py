@@ -1,4 +1,4 @@
-"""Recordings of Hugging Face's RoBERTa."""
+"""Recordings of Hugging Face's RoBERTa, and of XLNet with heads."""
 
 import shutil
 
@@ -8,13 +8,21 @@ import pytest
 from albert_tf.errors import UserError
 from albert_tf.verify import command as verify
 
-_FOLDERS = {"masked_lm": 64, "question_answering": 46, "sequence_classification": 46}
+_FOLDERS = {
+    "roberta/masked_lm": 64,
+    "roberta/question_answering": 46,
+    "roberta/sequence_classification": 46,
+    "xlnet_heads/multiple_choice": 42,
+    "xlnet_heads/token_classification": 40,
+    "xlnet_heads/question_answering_simple": 41,
+    "xlnet_heads/question_answering": 66,
+}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", _FOLDERS)
 def test_stored_outputs_of_hugging_face(name, shared, capsys):
-    verify.main(["", str(shared(f"fixtures/roberta/{name}"))])
+    verify.main(["", str(shared(f"fixtures/{name}"))])
     agree = f"{_FOLDERS[name]} of {_FOLDERS[name]} arrays agree"
     assert agree in capsys.readouterr().out
 

@@ -1,0 +1,136 @@
+"""The bases of XLNet's models for tasks."""
+
+import dataclasses
+
+import keras
+from keras import ops
+
+from albert_tf.errors import UserError
+from albert_tf.families import head_variables
+from albert_tf.families.base import require_entries
+from albert_tf.families.xlnet import XLNET
+from albert_tf.families.xlnet_names import MASK_EMB
+from albert_tf.layers.configured_layer import Dense
+from albert_tf.layers.dropout import CLASSIFIER_SITE
+from albert_tf.layers.dropout import dropout
+from albert_tf.models.base import PretrainedModel
+from albert_tf.models.features import named_features
+from albert_tf.models.xlnet.encoder import READ
+from albert_tf.models.xlnet.encoder import XLNetModel
+
+# How their model sums a text up, and what they call that.
+_REQUIRED = {
+    "summary_type": "last",
+    "summary_use_proj": True,
+    "summary_activation": "tanh",
+}
+_HUGGINGFACE_DROPOUT = "summary_last_dropout"
+_SUMMARY = head_variables.dense(
+    "summary_dense", "model/sequnece_summary/summary", "sequence_summary.summary"
+)
+
+
+class FineTunedXLNet(PretrainedModel):
+    """XLNet's content stream below a head.
+
+    Args:
+        config: an `XLNetConfig`. As in the official fine-tuning there is no memory, and
+            no row is reversed, whatever it says of `mem_len`, `reuse_len` and
+            `bi_data`.
+        **kwargs: how the model is computed, see `XLNetModel`.
+    """
+
+    family = XLNET
+    # The official code has none in fine-tuning.
+    unused_variables = (MASK_EMB,)
+
+    def __init__(self, config, **kwargs):
+        super().__init__(config, **kwargs)
+        alone = dataclasses.replace(config, **XLNET.alone)
+        self.transformer = XLNetModel(
+            alone, dtype=self.dtype_policy, name="transformer", **self.execution
+        )
+        # No loss depends on it.
+        self.transformer.embeddings.mask_emb.trainable = False
+
+    def _dense(self, units, name, dtype=None):
+        spread = self.config.initializer_range
+        return Dense(
+            units,
+            kernel_initializer=keras.initializers.RandomNormal(stddev=spread),
+            dtype=dtype or self.dtype_policy,
+            name=name,
+        )
+
+    def encoded(self, features, training, seed, heads_only=False):
+        """Returns the outputs of the `XLNetModel` for features as of a call.
+
+        Raises:
+            UserError: `target_positions` are among them.
+        """
+        features = named_features(features, READ)
+        if "target_positions" in features:
+            raise UserError(
+                f"{type(self).__name__} predicts no tokens; leave target_positions out."
+            )
+        return self.transformer(
+            features, training=training, dropout_seed=seed, heads_only=heads_only
+        )
+
+
+class SummaryClassifier(FineTunedXLNet):
+    """XLNet with a linear layer on its summary of a text.
+
+    The summary is the content stream at the last token, the classification token of
+    rows that are padded on the left, through a dense layer with tanh. Official
+    `summarize_sequence`.
+
+    Args:
+        config: an `XLNetConfig`.
+        num_outputs: width of the linear layer.
+        classifier_dropout_prob: dropout on the summary, in training.
+        **kwargs: how the model is computed, see `XLNetModel`.
+    """
+
+    def __init__(self, config, num_outputs, classifier_dropout_prob, **kwargs):
+        super().__init__(config, **kwargs)
+        self.classifier_dropout_prob = classifier_dropout_prob
+        self.summary_dense = self._dense(config.d_model, "summary_dense")
+        self.classifier = self._dense(num_outputs, "classifier", "float32")
+        self.build()
+
+    def build(self, input_shape=None):
+        self.summary_dense.build((None, self.config.d_model))
+        self.classifier.build((None, self.config.d_model))
+
+    def logits(self, features, training, dropout_seed):
+        """Computes logits, float32 `[rows, num_outputs]`, of `[rows, tokens]`."""
+        seed = self._dropout_seed(training, dropout_seed)
+        encoded = self.encoded(features, training, seed, heads_only=True)
+        summary = self.summarize(encoded["last_output"])
+        summary = dropout(summary, self.classifier_dropout_prob, seed, CLASSIFIER_SITE)
+        return ops.cast(self.classifier(summary), "float32")
+
+    def summarize(self, last_output):
+        """Returns the summary `[batch, hidden]` of the output at the last tokens."""
+        return ops.tanh(self.summary_dense(last_output))
+
+    def head_config(self):
+        return {"classifier_dropout_prob": self.classifier_dropout_prob}
+
+    def head_config_to_huggingface(self):
+        return {**_REQUIRED, _HUGGINGFACE_DROPOUT: self.classifier_dropout_prob}
+
+    @classmethod
+    def head_config_from_huggingface(cls, entries):
+        require_entries(entries, _REQUIRED, "config.json")
+        rate = entries.get(_HUGGINGFACE_DROPOUT)
+        return {} if rate is None else {"classifier_dropout_prob": rate}
+
+
+def summary_variables(classifier):
+    """Lists the head's variables, the classifier's by its official scope."""
+    return (
+        *_SUMMARY,
+        *head_variables.dense("classifier", classifier, "logits_proj"),
+    )

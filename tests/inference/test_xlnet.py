@@ -1,0 +1,167 @@
+"""Guesses, vectors, layers and served forms of an XLNet that was only pretrained."""
+
+import json
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import albert_tf
+from albert_tf import embed
+from albert_tf import fill_mask
+from albert_tf import inspect_layers
+from albert_tf.errors import UserError
+from albert_tf.serving.export import ExportOptions
+from albert_tf.serving.export import export
+from albert_tf.serving.loading import build_module
+
+_TEXTS = ["<mask> is very good", "the plot", "it was a bad <mask> and <mask>"]
+
+
+@pytest.fixture(scope="module")
+def folder(xlnet_tokenizer, xlnet_config, tmp_path_factory):
+    """As pretraining leaves it: with a memory, and rows of reversed text."""
+    keras.utils.set_random_seed(1)
+    config = xlnet_config(initializer_range=0.5, mem_len=6, reuse_len=4, bi_data=True)
+    path = tmp_path_factory.mktemp("pretrained")
+    albert_tf.XLNetLMHeadModel(config).save_pretrained(path, xlnet_tokenizer)
+    return path
+
+
+@pytest.fixture(scope="module")
+def model(folder):
+    alone = {"mem_len": 0, "reuse_len": 0, "bi_data": False}
+    return albert_tf.XLNetLMHeadModel.from_pretrained(folder, **alone)
+
+
+def _shares(model, tokenizer, text):
+    """Probabilities `[masks, vocabulary]`, by a mask of permutations."""
+    row = tokenizer(text, special_tokens_in_text=True)
+    ids = row["input_ids"]
+    places = np.flatnonzero(ids[0] == tokenizer.mask_id)
+    hidden = np.zeros((1, ids.shape[1], ids.shape[1]), "float32")
+    hidden[:, :, places] = 1
+    asked = {"perm_mask": hidden, "target_positions": places[None].astype("int32")}
+    return tf.nn.softmax(model({**row, **asked})["logits"][0]).numpy()
+
+
+def test_masked_words_are_asked_by_permutation(
+    folder, model, xlnet_tokenizer, tmp_path
+):
+    texts = [text for text in _TEXTS if "<mask>" in text]
+    (tmp_path / "texts.txt").write_text("\n".join(texts) + "\n")
+    flags = [
+        f"--input_file={tmp_path / 'texts.txt'}",
+        f"--output_file={tmp_path / 'guesses.jsonl'}",
+    ]
+    fill_mask.main(["fill_mask", f"--model_dir={folder}", *flags, "--top_k=3"])
+    lines = (tmp_path / "guesses.jsonl").read_text().splitlines()
+    modules = [albert_tf.Predictor(folder), albert_tf.Predictor(model, xlnet_tokenizer)]
+    for line, text in zip(lines, texts, strict=True):
+        expected = _shares(model, xlnet_tokenizer, text)
+        masks = json.loads(line)["masks"]
+        served = [
+            answers(text.replace("<mask>", "[MASK]"))["masks"] for answers in modules
+        ]
+        for found in (masks, *served):
+            assert len(found) == len(expected)
+            for guesses, shares in zip(found, expected, strict=True):
+                best = np.argsort(-shares)[: len(guesses)].tolist()
+                assert [guess["token_id"] for guess in guesses] == best
+                own = [guess["probability"] for guess in guesses]
+                np.testing.assert_allclose(own, shares[best], atol=1e-6)
+
+
+def test_a_text_of_reversed_rows_is_refused(folder, xlnet_tokenizer):
+    pretrained = albert_tf.XLNetLMHeadModel.from_pretrained(folder)
+    with pytest.raises(UserError, match=r"bi_data and would read half .* bi_data=Fals"):
+        albert_tf.Predictor(pretrained, xlnet_tokenizer)
+
+
+def _hidden(model, tokenizer, text, layer=-1):
+    outputs = model.transformer(tokenizer(text))
+    return outputs["hidden_states"][layer][0].numpy()
+
+
+def test_vectors(folder, model, xlnet_tokenizer, tmp_path):
+    (tmp_path / "texts.txt").write_text("\n".join(_TEXTS[:2]) + "\n")
+    files = [
+        f"--input_file={tmp_path / 'texts.txt'}",
+        f"--output_file={tmp_path / 'v.npy'}",
+    ]
+    texts = _TEXTS[:2]  # of two lengths
+    embed.main(["embed", f"--model_dir={folder}", *files])
+    mean = [_hidden(model, xlnet_tokenizer, text).mean(axis=0) for text in texts]
+    np.testing.assert_allclose(np.load(tmp_path / "v.npy"), mean, atol=1e-5)
+    embed.main(["embed", f"--model_dir={folder}", *files, "--pooling=cls", "--layer=1"])
+    last = [_hidden(model, xlnet_tokenizer, text, layer=0)[-1] for text in texts]
+    np.testing.assert_allclose(np.load(tmp_path / "v.npy"), last, atol=1e-5)
+    with pytest.raises(SystemExit):
+        embed.main(["embed", f"--model_dir={folder}", *files, "--pooling=pooler"])
+    found = albert_tf.Predictor(folder, task="embedding")(texts)
+    for answer, vector in zip(found, mean, strict=True):
+        expected = vector / np.linalg.norm(vector)
+        np.testing.assert_allclose(answer["embedding"], expected, atol=1e-5)
+
+
+@pytest.mark.pictures
+def test_layers_and_attention(folder, model, xlnet_tokenizer, tmp_path):
+    flags = [f"--model_dir={folder}", f"--output_dir={tmp_path}"]
+    inspect_layers.main(["inspect_layers", *flags, "the plot", "it was very bad"])
+    rows = np.loadtxt(tmp_path / "layers.tsv", skiprows=1)
+    moved = []
+    for text in ("the plot", "it was very bad"):
+        outputs = model.transformer(xlnet_tokenizer(text))
+        states = np.stack([outputs["embedding_output"], *outputs["hidden_states"]])
+        moved.append(np.linalg.norm(np.diff(states[:, 0], axis=0), axis=-1))
+    expected = np.concatenate(moved, axis=1).mean(axis=1)
+    np.testing.assert_allclose(rows[:, 1], expected, rtol=1e-5)
+    assert (tmp_path / "attention_2.png").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("optimize_for", [None, "latency", "throughput"])
+def test_served(folder, model, xlnet_tokenizer, optimize_for):
+    texts = [text.replace("<mask>", "[MASK]") for text in _TEXTS]
+    module, _, facts = build_module(folder, optimize_for=optimize_for)
+    assert (facts["serves"], facts["row_layout"]) == ("masked_lm", "cls_last")
+    signatures = module.signatures()
+    for some in (texts, texts[2:]):
+        answers = signatures["serving_default"](tf.constant(some))
+        for row, text in enumerate(some):
+            positions = answers["masked_lm_positions"][row].numpy()
+            count = text.count("[MASK]")
+            assert (positions[:count] >= 0).all() and (positions[count:] == -1).all()
+            if count:
+                expected = _shares(
+                    model, xlnet_tokenizer, text.replace("[MASK]", "<mask>")
+                )
+                best = -np.sort(-expected)[:, :5]
+                found = answers["probabilities"][row, :count]
+                np.testing.assert_allclose(found, best, atol=1e-5)
+            assert (answers["tokens"][row, count:] == b"").numpy().all()
+    module, _, _ = build_module(folder, "encoder", optimize_for=optimize_for)
+    found = module.signatures()["serving_default"](tf.constant(_TEXTS[1:2] * 2))
+    assert "pooled_output" not in found
+    tokens = int(found["input_mask"][1].numpy().sum())
+    expected = _hidden(model, xlnet_tokenizer, _TEXTS[1])
+    assert tokens == len(expected)
+    np.testing.assert_allclose(
+        found["sequence_output"][1, :tokens], expected, atol=1e-5
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("format", ["onnx"])
+def test_exported_for_other_runtimes(folder, format, tmp_path):
+    options = ExportOptions(
+        str(folder), str(tmp_path / format), format=format, max_seq_length=12
+    )
+    export(options)
+    text = "it was a bad [MASK]"
+    [guesses] = albert_tf.Predictor(tmp_path / format)(text)["masks"]
+    [expected] = albert_tf.Predictor(folder)(text)["masks"]
+    atol = 1e-5 if format == "onnx" else 0.05
+    for found, own in zip(guesses, expected, strict=True):
+        assert abs(found["probability"] - own["probability"]) < atol
