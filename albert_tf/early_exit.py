@@ -16,11 +16,12 @@ from albert_tf.checkpoints.flags import obeys_reading_flags
 from albert_tf.cli import command_line
 from albert_tf.cli.command_line import option
 from albert_tf.errors import UserError
+from albert_tf.serving.flags import ColumnFlags
 from albert_tf.serving.flags import ExitFlags
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class EarlyExitOptions(ExitFlags, ReadingFlags):
+class EarlyExitOptions(ColumnFlags, ExitFlags, ReadingFlags):
     """The flags of `python -m albert_tf.early_exit`."""
 
     model_dir: str = option("Model directory, fine-tuned with --early_exit.")
@@ -29,14 +30,6 @@ class EarlyExitOptions(ExitFlags, ReadingFlags):
         "a .jsonl file of questions.",
         None,
     )
-    text_column: str = option(
-        "Column of --eval_file that holds the text, or the first of two texts.",
-        "sentence",
-    )
-    text_pair_column: str | None = option(
-        "Column of --eval_file that holds the second text.", None
-    )
-    label_column: str = option("Column of --eval_file that holds the label.", "label")
     output_dir: str | None = option("Folder of the table and the picture.", None)
     batch_size: int = option("Number of rows answered at a time.", 32, minimum=1)
     timed_rows: int = option(

@@ -60,10 +60,10 @@ class MomentsOptimizer(keras.optimizers.Optimizer):
             is_excluded(rule_of(variable.path), self.also_excluded)
             for variable in variables
         ]
-        self.factors, self.factors_of_gradients = (
-            [_factor(variable, factors) for variable in variables]
-            for factors in (self.learning_rate_factors, self.gradient_factors)
-        )
+        self.factors = [self.rate_factor(variable) for variable in variables]
+        self.factors_of_gradients = [
+            _factor(variable, self.gradient_factors) for variable in variables
+        ]
         for name in self.moment_names:
             moment = [
                 self.add_variable_from_reference(variable, name=name)
@@ -71,6 +71,10 @@ class MomentsOptimizer(keras.optimizers.Optimizer):
                 if name in self.moments_of(index)
             ]
             setattr(self, name, moment)
+
+    def rate_factor(self, variable):
+        """Returns the factor of a variable's learning rate."""
+        return _factor(variable, self.learning_rate_factors)
 
     def moments_of(self, index):
         """Names the moments of the weight at this place; all by default."""

@@ -74,9 +74,9 @@ class Muon(AdamW):
             "times the rate",
         ]
 
-    def _factor(self, variable):
+    def rate_factor(self, variable):
         ratio = 1.0 if _is_matrix_of_a_block(variable) else self.adam_lr_ratio
-        return super()._factor(variable) * ratio
+        return super().rate_factor(variable) * ratio
 
     def direction(self, index, gradient, moments, step):
         if not self.is_matrix[index]:

@@ -39,3 +39,17 @@ class ExitFlags:
             "tolerance": self.exit_tolerance,
         }
         return {k: value for k, value in fields.items() if value is not None} or None
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ColumnFlags:
+    """Columns of a labelled table."""
+
+    text_column: str = option(
+        "Column of --eval_file that holds the text, or the first of two texts.",
+        "sentence",
+    )
+    text_pair_column: str | None = option(
+        "Column of --eval_file that holds the second text.", None
+    )
+    label_column: str = option("Column of --eval_file that holds the label.", "label")

@@ -15,6 +15,7 @@ from albert_tf.checkpoints.flags import ReadingFlags
 from albert_tf.checkpoints.flags import obeys_reading_flags
 from albert_tf.cli import command_line
 from albert_tf.cli.command_line import option
+from albert_tf.serving.flags import ColumnFlags
 from albert_tf.serving.flags import ExitFlags
 
 SAVED_MODEL = "saved_model"
@@ -23,7 +24,7 @@ OPTIMIZATIONS = ("latency", "throughput")
 
 
 @dataclasses.dataclass(frozen=True)
-class ExportOptions(ExitFlags, ReadingFlags):
+class ExportOptions(ColumnFlags, ExitFlags, ReadingFlags):
     """Model, form and place of an export."""
 
     model_dir: str = option(
@@ -78,14 +79,6 @@ class ExportOptions(ExitFlags, ReadingFlags):
         "original, where --compute_dtype or --format changes answers.",
         None,
     )
-    text_column: str = option(
-        "Column of --eval_file that holds the text, or the first of two texts.",
-        "sentence",
-    )
-    text_pair_column: str | None = option(
-        "Column of --eval_file that holds the second text.", None
-    )
-    label_column: str = option("Column of --eval_file that holds the label.", "label")
 
 
 @obeys_reading_flags
