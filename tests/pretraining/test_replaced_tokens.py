@@ -231,6 +231,7 @@ def test_the_generators_shape():
         "intermediate_size": 768,
         "num_hidden_layers": 12,
         "num_hidden_groups": 1,
+        "depth_adapter_rank": 0,
     }
     small = GeneratorFlags(generator_layers=0.1).config_changes(config)
     assert small["num_hidden_layers"] == 1
