@@ -294,7 +294,8 @@ def test_strings_are_answered_as_by_the_model(
     name, tiny_tokenizer, served_config, tmp_path
 ):
     make, _, changes = _HEADS[name]
-    model = make(served_config(tiny_tokenizer, initializer_range=0.3, **changes))
+    changes = {"initializer_range": 0.3, **changes}
+    model = make(served_config(tiny_tokenizer, **changes))
     model.save_pretrained(tmp_path / "m", tiny_tokenizer)
     export(ExportOptions(str(tmp_path / "m"), str(tmp_path / "served"), format="onnx"))
     found = Predictor(tmp_path / "served")(*_ASKED[name])
