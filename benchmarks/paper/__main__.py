@@ -22,6 +22,8 @@ from benchmarks.paper import base
 from benchmarks.paper.rows import RunFlags
 from benchmarks.paper.tables import TABLES
 
+_LINES = 2000  # of the text, by which tokens and bytes are compared
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Options(RunFlags):
@@ -48,6 +50,7 @@ def compare(options):
         UserError: a flag is missing, the table has no base scale, or a run fails.
     """
     table = TABLES[options.table]
+    _check_effect(table, options)
     folder = pathlib.Path(options.output_dir) / f"table_{options.table}"
     if options.scale == "base":
         if not all(row.base for row in table.rows):
@@ -62,12 +65,25 @@ def compare(options):
     return text
 
 
+def _check_effect(table, options):
+    """Refuses flags that would change nothing."""
+    given = {name: getattr(options, name) for name in ("blimp_dir", "glue_dir")}
+    for name, value in given.items():
+        if value and not table.judged_by_tasks:
+            raise UserError(f"--{name} is for --table=recipes; leave it out.")
+    takes = table.objective == "masked_lm" and any(r.block is None for r in table.rows)
+    if options.block != "official" and not takes:
+        raise UserError(
+            f"--block={options.block} is for ALBERTs whose rows name no block; leave "
+            f"it out of --table={options.table}."
+        )
+
+
 def _run(table, folder, options):
     # Imported here, so that --help does not wait for TensorFlow.
     from benchmarks.paper import frequencies
     from benchmarks.paper import report
     from benchmarks.paper import tiny
-    from data_pipeline.text.input_files import matching
 
     if options.input_file is None:
         raise UserError("--scale=tiny needs --input_file, a text to learn from.")
@@ -80,7 +96,7 @@ def _run(table, folder, options):
     base_line = frequencies.unigram_loss(
         table.objective, data, corpus.vocabulary, table.lengths
     )
-    bits = frequencies.bits_a_byte(matching(options.input_file)[0], corpus.vocabulary)
+    bits = frequencies.bits_a_byte(corpus.lines(_LINES), corpus.vocabulary)
     if table.draws_layers:
         tiny.draw_layers(table, corpus, folder)
     length = f"{options.num_train_steps} steps"
@@ -88,8 +104,10 @@ def _run(table, folder, options):
         length = f"{options.train_minutes:g} minutes"
     details = (
         f"{options.input_file}, {options.vocab_size} pieces, {length}, "
-        f"{options.num_runs} seeds, {options.block} block"
+        f"{options.num_runs} seeds"
     )
+    if options.block != "official":
+        details += f", {options.block} block"
     if table.conclusion:
         details += f"; the paper: {table.conclusion}"
     return report.write(table, found, base_line, bits, folder, f"{details}.")

@@ -1,6 +1,5 @@
 """The loss of a model that knows the frequency of tokens only; bits of a byte."""
 
-import itertools
 import math
 
 import numpy as np
@@ -55,16 +54,13 @@ def unigram_loss(objective, folder, vocabulary, lengths, batches=200):
     return -float(asked @ np.log(known / known.sum()) / asked.sum())
 
 
-def bits_a_byte(text, vocabulary, lines=2000):
+def bits_a_byte(lines, vocabulary):
     """Computes the bits a byte of UTF-8 that a loss of 1 nat a token is.
 
     Args:
-        text: path of a text, one paragraph a line.
+        lines: list of str, of the text.
         vocabulary: the tokenizer's file.
-        lines: how many to read.
     """
     tokenizer = load_tokenizer(vocabulary)
-    with open(text, encoding="utf-8") as file:
-        read = [line.strip() for line in itertools.islice(file, lines)]
-    tokens = sum(len(tokenizer.tokenize(line)) for line in read)
-    return tokens / sum(len(line.encode()) for line in read) / math.log(2)
+    tokens = sum(len(tokenizer.tokenize(line)) for line in lines)
+    return tokens / sum(len(line.encode()) for line in lines) / math.log(2)

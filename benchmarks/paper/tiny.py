@@ -21,7 +21,9 @@ from benchmarks.paper.rows import MUON
 from benchmarks.paper.rows import slug
 from benchmarks.pretraining_gain import read_results
 from benchmarks.pretraining_gain import run_module
+from data_pipeline.text.corpus import find_files
 from data_pipeline.text.input_files import matching
+from data_pipeline.text.input_files import opened
 
 _DATA = {
     "held_out_fraction": 0.02,
@@ -90,6 +92,12 @@ class Corpus:
             }
             run_module("data_pipeline.train_tokenizer", flags)
         return path
+
+    def lines(self, number):
+        """Reads the first lines of the texts that are not blank, without their ends."""
+        with opened(find_files(self.input_file)[0].path) as file:
+            texts = (line.decode("utf-8", "replace").rstrip("\r\n") for line in file)
+            return list(itertools.islice(filter(str.strip, texts), number))
 
     def data(self, flags):
         """Returns the folder of records of some flags; makes it where there is none."""
@@ -178,9 +186,7 @@ def _length(steps, minutes):
 def draw_layers(table, corpus, folder):
     """Draws the effect of each row's layers, of its first seed, on 64 lines of text."""
     texts = folder / "texts.txt"
-    with open(matching(corpus.input_file)[0], encoding="utf-8") as lines:
-        chosen = itertools.islice(filter(str.strip, lines), 64)
-        write_atomically(texts, "".join(chosen))
+    write_atomically(texts, "".join(f"{line}\n" for line in corpus.lines(64)))
     for row in table.rows:
         own = folder / slug(row.name)
         flags = {

@@ -1,11 +1,14 @@
 """Recipes side by side, what judges them, and the block of other tables."""
 
 import dataclasses
+import gzip
 import math
 
 import pytest
 
 from albert_tf.config import AlbertConfig
+from albert_tf.errors import UserError
+from benchmarks.paper import __main__ as paper
 from benchmarks.paper import frequencies
 from benchmarks.paper import report
 from benchmarks.paper import tasks
@@ -99,13 +102,30 @@ def test_a_block_changes_the_rows_that_name_none(corpus, monkeypatch, tmp_path):
 
 
 def test_bits_of_a_byte(tmp_path, monkeypatch):
-    path = tmp_path / "text.txt"
-    path.write_text("\u00e9 bc\nde f\n")
+    path = tmp_path / "text.txt.gz"
+    path.write_bytes(gzip.compress("\u00e9 bc\n \nde f\n".encode()))
 
     class Words:
         tokenize = staticmethod(str.split)
 
     monkeypatch.setattr(frequencies, "load_tokenizer", lambda path: Words)
-    found = frequencies.bits_a_byte(path, "")
+    lines = tiny.Corpus(str(path), 4000, tmp_path).lines(9)
+    assert lines == ["\u00e9 bc", "de f"]
+    found = frequencies.bits_a_byte(lines, "")
     assert found == pytest.approx(4 / 9 / math.log(2))
-    assert frequencies.bits_a_byte(path, "", 1) == pytest.approx(2 / 5 / math.log(2))
+    found = frequencies.bits_a_byte(lines[:1], "")
+    assert found == pytest.approx(2 / 5 / math.log(2))
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        ({"table": "12", "glue_dir": "glue"}, "--glue_dir is for --table=recipes;"),
+        ({"table": "xlnet", "block": "modern"}, "leave it out of --table=xlnet"),
+        ({"table": "recipes", "block": "modern"}, "is for ALBERTs whose rows name no"),
+    ],
+)
+def test_flags_without_an_effect_are_refused(tmp_path, flags, message):
+    with pytest.raises(UserError, match=message):
+        paper.compare(paper.Options(output_dir=str(tmp_path), **flags))
+    assert not list(tmp_path.iterdir())
