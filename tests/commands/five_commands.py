@@ -12,8 +12,18 @@ TEXT = (
     "A dog barked at the cat. Then it slept.\n"
 )
 QUESTION = {"question": "Where did it sit?", "context": TEXT}
-# What makes commands on questions small; the pages have the rest.
+# What makes the commands small; the pages have the rest.
 SMALL = {
+    "data_pipeline.create_pretraining_data": {"max_seq_length": 32},
+    "run_pretraining": {
+        "albert_config_file": "config.json",
+        "max_seq_length": 32,
+        "max_predictions_per_seq": 5,
+        "train_batch_size": 4,
+        "num_train_steps": 2,
+        "num_warmup_steps": 1,
+        "iterations_per_loop": 1,
+    },
     "run_squad": {
         "max_seq_length": 32,
         "doc_stride": 8,
@@ -44,7 +54,8 @@ def run_commands(folder, project, page, small, config):
         folder: an empty `pathlib.Path`.
         project: the project's.
         page: its name in docs/.
-        small: flags of each command that take the place of the page's.
+        small: flags of further commands that take the place of the page's, besides
+            `SMALL`.
         config: contents of config.json.
     """
     (folder / "corpus").mkdir()
