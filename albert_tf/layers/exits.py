@@ -3,14 +3,14 @@
 import keras
 from keras import ops
 
-from albert_tf.layers.configured_layer import ConfiguredLayer
+from albert_tf.layers.classification_head import ClassificationHead
 from albert_tf.layers.configured_layer import truncated_normal
 
 _SAME_LABEL = 0.5  # a predicted label is 1, others are 0
 
 
 @keras.saving.register_keras_serializable(package="albert_tf")
-class ExitClassifiers(ConfiguredLayer):
+class ExitClassifiers(ClassificationHead):
     """A `ClassificationHead` for each layer but the last, their weights stacked.
 
     A loop over depth then takes the one of its layer. As PABEE's, they share the
@@ -23,11 +23,6 @@ class ExitClassifiers(ConfiguredLayer):
 
     Call: `[batch, layers - 1, hidden]` to float32 `[batch, layers - 1, labels]`.
     """
-
-    def __init__(self, config, num_labels, initializer_range, **kwargs):
-        super().__init__(config, **kwargs)
-        self.num_labels = num_labels
-        self.initializer_range = initializer_range
 
     @property
     def output_shape(self):
@@ -69,13 +64,6 @@ class ExitClassifiers(ConfiguredLayer):
         weights = taken(self.output_weights, last.output_weights)  # [labels, hidden]
         bias = taken(self.output_bias, last.output_bias)
         return ops.matmul(ops.cast(pooled, "float32"), ops.transpose(weights)) + bias
-
-    def get_config(self):
-        return {
-            **super().get_config(),
-            "num_labels": self.num_labels,
-            "initializer_range": self.initializer_range,
-        }
 
 
 def first_state(logits, kind):
