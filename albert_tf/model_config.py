@@ -56,6 +56,46 @@ class ModelConfig:
         """
         return layer * self.num_hidden_groups // self.num_hidden_layers
 
+    def layer_schedule(self):
+        """Lists each layer's blocks as (attention key, feed-forward key).
+
+        A key "g_j" names the parameters of inner block j of group g; where layers
+        share nothing, g counts layers.
+        """
+        share_attention = self.parameter_sharing in ("all", "attention")
+        share_feed_forward = self.parameter_sharing in ("all", "ffn")
+
+        def layer_blocks(layer):
+            group = self.group_of_layer(layer)
+            attention_group = group if share_attention else layer
+            feed_forward_group = group if share_feed_forward else layer
+            return tuple(
+                (f"{attention_group}_{inner}", f"{feed_forward_group}_{inner}")
+                for inner in range(self.inner_group_num)
+            )
+
+        return tuple(layer_blocks(layer) for layer in range(self.num_hidden_layers))
+
+    def adapted_products(self):
+        """Lists the products that blocks share, if there are depth adapters.
+
+        Returns:
+            `{sublayer: {projection: (inputs, outputs)}}`; empty without adapters.
+        """
+        if not self.depth_adapter_rank:
+            return {}
+        hidden, inner = self.hidden_size, self.intermediate_size
+        names = ("query", "key", "value", "output_dense")
+        attention = dict.fromkeys(names, (hidden, hidden))
+        gate = {"gate": (hidden, inner)} if self.is_gated else {}
+        feed_forward = {"intermediate": (hidden, inner), **gate}
+        feed_forward["output_dense"] = (inner, hidden)
+        return {
+            "all": {"attention": attention, "feed_forward": feed_forward},
+            "attention": {"attention": attention},
+            "ffn": {"feed_forward": feed_forward},
+        }[self.parameter_sharing]
+
     def longest_row(self, wanted: int) -> int:
         """Returns `wanted` tokens, or the number of positions, if that is less."""
         positions = self.max_position_embeddings

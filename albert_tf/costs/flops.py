@@ -1,7 +1,5 @@
 """Floating-point operations (FLOPs) of a configuration, a token."""
 
-from albert_tf.layers.layer_schedule import adapted_products
-
 
 def forward_flops(config, max_seq_length, max_predictions_per_seq):
     """Counts the FLOPs of a pretraining forward pass, a token, by part.
@@ -45,7 +43,7 @@ def _adapter_flops(config, whole_blocks, needed):
     """
     sizes = [
         2 * config.depth_adapter_rank * sum(sides) * (whole_blocks + share)
-        for products in adapted_products(config).values()
+        for products in config.adapted_products().values()
         for name, sides in products.items()
         for share in [1 if name in ("key", "value") else needed]
     ]

@@ -3,7 +3,6 @@
 from albert_tf.costs.parameters import attention_parameters
 from albert_tf.costs.parameters import feed_forward_parameters
 from albert_tf.costs.parameters import pretraining_parameters
-from albert_tf.layers.layer_schedule import adapted_products
 
 _FLOAT = 4  # bytes
 
@@ -18,7 +17,7 @@ def block_values(config, max_seq_length):
     """
     inner = (2 if config.is_gated else 1) * config.intermediate_size
     probabilities = config.num_attention_heads * max_seq_length
-    products = sum(map(len, adapted_products(config).values()))
+    products = sum(map(len, config.adapted_products().values()))
     adapters = products * config.depth_adapter_rank
     return 8 * config.hidden_size + inner + probabilities + adapters
 

@@ -1,8 +1,5 @@
 """Number of parameters of a configuration, without building the model."""
 
-from albert_tf.layers.layer_schedule import adapted_products
-from albert_tf.layers.layer_schedule import layer_schedule
-
 
 def encoder_parameters(config):
     """Counts the parameters of an `AlbertModel` by part."""
@@ -10,7 +7,7 @@ def encoder_parameters(config):
     rows = config.vocab_size + config.type_vocab_size
     if config.position_embedding_type == "learned":
         rows += config.position_rows
-    layers = layer_schedule(config)
+    layers = config.layer_schedule()
     attention_sets = {attention for blocks in layers for attention, _ in blocks}
     feed_forward_sets = {ffn for blocks in layers for _, ffn in blocks}
     mapping = _dense(embedding, hidden) if config.has_embedding_mapping else 0
@@ -21,7 +18,7 @@ def encoder_parameters(config):
         "feed-forward": len(feed_forward_sets) * feed_forward_parameters(config),
         "pooler": _dense(hidden, hidden),
     }
-    products = adapted_products(config).values()
+    products = config.adapted_products().values()
     if products:
         width = sum(sum(sides) for part in products for sides in part.values())
         blocks = config.num_hidden_layers * config.inner_group_num

@@ -1,14 +1,13 @@
 """Costs of XLNet in pretraining, by its configuration: parameters, FLOPs, memory."""
 
 from albert_tf.costs.flops import backward_flops
-from albert_tf.layers.layer_schedule import layer_schedule
 
 _FLOAT = 4  # bytes
 
 
 def encoder_parameters(config):
     """Counts the parameters of an `XLNetModel`."""
-    blocks = [block for layer in layer_schedule(config) for block in layer]
+    blocks = [block for layer in config.layer_schedule() for block in layer]
     attention, feed_forward = (len(set(keys)) for keys in zip(*blocks, strict=True))
     width, heads = config.d_model, config.n_head * config.d_head
     rows = attention if config.untie_r else 1

@@ -3,7 +3,6 @@
 import re
 
 from albert_tf.errors import UserError
-from albert_tf.layers.layer_schedule import adapted_products
 
 ADAPTERS = "bert/encoder/transformer/depth_adapters"
 _BLOCK = "bert/encoder/transformer/group_{}/inner_group_{}"
@@ -117,7 +116,7 @@ def adapted_scopes(config):
     """Lists the scopes, below a block's, of the products that have adapters."""
     return [
         _PROJECTIONS[kind][name]
-        for kind, products in adapted_products(config).items()
+        for kind, products in config.adapted_products().items()
         for name in products
     ]
 

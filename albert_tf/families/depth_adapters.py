@@ -10,7 +10,6 @@ from albert_tf.families.albert_names import adapter_names
 from albert_tf.families.albert_names import block_scope
 from albert_tf.families.layer_sharing import as_unshared
 from albert_tf.families.layer_sharing import move_layers
-from albert_tf.layers.layer_schedule import layer_schedule
 
 
 def merge_adapters(config, tensors):
@@ -47,7 +46,7 @@ def move_layers_and_adapters(tensors, source, target, rule):
         as of `move_layers`.
     """
     rank = target.depth_adapter_rank
-    same = layer_schedule(source) == layer_schedule(target)
+    same = source.layer_schedule() == target.layer_schedule()
     if source.depth_adapter_rank == rank and (same or not rank):
         return move_layers(tensors, source, target, rule)
     source, tensors = merge_adapters(source, tensors)
@@ -76,7 +75,7 @@ def _shared_scopes(config, projection):
     """Lists the scope of the block whose product `projection` each block computes."""
     part = 0 if projection.startswith("attention") else 1
     return [
-        block_scope(block[part]) for layer in layer_schedule(config) for block in layer
+        block_scope(block[part]) for layer in config.layer_schedule() for block in layer
     ]
 
 

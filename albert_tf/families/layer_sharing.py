@@ -6,7 +6,6 @@ import re
 import numpy as np
 
 from albert_tf.families.albert_names import block_scope
-from albert_tf.layers.layer_schedule import layer_schedule
 
 _BLOCK = re.compile(r"(bert/encoder/transformer/group_\d+/inner_group_\d+)/")
 _FEED_FORWARD = ("/ffn_1/", "/LayerNorm_1/")
@@ -90,7 +89,7 @@ def as_unshared(config, tensors):
 
 def _origins(source, target, rule):
     """Returns `{(new scope, whether of the feed-forward layer): old scopes}`."""
-    old_layers, new_layers = layer_schedule(source), layer_schedule(target)
+    old_layers, new_layers = source.layer_schedule(), target.layer_schedule()
     old_keys = {key for blocks in old_layers for block in blocks for key in block}
     origins = {}
     for blocks, alike in _alike(new_layers, old_layers):

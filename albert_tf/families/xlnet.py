@@ -15,7 +15,6 @@ from albert_tf.families.base import our_activation
 from albert_tf.families.base import require_entries
 from albert_tf.families.base import untied
 from albert_tf.families.xlnet_config import XLNetConfig
-from albert_tf.layers.layer_schedule import layer_schedule
 
 # Their "gelu" is the exact function; the official code's is "gelu_new".
 _OUR_ACTIVATIONS = {"gelu": "gelu_erf", "gelu_new": "gelu", "relu": "relu"}
@@ -143,7 +142,7 @@ class XLNetFamily(ModelFamily):
 
 def _sets(config):
     """Numbers the sets of parameters of each block, for each part of a block."""
-    blocks = [block for layer in layer_schedule(config) for block in layer]
+    blocks = [block for layer in config.layer_schedule() for block in layer]
     attention, feed_forward = zip(*blocks, strict=True)
     return {
         part: [list(dict.fromkeys(keys)).index(key) for key in keys]

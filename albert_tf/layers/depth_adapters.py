@@ -2,8 +2,7 @@
 
 import keras
 
-from albert_tf.layers.configured_layer import ConfiguredLayer
-from albert_tf.layers.layer_schedule import adapted_products
+from albert_tf.layers.base import ConfiguredLayer
 
 
 @keras.saving.register_keras_serializable(package="albert_tf")
@@ -27,7 +26,7 @@ class DepthAdapters(ConfiguredLayer):
                 name: self._pair(f"{sublayer}_{name}", *sides)
                 for name, sides in products.items()
             }
-            for sublayer, products in adapted_products(self.config).items()
+            for sublayer, products in self.config.adapted_products().items()
         }
 
     def _pair(self, name, inputs, outputs):

@@ -3,11 +3,11 @@
 import keras
 from keras import ops
 
-from albert_tf.layers.configured_layer import ConfiguredLayer
-from albert_tf.layers.configured_layer import truncated_normal
-from albert_tf.layers.dropout import EMBEDDING_SITE
-from albert_tf.layers.dropout import dropout
-from albert_tf.layers.layer_norm import LayerNorm
+from albert_tf.layers.base import EMBEDDING_SITE
+from albert_tf.layers.base import ConfiguredLayer
+from albert_tf.layers.base import LayerNorm
+from albert_tf.layers.base import dropout
+from albert_tf.layers.base import truncated_normal
 
 
 @keras.saving.register_keras_serializable(package="albert_tf")

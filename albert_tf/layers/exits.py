@@ -3,8 +3,8 @@
 import keras
 from keras import ops
 
-from albert_tf.layers.classification_head import ClassificationHead
-from albert_tf.layers.configured_layer import truncated_normal
+from albert_tf.layers.base import truncated_normal
+from albert_tf.layers.heads import ClassificationHead
 
 _SAME_LABEL = 0.5  # a predicted label is 1, others are 0
 

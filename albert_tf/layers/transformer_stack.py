@@ -5,14 +5,13 @@ import itertools
 import keras
 
 from albert_tf.errors import UserError
-from albert_tf.layers.attention import SelfAttention
-from albert_tf.layers.configured_layer import ConfiguredLayer
+from albert_tf.layers.base import SITES_PER_BLOCK
+from albert_tf.layers.base import ConfiguredLayer
+from albert_tf.layers.base import LayerNorm
+from albert_tf.layers.base import fold_seed
 from albert_tf.layers.depth_adapters import DepthAdapters
-from albert_tf.layers.dropout import SITES_PER_BLOCK
-from albert_tf.layers.dropout import fold_seed
-from albert_tf.layers.feed_forward import FeedForward
-from albert_tf.layers.layer_norm import LayerNorm
-from albert_tf.layers.layer_schedule import layer_schedule
+from albert_tf.layers.sublayers import FeedForward
+from albert_tf.layers.sublayers import SelfAttention
 
 
 @keras.saving.register_keras_serializable(package="albert_tf")
@@ -55,7 +54,7 @@ class TransformerStack(ConfiguredLayer):
             )
         self.depth_loop = depth_loop
         self.rematerialize = rematerialize
-        self.layer_schedule = layer_schedule(config)
+        self.layer_schedule = config.layer_schedule()
         attention, feed_forward = {}, {}
         for blocks in self.layer_schedule:
             for attention_key, feed_forward_key in blocks:

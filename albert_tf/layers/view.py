@@ -5,12 +5,9 @@ import typing
 
 from keras import ops
 
-from albert_tf.layers.positions import positions_in_pair
-from albert_tf.layers.positions import rotation
-from albert_tf.layers.positions import same_pair
-
 # Large enough to zero a padded key, small enough for float16.
 _MASKED_SCORE = -10000.0
+_LONGEST_PERIOD = 10_000.0  # of rotary positions
 
 
 @dataclasses.dataclass(frozen=True)
@@ -27,7 +24,7 @@ class View:
         global_every: the blocks 0, n, 2 n, … are global; read with `local_bias`.
         positions: int32 `[batch, tokens]`, counted from the first token of each pair;
             None where a row holds one pair.
-        key_turns, query_turns: the `positions.rotation` of all tokens and of the ones
+        key_turns, query_turns: the `rotation` of all tokens and of the ones
             that attend, `[batch or 1, tokens or Q, head size]`; None for learned
             positions.
         pick: the function of `of_rows`; None where all tokens attend.
@@ -166,3 +163,67 @@ def _picked(bias, pick):
     if bias is None or bias.shape[2] == 1:
         return bias
     return ops.expand_dims(pick(bias[:, 0]), 1)  # [B, 1, Q, T]
+
+
+def same_pair(pair_ids):
+    """Returns bool `[batch, tokens, tokens]`: two tokens have equal `pair_ids`."""
+    return ops.equal(pair_ids[:, :, None], pair_ids[:, None, :])  # [B, T, T]
+
+
+def positions_in_pair(pair_ids):
+    """Counts each token's distance from its pair's first: int32 `[batch, tokens]`."""
+    tokens = ops.shape(pair_ids)[1]
+    positions = ops.arange(tokens, dtype="int32")  # [T]
+    first = ops.min(ops.where(same_pair(pair_ids), positions, tokens), axis=-1)
+    return positions - first  # [B, T]
+
+
+def rotation(positions, head_size):
+    """Computes cosines and sines of rotary positions (Su et al., arXiv 2104.09864).
+
+    Args:
+        positions: int32 `[batch or 1, tokens]`.
+        head_size: D, even.
+
+    Returns:
+        float32 `[batch or 1, tokens, head_size]`: D/2 cosines, and as many sines.
+    """
+    half = head_size // 2
+    exponents = ops.arange(half, dtype="float32") / half
+    angles = ops.expand_dims(ops.cast(positions, "float32"), 2)
+    angles = angles * _LONGEST_PERIOD**-exponents  # [B, T, D / 2]
+    return ops.concatenate([ops.cos(angles), ops.sin(angles)], axis=-1)
+
+
+def rotated(heads, turns):
+    """Turns queries or keys, so that their products depend on distances only.
+
+    Element i turns with element i + D/2, as in GPT-NeoX and transformers. Angles and
+    sums are float32 whatever the type of `heads`.
+
+    Args:
+        heads: `[batch, tokens, heads, head size]`.
+        turns: the result of `rotation`.
+
+    Returns:
+        As `heads`, in shape and type.
+    """
+    cosines, sines = ops.split(ops.expand_dims(turns, 2), 2, axis=-1)
+    first, second = ops.split(ops.cast(heads, "float32"), 2, axis=-1)
+    turned = [first * cosines - second * sines, second * cosines + first * sines]
+    return ops.cast(ops.concatenate(turned, axis=-1), heads.dtype)
+
+
+def gather_positions(sequence, positions):
+    """Picks rows: `[batch, tokens, width]` at int32 `[batch, outputs]`.
+
+    A lookup in the flattened rows: its gradient is one scatter, which XLA handles
+    better than the gradient of `take_along_axis`.
+
+    Returns:
+        `[batch, outputs, width]`.
+    """
+    batch, tokens, width = ops.shape(sequence)
+    starts = ops.arange(batch, dtype="int32")[:, None] * tokens  # [B, 1]
+    rows = ops.reshape(sequence, (batch * tokens, width))  # [B * T, width]
+    return ops.take(rows, ops.cast(positions, "int32") + starts, axis=0)

@@ -6,11 +6,11 @@ from keras import ops
 from albert_tf.errors import UserError
 from albert_tf.families.albert import ALBERT
 from albert_tf.families.albert_names import encoder_variables
-from albert_tf.layers.configured_layer import Dense
-from albert_tf.layers.configured_layer import truncated_normal
+from albert_tf.layers.base import Dense
+from albert_tf.layers.base import truncated_normal
 from albert_tf.layers.embeddings import Embeddings
-from albert_tf.layers.gathering import gather_positions
 from albert_tf.layers.transformer_stack import TransformerStack
+from albert_tf.layers.view import gather_positions
 from albert_tf.layers.view import view_of
 from albert_tf.models.base import PretrainedModel
 from albert_tf.models.features import named_features

@@ -9,10 +9,10 @@ from albert_tf.exit_rule import EXIT_HEADS
 from albert_tf.exit_rule import exit_rule_of
 from albert_tf.families import head_variables
 from albert_tf.families.albert import ALBERT
-from albert_tf.layers.classification_head import ClassificationHead
-from albert_tf.layers.dropout import CLASSIFIER_SITE
-from albert_tf.layers.dropout import dropout
+from albert_tf.layers.base import CLASSIFIER_SITE
+from albert_tf.layers.base import dropout
 from albert_tf.layers.exits import ExitClassifiers
+from albert_tf.layers.heads import ClassificationHead
 from albert_tf.models.albert import AlbertModel
 from albert_tf.models.base import PretrainedModel
 from albert_tf.models.features import named_features

@@ -7,7 +7,7 @@ from keras import ops
 
 from albert_tf.families import head_variables
 from albert_tf.families.albert import ALBERT
-from albert_tf.layers.masked_lm_head import MaskedLMHead
+from albert_tf.layers.heads import MaskedLMHead
 from albert_tf.models.albert import AlbertModel
 from albert_tf.models.base import PretrainedModel
 from albert_tf.models.features import named_features

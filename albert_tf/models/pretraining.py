@@ -8,9 +8,9 @@ from keras import ops
 from albert_tf.errors import UserError
 from albert_tf.families import head_variables
 from albert_tf.families.albert import ALBERT
-from albert_tf.layers.classification_head import ClassificationHead
-from albert_tf.layers.gathering import gather_positions
-from albert_tf.layers.masked_lm_head import MaskedLMHead
+from albert_tf.layers.heads import ClassificationHead
+from albert_tf.layers.heads import MaskedLMHead
+from albert_tf.layers.view import gather_positions
 from albert_tf.models.albert import AlbertModel
 from albert_tf.models.base import PretrainedModel
 from albert_tf.models.features import named_features

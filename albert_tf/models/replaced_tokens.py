@@ -10,9 +10,9 @@ from albert_tf.errors import UserError
 from albert_tf.families import head_variables
 from albert_tf.families.albert import ALBERT
 from albert_tf.layers.activations import ACTIVATION_FUNCTIONS
-from albert_tf.layers.configured_layer import Dense
-from albert_tf.layers.configured_layer import truncated_normal
-from albert_tf.layers.masked_lm_head import MaskedLMHead
+from albert_tf.layers.base import Dense
+from albert_tf.layers.base import truncated_normal
+from albert_tf.layers.heads import MaskedLMHead
 from albert_tf.models.albert import AlbertModel
 from albert_tf.models.base import PretrainedModel
 from albert_tf.models.features import named_features

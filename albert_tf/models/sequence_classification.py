@@ -4,8 +4,8 @@ import keras
 from keras import ops
 
 from albert_tf.errors import UserError
-from albert_tf.layers.dropout import CLASSIFIER_SITE
-from albert_tf.layers.dropout import dropout
+from albert_tf.layers.base import CLASSIFIER_SITE
+from albert_tf.layers.base import dropout
 from albert_tf.layers.text_vectors import text_vectors
 from albert_tf.models.features import named_features
 from albert_tf.models.linear_classifier import LinearClassifier

@@ -4,7 +4,7 @@ import dataclasses
 
 import tensorflow as tf
 
-from albert_tf.layers.dropout import fold_seed
+from albert_tf.layers.base import fold_seed
 from albert_tf.objectives.base import LossTerm
 from albert_tf.objectives.base import Objective
 from albert_tf.objectives.base import example_weights

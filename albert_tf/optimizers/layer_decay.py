@@ -1,7 +1,5 @@
 """Layer-wise decay of the learning rate for fine-tuning, with shared parameters."""
 
-from albert_tf.layers.layer_schedule import layer_schedule
-
 RATES, GRADIENTS = DECAYED = ("rates", "gradients")
 """By which `layer_decay` scales the steps of lower layers."""
 
@@ -35,7 +33,7 @@ def official_factors(config, decay):
 
 def _sets(config):
     """Lists the different blocks of the layers, from the lowest on."""
-    return list(dict.fromkeys(b for layer in layer_schedule(config) for b in layer))
+    return list(dict.fromkeys(b for layer in config.layer_schedule() for b in layer))
 
 
 def _by_depth(sets, factors):

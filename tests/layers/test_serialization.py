@@ -3,13 +3,13 @@
 import keras
 import pytest
 
-from albert_tf.layers.attention import SelfAttention
-from albert_tf.layers.classification_head import ClassificationHead
+from albert_tf.layers.base import LayerNorm
 from albert_tf.layers.embeddings import Embeddings
 from albert_tf.layers.exits import ExitClassifiers
-from albert_tf.layers.feed_forward import FeedForward
-from albert_tf.layers.layer_norm import LayerNorm
-from albert_tf.layers.masked_lm_head import MaskedLMHead
+from albert_tf.layers.heads import ClassificationHead
+from albert_tf.layers.heads import MaskedLMHead
+from albert_tf.layers.sublayers import FeedForward
+from albert_tf.layers.sublayers import SelfAttention
 from albert_tf.layers.transformer_stack import TransformerStack
 
 

@@ -5,7 +5,6 @@ import math
 import numpy as np
 
 from albert_tf.families.albert_names import block_scope
-from albert_tf.layers.layer_schedule import layer_schedule
 from albert_tf.models.albert import AlbertModel
 from albert_tf.models.base import seeded
 
@@ -42,7 +41,7 @@ def encoder_states(config, weights, features):
     hidden = _embedded(config, weights, features, places)
     mapping = "bert/encoder/embedding_hidden_mapping_in"
     states = [_dense(weights, mapping, hidden)]
-    blocks = [block for layer in layer_schedule(config) for block in layer]
+    blocks = [block for layer in config.layer_schedule() for block in layer]
     for number, (attention, feed_forward) in enumerate(blocks):
         own = _of_block(weights, number, attention, feed_forward)
         scope = block_scope(attention)

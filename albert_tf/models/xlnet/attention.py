@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-from albert_tf.layers.dropout import dropout
+from albert_tf.layers.base import dropout
 from albert_tf.layers.view import asking
 from albert_tf.models.xlnet.layer import XLNetLayer
 from albert_tf.models.xlnet.layer import XLNetNorm

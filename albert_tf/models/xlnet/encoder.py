@@ -6,10 +6,10 @@ from keras import ops
 from albert_tf.errors import UserError
 from albert_tf.families.xlnet import XLNET
 from albert_tf.families.xlnet_names import encoder_variables
-from albert_tf.layers.dropout import EMBEDDING_SITE
-from albert_tf.layers.dropout import OUTPUT_SITE
-from albert_tf.layers.dropout import POSITION_SITE
-from albert_tf.layers.dropout import dropout
+from albert_tf.layers.base import EMBEDDING_SITE
+from albert_tf.layers.base import OUTPUT_SITE
+from albert_tf.layers.base import POSITION_SITE
+from albert_tf.layers.base import dropout
 from albert_tf.models.albert import loop_without_attentions
 from albert_tf.models.base import PretrainedModel
 from albert_tf.models.features import named_features

@@ -3,8 +3,8 @@
 import keras
 
 from albert_tf.layers.activations import ACTIVATION_FUNCTIONS
-from albert_tf.layers.dropout import dropout
-from albert_tf.layers.feed_forward import FeedForward
+from albert_tf.layers.base import dropout
+from albert_tf.layers.sublayers import FeedForward
 from albert_tf.models.xlnet.layer import XLNetLayer
 
 _OUTPUT_SITE = 2

@@ -10,9 +10,9 @@ from albert_tf.families import head_variables
 from albert_tf.families.base import require_entries
 from albert_tf.families.xlnet import XLNET
 from albert_tf.families.xlnet_names import MASK_EMB
-from albert_tf.layers.configured_layer import Dense
-from albert_tf.layers.dropout import CLASSIFIER_SITE
-from albert_tf.layers.dropout import dropout
+from albert_tf.layers.base import CLASSIFIER_SITE
+from albert_tf.layers.base import Dense
+from albert_tf.layers.base import dropout
 from albert_tf.models.base import PretrainedModel
 from albert_tf.models.features import named_features
 from albert_tf.models.xlnet.encoder import READ

@@ -3,8 +3,8 @@
 import keras
 
 from albert_tf.families.xlnet_config import XLNetConfig
-from albert_tf.layers.configured_layer import ConfiguredLayer
-from albert_tf.layers.layer_norm import LayerNorm
+from albert_tf.layers.base import ConfiguredLayer
+from albert_tf.layers.base import LayerNorm
 
 
 class XLNetLayer(ConfiguredLayer):

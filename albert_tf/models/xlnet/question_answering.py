@@ -4,8 +4,8 @@ import keras
 from keras import ops
 
 from albert_tf.families import head_variables
-from albert_tf.layers.answer_beams_head import AnswerBeamsHead
-from albert_tf.layers.gathering import gather_positions
+from albert_tf.layers.heads import AnswerBeamsHead
+from albert_tf.layers.view import gather_positions
 from albert_tf.models.features import named_features
 from albert_tf.models.question_answering import AnswersInBeams
 from albert_tf.models.question_answering import span_logits

@@ -4,8 +4,8 @@ import itertools
 
 import keras
 
-from albert_tf.layers.dropout import SITES_PER_BLOCK
-from albert_tf.layers.dropout import fold_seed
+from albert_tf.layers.base import SITES_PER_BLOCK
+from albert_tf.layers.base import fold_seed
 from albert_tf.layers.transformer_stack import TransformerStack
 from albert_tf.models.xlnet.attention import RelativeAttention
 from albert_tf.models.xlnet.feed_forward import XLNetFeedForward

@@ -4,8 +4,8 @@ import keras
 from keras import ops
 
 from albert_tf.families import head_variables
-from albert_tf.layers.dropout import CLASSIFIER_SITE
-from albert_tf.layers.dropout import dropout
+from albert_tf.layers.base import CLASSIFIER_SITE
+from albert_tf.layers.base import dropout
 from albert_tf.models.labelled_outputs import checked_labels
 from albert_tf.models.token_classification import TokenLabels
 from albert_tf.models.xlnet.fine_tuned import FineTunedXLNet

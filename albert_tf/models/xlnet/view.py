@@ -12,7 +12,7 @@ import typing
 
 from keras import ops
 
-from albert_tf.layers.gathering import gather_positions
+from albert_tf.layers.view import gather_positions
 
 
 @dataclasses.dataclass(frozen=True)

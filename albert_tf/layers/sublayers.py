@@ -1,17 +1,79 @@
-"""The attention sublayer of a transformer block."""
+"""The sublayers of a transformer block: self-attention and feed-forward."""
 
 import functools
 
 import keras
 from keras import ops
 
-from albert_tf.layers.dropout import dropout
-from albert_tf.layers.positions import rotated
-from albert_tf.layers.sublayer import Sublayer
+from albert_tf.layers.activations import ACTIVATION_FUNCTIONS
+from albert_tf.layers.activations import GATED_FUNCTIONS
+from albert_tf.layers.base import ConfiguredLayer
+from albert_tf.layers.base import LayerNorm
+from albert_tf.layers.base import dropout
+from albert_tf.layers.base import truncated_normal
 from albert_tf.layers.view import asking
+from albert_tf.layers.view import rotated
 
+# Of the dropouts in a block.
 _PROBABILITIES_SITE = 0
-_OUTPUT_SITE = 1
+_ATTENTION_SITE = 1
+_FEED_FORWARD_SITE = 2
+
+
+class Sublayer(ConfiguredLayer):
+    """Attention or feed-forward layer, with layer norm, dropout and residual.
+
+    The norm is of the sum, as in the official code (`config.norm` "post"), or of the
+    function's input ("pre"; Xiong et al., arXiv 2002.04745). Then the residual
+    path is free, and the last projection of each function is initialised smaller, by
+    one over the root of the number of functions (GPT-2), so that the sum does not grow
+    with depth.
+
+    Args:
+        config: an `AlbertConfig`.
+    """
+
+    def _projection(self, units, name):
+        return self._dense(units, name, use_bias=self.config.use_bias)
+
+    def _output_projection(self):
+        """Adds the projection of the function's output, `hidden_size` wide."""
+        config = self.config
+        initializer = None
+        if config.norm == "pre":
+            functions = 2 * config.num_hidden_layers * config.inner_group_num
+            initializer = truncated_normal(config.initializer_range / functions**0.5)
+        return self._dense(
+            config.hidden_size,
+            "output_dense",
+            use_bias=config.use_bias,
+            initializer=initializer,
+        )
+
+    def _norm(self):
+        return LayerNorm(
+            self.config,
+            use_bias=self.config.use_bias,
+            dtype=self.dtype_policy,
+            name="layer_norm",
+        )
+
+    def _inputs(self, hidden):
+        """Returns the function's input for `hidden`, `[batch, tokens, hidden]`."""
+        return self.layer_norm(hidden) if self.config.norm == "pre" else hidden
+
+    def _sum(self, residual, output, seed, site):
+        """Returns the output of the sublayer, `[batch, outputs, hidden]`.
+
+        Args:
+            residual: the tokens that it is for.
+            output: the function's result for them.
+            seed: int32 `[2]` of the block or None for inference.
+            site: of the dropout in the block.
+        """
+        output = dropout(output, self.config.hidden_dropout_prob, seed, site)
+        output = ops.add(residual, output)
+        return output if self.config.norm == "pre" else self.layer_norm(output)
 
 
 @keras.saving.register_keras_serializable(package="albert_tf")
@@ -62,7 +124,7 @@ class SelfAttention(Sublayer):
         inputs = self._inputs(hidden)
         attending = inputs if view.pick is None else self._inputs(residual)
         output = self.project(inputs, attending, view, seed, recompute, adapters or {})
-        return self._sum(residual, output, seed, _OUTPUT_SITE)
+        return self._sum(residual, output, seed, _ATTENTION_SITE)
 
     def project(self, hidden, attending, view, seed, recompute, adapters):
         """Computes the projections and all between them; an export may replace this.
@@ -136,3 +198,58 @@ class SelfAttention(Sublayer):
 def _softmax(query, key, bias):
     scores = ops.einsum("bqnd,bknd->bnqk", query, key)  # [B, N, T, T]
     return ops.softmax(ops.cast(scores, "float32") + bias)
+
+
+@keras.saving.register_keras_serializable(package="albert_tf")
+class FeedForward(Sublayer):
+    """Two projections, with dropout, residual and layer norm.
+
+    Official `attention_ffn_block`, from the scope `ffn_1` on. With "geglu" or "swiglu"
+    as `config.hidden_act`, the activation of a third projection, `gate`, multiplies the
+    first (Shazeer, arXiv 2002.05202).
+
+    Args:
+        config: an `AlbertConfig`.
+
+    Call: hidden `[batch, tokens, hidden]`, `seed` int32 `[2]` of the block or None
+    for inference, to `[batch, tokens, hidden]`. `adapters`: of the block, by
+    projection; see `DepthAdapters.of_block`.
+    """
+
+    def __init__(self, config, **kwargs):
+        super().__init__(config, **kwargs)
+        self.intermediate = self._projection(config.intermediate_size, "intermediate")
+        self.gate = None
+        if config.is_gated:
+            self.gate = self._projection(config.intermediate_size, "gate")
+        self.output_dense = self._output_projection()
+        self.layer_norm = self._norm()
+
+    @property
+    def projections(self):
+        """The `Dense` layers, in the order of the call."""
+        gate = [] if self.gate is None else [self.gate]
+        return [self.intermediate, *gate, self.output_dense]
+
+    def build(self, input_shape=None):
+        config = self.config
+        self.intermediate.build((None, None, config.hidden_size))
+        if self.gate is not None:
+            self.gate.build((None, None, config.hidden_size))
+        self.output_dense.build((None, None, config.intermediate_size))
+        self.layer_norm.build((None, None, config.hidden_size))
+
+    def call(self, hidden, seed=None, adapters=None):
+        output = self.project(self._inputs(hidden), adapters or {})
+        return self._sum(hidden, output, seed, _FEED_FORWARD_SITE)
+
+    def project(self, hidden, adapters):
+        """Computes `[batch, tokens, hidden]`; an export may replace this."""
+        inner = self.intermediate(hidden, adapter=adapters.get("intermediate"))
+        if self.gate is None:
+            inner = ACTIVATION_FUNCTIONS[self.config.hidden_act](inner)
+        else:
+            gated = GATED_FUNCTIONS[self.config.hidden_act]
+            gate = self.gate(hidden, adapter=adapters.get("gate"))
+            inner = gated(gate, inner)
+        return self.output_dense(inner, adapter=adapters.get("output_dense"))

@@ -1,9 +1,20 @@
-"""The base of all ALBERT layers: a config, projections, weights and serialisation."""
+"""The parts of all other layers: a config, projections, layer norm and dropout."""
 
 import keras
 from keras import ops
 
 from albert_tf.config import AlbertConfig
+
+# Each dropout of a model is a site: block k has the sites 4k to 4k+3.
+SITES_PER_BLOCK = 4
+EMBEDDING_SITE = -1
+CLASSIFIER_SITE = -2
+POSITION_SITE = -3
+OUTPUT_SITE = -4
+
+# Odd and far apart modulo 2**32: seeds that differ by a small number, such as a
+# step counter, never share a mask between different sites.
+_STRIDES = (-1640531535, -2048144777)
 
 
 class ConfiguredLayer(keras.layers.Layer):
@@ -81,6 +92,74 @@ class Dense(keras.layers.Dense):
         return outputs if self.bias is None else ops.add(outputs, self.bias)
 
 
+@keras.saving.register_keras_serializable(package="albert_tf")
+class LayerNorm(ConfiguredLayer):
+    """Normalises the last axis, by default with 1e-12 as `contrib.layers.layer_norm`.
+
+    The statistics are computed in float32 whatever the compute dtype, because
+    1e-12 is zero in float16. Subtracting the mean first keeps nearly constant
+    rows accurate.
+
+    Args:
+        config: an `AlbertConfig`.
+        use_bias: whether to add `beta`.
+
+    Call: `[..., width]` to `[..., width]`.
+    """
+
+    def __init__(self, config, use_bias=True, **kwargs):
+        super().__init__(config, **kwargs)
+        self.use_bias = use_bias
+        self.beta = None
+
+    def build(self, input_shape):
+        shape = (input_shape[-1],)
+        self.gamma = self._float32_weight("gamma", shape, "ones")
+        if self.use_bias:
+            self.beta = self._float32_weight("beta", shape, "zeros")
+
+    def call(self, inputs):
+        inputs = ops.cast(inputs, "float32")
+        centred = inputs - ops.mean(inputs, axis=-1, keepdims=True)
+        variance = ops.mean(ops.square(centred), axis=-1, keepdims=True)
+        scale = ops.rsqrt(variance + self.config.layer_norm_eps)
+        outputs = centred * scale * self.gamma
+        if self.use_bias:
+            outputs = outputs + self.beta
+        return ops.cast(outputs, self.compute_dtype)
+
+    def get_config(self):
+        return {**super().get_config(), "use_bias": self.use_bias}
+
+
 def truncated_normal(standard_deviation):
     """Returns the official initialiser, cut at two standard deviations."""
     return keras.initializers.TruncatedNormal(stddev=standard_deviation)
+
+
+def fold_seed(seed, site):
+    """Derives a seed int32 [2] for `site` (an int or int32 scalar) from `seed`.
+
+    Folding is additive: site a of the folded seed b is site a + b.
+    """
+    seed = ops.cast(seed, "int32")
+    return seed + ops.cast(site, "int32") * ops.convert_to_tensor(_STRIDES, "int32")
+
+
+def dropout(inputs, rate, seed, site):
+    """Zeroes a fraction `rate` and scales up the rest; `seed` None is inference."""
+    if seed is None or rate == 0:
+        return inputs
+    return keras.random.dropout(inputs, rate, seed=_FixedSeed(fold_seed(seed, site)))
+
+
+class _FixedSeed(keras.random.SeedGenerator):
+    """Hands `keras.random` a seed tensor instead of the state of a variable."""
+
+    def __init__(self, seed):
+        # The parent's constructor would create a variable for every call.
+        dtype = "uint32" if keras.backend.backend() == "jax" else "int32"
+        self._seed = ops.cast(seed, dtype)
+
+    def next(self, ordered=True):
+        return self._seed

@@ -1,10 +1,11 @@
-"""Attention against a NumPy transcription of the official function."""
+"""The sublayers of a block against NumPy references."""
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
-from albert_tf.layers.attention import SelfAttention
+from albert_tf.layers.sublayers import FeedForward
+from albert_tf.layers.sublayers import SelfAttention
 from albert_tf.layers.view import View
 from albert_tf.layers.view import key_bias
 
@@ -44,7 +45,7 @@ def make(config, dtype="float32"):
     return layer
 
 
-def test_equals_the_official_formula(tiny_config, hidden):
+def test_attention_equals_the_official_formula(tiny_config, hidden):
     layer = make(tiny_config())
     for variable in (layer.query.bias, layer.key.bias, layer.value.bias):
         variable.assign(np.linspace(-1, 1, 12))
@@ -71,3 +72,20 @@ def test_half_precision_stays_finite(dtype, tiny_config, hidden):
     outputs = layer(inputs, view=View(key_bias(0 * MASK)))
     assert outputs.dtype == layer.compute_dtype
     assert np.isfinite(tf.cast(outputs, "float32")).all()
+
+
+def test_feed_forward_equals_the_official_formula(tiny_config):
+    config = tiny_config(hidden_act="relu")
+    layer = FeedForward(config)
+    layer.build()
+    random = np.random.default_rng(2)
+    for variable in (layer.intermediate.bias, layer.output_dense.bias):
+        variable.assign(random.normal(size=variable.shape))
+    hidden = random.normal(size=(2, 5, config.hidden_size)).astype("float32")
+    inner = hidden @ np.array(layer.intermediate.kernel)
+    inner = np.maximum(inner + np.array(layer.intermediate.bias), 0)
+    expected = inner @ np.array(layer.output_dense.kernel)
+    expected += np.array(layer.output_dense.bias) + hidden
+    expected -= expected.mean(-1, keepdims=True)
+    expected /= np.sqrt((expected**2).mean(-1, keepdims=True))
+    np.testing.assert_allclose(layer(hidden), expected, atol=1e-5)

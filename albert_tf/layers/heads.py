@@ -1,15 +1,111 @@
-"""The head of SQuAD 2.0: starts, the ends that go with each, and whether any is."""
+"""The heads: linear classifier, masked language model, and answers of SQuAD 2.0."""
 
 import keras
 from keras import ops
 
-from albert_tf.layers.configured_layer import ConfiguredLayer
-from albert_tf.layers.dropout import CLASSIFIER_SITE
-from albert_tf.layers.dropout import dropout
-from albert_tf.layers.gathering import gather_positions
-from albert_tf.layers.layer_norm import LayerNorm
+from albert_tf.layers.activations import ACTIVATION_FUNCTIONS
+from albert_tf.layers.base import CLASSIFIER_SITE
+from albert_tf.layers.base import ConfiguredLayer
+from albert_tf.layers.base import LayerNorm
+from albert_tf.layers.base import dropout
+from albert_tf.layers.base import truncated_normal
+from albert_tf.layers.view import gather_positions
 
-_MASKED = -1e30
+
+@keras.saving.register_keras_serializable(package="albert_tf")
+class ClassificationHead(ConfiguredLayer):
+    """Logits from `[..., hidden]`, with the weights stored as `[labels, hidden]`.
+
+    The official sentence-order head (two labels: 0 in order, 1 swapped) and the
+    official classifier have this form. It is computed in float32 whatever the compute
+    dtype.
+
+    Args:
+        config: an `AlbertConfig`.
+        num_labels: width of the output.
+        initializer_range: standard deviation of the initial weights.
+
+    Call: `[..., hidden]` to float32 `[..., labels]`.
+    """
+
+    def __init__(self, config, num_labels, initializer_range, **kwargs):
+        super().__init__(config, **kwargs)
+        self.num_labels = num_labels
+        self.initializer_range = initializer_range
+
+    @property
+    def output_shape(self):
+        """Shape of the logits, as `summary` of a model shows it."""
+        return (None, self.num_labels)
+
+    def build(self, input_shape=None):
+        self.output_weights = self._float32_weight(
+            "output_weights",
+            (self.num_labels, self.config.hidden_size),
+            truncated_normal(self.initializer_range),
+        )
+        self.output_bias = self._float32_weight(
+            "output_bias", (self.num_labels,), "zeros"
+        )
+
+    def call(self, pooled):
+        # In float32, as the weights: bfloat16 would round a logit of 5 by 0.02.
+        logits = ops.matmul(pooled, ops.transpose(self.output_weights))  # [..., L]
+        return logits + self.output_bias
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "num_labels": self.num_labels,
+            "initializer_range": self.initializer_range,
+        }
+
+
+@keras.saving.register_keras_serializable(package="albert_tf")
+class MaskedLMHead(ConfiguredLayer):
+    """Logits over the vocabulary (official `get_masked_lm_output`).
+
+    The projection is the table of word embeddings with a bias of its own.
+
+    Args:
+        config: an `AlbertConfig`.
+
+    Call: the encoder's output at the masked positions, `[batch, predictions, hidden]`,
+    and `word_embeddings` `[vocabulary, embedding]`, to float32
+    `[batch, predictions, vocabulary]`.
+    """
+
+    def __init__(self, config, **kwargs):
+        super().__init__(config, **kwargs)
+        self.transform = self._dense(config.embedding_size, "transform")
+        self.layer_norm = LayerNorm(config, dtype=self.dtype_policy, name="layer_norm")
+
+    @property
+    def output_shape(self):
+        """Shape of the logits, as `summary` of a model shows it."""
+        return (None, None, self.config.vocab_size)
+
+    def build(self, input_shape=None):
+        config = self.config
+        self.transform.build((None, None, config.hidden_size))
+        self.layer_norm.build((None, None, config.embedding_size))
+        self.output_bias = self._float32_weight(
+            "output_bias", (config.vocab_size,), "zeros"
+        )
+
+    def call(self, hidden, word_embeddings):
+        activation = ACTIVATION_FUNCTIONS[self.config.head_act]
+        hidden = self.layer_norm(activation(self.transform(hidden)))  # [B, P, E]
+        if self.variable_dtype == "bfloat16":
+            # For inference only. Logits of 10 would be rounded by 0.03, and their
+            # probabilities by a hundredth.
+            hidden = ops.cast(hidden, "float32")
+            word_embeddings = ops.cast(word_embeddings, "float32")
+        logits = ops.matmul(hidden, ops.transpose(word_embeddings))  # [B, P, V]
+        return ops.cast(logits, "float32") + self.output_bias
+
+
+_MASKED_LOGIT = -1e30
 
 
 @keras.saving.register_keras_serializable(package="albert_tf")
@@ -139,7 +235,7 @@ class AnswerBeamsHead(ConfiguredLayer):
 
 
 def _masked(logits, p_mask):
-    return ops.cast(logits, "float32") * (1 - p_mask) + _MASKED * p_mask
+    return ops.cast(logits, "float32") * (1 - p_mask) + _MASKED_LOGIT * p_mask
 
 
 def _top(log_probs, count):
