@@ -14,7 +14,7 @@ from albert_tf.errors import UserError
 from albert_tf.io.files import write_atomically
 from albert_tf.optimizers import OPTIMIZERS
 from albert_tf.tokenization import load_tokenizer
-from benchmarks import kept_runs
+from benchmarks.measuring import kept_runs
 
 _ROOT = pathlib.Path(__file__).resolve().parent.parent
 # Where runs lie, which does not change them.

@@ -10,9 +10,9 @@ from albert_tf.errors import UserError
 
 TASKS = {
     "classification": {
-        "single_label": "albert_tf.tasks.classification.single_label.SingleLabel",
-        "multi_label": "albert_tf.tasks.classification.multi_label.MultiLabel",
-        "regression": "albert_tf.tasks.classification.regression.Regression",
+        "single_label": "albert_tf.tasks.classification.label_kinds.SingleLabel",
+        "multi_label": "albert_tf.tasks.classification.label_kinds.MultiLabel",
+        "regression": "albert_tf.tasks.classification.label_kinds.Regression",
     },
     "multiple_choice": {
         "multiple_choice": "albert_tf.tasks.multiple_choice.task.MultipleChoice",

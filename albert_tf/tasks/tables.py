@@ -8,7 +8,7 @@ import numpy as np
 from albert_tf.errors import UserError
 from albert_tf.io.table_rows import holds_objects
 from albert_tf.io.table_rows import read_rows
-from albert_tf.tasks.table import Table
+from albert_tf.tasks.examples import Table
 from albert_tf.tokenization.normalization import WHITE_SPACE
 
 _HIDDEN = ("", "-1")  # stand in a column of labels where these are hidden

@@ -1,6 +1,8 @@
 """Fine-tuning with the training engine, whatever the task."""
 
+import dataclasses
 import math
+import os
 import pathlib
 
 from absl import logging
@@ -14,11 +16,15 @@ from albert_tf.engine.options import Stage
 from albert_tf.engine.options import TrainerOptions
 from albert_tf.engine.reporting.reporter import versions
 from albert_tf.engine.reporting.summaries import read_history
+from albert_tf.engine.resumption import Fact
+from albert_tf.engine.resumption import check_facts
+from albert_tf.engine.resumption import flag_facts
 from albert_tf.engine.strategies import is_cpu
 from albert_tf.engine.strategies import is_tpu
 from albert_tf.engine.train_step import StepOptions
 from albert_tf.engine.trainer import Trainer
 from albert_tf.errors import UserError
+from albert_tf.io.files import read_json_object
 from albert_tf.optimizers.layer_decay import layer_decay
 from albert_tf.tasks.batching import BUCKETS
 from albert_tf.tasks.batching import FINE_BUCKETS
@@ -27,13 +33,16 @@ from albert_tf.tasks.cache import cached_tokens
 from albert_tf.tasks.distillation.losses import with_teacher
 from albert_tf.tasks.distillation.teacher import taught
 from albert_tf.tasks.examples import of_role
-from albert_tf.tasks.facts import model_facts
+from albert_tf.tasks.loading import MODEL_DIR
+from albert_tf.tasks.loading import initial_model
+from albert_tf.tasks.loading import initial_tokenizer
 from albert_tf.tasks.prediction import DevEvaluator
 from albert_tf.tasks.prediction import OutputsPredictor
-from albert_tf.tasks.setup import MODEL_DIR
-from albert_tf.tasks.setup import initial_model
-from albert_tf.tasks.setup import initial_tokenizer
 from albert_tf.tasks.task import Prepared
+from albert_tf.tokenization.tokenizer import UNRECORDED
+
+# Version 0.1.0 kept the flags of a run in it, and nothing in its checkpoints.
+_EARLIER_FLAGS = "flags.json"
 
 
 def fine_tune(task, examples, start, training, strategy, facts):
@@ -180,3 +189,42 @@ def best_model_saver(output_dir, task, start, tokenizer, model):
         model.save_pretrained(pathlib.Path(output_dir) / MODEL_DIR, tokenizer, info)
 
     return save_best
+
+
+def run_facts(options, examples):
+    """Lists the `Fact`s of a run that are known before its model is.
+
+    Args:
+        options: `TaskOptions`.
+        examples: the `Examples` by name; those to train and to choose on count.
+
+    Raises:
+        UserError: version 0.1.0 began the run, with other flags.
+    """
+    # Where no casing is given, the vocabulary decides, whose fingerprint is a fact.
+    lowers = options.do_lower_case is not False
+    flags = flag_facts(dataclasses.replace(options, do_lower_case=lowers))
+    path = os.path.join(options.output_dir, _EARLIER_FLAGS)
+    if os.path.exists(path):
+        check_facts(flags, read_json_object(path), options.output_dir)
+    files = [
+        Fact(f"examples.{name}", own.digest(), f"The digest of {own.path}")
+        for name, own in examples.items()
+        if own.role != "test"
+    ]
+    return (*flags, *files)
+
+
+def model_facts(tokenizer, config):
+    """Lists the `Fact`s that a run's flags name: vocabulary and configuration."""
+    fields = [
+        Fact(f"config.{name}", value, f"{name} of the model's configuration")
+        for name, value in config.to_dict().items()
+    ]
+    fingerprint = Fact(
+        "tokenizer",
+        tokenizer.fingerprint(),
+        "The vocabulary's fingerprint",
+        earlier={tokenizer.earlier_fingerprint(): UNRECORDED},
+    )
+    return (fingerprint, *fields)

@@ -13,7 +13,7 @@ from albert_tf.families.xlnet_config import XLNetConfig
 from albert_tf.io.files import read_json_object
 from albert_tf.io.files import write_atomically
 from albert_tf.tokenization import load_tokenizer
-from benchmarks import kept_runs
+from benchmarks.measuring import kept_runs
 from benchmarks.paper import tasks
 from benchmarks.paper import workers
 from benchmarks.paper.rows import BLOCKS

@@ -4,7 +4,7 @@ import pytest
 
 from albert_tf.errors import UserError
 from albert_tf.io import checksums
-from benchmarks import kept_runs
+from benchmarks.measuring import kept_runs
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from albert_tf.errors import UserError
+from albert_tf.tasks.examples import Table
 from albert_tf.tasks.examples import files_by_role
 from albert_tf.tasks.examples import of_role
 from albert_tf.tasks.multiple_choice.reading import questions
@@ -11,7 +12,6 @@ from albert_tf.tasks.question_answering.reading.question_file import QuestionFil
 from albert_tf.tasks.question_answering.reading.questions import Answer
 from albert_tf.tasks.question_answering.reading.questions import Paragraph
 from albert_tf.tasks.question_answering.reading.questions import Question
-from albert_tf.tasks.table import Table
 from albert_tf.tasks.tagging.reading.sentences import Sentence
 from albert_tf.tasks.tagging.reading.sentences import TagFile
 

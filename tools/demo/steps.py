@@ -105,7 +105,7 @@ def _serving_steps(output_dir):
     served = str(output_dir / "served")
     return [
         ("export", ["-m", "albert_tf.serving.export", *export]),
-        ("predict", ["benchmarks/predict_strings.py", served, *TEXTS]),
+        ("predict", ["tools/predict_strings.py", served, *TEXTS]),
     ]
 
 

@@ -21,11 +21,11 @@ from albert_tf.tasks.commands.run import start_from
 from albert_tf.tasks.commands.steps import check_steps
 from albert_tf.tasks.commands.steps import needed_roles
 from albert_tf.tasks.examples import of_role
+from albert_tf.tasks.loading import fine_tuned
+from albert_tf.tasks.loading import initial_model
+from albert_tf.tasks.loading import initial_tokenizer
 from albert_tf.tasks.prediction import DevEvaluator
 from albert_tf.tasks.prediction import OutputsPredictor
-from albert_tf.tasks.setup import fine_tuned
-from albert_tf.tasks.setup import initial_model
-from albert_tf.tasks.setup import initial_tokenizer
 from albert_tf.tasks.tables import Columns
 from albert_tf.tasks.tables import trimmed
 from albert_tf.tasks.training import best_model_saver

@@ -19,14 +19,14 @@ from albert_tf.tasks.commands.flags import StartFlags
 from albert_tf.tasks.commands.flags import TrainingFlags
 from albert_tf.tasks.early_exit.scores import depths
 from albert_tf.tasks.examples import of_role
-from albert_tf.tasks.facts import run_facts
+from albert_tf.tasks.loading import MODEL_DIR
+from albert_tf.tasks.loading import fine_tuned
+from albert_tf.tasks.loading import load_fine_tuned
 from albert_tf.tasks.prediction import OutputsPredictor
 from albert_tf.tasks.prediction import require_numbers
-from albert_tf.tasks.setup import MODEL_DIR
-from albert_tf.tasks.setup import fine_tuned
-from albert_tf.tasks.setup import load_fine_tuned
 from albert_tf.tasks.training import fine_tune
 from albert_tf.tasks.training import prepare
+from albert_tf.tasks.training import run_facts
 
 _RESULTS = "eval_results.txt"
 # Names under which the official scripts report the first dev set.

@@ -3,7 +3,7 @@
 from albert_tf.errors import UserError
 from albert_tf.hub.names import is_download
 from albert_tf.io.storage import require_disk
-from albert_tf.tasks.setup import fine_tuned
+from albert_tf.tasks.loading import fine_tuned
 
 _DOWNLOADS = ("data_dir", "init_checkpoint")
 _PLACES = ("data_dir", "init_checkpoint", "output_dir", "cached_dir", "export_dir")

@@ -14,10 +14,10 @@ from albert_tf.tasks.batching import evaluation_dataset
 from albert_tf.tasks.cache import cached
 from albert_tf.tasks.cache import cached_tokens
 from albert_tf.tasks.cache import tokens_facts
+from albert_tf.tasks.loading import load_fine_tuned
 from albert_tf.tasks.prediction import joined
 from albert_tf.tasks.prediction import require_numbers
 from albert_tf.tasks.registry import read_task
-from albert_tf.tasks.setup import load_fine_tuned
 from albert_tf.tasks.task import Prepared
 from albert_tf.tasks.task import Task
 

@@ -6,10 +6,10 @@ from albert_tf.errors import UserError
 from albert_tf.tasks.commands.repeated_runs import run_repeatedly
 from albert_tf.tasks.commands.run import run_task
 from albert_tf.tasks.commands.steps import check_steps
+from albert_tf.tasks.loading import fine_tuned
 from albert_tf.tasks.question_answering.reading.question_file import question_file
 from albert_tf.tasks.question_answering.reading.survey import survey
 from albert_tf.tasks.registry import create_task
-from albert_tf.tasks.setup import fine_tuned
 
 _OF_BOTH = ("doc_stride", "max_query_length", "n_best_size", "max_answer_length")
 _THRESHOLD = "null_score_diff_threshold"

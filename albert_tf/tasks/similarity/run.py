@@ -7,9 +7,9 @@ from albert_tf.tasks.commands.repeated_runs import run_repeatedly
 from albert_tf.tasks.commands.run import run_task
 from albert_tf.tasks.commands.steps import check_steps
 from albert_tf.tasks.commands.steps import needed_roles
+from albert_tf.tasks.loading import fine_tuned
 from albert_tf.tasks.registry import create_task
 from albert_tf.tasks.registry import read_task
-from albert_tf.tasks.setup import fine_tuned
 from albert_tf.tasks.similarity.reading import read_pairs
 from albert_tf.tasks.similarity.task import Similarity
 

@@ -9,8 +9,8 @@ from albert_tf.tasks.commands.run import run_task
 from albert_tf.tasks.commands.steps import check_steps
 from albert_tf.tasks.commands.steps import needed_roles
 from albert_tf.tasks.examples import files_by_role
+from albert_tf.tasks.loading import fine_tuned
 from albert_tf.tasks.registry import create_task
-from albert_tf.tasks.setup import fine_tuned
 from albert_tf.tasks.tagging.decoding import GREEDY
 from albert_tf.tasks.tagging.reading.files import SUFFIXES
 from albert_tf.tasks.tagging.reading.files import Reading

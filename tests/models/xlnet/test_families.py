@@ -8,8 +8,8 @@ from albert_tf.models.albert import AlbertModel
 from albert_tf.models.xlnet.encoder import XLNetModel
 from albert_tf.models.xlnet.language_model import XLNetLMHeadModel
 from albert_tf.tasks.commands.flags import StartFlags
+from albert_tf.tasks.loading import initial_model
 from albert_tf.tasks.registry import create_task
-from albert_tf.tasks.setup import initial_model
 from albert_tf.tokenization import load_tokenizer
 
 

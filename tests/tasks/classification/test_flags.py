@@ -9,8 +9,8 @@ from albert_tf.engine import compilation
 from albert_tf.tasks.classification import run
 from albert_tf.tasks.classification.flags import ClassifierOptions
 from albert_tf.tasks.commands.run import start_from
+from albert_tf.tasks.loading import initial_tokenizer
 from albert_tf.tasks.registry import create_task
-from albert_tf.tasks.setup import initial_tokenizer
 
 _CHANGES = [
     {"optimizer": "lamb"},

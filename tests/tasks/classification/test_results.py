@@ -7,8 +7,8 @@ import pytest
 import sklearn.metrics
 
 from albert_tf.tasks.classification import results
+from albert_tf.tasks.examples import Table
 from albert_tf.tasks.registry import create_task
-from albert_tf.tasks.table import Table
 from albert_tf.tasks.task import Prepared
 from albert_tf.tasks.tokenized_examples import TokenizedExamples
 

@@ -1,6 +1,6 @@
 """Predicts raw strings with a SavedModel, knowing nothing of albert_tf.
 
-python benchmarks/predict_strings.py EXPORT_DIR TEXT...
+python tools/predict_strings.py EXPORT_DIR TEXT...
 """
 
 import pathlib

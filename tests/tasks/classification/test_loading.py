@@ -15,8 +15,8 @@ from albert_tf.serving.export import ExportOptions
 from albert_tf.serving.export import export
 from albert_tf.serving.predictor import Predictor
 from albert_tf.tasks.commands.flags import StartFlags
+from albert_tf.tasks.loading import initial_model
 from albert_tf.tasks.registry import create_task
-from albert_tf.tasks.setup import initial_model
 from albert_tf.tokenization import load_tokenizer
 
 _FIRST_LAYER = "bert/encoder/transformer/group_0/inner_group_0"

@@ -1,4 +1,4 @@
-"""Start and results of fine-tuning: tokenizer, model, task."""
+"""Models that training starts from and fine-tuned ones, with tokenizer and task."""
 
 import dataclasses
 import pathlib
