@@ -170,25 +170,25 @@ class TextClassifier:
             if held_out is not None:
                 raise UserError("Give either validation_data or validation_split.")
             held_out = self._examples(*validation_data)
-        settings = (
-            self._max_length,
-            epochs,
-            batch_size,
-            learning_rate,
-            optimizer,
-            seed,
-        )
+        settings = {
+            "max_length": self._max_length,
+            "epochs": epochs,
+            "batch_size": batch_size,
+            "learning_rate": learning_rate,
+            "optimizer": optimizer,
+            "seed": seed,
+        }
         if self._few_shot:
             if held_out is not None:
                 raise UserError("few_shot takes no validation data; call evaluate.")
-            return learn_from_few(self.model, data, *settings, **options)
+            return learn_from_few(self.model, data, **settings, **options)
         return fit(
             self.model,
             data,
             loss_of(self._task),
-            *settings,
-            metrics_of(self._task),
-            held_out,
+            metrics=metrics_of(self._task),
+            held_out=held_out,
+            **settings,
             **options,
         )
 

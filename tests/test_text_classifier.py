@@ -14,8 +14,9 @@ from albert_tf.cli.command_line import parse
 from albert_tf.errors import UserError
 from albert_tf.serving.export import ExportOptions
 from albert_tf.serving.export import export
+from albert_tf.tasks.classification import run as classification
 from albert_tf.tasks.classification.flags import ClassifierOptions
-from albert_tf.tasks.classification.run import classify
+from albert_tf.tasks.commands.repeated_runs import run_repeatedly
 
 _SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 _PIECES = [*_SPECIAL, "good", "bad", "film", "plot", "好", "it", "is"]
@@ -88,7 +89,9 @@ def test_what_it_saves_knows_task_and_labels(moods, pretrained, tmp_path):
     argv = [f"--init_checkpoint={tmp_path / 'tuned'}", f"--output_dir={tmp_path / 'o'}"]
     argv += ["--do_predict", "--input_text=good film"]
     (tmp_path / "o").mkdir()
-    classify(parse(ClassifierOptions, ["run_classifier.py", *argv]))
+    run_repeatedly(
+        parse(ClassifierOptions, ["run_classifier.py", *argv]), classification
+    )
     written = (tmp_path / "o" / "predictions.tsv").read_text()
     assert written.startswith("glad\t")
     again.fit(_TEXTS[:2], [1, 0], epochs=1, verbose=0)  # the labels are still those

@@ -156,6 +156,26 @@ def fine_tuned(output_dir, init_checkpoint=None, asked=None):
     )
 
 
+def fine_tuned_for(work, kinds, options):
+    """Finds the fine-tuned model of one family of tasks: (directory, its `Task`).
+
+    Args:
+        work: its name, for people.
+        kinds: the kinds of its tasks.
+        options: `TaskOptions`.
+
+    Raises:
+        UserError: as `fine_tuned`, or the model is of another family.
+    """
+    directory, task, _ = fine_tuned(options.output_dir, options.init_checkpoint)
+    if task.kind not in kinds:
+        raise UserError(
+            f"{directory} was fine-tuned for {task.kind}, not for {work}; apply it "
+            "with the command that trained it."
+        )
+    return directory, task
+
+
 def _refuse_second(candidates, directory, info):
     """Refuses an --init_checkpoint that another model would answer for."""
     named = candidates[-1]

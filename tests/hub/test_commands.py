@@ -61,8 +61,9 @@ def test_pretraining(published, material, flags):
 def test_classification_and_export(published, tmp_path):
     from albert_tf.serving.export import ExportOptions
     from albert_tf.serving.export import export
+    from albert_tf.tasks.classification import run as classification
     from albert_tf.tasks.classification.flags import ClassifierOptions
-    from albert_tf.tasks.classification.run import classify
+    from albert_tf.tasks.commands.repeated_runs import run_repeatedly
 
     data = tmp_path / "data"
     data.mkdir()
@@ -83,7 +84,7 @@ def test_classification_and_export(published, tmp_path):
         do_train=True,
         do_eval=True,
     )
-    classify(options)
+    run_repeatedly(options, classification)
     model_dir = tmp_path / "run" / "model"
     trained = albert_tf.AlbertForSequenceClassification.from_pretrained(model_dir)
     table = trained.albert.embeddings.word_embeddings

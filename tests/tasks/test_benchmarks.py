@@ -11,8 +11,9 @@ from albert_tf.cli import command_line
 from albert_tf.config import AlbertConfig
 from albert_tf.errors import UserError
 from albert_tf.models.albert import AlbertModel
+from albert_tf.tasks.classification import run as classification
 from albert_tf.tasks.classification.flags import ClassifierOptions
-from albert_tf.tasks.classification.run import classify
+from albert_tf.tasks.commands.repeated_runs import run_repeatedly
 from albert_tf.tokenization import load_tokenizer
 from benchmarks import finetune_epoch
 from benchmarks import first_step
@@ -43,7 +44,9 @@ def test_scores_of_pretrained_models_and_from_scratch(
 
     def in_this_process(name, flags):
         commands.append([name, *(f"--{k}={v}" for k, v in flags.items())])
-        classify(command_line.parse(ClassifierOptions, commands[-1]))
+        run_repeatedly(
+            command_line.parse(ClassifierOptions, commands[-1]), classification
+        )
 
     monkeypatch.setattr(pretraining_gain, "run_module", in_this_process)
     config = AlbertConfig.from_json_file(tmp_path / "tiny.json")

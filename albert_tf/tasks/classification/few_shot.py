@@ -50,24 +50,13 @@ def few_shot_arguments(directory, kind):
     return {"pooling": "mean" if pooling == "pooler" else pooling}
 
 
-def learn_from_few(
-    model,
-    examples,
-    max_length,
-    epochs,
-    batch_size,
-    learning_rate,
-    optimizer=None,
-    seed=0,
-    **options,
-):
+def learn_from_few(model, examples, **fitting):
     """Trains the encoder of a classifier on pairs of its texts, and then its head.
 
     Args:
         model: an `AlbertForSequenceClassification` with a `pooling`.
         examples: `TokenizedExamples` with one label each.
-        max_length, epochs, batch_size, learning_rate, optimizer, seed, options: see
-            `tasks.fitting.fit`, of the pairs; 40 for a text.
+        **fitting: other arguments of `tasks.fitting.fit`, of the pairs; 40 for a text.
 
     Returns:
         Keras' `History` of the encoder.
@@ -80,21 +69,13 @@ def learn_from_few(
     vectors = AlbertForTextEmbedding(
         model.config, model.pooling, normalize=True, encoder=model.albert
     )
-    rows, scores = contrastive_pairs(examples.labels, seed)
+    rows, scores = contrastive_pairs(examples.labels, fitting["seed"])
     pairs = dataclasses.replace(examples, labels=None).take(rows)
-    history = fit(
-        vectors,
-        dataclasses.replace(pairs, labels=scores),
-        SimilarityLoss(Similarity(name="few_shot", loss="cosine")),
-        max_length,
-        epochs,
-        batch_size,
-        learning_rate,
-        optimizer,
-        seed,
-        **options,
-    )
-    found = OutputsPredictor(vectors, batch_size, max_length)(examples)
+    pairs = dataclasses.replace(pairs, labels=scores)
+    loss = SimilarityLoss(Similarity(name="few_shot", loss="cosine"))
+    history = fit(vectors, pairs, loss, **fitting)
+    outputs = OutputsPredictor(vectors, fitting["batch_size"], fitting["max_length"])
+    found = outputs(examples)
     weights, bias = logistic_regression(found, examples.labels, model.num_labels)
     model.classifier.output_weights.assign(weights)
     model.classifier.output_bias.assign(bias)

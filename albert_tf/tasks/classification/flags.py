@@ -19,13 +19,12 @@ test_results.tsv, and the file for the GLUE server. docs/finetuning.md says more
 
 import dataclasses
 
-from albert_tf.checkpoints.flags import obeys_reading_flags
-from albert_tf.cli import command_line
 from albert_tf.cli.command_line import altered
 from albert_tf.cli.command_line import option
 from albert_tf.tasks.classification.raw_text import RawTextFlags
 from albert_tf.tasks.commands.flags import EarlyExitFlags
 from albert_tf.tasks.commands.flags import TaskOptions
+from albert_tf.tasks.commands.flags import run_command
 from albert_tf.tasks.registry import TASKS
 
 # Official flags that only TPUEstimator needed, or that this program makes needless.
@@ -83,12 +82,4 @@ class ClassifierOptions(RawTextFlags, TableFlags, EarlyExitFlags, TaskOptions):
 
 def main(argv=None):
     """Fine-tunes, evaluates, predicts and exports as the flags say."""
-    command_line.run(ClassifierOptions, _classify, _IGNORED, argv)
-
-
-@obeys_reading_flags
-def _classify(options):
-    # Imported here, so that --help does not wait for TensorFlow.
-    from albert_tf.tasks.classification.run import classify
-
-    classify(options)
+    run_command(ClassifierOptions, "classification", argv, _IGNORED)

@@ -12,20 +12,19 @@ from albert_tf.tasks.classification.custom import custom_examples
 from albert_tf.tasks.classification.few_shot import few_shot_arguments
 from albert_tf.tasks.classification.few_shot import learn_from_few
 from albert_tf.tasks.classification.glue import glue_examples
-from albert_tf.tasks.classification.text_task import TextTask
 from albert_tf.tasks.commands.repeated_runs import one_model_only
-from albert_tf.tasks.commands.repeated_runs import run_repeatedly
 from albert_tf.tasks.commands.run import leaving_early
 from albert_tf.tasks.commands.run import run_task
 from albert_tf.tasks.commands.run import start_from
 from albert_tf.tasks.commands.steps import check_steps
 from albert_tf.tasks.commands.steps import needed_roles
 from albert_tf.tasks.examples import of_role
-from albert_tf.tasks.loading import fine_tuned
+from albert_tf.tasks.loading import fine_tuned_for
 from albert_tf.tasks.loading import initial_model
 from albert_tf.tasks.loading import initial_tokenizer
 from albert_tf.tasks.prediction import DevEvaluator
 from albert_tf.tasks.prediction import OutputsPredictor
+from albert_tf.tasks.registry import TASKS
 from albert_tf.tasks.tables import Columns
 from albert_tf.tasks.tables import trimmed
 from albert_tf.tasks.training import best_model_saver
@@ -34,19 +33,8 @@ from albert_tf.tasks.training import prepare
 _CUSTOM = "custom"
 
 
-def classify(options):
-    """Obeys the flags, once or several times; see `ClassifierOptions`.
-
-    Returns:
-        As `run_repeatedly`.
-
-    Raises:
-        UserError: flags, files or checkpoints that do not fit.
-    """
-    return run_repeatedly(options, _train_and_apply, check_flags)
-
-
-def _train_and_apply(options):
+def train_and_apply(options):
+    """Obeys the flags once; see `run_steps`."""
     asks_raw_text = options.asks_raw_text
     predict_splits = options.do_predict and not asks_raw_text
     values, texts = {}, None
@@ -81,10 +69,10 @@ def _train_few_shot(options, task, examples):
     history = learn_from_few(
         model,
         train.tokens,
-        length,
-        math.ceil(options.num_train_epochs or 1),
-        options.train_batch_size,
-        options.learning_rate,
+        max_length=length,
+        epochs=math.ceil(options.num_train_epochs or 1),
+        batch_size=options.train_batch_size,
+        learning_rate=options.learning_rate,
         seed=start.random_seed,
         verbose=0,
     )
@@ -150,13 +138,7 @@ def read_tables(options, predict):
 
 def _fine_tuned(options):
     """Finds the model to apply: (its directory, its `TextTask`)."""
-    directory, task, _ = fine_tuned(options.output_dir, options.init_checkpoint)
-    if not isinstance(task, TextTask):
-        raise UserError(
-            f"{directory} was fine-tuned for {task.kind}, not for text "
-            "classification; apply it with the command that trained it."
-        )
-    return directory, task
+    return fine_tuned_for("text classification", TASKS["classification"], options)
 
 
 def _raw_texts(options, task):

@@ -1,9 +1,12 @@
 """The flags that the commands of all tasks share."""
 
 import dataclasses
+import importlib
 import os
 
 from albert_tf.checkpoints.flags import ReadingFlags
+from albert_tf.checkpoints.flags import obeys_reading_flags
+from albert_tf.cli import command_line
 from albert_tf.cli.command_line import altered
 from albert_tf.cli.command_line import option
 from albert_tf.engine.flags import DeviceFlags
@@ -269,3 +272,24 @@ class TaskOptions(StartFlags, TrainingFlags, DeviceFlags, ReadingFlags):
         minimum=1,
         may_change=True,
     )
+
+
+def run_command(options_class, family, argv, ignored=()):
+    """Reads the command line of a family of tasks, and obeys it.
+
+    Args:
+        options_class: its `TaskOptions`.
+        family: its folder in `tasks`, whose `run.py` has `check_flags` and
+            `train_and_apply`; see `run_repeatedly`.
+        argv, ignored: as of `command_line.run`.
+    """
+
+    @obeys_reading_flags
+    def obey(options):
+        # Imported here, so that --help does not wait for TensorFlow.
+        from albert_tf.tasks.commands.repeated_runs import run_repeatedly
+
+        run = importlib.import_module(f"albert_tf.tasks.{family}.run")
+        run_repeatedly(options, run)
+
+    command_line.run(options_class, obey, ignored, argv)

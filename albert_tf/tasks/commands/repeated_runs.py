@@ -17,7 +17,7 @@ from albert_tf.tasks.commands.steps import run_steps
 _SEEDS = 2**32  # how many --random_seed may be
 
 
-def run_repeatedly(options, train_and_apply, check_flags):
+def run_repeatedly(options, family):
     """Obeys the flags, `--num_runs` times; the paper reports a median of 5.
 
     Run i has the seed `random_seed + i` and the folder `run_<i>` in the output
@@ -26,8 +26,9 @@ def run_repeatedly(options, train_and_apply, check_flags):
 
     Args:
         options: `TaskOptions`.
-        train_and_apply: as in `run_steps`.
-        check_flags: raises `UserError` for options that do not fit together.
+        family: the module `run` of a family of tasks. Its `check_flags` raises
+            `UserError` for options that do not fit together, and its `train_and_apply`
+            is as in `run_steps`.
 
     Returns:
         The values of eval_results.txt; empty if nothing is scored, and in a worker
@@ -36,10 +37,10 @@ def run_repeatedly(options, train_and_apply, check_flags):
     Raises:
         UserError: flags, files or checkpoints that do not fit.
     """
-    check_flags(options)
+    family.check_flags(options)
     options = with_precision(options)
     if options.num_runs == 1:
-        return run_steps(options, train_and_apply)
+        return run_steps(options, family.train_and_apply)
     _check_flags_of_several_runs(options)
     output_dir = pathlib.Path(options.output_dir)
     runs = []
@@ -52,7 +53,7 @@ def run_repeatedly(options, train_and_apply, check_flags):
             output_dir=str(output_dir / f"run_{i}"),
             cached_dir=options.cached_dir or str(output_dir / "cache"),
         )
-        values = run_steps(one, train_and_apply)
+        values = run_steps(one, family.train_and_apply)
         runs.append({"random_seed": one.random_seed, **values})
         keras.backend.clear_session()
     if runs[0].keys() == {"random_seed"}:

@@ -34,8 +34,12 @@ def run_steps(options, train_and_apply):
     return values
 
 
-def check_steps(options):
+def check_steps(options, reads_folder=False):
     """Refuses flags that ask for nothing, or that name a bucket in place of a folder.
+
+    Args:
+        options: `TaskOptions`.
+        reads_folder: whether a file to apply a model to lies in --data_dir.
 
     Returns:
         Whether a model is to be trained, scored or applied to a file.
@@ -52,6 +56,8 @@ def check_steps(options):
         raise UserError(
             "Nothing to do: give --do_train, --do_eval, --do_predict or --export_dir."
         )
+    if reads_folder and applies and not options.data_dir:
+        raise UserError("--data_dir is needed to train, evaluate or predict.")
     return applies
 
 

@@ -18,12 +18,11 @@ the wrong answers. docs/multiple_choice.md says more.
 
 import dataclasses
 
-from albert_tf.checkpoints.flags import obeys_reading_flags
-from albert_tf.cli import command_line
 from albert_tf.cli.command_line import altered
 from albert_tf.cli.command_line import option
 from albert_tf.tasks.commands.flags import EarlyExitFlags
 from albert_tf.tasks.commands.flags import TaskOptions
+from albert_tf.tasks.commands.flags import run_command
 
 TASK_NAMES = ("race", "c3", "custom")
 # Official flags that only TPUEstimator needed, or that this program makes needless:
@@ -79,12 +78,4 @@ class RaceOptions(EarlyExitFlags, TaskOptions):
 
 def main(argv=None):
     """Fine-tunes, scores, chooses and exports as the flags say."""
-    command_line.run(RaceOptions, _choose, _IGNORED, argv)
-
-
-@obeys_reading_flags
-def _choose(options):
-    # Imported here, so that --help does not wait for TensorFlow.
-    from albert_tf.tasks.multiple_choice.run import choose
-
-    choose(options)
+    run_command(RaceOptions, "multiple_choice", argv, _IGNORED)

@@ -3,7 +3,6 @@
 import dataclasses
 
 from albert_tf.errors import UserError
-from albert_tf.tasks.commands.repeated_runs import run_repeatedly
 from albert_tf.tasks.commands.run import leaving_early
 from albert_tf.tasks.commands.run import run_task
 from albert_tf.tasks.commands.steps import check_steps
@@ -23,19 +22,8 @@ _EXPECTED = {
 }
 
 
-def choose(options):
-    """Obeys the flags, once or several times; see `RaceOptions`.
-
-    Returns:
-        As `run_repeatedly`.
-
-    Raises:
-        UserError: flags, files or checkpoints that do not fit.
-    """
-    return run_repeatedly(options, _train_and_apply, check_flags)
-
-
-def _train_and_apply(options):
+def train_and_apply(options):
+    """Obeys the flags once; see `run_steps`."""
     task, examples = read_folder(options)
     task = leaving_early(task, options)
     # The official --do_predict scores, too.
@@ -51,10 +39,8 @@ def check_flags(options):
     Raises:
         UserError: it names them.
     """
-    applies = check_steps(options)
+    check_steps(options, reads_folder=True)
     options.check_early_exit()
-    if applies and not options.data_dir:
-        raise UserError("--data_dir is needed to train, evaluate or predict.")
     only = [name for name in ("high_only", "middle_only") if getattr(options, name)]
     if len(only) > 1:
         raise UserError("--high_only and --middle_only exclude each other; give one.")

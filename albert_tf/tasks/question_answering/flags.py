@@ -14,11 +14,10 @@ answers. docs/reading_comprehension.md says more.
 
 import dataclasses
 
-from albert_tf.checkpoints.flags import obeys_reading_flags
-from albert_tf.cli import command_line
 from albert_tf.cli.command_line import altered
 from albert_tf.cli.command_line import option
 from albert_tf.tasks.commands.flags import TaskOptions
+from albert_tf.tasks.commands.flags import run_command
 
 # Official flags that only TPUEstimator needed, or that this program makes needless:
 # windows are cached in --cached_dir, under a hash of what they are made from.
@@ -130,12 +129,4 @@ class SquadOptions(TaskOptions):
 
 def main(argv=None):
     """Fine-tunes, scores, answers and exports as the flags say."""
-    command_line.run(SquadOptions, _answer_questions, _IGNORED, argv)
-
-
-@obeys_reading_flags
-def _answer_questions(options):
-    # Imported here, so that --help does not wait for TensorFlow.
-    from albert_tf.tasks.question_answering.run import answer_questions
-
-    answer_questions(options)
+    run_command(SquadOptions, "question_answering", argv, _IGNORED)

@@ -3,7 +3,6 @@
 import dataclasses
 
 from albert_tf.errors import UserError
-from albert_tf.tasks.commands.repeated_runs import run_repeatedly
 from albert_tf.tasks.commands.run import run_task
 from albert_tf.tasks.commands.steps import check_steps
 from albert_tf.tasks.loading import fine_tuned
@@ -15,19 +14,8 @@ _OF_BOTH = ("doc_stride", "max_query_length", "n_best_size", "max_answer_length"
 _THRESHOLD = "null_score_diff_threshold"
 
 
-def answer_questions(options):
-    """Obeys the flags, once or several times; see `SquadOptions`.
-
-    Returns:
-        As `run_repeatedly`.
-
-    Raises:
-        UserError: flags, files or checkpoints that do not fit.
-    """
-    return run_repeatedly(options, _train_and_apply, check_flags)
-
-
-def _train_and_apply(options):
+def train_and_apply(options):
+    """Obeys the flags once; see `run_steps`."""
     task, examples = read_files(options)
     # The official --do_predict scores, too.
     scores = "dev" in examples and (options.do_eval or options.do_predict)

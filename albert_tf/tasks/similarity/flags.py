@@ -16,11 +16,10 @@ docs/vectors.md says more.
 
 import dataclasses
 
-from albert_tf.checkpoints.flags import obeys_reading_flags
-from albert_tf.cli import command_line
 from albert_tf.cli.command_line import altered
 from albert_tf.cli.command_line import option
 from albert_tf.tasks.commands.flags import TaskOptions
+from albert_tf.tasks.commands.flags import run_command
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -86,12 +85,4 @@ class SimilarityOptions(TaskOptions):
 
 def main(argv=None):
     """Trains, scores, applies and exports vectors as the flags say."""
-    command_line.run(SimilarityOptions, _train_vectors, argv=argv)
-
-
-@obeys_reading_flags
-def _train_vectors(options):
-    # Imported here, so that --help does not wait for TensorFlow.
-    from albert_tf.tasks.similarity.run import train_vectors
-
-    train_vectors(options)
+    run_command(SimilarityOptions, "similarity", argv)

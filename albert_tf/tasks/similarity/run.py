@@ -3,11 +3,10 @@
 from albert_tf.errors import UserError
 from albert_tf.hub.names import local_directory
 from albert_tf.hub.names import local_tables
-from albert_tf.tasks.commands.repeated_runs import run_repeatedly
 from albert_tf.tasks.commands.run import run_task
 from albert_tf.tasks.commands.steps import check_steps
 from albert_tf.tasks.commands.steps import needed_roles
-from albert_tf.tasks.loading import fine_tuned
+from albert_tf.tasks.loading import fine_tuned_for
 from albert_tf.tasks.registry import create_task
 from albert_tf.tasks.registry import read_task
 from albert_tf.tasks.similarity.reading import read_pairs
@@ -16,19 +15,8 @@ from albert_tf.tasks.similarity.task import Similarity
 _KIND = Similarity.kind
 
 
-def train_vectors(options):
-    """Obeys the flags, once or several times; see `SimilarityOptions`.
-
-    Returns:
-        As `run_repeatedly`.
-
-    Raises:
-        UserError: flags, files or checkpoints that do not fit.
-    """
-    return run_repeatedly(options, _train_and_apply, check_flags)
-
-
-def _train_and_apply(options):
+def train_and_apply(options):
+    """Obeys the flags once; see `run_steps`."""
     data_dir = local_tables(options.data_dir)
     examples = read_pairs(options, data_dir, needed_roles(options))
     held_out = examples.get("dev") or examples.get("test")
@@ -36,12 +24,7 @@ def _train_and_apply(options):
     if options.do_train:
         task = _learned(options, scored)
     else:
-        directory, task, _ = fine_tuned(options.output_dir, options.init_checkpoint)
-        if task.kind != _KIND:
-            raise UserError(
-                f"{directory} was fine-tuned for {task.kind}, not for vectors; apply "
-                "it with the command that trained it."
-            )
+        _, task = fine_tuned_for("vectors", (_KIND,), options)
     return run_task(options, task, examples, options.do_predict)
 
 
@@ -51,8 +34,7 @@ def check_flags(options):
     Raises:
         UserError: it names them.
     """
-    if check_steps(options) and not options.data_dir:
-        raise UserError("--data_dir is needed to train, evaluate or predict.")
+    check_steps(options, reads_folder=True)
     if options.freeze_encoder:
         raise UserError(
             "--freeze_encoder leaves nothing to train, for vectors have no head; leave "

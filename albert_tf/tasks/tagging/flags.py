@@ -17,11 +17,10 @@ and <split>_errors.html, a page of the mistakes. docs/tagging.md says more.
 
 import dataclasses
 
-from albert_tf.checkpoints.flags import obeys_reading_flags
-from albert_tf.cli import command_line
 from albert_tf.cli.command_line import altered
 from albert_tf.cli.command_line import option
 from albert_tf.tasks.commands.flags import TaskOptions
+from albert_tf.tasks.commands.flags import run_command
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -76,12 +75,4 @@ class TaggingOptions(TaskOptions):
 
 def main(argv=None):
     """Fine-tunes, scores, tags and exports as the flags say."""
-    command_line.run(TaggingOptions, _tag, argv=argv)
-
-
-@obeys_reading_flags
-def _tag(options):
-    # Imported here, so that --help does not wait for TensorFlow.
-    from albert_tf.tasks.tagging.run import tag
-
-    tag(options)
+    run_command(TaggingOptions, "tagging", argv)

@@ -4,12 +4,11 @@ import dataclasses
 
 from albert_tf.errors import UserError
 from albert_tf.hub.names import local_tables
-from albert_tf.tasks.commands.repeated_runs import run_repeatedly
 from albert_tf.tasks.commands.run import run_task
 from albert_tf.tasks.commands.steps import check_steps
 from albert_tf.tasks.commands.steps import needed_roles
 from albert_tf.tasks.examples import files_by_role
-from albert_tf.tasks.loading import fine_tuned
+from albert_tf.tasks.loading import fine_tuned_for
 from albert_tf.tasks.registry import create_task
 from albert_tf.tasks.tagging.decoding import GREEDY
 from albert_tf.tasks.tagging.reading.files import SUFFIXES
@@ -22,19 +21,8 @@ from albert_tf.tasks.tagging.schemes import all_tags
 _KIND = "tagging"
 
 
-def tag(options):
-    """Obeys the flags, once or several times; see `TaggingOptions`.
-
-    Returns:
-        As `run_repeatedly`.
-
-    Raises:
-        UserError: flags, files or checkpoints that do not fit.
-    """
-    return run_repeatedly(options, _train_and_apply, check_flags)
-
-
-def _train_and_apply(options):
+def train_and_apply(options):
+    """Obeys the flags once; see `run_steps`."""
     if options.do_train:
         # Stored with the run, which goes on with the same only.
         decoder = options.decoder or GREEDY
@@ -48,8 +36,7 @@ def check_flags(options):
     Raises:
         UserError: it names them.
     """
-    if check_steps(options) and not options.data_dir:
-        raise UserError("--data_dir is needed to train, evaluate or predict.")
+    check_steps(options, reads_folder=True)
 
 
 def read_folder(options):
@@ -76,12 +63,7 @@ def read_folder(options):
 
 def _tuned(options):
     """Returns the task of a fine-tuned model, as the flags want it applied."""
-    directory, tuned, _ = fine_tuned(options.output_dir, options.init_checkpoint)
-    if tuned.kind != _KIND:
-        raise UserError(
-            f"{directory} was fine-tuned for {tuned.kind}, not for tagging; "
-            "apply it with the command that trained it."
-        )
+    directory, tuned = fine_tuned_for("tagging", (_KIND,), options)
     if options.scheme and (options.scheme == PLAIN) != (tuned.scheme == PLAIN):
         raise UserError(
             f"--scheme={options.scheme} does not fit {directory}, whose tags are "

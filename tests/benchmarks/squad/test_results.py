@@ -8,9 +8,10 @@ import pytest
 from albert_tf.cli import command_line
 from albert_tf.errors import UserError
 from albert_tf.models.albert import AlbertModel
+from albert_tf.tasks.commands.repeated_runs import run_repeatedly
+from albert_tf.tasks.question_answering import run as question_answering
 from albert_tf.tasks.question_answering.flags import SquadOptions
 from albert_tf.tasks.question_answering.reading.questions import read_paragraphs
-from albert_tf.tasks.question_answering.run import answer_questions
 from albert_tf.tokenization import load_tokenizer
 from benchmarks import pretraining_gain
 from benchmarks.squad import results
@@ -59,7 +60,9 @@ def test_a_table_of_all_starts(options, tmp_path, monkeypatch, capsys):
 
     def in_this_process(name, flags):
         commands.append([name, *(f"--{k}={v}" for k, v in flags.items())])
-        answer_questions(command_line.parse(SquadOptions, commands[-1]))
+        run_repeatedly(
+            command_line.parse(SquadOptions, commands[-1]), question_answering
+        )
 
     monkeypatch.setattr(pretraining_gain, "run_module", in_this_process)
     results.run(options)

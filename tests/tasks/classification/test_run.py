@@ -127,7 +127,7 @@ def test_the_spread_of_runs_with_nan_is_nan(flags, monkeypatch):
     scores = iter([1.0, float("nan"), 0.0])
     monkeypatch.setattr(
         run,
-        "_train_and_apply",
+        "train_and_apply",
         lambda options: {"pearson": next(scores), "seed": options.random_seed},
     )
     last_seed = 2**32 - 1

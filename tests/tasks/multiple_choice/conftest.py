@@ -6,8 +6,9 @@ import random
 import pytest
 
 from albert_tf.cli.command_line import parse
+from albert_tf.tasks.commands.repeated_runs import run_repeatedly
+from albert_tf.tasks.multiple_choice import run as multiple_choice
 from albert_tf.tasks.multiple_choice.flags import RaceOptions
-from albert_tf.tasks.multiple_choice.run import choose
 from albert_tf.tokenization.wordpiece import WordPieceTokenizer
 
 _RIGHT = ["sun", "moon", "star"]
@@ -76,7 +77,7 @@ def flags(tmp_path, make_questions, write_jsonl, tiny_model):
     def run(**changes):
         values = {**defaults, **changes}
         argv = [f"--{k}={v}" for k, v in values.items() if v is not None]
-        choose(parse(RaceOptions, ["run_race.py", *argv]))
+        run_repeatedly(parse(RaceOptions, ["run_race.py", *argv]), multiple_choice)
         return tmp_path / "out"
 
     return run

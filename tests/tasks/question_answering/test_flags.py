@@ -6,6 +6,7 @@ import pytest
 
 from albert_tf.cli.command_line import parse
 from albert_tf.errors import UserError
+from albert_tf.tasks.commands.repeated_runs import run_repeatedly
 from albert_tf.tasks.question_answering import flags
 from albert_tf.tasks.question_answering import run
 from albert_tf.tasks.question_answering.flags import SquadOptions
@@ -59,11 +60,11 @@ def test_official_command_lines():
 def test_several_runs(tmp_path, monkeypatch):
     scores = iter([50.0, 70.0])
     monkeypatch.setattr(
-        run, "_train_and_apply", lambda options: {"f1": next(scores), "seed": 1}
+        run, "train_and_apply", lambda options: {"f1": next(scores), "seed": 1}
     )
     values = {"train_file": "train.json", "predict_file": "dev.json", "num_runs": 2}
     options = SquadOptions(output_dir=str(tmp_path), do_train=True, **values)
-    run.answer_questions(dataclasses.replace(options, do_eval=True))
+    run_repeatedly(dataclasses.replace(options, do_eval=True), run)
     assert "f1_median = 60.0" in (tmp_path / "eval_results.txt").read_text()
     with pytest.raises(UserError, match="--num_runs needs --do_train and --do_eval"):
-        run.answer_questions(options)
+        run_repeatedly(options, run)

@@ -10,9 +10,10 @@ from albert_tf.checkpoints.model_directory import read_head
 from albert_tf.cli.command_line import parse
 from albert_tf.errors import UserError
 from albert_tf.optimizers.flags import OptimizerFlags
+from albert_tf.tasks.commands.repeated_runs import run_repeatedly
 from albert_tf.tasks.question_answering import answers as answering
+from albert_tf.tasks.question_answering import run as question_answering
 from albert_tf.tasks.question_answering.flags import SquadOptions
-from albert_tf.tasks.question_answering.run import answer_questions
 from albert_tf.tasks.question_answering.task import NBEST
 
 _WORDS = [f"{a}{b}" for a in "bdfgklmn" for b in "aeiou"]
@@ -65,7 +66,7 @@ def flags(tmp_path, squad, tiny_model):
     def run_flags(**changes):
         values = {**defaults, **changes}
         argv = [f"--{k}={v}" for k, v in values.items() if v is not None]
-        answer_questions(parse(SquadOptions, ["run_squad.py", *argv]))
+        run_repeatedly(parse(SquadOptions, ["run_squad.py", *argv]), question_answering)
         return tmp_path / "out"
 
     return run_flags

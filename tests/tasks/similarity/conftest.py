@@ -5,8 +5,9 @@ import random
 import pytest
 
 from albert_tf.cli.command_line import parse
+from albert_tf.tasks.commands.repeated_runs import run_repeatedly
+from albert_tf.tasks.similarity import run as similarity
 from albert_tf.tasks.similarity.flags import SimilarityOptions
-from albert_tf.tasks.similarity.run import train_vectors
 
 THINGS = ["sun", "moon", "star", "mud", "dust", "sand", "clay", "rock"]
 _OTHER_WORDS = ["the", "a", "is", "and", "very", "not", "it"]
@@ -68,7 +69,9 @@ def flags(tmp_path, tiny_model):
     def run(**changes):
         values = {**defaults, **changes}
         argv = [f"--{k}={v}" for k, v in values.items() if v is not None]
-        train_vectors(parse(SimilarityOptions, ["run_similarity.py", *argv]))
+        run_repeatedly(
+            parse(SimilarityOptions, ["run_similarity.py", *argv]), similarity
+        )
         return tmp_path / "out"
 
     return run

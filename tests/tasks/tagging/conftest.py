@@ -5,8 +5,9 @@ import random
 import pytest
 
 from albert_tf.cli.command_line import parse
+from albert_tf.tasks.commands.repeated_runs import run_repeatedly
+from albert_tf.tasks.tagging import run as tagging
 from albert_tf.tasks.tagging.flags import TaggingOptions
-from albert_tf.tasks.tagging.run import tag
 from albert_tf.tokenization.wordpiece import WordPieceTokenizer
 
 _PERSONS = ["ada", "alan", "grace", "kurt"]
@@ -82,7 +83,7 @@ def flags(tmp_path, make_sentences, write_conll, tiny_model):
     def run(**changes):
         values = {**defaults, **changes}
         argv = [f"--{k}={v}" for k, v in values.items() if v is not None]
-        tag(parse(TaggingOptions, ["run_tagging.py", *argv]))
+        run_repeatedly(parse(TaggingOptions, ["run_tagging.py", *argv]), tagging)
         return tmp_path / "out"
 
     return run
