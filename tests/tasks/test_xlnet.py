@@ -8,12 +8,13 @@ import pytest
 
 import albert_tf
 from albert_tf.cli.command_line import parse
+from albert_tf.tasks.commands.repeated_runs import run_repeatedly
+from albert_tf.tasks.multiple_choice import run as multiple_choice
 from albert_tf.tasks.multiple_choice.flags import RaceOptions
-from albert_tf.tasks.multiple_choice.run import choose
+from albert_tf.tasks.question_answering import run as question_answering
 from albert_tf.tasks.question_answering.flags import SquadOptions
-from albert_tf.tasks.question_answering.run import answer_questions
+from albert_tf.tasks.tagging import run as tagging
 from albert_tf.tasks.tagging.flags import TaggingOptions
-from albert_tf.tasks.tagging.run import tag
 
 _CONTEXT = "the film was very good and the plot was not very bad"
 _SIZES = {
@@ -42,14 +43,14 @@ def tune(xlnet_tokenizer, xlnet_config, tmp_path):
         "export_dir": "served",
     }
 
-    def run(options_class, command, **flags):
+    def run(options_class, family, **flags):
         values = {
             **_SIZES,
             **{n: tmp_path / path for n, path in paths.items()},
             **flags,
         }
         argv = [f"--{name}={value}" for name, value in values.items()]
-        command(parse(options_class, ["run.py", *argv]))
+        run_repeatedly(parse(options_class, ["run.py", *argv]), family)
         return tmp_path / "out"
 
     return run
@@ -85,7 +86,7 @@ def test_questions(tune, version, tmp_path):
     qas = _write_questions(path, version)
     out = tune(
         SquadOptions,
-        answer_questions,
+        question_answering,
         train_file=path,
         predict_file=path,
         max_query_length=3,
@@ -132,7 +133,7 @@ def test_choices(tune, tmp_path):
         (tmp_path / "data" / f"{role}.jsonl").write_text(lines)
     out = tune(
         RaceOptions,
-        choose,
+        multiple_choice,
         task_name="custom",
         data_dir=tmp_path / "data",
         max_qa_length=6,
@@ -165,7 +166,7 @@ def test_tags(tune, tmp_path):
         (tmp_path / "data" / f"{role}.conll").write_text("".join(lines))
     out = tune(
         TaggingOptions,
-        tag,
+        tagging,
         data_dir=tmp_path / "data",
         doc_stride=4,
         do_eval=True,
