@@ -14,7 +14,7 @@ from albert_tf.checkpoints.model_directory import read_training_info
 from albert_tf.errors import UserError
 from albert_tf.hub.names import local_directory
 from albert_tf.models.base import seeded
-from albert_tf.models.text_labels import LABEL_KINDS
+from albert_tf.models.labels import LABEL_KINDS
 from albert_tf.tasks.classification.compiling import loss_of
 from albert_tf.tasks.classification.compiling import metrics_of
 from albert_tf.tasks.classification.few_shot import few_shot_arguments

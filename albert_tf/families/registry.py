@@ -19,18 +19,18 @@ MODULES = {
     "AlbertForReplacedTokens": "albert_tf.models.replaced_tokens",
     # Before the classifier of texts, whose names Hugging Face's files have, too: the
     # last one counts where a file does not say what it is of.
-    "AlbertForTokenClassification": "albert_tf.models.token_classification",
-    "AlbertForSequenceClassification": "albert_tf.models.sequence_classification",
+    "AlbertForTokenClassification": "albert_tf.models.classification",
+    "AlbertForSequenceClassification": "albert_tf.models.classification",
     "AlbertForMultipleChoice": "albert_tf.models.multiple_choice",
     "AlbertForQuestionAnswering": "albert_tf.models.question_answering",
     "AlbertForAnswerableQuestions": "albert_tf.models.question_answering",
     "XLNetModel": "albert_tf.models.xlnet.encoder",
     "XLNetForTextEmbedding": "albert_tf.models.text_embedding",
     "XLNetLMHeadModel": "albert_tf.models.xlnet.language_model",
-    "XLNetForTokenClassification": "albert_tf.models.xlnet.token_classification",
+    "XLNetForTokenClassification": "albert_tf.models.xlnet.fine_tuned",
     # Before the classifier of texts, as above.
-    "XLNetForMultipleChoice": "albert_tf.models.xlnet.multiple_choice",
-    "XLNetForSequenceClassification": "albert_tf.models.xlnet.sequence_classification",
+    "XLNetForMultipleChoice": "albert_tf.models.xlnet.fine_tuned",
+    "XLNetForSequenceClassification": "albert_tf.models.xlnet.fine_tuned",
     "XLNetForQuestionAnsweringSimple": "albert_tf.models.xlnet.question_answering",
     "XLNetForQuestionAnswering": "albert_tf.models.xlnet.question_answering",
 }

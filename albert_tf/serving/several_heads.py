@@ -4,7 +4,7 @@ import numpy as np
 
 from albert_tf.checkpoints.loading import without_adapters
 from albert_tf.errors import UserError
-from albert_tf.models.sequence_classification import AlbertForSequenceClassification
+from albert_tf.models.classification import AlbertForSequenceClassification
 from albert_tf.tasks.serving import Head
 from albert_tf.tokenization import load_tokenizer
 

@@ -31,10 +31,8 @@ from albert_tf.errors import UserError
 from albert_tf.families.xlnet import XLNET
 from albert_tf.io.files import read_arrays
 from albert_tf.io.files import read_json_object
+from albert_tf.models.xlnet.fine_tuned import XLNetForSequenceClassification
 from albert_tf.models.xlnet.language_model import XLNetLMHeadModel
-from albert_tf.models.xlnet.sequence_classification import (
-    XLNetForSequenceClassification,
-)
 from albert_tf.verify import xlnet_steps
 from albert_tf.verify.recordings import Compared
 

@@ -12,7 +12,7 @@ from albert_tf.checkpoints.loading import find_head
 from albert_tf.checkpoints.loading import load_pretrained
 from albert_tf.config import AlbertConfig
 from albert_tf.errors import UserError
-from albert_tf.models.sequence_classification import AlbertForSequenceClassification
+from albert_tf.models.classification import AlbertForSequenceClassification
 from tools.fuzz.inputs import damaged
 from tools.fuzz.inputs import json_files
 

@@ -16,8 +16,8 @@ from albert_tf.errors import UserError
 from albert_tf.families.albert_names import huggingface_name
 from albert_tf.families.albert_names import official_name
 from albert_tf.models.albert import AlbertModel
+from albert_tf.models.classification import AlbertForSequenceClassification
 from albert_tf.models.pretraining import AlbertForPreTraining
-from albert_tf.models.sequence_classification import AlbertForSequenceClassification
 
 
 def rewrite(directory, change):

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from albert_tf.checkpoints.huggingface import save_huggingface
-from albert_tf.models.sequence_classification import AlbertForSequenceClassification
+from albert_tf.models.classification import AlbertForSequenceClassification
 
 
 @pytest.mark.parametrize(("value", "expected"), [(0.3, 0.3), (None, 0.1)])

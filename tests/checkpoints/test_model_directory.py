@@ -8,8 +8,8 @@ import pytest
 
 from albert_tf.errors import UserError
 from albert_tf.models.albert import AlbertModel
+from albert_tf.models.classification import AlbertForSequenceClassification
 from albert_tf.models.pretraining import AlbertForPreTraining
-from albert_tf.models.sequence_classification import AlbertForSequenceClassification
 from albert_tf.tokenization.wordpiece import WordPieceTokenizer
 
 

@@ -9,7 +9,7 @@ import pytest
 from albert_tf.errors import UserError
 from albert_tf.io import checksums
 from albert_tf.models.albert import AlbertModel
-from albert_tf.models.sequence_classification import AlbertForSequenceClassification
+from albert_tf.models.classification import AlbertForSequenceClassification
 from albert_tf.tokenization import load_tokenizer
 from albert_tf.tokenization import tokenizer as tokenizers
 

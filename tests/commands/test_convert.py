@@ -11,8 +11,8 @@ from albert_tf.checkpoints.tf1 import save_tf1_checkpoint
 from albert_tf.convert import main
 from albert_tf.errors import UserError
 from albert_tf.models.albert import AlbertModel
+from albert_tf.models.classification import AlbertForSequenceClassification
 from albert_tf.models.pretraining import AlbertForPreTraining
-from albert_tf.models.sequence_classification import AlbertForSequenceClassification
 
 
 def test_there_and_back(tiny_config, tmp_path, capsys):

@@ -16,7 +16,7 @@ from albert_tf.layers.base import LayerNorm
 from albert_tf.layers.base import dropout
 from albert_tf.layers.base import fold_seed
 from albert_tf.layers.heads import MaskedLMHead
-from albert_tf.models.sequence_classification import AlbertForSequenceClassification
+from albert_tf.models.classification import AlbertForSequenceClassification
 
 _ROWS = np.random.default_rng(0).normal(size=(2, 3, 8)).astype("float32")
 

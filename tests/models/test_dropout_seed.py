@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 
 from albert_tf.models.albert import AlbertModel
-from albert_tf.models.sequence_classification import AlbertForSequenceClassification
+from albert_tf.models.classification import AlbertForSequenceClassification
 
 SEED = tf.constant([11, 5], tf.int32)
 

@@ -6,8 +6,8 @@ import pytest
 import tensorflow as tf
 
 from albert_tf.models.albert import AlbertModel
+from albert_tf.models.classification import AlbertForSequenceClassification
 from albert_tf.models.pretraining import AlbertForPreTraining
-from albert_tf.models.sequence_classification import AlbertForSequenceClassification
 
 SEED = tf.constant([5, 17], tf.int32)
 PAIR_IDS = np.array([[1, 1, 1, 2, 2, 2, 2]] * 2, "int32")

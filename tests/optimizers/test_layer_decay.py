@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from albert_tf.models.sequence_classification import AlbertForSequenceClassification
+from albert_tf.models.classification import AlbertForSequenceClassification
 from albert_tf.optimizers import LAMB
 from albert_tf.optimizers import AdamW
 from albert_tf.optimizers.layer_decay import layer_decay

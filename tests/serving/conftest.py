@@ -6,8 +6,8 @@ import types
 import pytest
 
 from albert_tf.config import AlbertConfig
+from albert_tf.models.classification import AlbertForSequenceClassification
 from albert_tf.models.pretraining import AlbertForPreTraining
-from albert_tf.models.sequence_classification import AlbertForSequenceClassification
 from albert_tf.serving.export import ExportOptions
 from albert_tf.serving.export import export
 from albert_tf.tasks.registry import create_task

@@ -8,8 +8,8 @@ import pytest
 import tensorflow as tf
 from tensorflow.core.protobuf import saved_model_pb2
 
+from albert_tf.models.classification import AlbertForSequenceClassification
 from albert_tf.models.pretraining import AlbertForPreTraining
-from albert_tf.models.sequence_classification import AlbertForSequenceClassification
 from albert_tf.serving.export import ExportOptions
 from albert_tf.serving.export import export
 from albert_tf.serving.predictor import Predictor

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from albert_tf.errors import UserError
-from albert_tf.models.sequence_classification import AlbertForSequenceClassification
+from albert_tf.models.classification import AlbertForSequenceClassification
 from albert_tf.serving.export import ExportOptions
 from albert_tf.serving.export import export
 from albert_tf.serving.loading import build_module

@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from albert_tf.errors import UserError
 from albert_tf.exit_rule import ExitRule
-from albert_tf.models.sequence_classification import AlbertForSequenceClassification
+from albert_tf.models.classification import AlbertForSequenceClassification
 from albert_tf.tasks.commands.flags import EarlyExitFlags
 from albert_tf.tasks.early_exit.scores import early_scores
 from albert_tf.tasks.early_exit.scores import exit_layers

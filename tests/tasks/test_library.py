@@ -12,7 +12,7 @@ import tensorflow as tf
 
 from albert_tf.cli.command_line import parse
 from albert_tf.models.albert import AlbertModel
-from albert_tf.models.sequence_classification import AlbertForSequenceClassification
+from albert_tf.models.classification import AlbertForSequenceClassification
 from albert_tf.serving.predictor import Predictor
 from albert_tf.tasks.batching import evaluation_dataset
 from albert_tf.tasks.batching import features_and_labels

@@ -6,7 +6,7 @@ import pytest
 
 from albert_tf.checkpoints.model_directory import read_training_info
 from albert_tf.errors import UserError
-from albert_tf.models.sequence_classification import AlbertForSequenceClassification
+from albert_tf.models.classification import AlbertForSequenceClassification
 from albert_tf.tasks.loading import fine_tuned
 from albert_tf.tasks.registry import create_task
 from albert_tf.tasks.registry import read_task

@@ -1,4 +1,4 @@
-"""The bases of XLNet's models for tasks."""
+"""XLNet's models for tasks: classification of texts and tokens, multiple choice."""
 
 import dataclasses
 
@@ -15,6 +15,9 @@ from albert_tf.layers.base import Dense
 from albert_tf.layers.base import dropout
 from albert_tf.models.base import PretrainedModel
 from albert_tf.models.features import named_features
+from albert_tf.models.labels import TextLabels
+from albert_tf.models.labels import TokenLabels
+from albert_tf.models.multiple_choice import ChoiceLogits
 from albert_tf.models.xlnet.encoder import READ
 from albert_tf.models.xlnet.encoder import XLNetModel
 
@@ -78,8 +81,8 @@ class FineTunedXLNet(PretrainedModel):
         )
 
 
-class SummaryClassifier(FineTunedXLNet):
-    """XLNet with a linear layer on its summary of a text.
+class XLNetClassifier(FineTunedXLNet):
+    """XLNet, dropout on its summary of a text or on each token, and a linear layer.
 
     The summary is the content stream at the last token, the classification token of
     rows that are padded on the left, through a dense layer with tanh. Official
@@ -88,28 +91,46 @@ class SummaryClassifier(FineTunedXLNet):
     Args:
         config: an `XLNetConfig`.
         num_outputs: width of the linear layer.
-        classifier_dropout_prob: dropout on the summary, in training.
+        classifier_dropout_prob: dropout before it, in training.
         **kwargs: how the model is computed, see `XLNetModel`.
     """
+
+    # What is classified: the "summary", or the "sequence_output".
+    classified = "summary"
 
     def __init__(self, config, num_outputs, classifier_dropout_prob, **kwargs):
         super().__init__(config, **kwargs)
         self.classifier_dropout_prob = classifier_dropout_prob
-        self.summary_dense = self._dense(config.d_model, "summary_dense")
+        self.summary_dense = None
+        if self.classified == "summary":
+            self.summary_dense = self._dense(config.d_model, "summary_dense")
         self.classifier = self._dense(num_outputs, "classifier", "float32")
         self.build()
 
     def build(self, input_shape=None):
-        self.summary_dense.build((None, self.config.d_model))
+        if self.summary_dense is not None:
+            self.summary_dense.build((None, self.config.d_model))
         self.classifier.build((None, self.config.d_model))
 
+    def call(self, features, training=False, dropout_seed=None):
+        return self.logits(features, training, dropout_seed)
+
     def logits(self, features, training, dropout_seed):
-        """Computes logits, float32 `[rows, num_outputs]`, of `[rows, tokens]`."""
+        """Computes logits of `[rows, tokens]`.
+
+        Returns:
+            float32 `[rows, num_outputs]`, or of each token `[rows, tokens,
+            num_outputs]`.
+        """
         seed = self._dropout_seed(training, dropout_seed)
-        encoded = self.encoded(features, training, seed, heads_only=True)
-        summary = self.summarize(encoded["last_output"])
-        summary = dropout(summary, self.classifier_dropout_prob, seed, CLASSIFIER_SITE)
-        return ops.cast(self.classifier(summary), "float32")
+        heads_only = self.summary_dense is not None
+        encoded = self.encoded(features, training, seed, heads_only)
+        if heads_only:
+            vectors = self.summarize(encoded["last_output"])
+        else:
+            vectors = encoded["sequence_output"]
+        vectors = dropout(vectors, self.classifier_dropout_prob, seed, CLASSIFIER_SITE)
+        return ops.cast(self.classifier(vectors), "float32")
 
     def summarize(self, last_output):
         """Returns the summary `[batch, hidden]` of the output at the last tokens."""
@@ -119,10 +140,14 @@ class SummaryClassifier(FineTunedXLNet):
         return {"classifier_dropout_prob": self.classifier_dropout_prob}
 
     def head_config_to_huggingface(self):
+        if self.summary_dense is None:
+            return {}
         return {**_REQUIRED, _HUGGINGFACE_DROPOUT: self.classifier_dropout_prob}
 
     @classmethod
     def head_config_from_huggingface(cls, entries):
+        if cls.classified != "summary":
+            return {}
         require_entries(entries, _REQUIRED, "config.json")
         rate = entries.get(_HUGGINGFACE_DROPOUT)
         return {} if rate is None else {"classifier_dropout_prob": rate}
@@ -134,3 +159,80 @@ def summary_variables(classifier):
         *_SUMMARY,
         *head_variables.dense("classifier", classifier, "logits_proj"),
     )
+
+
+@keras.saving.register_keras_serializable(package="albert_tf")
+class XLNetForSequenceClassification(TextLabels, XLNetClassifier):
+    """XLNet with a classifier on its summary of a text.
+
+    Official `classification_loss` and `regression_loss`.
+
+    Args:
+        config: an `XLNetConfig`; see `FineTunedXLNet`.
+        num_labels, labels, label_kind: as of `AlbertForSequenceClassification`.
+        classifier_dropout_prob: dropout on the summary, in training.
+        **kwargs: how the model is computed, see `XLNetModel`.
+
+    Call: as `XLNetModel`, without `target_positions`. Returns logits, float32 `[batch,
+    num_labels]`.
+
+    Raises:
+        UserError: labels that do not fit each other, or as `XLNetModel`.
+
+    Example:
+        model = XLNetForSequenceClassification.from_pretrained(path, num_labels=3)
+        logits = model({"input_ids": ids, "input_mask": mask, "segment_ids": segments})
+    """
+
+    head_table = summary_variables("model/classification/logit")
+
+
+@keras.saving.register_keras_serializable(package="albert_tf")
+class XLNetForTokenClassification(TokenLabels, XLNetClassifier):
+    """XLNet with a linear classifier on each token of the content stream.
+
+    Hugging Face's `XLNetForTokenClassification`; the official code has no such model.
+
+    Args:
+        config: an `XLNetConfig`; see `FineTunedXLNet`.
+        num_labels, labels: as of `AlbertForTokenClassification`.
+        classifier_dropout_prob: dropout on the vectors of tokens, in training; Hugging
+            Face's model has none.
+        **kwargs: how the model is computed, see `XLNetModel`.
+
+    Call: as `XLNetModel`, without `target_positions`. Returns logits, float32 `[batch,
+    tokens, num_labels]`, of all tokens, special ones and padding included.
+
+    Raises:
+        UserError: `num_labels` is not positive or not the number of `labels`, or as
+            `XLNetModel`.
+    """
+
+    head_table = head_variables.dense(
+        "classifier", "model/token_classification/logit", "classifier"
+    )
+    classified = "sequence_output"
+
+
+@keras.saving.register_keras_serializable(package="albert_tf")
+class XLNetForMultipleChoice(ChoiceLogits, XLNetClassifier):
+    """XLNet with a score for each choice of a question.
+
+    The model of RACE: official `get_race_loss`, `XLNetForMultipleChoice` of Hugging
+    Face.
+
+    Args:
+        config: an `XLNetConfig`; see `FineTunedXLNet`.
+        classifier_dropout_prob: dropout on the summary, in training.
+        **kwargs: how the model is computed, see `XLNetModel`.
+
+    Call: as `AlbertForMultipleChoice`; each row ends with the classification token.
+
+    Raises:
+        UserError: features of another number of axes.
+    """
+
+    head_table = summary_variables("logits/dense")
+
+    def __init__(self, config, classifier_dropout_prob=0.1, **kwargs):
+        super().__init__(config, 1, classifier_dropout_prob, **kwargs)

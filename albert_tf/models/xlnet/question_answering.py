@@ -11,8 +11,8 @@ from albert_tf.models.question_answering import AnswersInBeams
 from albert_tf.models.question_answering import span_logits
 from albert_tf.models.xlnet.encoder import READ
 from albert_tf.models.xlnet.fine_tuned import FineTunedXLNet
-from albert_tf.models.xlnet.layer import XLNetLayer
-from albert_tf.models.xlnet.layer import XLNetNorm
+from albert_tf.models.xlnet.layers import XLNetLayer
+from albert_tf.models.xlnet.layers import XLNetNorm
 
 
 @keras.saving.register_keras_serializable(package="albert_tf")

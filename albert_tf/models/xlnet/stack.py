@@ -7,9 +7,9 @@ import keras
 from albert_tf.layers.base import SITES_PER_BLOCK
 from albert_tf.layers.base import fold_seed
 from albert_tf.layers.transformer_stack import TransformerStack
-from albert_tf.models.xlnet.attention import RelativeAttention
-from albert_tf.models.xlnet.feed_forward import XLNetFeedForward
-from albert_tf.models.xlnet.layer import XLNetLayer
+from albert_tf.models.xlnet.layers import RelativeAttention
+from albert_tf.models.xlnet.layers import XLNetFeedForward
+from albert_tf.models.xlnet.layers import XLNetLayer
 
 _RELATIVE_BIASES = ("r_w_bias", "r_r_bias", "r_s_bias")
 

@@ -8,7 +8,7 @@ import numpy as np
 import tensorflow as tf
 
 from albert_tf.errors import UserError
-from albert_tf.models.text_labels import LABEL_KINDS
+from albert_tf.models.labels import LABEL_KINDS
 from albert_tf.tasks.classification import results
 from albert_tf.tasks.classification.objective import TextObjective
 from albert_tf.tasks.metrics import METRICS
@@ -36,8 +36,8 @@ class TextTask(Task):
     pair: bool | None = False
 
     models: typing.ClassVar[tuple] = (
-        "albert_tf.models.sequence_classification.AlbertForSequenceClassification",
-        "albert_tf.models.xlnet.sequence_classification.XLNetForSequenceClassification",
+        "albert_tf.models.classification.AlbertForSequenceClassification",
+        "albert_tf.models.xlnet.fine_tuned.XLNetForSequenceClassification",
     )
     default_metrics: typing.ClassVar[tuple]
     has_accuracy: typing.ClassVar[bool] = False

@@ -35,7 +35,7 @@ class MultipleChoice(Task):
     kind: typing.ClassVar[str] = "multiple_choice"
     models: typing.ClassVar[tuple] = (
         "albert_tf.models.multiple_choice.AlbertForMultipleChoice",
-        "albert_tf.models.xlnet.multiple_choice.XLNetForMultipleChoice",
+        "albert_tf.models.xlnet.fine_tuned.XLNetForMultipleChoice",
     )
     row_settings: typing.ClassVar[tuple] = ("max_qa_length",)
     has_accuracy: typing.ClassVar[bool] = True

@@ -62,8 +62,8 @@ class Tagging(Task):
 
     kind: typing.ClassVar[str] = "tagging"
     models: typing.ClassVar[tuple] = (
-        "albert_tf.models.token_classification.AlbertForTokenClassification",
-        "albert_tf.models.xlnet.token_classification.XLNetForTokenClassification",
+        "albert_tf.models.classification.AlbertForTokenClassification",
+        "albert_tf.models.xlnet.fine_tuned.XLNetForTokenClassification",
     )
     tokens_class: typing.ClassVar[type] = TagRows
     row_settings: typing.ClassVar[tuple] = ("doc_stride",)

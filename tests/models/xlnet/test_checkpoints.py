@@ -15,14 +15,12 @@ from albert_tf.errors import UserError
 from albert_tf.families.xlnet_names import huggingface_name
 from albert_tf.families.xlnet_names import official_name
 from albert_tf.models.xlnet.encoder import XLNetModel
+from albert_tf.models.xlnet.fine_tuned import XLNetForMultipleChoice
+from albert_tf.models.xlnet.fine_tuned import XLNetForSequenceClassification
+from albert_tf.models.xlnet.fine_tuned import XLNetForTokenClassification
 from albert_tf.models.xlnet.language_model import XLNetLMHeadModel
-from albert_tf.models.xlnet.multiple_choice import XLNetForMultipleChoice
 from albert_tf.models.xlnet.question_answering import XLNetForQuestionAnswering
 from albert_tf.models.xlnet.question_answering import XLNetForQuestionAnsweringSimple
-from albert_tf.models.xlnet.sequence_classification import (
-    XLNetForSequenceClassification,
-)
-from albert_tf.models.xlnet.token_classification import XLNetForTokenClassification
 
 _FORMS = ("model_directory", "tf1", "huggingface")
 _MADE = {

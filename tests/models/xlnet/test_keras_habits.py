@@ -4,9 +4,7 @@ import keras
 import numpy as np
 import pytest
 
-from albert_tf.models.xlnet.sequence_classification import (
-    XLNetForSequenceClassification,
-)
+from albert_tf.models.xlnet.fine_tuned import XLNetForSequenceClassification
 
 
 @pytest.mark.slow

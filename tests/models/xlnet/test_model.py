@@ -7,10 +7,8 @@ import tensorflow as tf
 
 from albert_tf.errors import UserError
 from albert_tf.models.xlnet.encoder import XLNetModel
+from albert_tf.models.xlnet.fine_tuned import XLNetForSequenceClassification
 from albert_tf.models.xlnet.language_model import XLNetLMHeadModel
-from albert_tf.models.xlnet.sequence_classification import (
-    XLNetForSequenceClassification,
-)
 from tests.models.xlnet import numpy_xlnet
 
 _SEED = np.array([3, 7], "int32")

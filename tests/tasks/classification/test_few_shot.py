@@ -10,7 +10,7 @@ import albert_tf
 from albert_tf.errors import UserError
 from albert_tf.models.albert import AlbertModel
 from albert_tf.models.base import seeded
-from albert_tf.models.sequence_classification import AlbertForSequenceClassification
+from albert_tf.models.classification import AlbertForSequenceClassification
 from albert_tf.tasks.classification.few_shot import contrastive_pairs
 from albert_tf.tasks.classification.few_shot import logistic_regression
 from albert_tf.tasks.metrics import softmax

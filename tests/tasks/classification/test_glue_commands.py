@@ -3,7 +3,7 @@
 import pytest
 
 from albert_tf.config import AlbertConfig
-from albert_tf.models.sequence_classification import AlbertForSequenceClassification
+from albert_tf.models.classification import AlbertForSequenceClassification
 from albert_tf.tasks.classification.glue import glue_task
 from albert_tf.tokenization import load_tokenizer
 

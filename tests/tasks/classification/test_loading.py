@@ -10,7 +10,7 @@ from albert_tf.checkpoints.tf1 import save_tf1_checkpoint
 from albert_tf.config import AlbertConfig
 from albert_tf.errors import UserError
 from albert_tf.models.albert import AlbertModel
-from albert_tf.models.sequence_classification import AlbertForSequenceClassification
+from albert_tf.models.classification import AlbertForSequenceClassification
 from albert_tf.serving.export import ExportOptions
 from albert_tf.serving.export import export
 from albert_tf.serving.predictor import Predictor

@@ -10,7 +10,7 @@ import tensorflow as tf
 from albert_tf.config import AlbertConfig
 from albert_tf.display import plots
 from albert_tf.errors import UserError
-from albert_tf.models.sequence_classification import AlbertForSequenceClassification
+from albert_tf.models.classification import AlbertForSequenceClassification
 from albert_tf.tasks.classification import run
 from albert_tf.tasks.registry import create_task
 from albert_tf.tokenization import load_tokenizer

@@ -10,8 +10,8 @@ import pytest
 
 from albert_tf.cli.command_line import parse
 from albert_tf.errors import UserError
-from albert_tf.models.sequence_classification import AlbertForSequenceClassification
-from albert_tf.models.token_classification import AlbertForTokenClassification
+from albert_tf.models.classification import AlbertForSequenceClassification
+from albert_tf.models.classification import AlbertForTokenClassification
 from albert_tf.serving.predictor import Predictor
 from albert_tf.tasks.tagging import run
 from albert_tf.tasks.tagging.flags import TaggingOptions

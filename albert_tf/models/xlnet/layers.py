@@ -1,19 +1,96 @@
-"""The attention of XLNet: by content, by relative position and by segment."""
+"""The layers of XLNet: embeddings, relative attention and feed-forward."""
 
 import keras
 from keras import ops
 
+from albert_tf.families.xlnet_config import XLNetConfig
+from albert_tf.layers.activations import ACTIVATION_FUNCTIONS
+from albert_tf.layers.base import ConfiguredLayer
+from albert_tf.layers.base import LayerNorm
 from albert_tf.layers.base import dropout
+from albert_tf.layers.sublayers import FeedForward
 from albert_tf.layers.view import asking
-from albert_tf.models.xlnet.layer import XLNetLayer
-from albert_tf.models.xlnet.layer import XLNetNorm
-from albert_tf.models.xlnet.positions import project_codes
-from albert_tf.models.xlnet.positions import rel_shift
-from albert_tf.models.xlnet.positions import shift_at
+from albert_tf.models.xlnet.view import project_codes
+from albert_tf.models.xlnet.view import rel_shift
+from albert_tf.models.xlnet.view import shift_at
 
+# Of the dropouts in a block.
 _PROBABILITIES_SITE = 0
-_OUTPUT_SITE = 1
+_ATTENTION_SITE = 1
+_FEED_FORWARD_SITE = 2
+_ACTIVATION_SITE = 3
 _MASKED_SCORE = -1e30
+
+
+class XLNetLayer(ConfiguredLayer):
+    """A layer whose sizes come from an `XLNetConfig`.
+
+    Args:
+        config: an `XLNetConfig`.
+    """
+
+    config_class = XLNetConfig
+
+    def _initializer(self):
+        # Not cut off, other than ALBERT's (official `xlnet.py`).
+        return keras.initializers.RandomNormal(stddev=self.config.initializer_range)
+
+
+@keras.saving.register_keras_serializable(package="albert_tf")
+class XLNetNorm(XLNetLayer, LayerNorm):
+    """As `LayerNorm`."""
+
+
+@keras.saving.register_keras_serializable(package="albert_tf")
+class XLNetEmbeddings(XLNetLayer):
+    """The table of words, which is also the output projection, and `mask_emb`.
+
+    A factorised table (`config.embedding_size`) is multiplied by a mapping without
+    bias, so that it is the same function as a whole table that is their product.
+
+    Args:
+        config: an `XLNetConfig`.
+
+    Call: `input_ids` int32 `[batch, tokens]` to `[batch, tokens, width]`.
+    """
+
+    def build(self, input_shape=None):
+        config = self.config
+        self.word_embeddings = self.add_weight(
+            name="word_embeddings",
+            shape=(config.n_token, config.table_width),
+            initializer=self._initializer(),
+        )
+        self.mapping_kernel = None
+        if config.has_embedding_mapping:
+            self.mapping_kernel = self.add_weight(
+                name="mapping_kernel",
+                shape=(config.table_width, config.d_model),
+                initializer=self._initializer(),
+            )
+        # The official code gives it no initialiser, so this is TensorFlow's.
+        self.mask_emb = self.add_weight(
+            name="mask_emb",
+            shape=(1, 1, config.d_model),
+            initializer="glorot_uniform",
+        )
+
+    def call(self, input_ids):
+        words = ops.take(self.word_embeddings, input_ids, axis=0)
+        if self.mapping_kernel is not None:
+            words = ops.matmul(words, self.mapping_kernel)
+        return words
+
+    def similarities(self, hidden):
+        """Multiplies `[..., width]` by each word's embedding: `[..., words]`."""
+        if self.mapping_kernel is not None:
+            hidden = ops.matmul(hidden, ops.transpose(self.mapping_kernel))
+        return ops.matmul(hidden, ops.transpose(self.word_embeddings))
+
+    @property
+    def output_shape(self):
+        """Shape of the embeddings, as `summary` of a model shows it."""
+        return (None, None, self.config.d_model)
 
 
 @keras.saving.register_keras_serializable(package="albert_tf")
@@ -66,7 +143,7 @@ class RelativeAttention(XLNetLayer):
         output = ops.einsum("bqnd,wnd->bqw", context, self.o_kernel)
         if view.answers is not None:
             output *= ops.cast(view.answers, output.dtype)
-        output = dropout(output, self.config.dropout, seed, _OUTPUT_SITE)
+        output = dropout(output, self.config.dropout, seed, _ATTENTION_SITE)
         return self.layer_norm(attending + output)
 
     def probabilities(self, hidden, view, biases):
@@ -123,3 +200,23 @@ def _of_segments(query, other_segments, biases):
     scores = ops.einsum("bqnd,snd->bnqs", query, biases["seg_embed"])  # [B, N, Q, 2]
     is_other = ops.expand_dims(other_segments, 1)
     return ops.where(is_other, scores[..., 1:], scores[..., :1])
+
+
+@keras.saving.register_keras_serializable(package="albert_tf")
+class XLNetFeedForward(XLNetLayer, FeedForward):
+    """As `FeedForward`, with a dropout after the activation, too.
+
+    Official `positionwise_ffn`.
+
+    Args:
+        config: an `XLNetConfig`.
+    """
+
+    def call(self, hidden, seed=None):
+        config = self.config
+        activation = ACTIVATION_FUNCTIONS[config.ff_activation]
+        output = activation(self.intermediate(hidden))
+        output = dropout(output, config.dropout, seed, _ACTIVATION_SITE)
+        output = self.output_dense(output)
+        output = dropout(output, config.dropout, seed, _FEED_FORWARD_SITE)
+        return self.layer_norm(keras.ops.add(hidden, output))

@@ -1,16 +1,17 @@
-"""Classification (or regression) of a text or a pair of texts."""
+"""Classification (or regression) of a text or a pair of texts, and of each token."""
 
 import keras
 from keras import ops
 
 from albert_tf.errors import UserError
+from albert_tf.families import head_variables
 from albert_tf.layers.base import CLASSIFIER_SITE
 from albert_tf.layers.base import dropout
 from albert_tf.layers.text_vectors import text_vectors
 from albert_tf.models.features import named_features
+from albert_tf.models.labels import TextLabels
+from albert_tf.models.labels import TokenLabels
 from albert_tf.models.linear_classifier import LinearClassifier
-from albert_tf.models.text_labels import TextLabels
-from albert_tf.models.text_labels import checked_text_labels
 
 _POOLINGS = ("mean", "cls")
 
@@ -62,13 +63,12 @@ class AlbertForSequenceClassification(TextLabels, LinearClassifier):
         pooling=None,
         **kwargs,
     ):
-        told = checked_text_labels(labels, num_labels, label_kind)
         if pooling not in (None, *_POOLINGS):
             raise UserError(
                 f"pooling={pooling!r}: expected one of {', '.join(_POOLINGS)}, or None."
             )
-        super().__init__(config, told[1], classifier_dropout_prob, **kwargs)
-        self.labels, self.num_labels, self.label_kind = told
+        rate = classifier_dropout_prob
+        super().__init__(config, num_labels, rate, labels, label_kind, **kwargs)
         self._check_rule(self.exit_rule)
         if pooling is not None and self.exit_heads is not None:
             raise UserError(
@@ -107,3 +107,42 @@ class AlbertForSequenceClassification(TextLabels, LinearClassifier):
                 f"Only a model directory has a place for pooling={self.pooling!r}; "
                 "save one."
             )
+
+
+@keras.saving.register_keras_serializable(package="albert_tf")
+class AlbertForTokenClassification(TokenLabels, LinearClassifier):
+    """The encoder with a linear classifier on each token.
+
+    Hugging Face's `AlbertForTokenClassification`; the official code has no such model.
+
+    Args:
+        config: an `AlbertConfig`.
+        num_labels: number of classes. `labels` makes it optional.
+        classifier_dropout_prob: dropout on the vectors of tokens, in training.
+        labels: names of the classes in the order of their ids. For prediction and
+            export, `save_pretrained` keeps the meaning of tags such as "O", "B-PER" and
+            "I-PER" (IOB or BIOES), and of plain ones such as "NOUN".
+        **kwargs: how the model is computed, see `AlbertModel`.
+
+    Call: as `AlbertModel`. Returns logits, float32 `[batch, tokens, num_labels]`, of
+    all tokens, special ones and padding included.
+
+    Raises:
+        UserError: `num_labels` is not positive or not the number of `labels`, or more
+            tokens than `config.max_position_embeddings`.
+
+    Example:
+        tags = ["O", "B-PER", "I-PER"]
+        model = AlbertForTokenClassification.from_pretrained(path, labels=tags)
+        logits = model(tokenizer("Ada Lovelace was here."))  # [1, tokens, 3]
+    """
+
+    head_table = head_variables.classification(
+        "classifier", "classifier", "cls/tagging/"
+    )
+    classified = "sequence_output"
+    # Hugging Face's model has no pooler.
+    unused_variables = ("bert/pooler",)
+
+    def call(self, features, training=False, dropout_seed=None):
+        return self.logits(named_features(features), training, dropout_seed)
