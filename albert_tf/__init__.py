@@ -7,8 +7,8 @@ in its process, but tells Keras of its classes where Keras is imported already.
 
 import importlib
 
-from albert_tf import other_names
 from albert_tf.families import registry
+from albert_tf.io import near_misses
 from albert_tf.models import keras_files
 
 keras_files.add_stand_ins()
@@ -37,7 +37,7 @@ def __getattr__(name):
     elif name in _HOMES:
         found = getattr(importlib.import_module(_HOMES[name]), name)
     else:
-        raise AttributeError(other_names.of_module(name))
+        raise AttributeError(near_misses.of_module(name))
     keras_files.add_stand_ins()
     return found
 

@@ -10,6 +10,12 @@ from albert_tf.errors import UserError as UserError
 from albert_tf.families.registry import register_model as register_model
 from albert_tf.families.xlnet_config import XLNetConfig as XLNetConfig
 from albert_tf.models.albert import AlbertModel as AlbertModel
+from albert_tf.models.classification import (
+    AlbertForSequenceClassification as AlbertForSequenceClassification,
+)
+from albert_tf.models.classification import (
+    AlbertForTokenClassification as AlbertForTokenClassification,
+)
 from albert_tf.models.masked_lm import AlbertForMaskedLM as AlbertForMaskedLM
 from albert_tf.models.multiple_choice import (
     AlbertForMultipleChoice as AlbertForMultipleChoice,
@@ -24,34 +30,28 @@ from albert_tf.models.question_answering import (
 from albert_tf.models.replaced_tokens import (
     AlbertForReplacedTokens as AlbertForReplacedTokens,
 )
-from albert_tf.models.sequence_classification import (
-    AlbertForSequenceClassification as AlbertForSequenceClassification,
-)
 from albert_tf.models.text_embedding import (
     AlbertForTextEmbedding as AlbertForTextEmbedding,
 )
 from albert_tf.models.text_embedding import (
     XLNetForTextEmbedding as XLNetForTextEmbedding,
 )
-from albert_tf.models.token_classification import (
-    AlbertForTokenClassification as AlbertForTokenClassification,
-)
 from albert_tf.models.xlnet.encoder import XLNetModel as XLNetModel
-from albert_tf.models.xlnet.language_model import XLNetLMHeadModel as XLNetLMHeadModel
-from albert_tf.models.xlnet.multiple_choice import (
+from albert_tf.models.xlnet.fine_tuned import (
     XLNetForMultipleChoice as XLNetForMultipleChoice,
 )
+from albert_tf.models.xlnet.fine_tuned import (
+    XLNetForSequenceClassification as XLNetForSequenceClassification,
+)
+from albert_tf.models.xlnet.fine_tuned import (
+    XLNetForTokenClassification as XLNetForTokenClassification,
+)
+from albert_tf.models.xlnet.language_model import XLNetLMHeadModel as XLNetLMHeadModel
 from albert_tf.models.xlnet.question_answering import (
     XLNetForQuestionAnswering as XLNetForQuestionAnswering,
 )
 from albert_tf.models.xlnet.question_answering import (
     XLNetForQuestionAnsweringSimple as XLNetForQuestionAnsweringSimple,
-)
-from albert_tf.models.xlnet.sequence_classification import (
-    XLNetForSequenceClassification as XLNetForSequenceClassification,
-)
-from albert_tf.models.xlnet.token_classification import (
-    XLNetForTokenClassification as XLNetForTokenClassification,
 )
 from albert_tf.serving.predictor import Predictor as Predictor
 from albert_tf.text_classifier import TextClassifier as TextClassifier

@@ -14,29 +14,15 @@ import dataclasses
 from albert_tf.cli.command_line import option
 from albert_tf.cli.command_line import run
 from albert_tf.config import AlbertConfig
-from albert_tf.costs import flops
-from albert_tf.costs import memory
-from albert_tf.costs import parameters
+from albert_tf.costs import albert
 from albert_tf.costs import xlnet
-from albert_tf.costs.flops import backward_flops
+from albert_tf.costs.albert import backward_flops
 from albert_tf.errors import UserError
 from albert_tf.families.xlnet_config import XLNetConfig
 
 _MASKED_FRACTION = 0.15
 _MEBIBYTE = 2**20
-# Of each architecture: parameters, FLOPs of the forward pass, memory.
-_COSTS = {
-    AlbertConfig: (
-        parameters.pretraining_parameters,
-        flops.forward_flops,
-        memory.training_memory,
-    ),
-    XLNetConfig: (
-        xlnet.pretraining_parameters,
-        xlnet.forward_flops,
-        xlnet.training_memory,
-    ),
-}
+_COSTS = {AlbertConfig: albert, XLNetConfig: xlnet}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -75,11 +61,12 @@ def describe(options):
     predictions = options.max_predictions_per_seq
     if predictions is None:
         predictions = round(length * _MASKED_FRACTION)
-    count_parameters, forward_flops, training_memory = _COSTS[type(config)]
-    _print_parameters(count_parameters(config))
-    _print_flops(forward_flops(config, length, predictions))
+    costs = _COSTS[type(config)]
+    _print_parameters(costs.pretraining_parameters(config))
+    _print_flops(costs.forward_flops(config, length, predictions))
     sizes = options.batch_size, length, predictions
-    _print_memory(*(training_memory(config, *sizes, saves) for saves in (False, True)))
+    plain, saving = (costs.training_memory(config, *sizes, s) for s in (False, True))
+    _print_memory(plain, saving)
 
 
 def _read(path):

@@ -19,7 +19,7 @@ import sys
 import tempfile
 
 from albert_tf.config import AlbertConfig
-from albert_tf.costs.memory import training_memory
+from albert_tf.costs.albert import training_memory
 
 BATCH_SIZE, LENGTH, PREDICTIONS = 4, 256, 20
 FEW, MANY = 2, 12

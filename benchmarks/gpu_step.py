@@ -28,9 +28,9 @@ import tempfile
 from albert_tf.cli import command_line
 from albert_tf.cli.command_line import option
 from albert_tf.config import AlbertConfig
+from albert_tf.costs.albert import backward_flops
+from albert_tf.costs.albert import forward_flops
 from albert_tf.costs.device_peaks import gpu_peak
-from albert_tf.costs.flops import backward_flops
-from albert_tf.costs.flops import forward_flops
 from albert_tf.errors import UserError
 from benchmarks.measuring import figures
 from benchmarks.measuring.shapes import batch_shape

@@ -17,7 +17,9 @@ def program(project, tmp_path):
     folder = tmp_path / "programs"
     folder.mkdir()
     path = folder / "albert-tf"
-    path.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m albert_tf.commands "$@"\n')
+    path.write_text(
+        f'#!/bin/sh\nexec "{sys.executable}" -m albert_tf.cli.commands "$@"\n'
+    )
     path.chmod(0o755)
     return folder
 

@@ -10,7 +10,7 @@ import zipfile
 
 import pytest
 
-from albert_tf.commands import COMMANDS
+from albert_tf.cli.commands import COMMANDS
 
 _IMPORT_ALL = """
 import importlib, pkgutil, sys

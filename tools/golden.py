@@ -22,7 +22,7 @@ import numpy as np
 import tensorflow as tf
 
 import albert_tf
-from albert_tf.commands import main
+from albert_tf.cli.commands import main
 from albert_tf.engine.checkpointing import Checkpointing
 from albert_tf.serving.predictor import Predictor
 

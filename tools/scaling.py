@@ -13,11 +13,11 @@ import os
 from albert_tf.cli.command_line import option
 from albert_tf.cli.command_line import run
 from albert_tf.config import AlbertConfig
+from albert_tf.costs.albert import pretraining_parameters
+from albert_tf.costs.albert import training_flops
+from albert_tf.costs.albert import training_memory
 from albert_tf.costs.device_peaks import gpu_peak
 from albert_tf.costs.device_peaks import tpu_peak
-from albert_tf.costs.flops import training_flops
-from albert_tf.costs.memory import training_memory
-from albert_tf.costs.parameters import pretraining_parameters
 from albert_tf.io.files import read_json_object
 from tools.figures import write_part
 from tools.tpu.table import SIZES

@@ -26,7 +26,7 @@ from albert_tf.checkpoints.tf1 import read_tf1_tensors
 from albert_tf.errors import UserError
 from albert_tf.families import registry
 from albert_tf.families.base import ModelFamily
-from albert_tf.families.depth_adapters import merge_adapters
+from albert_tf.families.layer_sharing import merge_adapters
 from albert_tf.io import storage
 
 

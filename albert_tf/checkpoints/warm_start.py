@@ -5,7 +5,7 @@ import dataclasses
 from albert_tf.checkpoints.loading import build_model
 from albert_tf.checkpoints.loading import read_checkpoint
 from albert_tf.errors import UserError
-from albert_tf.families.depth_adapters import move_layers_and_adapters
+from albert_tf.families.layer_sharing import move_layers_and_adapters
 
 # What neither the shapes nor the meaning of a single tensor depends on.
 _MAY_DIFFER = (

@@ -1,6 +1,6 @@
 """Costs of XLNet in pretraining, by its configuration: parameters, FLOPs, memory."""
 
-from albert_tf.costs.flops import backward_flops
+from albert_tf.costs.albert import backward_flops
 
 _FLOAT = 4  # bytes
 
@@ -84,7 +84,7 @@ def training_memory(
 ):
     """Estimates the bytes of a pretraining step by part.
 
-    The arguments are as for `memory.training_memory`.
+    The arguments are as for `albert.training_memory`.
     """
     queries = max_seq_length + max_predictions_per_seq
     keys = max_seq_length + config.mem_len

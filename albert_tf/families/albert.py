@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 
 from albert_tf.config import AlbertConfig
-from albert_tf.costs.parameters import encoder_parameters
+from albert_tf.costs.albert import encoder_parameters
 from albert_tf.families.albert_names import huggingface_name
 from albert_tf.families.albert_names import official_name
 from albert_tf.families.base import ModelFamily

@@ -1,13 +1,83 @@
-"""Guesses at the name or path that a user meant instead of a missing one."""
+"""Guesses at the name or path that a user meant, of this project or of others."""
 
 import difflib
 import os
+import re
 
+from albert_tf.errors import UserError
 from albert_tf.io import storage
 
 _MANY = 10_000  # names in a folder; more are not compared
 # Where the output folder of a fine-tuning run, or of several runs, holds a model.
 _MODELS_OF_RUNS = ("model", "run_0/model")
+_NAMES = {
+    r"\w*Tokenizer(Fast)?": "load_tokenizer(path)",
+    r"AutoConfig|BertConfig": "AlbertConfig.from_json_file(path)",
+    r"AutoModel|(TF|Flax)AlbertModel|Bert(Model|Backbone)|AlbertBackbone": (
+        "AlbertModel.from_pretrained(path)"
+    ),
+    r"(AutoModel|TFAutoModel|TFAlbert|Bert|TFBert)For(?P<head>PreTraining|MaskedLM"
+    r"|(Sequence|Token)Classification|QuestionAnswering|MultipleChoice)": (
+        "AlbertFor{head}.from_pretrained(path)"
+    ),
+    r"AlbertMaskedLM": "AlbertForMaskedLM.from_pretrained(path)",
+    r"\w*TextClassifier|Trainer(ingArguments)?": "TextClassifier(path)",
+    r"pipeline|\w*Pipeline": "Predictor(path)",
+}
+_OF_TOKENIZERS = {
+    r"pad|prepare_for_model|encode_plus|batch_encode_plus": (
+        "tokenizer(texts, text_pairs, max_length=…, padding=…)"
+    ),
+    r"build_inputs_with_special_tokens|create_token_type_ids_from_sequences": (
+        "tokenizer(texts, text_pairs)"
+    ),
+    r"convert_tokens_to_string|detokenize": "decode(ids)",
+    r"from_pretrained|from_preset": "albert_tf.load_tokenizer(path)",
+    r"save_pretrained|save_to_preset": "save(directory)",
+    r"model_max_length|sequence_length": "tokenizer(texts, max_length=…)",
+    r"add_tokens|add_special_tokens": "the pieces that the vocabulary has",
+}
+_ARGUMENTS = {
+    r"id2label|label2id": 'labels=["sad", "glad"], in the order of their ids',
+    r"num_classes": "num_labels=…",
+    r"problem_type": "label_kind=…",
+    r"return_dict|preprocessor|torch_dtype|device_map|use_safetensors|from_pt": (
+        "nothing in its place"
+    ),
+    r"output_hidden_states": 'model(features)["hidden_states"], always there',
+    r"output_attentions": "AlbertModel.from_pretrained(path, return_attentions=True)",
+    r"return_tensors": "nothing in its place: models take what the tokenizer returns",
+    r"return_(attention_mask|token_type_ids)": "nothing in its place: all are returned",
+    r"return_offsets_mapping": "tokenizer.encode_with_offsets(text)",
+    r"return_(?!attentions)\w+|add_special_tokens|is_split_into_words|stride": (
+        "tokenizer(texts, text_pairs, max_length=…, padding=…)"
+    ),
+    r"do_lower_case|keep_accents": "albert_tf.load_tokenizer(path, do_lower_case=…)",
+}
+
+# Names and values of configurations: ModernBERT's, BERT's and others'.
+_CONFIGURATION = {
+    r"(attention|mlp|norm|ffn|qkv|linear)_bias|bias|no_bias": "use_bias",
+    r"local_attention|sliding_window|attention_window|window_size": (
+        "local_attention_window"
+    ),
+    r"global_attn_every_n_layers|global_attention_every_n_layers": (
+        "global_attention_every"
+    ),
+    r"hidden_activation|activation(_function)?|ff_activation|mlp_activation": (
+        "hidden_act"
+    ),
+    r"position_embeddings?|pos_emb(edding)?_type|positional?_encoding": (
+        "position_embedding_type"
+    ),
+    r"pre_?norm|norm_type|normali[sz]e_before|norm_first|layer_?norm_position": "norm",
+    r"absolute": "learned",
+    r"rope|rotary_embedding|use_rotary": "rotary",
+    r"gated_gelu|gelu_gated|glu": "geglu",
+    r"gated_silu|silu_gated|swish_glu|silu|swish": "swiglu",
+    r"pre_ln|before|pre_layer_?norm": "pre",
+    r"post_ln|after|post_layer_?norm": "post",
+}
 
 
 def close_name(name, names):
@@ -59,3 +129,50 @@ def _names_in(folder):
     except OSError:
         return []
     return sorted(name for name in names if not name.startswith("."))[:_MANY]
+
+
+def of_module(name):
+    """Returns the message of an `AttributeError` of the package."""
+    return _message("module 'albert_tf'", name, _NAMES, "albert_tf.")
+
+
+def of_tokenizer(name):
+    """Returns the message of an `AttributeError` of a tokenizer."""
+    return _message("The tokenizer", name, _OF_TOKENIZERS)
+
+
+def of_configuration(name):
+    """Returns a configuration's name for a key or value of others; None if unknown."""
+    return _meant(name, _CONFIGURATION)
+
+
+def refuse_arguments(owner, arguments, known=None):
+    """Says what to type in place of arguments of others.
+
+    Args:
+        owner: the callable that does not take them.
+        arguments: names.
+        known: arguments that it takes; None: all but the other libraries'.
+
+    Raises:
+        UserError: there is such an argument.
+    """
+    for name in arguments:
+        meant = _meant(name, _ARGUMENTS)
+        if meant is None and (known is None or name in known):
+            continue
+        hint = f"use {meant}" if meant else f"it takes {', '.join(known)}"
+        raise UserError(f"{owner} takes no {name}; {hint}.")
+
+
+def _message(owner, name, table, prefix=""):
+    meant = _meant(name, table)
+    hint = f"; use {prefix}{meant}" if meant else ""
+    return f"{owner} has no attribute {name!r}{hint}"
+
+
+def _meant(name, table):
+    for pattern, meant in table.items():
+        if found := re.fullmatch(pattern, name):
+            return meant.format(**found.groupdict())
+    return None

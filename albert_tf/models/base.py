@@ -15,11 +15,11 @@ from albert_tf.checkpoints.loading import load_pretrained
 from albert_tf.checkpoints.saving import save_pretrained
 from albert_tf.hub.names import local_directory
 from albert_tf.io import checksums
+from albert_tf.io.near_misses import refuse_arguments
 from albert_tf.io.processes import check_process
 from albert_tf.models.features import called_features
 from albert_tf.models.features import named_outputs
 from albert_tf.models.features import refuse_texts
-from albert_tf.other_names import refuse_arguments
 
 if TYPE_CHECKING:
     from typing_extensions import Self

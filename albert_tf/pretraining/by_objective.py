@@ -6,9 +6,7 @@ import math
 from absl import logging
 
 from albert_tf.config import AlbertConfig
-from albert_tf.costs import flops
-from albert_tf.costs import memory
-from albert_tf.costs import parameters
+from albert_tf.costs import albert
 from albert_tf.costs import xlnet
 from albert_tf.errors import UserError
 from albert_tf.families.xlnet_config import XLNetConfig
@@ -52,15 +50,15 @@ class MaskedLM:
 
     def training_flops(self, model, *shape):
         """Counts a step's operations, a token; `shape` as of `training_flops`."""
-        return flops.training_flops(model.config, *shape)
+        return albert.training_flops(model.config, *shape)
 
     def training_memory(self, model, *shape):
-        """Counts bytes of a step by part; `shape` as of `memory.training_memory`."""
-        return memory.training_memory(model.config, *shape)
+        """Counts bytes of a step by part; `shape` as of `albert.training_memory`."""
+        return albert.training_memory(model.config, *shape)
 
     def parameters(self, model):
         """Counts the parameters, by part."""
-        return parameters.pretraining_parameters(model.config)
+        return albert.pretraining_parameters(model.config)
 
     def objective(self, terms, flags):
         """Makes the loss of the terms."""
@@ -131,13 +129,13 @@ class ReplacedTokensDetection(MaskedLM):
     def training_flops(self, model, *shape):
         """Counts as `MaskedLM`, for both networks."""
         length, _, *rest = shape
-        discriminator = flops.training_flops(model.config, length, 0, *rest)
-        return discriminator + flops.training_flops(model.generator.config, *shape)
+        discriminator = albert.training_flops(model.config, length, 0, *rest)
+        return discriminator + albert.training_flops(model.generator.config, *shape)
 
     def training_memory(self, model, *shape):
         """Counts as `MaskedLM`, for both networks."""
         both = [
-            memory.training_memory(config, *shape)
+            albert.training_memory(config, *shape)
             for config in (model.config, model.generator.config)
         ]
         return {part: sum(each[part] for each in both) for part in both[0]}

@@ -5,7 +5,7 @@ import re
 import numpy as np
 
 from albert_tf.errors import UserError
-from albert_tf.other_names import of_tokenizer
+from albert_tf.io.near_misses import of_tokenizer
 from albert_tf.tokenization import normalization
 from albert_tf.tokenization.features import special_ids
 

@@ -7,8 +7,8 @@ import os
 import numpy as np
 
 from albert_tf.errors import UserError
+from albert_tf.io.near_misses import refuse_arguments
 from albert_tf.io.whole_folder import ChecksummedFolder
-from albert_tf.other_names import refuse_arguments
 from albert_tf.row_layout import CLS_FIRST
 from albert_tf.tokenization import decoding
 from albert_tf.tokenization.features import LONGEST

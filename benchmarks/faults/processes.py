@@ -55,7 +55,7 @@ class Process:
         self._began = time.monotonic()
         with self._log.open("w") as output:
             self._process = subprocess.Popen(
-                [*wrapped, sys.executable, "-m", "albert_tf.commands", *arguments],
+                [*wrapped, sys.executable, "-m", "albert_tf.cli.commands", *arguments],
                 cwd=PROJECT,
                 env={**os.environ, **_QUIET, **(environment or {})},
                 stdout=subprocess.DEVNULL,

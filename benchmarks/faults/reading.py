@@ -61,7 +61,7 @@ def _warnings():
 
 def _run(program, folder, reference):
     """Runs a command in this process."""
-    from albert_tf import commands
+    from albert_tf.cli import commands
 
     said = io.StringIO()
     try:

@@ -3,9 +3,9 @@
 import dataclasses
 
 from albert_tf.config import AlbertConfig
-from albert_tf.costs.flops import training_flops
-from albert_tf.costs.memory import training_memory
-from albert_tf.costs.parameters import encoder_parameters
+from albert_tf.costs.albert import encoder_parameters
+from albert_tf.costs.albert import training_flops
+from albert_tf.costs.albert import training_memory
 from benchmarks.paper.rows import slug
 
 _LENGTHS = (512, 77)

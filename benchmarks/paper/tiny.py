@@ -8,7 +8,7 @@ import json
 import pathlib
 
 from albert_tf.config import AlbertConfig
-from albert_tf.costs import flops
+from albert_tf.costs import albert
 from albert_tf.families.xlnet_config import XLNetConfig
 from albert_tf.io.files import read_json_object
 from albert_tf.io.files import write_atomically
@@ -166,7 +166,7 @@ def _rows(table, corpus, folder, flags):
         config = _config(table, row, flags.block, load_tokenizer(corpus.vocabulary))
         cost = row.steps
         if table.equal_compute:
-            spent = flops.training_flops(config, *table.lengths)
+            spent = albert.training_flops(config, *table.lengths)
             first = first or spent
             cost = first / spent
         length = _length(round(flags.num_train_steps * cost), flags.train_minutes)

@@ -21,7 +21,7 @@ def completed(line, project, tmp_path):
         "COMP_POINT": str(len(line)),
     }
     subprocess.run(
-        [sys.executable, "-m", "albert_tf.commands"],
+        [sys.executable, "-m", "albert_tf.cli.commands"],
         cwd=project,
         env={**os.environ, **variables},
         check=True,

@@ -3,7 +3,7 @@
 import pytest
 
 import albert_tf
-from albert_tf import commands
+from albert_tf.cli import commands
 from albert_tf.errors import UserError
 from albert_tf.tokenization import load_tokenizer
 from tests.cli.reading_commands import OTHERS

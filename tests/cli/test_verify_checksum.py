@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from albert_tf import commands
 from albert_tf.checkpoints import model_directory
+from albert_tf.cli import commands
 from albert_tf.errors import UserError
 from albert_tf.models.pretraining import AlbertForPreTraining
 from albert_tf.tokenization import load_tokenizer

@@ -6,7 +6,7 @@ import re
 import pytest
 
 import albert_tf
-from albert_tf import commands
+from albert_tf.cli import commands
 
 
 def test_the_program_lists_its_commands(capsys):

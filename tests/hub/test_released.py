@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from albert_tf.costs.parameters import encoder_parameters
-from albert_tf.costs.parameters import pretraining_parameters
+from albert_tf.costs.albert import encoder_parameters
+from albert_tf.costs.albert import pretraining_parameters
 from albert_tf.hub.repositories import RELEASES
 from albert_tf.hub.repositories import find_release
 

@@ -1,11 +1,15 @@
-"""Offers where a name is wrong by a letter or two."""
+"""Names and paths that users mistype or know from other libraries."""
 
 import os
 
+import numpy as np
 import pytest
 
+import albert_tf
+from albert_tf.errors import UserError
 from albert_tf.io.near_misses import close_name
 from albert_tf.io.near_misses import did_you_mean
+from albert_tf.tokenization.wordpiece import WordPieceTokenizer
 
 
 @pytest.fixture
@@ -47,3 +51,120 @@ def test_absolute_paths(folder):
 def test_names():
     assert close_name("batchsize", ["batch_size", "max_seq_length"]) == "batch_size"
     assert close_name("colour", ["batch_size", "max_seq_length"]) is None
+
+
+_PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "good", "film"]
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    return WordPieceTokenizer("\n".join(_PIECES).encode())
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("AutoTokenizer", "use albert_tf.load_tokenizer(path)"),
+        ("AlbertTokenizerFast", "use albert_tf.load_tokenizer(path)"),
+        ("AutoModel", "use albert_tf.AlbertModel.from_pretrained(path)"),
+        (
+            "AutoModelForMaskedLM",
+            "use albert_tf.AlbertForMaskedLM.from_pretrained(path)",
+        ),
+        ("AlbertTextClassifier", "use albert_tf.TextClassifier(path)"),
+        ("pipeline", "use albert_tf.Predictor(path)"),
+        ("nonsense", "has no attribute 'nonsense'"),
+    ],
+)
+def test_names_of_the_package(name, meant):
+    with pytest.raises(AttributeError) as error:
+        getattr(albert_tf, name)
+    assert str(error.value).endswith(meant)
+
+
+def test_names_of_a_tokenizer(tokenizer):
+    assert (tokenizer.mask_token, tokenizer.mask_token_id) == ("[MASK]", 4)
+    assert (tokenizer.pad_token, tokenizer.cls_token_id) == ("[PAD]", 2)
+    assert tokenizer.all_special_ids == [0, 1, 2, 3, 4]
+    assert (
+        tokenizer.vocab
+        == tokenizer.get_vocab()
+        == {p: i for i, p in enumerate(_PIECES)}
+    )
+    assert tokenizer.batch_decode([[5, 6], [2, 5]], True) == ["good film", "good"]
+    assert not hasattr(tokenizer, "bos_token")
+    for name, meant in (("pad", "use tokenizer"), ("save_pretrained", "use save")):
+        with pytest.raises(AttributeError, match=meant):
+            getattr(tokenizer, name)
+
+
+def test_arguments_of_a_tokenizer(tokenizer):
+    expected = tokenizer("good", "film")
+    found = tokenizer("good", text_pair="film", return_tensors="tf")
+    for name, values in found.items():
+        np.testing.assert_array_equal(values.numpy(), expected[name])
+        assert values.dtype == "int32"
+    cut = tokenizer("good film", max_length=3, truncation="longest_first")
+    assert cut["input_ids"].tolist() == [[2, 5, 3]]
+    for one, row in (
+        ("only_first", [2, 5, 3, 6, 6, 3]),
+        ("only_second", [2, 5, 6, 3, 6, 3]),
+    ):
+        cut = tokenizer("good film", "film film", max_length=6, truncation=one)
+        assert cut["input_ids"].tolist() == [row]
+    for arguments, message in (
+        ({"truncation": "nonsense"}, "truncation='nonsense': expected True"),
+        ({"truncation": "only_second"}, "'only_second' leaves nothing of that text"),
+        ({"return_tensors": "pt"}, "return_tensors='pt': expected 'np' or 'tf'"),
+        ({"return_offsets_mapping": True}, "use tokenizer.encode_with_offsets"),
+        ({"nonsense": 1}, "The tokenizer takes no nonsense; it takes text_pairs, max"),
+        ({"text_pairs": "a", "text_pair": "b"}, "are the same; give one"),
+    ):
+        with pytest.raises(UserError, match=message):
+            tokenizer("good film", max_length=3, **arguments)
+    with pytest.raises(UserError, match="max_length=3; pass truncation=True"):
+        tokenizer("good film", max_length=3, truncation="do_not_truncate")
+    with pytest.raises(UserError, match="needs rows of one length"):
+        tokenizer(["good", ""], padding=False, return_tensors="tf")
+
+
+def test_calls_of_a_model(tokenizer, tiny_config):
+    model = albert_tf.AlbertForSequenceClassification(tiny_config(), num_labels=2)
+    ours = tokenizer(["good film", "good"])
+    expected = model(ours)
+    theirs = {"token_ids": ours["input_ids"], "padding_mask": ours["input_mask"]}
+    for found in (
+        model(**ours),
+        model(ours["input_ids"], attention_mask=ours["input_mask"]),
+        model(theirs),
+    ):
+        np.testing.assert_array_equal(found, expected)
+    with pytest.raises(UserError, match="input_ids and token_ids are the same feature"):
+        model(**ours, token_ids=ours["input_ids"])
+    with pytest.raises(
+        UserError, match="takes no return_dict; use nothing in its place"
+    ):
+        model(ours, return_dict=True)
+    model.compile(optimizer="sgd", loss="mse")
+    texts = np.array(["good"], object)
+    calls = [model, model.fit, model.predict, lambda t: model.evaluate(t, [0])]
+    for call in calls:
+        for given in ("good", ["good"], texts, {"input_ids": ["good"]}):
+            with pytest.raises(UserError, match="takes ids of tokens, not texts: call"):
+                call(given)
+
+
+def test_arguments_of_a_model(tiny_config, tmp_path):
+    model_class = albert_tf.AlbertForSequenceClassification
+    albert_tf.AlbertModel(tiny_config()).save_pretrained(tmp_path)
+    for arguments, message in (
+        ({"id2label": {0: "a"}}, r"takes no id2label; use labels=\["),
+        ({"num_classes": 2}, "takes no num_classes; use num_labels="),
+        ({"problem_type": "regression"}, "takes no problem_type; use label_kind="),
+    ):
+        with pytest.raises(UserError, match=message):
+            model_class.from_pretrained(tmp_path, **arguments)
+        with pytest.raises(UserError, match=message):
+            model_class(tiny_config(), num_labels=2, **arguments)
+    seeing = albert_tf.AlbertModel.from_pretrained(tmp_path, return_attentions=True)
+    assert seeing.return_attentions

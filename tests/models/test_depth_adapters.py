@@ -11,9 +11,9 @@ import tensorflow as tf
 
 from albert_tf.checkpoints.loading import without_adapters
 from albert_tf.checkpoints.warm_start import warm_start
-from albert_tf.costs.flops import forward_flops
-from albert_tf.costs.memory import block_values
-from albert_tf.costs.parameters import pretraining_parameters
+from albert_tf.costs.albert import block_values
+from albert_tf.costs.albert import forward_flops
+from albert_tf.costs.albert import pretraining_parameters
 from albert_tf.errors import UserError
 from albert_tf.families.layer_sharing import FIRST
 from albert_tf.families.layer_sharing import MEAN

@@ -6,7 +6,7 @@ import pytest
 
 from albert_tf.cli.command_line import parse
 from albert_tf.config import AlbertConfig
-from albert_tf.costs.parameters import encoder_parameters
+from albert_tf.costs.albert import encoder_parameters
 from albert_tf.costs.xlnet import pretraining_parameters
 from albert_tf.families.xlnet_config import XLNetConfig
 from albert_tf.pretraining.by_objective import load_config

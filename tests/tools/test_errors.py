@@ -6,7 +6,7 @@ import shlex
 
 import pytest
 
-from albert_tf.commands import COMMANDS
+from albert_tf.cli.commands import COMMANDS
 from tools.errors.__main__ import by_command_line
 from tools.errors.cases import Case
 from tools.errors.cases import collect

@@ -17,14 +17,14 @@ import shutil
 import sys
 from unittest import mock
 
-from albert_tf.commands import COMMANDS
+from albert_tf.cli.commands import COMMANDS
 from tools.errors import material
 
 _FILE = pathlib.Path(__file__).with_name("cases.json")
 _PREFIX = "error: "
 _BEAM = "data_pipeline.beam"
 _MAINS = {
-    "": "albert_tf.commands:main",
+    "": "albert_tf.cli.commands:main",
     "tools.tpu.check": "tools.tpu.check:main",
     _BEAM: f"{_BEAM}:main",
     **{name: command.main for name, command in COMMANDS.items()},

@@ -22,8 +22,8 @@ from albert_tf.cli.command_line import config_file_values
 from albert_tf.cli.command_line import option
 from albert_tf.cli.command_line import run
 from albert_tf.config import AlbertConfig
-from albert_tf.costs.flops import backward_flops
-from albert_tf.costs.flops import forward_flops
+from albert_tf.costs.albert import backward_flops
+from albert_tf.costs.albert import forward_flops
 from albert_tf.engine.flags import ExecutionFlags
 from albert_tf.errors import UserError
 from albert_tf.optimizers import OPTIMIZERS

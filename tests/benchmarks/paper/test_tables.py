@@ -2,7 +2,7 @@
 
 import pytest
 
-from albert_tf.costs.parameters import encoder_parameters
+from albert_tf.costs.albert import encoder_parameters
 from albert_tf.errors import UserError
 from benchmarks.paper import __main__ as paper
 from benchmarks.paper import base

@@ -74,7 +74,9 @@ def test_what_has_not_begun_is_given_up_after_an_error():
 
 
 def test_lines_of_a_command_begin_with_its_label(capfd):
-    with pytest.raises(UserError, match="albert_tf.commands --unknown=1 failed"):
-        pretraining_gain.run_module("albert_tf.commands", {"unknown": 1}, "seed 2: ")
+    with pytest.raises(UserError, match="albert_tf.cli.commands --unknown=1 failed"):
+        pretraining_gain.run_module(
+            "albert_tf.cli.commands", {"unknown": 1}, "seed 2: "
+        )
     line = capfd.readouterr().out
     assert line.startswith("seed 2: error: albert-tf has no command '--unknown=1'")

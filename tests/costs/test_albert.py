@@ -5,8 +5,8 @@ import itertools
 import pytest
 
 from albert_tf.config import AlbertConfig
-from albert_tf.costs.parameters import encoder_parameters
-from albert_tf.costs.parameters import pretraining_parameters
+from albert_tf.costs.albert import encoder_parameters
+from albert_tf.costs.albert import pretraining_parameters
 from albert_tf.models.albert import AlbertModel
 from albert_tf.models.pretraining import AlbertForPreTraining
 

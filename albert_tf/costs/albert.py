@@ -1,0 +1,194 @@
+"""Costs of ALBERT in pretraining, by its configuration: parameters, FLOPs, memory."""
+
+_FLOAT = 4  # bytes
+
+
+def encoder_parameters(config):
+    """Counts the parameters of an `AlbertModel` by part."""
+    embedding, hidden = config.embedding_size, config.hidden_size
+    rows = config.vocab_size + config.type_vocab_size
+    if config.position_embedding_type == "learned":
+        rows += config.position_rows
+    layers = config.layer_schedule()
+    attention_sets = {attention for blocks in layers for attention, _ in blocks}
+    feed_forward_sets = {ffn for blocks in layers for _, ffn in blocks}
+    mapping = _dense(embedding, hidden) if config.has_embedding_mapping else 0
+    parameters = {
+        "embeddings": rows * embedding + 2 * embedding,
+        "embedding mapping": mapping,
+        "attention": len(attention_sets) * attention_parameters(config),
+        "feed-forward": len(feed_forward_sets) * feed_forward_parameters(config),
+        "pooler": _dense(hidden, hidden),
+    }
+    products = config.adapted_products().values()
+    if products:
+        width = sum(sum(sides) for part in products for sides in part.values())
+        blocks = config.num_hidden_layers * config.inner_group_num
+        parameters["depth adapters"] = blocks * config.depth_adapter_rank * width
+    if config.norm == "pre":
+        parameters["final norm"] = _norm(config)
+    return parameters
+
+
+def attention_parameters(config):
+    """Counts the parameters of one attention sublayer, layer norm included."""
+    hidden = config.hidden_size
+    return 4 * _dense(hidden, hidden, config.use_bias) + _norm(config)
+
+
+def feed_forward_parameters(config):
+    """Counts the parameters of one feed-forward sublayer, layer norm included."""
+    hidden, intermediate = config.hidden_size, config.intermediate_size
+    inner = _dense(hidden, intermediate, config.use_bias)
+    inner *= 2 if config.is_gated else 1
+    return inner + _dense(intermediate, hidden, config.use_bias) + _norm(config)
+
+
+def pretraining_parameters(config):
+    """Counts an `AlbertForPreTraining`'s parameters by part; the word table once."""
+    embedding = config.embedding_size
+    transform = _dense(config.hidden_size, embedding) + 2 * embedding
+    return {
+        **encoder_parameters(config),
+        "masked LM head": transform + config.vocab_size,
+        "sentence order head": _dense(config.hidden_size, 2),
+    }
+
+
+def _norm(config):
+    return (2 if config.use_bias else 1) * config.hidden_size
+
+
+def _dense(inputs, outputs, use_bias=True):
+    return (inputs + use_bias) * outputs
+
+
+def forward_flops(config, max_seq_length, max_predictions_per_seq):
+    """Counts the FLOPs of a pretraining forward pass, a token, by part.
+
+    A multiplication and an addition count as two. Only matrix products count. Heads
+    and, but for keys and values, the last block work on some positions only: the
+    masked ones and the first.
+
+    Args:
+        config: an `AlbertConfig`.
+        max_seq_length: tokens in a sequence.
+        max_predictions_per_seq: masked positions in a sequence.
+    """
+    embedding, hidden = config.embedding_size, config.hidden_size
+    whole_blocks = config.num_hidden_layers * config.inner_group_num - 1
+    predictions = max_predictions_per_seq / max_seq_length
+    needed = min(predictions + 1 / max_seq_length, 1)
+    projection = 2 * hidden**2
+    scores = 4 * max_seq_length * hidden
+    products = 3 if config.is_gated else 2
+    feed_forward = products * 2 * hidden * config.intermediate_size
+    mapping = 2 * embedding * hidden if config.has_embedding_mapping else 0
+    masked_lm = 2 * hidden * embedding + 2 * embedding * config.vocab_size
+    return {
+        "embedding mapping": mapping,
+        "attention projections": whole_blocks * 4 * projection,
+        "attention scores": whole_blocks * scores,
+        "feed-forward": whole_blocks * feed_forward,
+        **_adapter_flops(config, whole_blocks, needed),
+        "last block": 2 * projection
+        + needed * (2 * projection + scores + feed_forward),
+        "masked LM head": predictions * masked_lm,
+        "pooler": 2 * hidden**2 / max_seq_length,
+    }
+
+
+def _adapter_flops(config, whole_blocks, needed):
+    """Counts the FLOPs of depth adapters, of which the last block's are for `needed`.
+
+    Keys and values are of all tokens there, too.
+    """
+    sizes = [
+        2 * config.depth_adapter_rank * sum(sides) * (whole_blocks + share)
+        for products in config.adapted_products().values()
+        for name, sides in products.items()
+        for share in [1 if name in ("key", "value") else needed]
+    ]
+    return {"depth adapters": sum(sizes)} if sizes else {}
+
+
+def backward_flops(forward, rematerialize=False):
+    """Counts the FLOPs of the backward pass, a token, of `forward_flops`.
+
+    Each product has two in its gradient; rematerialisation repeats the blocks, and
+    half of the attention scores' products (the scores, not the context) once more.
+    """
+    total = 2 * sum(forward.values())
+    if rematerialize:
+        blocks = (
+            "attention projections",
+            "feed-forward",
+            "depth adapters",
+            "last block",
+        )
+        total += sum(forward.get(part, 0) for part in blocks)
+        total += 1.5 * forward["attention scores"]
+    return total
+
+
+def training_flops(
+    config, max_seq_length, max_predictions_per_seq, rematerialize=False
+):
+    """Counts the operations of a training step, a token, as `forward_flops`."""
+    forward = forward_flops(config, max_seq_length, max_predictions_per_seq)
+    return sum(forward.values()) + backward_flops(forward, rematerialize)
+
+
+def block_values(config, max_seq_length):
+    """Counts the values that a block keeps for its backward pass, a token.
+
+    Of width H: input, query, key, value, context, two layer norms and their
+    outputs; of width I: the first projection, from which the activation is computed
+    again, and the gate; the probabilities of every head and key; and of the width of
+    its rank the first product of each adapter.
+    """
+    inner = (2 if config.is_gated else 1) * config.intermediate_size
+    probabilities = config.num_attention_heads * max_seq_length
+    products = sum(map(len, config.adapted_products().values()))
+    adapters = products * config.depth_adapter_rank
+    return 8 * config.hidden_size + inner + probabilities + adapters
+
+
+def training_memory(
+    config,
+    batch_size,
+    max_seq_length,
+    max_predictions_per_seq,
+    rematerialize=False,
+    activation_bytes=_FLOAT,
+):
+    """Estimates the bytes of a pretraining step by part.
+
+    Args:
+        config: an `AlbertConfig`.
+        batch_size: sequences in a (micro-)batch of one replica.
+        max_seq_length: tokens in a sequence.
+        max_predictions_per_seq: masked positions in a sequence.
+        rematerialize: keep the inputs of the blocks only, and one block at a time.
+        activation_bytes: of a value between layers: 4 in float32, 2 in mixed
+            precision, where weights, gradients and logits are float32 all the same.
+    """
+    tokens = batch_size * max_seq_length
+    blocks = config.num_hidden_layers * config.inner_group_num
+    block = block_values(config, max_seq_length)
+    kept = blocks * config.hidden_size + block if rematerialize else blocks * block
+    embeddings = 3 * config.embedding_size
+    logits = 2 * batch_size * max_predictions_per_seq * config.vocab_size
+    parameters = _FLOAT * sum(pretraining_parameters(config).values())
+    return {
+        "weights": parameters,
+        "gradients": parameters,
+        # XLA adds up the blocks' gradients of shared weights at the very end;
+        # rematerialisation adds each block's to a running total.
+        "gradients of each block": _FLOAT
+        * (1 if rematerialize else blocks)
+        * (attention_parameters(config) + feed_forward_parameters(config)),
+        "optimizer (two moments)": 2 * parameters,
+        "activations": activation_bytes * tokens * (kept + embeddings),
+        "masked LM logits": _FLOAT * logits,
+    }
