@@ -9,9 +9,8 @@ import importlib
 
 from albert_tf.families import registry
 from albert_tf.io import near_misses
-from albert_tf.models import keras_files
 
-keras_files.add_stand_ins()
+registry.add_stand_ins()
 
 _HOMES = {
     "AlbertConfig": "albert_tf.config",
@@ -38,7 +37,7 @@ def __getattr__(name):
         found = getattr(importlib.import_module(_HOMES[name]), name)
     else:
         raise AttributeError(near_misses.of_module(name))
-    keras_files.add_stand_ins()
+    registry.add_stand_ins()
     return found
 
 

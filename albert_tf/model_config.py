@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from typing import Any
 
 from albert_tf.errors import UserError
+from albert_tf.io.files import find_recipe
 from albert_tf.io.files import read_json_object
 from albert_tf.io.near_misses import close_name
 from albert_tf.io.near_misses import model_file
 from albert_tf.io.near_misses import of_configuration
-from albert_tf.io.recipes import find_recipe
 from albert_tf.row_layout import CLS_FIRST
 
 if TYPE_CHECKING:

@@ -18,8 +18,8 @@ from albert_tf.cli.command_line import option
 from albert_tf.display.progress import Progress
 from albert_tf.errors import UserError
 from data_pipeline.options import VocabularyFlags
+from data_pipeline.sequences.masking_options import write_token_counts
 from data_pipeline.text import quality
-from data_pipeline.text import token_counts
 from data_pipeline.text.corpus import CorpusFlags
 
 
@@ -58,7 +58,7 @@ def count_tokens(options):
     quality.warn_of_encoding(found)
     if not counts.any():
         raise UserError(f"--input_file={options.input_file} holds no text.")
-    token_counts.write(options.output_file, tokenizer, counts)
+    write_token_counts(options.output_file, tokenizer, counts)
     logging.info(
         "%s: %d tokens, %d of %d pieces occur",
         options.output_file,

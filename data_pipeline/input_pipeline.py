@@ -1,7 +1,5 @@
 """tf.data for pretraining: shards to batches; dynamic data is masked here."""
 
-import dataclasses
-
 import tensorflow as tf
 from absl import logging
 
@@ -11,6 +9,7 @@ from data_pipeline.records import fitting
 from data_pipeline.records import folders
 from data_pipeline.records.dataset_info import MASKING
 from data_pipeline.records.folders import check_sizes
+from data_pipeline.seeds import batch_seed
 from data_pipeline.seeds import derive_seed
 from data_pipeline.sequences.masking import mask_tokens
 from data_pipeline.sequences.masking_options import MaskingOptions
@@ -229,22 +228,16 @@ def _mask(dataset, options, max_seq_length, vocab_size, seed, masked_share):
         features = examples.parse_dynamic(
             batch, max_seq_length, options.pad_id, vocab_size
         )
-        law = options
+        share = None
         if masked_share is not None:
             share = masked_share(tf.cast(number, tf.float64))
-            law = dataclasses.replace(options, masked_lm_prob=share)
         masked = mask_tokens(
             features["input_ids"],
             features.pop("word_starts"),
-            law,
+            options,
             batch_seed(seed, number),
+            share,
         )
         return {**features, **masked}
 
     return dataset.enumerate().map(parse_and_mask, num_parallel_calls=tf.data.AUTOTUNE)
-
-
-def batch_seed(seed, number):
-    """Returns the stateless seed, int64 `[2]`, of batch `number`, from two ints."""
-    first, second = seed
-    return tf.stack([tf.cast(first, tf.int64), tf.cast(second, tf.int64) ^ number])

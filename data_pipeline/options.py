@@ -24,8 +24,8 @@ from data_pipeline.sequences.instances import PairingFlags
 from data_pipeline.sequences.masking_options import MaskingFlags
 from data_pipeline.sequences.masking_options import MaskingOptions
 from data_pipeline.sequences.masking_options import default_max_predictions
+from data_pipeline.sequences.masking_options import read_token_counts
 from data_pipeline.sequences.streams import default_predictions
-from data_pipeline.text import token_counts
 from data_pipeline.text.corpus import CorpusFlags
 
 OBJECTIVES = ["masked_lm", "permutation_lm"]
@@ -146,7 +146,7 @@ class RecordFlags(CorpusFlags, VocabularyFlags, PairingFlags, MaskingFlags):
         """Of each id, where --mask_smoothing needs them; otherwise nothing."""
         if not self.mask_smoothing:
             return ()
-        return token_counts.read(self.token_counts_file, self.tokenizer)
+        return read_token_counts(self.token_counts_file, self.tokenizer)
 
     @property
     def pair_objective(self):

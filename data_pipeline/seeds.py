@@ -2,6 +2,8 @@
 
 import hashlib
 
+import tensorflow as tf
+
 
 def derive_seed(*names):
     """Returns two non-negative 31-bit ints that depend on all of `names`."""
@@ -13,3 +15,9 @@ def derive_seed(*names):
 def derive_fraction(*names):
     """Returns a float in [0, 1) that depends on all of `names`."""
     return derive_seed(*names)[0] / 2**31
+
+
+def batch_seed(seed, number):
+    """Returns the stateless seed, int64 `[2]`, of batch `number`, from two ints."""
+    first, second = seed
+    return tf.stack([tf.cast(first, tf.int64), tf.cast(second, tf.int64) ^ number])

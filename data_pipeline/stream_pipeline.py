@@ -8,13 +8,13 @@ next batch continues the text of this one, row by row.
 import tensorflow as tf
 
 from albert_tf.errors import UserError
-from data_pipeline.input_pipeline import batch_seed
 from data_pipeline.records import dataset_info
 from data_pipeline.records import examples
 from data_pipeline.records import fitting
 from data_pipeline.records import folders
 from data_pipeline.records.folders import check_sizes
 from data_pipeline.records.places import Places
+from data_pipeline.seeds import batch_seed
 from data_pipeline.seeds import derive_seed
 from data_pipeline.sequences.permutation import draw_permutations
 from data_pipeline.sequences.permutation import permuted_order

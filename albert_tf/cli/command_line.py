@@ -33,9 +33,9 @@ from albert_tf.cli.flag_fields import unknown
 from albert_tf.cli.flag_fields import with_own_names
 from albert_tf.errors import UserError
 from albert_tf.io import tensorflow_import
+from albert_tf.io.files import find_recipe
 from albert_tf.io.files import read_json_object
 from albert_tf.io.near_misses import close_name
-from albert_tf.io.recipes import find_recipe
 
 _INTERRUPTED = 128 + signal.SIGINT
 _OTHER_LIBRARY = re.compile(r"/(site|dist)-packages/(?!albert_tf/|data_pipeline/)")

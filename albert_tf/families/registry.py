@@ -4,10 +4,16 @@ Loading, conversion, export and the names of the package look models up here, so
 a model is registered once. To add a model to the package, write its class
 (see `PretrainedModel` for its declarations) and add its module to `MODULES`. Register a
 class outside the package with `register_model`.
+
+`import albert_tf` imports neither Keras nor models. Where Keras is there, each class
+that a `.keras` file may name gets a stand-in in Keras' table, which the class itself
+takes the place of as soon as its module is imported.
 """
 
 import importlib
+import sys
 
+from albert_tf import optimizers
 from albert_tf.errors import UserError
 
 # Where the classes are. A module is imported when its class is asked for.
@@ -36,6 +42,13 @@ MODULES = {
 }
 
 _REGISTERED = {}  # classes outside the package, by name
+# Of the classes that a `.keras` file may name.
+_KERAS_MODULES = {
+    **MODULES,
+    **optimizers.MODULES,
+    "TaskLoss": "albert_tf.tasks.classification.compiling",
+    "TaskAccuracy": "albert_tf.tasks.classification.compiling",
+}
 
 
 def register_model(model_class: type) -> type:
@@ -139,3 +152,35 @@ def head_names(family, architectures=()):
         own = model.head_names()
         names = {name: names[name] for name in names if name not in own} | own
     return names
+
+
+def add_stand_ins():
+    """Adds the stand-ins to Keras' table, if Keras is imported."""
+    # A module that is being imported has no contents yet.
+    saving = getattr(sys.modules.get("keras"), "saving", None)
+    if saving is None:
+        return
+    known = saving.get_custom_objects()
+    for name, stand_in in stand_ins().items():
+        known.setdefault(name, stand_in)
+
+
+def stand_ins():
+    """Makes a stand-in for each class, by the name under which Keras registers it."""
+    return {
+        f"albert_tf>{name}": _StandIn(name, module)
+        for name, module in _KERAS_MODULES.items()
+    }
+
+
+class _StandIn:
+    """For a class of a module: all that Keras asks of one that it finds in a file."""
+
+    def __init__(self, name, module):
+        self._name, self._module = name, module
+
+    def load(self):
+        return getattr(importlib.import_module(self._module), self._name)
+
+    def from_config(self, config):
+        return self.load().from_config(config)

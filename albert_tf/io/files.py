@@ -1,15 +1,22 @@
-"""Reader of JSON, and writers of files of which no reader ever sees half."""
+"""Readers of JSON and of recipes, and writers of files that nobody sees half of."""
 
 import collections
 import io
 import json
 import math
+import os
+import pathlib
 import zipfile
 
 from albert_tf.errors import UserError
 from albert_tf.io import checksums
 from albert_tf.io import storage
+from albert_tf.io.near_misses import close_name
 from albert_tf.io.near_misses import did_you_mean
+
+_PACKAGE = pathlib.Path(__file__).resolve().parent.parent
+# A wheel holds them inside the package, a checkout beside it.
+_RECIPE_FOLDERS = (_PACKAGE / "configs", _PACKAGE.parent / "configs")
 
 
 def write_atomically(path, data):
@@ -134,3 +141,42 @@ def read_arrays(path):
         raise unreadable(path, error) from error
     except (ValueError, zipfile.BadZipFile) as error:
         raise UserError(f"{path} is not an npz file: {error}.") from error
+
+
+def find_recipe(name):
+    """Finds the path of a JSON file, or of a recipe.
+
+    Args:
+        name: a path, or the name of a recipe such as "pretraining/base",
+            "glue/rte.json" or "configs/albert/base_v2.json".
+
+    Returns:
+        The path as it is if there is such a file, else the path of the recipe; as it
+        is, too, if there is neither.
+
+    Raises:
+        UserError: there is neither, but a recipe with a similar name.
+    """
+    path = os.fspath(name)
+    if os.path.exists(path):
+        return path
+    recipe = path.removeprefix("configs/").removesuffix(".json")
+    for place in _RECIPE_FOLDERS:
+        found = (place / f"{recipe}.json").resolve()
+        if found.is_relative_to(place) and found.is_file():
+            return str(found)
+    close = close_name(recipe, _recipe_names())
+    if close and not did_you_mean(path):
+        raise UserError(
+            f"There is no file or recipe {path}; did you mean the recipe {close}?"
+        )
+    return path
+
+
+def _recipe_names():
+    """Lists the names of all recipes."""
+    return sorted(
+        path.relative_to(place).with_suffix("").as_posix()
+        for place in _RECIPE_FOLDERS
+        for path in place.rglob("*.json")
+    )

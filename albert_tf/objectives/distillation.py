@@ -1,4 +1,4 @@
-"""Pretraining from a teacher: its distribution of masked words, and its layers."""
+"""Learning from a teacher: its distribution of masked words, and its layers."""
 
 import dataclasses
 
@@ -6,13 +6,39 @@ import tensorflow as tf
 
 from albert_tf.objectives.base import LossTerm
 from albert_tf.objectives.base import example_weights
-from albert_tf.objectives.distances import softmax_distances
 from albert_tf.objectives.masked_lm import MASKED_LM
 from albert_tf.objectives.masked_lm import PretrainingObjective
 from data_pipeline.records.schema import model_inputs
 
 _TEACHER = "teacher"
 _LAYERS = "hidden_states"
+
+
+def softmax_distances(logits, teacher, temperature):
+    """Computes the divergence of two distributions over the last axis, softened.
+
+    `T² KL(softmax(teacher / T) || softmax(logits / T))` (Hinton et al., arXiv
+    1503.02531, section 2); the factor keeps gradients of one size whatever T is.
+
+    Args:
+        logits, teacher: float32 `[…, classes]`.
+        temperature: T.
+
+    Returns:
+        float32 `[…]`.
+    """
+    own = tf.nn.log_softmax(logits / temperature)
+    target = tf.nn.log_softmax(teacher / temperature)
+    return temperature**2 * tf.reduce_sum(tf.exp(target) * (target - own), axis=-1)
+
+
+def sigmoid_distances(logits, teacher, temperature):
+    """Computes `softmax_distances` of yes and no of each logit: float32 `[…]`."""
+
+    def both(values):
+        return tf.stack([values, tf.zeros_like(values)], axis=-1)
+
+    return softmax_distances(both(logits), both(teacher), temperature)
 
 
 class TeacherWords(LossTerm):

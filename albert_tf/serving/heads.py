@@ -10,9 +10,9 @@ from albert_tf.families import registry
 from albert_tf.layers.text_vectors import text_vectors
 from albert_tf.tasks.batching import FEATURES
 from albert_tf.tasks.serving import Head
+from albert_tf.tokenization.in_graph.features import MaskedTextFeatures
 from albert_tf.tokenization.in_graph.features import TextFeatures
-from albert_tf.tokenization.in_graph.masked_texts import MaskedTextFeatures
-from albert_tf.tokenization.in_graph.masked_texts import mark_of
+from albert_tf.tokenization.in_graph.features import mark_of
 
 _GUESSES = 5  # tokens proposed for each [MASK]
 _POOLINGS = {

@@ -17,8 +17,8 @@ from albert_tf.tokenization.huggingface.added_tokens import with_added_tokens
 from albert_tf.tokenization.huggingface.directory import check_special_pieces
 from albert_tf.tokenization.huggingface.tokenizer_json import read_tokenizer_json
 from albert_tf.tokenization.rules import read_rules
-from albert_tf.tokenization.saved_config import HUGGINGFACE_FILE
-from albert_tf.tokenization.saved_config import read_saved_config
+from albert_tf.tokenization.saving import HUGGINGFACE_FILE
+from albert_tf.tokenization.saving import read_saved_config
 from albert_tf.tokenization.sentencepiece import SentencePieceTokenizer
 from albert_tf.tokenization.tokenizer import CONFIG_NAME
 from albert_tf.tokenization.wordpiece import WordPieceTokenizer

@@ -17,7 +17,7 @@ _MASK_PROBABILITY = 0.8
 _KEEP_PROBABILITY = 0.1
 
 
-def mask_tokens(input_ids, word_starts, options, seed):
+def mask_tokens(input_ids, word_starts, options, seed, masked_lm_prob=None):
     """Chooses tokens to predict and hides them.
 
     Args:
@@ -25,6 +25,7 @@ def mask_tokens(input_ids, word_starts, options, seed):
         word_starts: bool [B, S], which tokens start a word.
         options: a `masking_options.MaskingOptions`.
         seed: int32 [2], stateless seed.
+        masked_lm_prob: float64 scalar in place of the options', or None.
 
     Returns:
         A dict: `input_ids` int32 [B, S] with the masked tokens replaced,
@@ -38,7 +39,9 @@ def mask_tokens(input_ids, word_starts, options, seed):
     words = _find_words(word_starts, special, options.ngram)
     if options.mask_smoothing:
         words["weights"] = _word_weights(input_ids, words, options)
-    budget = _budget(input_ids, options)
+    if masked_lm_prob is None:
+        masked_lm_prob = options.masked_lm_prob
+    budget = _budget(input_ids, options, masked_lm_prob)
     covered = _no_word_covered(words)
     covered = _cover(words, covered, budget, options, seeds[0])
     selected = _covered_tokens(words, covered, special)
@@ -61,12 +64,12 @@ def _is_special(input_ids, options):
     )
 
 
-def _budget(input_ids, options):
+def _budget(input_ids, options, masked_lm_prob):
     """Counts the tokens to predict: at least 1; `round` to even as Python does."""
     lengths = tf.reduce_sum(
         tf.cast(tf.not_equal(input_ids, options.pad_id), tf.int32), axis=1
     )
-    wanted = tf.round(tf.cast(lengths, tf.float64) * options.masked_lm_prob)
+    wanted = tf.round(tf.cast(lengths, tf.float64) * masked_lm_prob)
     wanted = tf.maximum(tf.cast(wanted, tf.int32), 1)
     return tf.minimum(wanted, options.max_predictions_per_seq)  # [B]
 

@@ -1,11 +1,16 @@
-"""The law of the mask, and the number of predictions that it needs."""
+"""The law of the mask, the predictions that it needs, and the token counts."""
 
 import dataclasses
+import json
 
 import numpy as np
 
 from albert_tf.cli.command_line import option
+from albert_tf.errors import UserError
+from albert_tf.io.files import read_json_object
+from albert_tf.io.files import write_atomically
 
+_FINGERPRINT, _COUNTS = "tokenizer", "counts"  # of a file of token counts
 _MOST_SMOOTHING = 2  # weights of billions of tokens, squared, are float32 still
 
 
@@ -52,7 +57,7 @@ class MaskingOptions(MaskingFlags):
     """The law of the mask.
 
     There are `max_predictions_per_seq` predictions of a sequence at most, and twice
-    as many with `do_permutation`. `masked_lm_prob` may be a float64 scalar of a graph.
+    as many with `do_permutation`.
 
     Attributes:
         vocab_size: random replacements are drawn from all its ids.
@@ -92,3 +97,49 @@ class MaskingOptions(MaskingFlags):
 def default_max_predictions(max_seq_length, masked_lm_prob):
     """Counts the predictions of a full sequence: 77 at 512 tokens and 15%."""
     return max(1, round(max_seq_length * masked_lm_prob))
+
+
+def write_token_counts(path, tokenizer, counts):
+    """Writes the counts of a corpus.
+
+    Args:
+        path: the file.
+        tokenizer: the tokenizer that made the tokens.
+        counts: ints, one for each id.
+    """
+    found = {_FINGERPRINT: tokenizer.fingerprint(), _COUNTS: [int(n) for n in counts]}
+    write_atomically(path, json.dumps(found))
+
+
+def read_token_counts(path, tokenizer):
+    """Reads the counts of a file.
+
+    Args:
+        path: the file.
+        tokenizer: the tokenizer that makes the tokens.
+
+    Returns:
+        A tuple of ints, one for each id.
+
+    Raises:
+        UserError: the file is damaged, or of another vocabulary.
+    """
+    found = read_json_object(path)
+    counts = found.get(_COUNTS)
+    if not _are_counts(counts):
+        raise UserError(
+            f"{path} does not hold the counts of tokens; make it with python -m "
+            "data_pipeline.count_tokens."
+        )
+    # Counts choose how often a token is masked: ties between pieces change nothing.
+    known = (tokenizer.fingerprint(), tokenizer.earlier_fingerprint())
+    if found.get(_FINGERPRINT) not in known or len(counts) != tokenizer.vocab_size:
+        raise UserError(
+            f"{path} counts the tokens of another vocabulary; count them again with "
+            "this one."
+        )
+    return tuple(counts)
+
+
+def _are_counts(value):
+    return isinstance(value, list) and all(type(n) is int and n >= 0 for n in value)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import albert_tf
-from albert_tf.models import keras_files
+from albert_tf.families import registry
 from albert_tf.optimizers import create_optimizer
 
 _LOAD = """
@@ -51,8 +51,8 @@ def test_a_fresh_process_loads_a_file(
 
 
 def test_every_class_is_where_the_table_says():
-    for stand_in in keras_files.stand_ins().values():
+    for stand_in in registry.stand_ins().values():
         stand_in.load()
     known = keras.saving.get_custom_objects()
-    for name in keras_files.stand_ins():
+    for name in registry.stand_ins():
         assert known[name].__name__ == name.removeprefix("albert_tf>")

@@ -13,9 +13,9 @@ from albert_tf.tasks.tagging.rows import tokenize_sentences
 from albert_tf.tasks.tokenized_examples import from_features
 from albert_tf.tasks.tokenized_examples import tokenize_texts
 from albert_tf.tokenization import load_tokenizer
+from albert_tf.tokenization.in_graph.features import MaskedTextFeatures
 from albert_tf.tokenization.in_graph.features import TextFeatures
-from albert_tf.tokenization.in_graph.masked_texts import MaskedTextFeatures
-from albert_tf.tokenization.in_graph.masked_texts import mark_of
+from albert_tf.tokenization.in_graph.features import mark_of
 from tests.vocabularies import byte_bpe
 
 

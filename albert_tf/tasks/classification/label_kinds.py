@@ -6,8 +6,8 @@ import typing
 import numpy as np
 import tensorflow as tf
 
-from albert_tf.objectives.distances import sigmoid_distances
-from albert_tf.objectives.distances import softmax_distances
+from albert_tf.objectives.distillation import sigmoid_distances
+from albert_tf.objectives.distillation import softmax_distances
 from albert_tf.tasks import metrics
 from albert_tf.tasks.classification import results
 from albert_tf.tasks.classification.objective import label_hits

@@ -7,7 +7,7 @@ import numpy as np
 import tensorflow as tf
 
 from albert_tf.models.multiple_choice import NO_CHOICE
-from albert_tf.objectives.distances import softmax_distances
+from albert_tf.objectives.distillation import softmax_distances
 from albert_tf.tasks import metrics
 from albert_tf.tasks.classification.objective import TextObjective
 from albert_tf.tasks.classification.objective import label_hits

@@ -6,7 +6,7 @@ squad_utils.py of google-research/albert.
 
 import tensorflow as tf
 
-from albert_tf.objectives.distances import softmax_distances
+from albert_tf.objectives.distillation import softmax_distances
 
 _MASKED = -1e30
 

@@ -8,7 +8,7 @@ import tensorflow as tf
 from absl import logging
 
 from albert_tf.errors import UserError
-from albert_tf.objectives.distances import sigmoid_distances
+from albert_tf.objectives.distillation import sigmoid_distances
 from albert_tf.tasks.question_answering import answers
 from albert_tf.tasks.question_answering.answers import SpanScores
 from albert_tf.tasks.question_answering.losses import span_distances

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from albert_tf.objectives.distances import sigmoid_distances
-from albert_tf.objectives.distances import softmax_distances
+from albert_tf.objectives.distillation import sigmoid_distances
+from albert_tf.objectives.distillation import softmax_distances
 from albert_tf.tasks.batching import FEATURES
 from albert_tf.tasks.batching import TEACHER_LOGITS
 from albert_tf.tasks.distillation.losses import with_teacher
