@@ -62,7 +62,7 @@ class ExitRule:
         """Refuses a rule by which no text would ever leave a model.
 
         Args:
-            kind: what its outputs mean, one of `models.text_labels.LABEL_KINDS`.
+            kind: what its outputs mean, one of `models.labels.LABEL_KINDS`.
             layers: how many it has.
 
         Raises:

@@ -69,7 +69,7 @@ def pretraining_dataset(
     Raises:
         UserError: no such file, or a data set that does not fit these arguments.
         tf.errors.InvalidArgumentError: from the batches, for bytes that are not a
-            record, or numbers out of range; see `ranges.out_of_range`.
+            record, or numbers out of range; see `schema.out_of_range`.
     """
     if vocab_size is None and tokenizer is not None:
         vocab_size = tokenizer.vocab_size

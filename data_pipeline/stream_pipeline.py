@@ -13,7 +13,7 @@ from data_pipeline.records import examples
 from data_pipeline.records import fitting
 from data_pipeline.records import folders
 from data_pipeline.records.folders import check_sizes
-from data_pipeline.records.places import Places
+from data_pipeline.records.index import RecordIndex
 from data_pipeline.seeds import batch_seed
 from data_pipeline.seeds import derive_seed
 from data_pipeline.sequences.permutation import draw_permutations
@@ -113,8 +113,8 @@ def _check(info, where, tokenizer, max_seq_length):
 
 def _batches(paths, batch_size, seed, training):
     """Batches `(serialized record, whether its row begins with it)`."""
-    places = Places(paths)
-    size, more = divmod(int(tf.reduce_sum(places.counts)), batch_size)
+    records = RecordIndex(paths)
+    size, more = divmod(int(tf.reduce_sum(records.counts)), batch_size)
     if training and not size:
         raise UserError(
             f"{paths[0]} and the files beside it hold {more} segments, too few "
@@ -126,7 +126,7 @@ def _batches(paths, batch_size, seed, training):
     index = tf.range(batch_size, dtype=tf.int64)
     begins = index * size + tf.minimum(index, more)
     ends = begins + size + tf.cast(index < extra, tf.int64)
-    turns = max(1, _BLOCK_BYTES // max(1, batch_size * places.record_bytes))
+    turns = max(1, _BLOCK_BYTES // max(1, batch_size * records.record_bytes))
     shuffle_seed = derive_seed(seed, "files")
 
     def epoch(number):
@@ -135,7 +135,7 @@ def _batches(paths, batch_size, seed, training):
             order = tf.random.experimental.stateless_shuffle(
                 order, batch_seed(shuffle_seed, number)
             )
-        line = places.line(order)
+        line = records.line(order)
         firsts = tf.data.Dataset.range(0, size + (extra > 0), turns)
         return firsts.flat_map(lambda first: _block(line, begins, ends, first, turns))
 
@@ -150,7 +150,7 @@ def _block(line, begins, ends, first, turns):
     the place, from which the block is read again.
 
     Args:
-        line: the result of `Places.line`.
+        line: the result of `RecordIndex.line`.
         begins, ends: int64 [rows], places of the rows' parts.
         first: int64, number of the first batch.
         turns: int, how many batches.

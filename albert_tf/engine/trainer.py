@@ -12,7 +12,7 @@ from absl import logging
 from albert_tf.engine.checkpointing import CHECKPOINTS
 from albert_tf.engine.checkpointing import Checkpointing
 from albert_tf.engine.checkpointing import RunRecord
-from albert_tf.engine.comparing_step import step_of
+from albert_tf.engine.contrastive_step import step_of
 from albert_tf.engine.device_loop import DeviceLoop
 from albert_tf.engine.device_loop import StageRun
 from albert_tf.engine.evaluation import Evaluator

@@ -88,7 +88,7 @@ def leaving(logits, state, rule, kind, threshold=None):
         logits: float32 `[rows, outputs]` of the layer's head.
         state: as `first_state`, of the layer before.
         rule: an `ExitRule`.
-        kind: what the outputs mean, one of `models.text_labels.LABEL_KINDS`.
+        kind: what the outputs mean, one of `models.labels.LABEL_KINDS`.
         threshold: a float32 scalar in place of the rule's.
 
     Returns:

@@ -11,7 +11,7 @@ from albert_tf.layers.base import ConfiguredLayer
 from albert_tf.layers.base import LayerNorm
 from albert_tf.layers.base import dropout
 from albert_tf.layers.base import truncated_normal
-from albert_tf.layers.view import asking
+from albert_tf.layers.view import query_tokens
 from albert_tf.layers.view import rotated
 
 # Of the dropouts in a block.
@@ -120,7 +120,7 @@ class SelfAttention(Sublayer):
         self.layer_norm.build(shape)
 
     def call(self, hidden, view, seed=None, recompute=None, adapters=None):
-        residual = asking(hidden, view)
+        residual = query_tokens(hidden, view)
         inputs = self._inputs(hidden)
         attending = inputs if view.pick is None else self._inputs(residual)
         output = self.project(inputs, attending, view, seed, recompute, adapters or {})

@@ -110,7 +110,7 @@ def view_of(config, input_mask, pair_ids=None):
     )
 
 
-def asking(hidden, view):
+def query_tokens(hidden, view):
     """Returns the tokens of `hidden` `[batch, tokens, width]` that attend to all."""
     return hidden if view.pick is None else view.pick(hidden)
 

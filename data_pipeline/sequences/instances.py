@@ -246,11 +246,5 @@ def join_documents(window, sep_id):
 
 def truncated_lengths(a_length, b_length, max_tokens):
     """Returns the lengths after dropping tokens of the longer segment (B if equal)."""
-    shorter = min(a_length, b_length)
-    if a_length + b_length <= max_tokens:
-        return a_length, b_length
-    if 2 * shorter > max_tokens:
-        return (max_tokens + 1) // 2, max_tokens // 2
-    if a_length > b_length:
-        return max_tokens - shorter, shorter
-    return shorter, max_tokens - shorter
+    a_left = min(a_length, max(max_tokens - b_length, (max_tokens + 1) // 2))
+    return a_left, min(b_length, max_tokens - a_left)

@@ -135,7 +135,7 @@ def stream_records(window, options, passes, seed, counts):
 
     The documents of a window are a stream, with the end of each marked; with
     `options.bi_data` the same tokens from the last to the first are another one. Each
-    pass splits the texts anew. The arguments are as for `pairs.pair_records`.
+    pass splits the texts anew. The arguments are as for `pair_records`.
     """
     window = join_documents(window, end_of_document(options.tokenizer))
     directions = [_forward(window)]

@@ -9,7 +9,7 @@ from albert_tf.layers.base import ConfiguredLayer
 from albert_tf.layers.base import LayerNorm
 from albert_tf.layers.base import dropout
 from albert_tf.layers.sublayers import FeedForward
-from albert_tf.layers.view import asking
+from albert_tf.layers.view import query_tokens
 from albert_tf.models.xlnet.view import project_codes
 from albert_tf.models.xlnet.view import rel_shift
 from albert_tf.models.xlnet.view import shift_at
@@ -133,7 +133,7 @@ class RelativeAttention(XLNetLayer):
 
     def call(self, hidden, view, biases, memory=None, seed=None):
         keyed = _keyed(hidden, view, memory)
-        attending = asking(hidden, view)
+        attending = query_tokens(hidden, view)
         probabilities = self._softmax(attending, keyed, view, biases)
         probabilities = ops.cast(probabilities, self.compute_dtype)
         rate = self.config.dropatt
@@ -152,7 +152,7 @@ class RelativeAttention(XLNetLayer):
         Before dropout, and without memory; the arguments are as of the call.
         """
         keyed = _keyed(hidden, view, None)
-        return self._softmax(asking(hidden, view), keyed, view, biases)
+        return self._softmax(query_tokens(hidden, view), keyed, view, biases)
 
     def _softmax(self, attending, keyed, view, biases):
         query = ops.einsum("bqw,wnd->bqnd", attending, self.q_kernel)

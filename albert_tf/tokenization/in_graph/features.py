@@ -73,7 +73,7 @@ def dense_features(rows, first_lengths, layout=CLS_FIRST, pad_id=0):
 
 
 def _truncate_pair(first, second, room):
-    """Computes `truncation.truncated_lengths` inside a graph."""
+    """Computes `features.truncated_lengths` inside a graph."""
     first_length, second_length = first.row_lengths(), second.row_lengths()
     half = (room + 1) // 2
     first_left = tf.minimum(first_length, tf.maximum(room - second_length, half))

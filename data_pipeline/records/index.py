@@ -1,4 +1,4 @@
-"""Places of the records in files, so that reading can begin at any of them."""
+"""Index of the records in files, so that reading can begin at any of them."""
 
 import numpy as np
 import tensorflow as tf
@@ -12,7 +12,7 @@ _RECORDS = 4096  # whose lengths are asked for at once
 _BUFFER = 1 << 12, 1 << 18  # bytes that are read at once, at least and at most
 
 
-class Places:
+class RecordIndex:
     """The places of all records of files, which are read once to find them.
 
     Args:

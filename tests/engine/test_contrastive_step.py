@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from albert_tf.engine.comparing_step import ComparingStep
-from albert_tf.engine.comparing_step import step_of
+from albert_tf.engine.contrastive_step import ContrastiveStep
+from albert_tf.engine.contrastive_step import step_of
 from albert_tf.engine.strategies import replica_rows
 from albert_tf.engine.train_step import StepOptions
 from albert_tf.engine.train_step import TrainStep
@@ -75,7 +75,7 @@ def stepped(strategy, batch, micro_batches, use_xla=False, noise=0.0):
         optimizer.build(layer.trainable_variables)
         options = StepOptions(clip_norm=1e9, use_xla=use_xla)
         step = step_of(layer, RivalObjective(noise), optimizer, options)
-    assert isinstance(step, ComparingStep)
+    assert isinstance(step, ContrastiveStep)
 
     @tf.function(autograph=False)
     def run():

@@ -13,11 +13,11 @@ _HALF = 2**16
 
 def step_of(model, objective, optimizer, options):
     """Makes the `TrainStep` that the objective needs."""
-    step_class = ComparingStep if objective.compares_rows else TrainStep
+    step_class = ContrastiveStep if objective.compares_rows else TrainStep
     return step_class(model, objective, optimizer, options)
 
 
-class ComparingStep(TrainStep):
+class ContrastiveStep(TrainStep):
     """A `TrainStep` whose loss sees the outputs of all rows, wherever these are.
 
     The gradient of the loss by the outputs of all rows comes first; each replica then
