@@ -21,7 +21,7 @@ class MomentsOptimizer(keras.optimizers.Optimizer):
         learning_rate: a float or a schedule.
         weight_decay_rate: decay of all but biases and normalization parameters.
         learning_rate_factors: `{part of a path: factor}`; the rate of the variables
-            below that part is multiplied by the factor (see `layer_decay.py`).
+            below that part is multiplied by the factor (see `layer_factors`).
         gradient_factors: the same for their gradients, as they are when they come here:
             clipped. Moments are of what results.
         also_excluded: names of further rules whose variables are neither decayed nor

@@ -1,10 +1,13 @@
-"""Rules for decay of variables and their adaptation by LAMB, by the ends of paths."""
+"""Treatment of variables by path: weight decay, adaptation, and rates by depth."""
 
 import dataclasses
 import math
 import re
 
 from albert_tf.errors import UserError
+
+RATES, GRADIENTS = DECAYED = ("rates", "gradients")
+"""By which `layer_decay` scales the steps of lower layers."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -90,3 +93,70 @@ def rules_table(variables, weight_decay_rate, adapts, also_excluded=()):
             f"{len(own):5} {rule.name:15}{parameters:>14,} parameters  {treatment}"
         )
     return lines
+
+
+def layer_decay(config, decay, decayed=RATES):
+    """Returns the arguments of a `MomentsOptimizer` for layer-wise decay.
+
+    Args:
+        config, decay: as of `layer_factors`.
+        decayed: `RATES`: the learning rates, by `layer_factors`; or `GRADIENTS`, the
+            rule of the official XLNet: the clipped gradients, by `official_factors`.
+    """
+    if decayed == GRADIENTS:
+        return {"gradient_factors": official_factors(config, decay)}
+    return {"learning_rate_factors": layer_factors(config, decay)}
+
+
+def official_factors(config, decay):
+    """Returns factors of clipped gradients by depth; `get_train_op` of the XLNet code.
+
+    The top set of parameters keeps its gradients, the one below has the factor `decay`,
+    and so on; embeddings and all else keep theirs, too. Adam divides by the size of
+    earlier gradients, which have the same factor, so that the steps hardly change.
+
+    Args and Returns:
+        as of `layer_factors`.
+    """
+    sets = _sets(config)
+    return _by_depth(sets, [decay ** (len(sets) - 1 - i) for i in range(len(sets))])
+
+
+def _sets(config):
+    """Lists the different blocks of the layers, from the lowest on."""
+    return list(dict.fromkeys(b for layer in config.layer_schedule() for b in layer))
+
+
+def _by_depth(sets, factors):
+    """Names the factor of each set's sublayers; the highest set's counts."""
+    found = {}
+    for (attention, feed_forward), factor in zip(sets, factors, strict=True):
+        found[f"attention_{attention}"] = factor
+        found[f"feed_forward_{feed_forward}"] = factor
+    return found
+
+
+def layer_factors(config, decay):
+    """Returns factors of the rate by depth (Howard and Ruder, arXiv 1801.06146).
+
+    Shared parameters of ALBERT have one learning rate, so depth is counted in sets of
+    parameters, not in layers: the top set has the factor `decay`, the one below
+    `decay ** 2`, and so on to the embeddings, whose projection goes with them. A
+    sublayer that sets share counts as part of the highest, as do depth adapters. The
+    pooler and the heads keep the full rate. With all layers shared: head 1, layers
+    `decay`, embeddings `decay ** 2`.
+
+    Args:
+        config: an `AlbertConfig`.
+        decay: factor from a set of parameters to the one below, 1 for none.
+
+    Returns:
+        `{part of a variable's path: factor}`, as `MomentsOptimizer` takes it.
+    """
+    sets = _sets(config)
+    factors = _by_depth(sets, [decay ** (len(sets) - i) for i in range(len(sets))])
+    if config.depth_adapter_rank:
+        factors["depth_adapters"] = decay
+    for name in ("embeddings", "embedding_mapping"):
+        factors[name] = decay ** (len(sets) + 1)
+    return factors

@@ -25,7 +25,7 @@ from albert_tf.engine.train_step import StepOptions
 from albert_tf.engine.trainer import Trainer
 from albert_tf.errors import UserError
 from albert_tf.io.files import read_json_object
-from albert_tf.optimizers.layer_decay import layer_decay
+from albert_tf.optimizers.rules import layer_decay
 from albert_tf.tasks.batching import BUCKETS
 from albert_tf.tasks.batching import FINE_BUCKETS
 from albert_tf.tasks.batching import training_dataset

@@ -20,8 +20,8 @@ from albert_tf.families.layer_sharing import MEAN
 from albert_tf.models.albert import AlbertModel
 from albert_tf.models.pretraining import AlbertForPreTraining
 from albert_tf.optimizers import LAMB
-from albert_tf.optimizers.layer_decay import layer_factors
 from albert_tf.optimizers.muon import Muon
+from albert_tf.optimizers.rules import layer_factors
 from albert_tf.serving.loading import build_module
 from albert_tf.tokenization import load_tokenizer
 from tests.models.block_reference import make

@@ -8,9 +8,9 @@ import tensorflow as tf
 from albert_tf.models.classification import AlbertForSequenceClassification
 from albert_tf.optimizers import LAMB
 from albert_tf.optimizers import AdamW
-from albert_tf.optimizers.layer_decay import layer_decay
-from albert_tf.optimizers.layer_decay import layer_factors
-from albert_tf.optimizers.layer_decay import official_factors
+from albert_tf.optimizers.rules import layer_decay
+from albert_tf.optimizers.rules import layer_factors
+from albert_tf.optimizers.rules import official_factors
 
 # The top set of parameters is the first power.
 _INNER = {"0_0": 4, "0_1": 3, "1_0": 2, "1_1": 1}

@@ -20,8 +20,8 @@ from albert_tf.families.layer_sharing import FIRST
 from albert_tf.families.layer_sharing import MEAN
 from albert_tf.objectives.flags import DistillationFlags
 from albert_tf.optimizers.flags import OptimizerFlags
-from albert_tf.optimizers.layer_decay import DECAYED
-from albert_tf.optimizers.layer_decay import RATES
+from albert_tf.optimizers.rules import DECAYED
+from albert_tf.optimizers.rules import RATES
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
