@@ -175,13 +175,12 @@ class ChecksummedFolder:
     def __init__(self, directory):
         directory = os.fspath(directory)
         self._directory = directory.rstrip("/") or directory
-        self._list = os.path.join(self._directory, checksums.NAME)
         self._known = {}
         self._written = []
 
     def __enter__(self):
         self._known = checksums.read(self._directory)
-        storage.remove_file(self._list)
+        storage.remove_file(os.path.join(self._directory, checksums.NAME))
         _OPEN.setdefault(self._directory, []).append(self)
         return self
 
@@ -189,13 +188,12 @@ class ChecksummedFolder:
         self._close()
         # Blocks inside of this one have listed what they have written.
         known = {**self._known, **checksums.read(self._directory)}
-        lines = [f"{digest}  {name}\n" for name, digest in sorted(known.items())]
         # On a full disk; the first error is being reported.
         ignored = (OSError,) if exc_type else ()
         with contextlib.suppress(*ignored):
             self._require_all()
-            if lines:
-                write_atomically(self._list, "".join(lines))
+            if known:
+                _write_checksums(self._directory, known)
 
     def _close(self):
         outer = _OPEN[self._directory]

@@ -2,7 +2,7 @@
 
 import tensorflow as tf
 
-from albert_tf.tokenization.huggingface.in_graph import AddedInGraph
+from albert_tf.tokenization.in_graph.added_tokens import AddedInGraph
 from albert_tf.tokenization.in_graph.byte_bpe import ByteBpeInGraph
 from albert_tf.tokenization.in_graph.sentencepiece import SentencePieceInGraph
 from albert_tf.tokenization.in_graph.texts import UTF8
