@@ -61,23 +61,18 @@ class LinearClassifier(PretrainedModel):
         self.albert = AlbertModel(
             config, dtype=self.dtype_policy, name="albert", **self.execution
         )
-        self.classifier = ClassificationHead(
-            config,
-            num_labels=num_outputs,
-            initializer_range=_HEAD_INITIALIZER_RANGE,
-            dtype=self.dtype_policy,
-            name="classifier",
-        )
+        head = {
+            "num_labels": num_outputs,
+            "initializer_range": _HEAD_INITIALIZER_RANGE,
+            "dtype": self.dtype_policy,
+        }
+        self.classifier = ClassificationHead(config, name="classifier", **head)
         self.exit_heads, self.exit_classifiers = exit_heads, None
         self.exit_rule = exit_rule_of(exit_rule)
         self._check_exits()
         if exit_heads == "per_layer":
             self.exit_classifiers = ExitClassifiers(
-                config,
-                num_labels=num_outputs,
-                initializer_range=_HEAD_INITIALIZER_RANGE,
-                dtype=self.dtype_policy,
-                name="exit_classifiers",
+                config, name="exit_classifiers", **head
             )
         self.build()
 
