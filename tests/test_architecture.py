@@ -1,6 +1,7 @@
 """Imports between the rooms run downwards, and never in a circle."""
 
 import ast
+import collections
 import graphlib
 
 import pytest
@@ -103,3 +104,15 @@ def test_the_engine_has_no_circle(graph):
     }
     assert len(engine) > 15
     graphlib.TopologicalSorter(engine).prepare()  # raises for a circle
+
+
+def test_folders_and_files_are_small(pytestconfig):
+    root = pytestconfig.rootpath
+    modules = collections.Counter()
+    for room in ("albert_tf", "benchmarks", "data_pipeline", "tools"):
+        for path in (root / room).rglob("*.py"):
+            name = str(path.relative_to(root))
+            assert path.read_text(encoding="utf-8").count("\n") < 300, name
+            modules[str(path.parent.relative_to(root))] += path.name != "__init__.py"
+    assert len(modules) > 30
+    assert {name for name, count in modules.items() if count > 15} == set()
