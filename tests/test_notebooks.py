@@ -1,7 +1,6 @@
 """The notebooks run from first cell to last, with the commands of the package."""
 
 import os
-import sys
 
 import pytest
 
@@ -11,26 +10,27 @@ nbformat = pytest.importorskip("nbformat")
 _NAMES = ["your_own_corpus", "classify_in_five_minutes", "question_answering_served"]
 
 
-@pytest.fixture
-def program(project, tmp_path):
-    """`albert-tf` of the checkout, for the shell of a notebook; returns its folder."""
-    folder = tmp_path / "programs"
-    folder.mkdir()
-    path = folder / "albert-tf"
-    path.write_text(
-        f'#!/bin/sh\nexec "{sys.executable}" -m albert_tf.cli.commands "$@"\n'
-    )
-    path.chmod(0o755)
-    return folder
+# The commands of the shell run in the kernel, which has imported TensorFlow already;
+# `tests/test_wheel.py` starts them as programs.
+_COMMANDS_HERE = """
+import shlex
+from albert_tf.cli import commands
+def system(line, others=get_ipython().system):
+    words = shlex.split(line)
+    if words[0] != "albert-tf":
+        return others(line)
+    commands.main(words)
+get_ipython().system = system
+"""
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", _NAMES)
-def test_runs(name, project, program, tmp_path, monkeypatch):
-    monkeypatch.setenv("PATH", f"{program}{os.pathsep}{os.environ['PATH']}")
-    monkeypatch.setenv("PYTHONPATH", str(project))
+def test_runs(name, project, tmp_path, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", str(project), prepend=os.pathsep)
     notebook = nbformat.read(project / "notebooks" / f"{name}.ipynb", as_version=4)
     assert not any(cell.get("outputs") for cell in notebook.cells)
+    notebook.cells.insert(0, nbformat.v4.new_code_cell(_COMMANDS_HERE))
     work = tmp_path / "work"
     work.mkdir()
     nbclient.NotebookClient(

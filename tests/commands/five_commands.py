@@ -23,6 +23,7 @@ SMALL = {
         "num_train_steps": 2,
         "num_warmup_steps": 1,
         "iterations_per_loop": 1,
+        "use_xla": False,
     },
     "run_squad": {
         "max_seq_length": 32,

@@ -1,10 +1,8 @@
 """Streams of text, from files to the batches that continue them."""
 
-import collections
 import os
 import pathlib
 import shutil
-import types
 
 import numpy as np
 import pytest
@@ -14,9 +12,6 @@ from albert_tf.errors import UserError
 from data_pipeline import stream_pipeline
 from data_pipeline.create_pretraining_data import create_pretraining_data
 from data_pipeline.input_pipeline import pretraining_dataset
-from data_pipeline.sequences.instances import Window
-from data_pipeline.shards.records import end_of_document
-from data_pipeline.shards.records import stream_records
 from data_pipeline.stream_pipeline import stream_dataset
 
 LENGTH = 32
@@ -93,12 +88,6 @@ def test_segments_of_a_file_continue_each_other(made, examples, tokenizer, corpu
         backward == ids[len(ids) - 1 - len(backward) : -1]
         or backward == (ids[len(ids) - len(backward) :])
     )
-
-
-def test_documents_end_as_the_vocabulary_says():
-    theirs = types.SimpleNamespace(pieces=("a", "<mask>", "<eod>"), mask_id=1)
-    ours = types.SimpleNamespace(pieces=("a", "[MASK]"), mask_id=1)
-    assert (end_of_document(theirs), end_of_document(ours)) == (2, 1)
 
 
 @pytest.mark.slow
@@ -306,39 +295,3 @@ def test_options_that_make_no_streams_are_refused(make_options, out, changes, me
     with pytest.raises(UserError, match=message):
         create_pretraining_data(make_options(**changes))
     assert not list(out.rglob("*.tfrecord"))
-
-
-def written(passes):
-    """Returns (input_ids, token_boundary, reversed) of a small window's segments."""
-    ids = np.arange(10, 60)
-    window = Window(ids, ids % 3 == 0, list(range(0, 51, 5)), [0, 10])
-    tokenizer = types.SimpleNamespace(pieces=("[MASK]",), mask_id=0, sep_id=1, cls_id=2)
-    options = types.SimpleNamespace(
-        tokenizer=tokenizer, bi_data=True, max_seq_length=16
-    )
-    counts = collections.Counter()
-    found = []
-    for records in stream_records(window, options, passes, (7,), counts):
-        for record in records:
-            values = tf.train.Example.FromString(record).features.feature
-            found.append(
-                tuple(
-                    tuple(values[name].int64_list.value)
-                    for name in ("input_ids", "token_boundary", "reversed_rows")
-                )
-            )
-    return found
-
-
-def test_each_token_keeps_its_boundary_in_reversed_text():
-    rows = written(1)
-    assert {reversed_row for _, _, (reversed_row,) in rows} == {0, 1}
-    for ids, boundaries, _ in rows:
-        assert boundaries == tuple(int(i < 10 or i % 3 == 0) for i in ids)
-
-
-def test_each_pass_splits_the_texts_anew():
-    rows = written(2)
-    half = len(rows) // 2
-    assert rows[:half] == written(1)
-    assert rows[half:] != rows[:half]

@@ -123,6 +123,20 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         """Says nothing."""
 
 
+@pytest.fixture(autouse=True)
+def cache(tmp_path, monkeypatch):
+    """The folder that unpacked archives go to."""
+    monkeypatch.setenv("ALBERT_TF_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def leftovers(cache):
+    """Lists the rest of the cache beside whole archives and the list of URLs."""
+    whole = ("archives", "urls")
+    return lambda: [path for path in cache.glob("*") if path.name not in whole]
+
+
 @pytest.fixture
 def hub(tmp_path, monkeypatch):
     """A running `Hub`; names and URLs lead to it, and all caches lie in `tmp_path`."""

@@ -17,13 +17,6 @@ from albert_tf.hub import archives
 from albert_tf.hub.names import local_directory
 
 
-@pytest.fixture(autouse=True)
-def cache(tmp_path, monkeypatch):
-    """The folder that unpacked archives go to."""
-    monkeypatch.setenv("ALBERT_TF_CACHE", str(tmp_path / "cache"))
-    return tmp_path / "cache"
-
-
 @pytest.fixture
 def archive(tmp_path):
     """Makes an archive of members {name: bytes, or a `TarInfo`}."""
@@ -54,12 +47,7 @@ def official(tmp_path, tiny_config, material, archive):
     return archive(members), model
 
 
-def leftovers(cache):
-    """Lists the rest of the cache beside whole archives and the list of URLs."""
-    return [path for path in cache.glob("*") if path.name not in ("archives", "urls")]
-
-
-def test_an_official_archive(official, cache):
+def test_an_official_archive(official, cache, leftovers):
     path, model = official
     loaded = albert_tf.AlbertForPreTraining.from_pretrained(path)
     for name, variable in model.official_variables().items():
@@ -69,7 +57,7 @@ def test_an_official_archive(official, cache):
     assert folder.name == "albert_base"
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
     assert folder.parent == cache / "archives" / digest
-    assert not leftovers(cache)
+    assert not leftovers()
 
 
 def test_a_tfhub_archive(tmp_path, tiny_config, material, archive):
@@ -117,14 +105,14 @@ def test_a_damaged_note_on_a_url_is_made_again(hub, official, cache, damage):
     assert len(hub.requests) == 2
 
 
-def test_the_hash_of_a_url(hub, archive, cache):
+def test_the_hash_of_a_url(hub, archive, cache, leftovers):
     data = archive({"a": b"1"}).read_bytes()
     hub.files["/a.tar.gz"] = (data, {})
     digest = hashlib.sha256(data).hexdigest()
     wrong = f"{hub.url}/a.tar.gz#sha256={'0' * 64}"
     with pytest.raises(UserError, match=f"has the SHA-256 hash {digest}, not 000"):
         local_directory(wrong)
-    assert not leftovers(cache)
+    assert not leftovers()
     assert not (cache / "archives").exists()
     assert local_directory(f"{hub.url}/a.tar.gz#sha256={digest}").endswith(digest)
     with pytest.raises(UserError, match=f"has the SHA-256 hash {digest}, not 000"):
@@ -144,7 +132,7 @@ def test_the_hash_of_googles_storage(hub, archive):
             local_directory(hub.url + name)
 
 
-def test_downloads_that_fail(hub, archive, cache):
+def test_downloads_that_fail(hub, archive, cache, leftovers):
     with pytest.raises(UserError, match=r"none\.tar\.gz could not be down.*: 404 Not"):
         local_directory(f"{hub.url}/none.tar.gz")
     with pytest.raises(UserError, match=r"downloaded: Connection refused; check the"):
@@ -156,7 +144,7 @@ def test_downloads_that_fail(hub, archive, cache):
     hub.files["/page"] = (b"<html>", {})
     with pytest.raises(UserError, match="/page is damaged or not a tar archive"):
         local_directory(f"{hub.url}/page")
-    assert not leftovers(cache)
+    assert not leftovers()
     assert not (cache / "archives").exists()
 
 
@@ -167,7 +155,7 @@ def test_downloads_that_fail(hub, archive, cache):
         ("link", "not safe to unpack: link is neither a file nor a folder"),
     ],
 )
-def test_unsafe_archives(archive, cache, tmp_path, name, message):
+def test_unsafe_archives(archive, cache, leftovers, tmp_path, name, message):
     member = b"1"
     if name == "link":
         member = tarfile.TarInfo(name)
@@ -175,7 +163,7 @@ def test_unsafe_archives(archive, cache, tmp_path, name, message):
     path = archive({"first": b"1", name: member})
     with pytest.raises(UserError, match=message):
         local_directory(path)
-    assert not leftovers(cache)
+    assert not leftovers()
     assert not list(tmp_path.rglob("outside"))
     assert not (cache / "archives").exists()
 
@@ -187,7 +175,7 @@ def test_a_root_path_stays_in_the_cache(archive, cache):
 
 
 @pytest.mark.parametrize("place", [30, -5])
-def test_damaged_archives(archive, cache, place):
+def test_damaged_archives(archive, leftovers, place):
     path = archive({"a": os.urandom(50_000)})
     data = bytearray(path.read_bytes())
     data[place] ^= 255
@@ -197,10 +185,10 @@ def test_damaged_archives(archive, cache, place):
     path.write_bytes(data[:1000])
     with pytest.raises(UserError, match=r"model\.tar\.gz is damaged or not a tar arch"):
         local_directory(path)
-    assert not leftovers(cache)
+    assert not leftovers()
 
 
-def test_too_large(archive, cache, monkeypatch):
+def test_too_large(archive, cache, leftovers, monkeypatch):
     path = archive({"a": bytes(600), "b": bytes(600)})
     monkeypatch.setattr(archives, "LARGEST_ARCHIVE", 1000)
     with pytest.raises(UserError, match="has more than 1e-06 GB, which no ALBERT has"):
@@ -213,7 +201,7 @@ def test_too_large(archive, cache, monkeypatch):
     )
     with pytest.raises(UserError, match="has room for 0.00 GB; make room, or name"):
         local_directory(path)
-    assert not leftovers(cache)
+    assert not leftovers()
 
 
 def test_a_cache_that_cannot_be_written(archive, tmp_path, monkeypatch):
@@ -229,89 +217,6 @@ def test_the_cache_without_a_variable(monkeypatch):
     assert archives.cache_folder() == "/somewhere/albert_tf"
     monkeypatch.delenv("XDG_CACHE_HOME")
     assert archives.cache_folder() == os.path.expanduser("~/.cache/albert_tf")
-
-
-def uncompressed(folder, names):
-    path = folder / "model.tar"
-    with tarfile.open(path, "w") as tar:
-        for name in names:
-            info = tarfile.TarInfo(name)
-            info.size = 5
-            tar.addfile(info, io.BytesIO(b"hello"))
-    return path
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda data: data[:1024] + b"?" + data[1025:],  # the second header
-        lambda data: data[:1024] + bytes(512) + data[1536:],
-        lambda data: data[:1024] + bytes(1024) + data[2048:],
-        lambda data: data[:2048],  # without an end, between two files
-        lambda data: data[:1024] + data[1024:1300],
-        lambda data: data + data,
-    ],
-)
-def test_a_damaged_header_is_no_end(tmp_path, cache, change):
-    path = uncompressed(tmp_path, "abc")
-    assert sorted(os.listdir(local_directory(path))) == ["a", "b", "c"]
-    path.write_bytes(change(path.read_bytes()))
-    with pytest.raises(UserError, match=r"model\.tar is damaged or not a tar archive"):
-        local_directory(path)
-    assert not leftovers(cache)
-
-
-def changed(path):
-    path.write_bytes(b"jello")
-
-
-def removed(path):
-    path.unlink()
-
-
-def added(path):
-    path.with_name("more").write_bytes(b"")
-
-
-@pytest.mark.parametrize("damage", [changed, removed, added])
-def test_what_is_damaged_in_the_cache_is_unpacked_again(
-    hub, tmp_path, monkeypatch, damage
-):
-    path = uncompressed(tmp_path, "ab")
-    hub.files["/m.tar"] = (path.read_bytes(), {})
-    for source in (path, f"{hub.url}/m.tar"):
-        folder = pathlib.Path(local_directory(source))
-        damage(folder / "b")
-        assert local_directory(source) == str(folder)
-        assert sorted(os.listdir(folder)) == ["a", "b"]
-        assert (folder / "b").read_bytes() == b"hello"
-    damage(folder / "b")
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    with pytest.raises(UserError, match="or is damaged there, and HF_HUB_OFFLINE"):
-        local_directory(f"{hub.url}/m.tar")
-
-
-@pytest.mark.parametrize("kind", ["file", "folder", "list", "no list"])
-def test_odd_entries_of_the_cache_are_made_again(hub, tmp_path, cache, kind):
-    path = uncompressed(tmp_path, "ab")
-    hub.files["/m.tar"] = (path.read_bytes(), {})
-    url = f"{hub.url}/m.tar"
-    folder = pathlib.Path(local_directory(url))
-    if kind == "file":
-        archives.storage.remove_folder(folder)
-        folder.write_text("no folder")
-    elif kind == "folder":
-        (note,) = (cache / "urls").iterdir()
-        note.unlink()
-        note.mkdir()
-    else:
-        list_of_files = folder.with_name(f"{folder.name}.json")
-        list_of_files.unlink()
-        if kind == "list":
-            list_of_files.mkdir()
-    assert local_directory(url) == str(folder)
-    assert (folder / "b").read_bytes() == b"hello"
-    assert local_directory(url) == str(folder)
 
 
 def test_the_hash_in_capital_letters(hub, archive):

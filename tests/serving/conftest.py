@@ -1,5 +1,6 @@
 """A tiny vocabulary, tiny models, and their served forms."""
 
+import dataclasses
 import json
 import types
 
@@ -73,6 +74,22 @@ def exported(tmp_path_factory, served_config):
             version=version,
             description=json.loads((version / "signature.json").read_text()),
         )
+
+    return build
+
+
+@pytest.fixture(scope="session")
+def exported_with(tmp_path_factory):
+    """Exports a model once more, with other options; each combination once."""
+    versions = {}
+
+    def build(served, **options):
+        key = (served.version, *sorted(options.items()))
+        if key not in versions:
+            target = tmp_path_factory.mktemp("exports") / "m"
+            chosen = ExportOptions(str(served.model_dir), str(target))
+            versions[key] = export(dataclasses.replace(chosen, **options))
+        return versions[key]
 
     return build
 

@@ -1,12 +1,15 @@
 """The benchmark of serving runs on a small model and prints every figure."""
 
+import contextlib
+import io
 import json
 import os
+import subprocess
 import sys
+from unittest import mock
 
 import pytest
 
-from albert_tf.tokenization import load_tokenizer
 from benchmarks import serving as benchmark
 from benchmarks.measuring import turns
 from benchmarks.measuring.turns import Fastest
@@ -14,28 +17,34 @@ from tests.players import PlayerHere
 
 
 @pytest.fixture
-def options(shared, tmp_path):
-    model_file = str(shared("data/vocab/albert_en_30k/30k-clean.model"))
-    sizes = {
-        "vocab_size": load_tokenizer(model_file).vocab_size,
-        "embedding_size": 4,
-        "hidden_size": 8,
-        "num_hidden_layers": 1,
-        "num_attention_heads": 2,
-        "intermediate_size": 16,
-        "max_position_embeddings": 128,
-    }
-    config = tmp_path / "config.json"
-    config.write_text(json.dumps(sizes))
+def options(material, tiny_config, tmp_path):
+    """The options of a tiny model of a few sentences, of which one has 8 words."""
+    words = ["the", "cat", "sat", "on", "a", "mat", "and", "ran"]
+    lines = [" ".join(words[: 1 + place]) for place in range(8)]
+    (tmp_path / "dev.tsv").write_text("\n".join(["sentence", *lines]) + "\n")
+    config = tiny_config(max_position_embeddings=128, num_hidden_layers=1)
+    config.to_json_file(tmp_path / "config.json")
     return benchmark.Options(
-        data_file=str(shared("data/glue/SST-2/dev.tsv")),
-        spm_model_file=model_file,
-        albert_config_file=str(config),
+        data_file=str(tmp_path / "dev.tsv"),
+        spm_model_file=str(material / "vocab.model"),
+        albert_config_file=str(tmp_path / "config.json"),
         batch_size=4,
         batches=2,
         requests=3,
         rounds=1,
     )
+
+
+def _here(command, **_):
+    """Runs the program of a command in this process, which has imported TensorFlow."""
+    _, _, program, *arguments = command
+    printed = io.StringIO()
+    with (
+        contextlib.redirect_stdout(printed),
+        mock.patch.object(sys, "argv", ["-c", *arguments]),
+    ):
+        exec(program, {})
+    return subprocess.CompletedProcess(command, 0, printed.getvalue())
 
 
 @pytest.mark.slow
@@ -45,6 +54,7 @@ def test_prints_every_figure(options, monkeypatch, capsys):
         monkeypatch.delitem(benchmark._EXPORTS, name)
     monkeypatch.setattr(os, "cpu_count", lambda: 1)
     monkeypatch.setattr(turns, "Player", PlayerHere)
+    monkeypatch.setattr(subprocess, "run", _here)
     benchmark.benchmark(options)
     printed = capsys.readouterr().out
     for figure in (

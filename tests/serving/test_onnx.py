@@ -3,7 +3,6 @@
 import dataclasses
 import itertools
 import json
-import sys
 
 import numpy as np
 import onnx
@@ -12,7 +11,6 @@ import pytest
 import tensorflow as tf
 
 import albert_tf
-from albert_tf.errors import UserError
 from albert_tf.serving.export import ExportOptions
 from albert_tf.serving.export import export
 from albert_tf.serving.export.converting import WRITERS
@@ -147,56 +145,6 @@ def served(request, tiny_tokenizer, served_config):
 @pytest.mark.parametrize("file_format", WRITERS)
 def test_a_head(served, file_format, tiny_tokenizer, tmp_path):
     check(*served, tiny_tokenizer.vocab_size, tmp_path, file_format)
-
-
-def other_answers(module, head, directory, compute_dtype):
-    """Writes the ONNX file of a model whose answers are the other way round."""
-
-    class Other:
-        def compute(self, features):
-            return {k: v[..., ::-1] * 2 for k, v in module.compute(features).items()}
-
-    return write_onnx(Other(), head, directory, compute_dtype)
-
-
-def no_file(module, head, directory, compute_dtype=None):
-    path = directory / "model.onnx"
-    path.write_bytes(b"nothing")
-    return path
-
-
-@pytest.mark.parametrize(
-    ("writer", "message"),
-    [
-        (no_file, "model.onnx was removed, because it does not run: .*model.onnx"),
-        (other_answers, "onnxruntime [0-9.]+ answers otherwise .* 0.* apart"),
-    ],
-)
-def test_a_file_that_is_wrong_is_refused(
-    writer, message, classifier, tmp_path, monkeypatch
-):
-    monkeypatch.setitem(WRITERS, "onnx", writer)
-    target = tmp_path / "m"
-    options = ExportOptions(str(classifier.model_dir), str(target), format="onnx")
-    with pytest.raises(UserError, match=message):
-        export(options)
-    assert not list(target.rglob("model.onnx"))
-
-
-def test_a_wrong_file_is_removed(tmp_path):
-    path = no_file(None, None, tmp_path)
-    with pytest.raises(UserError, match="does not run"):
-        check_token_file(path, None, {})
-    assert not path.exists()
-
-
-def test_a_file_stays_closed_without_its_runtime(tmp_path, monkeypatch, caplog):
-    path = no_file(None, None, tmp_path)
-    monkeypatch.setitem(sys.modules, "onnxruntime", None)
-    assert check_token_file(path, None, {}) == {}
-    assert "model.onnx was not opened. " in caplog.text
-    assert "pip install 'albert-tf[onnx]'" in caplog.text
-    assert path.exists()
 
 
 @pytest.mark.slow

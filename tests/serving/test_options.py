@@ -1,58 +1,24 @@
 """Options of the export: other padding, other variables, other files; same answers."""
 
-import dataclasses
 import json
 import os
-import re
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
 from albert_tf.errors import UserError
-from albert_tf.serving.export import ExportOptions
-from albert_tf.serving.export import export
 from albert_tf.serving.export.comparison import Comparison
 from albert_tf.serving.export.warmup import WARMUP_FILE
 from albert_tf.serving.padding import GROUP
 from albert_tf.serving.padding import compiled_lengths
 from albert_tf.serving.predictor import Predictor
-from albert_tf.serving.token_files import TokenFile
 from albert_tf.tasks.tables import Columns
 from albert_tf.tokenization import load_tokenizer
-
-_TEXTS = [
-    "the film was very good .",
-    "",
-    "good",
-    "it is not a bad plot, and not a good one. " * 40,
-    *["a very good film , it is" * (i % 3) for i in range(20)],
-]
-
-
-@pytest.fixture(scope="session")
-def exported_with(tmp_path_factory):
-    """Exports a model once more, with other options; each combination once."""
-    versions = {}
-
-    def build(served, **options):
-        key = (served.version, *sorted(options.items()))
-        if key not in versions:
-            target = tmp_path_factory.mktemp("exports") / "m"
-            chosen = ExportOptions(str(served.model_dir), str(target))
-            versions[key] = export(dataclasses.replace(chosen, **options))
-        return versions[key]
-
-    return build
-
-
-def assert_same(answers, expected):
-    assert answers.keys() == expected.keys()
-    for name, value in expected.items():
-        if value.dtype == object:
-            assert answers[name].tolist() == value.tolist()
-        else:
-            np.testing.assert_allclose(answers[name], value, rtol=0, atol=1e-5)
+from tests.serving.answers import TEXTS
+from tests.serving.answers import assert_same
+from tests.serving.answers import labelled_file
+from tests.serving.answers import signature
 
 
 @pytest.mark.slow
@@ -61,7 +27,7 @@ def assert_same(answers, expected):
 def test_optimized_answers_are_the_same(exported_with, request, optimize_for, model):
     served = request.getfixturevalue(model)
     task = "masked_lm" if model == "masked_lm" else "auto"
-    texts = [text.replace("film", "[MASK]") for text in _TEXTS]
+    texts = [text.replace("film", "[MASK]") for text in TEXTS]
     version = exported_with(served, optimize_for=optimize_for, task=task)
     predictor, expected = Predictor(version), Predictor(served.version)
     assert_same(
@@ -82,14 +48,10 @@ def real_tokens(answers):
 def test_optimized_encoder(exported_with, encoder, optimize_for):
     predictor = Predictor(exported_with(encoder, optimize_for=optimize_for))
     expected = Predictor(encoder.version)
-    for texts in (_TEXTS, _TEXTS[:1]):
+    for texts in (TEXTS, TEXTS[:1]):
         assert_same(
             real_tokens(predictor.arrays(texts)), real_tokens(expected.arrays(texts))
         )
-
-
-def signature(version, name="serving_default"):
-    return tf.saved_model.load(str(version)).signatures[name]
 
 
 def function_defs(version):
@@ -156,30 +118,10 @@ def test_variables_of_half_the_size(exported_with, classifier, dtype, optimize_f
     data = "variables/variables.data-00000-of-00001"
     sizes = [os.path.getsize(v / data) for v in (version, classifier.version)]
     assert sizes[0] < 0.6 * sizes[1]
-    answers = Predictor(version).arrays(_TEXTS)["probabilities"]
-    expected = Predictor(classifier.version).arrays(_TEXTS)["probabilities"]
+    answers = Predictor(version).arrays(TEXTS)["probabilities"]
+    expected = Predictor(classifier.version).arrays(TEXTS)["probabilities"]
     deviation = np.abs(answers - expected).max()
     assert 0 < deviation < (0.005 if dtype == "float16" else 0.05)
-
-
-def tokens_of(served, text="it is not a bad plot ."):
-    ids = [2, *served.tokenizer.encode(text), 3]
-    features = {"input_ids": np.array([ids, ids[:4] + [0] * (len(ids) - 4)], "int32")}
-    features["input_mask"] = (features["input_ids"] > 0).astype("int32")
-    features["segment_ids"] = np.zeros_like(features["input_ids"])
-    return features
-
-
-def check_token_file(served, version, file_name, tolerance):
-    features = tokens_of(served)
-    expected = signature(served.version, "tokens")
-    expected = expected(**{k: tf.constant(v) for k, v in features.items()})
-    numbers = TokenFile(version / file_name)(features)
-    assert list(numbers) == ["probabilities"]
-    deviation = np.abs(numbers["probabilities"] - expected["probabilities"]).max()
-    assert deviation < tolerance
-    assert (version / "vocab.txt").exists()
-    return json.loads((version / "signature.json").read_text())
 
 
 def test_answers_that_are_not_numbers_are_told(classifier, tmp_path):
@@ -203,11 +145,6 @@ def test_answers_that_are_not_numbers_are_told(classifier, tmp_path):
         comparison(right, "int8", wrong)
 
 
-def labelled_file(path):
-    path.write_text("sentence\tlabel\na good film\tyes\nbad\tno\nnot good\tno\n")
-    return str(path)
-
-
 def test_what_another_type_costs(exported_with, classifier, tmp_path, capfd):
     dtype = "bfloat16"
     eval_file = labelled_file(tmp_path / "dev.tsv")
@@ -227,62 +164,6 @@ def test_what_another_type_costs(exported_with, classifier, tmp_path, capfd):
     assert f"largest change of probabilities: {change:.4f}" in printed
     card = (version / "model_card.md").read_text()
     assert "- largest change: " in card
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings(r"ignore:\s*Warning. tf.lite.Interpreter is deprecated")
-def test_tflite(exported_with, classifier, tmp_path, capfd):
-    eval_file = labelled_file(tmp_path / "dev.tsv")
-    version = exported_with(classifier, format="tflite", eval_file=eval_file)
-    described = check_token_file(classifier, version, "model.tflite", 0.05)
-    assert set(described["eval"]["accuracy"]) == {"original", "tflite"}
-    printed = capfd.readouterr().out
-    assert re.search(
-        r"accuracy: original [01]\.\d{4}, tflite [01]\.\d{4}, drop", printed
-    )
-    interpreter = tf.lite.Interpreter(str(version / "model.tflite"))
-    kinds = {d["dtype"] for d in interpreter.get_tensor_details()}
-    assert np.int8 in kinds
-
-
-def test_onnx(exported_with, classifier, tmp_path):
-    eval_file = labelled_file(tmp_path / "dev.tsv")
-    version = exported_with(classifier, format="onnx", eval_file=eval_file)
-    described = check_token_file(classifier, version, "model.onnx", 1e-5)
-    scores = described["eval"]["accuracy"]
-    assert scores["original"] == scores["onnx"]
-    assert described["opened_with"].startswith("onnxruntime ")
-    assert described["distance"] < 1e-5
-    assert_same(
-        Predictor(version.parent).arrays(_TEXTS),
-        Predictor(classifier.version).arrays(_TEXTS),
-    )
-    response = described["signatures"]["serving_default"]["rest"]["response"]
-    assert response["outputs"]["label"][0] in ("no", "yes")
-    assert "opened with: onnxruntime " in (version / "model_card.md").read_text()
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings(r"ignore:\s*Warning. tf.lite.Interpreter is deprecated")
-@pytest.mark.parametrize("kind", ["encoder", "masked_lm"])
-@pytest.mark.parametrize(
-    ("file_format", "tolerance"), [("tflite", 0.2), ("onnx", 1e-5)]
-)
-def test_pretrained_models_as_files(
-    exported_with, request, kind, file_format, tolerance
-):
-    served = request.getfixturevalue(kind)
-    version = exported_with(served, task=kind, format=file_format)
-    features = tokens_of(served)
-    if kind == "masked_lm":
-        features["masked_lm_positions"] = np.array([[2, 4], [1, 0]], "int32")
-    expected = signature(served.version, "tokens")(
-        **{name: tf.constant(value) for name, value in features.items()}
-    )
-    numbers = TokenFile(version / f"model.{file_format}")(features)
-    assert set(numbers) <= set(expected)
-    name = "probabilities" if kind == "masked_lm" else "pooled_output"
-    np.testing.assert_allclose(numbers[name], expected[name], rtol=0, atol=tolerance)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,95 @@
+"""What is damaged, of an archive and in the cache, is noticed."""
+
+import io
+import os
+import pathlib
+import tarfile
+
+import pytest
+
+from albert_tf.errors import UserError
+from albert_tf.hub import archives
+from albert_tf.hub.names import local_directory
+
+
+def uncompressed(folder, names):
+    path = folder / "model.tar"
+    with tarfile.open(path, "w") as tar:
+        for name in names:
+            info = tarfile.TarInfo(name)
+            info.size = 5
+            tar.addfile(info, io.BytesIO(b"hello"))
+    return path
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda data: data[:1024] + b"?" + data[1025:],  # the second header
+        lambda data: data[:1024] + bytes(512) + data[1536:],
+        lambda data: data[:1024] + bytes(1024) + data[2048:],
+        lambda data: data[:2048],  # without an end, between two files
+        lambda data: data[:1024] + data[1024:1300],
+        lambda data: data + data,
+    ],
+)
+def test_a_damaged_header_is_no_end(tmp_path, leftovers, change):
+    path = uncompressed(tmp_path, "abc")
+    assert sorted(os.listdir(local_directory(path))) == ["a", "b", "c"]
+    path.write_bytes(change(path.read_bytes()))
+    with pytest.raises(UserError, match=r"model\.tar is damaged or not a tar archive"):
+        local_directory(path)
+    assert not leftovers()
+
+
+def changed(path):
+    path.write_bytes(b"jello")
+
+
+def removed(path):
+    path.unlink()
+
+
+def added(path):
+    path.with_name("more").write_bytes(b"")
+
+
+@pytest.mark.parametrize("damage", [changed, removed, added])
+def test_what_is_damaged_in_the_cache_is_unpacked_again(
+    hub, tmp_path, monkeypatch, damage
+):
+    path = uncompressed(tmp_path, "ab")
+    hub.files["/m.tar"] = (path.read_bytes(), {})
+    for source in (path, f"{hub.url}/m.tar"):
+        folder = pathlib.Path(local_directory(source))
+        damage(folder / "b")
+        assert local_directory(source) == str(folder)
+        assert sorted(os.listdir(folder)) == ["a", "b"]
+        assert (folder / "b").read_bytes() == b"hello"
+    damage(folder / "b")
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    with pytest.raises(UserError, match="or is damaged there, and HF_HUB_OFFLINE"):
+        local_directory(f"{hub.url}/m.tar")
+
+
+@pytest.mark.parametrize("kind", ["file", "folder", "list", "no list"])
+def test_odd_entries_of_the_cache_are_made_again(hub, tmp_path, cache, kind):
+    path = uncompressed(tmp_path, "ab")
+    hub.files["/m.tar"] = (path.read_bytes(), {})
+    url = f"{hub.url}/m.tar"
+    folder = pathlib.Path(local_directory(url))
+    if kind == "file":
+        archives.storage.remove_folder(folder)
+        folder.write_text("no folder")
+    elif kind == "folder":
+        (note,) = (cache / "urls").iterdir()
+        note.unlink()
+        note.mkdir()
+    else:
+        list_of_files = folder.with_name(f"{folder.name}.json")
+        list_of_files.unlink()
+        if kind == "list":
+            list_of_files.mkdir()
+    assert local_directory(url) == str(folder)
+    assert (folder / "b").read_bytes() == b"hello"
+    assert local_directory(url) == str(folder)

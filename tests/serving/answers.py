@@ -1,0 +1,33 @@
+"""Texts, and comparisons of what is answered to them."""
+
+import numpy as np
+import tensorflow as tf
+
+TEXTS = [
+    "the film was very good .",
+    "",
+    "good",
+    "it is not a bad plot, and not a good one. " * 40,
+    *["a very good film , it is" * (i % 3) for i in range(20)],
+]
+
+
+def assert_same(answers, expected):
+    """Compares arrays by name: texts exactly, numbers almost."""
+    assert answers.keys() == expected.keys()
+    for name, value in expected.items():
+        if value.dtype == object:
+            assert answers[name].tolist() == value.tolist()
+        else:
+            np.testing.assert_allclose(answers[name], value, rtol=0, atol=1e-5)
+
+
+def signature(version, name="serving_default"):
+    """Loads a signature of an export."""
+    return tf.saved_model.load(str(version)).signatures[name]
+
+
+def labelled_file(path):
+    """Writes a table of three labelled texts; returns its path, a str."""
+    path.write_text("sentence\tlabel\na good film\tyes\nbad\tno\nnot good\tno\n")
+    return str(path)

@@ -1,0 +1,148 @@
+"""Files of other runtimes: the same answers from tokens."""
+
+import json
+import re
+import sys
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from albert_tf.errors import UserError
+from albert_tf.serving.export import ExportOptions
+from albert_tf.serving.export import export
+from albert_tf.serving.export.converting import WRITERS
+from albert_tf.serving.export.converting import check_token_file
+from albert_tf.serving.export.converting import write_onnx
+from albert_tf.serving.predictor import Predictor
+from albert_tf.serving.token_files import TokenFile
+from tests.serving.answers import TEXTS
+from tests.serving.answers import assert_same
+from tests.serving.answers import labelled_file
+from tests.serving.answers import signature
+
+
+def tokens_of(served, text="it is not a bad plot ."):
+    ids = [2, *served.tokenizer.encode(text), 3]
+    features = {"input_ids": np.array([ids, ids[:4] + [0] * (len(ids) - 4)], "int32")}
+    features["input_mask"] = (features["input_ids"] > 0).astype("int32")
+    features["segment_ids"] = np.zeros_like(features["input_ids"])
+    return features
+
+
+def check_tokens(served, version, file_name, tolerance):
+    features = tokens_of(served)
+    expected = signature(served.version, "tokens")
+    expected = expected(**{k: tf.constant(v) for k, v in features.items()})
+    numbers = TokenFile(version / file_name)(features)
+    assert list(numbers) == ["probabilities"]
+    deviation = np.abs(numbers["probabilities"] - expected["probabilities"]).max()
+    assert deviation < tolerance
+    assert (version / "vocab.txt").exists()
+    return json.loads((version / "signature.json").read_text())
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings(r"ignore:\s*Warning. tf.lite.Interpreter is deprecated")
+def test_tflite(exported_with, classifier, tmp_path, capfd):
+    eval_file = labelled_file(tmp_path / "dev.tsv")
+    version = exported_with(classifier, format="tflite", eval_file=eval_file)
+    described = check_tokens(classifier, version, "model.tflite", 0.05)
+    assert set(described["eval"]["accuracy"]) == {"original", "tflite"}
+    printed = capfd.readouterr().out
+    assert re.search(
+        r"accuracy: original [01]\.\d{4}, tflite [01]\.\d{4}, drop", printed
+    )
+    interpreter = tf.lite.Interpreter(str(version / "model.tflite"))
+    kinds = {d["dtype"] for d in interpreter.get_tensor_details()}
+    assert np.int8 in kinds
+
+
+def test_onnx(exported_with, classifier, tmp_path):
+    eval_file = labelled_file(tmp_path / "dev.tsv")
+    version = exported_with(classifier, format="onnx", eval_file=eval_file)
+    described = check_tokens(classifier, version, "model.onnx", 1e-5)
+    scores = described["eval"]["accuracy"]
+    assert scores["original"] == scores["onnx"]
+    assert described["opened_with"].startswith("onnxruntime ")
+    assert described["distance"] < 1e-5
+    assert_same(
+        Predictor(version.parent).arrays(TEXTS),
+        Predictor(classifier.version).arrays(TEXTS),
+    )
+    response = described["signatures"]["serving_default"]["rest"]["response"]
+    assert response["outputs"]["label"][0] in ("no", "yes")
+    assert "opened with: onnxruntime " in (version / "model_card.md").read_text()
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings(r"ignore:\s*Warning. tf.lite.Interpreter is deprecated")
+@pytest.mark.parametrize("kind", ["encoder", "masked_lm"])
+@pytest.mark.parametrize(
+    ("file_format", "tolerance"), [("tflite", 0.2), ("onnx", 1e-5)]
+)
+def test_pretrained_models_as_files(
+    exported_with, request, kind, file_format, tolerance
+):
+    served = request.getfixturevalue(kind)
+    version = exported_with(served, task=kind, format=file_format)
+    features = tokens_of(served)
+    if kind == "masked_lm":
+        features["masked_lm_positions"] = np.array([[2, 4], [1, 0]], "int32")
+    expected = signature(served.version, "tokens")(
+        **{name: tf.constant(value) for name, value in features.items()}
+    )
+    numbers = TokenFile(version / f"model.{file_format}")(features)
+    assert set(numbers) <= set(expected)
+    name = "probabilities" if kind == "masked_lm" else "pooled_output"
+    np.testing.assert_allclose(numbers[name], expected[name], rtol=0, atol=tolerance)
+
+
+def other_answers(module, head, directory, compute_dtype):
+    """Writes the ONNX file of a model whose answers are the other way round."""
+
+    class Other:
+        def compute(self, features):
+            return {k: v[..., ::-1] * 2 for k, v in module.compute(features).items()}
+
+    return write_onnx(Other(), head, directory, compute_dtype)
+
+
+def no_file(module, head, directory, compute_dtype=None):
+    path = directory / "model.onnx"
+    path.write_bytes(b"nothing")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("writer", "message"),
+    [
+        (no_file, "model.onnx was removed, because it does not run: .*model.onnx"),
+        (other_answers, "onnxruntime [0-9.]+ answers otherwise .* 0.* apart"),
+    ],
+)
+def test_a_file_that_is_wrong_is_refused(
+    writer, message, classifier, tmp_path, monkeypatch
+):
+    monkeypatch.setitem(WRITERS, "onnx", writer)
+    target = tmp_path / "m"
+    options = ExportOptions(str(classifier.model_dir), str(target), format="onnx")
+    with pytest.raises(UserError, match=message):
+        export(options)
+    assert not list(target.rglob("model.onnx"))
+
+
+def test_a_wrong_file_is_removed(tmp_path):
+    path = no_file(None, None, tmp_path)
+    with pytest.raises(UserError, match="does not run"):
+        check_token_file(path, None, {})
+    assert not path.exists()
+
+
+def test_a_file_stays_closed_without_its_runtime(tmp_path, monkeypatch, caplog):
+    path = no_file(None, None, tmp_path)
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    assert check_token_file(path, None, {}) == {}
+    assert "model.onnx was not opened. " in caplog.text
+    assert "pip install 'albert-tf[onnx]'" in caplog.text
+    assert path.exists()
