@@ -101,8 +101,8 @@ def benchmark(options):
             print(run, flush=True)
             speeds, conditions = _measure(options, config, batch, packages)
             found[run] = {side: speed[0] for side, speed in speeds.items()}
-            rows += [[f"`{run}`", side, *speed] for side, speed in speeds.items()]
-    columns = ["step", "side", "s", "tokens/s", "TFLOP/s", "of the peak"]
+            rows += [[f"`{run}`", *_row(side, speeds[side])] for side in speeds]
+    columns = ["step", "side", "ms", "tokens/s", "TFLOP/s", "% of the peak"]
     figures.write(options.figures_file, columns, rows, conditions)
     return found
 
@@ -212,6 +212,11 @@ def _speed(seconds, config, batch, peak):
     flops = tokens * (sum(forward.values()) + backward_flops(forward))
     rate = flops / seconds
     return seconds, tokens / seconds, rate / 1e12, rate / peak if peak else None
+
+
+def _row(side, speed):
+    seconds, tokens, rate, share = speed
+    return side, 1000 * seconds, tokens, rate, share and 100 * share
 
 
 def _shown(seconds, tokens, rate, share):

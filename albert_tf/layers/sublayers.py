@@ -19,6 +19,8 @@ _PROBABILITIES_SITE = 0
 _ATTENTION_SITE = 1
 _FEED_FORWARD_SITE = 2
 
+_LARGEST_KERNEL_HEAD = 128  # of cuDNN's attention
+
 
 class Sublayer(ConfiguredLayer):
     """Attention or feed-forward layer, with layer norm, dropout and residual.
@@ -179,6 +181,17 @@ class SelfAttention(Sublayer):
 
     def _attend(self, query, key, value, bias, seed):
         """Returns the context of queries, keys and values, all `[B, T, N, D]`."""
+        drops = seed is not None and self.config.attention_probs_dropout_prob > 0
+        if not drops and _is_one_kernel(query, key):
+            shape = (ops.shape(query)[0], 1, query.shape[1], key.shape[1])
+            return ops.dot_product_attention(
+                query,
+                key,
+                value,
+                bias=ops.broadcast_to(bias, shape),
+                scale=1.0,
+                flash_attention=True,
+            )
         probabilities = dropout(
             ops.cast(_softmax(query, key, bias), value.dtype),
             self.config.attention_probs_dropout_prob,
@@ -193,6 +206,29 @@ class SelfAttention(Sublayer):
         batch, tokens, _ = ops.shape(inputs)
         heads = (self.config.num_attention_heads, self.config.head_size)
         return ops.reshape(projected, (batch, tokens, *heads))  # [B, T, N, D]
+
+
+def _is_one_kernel(query, key):
+    """Returns whether cuDNN computes these queries' and keys' attention as one kernel.
+
+    Only JAX reaches it from Keras. It has no float32, and no odd numbers of tokens.
+    """
+    return (
+        keras.backend.standardize_dtype(query.dtype) in ("bfloat16", "float16")
+        and _is_on_jax_and_gpu()
+        and query.shape[1] % 2 == key.shape[1] % 2 == 0
+        and query.shape[3] % 8 == 0
+        and query.shape[3] <= _LARGEST_KERNEL_HEAD
+    )
+
+
+@functools.cache
+def _is_on_jax_and_gpu():
+    if keras.backend.backend() != "jax":
+        return False
+    import jax
+
+    return jax.default_backend() == "gpu"
 
 
 def _softmax(query, key, bias):

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from albert_tf.layers import sublayers
 from albert_tf.layers.sublayers import FeedForward
 from albert_tf.layers.sublayers import SelfAttention
 from albert_tf.layers.view import View
@@ -72,6 +73,58 @@ def test_half_precision_stays_finite(dtype, tiny_config, hidden):
     outputs = layer(inputs, view=View(key_bias(0 * MASK)))
     assert outputs.dtype == layer.compute_dtype
     assert np.isfinite(tf.cast(outputs, "float32")).all()
+
+
+@pytest.fixture
+def one_kernel(monkeypatch):
+    """Lets attention believe in a GPU; lists the calls of Keras' operation."""
+    calls = []
+    attend = sublayers.ops.dot_product_attention
+
+    def on_cpu(*inputs, flash_attention, **kwargs):
+        calls.append(flash_attention)
+        return attend(*inputs, **kwargs)
+
+    monkeypatch.setattr(sublayers, "_is_on_jax_and_gpu", lambda: True)
+    monkeypatch.setattr(sublayers.ops, "dot_product_attention", on_cpu)
+    return calls
+
+
+def test_one_kernel_on_a_gpu_gives_the_same_numbers(
+    tiny_config, one_kernel, monkeypatch
+):
+    config = tiny_config(hidden_size=16, num_attention_heads=2)
+    layer = make(config, "mixed_bfloat16")
+    hidden = np.random.default_rng(5).normal(size=(2, 6, 16))
+    hidden = tf.cast(hidden, "bfloat16")
+    view = View(key_bias(MASK[:, :6]))
+    found = tf.cast(layer(hidden, view=view), "float32")
+    assert one_kernel == [True]
+    monkeypatch.setattr(sublayers, "_is_on_jax_and_gpu", lambda: False)
+    expected = tf.cast(layer(hidden, view=view), "float32")
+    assert one_kernel == [True]
+    np.testing.assert_allclose(found, expected, atol=0.02)  # bfloat16 near 2
+
+
+@pytest.mark.parametrize(
+    ("dtype", "tokens", "width", "seed"),
+    [
+        ("float32", 6, 16, None),
+        ("mixed_bfloat16", 7, 16, None),  # an odd number of tokens
+        ("mixed_bfloat16", 6, 12, None),  # heads of 6
+        ("mixed_bfloat16", 6, 16, [1, 2]),  # dropout
+    ],
+)
+def test_one_kernel_is_left_where_it_cannot_compute(
+    dtype, tokens, width, seed, tiny_config, one_kernel
+):
+    config = tiny_config(
+        hidden_size=width, num_attention_heads=2, attention_probs_dropout_prob=0.1
+    )
+    layer = make(config, dtype)
+    hidden = tf.zeros((2, tokens, width), layer.compute_dtype)
+    layer(hidden, view=View(key_bias(MASK[:, :tokens])), seed=seed)
+    assert one_kernel == []
 
 
 def test_feed_forward_equals_the_official_formula(tiny_config):
