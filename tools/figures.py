@@ -5,7 +5,7 @@
 A page has the comment `<!-- figures: NAME -->` where the table of
 docs/figures/NAME.json belongs, and ends it with `<!-- end of figures -->`. A benchmark
 writes the file with --figures_file. Below the table stand the processor, the date and
-the file's other facts.
+the file's conditions.
 """
 
 import dataclasses
@@ -101,9 +101,8 @@ def _number(value):
 
 def _conditions(figures):
     machine, date = figures["machine"], datetime.date.fromisoformat(figures["date"])
-    instructions = ", ".join(f"`{name}`" for name in machine["instructions"])
     facts = [
-        f"{machine['processor']}, {machine['cores']} cores ({instructions})",
+        f"{machine['processor']}, {machine['cores']} cores",
         f"{date.day} {date:%B %Y}",
         *figures["conditions"],
     ]
