@@ -54,6 +54,10 @@ def fit(
         loss=loss,
         metrics=list(metrics),
     )
+    # Variables that the first step creates would make TensorFlow trace it twice.
+    if not model.optimizer.built:
+        with model.distribute_strategy.scope():
+            model.optimizer.build(model.trainable_weights)
     # On accelerators Keras uses XLA, which compiles each length anew.
     buckets = BUCKETS if tf.config.list_logical_devices("GPU") else FINE_BUCKETS
     batches = training_dataset(

@@ -1,5 +1,7 @@
 """The benchmark of the pipeline runs on a small corpus and prints every figure."""
 
+import os
+
 import pytest
 
 from benchmarks import data_pipeline as benchmark
@@ -14,8 +16,29 @@ def _options(corpus_file, model_file):
     )
 
 
+class _WorkerHere:
+    """A worker that writes in this process, which has imported TensorFlow."""
+
+    def __init__(self, data_options):
+        os.makedirs(os.path.dirname(data_options.output_file), exist_ok=True)
+        self._answers = ["ready"]
+
+    def send(self, *task):
+        self._answers.append(benchmark._tokens_written(*task))
+
+    def receive(self):
+        return self._answers.pop(0)
+
+    def peak(self):
+        return 1.0
+
+    def end(self):
+        assert not self._answers
+
+
 @pytest.mark.slow
-def test_prints_every_figure(corpus_file, model_file, capsys):
+def test_prints_every_figure(corpus_file, model_file, capsys, monkeypatch):
+    monkeypatch.setattr(benchmark, "_Worker", _WorkerHere)
     benchmark.benchmark(_options(corpus_file, model_file))
     printed = capsys.readouterr().out
     for figure in (
@@ -27,6 +50,16 @@ def test_prints_every_figure(corpus_file, model_file, capsys):
         "dynamic masking in tf.data",
     ):
         assert figure in printed
+
+
+@pytest.mark.slow
+def test_a_worker_is_a_process(corpus_file, model_file, tmp_path):
+    options = benchmark._data_options(
+        _options(corpus_file, model_file), "dynamic", str(tmp_path)
+    )
+    with benchmark._workers(options, 1) as [worker]:
+        assert benchmark._rate(options, [worker], repeats=1) > 0
+        assert worker.peak() > 100
 
 
 @pytest.mark.slow
