@@ -22,17 +22,16 @@ WEIGHTS = "model.weights.h5"
 # Files of this process may have so many bytes: it goes on as on a full disk, with
 # EFBIG in the place of ENOSPC.
 _FULL_DISK = """
-import resource, sys
-from albert_tf.errors import UserError
+import json, resource, sys
 from albert_tf.models.albert import AlbertModel
 model = AlbertModel.from_pretrained(sys.argv[1])
 model.embeddings.word_embeddings.assign(model.embeddings.word_embeddings + 1)
-size = int(sys.argv[4])
-resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
-try:
-    model.save_pretrained(sys.argv[2], format=sys.argv[3])
-except OSError as error:
-    print(f"{error.filename}: {error.strerror}")
+for folder, form, size in json.loads(sys.argv[2]):
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
+    try:
+        model.save_pretrained(folder, format=form)
+    except OSError as error:
+        print(f"{error.filename}: {error.strerror}")
 """
 
 
@@ -47,36 +46,25 @@ def contents(folder):
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
-def save_on_a_full_disk(model_dir, folder, form, size):
-    """Saves where files can have `size` bytes only; returns the process's messages."""
-    arguments = [model_dir, folder, form, size]
-    done = subprocess.run(
-        [sys.executable, "-c", _FULL_DISK, *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+@pytest.mark.slow
+def test_a_full_disk_is_named_and_nothing_is_lost(saved, tmp_path):
+    model, other, tf1 = (tmp_path / name for name in ("model", "other", "tf1"))
+    before = contents(model)
+    saves = [
+        (str(model), "model_directory", 9000),
+        (str(other), "model_directory", 9000),
+        (str(tf1), "tf1", 2000),
+    ]
+    command = [sys.executable, "-c", _FULL_DISK, str(model), json.dumps(saves)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("target", ["model", "other"])
-def test_a_full_disk_is_named_and_nothing_is_lost(target, saved, tmp_path):
-    before = contents(tmp_path / "model")
-    folder = tmp_path / target
-    said = save_on_a_full_disk(tmp_path / "model", folder, "model_directory", 9000)
-    assert said == f"{folder / WEIGHTS}: File too large\n"
-    assert contents(folder) == (before if target == "model" else {})
-
-
-@pytest.mark.slow
-def test_a_full_disk_gets_no_tf1_checkpoint(saved, tmp_path):
-    folder = tmp_path / "tf1"
-    said = save_on_a_full_disk(tmp_path / "model", folder, "tf1", 2000)
-    assert f"{folder}/model.ckpt-best.tmp" in said
-    assert "File too large" in said
-    assert contents(folder) == {}
+    first, second, third = done.stdout.splitlines()
+    assert first == f"{model / WEIGHTS}: File too large"
+    assert second == f"{other / WEIGHTS}: File too large"
+    assert third.startswith(f"{tf1}/model.ckpt-best.tmp")
+    assert third.endswith("File too large")
+    assert contents(model) == before
+    assert contents(other) == contents(tf1) == {}
 
 
 def test_the_checksums_are_those_of_sha256sum(saved, tmp_path):
