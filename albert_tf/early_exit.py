@@ -16,12 +16,12 @@ from albert_tf.checkpoints.flags import obeys_reading_flags
 from albert_tf.cli import command_line
 from albert_tf.cli.command_line import option
 from albert_tf.errors import UserError
+from albert_tf.serving.flags import AppliedExitFlags
 from albert_tf.serving.flags import ColumnFlags
-from albert_tf.serving.flags import ExitFlags
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class EarlyExitOptions(ColumnFlags, ExitFlags, ReadingFlags):
+class EarlyExitOptions(ColumnFlags, AppliedExitFlags, ReadingFlags):
     """The flags of `python -m albert_tf.early_exit`."""
 
     model_dir: str = option("Model directory, fine-tuned with --early_exit.")

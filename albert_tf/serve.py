@@ -20,7 +20,7 @@ from albert_tf.cli.command_line import group_of
 from albert_tf.cli.command_line import option
 from albert_tf.cli.command_line import run
 from albert_tf.errors import UserError
-from albert_tf.serving.flags import ExitFlags
+from albert_tf.serving.flags import AppliedExitFlags
 
 _DRAINING = 30  # seconds in which requests are answered after SIGTERM
 
@@ -52,7 +52,7 @@ class Limits:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class ServeOptions(Limits, ExitFlags, ReadingFlags):
+class ServeOptions(Limits, AppliedExitFlags, ReadingFlags):
     """The flags of `python -m albert_tf.serve`."""
 
     model_dir: str | None = option(

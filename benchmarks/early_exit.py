@@ -19,7 +19,7 @@ from albert_tf.cli import command_line
 from albert_tf.cli.command_line import option
 from albert_tf.serving.export import ExportOptions
 from albert_tf.serving.export import export
-from albert_tf.serving.flags import ExitFlags
+from albert_tf.serving.flags import AppliedExitFlags
 from benchmarks.measuring import figures
 from benchmarks.serving import alternating
 from benchmarks.serving import own_side
@@ -35,7 +35,7 @@ _BASE = "onnx int8, full depth"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Options(ExitFlags):
+class Options(AppliedExitFlags):
     model_dir: str = option("Model directory of run_classifier.py --early_exit.")
     data_file: str = option(
         "Table (.tsv) with columns called sentence and label, such as SST-2's."

@@ -7,7 +7,7 @@ from albert_tf.exit_rule import EXIT_RULES
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class ExitFlags:
+class AppliedExitFlags:
     """Answers before the last layer."""
 
     exit_rule: str | None = option(

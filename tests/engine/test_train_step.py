@@ -21,11 +21,19 @@ def assert_equal(actual, expected, tolerance=1e-6):
         np.testing.assert_allclose(actual[path], value, atol=tolerance, err_msg=path)
 
 
+@pytest.fixture(scope="module")
+def kept():
+    return {}
+
+
 @pytest.fixture
-def plain(make_trainer, batches, weights):
-    trainer = make_trainer(STEPS, directory="plain")
-    trainer.train(batches())
-    return weights(trainer)
+def plain(make_trainer, batches, weights, kept):
+    """Weights after plain steps, which are trained once for the module."""
+    if not kept:
+        trainer = make_trainer(STEPS, directory="plain")
+        trainer.train(batches())
+        kept.update(weights(trainer))
+    return kept
 
 
 @pytest.mark.slow

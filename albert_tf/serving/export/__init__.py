@@ -15,8 +15,8 @@ from albert_tf.checkpoints.flags import ReadingFlags
 from albert_tf.checkpoints.flags import obeys_reading_flags
 from albert_tf.cli import command_line
 from albert_tf.cli.command_line import option
+from albert_tf.serving.flags import AppliedExitFlags
 from albert_tf.serving.flags import ColumnFlags
-from albert_tf.serving.flags import ExitFlags
 
 SAVED_MODEL = "saved_model"
 TOKEN_FORMATS = ("tflite", "onnx")
@@ -24,7 +24,7 @@ OPTIMIZATIONS = ("latency", "throughput")
 
 
 @dataclasses.dataclass(frozen=True)
-class ExportOptions(ColumnFlags, ExitFlags, ReadingFlags):
+class ExportOptions(ColumnFlags, AppliedExitFlags, ReadingFlags):
     """Model, form and place of an export."""
 
     model_dir: str = option(
