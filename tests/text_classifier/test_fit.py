@@ -165,15 +165,26 @@ def test_iterators_are_read_once_and_wholly(moods, pretrained):
     assert scores == moods.evaluate(np.array(_TEXTS[:4]), tuple(labels[:4]))
 
 
+class Counted(keras.optimizers.SGD):
+    """An optimizer that counts how often its step is traced."""
+
+    traced = 0
+
+    def apply(self, *arguments):
+        self.traced += 1
+        super().apply(*arguments)
+
+
 @pytest.mark.slow
-def test_one_seed_decides(pretrained):
+def test_one_seed_decides_and_the_step_is_traced_once(pretrained):
     found = []
     settings = {"epochs": 1, "batch_size": 4, "verbose": 0}
     for seed in (3, 3, 4):
         classifier = albert_tf.TextClassifier(pretrained)
-        optimizer = keras.optimizers.SGD(0.1)  # the default takes seconds to trace
+        optimizer = Counted(0.1, momentum=0.5)  # the default takes seconds to trace
         labels = ["a", "b"] * 8
         classifier.fit(_TEXTS, labels, seed=seed, optimizer=optimizer, **settings)
+        assert optimizer.traced == 1
         found.append(classifier.model.classifier.output_weights.numpy())
     np.testing.assert_array_equal(found[0], found[1])
     assert not np.allclose(found[0], found[2])
