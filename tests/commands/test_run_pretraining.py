@@ -234,7 +234,6 @@ def test_each_flag_of_the_step_changes_the_run(flags, tmp_path):
     changes = [
         {},
         {"optimizer": "adamw"},
-        {"learning_rate": 0.03},
         {"random_seed": 1},
         {"gradient_accumulation_steps": 4, "batch_ramp_steps": 2},
     ]

@@ -71,7 +71,7 @@ def make_trainer(tmp_path):
             vocab_size=VOCABULARY,
             embedding_size=4,
             hidden_size=hidden_size,
-            num_hidden_layers=1,
+            num_hidden_layers=2,
             num_attention_heads=2,
             intermediate_size=8,
             max_position_embeddings=TOKENS,

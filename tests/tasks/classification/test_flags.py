@@ -14,8 +14,6 @@ from albert_tf.tasks.registry import create_task
 
 _CHANGES = [
     {"optimizer": "lamb"},
-    {"warmup_step": 3},
-    {"warmup_proportion": 0.75},
     {"random_seed": 1},
     {"albert_dropout_prob": 0.5},
     {"mixed_precision": "bfloat16"},
