@@ -1,4 +1,4 @@
-"""What is damaged, of an archive and in the cache, is noticed."""
+"""Damage of an archive, and of what the cache holds, is noticed."""
 
 import io
 import os
