@@ -53,18 +53,15 @@ def test_prints_every_figure(corpus_file, model_file, capsys, monkeypatch):
 
 
 @pytest.mark.slow
-def test_a_worker_is_a_process(corpus_file, model_file, tmp_path):
+def test_a_worker_is_a_process_and_a_dead_one_no_endless_wait(
+    corpus_file, model_file, tmp_path
+):
     options = benchmark._data_options(
         _options(corpus_file, model_file), "dynamic", str(tmp_path)
     )
     with benchmark._workers(options, 1) as [worker]:
         assert benchmark._rate(options, [worker], repeats=1) > 0
         assert worker.peak() > 100
-
-
-@pytest.mark.slow
-def test_a_dead_worker_is_an_error_and_no_endless_wait(model_file, tmp_path):
-    options = benchmark.Options(str(tmp_path / "missing.txt"), model_file)
-    data_options = benchmark._data_options(options, "static", str(tmp_path))
-    with pytest.raises(EOFError), benchmark._workers(data_options, 1):
-        pass
+        worker._process.kill()
+        with pytest.raises(EOFError):
+            worker.receive()
