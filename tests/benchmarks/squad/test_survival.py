@@ -1,10 +1,8 @@
 """Answers come back from their tokens as they are written."""
 
-import subprocess
-import sys
-
 import pytest
 
+from albert_tf.cli import command_line
 from albert_tf.errors import UserError
 from albert_tf.tasks.question_answering.reading.questions import read_paragraphs
 from albert_tf.tokenization import load_tokenizer
@@ -68,17 +66,11 @@ def test_real_answers_in_chinese(shared, chinese, squad):
     assert lost == []
 
 
-def test_the_command_prints_the_share_and_the_rest(vocab_file, squad, project):
+def test_the_command_prints_the_share_and_the_rest(vocab_file, squad, capsys):
     path = squad(("a B cs xyz", [("1", "x", [("a", 0), ("c", 4), ("xy", 7)])]))
-    run = subprocess.run(
-        [sys.executable, "-m", "benchmarks.squad.survival"]
-        + [f"--predict_file={path}", f"--vocab_file={vocab_file}"],
-        cwd=project,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert run.stdout.splitlines() == [
+    flags = [f"--predict_file={path}", f"--vocab_file={vocab_file}"]
+    command_line.run(Options, report, argv=["survival", *flags])
+    assert capsys.readouterr().out.splitlines() == [
         "2 of 3 answers come back from their tokens (66.667%)",
         "1: 'xy' becomes 'xyz', since it ends inside a token",
     ]
