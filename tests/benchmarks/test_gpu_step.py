@@ -19,7 +19,7 @@ def without_tensorflow(tmp_path, monkeypatch):
     folder = tmp_path / "absent"
     folder.mkdir()
     (folder / "tensorflow.py").write_text("raise ImportError('not needed')\n")
-    monkeypatch.setenv("PYTHONPATH", str(folder))
+    monkeypatch.setenv("PYTHONPATH", str(folder), prepend=os.pathsep)
 
 
 @pytest.fixture

@@ -33,6 +33,7 @@ def start(make_options, out, project):
     options = make_options()
     flags = ("input_file", "output_file", "spm_model_file", "max_seq_length")
     command = [f"--{name}={getattr(options, name)}" for name in flags]
+    path = os.pathsep.join([str(project), os.environ["PYTHONPATH"]])
     processes = []
 
     def run(held):
@@ -45,7 +46,7 @@ def start(make_options, out, project):
                     "--workers=2",
                 ],
                 cwd=project,
-                env={**os.environ, "PYTHONPATH": str(project)},
+                env={**os.environ, "PYTHONPATH": path},
                 start_new_session=True,
                 stderr=subprocess.PIPE,
                 text=True,
