@@ -244,7 +244,9 @@ class AlbertConfig(ModelConfig):
     def released(cls, name: str, **changes: Any) -> "Self":
         """Returns a released size, as "base_v2" or "xxlarge_zh", with `changes`."""
         check_choice("released size", name, sorted(RELEASED_SIZES))
-        return cls(**{**RELEASED_SIZES[name], **changes})
+        return cls.from_dict(
+            {**RELEASED_SIZES[name], **changes}, f"released({name!r}, …)"
+        )
 
     def to_json_file(self, path: str | os.PathLike) -> None:
         """Writes a file that the official code reads.

@@ -3,6 +3,7 @@
 import dataclasses
 import functools
 import os
+import pkgutil
 from collections.abc import Iterable
 from typing import Any
 
@@ -10,9 +11,12 @@ import keras
 
 from albert_tf.checkpoints.loading import family_of
 from albert_tf.checkpoints.loading import load_pretrained
+from albert_tf.checkpoints.loading import loading_arguments
 from albert_tf.checkpoints.model_directory import read_training_info
 from albert_tf.errors import UserError
 from albert_tf.hub.names import local_directory
+from albert_tf.io.near_misses import arguments_of
+from albert_tf.io.near_misses import refuse_arguments
 from albert_tf.models.base import seeded
 from albert_tf.models.labels import LABEL_KINDS
 from albert_tf.tasks.classification.compiling import loss_of
@@ -84,6 +88,9 @@ class TextClassifier:
         few_shot: bool = False,
         **changes: Any,
     ) -> None:
+        known = loading_arguments(*map(pkgutil.resolve_name, TextTask.models))
+        known += arguments_of(TextClassifier)
+        refuse_arguments("TextClassifier", changes, known)
         self._directory = local_directory(pretrained, revision)
         if not os.path.isdir(self._directory):
             raise UserError(
@@ -102,10 +109,8 @@ class TextClassifier:
         self._kind = label_kind or LABEL_KINDS[0]
         self._few_shot = few_shot
         if few_shot:
-            self._changes = {
-                **few_shot_arguments(self._directory, self._kind),
-                **changes,
-            }
+            told = few_shot_arguments(self._directory, self._kind)
+            self._changes = {**told, **changes}
         if labels is None and label_kind is None:
             tuned, _ = read_task(self._directory)
             if isinstance(tuned, TextTask) and tuned.kind in LABEL_KINDS:
@@ -170,14 +175,9 @@ class TextClassifier:
             if held_out is not None:
                 raise UserError("Give either validation_data or validation_split.")
             held_out = self._examples(*validation_data)
-        settings = {
-            "max_length": self._max_length,
-            "epochs": epochs,
-            "batch_size": batch_size,
-            "learning_rate": learning_rate,
-            "optimizer": optimizer,
-            "seed": seed,
-        }
+        settings = {"max_length": self._max_length, "epochs": epochs, "seed": seed}
+        settings |= {"batch_size": batch_size, "learning_rate": learning_rate}
+        settings["optimizer"] = optimizer
         if self._few_shot:
             if held_out is not None:
                 raise UserError("few_shot takes no validation data; call evaluate.")

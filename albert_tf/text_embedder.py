@@ -10,11 +10,14 @@ import keras
 import numpy as np
 
 from albert_tf.checkpoints.loading import family_of
+from albert_tf.checkpoints.loading import loading_arguments
 from albert_tf.errors import UserError
 from albert_tf.families import registry
 from albert_tf.families.albert import ALBERT
 from albert_tf.hub.names import local_directory
 from albert_tf.inference.loading import load
+from albert_tf.io.near_misses import arguments_of
+from albert_tf.io.near_misses import refuse_arguments
 from albert_tf.tasks.fitting import fit
 from albert_tf.tasks.prediction import OutputsPredictor
 from albert_tf.tasks.prediction import require_numbers
@@ -71,6 +74,8 @@ class TextEmbedder:
         asked = {"pooling": pooling, "layer": layer, "normalize": normalize}
         arguments = {n: value for n, value in asked.items() if value is not None}
         model_class = registry.model_of_vectors(family_of(directory) or ALBERT)
+        known = loading_arguments(model_class) + arguments_of(TextEmbedder)
+        refuse_arguments("TextEmbedder", changes, known)
         self.model, self.tokenizer = load(
             model_class, directory, **arguments, **changes
         )

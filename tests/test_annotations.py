@@ -7,8 +7,10 @@ import inspect
 import pytest
 
 import albert_tf
+from albert_tf.families import registry
+from albert_tf.tokenization.tokenizer import Tokenizer
 
-_CLASSES = ("TextClassifier", "Predictor")
+_CLASSES = ("TextClassifier", "TextEmbedder", "Predictor")
 _METHODS = [
     *(f"AlbertConfig.{name}" for name in ("from_dict", "from_json_file", "released")),
     *(f"AlbertConfig.{name}" for name in ("to_dict", "to_json_file", "with_dropout")),
@@ -20,7 +22,13 @@ _METHODS = [
     "load_tfhub_variables",
     "load_tokenizer",
     "register_model",
+    *(f"{name}.__init__" for name in registry.model_names()),
 ]
+_OF_TOKENIZERS = (
+    *("__call__", "batch_decode", "convert_ids_to_tokens", "convert_tokens_to_ids"),
+    *("decode", "encode", "encode_batch", "encode_flat", "encode_with_offsets"),
+    *("fingerprint", "get_vocab", "save", "tokenize", "word_starts"),
+)
 
 
 def called():
@@ -40,6 +48,15 @@ def test_is_annotated(name):
     function = albert_tf
     for part in name.split("."):
         function = getattr(function, part)
+    check_annotated(function)
+
+
+@pytest.mark.parametrize("name", _OF_TOKENIZERS)
+def test_tokenizers_are_annotated(name):
+    check_annotated(getattr(Tokenizer, name))
+
+
+def check_annotated(function):
     signature = inspect.signature(function)
     bare = [
         parameter.name

@@ -21,3 +21,24 @@ def load(path: str) -> albert_tf.AlbertModel:
     config = albert_tf.AlbertConfig.from_json_file(path).with_dropout(0.1)
     print(config.hidden_size + config.head_size, albert_tf.load_tokenizer(path))
     return albert_tf.AlbertModel.from_pretrained(path, verify_checksum=False)
+
+
+def tokenize(path: str, texts: list[str]) -> list[list[int]]:
+    """Returns ids of texts: the methods of a tokenizer have types, too."""
+    tokenizer = albert_tf.load_tokenizer(path)
+    features = tokenizer(texts, max_length=16, padding="max_length")
+    print(features["input_ids"], tokenizer.vocab_size + 1)
+    pieces: list[str] = tokenizer.tokenize(texts[0])
+    ids, spans = tokenizer.encode_with_offsets(" ".join(pieces))
+    print(ids[0] + spans[0][1])
+    return tokenizer.encode_batch(texts)
+
+
+def build(labels: list[str]) -> albert_tf.AlbertForSequenceClassification:
+    """Returns a model with random weights: constructors have types, too."""
+    config = albert_tf.AlbertConfig.released("base_v2")
+    model = albert_tf.AlbertForSequenceClassification(
+        config, labels=labels, classifier_dropout_prob=0.1
+    )
+    print(model.official_variables())
+    return model

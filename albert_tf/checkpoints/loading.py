@@ -1,6 +1,8 @@
 """Recognises a checkpoint, reads it, and builds models from it."""
 
 import dataclasses
+import functools
+import inspect
 import os
 
 import numpy as np
@@ -28,6 +30,7 @@ from albert_tf.families import registry
 from albert_tf.families.base import ModelFamily
 from albert_tf.families.layer_sharing import merge_adapters
 from albert_tf.io import storage
+from albert_tf.io.near_misses import refuse_arguments
 
 
 @dataclasses.dataclass(frozen=True)
@@ -172,6 +175,8 @@ def load_pretrained(model_class, path, arguments, allow_missing=()):
     """Loads a model for `from_pretrained` of a path that `read_checkpoint` takes."""
     config_class = model_class.family.config_class
     fields = {field.name for field in dataclasses.fields(config_class)}
+    known = loading_arguments(model_class)
+    refuse_arguments(model_class.__name__, arguments, known)
     changes = {k: value for k, value in arguments.items() if k in fields}
     arguments = {k: value for k, value in arguments.items() if k not in fields}
     task_info, is_as_saved = None, False
@@ -198,6 +203,33 @@ def load_pretrained(model_class, path, arguments, allow_missing=()):
                 task_info["max_seq_length"] = model.config.longest_row(length)
     model.saved_task_info = task_info
     return model
+
+
+@functools.cache
+def constructor_arguments(model_class):
+    """Returns the names that a model's constructor takes beside its config, a tuple.
+
+    Those of a base that its subclass gives itself have no default.
+    """
+    constructors = [vars(owner).get("__init__") for owner in model_class.__mro__]
+    return tuple(
+        parameter.name
+        for constructor in filter(inspect.isfunction, constructors)
+        for parameter in inspect.signature(constructor).parameters.values()
+        if parameter.default is not parameter.empty
+    )
+
+
+def loading_arguments(*model_classes):
+    """Returns the names that `load_pretrained` takes: fields of the config, too."""
+    found = []
+    for model_class in model_classes:
+        fields = dataclasses.fields(model_class.family.config_class)
+        found += [
+            *constructor_arguments(model_class),
+            *(field.name for field in fields),
+        ]
+    return found
 
 
 def without_adapters(model):

@@ -1,6 +1,7 @@
 """Guesses at the name or path that a user meant, of this project or of others."""
 
 import difflib
+import inspect
 import os
 import re
 
@@ -146,23 +147,35 @@ def of_configuration(name):
     return _meant(name, _CONFIGURATION)
 
 
-def refuse_arguments(owner, arguments, known=None):
-    """Says what to type in place of arguments of others.
+def refuse_arguments(owner, arguments, known):
+    """Says what to type in place of arguments of others, and of misspelt ones.
 
     Args:
         owner: the callable that does not take them.
         arguments: names.
-        known: arguments that it takes; None: all but the other libraries'.
+        known: names of those that it takes.
 
     Raises:
         UserError: there is such an argument.
     """
     for name in arguments:
         meant = _meant(name, _ARGUMENTS)
-        if meant is None and (known is None or name in known):
+        if meant is None and name in known:
             continue
-        hint = f"use {meant}" if meant else f"it takes {', '.join(known)}"
-        raise UserError(f"{owner} takes no {name}; {hint}.")
+        close = close_name(name, known)
+        hint = f"did you mean {close}?" if close else f"it takes {', '.join(known)}."
+        hint = f"use {meant}." if meant else hint
+        raise UserError(f"{owner} takes no {name}; {hint}")
+
+
+def arguments_of(*functions):
+    """Returns the names of the arguments that functions or classes take, sorted."""
+    kinds = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY
+    found = set()
+    for function in functions:
+        parameters = inspect.signature(function).parameters.values()
+        found |= {parameter.name for parameter in parameters if parameter.kind in kinds}
+    return sorted(found - {"self"})
 
 
 def _message(owner, name, table, prefix=""):

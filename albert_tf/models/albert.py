@@ -1,8 +1,11 @@
 """The encoder."""
 
+from typing import Any
+
 import keras
 from keras import ops
 
+from albert_tf.config import AlbertConfig
 from albert_tf.errors import UserError
 from albert_tf.families.albert import ALBERT
 from albert_tf.families.albert_names import encoder_variables
@@ -64,7 +67,13 @@ class AlbertModel(PretrainedModel):
 
     family = ALBERT
 
-    def __init__(self, config, return_attentions=False, embeddings=None, **kwargs):
+    def __init__(
+        self,
+        config: AlbertConfig,
+        return_attentions: bool = False,
+        embeddings: Any = None,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(config, **kwargs)
         if return_attentions and self.execution["depth_loop"]:
             raise loop_without_attentions()

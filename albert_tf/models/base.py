@@ -11,10 +11,12 @@ from typing import Any
 
 import keras
 
+from albert_tf.checkpoints.loading import constructor_arguments
 from albert_tf.checkpoints.loading import load_pretrained
 from albert_tf.checkpoints.saving import save_pretrained
 from albert_tf.hub.names import local_directory
 from albert_tf.io import checksums
+from albert_tf.io.near_misses import arguments_of
 from albert_tf.io.near_misses import refuse_arguments
 from albert_tf.io.processes import check_process
 from albert_tf.models.features import called_features
@@ -83,7 +85,7 @@ class PretrainedModel(keras.Model):
 
     def __init__(self, config, depth_loop=False, rematerialize=False, **kwargs):
         check_process()
-        refuse_arguments(type(self).__name__, kwargs)
+        refuse_arguments(type(self).__name__, kwargs, constructor_arguments(type(self)))
         super().__init__(**kwargs)
         self.config = config
         # How the encoder is computed; see `TransformerStack`.
@@ -99,7 +101,7 @@ class PretrainedModel(keras.Model):
         check_process()
         given = len(kwargs)
         args = called_features(args, kwargs)
-        refuse_arguments("A call of the model", kwargs)
+        refuse_arguments("A call of the model", kwargs, arguments_of(self.call))
         outputs = super().__call__(*args, **kwargs)
         return named_outputs(outputs) if len(kwargs) < given else outputs
 
@@ -249,7 +251,6 @@ class PretrainedModel(keras.Model):
         Raises:
             UserError: the directory holds no checkpoint, or one that does not fit.
         """
-        refuse_arguments(cls.__name__, kwargs)
         with checksums.verifying_weights(verify_checksum):
             directory = local_directory(path, revision)
             return load_pretrained(cls, directory, kwargs, allow_missing)

@@ -1,8 +1,12 @@
 """Classification (or regression) of a text or a pair of texts, and of each token."""
 
+from collections.abc import Iterable
+from typing import Any
+
 import keras
 from keras import ops
 
+from albert_tf.config import AlbertConfig
 from albert_tf.errors import UserError
 from albert_tf.families import head_variables
 from albert_tf.layers.base import CLASSIFIER_SITE
@@ -55,14 +59,14 @@ class AlbertForSequenceClassification(TextLabels, LinearClassifier):
 
     def __init__(
         self,
-        config,
-        num_labels=None,
-        classifier_dropout_prob=0.1,
-        labels=None,
-        label_kind=None,
-        pooling=None,
-        **kwargs,
-    ):
+        config: AlbertConfig,
+        num_labels: int | None = None,
+        classifier_dropout_prob: float = 0.1,
+        labels: Iterable[str] | None = None,
+        label_kind: str | None = None,
+        pooling: str | None = None,
+        **kwargs: Any,
+    ) -> None:
         if pooling not in (None, *_POOLINGS):
             raise UserError(
                 f"pooling={pooling!r}: expected one of {', '.join(_POOLINGS)}, or None."

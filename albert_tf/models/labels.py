@@ -1,6 +1,8 @@
 """The bases of models whose outputs have names: labels of texts and of tokens."""
 
 import re
+from collections.abc import Iterable
+from typing import Any
 
 from albert_tf.errors import UserError
 
@@ -139,13 +141,13 @@ class TextLabels(LabelledOutputs):
 
     def __init__(
         self,
-        config,
-        num_labels=None,
-        classifier_dropout_prob=0.1,
-        labels=None,
-        label_kind=None,
-        **kwargs,
-    ):
+        config: Any,
+        num_labels: int | None = None,
+        classifier_dropout_prob: float = 0.1,
+        labels: Iterable[str] | None = None,
+        label_kind: str | None = None,
+        **kwargs: Any,
+    ) -> None:
         told = checked_text_labels(labels, num_labels, label_kind)
         super().__init__(config, told[1], classifier_dropout_prob, **kwargs)
         self.labels, self.num_labels, self.label_kind = told
@@ -238,12 +240,12 @@ class TokenLabels(LabelledOutputs):
 
     def __init__(
         self,
-        config,
-        num_labels=None,
-        classifier_dropout_prob=0.1,
-        labels=None,
-        **kwargs,
-    ):
+        config: Any,
+        num_labels: int | None = None,
+        classifier_dropout_prob: float = 0.1,
+        labels: Iterable[str] | None = None,
+        **kwargs: Any,
+    ) -> None:
         labels, num_labels = checked_labels(labels, num_labels)
         super().__init__(config, num_labels, classifier_dropout_prob, **kwargs)
         self.labels, self.num_labels = labels, num_labels

@@ -1,10 +1,12 @@
 """The masked language model alone: the encoder with one of the pretraining heads."""
 
 from collections.abc import Mapping
+from typing import Any
 
 import keras
 from keras import ops
 
+from albert_tf.config import AlbertConfig
 from albert_tf.families import head_variables
 from albert_tf.families.albert import ALBERT
 from albert_tf.layers.heads import MaskedLMHead
@@ -42,7 +44,7 @@ class AlbertForMaskedLM(PretrainedModel):
     # Hugging Face's model has no pooler.
     unused_variables = ("bert/pooler",)
 
-    def __init__(self, config, **kwargs):
+    def __init__(self, config: AlbertConfig, **kwargs: Any) -> None:
         super().__init__(config, **kwargs)
         policy = self.dtype_policy
         self.albert = AlbertModel(config, dtype=policy, name="albert", **self.execution)

@@ -1,8 +1,11 @@
 """Multiple choice: which of several options answers a question on a text."""
 
+from typing import Any
+
 import keras
 from keras import ops
 
+from albert_tf.config import AlbertConfig
 from albert_tf.errors import UserError
 from albert_tf.models.features import named_features
 from albert_tf.models.linear_classifier import LinearClassifier
@@ -75,7 +78,12 @@ class AlbertForMultipleChoice(ChoiceLogits, LinearClassifier):
         model({name: value[None] for name, value in features.items()})  # [1, 2]
     """
 
-    def __init__(self, config, classifier_dropout_prob=0.1, **kwargs):
+    def __init__(
+        self,
+        config: AlbertConfig,
+        classifier_dropout_prob: float = 0.1,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(config, 1, classifier_dropout_prob, **kwargs)
         self._check_rule(self.exit_rule)
 

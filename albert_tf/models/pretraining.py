@@ -1,10 +1,12 @@
 """The pretraining model: masked language model and heads on the pooled output."""
 
 import re
+from typing import Any
 
 import keras
 from keras import ops
 
+from albert_tf.config import AlbertConfig
 from albert_tf.errors import UserError
 from albert_tf.families import head_variables
 from albert_tf.families.albert import ALBERT
@@ -72,7 +74,12 @@ class AlbertForPreTraining(PretrainedModel):
     head_may_be_new = False
     exported_features = (*PretrainedModel.exported_features, "masked_lm_positions")
 
-    def __init__(self, config, sentence_heads=None, **kwargs):
+    def __init__(
+        self,
+        config: AlbertConfig,
+        sentence_heads: dict[str, int] | None = None,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(config, **kwargs)
         self.sentence_heads = {_OFFICIAL_HEAD: 2, **(sentence_heads or {})}
         policy = self.dtype_policy

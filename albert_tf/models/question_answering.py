@@ -1,8 +1,11 @@
 """Reading comprehension: where in a text the answer to a question begins and ends."""
 
+from typing import Any
+
 import keras
 from keras import ops
 
+from albert_tf.config import AlbertConfig
 from albert_tf.errors import UserError
 from albert_tf.families import head_variables
 from albert_tf.families.albert import ALBERT
@@ -23,7 +26,7 @@ class _Reader(PretrainedModel):
     # Hugging Face's model has no pooler.
     unused_variables = ("bert/pooler",)
 
-    def __init__(self, config, **kwargs):
+    def __init__(self, config: AlbertConfig, **kwargs: Any) -> None:
         super().__init__(config, **kwargs)
         self.albert = AlbertModel(
             config, dtype=self.dtype_policy, name="albert", **self.execution
@@ -63,7 +66,7 @@ class AlbertForQuestionAnswering(_Reader):
     task_kind = "squad_v1"
     head_table = head_variables.classification("span_head", "qa_outputs", "cls/squad/")
 
-    def __init__(self, config, **kwargs):
+    def __init__(self, config: AlbertConfig, **kwargs: Any) -> None:
         super().__init__(config, **kwargs)
         self.span_head = ClassificationHead(
             config,
@@ -100,8 +103,13 @@ class AnswersInBeams:
     head_class = AnswerBeamsHead
 
     def __init__(
-        self, config, start_n_top=5, end_n_top=5, head_dropout_prob=0.1, **kwargs
-    ):
+        self,
+        config: AlbertConfig,
+        start_n_top: int = 5,
+        end_n_top: int = 5,
+        head_dropout_prob: float = 0.1,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(config, **kwargs)
         for name, value in (("start_n_top", start_n_top), ("end_n_top", end_n_top)):
             if value < 1:

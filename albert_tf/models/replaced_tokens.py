@@ -2,10 +2,12 @@
 
 import dataclasses
 import operator
+from typing import Any
 
 import keras
 from keras import ops
 
+from albert_tf.config import AlbertConfig
 from albert_tf.errors import UserError
 from albert_tf.families import head_variables
 from albert_tf.families.albert import ALBERT
@@ -63,7 +65,13 @@ class AlbertForReplacedTokens(PretrainedModel):
     head_may_be_new = False
     unused_variables = ("bert/pooler",)
 
-    def __init__(self, config, generator=None, keep_generator=True, **kwargs):
+    def __init__(
+        self,
+        config: AlbertConfig,
+        generator: dict[str, Any] | None = None,
+        keep_generator: bool = True,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(config, **kwargs)
         policy = self.dtype_policy
         self.albert = AlbertModel(config, dtype=policy, name="albert", **self.execution)

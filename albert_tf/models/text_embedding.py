@@ -1,6 +1,7 @@
 """Encoders that give a vector for each text."""
 
 import dataclasses
+from typing import Any
 
 import keras
 from keras import ops
@@ -33,13 +34,13 @@ class TextEmbedding(PretrainedModel):
 
     def __init__(
         self,
-        config,
-        pooling="mean",
-        layer=-1,
-        normalize=False,
-        encoder=None,
-        **kwargs,
-    ):
+        config: Any,
+        pooling: str = "mean",
+        layer: int = -1,
+        normalize: bool = False,
+        encoder: Any = None,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(config, **kwargs)
         layers = config.num_hidden_layers * config.inner_group_num
         check_choice(pooling, layer, layers, self.poolings)

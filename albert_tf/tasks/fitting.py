@@ -2,8 +2,11 @@
 
 import math
 
+import keras
 import tensorflow as tf
 
+from albert_tf.io.near_misses import arguments_of
+from albert_tf.io.near_misses import refuse_arguments
 from albert_tf.optimizers import create_optimizer
 from albert_tf.tasks.batching import BUCKETS
 from albert_tf.tasks.batching import FINE_BUCKETS
@@ -46,7 +49,11 @@ def fit(
 
     Returns:
         Keras' `History`.
+
+    Raises:
+        UserError: an option that it does not take.
     """
+    refuse_arguments("fit", options, arguments_of(fit, keras.Model.fit))
     steps = math.ceil(len(examples) / batch_size) * epochs
     model.compile(
         optimizer=optimizer

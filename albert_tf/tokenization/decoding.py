@@ -1,6 +1,8 @@
 """Ids and tokens back and forth, and ids back to a text."""
 
 import re
+from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 
@@ -16,7 +18,7 @@ _FIRST_WIDE = "\u2e80"  # from here on, characters are written without spaces
 class IdsAndTokens:
     """Ids, pieces and texts made of them, for every `Tokenizer`."""
 
-    def __getattr__(self, name):
+    def __getattr__(self, name: str) -> Any:
         """Gives other names of special pieces and ids, such as `mask_token_id`."""
         attribute = name.replace("_token", "", 1).removesuffix("_id") + "_id"
         if "_token" in name and attribute in self.special_pieces:
@@ -25,23 +27,25 @@ class IdsAndTokens:
             return self.special_pieces[attribute]
         raise AttributeError(of_tokenizer(name))
 
-    def get_vocab(self):
+    def get_vocab(self) -> dict[str, int]:
         """Returns the id of each piece, a dict."""
         return dict(self._ids)
 
     @property
-    def vocab(self):
+    def vocab(self) -> dict[str, int]:
         return self.get_vocab()
 
     @property
-    def all_special_ids(self):
+    def all_special_ids(self) -> list[int]:
         return [getattr(self, attribute) for attribute in self.special_pieces]
 
-    def batch_decode(self, ids, skip_special_tokens=False):
+    def batch_decode(
+        self, ids: Iterable[Any], skip_special_tokens: bool = False
+    ) -> list[str]:
         """Returns a list of str; see `decode`."""
         return [self.decode(row, skip_special_tokens) for row in ids]
 
-    def decode(self, ids, skip_special_tokens=False):
+    def decode(self, ids: Any, skip_special_tokens: bool = False) -> Any:
         """Returns the text of ids: in lower case and with single spaces.
 
         Byte-level BPE gives the very text back, as far as its letters are whole.
@@ -75,7 +79,7 @@ class IdsAndTokens:
         parts += [self.join(run)] if run else []
         return self.between_tokens.join(part for part in parts if part)
 
-    def convert_ids_to_tokens(self, ids):
+    def convert_ids_to_tokens(self, ids: Any) -> Any:
         """Returns the piece of an int, or a list of pieces for ints `[tokens]`.
 
         Raises:
@@ -97,7 +101,7 @@ class IdsAndTokens:
             return self.pieces[int(ids)]
         return [self.pieces[index] for index in ids.tolist()]
 
-    def convert_tokens_to_ids(self, tokens):
+    def convert_tokens_to_ids(self, tokens: str | Iterable[str]) -> Any:
         """Returns the id of a piece, or of each of a list; unknown ones have `unk_id`.
 
         Raises:

@@ -3,6 +3,8 @@
 import abc
 import hashlib
 import os
+from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 
@@ -97,21 +99,21 @@ class Tokenizer(decoding.IdsAndTokens, abc.ABC):
         return {piece: index for index, piece in reversed(list(enumerate(pieces)))}
 
     @property
-    def vocab_size(self):
+    def vocab_size(self) -> int:
         return len(self.pieces)
 
     def __call__(
         self,
-        texts,
-        text_pairs=None,
-        max_length=None,
-        padding=LONGEST,
-        truncation=True,
-        special_tokens_in_text=False,
-        text_pair=None,
-        return_tensors=None,
-        **others,
-    ):
+        texts: str | Iterable[str],
+        text_pairs: str | Iterable[str] | None = None,
+        max_length: int | None = None,
+        padding: bool | str = LONGEST,
+        truncation: bool | str = True,
+        special_tokens_in_text: bool = False,
+        text_pair: str | Iterable[str] | None = None,
+        return_tensors: str | None = None,
+        **others: Any,
+    ) -> dict[str, Any]:
         """Makes the features that every model takes.
 
         Args:
@@ -150,19 +152,13 @@ class Tokenizer(decoding.IdsAndTokens, abc.ABC):
         if text_pair is not None and text_pairs is not None:
             raise UserError("text_pair and text_pairs are the same; give one.")
         check_return_tensors(return_tensors)
-        features = features_of(
-            self,
-            texts,
-            text_pairs if text_pair is None else text_pair,
-            max_length,
-            padding,
-            truncation,
-            special_tokens_in_text,
-        )
+        pairs = text_pairs if text_pair is None else text_pair
+        settings = max_length, padding, truncation, special_tokens_in_text
+        features = features_of(self, texts, pairs, *settings)
         return as_tensors(features) if return_tensors == "tf" else features
 
     @abc.abstractmethod
-    def join(self, pieces):
+    def join(self, pieces: list[str]) -> str:
         """Returns the text of pieces, none of them special."""
 
     def prepare(self, text):
@@ -194,11 +190,11 @@ class Tokenizer(decoding.IdsAndTokens, abc.ABC):
         """Returns how many characters of `text` lose an accent or another mark."""
 
     @abc.abstractmethod
-    def tokenize(self, text):
+    def tokenize(self, text: str) -> list[str]:
         """Returns the pieces of `text`, a list of str."""
 
     @abc.abstractmethod
-    def encode_flat(self, texts):
+    def encode_flat(self, texts: list[str]) -> tuple[np.ndarray, np.ndarray]:
         """Encodes many texts at once.
 
         Args:
@@ -211,7 +207,7 @@ class Tokenizer(decoding.IdsAndTokens, abc.ABC):
         """
 
     @abc.abstractmethod
-    def encode_with_offsets(self, text):
+    def encode_with_offsets(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
         """Returns ids and, for each, its (start, end) in `text`.
 
         A span covers the characters that the piece stems from, without white
@@ -219,7 +215,7 @@ class Tokenizer(decoding.IdsAndTokens, abc.ABC):
         """
 
     @abc.abstractmethod
-    def word_starts(self, official=False):
+    def word_starts(self, official: bool = False) -> np.ndarray:
         """Returns bool array [V]: which pieces start a word.
 
         Args:
@@ -229,7 +225,7 @@ class Tokenizer(decoding.IdsAndTokens, abc.ABC):
                 WordPiece both are the same.
         """
 
-    def encode(self, text):
+    def encode(self, text: str) -> list[int]:
         """Returns the ids of `text`, a list of int.
 
         Raises:
@@ -242,7 +238,7 @@ class Tokenizer(decoding.IdsAndTokens, abc.ABC):
             )
         return self.encode_flat([text])[0].tolist()
 
-    def encode_batch(self, texts):
+    def encode_batch(self, texts: Iterable[str]) -> list[list[int]]:
         """Returns a list of ids for each of `texts`, as a call takes them.
 
         Raises:
@@ -266,7 +262,7 @@ class Tokenizer(decoding.IdsAndTokens, abc.ABC):
             settings["row_layout"] = self.layout.name
         return settings
 
-    def save(self, directory):
+    def save(self, directory: str | os.PathLike) -> None:
         """Writes the model or vocabulary file and `tokenizer_config.json`."""
         with ChecksummedFolder(directory) as folder:
             self.write_into(folder)
@@ -278,7 +274,7 @@ class Tokenizer(decoding.IdsAndTokens, abc.ABC):
         folder.write(self.file_name, self.file_bytes)
         folder.write_json(CONFIG_NAME, config)
 
-    def fingerprint(self):
+    def fingerprint(self) -> str:
         """Returns a hexadecimal SHA-256 of all that decides a text's pieces.
 
         That is the kind, the casing, the rules, the file, and the `segmentation` where

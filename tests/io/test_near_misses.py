@@ -9,6 +9,7 @@ import albert_tf
 from albert_tf.errors import UserError
 from albert_tf.io.near_misses import close_name
 from albert_tf.io.near_misses import did_you_mean
+from albert_tf.tasks.fitting import fit
 from albert_tf.tokenization.wordpiece import WordPieceTokenizer
 
 
@@ -166,5 +167,38 @@ def test_arguments_of_a_model(tiny_config, tmp_path):
             model_class.from_pretrained(tmp_path, **arguments)
         with pytest.raises(UserError, match=message):
             model_class(tiny_config(), num_labels=2, **arguments)
+    config = {"num_labels": 2, "hidden_dropout_prob": 0.1}
+    assert model_class.from_pretrained(tmp_path, **config).config.hidden_dropout_prob
+    with pytest.raises(UserError, match="takes no num_label; did you mean num_labels"):
+        model_class.from_pretrained(tmp_path, num_label=2)
+    with pytest.raises(UserError, match="takes no traineble; did you mean trainable"):
+        model_class(tiny_config(), num_labels=2, traineble=False)
+    with pytest.raises(UserError, match=r"call of the model takes no trainin; did you"):
+        model_class(tiny_config(), num_labels=2)({}, trainin=True)
+    with pytest.raises(UserError, match="unknown key 'hiden_size'; did you mean hidd"):
+        albert_tf.AlbertConfig.released("base_v2", hiden_size=8)
     seeing = albert_tf.AlbertModel.from_pretrained(tmp_path, return_attentions=True)
     assert seeing.return_attentions
+
+
+@pytest.mark.parametrize(
+    ("name", "argument", "meant"),
+    [
+        ("TextClassifier", "max_seq_length", "max_length"),
+        ("TextClassifier", "hidden_dropout", "hidden_dropout_prob"),
+        ("TextEmbedder", "max_length", "max_seq_length"),
+    ],
+)
+def test_arguments_of_what_takes_texts(name, argument, meant, tiny_config, tmp_path):
+    """The sentence comes before anything is loaded or trained."""
+    albert_tf.AlbertModel(tiny_config()).save_pretrained(tmp_path)
+    message = f"{name} takes no {argument}; did you mean {meant}"
+    with pytest.raises(UserError, match=message):
+        getattr(albert_tf, name)(tmp_path, **{argument: 16})
+
+
+def test_arguments_of_fit(tiny_config):
+    model = albert_tf.AlbertForSequenceClassification(tiny_config(), num_labels=2)
+    for asked, meant in (("learnin_rate", "learning_rate"), ("verbos", "verbose")):
+        with pytest.raises(UserError, match=f"no {asked}; did you mean {meant}"):
+            fit(model, [], None, 8, 1, 1, 1e-3, **{asked: 1})

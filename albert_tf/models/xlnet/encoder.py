@@ -1,10 +1,13 @@
 """The two-stream encoder."""
 
+from typing import Any
+
 import keras
 from keras import ops
 
 from albert_tf.errors import UserError
 from albert_tf.families.xlnet import XLNET
+from albert_tf.families.xlnet_config import XLNetConfig
 from albert_tf.families.xlnet_names import encoder_variables
 from albert_tf.layers.base import EMBEDDING_SITE
 from albert_tf.layers.base import OUTPUT_SITE
@@ -86,7 +89,9 @@ class XLNetModel(PretrainedModel):
 
     family = XLNET
 
-    def __init__(self, config, return_attentions=False, **kwargs):
+    def __init__(
+        self, config: XLNetConfig, return_attentions: bool = False, **kwargs: Any
+    ) -> None:
         super().__init__(config, **kwargs)
         self.return_attentions = return_attentions
         if return_attentions and self.execution["depth_loop"]:

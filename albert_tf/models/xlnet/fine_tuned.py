@@ -1,6 +1,7 @@
 """XLNet's models for tasks: classification of texts and tokens, multiple choice."""
 
 import dataclasses
+from typing import Any
 
 import keras
 from keras import ops
@@ -9,6 +10,7 @@ from albert_tf.errors import UserError
 from albert_tf.families import head_variables
 from albert_tf.families.base import require_entries
 from albert_tf.families.xlnet import XLNET
+from albert_tf.families.xlnet_config import XLNetConfig
 from albert_tf.families.xlnet_names import MASK_EMB
 from albert_tf.layers.base import CLASSIFIER_SITE
 from albert_tf.layers.base import Dense
@@ -47,7 +49,7 @@ class FineTunedXLNet(PretrainedModel):
     # The official code has none in fine-tuning.
     unused_variables = (MASK_EMB,)
 
-    def __init__(self, config, **kwargs):
+    def __init__(self, config: XLNetConfig, **kwargs: Any) -> None:
         super().__init__(config, **kwargs)
         alone = dataclasses.replace(config, **XLNET.alone)
         self.transformer = XLNetModel(
@@ -234,5 +236,10 @@ class XLNetForMultipleChoice(ChoiceLogits, XLNetClassifier):
 
     head_table = summary_variables("logits/dense")
 
-    def __init__(self, config, classifier_dropout_prob=0.1, **kwargs):
+    def __init__(
+        self,
+        config: XLNetConfig,
+        classifier_dropout_prob: float = 0.1,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(config, 1, classifier_dropout_prob, **kwargs)

@@ -1,10 +1,13 @@
 """The permutation language model."""
 
+from typing import Any
+
 import keras
 from keras import ops
 
 from albert_tf.families.head_variables import HeadVariable
 from albert_tf.families.xlnet import XLNET
+from albert_tf.families.xlnet_config import XLNetConfig
 from albert_tf.models.base import PretrainedModel
 from albert_tf.models.features import named_features
 from albert_tf.models.masked_lm import best_tokens
@@ -42,7 +45,7 @@ class XLNetLMHeadModel(PretrainedModel):
     head_table = (HeadVariable("lm_bias", "model/lm_loss/bias", "lm_loss.bias"),)
     head_may_be_new = False
 
-    def __init__(self, config, **kwargs):
+    def __init__(self, config: XLNetConfig, **kwargs: Any) -> None:
         super().__init__(config, **kwargs)
         self.transformer = XLNetModel(
             config, dtype=self.dtype_policy, name="transformer", **self.execution

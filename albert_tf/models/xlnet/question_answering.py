@@ -1,9 +1,12 @@
 """Reading comprehension: where in a text the answer to a question begins and ends."""
 
+from typing import Any
+
 import keras
 from keras import ops
 
 from albert_tf.families import head_variables
+from albert_tf.families.xlnet_config import XLNetConfig
 from albert_tf.layers.heads import AnswerBeamsHead
 from albert_tf.layers.view import gather_positions
 from albert_tf.models.features import named_features
@@ -36,7 +39,7 @@ class XLNetForQuestionAnsweringSimple(FineTunedXLNet):
     task_kind = "squad_v1"
     head_table = head_variables.dense("span_head", "model/qa_outputs", "qa_outputs")
 
-    def __init__(self, config, **kwargs):
+    def __init__(self, config: XLNetConfig, **kwargs: Any) -> None:
         super().__init__(config, **kwargs)
         self.span_head = self._dense(2, "span_head", "float32")
         self.build()
