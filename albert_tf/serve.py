@@ -35,9 +35,15 @@ class Limits:
         minimum=1,
     )
     max_delay_ms: float = option(
-        "Milliseconds that a request waits for others, to be answered together.",
-        2.0,
+        "Milliseconds that a request waits for others while a worker is idle.",
+        0.0,
         minimum=0,
+    )
+    workers: int | None = option(
+        "Calls of the model at a time; by default one for each core, or one where "
+        "TensorFlow sees a GPU.",
+        None,
+        minimum=1,
     )
     max_waiting_rows: int = option(
         "Inputs that may wait; the server refuses more with the status 503.",

@@ -3,7 +3,8 @@
   python -m benchmarks.serve_http --export_dir=served/sst-2 --data_file=SST-2/dev.tsv
 
 Clients ask for one text at a time, as fast as they are answered. The server that
-answers one by one is the same with --max_rows=1. Compare the ratios, and those only on
+answers one by one is the same with one worker and --max_rows=1; both serve at the same
+time, and take turns. Compare the ratios, and those only on
 a machine that does nothing else.
 """
 
@@ -14,6 +15,7 @@ import dataclasses
 import http.client
 import json
 import socket
+import statistics
 import subprocess
 import sys
 import time
@@ -23,7 +25,7 @@ import numpy as np
 from albert_tf.cli import command_line
 from albert_tf.cli.command_line import option
 
-_SERVERS = {"gathered": (), "one by one": ("--max_rows=1", "--max_delay_ms=0")}
+_SERVERS = {"gathered": (), "one by one": ("--max_rows=1", "--workers=1")}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,7 +37,8 @@ class Options:
     clients: str = option(
         "Numbers of concurrent clients, separated by commas.", "1,8,64"
     )
-    requests: int = option("Number of requests for each of them.", 512)
+    requests: int = option("Number of requests of a turn.", 256)
+    rounds: int = option("Number of turns of each server.", 5)
 
 
 def benchmark(options):
@@ -43,23 +46,37 @@ def benchmark(options):
     with open(options.data_file, encoding="utf-8", newline="") as file:
         rows = csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
         texts = [row["sentence"] for row in rows][: options.requests]
-    counts = [int(count) for count in options.clients.split(",")]
-    rates = {}
-    for name, flags in _SERVERS.items():
-        with _server(options.export_dir, flags) as port:
-            _ask(port, texts[:16])
-            for count in counts:
-                rate, seconds = _measured(port, texts, count)
-                rates[name, count] = rate
-                last = 1000 * np.percentile(seconds, 99)
-                print(
-                    f"{name:<11} {count:3} clients: {rate:7.1f} requests a second, "
-                    f"99th percentile {last:7.1f} ms",
-                    flush=True,
-                )
-    for count in counts:
-        ratio = rates["gathered", count] / rates["one by one", count]
-        print(f"{count} clients: {ratio:.2f} times as many gathered")
+    with contextlib.ExitStack() as stack:
+        ports = {
+            name: stack.enter_context(_server(options.export_dir, flags))
+            for name, flags in _SERVERS.items()
+        }
+        for port in ports.values():
+            _measured(port, texts[:32], 4)  # no turn is a worker's first
+        for clients in map(int, options.clients.split(",")):
+            turns = [
+                {name: _measured(port, texts, clients) for name, port in ports.items()}
+                for _ in range(options.rounds)
+            ]
+            _show(clients, turns)
+
+
+def _show(clients, turns):
+    """Prints the rates of some turns, and their ratios."""
+    for name in _SERVERS:
+        rate = statistics.median(turn[name][0] for turn in turns)
+        last = 1000 * np.percentile([turn[name][1] for turn in turns], 99)
+        print(
+            f"{name:<11} {clients:3} clients: {rate:7.1f} requests a second, "
+            f"99th percentile {last:7.1f} ms",
+            flush=True,
+        )
+    ratios = [turn["gathered"][0] / turn["one by one"][0] for turn in turns]
+    print(
+        f"{clients} clients: {statistics.median(ratios):.2f} times as many gathered "
+        f"({min(ratios):.2f} to {max(ratios):.2f})",
+        flush=True,
+    )
 
 
 @contextlib.contextmanager

@@ -29,7 +29,7 @@ def outputs_of(signature, columns, batch_size):
     """
     if batch_size < 1:
         raise UserError(f"batch_size={batch_size}: expected at least 1.")
-    lengths = np.sum([[*map(_size, column)] for column in columns.values()], axis=0)
+    lengths = lengths_of(columns)
     order = np.argsort(lengths, kind="stable")
     outputs = []
     for rows in _batches(order, lengths, batch_size):
@@ -39,6 +39,11 @@ def outputs_of(signature, columns, batch_size):
     found = {name: joined([part[name] for part in outputs]) for name in outputs[0]}
     found = require_numbers({name: values[back] for name, values in found.items()})
     return {name: _readable(values) for name, values in found.items()}
+
+
+def lengths_of(columns):
+    """Counts the bytes of each input of some columns; returns an array `[inputs]`."""
+    return np.sum([[*map(_size, column)] for column in columns.values()], axis=0)
 
 
 def _batches(order, lengths, batch_size):

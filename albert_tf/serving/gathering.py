@@ -1,42 +1,51 @@
 """Concurrent requests, answered together."""
 
 import asyncio
-import collections
 import concurrent.futures
 import contextlib
 import dataclasses
+import threading
+
+import numpy as np
 
 from albert_tf.errors import UserError
+from albert_tf.serving.batches import lengths_of
+
+_SPECIAL_TOKENS = 8  # the bytes of text whose tokens are as many as [CLS] and [SEP]
+_MOST_PADDED = 1.25  # the length of the rows of a call, padded, in that of their texts
 
 
 class Busy(Exception):
     """More rows wait than the server takes."""
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, eq=False)
 class Request:
     """Rows that wait for their answers.
 
     Attributes:
         columns: a list for each input by name.
-        rows: how many.
+        lengths: of its rows, in bytes, `[rows]`.
         future: gets the outputs: a dict of arrays `[rows, …]`.
     """
 
     columns: dict
-    rows: int
+    lengths: np.ndarray
     future: asyncio.Future
+
+    @property
+    def rows(self):
+        return len(self.lengths)
 
 
 class Gathering:
-    """Answers requests that come at the same time in one call of the model.
+    """Answers requests of similar length that wait together in one call of the model.
 
     Args:
         answer: maps columns, a list for each input by name, to a dict of arrays
-            `[rows, …]`; it runs in a thread of its own, one call at a time.
-        max_rows: rows of a call at most, unless one request alone has more.
-        max_seconds: how long a request waits for others, where no call is running.
-        max_waiting: rows that may wait at once.
+            `[rows, …]`; it runs in threads, as many calls at a time as workers.
+        workers: how many.
+        limits: the `Limits` of `albert_tf.serve`.
 
     Call: the columns of a request, to its outputs.
 
@@ -45,23 +54,23 @@ class Gathering:
         Busy: too many rows wait.
     """
 
-    def __init__(self, answer, max_rows, max_seconds, max_waiting):
-        self._answer = answer
-        self.max_rows, self.max_seconds = max_rows, max_seconds
-        self.max_waiting = max_waiting
+    def __init__(self, answer, workers, limits):
+        self._answer, self._workers, self._limits = answer, workers, limits
         self.calls = 0
-        self._waiting = collections.deque()
+        self._lock = threading.Lock()
+        self._waiting = []
         self._changed = asyncio.Condition()
-        self._thread = concurrent.futures.ThreadPoolExecutor(1)
+        self._threads = concurrent.futures.ThreadPoolExecutor(workers)
 
     async def __call__(self, columns):
-        rows = len(next(iter(columns.values())))
-        if self.rows() + rows > self.max_waiting:
-            raise Busy(f"more than {self.max_waiting} rows wait; ask again later.")
         future = asyncio.get_running_loop().create_future()
-        self._waiting.append(Request(columns, rows, future))
+        request = Request(columns, lengths_of(columns) + _SPECIAL_TOKENS, future)
+        most = self._limits.max_waiting_rows
+        if self.rows() + request.rows > most:
+            raise Busy(f"more than {most} rows wait; ask again later.")
+        self._waiting.append(request)
         async with self._changed:
-            self._changed.notify()
+            self._changed.notify_all()
         return await future
 
     def rows(self):
@@ -70,15 +79,21 @@ class Gathering:
 
     async def run(self):
         """Answers requests until it is cancelled."""
-        loop = asyncio.get_running_loop()
+        await asyncio.gather(*(self._work() for _ in range(self._workers)))
+
+    async def _work(self):
+        """Answers requests, one call after the other."""
+        loop, limits = asyncio.get_running_loop(), self._limits
         while True:
             async with self._changed:
                 await self._changed.wait_for(lambda: self._waiting)
-                full = self._changed.wait_for(lambda: self.rows() >= self.max_rows)
+                full = self._changed.wait_for(lambda: self.rows() >= limits.max_rows)
                 with contextlib.suppress(asyncio.TimeoutError):
-                    await asyncio.wait_for(full, self.max_seconds)
+                    await asyncio.wait_for(full, limits.max_delay_ms / 1000)
+            if not self._waiting:  # another worker took them
+                continue
             requests = self._next()
-            found = await loop.run_in_executor(self._thread, self._answers, requests)
+            found = await loop.run_in_executor(self._threads, self._answers, requests)
             for request, outputs in zip(requests, found, strict=True):
                 if request.future.done():  # whoever asked has gone
                     continue
@@ -88,18 +103,24 @@ class Gathering:
                     request.future.set_result(outputs)
 
     def _next(self):
-        """Takes the requests of the next call: the oldest, with the same inputs."""
-        requests, rows = [], 0
-        while self._waiting:
-            request = self._waiting[0]
-            if requests and (
-                rows + request.rows > self.max_rows
-                or request.columns.keys() != requests[0].columns.keys()
+        """Takes the oldest request, and those that take about as long."""
+        oldest, taken = self._waiting[0], []
+        longest = oldest.lengths.max(initial=0)
+        rows = real = 0
+        for request in sorted(
+            (r for r in self._waiting if r.columns.keys() == oldest.columns.keys()),
+            key=lambda r: abs(r.lengths.max(initial=0) - longest),
+        ):
+            rows += request.rows
+            real += request.lengths.sum()
+            longest = max(longest, request.lengths.max(initial=0))
+            if taken and (
+                rows > self._limits.max_rows or rows * longest > _MOST_PADDED * real
             ):
                 break
-            rows += request.rows
-            requests.append(self._waiting.popleft())
-        return requests
+            taken.append(request)
+        self._waiting = [r for r in self._waiting if r not in taken]
+        return taken
 
     def _answers(self, requests):
         """Returns the outputs of each request, or the error that it gets."""
@@ -107,7 +128,8 @@ class Gathering:
             name: [value for request in requests for value in request.columns[name]]
             for name in requests[0].columns
         }
-        self.calls += 1
+        with self._lock:
+            self.calls += 1
         try:
             outputs = self._answer(columns)
         except Exception as error:  # of one request, perhaps

@@ -11,6 +11,7 @@ import json
 import time
 
 import prometheus_client
+import tensorflow as tf
 from starlette.applications import Starlette
 from starlette.responses import JSONResponse
 from starlette.responses import Response
@@ -20,6 +21,7 @@ from albert_tf.errors import UserError
 from albert_tf.serving.gathering import Busy
 from albert_tf.serving.gathering import Gathering
 from albert_tf.tasks.serving import EXIT_LAYER
+from albert_tf.tokenization.parallel import available_cores
 
 SIGNATURE = "serving_default"
 _MOST_LAYERS = 24  # of the released models
@@ -96,9 +98,8 @@ class Server:
         limits = self._limits
         self._gathering = Gathering(
             functools.partial(self._predictor.outputs, batch_size=limits.max_rows),
-            limits.max_rows,
-            limits.max_delay_ms / 1000,
-            limits.max_waiting_rows,
+            limits.workers or _workers(),
+            limits,
         )
         task = asyncio.create_task(self._gathering.run())
         yield
@@ -180,6 +181,11 @@ class Server:
     async def _metrics(self, request):
         content = prometheus_client.generate_latest(self._registry)
         return Response(content, media_type=prometheus_client.CONTENT_TYPE_LATEST)
+
+
+def _workers():
+    """Counts the calls that a machine answers at a time: one a GPU, or one a core."""
+    return 1 if tf.config.list_physical_devices("GPU") else available_cores()
 
 
 def _inputs(body, names):

@@ -1,6 +1,8 @@
 """Files that take token ids, `model.onnx` and `model.tflite`, in their runtimes."""
 
+import functools
 import pathlib
+import threading
 import warnings
 
 import numpy as np
@@ -9,6 +11,7 @@ import tensorflow as tf
 from albert_tf.errors import UserError
 
 TOKEN_FILES = ("model.onnx", "model.tflite")
+_ALL_CORES = 0  # a number of threads for ONNX Runtime
 _ONNX_DTYPES = {"float": "float32", "double": "float64"}  # others are called alike
 
 
@@ -71,12 +74,17 @@ def _tflite(path):
         # It announces the package that is to follow it.
         warnings.filterwarnings("ignore", "(?s).*tf.lite.Interpreter is deprecated")
         interpreter = Interpreter(path)
-    run = interpreter.get_signature_runner("tokens")
+    run, lock = interpreter.get_signature_runner("tokens"), threading.Lock()
+
+    def run_alone(features):
+        with lock:  # an interpreter has one place for each tensor
+            return run(**features)
+
     outputs = {
         name: _spec(len(details["shape_signature"]), details["dtype"])
         for name, details in run.get_output_details().items()
     }
-    return runtime, lambda features: run(**features), outputs
+    return runtime, run_alone, outputs
 
 
 def _onnx(path):
@@ -87,15 +95,30 @@ def _onnx(path):
             "Running model.onnx needs onnxruntime; install it with "
             "pip install 'albert-tf[onnx]'."
         ) from error
-    session = onnxruntime.InferenceSession(path)
-    outputs = {
-        output.name: _spec(len(output.shape), _onnx_dtype(output.type))
-        for output in session.get_outputs()
-    }
+
+    @functools.cache
+    def session(threads):
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = threads
+        return onnxruntime.InferenceSession(path, options)
+
+    running, lock = [], threading.Lock()
 
     def run(features):
-        return dict(zip(outputs, session.run(None, features), strict=True))
+        with lock:
+            running.append(None)
+            # Calls at the same time take a core each, which wastes less than sharing.
+            threads = _ALL_CORES if len(running) == 1 else 1
+        try:
+            found = session(threads).run(None, features)
+        finally:
+            running.pop()
+        return dict(zip(outputs, found, strict=True))
 
+    outputs = {
+        output.name: _spec(len(output.shape), _onnx_dtype(output.type))
+        for output in session(_ALL_CORES).get_outputs()
+    }
     return f"onnxruntime {onnxruntime.__version__}", run, outputs
 
 

@@ -15,7 +15,9 @@ from albert_tf.serving.export import ExportOptions
 from albert_tf.serving.export import export
 from albert_tf.serving.export.converting import WRITERS
 from albert_tf.serving.export.converting import check_token_file
+from albert_tf.serving.export.converting import round_onnx
 from albert_tf.serving.export.converting import write_onnx
+from albert_tf.serving.export.writing import _example_requests
 from albert_tf.serving.loading import build_module
 from albert_tf.serving.loading import build_module_of
 from albert_tf.serving.predictor import Predictor
@@ -159,6 +161,43 @@ def test_xlnet(xlnet_tokenizer, xlnet_config, tmp_path):
         np.testing.assert_allclose(found[key], values, atol=1e-5)
 
 
+# By name: the model of an XLNet's config, what it answers, and one of the formats.
+_XLNET_HEADS = {
+    "tagging": (
+        lambda c: albert_tf.XLNetForTokenClassification(c, labels=_TAGS.labels),
+        "auto",
+        "int8",
+    ),
+    "choices": (albert_tf.XLNetForMultipleChoice, "auto", "float16"),
+    "spans": (albert_tf.XLNetForQuestionAnsweringSimple, "auto", "tflite"),
+    "answers": (
+        lambda c: albert_tf.XLNetForQuestionAnswering(c, start_n_top=3, end_n_top=2),
+        "auto",
+        "int8",
+    ),
+    "masked_lm": (albert_tf.XLNetLMHeadModel, "masked_lm", "float16"),
+    "embedding": (albert_tf.XLNetForTextEmbedding, "auto", "tflite"),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", _XLNET_HEADS)
+def test_an_xlnet_head(name, xlnet_tokenizer, xlnet_config, tmp_path):
+    """Each head in float32, and in one other form."""
+    make, task, other = _XLNET_HEADS[name]
+    sizes = {"d_model": 32, "d_head": 16, "d_inner": 64, "initializer_range": 0.3}
+    model = make(xlnet_config(ff_activation="gelu_erf", **sizes))
+    module, head, _ = build_module_of(model, xlnet_tokenizer, task)
+    request = module.compute, _example_requests(module, head)["tokens"]
+    path = WRITERS["onnx"](module, head, tmp_path)
+    assert check_token_file(path, *request)["distance"] < 1e-5
+    if other == "tflite":
+        path, other = WRITERS["tflite"](module, head, tmp_path), "int8"
+    else:
+        round_onnx(path, other)
+    assert 0 < check_token_file(path, *request, other)["distance"] < 0.1
+
+
 @pytest.mark.slow
 def test_several_heads(classifier, tiny_tokenizer, tmp_path):
     tasks = {"mood": ("no", "yes"), "kind": ("a", "b", "c")}
@@ -221,7 +260,8 @@ def test_a_head_in_another_type(name, dtype, tiny_tokenizer, served_config, tmp_
     make, task, changes = _HEADS[name]
     model = make(served_config(tiny_tokenizer, **changes))
     module, head, _ = build_module_of(model, tiny_tokenizer, task)
-    path = write_onnx(module, head, tmp_path, dtype)
+    path = write_onnx(module, head, tmp_path)
+    round_onnx(path, dtype)
     features = features_of(head, tiny_tokenizer.vocab_size)
     opened = check_token_file(path, module.compute, features, dtype)
     assert 0 < opened["distance"] < 0.1

@@ -1,8 +1,10 @@
 """Requests over HTTP: TensorFlow Serving's paths, gathered, limited, counted."""
 
+import asyncio
 import base64
 import concurrent.futures
 import contextlib
+import functools
 import http.client
 import json
 import signal
@@ -19,6 +21,7 @@ import uvicorn
 
 from albert_tf import serve
 from albert_tf.errors import UserError
+from albert_tf.serving.gathering import Gathering
 from albert_tf.serving.inputs import Inputs
 from albert_tf.serving.server import Server
 
@@ -170,7 +173,7 @@ def ask_at_once(port, texts):
 def test_concurrent_requests_are_answered_together():
     predictor = Lengths(seconds=0.1)
     texts = ["x" * (i % 5) for i in range(16)]
-    with serving(predictor, max_rows=8, max_delay_ms=50) as port:
+    with serving(predictor, max_rows=8, max_delay_ms=50, workers=1) as port:
         answers = ask_at_once(port, texts)
         metrics = ask(port, "/metrics")[1]
     lengths = [content["outputs"]["length"] for _, content in answers]
@@ -184,6 +187,35 @@ def test_concurrent_requests_are_answered_together():
     assert "albert_request_seconds_count 16.0" in metrics
 
 
+def test_texts_of_similar_length_are_answered_together():
+    """Padding to the longest would cost more than one call for all saves."""
+    predictor, lengths = Lengths(), (5, 500, 6, 510) * 3
+
+    async def ask_all():
+        answer = functools.partial(predictor.outputs, batch_size=8)
+        gathering = Gathering(answer, 1, serve.Limits(max_rows=5))
+        columns = ({"text": [b"x" * length]} for length in lengths)
+        asked = [asyncio.create_task(gathering(column)) for column in columns]
+        await asyncio.sleep(0)  # all wait before the first is answered
+        running = asyncio.create_task(gathering.run())
+        found = await asyncio.gather(*asked)
+        running.cancel()
+        return [outputs["length"].tolist() for outputs in found]
+
+    assert asyncio.run(ask_all()) == [[length] for length in lengths]
+    assert predictor.calls == [5, 5, 1, 1]
+
+
+def test_workers_answer_at_the_same_time():
+    predictor, both = Lengths(), threading.Barrier(2)
+    predictor.outputs = lambda columns, batch_size: (
+        both.wait(timeout=30) is None or Lengths.outputs(predictor, columns, batch_size)
+    )
+    with serving(predictor, workers=2, max_rows=1) as port:
+        answers = ask_at_once(port, ["a", "bc"])
+    assert [status for status, _ in answers] == [200, 200]
+
+
 def test_a_request_waits_no_longer_than_is_allowed():
     for max_delay_ms, least, most in ((0, 0, 0.5), (700, 0.7, 5)):
         with serving(Lengths(), max_delay_ms=max_delay_ms) as port:
@@ -194,7 +226,7 @@ def test_a_request_waits_no_longer_than_is_allowed():
 
 
 def test_a_bad_request_harms_no_other():
-    with serving(Lengths(0.1), max_delay_ms=200) as port:
+    with serving(Lengths(0.1), max_delay_ms=200, workers=1) as port:
         answers = ask_at_once(port, ["a", "bad", "b"])
     assert [status for status, _ in answers] == [200, 400, 200]
 
@@ -206,7 +238,7 @@ def test_a_failing_model_is_an_error_of_the_server():
 
 
 def test_too_many_rows_wait():
-    with serving(Lengths(0.3), max_rows=1, max_waiting_rows=2) as port:
+    with serving(Lengths(0.3), max_rows=1, max_waiting_rows=2, workers=1) as port:
         statuses = [status for status, _ in ask_at_once(port, ["a"] * 8)]
         status, content = ask(port, body={"inputs": ["a"] * 3})
     assert {200, 503} == set(statuses)

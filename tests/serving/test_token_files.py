@@ -1,10 +1,14 @@
 """Files of other runtimes: the same answers from tokens."""
 
+import concurrent.futures
 import json
 import re
 import sys
+import threading
+import types
 
 import numpy as np
+import onnxruntime
 import pytest
 import tensorflow as tf
 
@@ -98,17 +102,17 @@ def test_pretrained_models_as_files(
     np.testing.assert_allclose(numbers[name], expected[name], rtol=0, atol=tolerance)
 
 
-def other_answers(module, head, directory, compute_dtype):
-    """Writes the ONNX file of a model whose answers are the other way round."""
+def other_answers(module, head, directory):
+    """Writes the ONNX file of a model whose answers are a little larger."""
 
     class Other:
         def compute(self, features):
-            return {k: v[..., ::-1] * 2 for k, v in module.compute(features).items()}
+            return {k: v * 1.1 for k, v in module.compute(features).items()}
 
-    return write_onnx(Other(), head, directory, compute_dtype)
+    return write_onnx(Other(), head, directory)
 
 
-def no_file(module, head, directory, compute_dtype=None):
+def no_file(module, head, directory):
     path = directory / "model.onnx"
     path.write_bytes(b"nothing")
     return path
@@ -118,15 +122,19 @@ def no_file(module, head, directory, compute_dtype=None):
     ("writer", "message"),
     [
         (no_file, "model.onnx was removed, because it does not run: .*model.onnx"),
-        (other_answers, "onnxruntime [0-9.]+ answers otherwise .* 0.* apart"),
+        (other_answers, r"onnxruntime [0-9.]+ answers otherwise .* 0.0[3-9]\d* of"),
     ],
 )
+@pytest.mark.parametrize("dtype", ["float32", "int8"])
 def test_a_file_that_is_wrong_is_refused(
-    writer, message, classifier, tmp_path, monkeypatch
+    writer, message, dtype, classifier, tmp_path, monkeypatch
 ):
+    """No rounding hides another function: it is refused before it is rounded."""
     monkeypatch.setitem(WRITERS, "onnx", writer)
     target = tmp_path / "m"
-    options = ExportOptions(str(classifier.model_dir), str(target), format="onnx")
+    options = ExportOptions(
+        str(classifier.model_dir), str(target), format="onnx", compute_dtype=dtype
+    )
     with pytest.raises(UserError, match=message):
         export(options)
     assert not list(target.rglob("model.onnx"))
@@ -146,3 +154,28 @@ def test_a_file_stays_closed_without_its_runtime(tmp_path, monkeypatch, caplog):
     assert "model.onnx was not opened. " in caplog.text
     assert "pip install 'albert-tf[onnx]'" in caplog.text
     assert path.exists()
+
+
+def test_calls_at_the_same_time_take_a_core_each(monkeypatch):
+    used, both = [], threading.Barrier(2)
+
+    class Session:
+        def __init__(self, path, options):
+            self.threads = options.intra_op_num_threads
+
+        def get_outputs(self):
+            return [types.SimpleNamespace(name="a", shape=[2], type="tensor(float)")]
+
+        def run(self, names, features):
+            both.wait(timeout=30)
+            used.append(self.threads)
+            return [np.zeros(2, "float32")]
+
+    monkeypatch.setattr(onnxruntime, "InferenceSession", Session)
+    file = TokenFile("model.onnx")
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        list(pool.map(file, [{"input_ids": [[1]]}] * 2))
+    assert sorted(used) == [0, 1]  # 0 threads are all that there are
+    both = threading.Barrier(1)
+    file({"input_ids": [[1]]})
+    assert used[2:] == [0]

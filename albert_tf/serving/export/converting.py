@@ -55,37 +55,45 @@ def write_tflite(module, head, directory):
     return path
 
 
-def write_onnx(module, head, directory, compute_dtype="float32"):
-    """Writes `model.onnx`; arguments and result as `write_tflite`.
-
-    `compute_dtype` is from `ExportOptions`.
+def write_onnx(module, head, directory):
+    """Writes `model.onnx` in float32; arguments and result as `write_tflite`.
 
     Raises:
-        UserError: tf2onnx or onnxruntime is not installed.
+        UserError: tf2onnx is not installed.
     """
     path = directory / "model.onnx"
     _convert_to_onnx(_token_function(module.compute, head.feature_specs()), path)
-    if compute_dtype != "float32":
-        try:
-            _ROUNDED[compute_dtype](path)
-        except ImportError as error:
-            raise UserError(
-                f"compute_dtype={compute_dtype} needs onnxruntime: pip install "
-                "'albert-tf[onnx]'."
-            ) from error
     return path
+
+
+def round_onnx(path, compute_dtype):
+    """Makes an ONNX file in float32 compute in another type of `ExportOptions`.
+
+    Raises:
+        UserError: onnxruntime is not installed.
+    """
+    try:
+        _ROUNDED[compute_dtype](path)
+    except ImportError as error:
+        needed = f"compute_dtype={compute_dtype} needs onnxruntime: pip install "
+        raise UserError(needed + "'albert-tf[onnx]'.") from error
 
 
 def _in_int8(path):
     """Rounds the weights of an ONNX file's products to int8, a scale for each column.
 
     The rows that they multiply are rounded to bytes when they are known. Embeddings and
-    attention's products of two activations stay in float32.
+    attention's products of two activations stay in float32, and so do kernels of more
+    than two axes, XLNet's, of which ONNX Runtime takes no scale for each column.
     """
     import onnx
     from onnxruntime.quantization import QuantType
     from onnxruntime.quantization import quantize_dynamic
 
+    graph = onnx.load(path).graph
+    ranks = {tensor.name: len(tensor.dims) for tensor in graph.initializer}
+    products = (node for node in graph.node if node.op_type == "MatMul")
+    kept = [node.name for node in products if ranks.get(node.input[1], 2) > 2]
     with _quiet():  # it recommends steps that change nothing here
         quantize_dynamic(
             path,
@@ -95,6 +103,7 @@ def _in_int8(path):
             # 7 bits: without VNNI, sums of two products of 8 bits are cut off.
             reduce_range=True,
             weight_type=QuantType.QInt8,
+            nodes_to_exclude=kept,
             extra_options={
                 "MatMulConstBOnly": True,
                 "EnableSubgraph": True,  # the loop of a model that leaves early
@@ -106,10 +115,15 @@ def _in_int8(path):
 def _in_float16(path):
     """Makes an ONNX file compute in float16; inputs and outputs keep their types."""
     import onnx
+    from onnxruntime.transformers.float16 import DEFAULT_OP_BLOCK_LIST
     from onnxruntime.transformers.float16 import convert_float_to_float16
 
+    # Their inputs would become float32, the integers of shapes, too.
+    blocked = [op for op in DEFAULT_OP_BLOCK_LIST if op not in ("Max", "Min")]
     with _quiet():  # it says which numbers it rounds
-        model = convert_float_to_float16(onnx.load(path), keep_io_types=True)
+        model = convert_float_to_float16(
+            onnx.load(path), keep_io_types=True, op_block_list=blocked
+        )
     onnx.save(model, path)
 
 
@@ -173,13 +187,10 @@ def _convert_to_onnx(function, path):
 
 
 def read_constants_from_outside(graph):
-    """Lets the bodies of a graph's loops read from outside what no step changes.
+    """Lets the bodies of an `onnx.GraphProto`'s loops read what no step changes.
 
     tf2onnx hands the weights from step to step, where the quantization does not see
     that they are constant.
-
-    Args:
-        graph: an `onnx.GraphProto`, which is changed.
     """
     outside = {}
     loops = [node for node in graph.node if node.op_type == "Loop"]
