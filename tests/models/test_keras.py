@@ -1,6 +1,8 @@
-"""Habits of Keras users with a model: summary, export, fit."""
+"""Habits of Keras users: summary, export, fit, and files in a fresh process."""
 
 import contextlib
+import subprocess
+import sys
 
 import keras
 import numpy as np
@@ -9,8 +11,23 @@ import tensorflow as tf
 
 import albert_tf
 from albert_tf.errors import UserError
+from albert_tf.families import registry
 from albert_tf.objectives.masked_lm import PretrainingObjective
+from albert_tf.optimizers import create_optimizer
 from data_pipeline.input_pipeline import pretraining_dataset
+
+_LOAD = """
+import sys
+{imports}
+import keras
+import numpy as np
+for path in sys.argv[1:]:
+    model = keras.models.load_model(path)
+    print(type(model).__name__, type(model.optimizer).__name__)
+    np.save(path + ".npy", model(np.ones((1, 5), "int32")))
+"""
+
+_SCHEDULES = {"lamb": "polynomial", "muon": "wsd"}
 
 
 @pytest.fixture
@@ -167,3 +184,40 @@ def _first_half(batch):
 
 def _first_half_twice(batch):
     return {n: tf.concat([v[:16], v[:16]], axis=0) for n, v in batch.items()}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("imports", "loaded"),
+    [
+        ("import keras\nimport albert_tf", {"lamb": "LAMB", "muon": "Muon"}),
+        ("from albert_tf import AlbertModel", {"lamb": "LAMB"}),
+    ],
+)
+def test_a_fresh_process_loads_files(imports, loaded, tiny_config, tmp_path):
+    model = albert_tf.AlbertForSequenceClassification(tiny_config(), labels=["a", "b"])
+    paths = []
+    for optimizer in loaded:
+        rule = create_optimizer(optimizer, 1e-3, 10, 2, _SCHEDULES[optimizer])
+        model.compile(optimizer=rule, loss="mse")
+        paths.append(str(tmp_path / f"{optimizer}.keras"))
+        model.save(paths[-1])
+    found = subprocess.run(
+        [sys.executable, "-c", _LOAD.format(imports=imports), *paths],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    names = [f"AlbertForSequenceClassification {name}" for name in loaded.values()]
+    assert found.stdout.splitlines() == names, found.stderr
+    expected = model(np.ones((1, 5), "int32"))
+    for path in paths:
+        np.testing.assert_allclose(np.load(f"{path}.npy"), expected, atol=1e-6)
+
+
+def test_every_class_is_where_the_table_says():
+    for stand_in in registry.stand_ins().values():
+        stand_in.load()
+    known = keras.saving.get_custom_objects()
+    for name in registry.stand_ins():
+        assert known[name].__name__ == name.removeprefix("albert_tf>")
