@@ -41,6 +41,8 @@ class MaskedLM:
     """ALBERT's masked LM, with the objective that the data has for its sentences."""
 
     config_class = AlbertConfig
+    # The module that counts by configuration.
+    costs = albert
     model_class = AlbertForPreTraining
     initial_model = staticmethod(initial_model)
 
@@ -50,15 +52,15 @@ class MaskedLM:
 
     def training_flops(self, model, *shape):
         """Counts a step's operations, a token; `shape` as of `training_flops`."""
-        return albert.training_flops(model.config, *shape)
+        return self.costs.training_flops(model.config, *shape)
 
     def training_memory(self, model, *shape):
         """Counts bytes of a step by part; `shape` as of `albert.training_memory`."""
-        return albert.training_memory(model.config, *shape)
+        return self.costs.training_memory(model.config, *shape)
 
     def parameters(self, model):
         """Counts the parameters, by part."""
-        return albert.pretraining_parameters(model.config)
+        return self.costs.pretraining_parameters(model.config)
 
     def objective(self, terms, flags):
         """Makes the loss of the terms."""
@@ -129,13 +131,13 @@ class ReplacedTokensDetection(MaskedLM):
     def training_flops(self, model, *shape):
         """Counts as `MaskedLM`, for both networks."""
         length, _, *rest = shape
-        discriminator = albert.training_flops(model.config, length, 0, *rest)
-        return discriminator + albert.training_flops(model.generator.config, *shape)
+        discriminator = self.costs.training_flops(model.config, length, 0, *rest)
+        return discriminator + self.costs.training_flops(model.generator.config, *shape)
 
     def training_memory(self, model, *shape):
         """Counts as `MaskedLM`, for both networks."""
         both = [
-            albert.training_memory(config, *shape)
+            self.costs.training_memory(config, *shape)
             for config in (model.config, model.generator.config)
         ]
         return {part: sum(each[part] for each in both) for part in both[0]}
@@ -149,19 +151,8 @@ class PermutationLM(MaskedLM):
     """XLNet's permutation language model, on streams of text."""
 
     config_class = XLNetConfig
+    costs = xlnet
     model_class = XLNetLMHeadModel
-
-    def training_flops(self, model, *shape):
-        """Counts as `MaskedLM`."""
-        return xlnet.training_flops(model.config, *shape)
-
-    def training_memory(self, model, *shape):
-        """Counts as `MaskedLM`."""
-        return xlnet.training_memory(model.config, *shape)
-
-    def parameters(self, model):
-        """Counts as `MaskedLM`."""
-        return xlnet.pretraining_parameters(model.config)
 
     def objective(self, terms, flags):
         """Makes the loss; there is but one."""
