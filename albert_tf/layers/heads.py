@@ -11,6 +11,8 @@ from albert_tf.layers.base import dropout
 from albert_tf.layers.base import truncated_normal
 from albert_tf.layers.view import gather_positions
 
+_MASKED_LOGIT = -1e30
+
 
 @keras.saving.register_keras_serializable(package="albert_tf")
 class ClassificationHead(ConfiguredLayer):
@@ -103,9 +105,6 @@ class MaskedLMHead(ConfiguredLayer):
             word_embeddings = ops.cast(word_embeddings, "float32")
         logits = ops.matmul(hidden, ops.transpose(word_embeddings))  # [B, P, V]
         return ops.cast(logits, "float32") + self.output_bias
-
-
-_MASKED_LOGIT = -1e30
 
 
 @keras.saving.register_keras_serializable(package="albert_tf")

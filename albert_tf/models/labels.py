@@ -9,10 +9,18 @@ from albert_tf.errors import UserError
 _DEFAULT_NAME = "LABEL_{}"  # Hugging Face's, of an unnamed label
 _TAG = re.compile(r"O|[BIES]-.+", re.DOTALL)
 _NO_NAME = re.compile(r"LABEL_\d+|")
+_SINGLE, _REGRESSION = "single_label", "regression"
+# Hugging Face's names of the kinds.
+_PROBLEM_TYPES = {
+    _SINGLE: "single_label_classification",
+    "multi_label": "multi_label_classification",
+    _REGRESSION: "regression",
+}
+LABEL_KINDS = tuple(_PROBLEM_TYPES)
 
 
 class LabelledOutputs:
-    """For a linear classifier with an output for each label, whose base comes after it.
+    """A mixin before the base of a linear classifier with an output for each label.
 
     The base takes a config, the number of outputs and the rate of its dropout. The
     constructor sets `num_labels` and, where they are known, `labels`: a tuple of names
@@ -117,16 +125,6 @@ def names_in(entries):
 def _meaning(task):
     """Returns a task's kind and labels; it may know more, as of pairs."""
     return task.get("kind"), tuple(task.get("labels", ()))
-
-
-_SINGLE, _REGRESSION = "single_label", "regression"
-# Hugging Face's names of the kinds, and of labels that have none.
-_PROBLEM_TYPES = {
-    _SINGLE: "single_label_classification",
-    "multi_label": "multi_label_classification",
-    _REGRESSION: "regression",
-}
-LABEL_KINDS = tuple(_PROBLEM_TYPES)
 
 
 class TextLabels(LabelledOutputs):

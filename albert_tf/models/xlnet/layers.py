@@ -14,12 +14,12 @@ from albert_tf.models.xlnet.view import project_codes
 from albert_tf.models.xlnet.view import rel_shift
 from albert_tf.models.xlnet.view import shift_at
 
+_MASKED_SCORE = -1e30
 # Of the dropouts in a block.
 _PROBABILITIES_SITE = 0
 _ATTENTION_SITE = 1
 _FEED_FORWARD_SITE = 2
 _ACTIVATION_SITE = 3
-_MASKED_SCORE = -1e30
 
 
 class XLNetLayer(ConfiguredLayer):
