@@ -5,10 +5,10 @@
       --eval_file='demo_output/data/held_out/*.tfrecord' \\
       --spm_model_file=demo_output/vocab/docstrings.model
 
-Both sides train the model and the schedule of `make demo` on the same batches, one side
-after the other. Only the steps are timed: reading, evaluating and, of the first step,
-tracing and compiling do not count. --bfloat16 and --peer_bfloat16 give a side the type
-that is faster for it on this processor.
+Both sides train the model and the schedule of pretraining/tiny on the same batches, one
+side after the other. Only the steps are timed: reading, evaluating and, of the first
+step, tracing and compiling do not count. --bfloat16 and --peer_bfloat16 give a side the
+type that is faster for it on this processor.
 """
 
 import dataclasses
@@ -25,7 +25,8 @@ from albert_tf.errors import UserError
 from albert_tf.io.files import read_json_object
 from benchmarks.same_curve import material
 
-_RECIPE = pathlib.Path(__file__).resolve().parent.parent.parent / "configs/demo.json"
+_PROJECT = pathlib.Path(__file__).resolve().parent.parent.parent
+_RECIPE = _PROJECT / "configs/pretraining/tiny.json"
 _SCHEDULE = ("learning_rate", "num_train_steps", "num_warmup_steps")
 _EVAL_BATCH_SIZE = 64
 
@@ -126,7 +127,7 @@ def prepare(options, stop_at):
     """
     from albert_tf.tokenization import load_tokenizer
 
-    recipe = read_json_object(_RECIPE)["pretrain"]
+    recipe = read_json_object(_RECIPE)
     steps = options.max_steps or recipe["num_train_steps"]
     if not options.eval_steps <= steps <= recipe["num_train_steps"]:
         raise UserError(
@@ -138,9 +139,7 @@ def prepare(options, stop_at):
     tokenizer = load_tokenizer(options.spm_model_file)
     batch_size = recipe["train_batch_size"]
     paths = _write_batches(options, folder, tokenizer, batch_size, steps)
-    config = AlbertConfig.from_json_file(
-        _RECIPE.parent.parent / recipe["albert_config_file"]
-    )
+    config = AlbertConfig.from_json_file(_PROJECT / recipe["albert_config_file"])
     config = dataclasses.replace(config, vocab_size=tokenizer.vocab_size)
     material.write_start(config, folder / "start", tokenizer, options.random_seed)
     return {

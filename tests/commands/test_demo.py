@@ -31,7 +31,7 @@ def test_the_recipe_gives_every_command_its_flags(project, tmp_path):
         "predict",
     ]
     assert "--vocab_size=8000" in commands["train_tokenizer"]
-    assert "--optimizer=lamb" in commands["pretrain"]
+    assert "--optimizer=muon" in commands["pretrain"]
     assert f"--init_checkpoint={tmp_path / 'pretrained'}" in commands["fine_tune"]
     # The same run but for where it starts and what it writes.
     differing = set(commands["fine_tune"]) ^ set(commands["from_scratch"])

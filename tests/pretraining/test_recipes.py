@@ -22,7 +22,6 @@ _ALBERT = (
     "roberta_style",
     "tiny",
     "wikipedia_small",
-    "modern_small",
 )
 _ROBERTA = ("roberta_base", "roberta_tiny")
 _RECIPES = (*_ALBERT, *_ROBERTA, *_XLNET)
@@ -45,7 +44,6 @@ def test_every_recipe_is_tested(project):
     assert {path.stem for path in files} == {
         *_RECIPES,
         "albert_xlnet_tiny_config",
-        "modern_small_config",
         "tiny_config",
         "xlnet_tiny_config",
         "wikipedia_small_config",
