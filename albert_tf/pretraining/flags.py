@@ -25,50 +25,12 @@ from albert_tf.engine.flags import DeviceFlags
 from albert_tf.engine.flags import ReportFlags
 from albert_tf.engine.flags import TrainerFlags
 from albert_tf.pretraining.data_flags import DataFlags
-from albert_tf.pretraining.model_flags import ModelFlags
-from albert_tf.pretraining.model_flags import ScheduleFlags
+from albert_tf.pretraining.run_flags import ModelFlags
+from albert_tf.pretraining.run_flags import RunFlags
+from albert_tf.pretraining.run_flags import ScheduleFlags
 
 # Official flags that only TPUEstimator needed, or that never had an effect.
 _IGNORED = ("masked_lm_budget", "master", "num_tpu_cores")
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class RunFlags:
-    """Actions."""
-
-    do_train: bool = option(
-        "Train, or continue an interrupted run.", True, may_change=True
-    )
-    do_eval: bool = option(
-        "Evaluate at the end on --eval_file, or on --input_file without one.",
-        False,
-        may_change=True,
-    )
-    train_minutes: float = option(
-        "Minutes to train, in place of --num_train_steps: the run measures its steps "
-        "first, fixes how many fit, and keeps that number in train_minutes.json, so "
-        "that it resumes exactly. Compiling counts, evaluation and checkpoints do "
-        "not. 0: --num_train_steps decides.",
-        0.0,
-        minimum=0,
-    )
-    dry_run: bool = option(
-        "Print the plan, measure a few steps and stop without writing anything.",
-        False,
-        may_change=True,
-    )
-    deterministic: bool = option(
-        "Use only operations that give the same bits in every run; training is slower.",
-        False,
-        may_change=True,
-    )
-    use_xla: bool | None = option(
-        "Compile the training step with XLA; by default where that is faster: "
-        "everywhere but in bfloat16 on a CPU that has units for it, where XLA compiles "
-        "activations and the update.",
-        None,
-        may_change=True,
-    )
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -18,12 +18,11 @@ from albert_tf.objectives.flags import LayersFlags
 from albert_tf.pretraining.data import described_lengths
 from albert_tf.pretraining.data_flags import SECOND
 from albert_tf.pretraining.data_flags import DataFlags
-from albert_tf.pretraining.flags import PretrainingOptions
-from albert_tf.pretraining.flags import RunFlags
-from albert_tf.pretraining.model_flags import GeneratorFlags
-from albert_tf.pretraining.model_flags import ModelFlags
-from albert_tf.pretraining.model_flags import ScheduleFlags
 from albert_tf.pretraining.phases import check_budget
+from albert_tf.pretraining.run_flags import GeneratorFlags
+from albert_tf.pretraining.run_flags import ModelFlags
+from albert_tf.pretraining.run_flags import RunFlags
+from albert_tf.pretraining.run_flags import ScheduleFlags
 
 _OFFICIAL_LENGTHS = {"max_seq_length": 512, "max_predictions_per_seq": 20}
 _FLAGS_OF = {
@@ -125,7 +124,7 @@ def _refuse_flags_of_others(options):
     for objectives, names in _FLAGS_OF.items():
         for name in names if options.objective not in objectives else ():
             value = getattr(options, name)
-            if value != getattr(PretrainingOptions, name):
+            if value != getattr(type(options), name):  # its default
                 raise UserError(
                     f"--{name}={value} needs --objective={' or '.join(objectives)}, "
                     "but this run has "

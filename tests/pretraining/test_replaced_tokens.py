@@ -19,8 +19,8 @@ from albert_tf.objectives.replaced_tokens import drawn
 from albert_tf.objectives.replaced_tokens import with_tokens
 from albert_tf.optimizers import create_optimizer
 from albert_tf.pretraining.flags import PretrainingOptions
-from albert_tf.pretraining.model_flags import GeneratorFlags
 from albert_tf.pretraining.run import pretrain
+from albert_tf.pretraining.run_flags import GeneratorFlags
 from albert_tf.pretraining.settings import resolve
 
 SEED = tf.constant([3, 4])

@@ -1,4 +1,4 @@
-"""The flags of the model that a pretraining run trains, and of its optimizer."""
+"""The flags of a pretraining run: its actions, its model and its optimizer."""
 
 import dataclasses
 
@@ -13,6 +13,45 @@ from albert_tf.optimizers import scaled_learning_rate
 from albert_tf.optimizers.flags import OptimizerFlags
 from albert_tf.optimizers.rules import RELATIVE_BIASES
 from albert_tf.pretraining.data_flags import StepFlags
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class RunFlags:
+    """Actions."""
+
+    do_train: bool = option(
+        "Train, or continue an interrupted run.", True, may_change=True
+    )
+    do_eval: bool = option(
+        "Evaluate at the end on --eval_file, or on --input_file without one.",
+        False,
+        may_change=True,
+    )
+    train_minutes: float = option(
+        "Minutes to train, in place of --num_train_steps: the run measures its steps "
+        "first, fixes how many fit, and keeps that number in train_minutes.json, so "
+        "that it resumes exactly. Compiling counts, evaluation and checkpoints do "
+        "not. 0: --num_train_steps decides.",
+        0.0,
+        minimum=0,
+    )
+    dry_run: bool = option(
+        "Print the plan, measure a few steps and stop without writing anything.",
+        False,
+        may_change=True,
+    )
+    deterministic: bool = option(
+        "Use only operations that give the same bits in every run; training is slower.",
+        False,
+        may_change=True,
+    )
+    use_xla: bool | None = option(
+        "Compile the training step with XLA; by default where that is faster: "
+        "everywhere but in bfloat16 on a CPU that has units for it, where XLA compiles "
+        "activations and the update.",
+        None,
+        may_change=True,
+    )
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
