@@ -3,6 +3,7 @@
 import dataclasses
 import functools
 import inspect
+import itertools
 import os
 
 import numpy as np
@@ -212,12 +213,14 @@ def constructor_arguments(model_class):
     Those of a base that its subclass gives itself have no default.
     """
     constructors = [vars(owner).get("__init__") for owner in model_class.__mro__]
-    return tuple(
-        parameter.name
+    own, *bases = (
+        [*inspect.signature(constructor).parameters.values()]
         for constructor in filter(inspect.isfunction, constructors)
-        for parameter in inspect.signature(constructor).parameters.values()
-        if parameter.default is not parameter.empty
     )
+    of_bases = itertools.chain.from_iterable(bases)
+    parameters = [*own[2:], *(p for p in of_bases if p.default is not p.empty)]
+    names = (p.name for p in parameters if p.kind is not p.VAR_KEYWORD)
+    return tuple(dict.fromkeys(names))
 
 
 def loading_arguments(*model_classes):
