@@ -139,7 +139,7 @@ def test_shrunk_recipe_trains(
             "second_phase_max_seq_length": 16,
             "second_phase_max_predictions_per_seq": 3,
         }
-    if name in ("roberta_style", "roberta_tiny"):
+    if name in ("roberta_style", "roberta_tiny", "wikipedia_small"):
         changes["do_lower_case"] = True
         changes["input_file"] = dynamic / "train.tfrecord"
     if name == "xlnet_base":
