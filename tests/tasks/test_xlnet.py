@@ -91,8 +91,8 @@ def test_questions(tune, version, tmp_path):
         predict_file=path,
         max_query_length=3,
         doc_stride=4,
-        train_step=120,
-        save_checkpoints_steps=120,
+        train_step=200,
+        save_checkpoints_steps=200,
     )
     results = dict(
         line.split(" = ")
