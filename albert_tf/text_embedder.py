@@ -74,7 +74,7 @@ class TextEmbedder:
         asked = {"pooling": pooling, "layer": layer, "normalize": normalize}
         arguments = {n: value for n, value in asked.items() if value is not None}
         model_class = registry.model_of_vectors(family_of(directory) or ALBERT)
-        known = loading_arguments(model_class) + arguments_of(TextEmbedder)
+        known = [*loading_arguments(model_class), *arguments_of(TextEmbedder)]
         refuse_arguments("TextEmbedder", changes, known)
         self.model, self.tokenizer = load(
             model_class, directory, **arguments, **changes

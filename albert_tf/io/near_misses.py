@@ -1,6 +1,7 @@
 """Guesses at the name or path that a user meant, of this project or of others."""
 
 import difflib
+import functools
 import inspect
 import os
 import re
@@ -168,14 +169,15 @@ def refuse_arguments(owner, arguments, known):
         raise UserError(f"{owner} takes no {name}; {hint}")
 
 
+@functools.cache
 def arguments_of(*functions):
-    """Returns the names of the arguments that functions or classes take, sorted."""
+    """Returns the names of the arguments that functions or classes take, a tuple."""
     kinds = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY
     found = set()
     for function in functions:
         parameters = inspect.signature(function).parameters.values()
         found |= {parameter.name for parameter in parameters if parameter.kind in kinds}
-    return sorted(found - {"self"})
+    return tuple(sorted(found - {"self"}))
 
 
 def _message(owner, name, table, prefix=""):

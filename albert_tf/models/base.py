@@ -101,7 +101,7 @@ class PretrainedModel(keras.Model):
         check_process()
         given = len(kwargs)
         args = called_features(args, kwargs)
-        refuse_arguments("A call of the model", kwargs, arguments_of(self.call))
+        refuse_arguments("A call of the model", kwargs, arguments_of(type(self).call))
         outputs = super().__call__(*args, **kwargs)
         return named_outputs(outputs) if len(kwargs) < given else outputs
 

@@ -106,11 +106,11 @@ def _onnx(path):
 
     def run(features):
         with lock:
-            running.append(None)
             # Calls at the same time take a core each, which wastes less than sharing.
-            threads = _ALL_CORES if len(running) == 1 else 1
+            chosen = session(1 if running else _ALL_CORES)
+            running.append(None)
         try:
-            found = session(threads).run(None, features)
+            found = chosen.run(None, features)
         finally:
             running.pop()
         return dict(zip(outputs, found, strict=True))
