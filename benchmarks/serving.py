@@ -33,6 +33,7 @@ from albert_tf.cli.command_line import option
 from albert_tf.config import AlbertConfig
 from albert_tf.serving.export import ExportOptions
 from albert_tf.serving.export import export
+from albert_tf.serving.token_files import token_file_in
 from albert_tf.tasks.registry import create_task
 from albert_tf.tokenization import load_tokenizer
 from benchmarks.measuring import figures
@@ -141,10 +142,11 @@ def _write_figures(options, throughput, latency, details):
             cells[1] |= figures.ratios(turns["peer"], turns[side])
         rows.append([side, *cells])
     columns = ["", "sentences/s, by batches", "one short sentence, ms"]
-    conditions = [
-        f"{side}, batches: {of_batches}; one sentence: {of_one}"
-        for side, (of_batches, of_one) in details.items()
-    ]
+    sides = {}
+    for side, (of_batches, of_one) in details.items():
+        shown = f"batches: {of_batches}; one sentence: {of_one}"
+        sides.setdefault(of_one if of_one == of_batches else shown, []).append(side)
+    conditions = [f"{', '.join(names)}: {shown}" for shown, names in sides.items()]
     conditions.append(f"medians of {options.rounds} turns")
     figures.write(options.figures_file, columns, rows, conditions)
 
@@ -183,10 +185,13 @@ def _model_dir(options, folder):
 def own_side(version, requests):
     """Returns an export, with the number of threads that suits it."""
     command = [sys.executable, "-m", "benchmarks.sides.exported"]
+    counts = thread_counts()
+    if token_file_in(version):
+        counts = counts[-1:]  # its runtime takes all cores
     return Fastest(
         {
             f"threads {count}": [*command, str(version), str(requests), str(count)]
-            for count in thread_counts()
+            for count in counts
         }
     )
 

@@ -1,10 +1,11 @@
 """An export in benchmarks.serving: a Predictor with a number of threads.
 
 python -m benchmarks.sides.exported VERSION TEXTS.json THREADS
+
+ONNX Runtime takes as many threads as there are cores, whatever THREADS says.
 """
 
 import json
-import os
 import sys
 
 import tensorflow as tf
@@ -16,8 +17,6 @@ from benchmarks.measuring import turns
 def main(version, texts_file, threads):
     """Says how fast it is, then answers requests with times."""
     tf.config.threading.set_intra_op_parallelism_threads(int(threads))
-    # ONNX Runtime takes as many threads as there are cores.
-    os.sched_setaffinity(0, [*os.sched_getaffinity(0)][: int(threads)])
     with open(texts_file, encoding="utf-8") as file:
         requests = json.load(file)
     predictor = Predictor(version)
