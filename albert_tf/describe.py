@@ -8,7 +8,6 @@ Memory is an estimate for pretraining in float32 with LAMB or AdamW;
 docs/pretraining.md says more.
 """
 
-import contextlib
 import dataclasses
 
 from albert_tf.cli.command_line import option
@@ -19,6 +18,7 @@ from albert_tf.costs import xlnet
 from albert_tf.costs.albert import backward_flops
 from albert_tf.errors import UserError
 from albert_tf.families.xlnet_config import XLNetConfig
+from albert_tf.model_config import read_config
 
 _MASKED_FRACTION = 0.15
 _MEBIBYTE = 2**20
@@ -50,7 +50,7 @@ def describe(options):
     Raises:
         UserError: there is no such configuration, or the length exceeds its positions.
     """
-    config = _read(options.albert_config_file)
+    config = read_config(options.albert_config_file, _COSTS)
     length = options.max_seq_length
     if config.longest_row(length) < length:
         raise UserError(
@@ -67,16 +67,6 @@ def describe(options):
     sizes = options.batch_size, length, predictions
     plain, saving = (costs.training_memory(config, *sizes, s) for s in (False, True))
     _print_memory(plain, saving)
-
-
-def _read(path):
-    """Reads a configuration of any architecture; the first's error where none fits."""
-    try:
-        return AlbertConfig.from_json_file(path)
-    except UserError:
-        with contextlib.suppress(UserError):
-            return XLNetConfig.from_json_file(path)
-        raise
 
 
 def _print_parameters(counts):

@@ -165,6 +165,20 @@ class ModelConfig:
         return dataclasses.asdict(self)
 
 
+def read_config(path, classes):
+    """Reads a configuration file as the one of `classes` that has most of its keys.
+
+    Raises:
+        UserError: as `ModelConfig.from_json_file`.
+    """
+    values = {} if os.path.isdir(path) else read_json_object(find_recipe(path))
+
+    def held(config_class):
+        return sum(field.name in values for field in dataclasses.fields(config_class))
+
+    return max(classes, key=held).from_json_file(path)
+
+
 def check_sizes(config, names):
     """Refuses fields that are no sizes.
 

@@ -14,6 +14,7 @@ from albert_tf.config import AlbertConfig
 from albert_tf.errors import UserError
 from albert_tf.hub.names import local_directory
 from albert_tf.io import storage
+from albert_tf.model_config import read_config
 from albert_tf.models.base import seeded
 from albert_tf.tasks.registry import read_task
 from albert_tf.tokenization import load_tokenizer
@@ -80,21 +81,14 @@ def initial_model(start, task, tokenizer, **more):
                 "--from_scratch needs --albert_config_file and no --init_checkpoint or "
                 "--init_layers."
             )
-        config = _config(start)
+        model_class, config = _class_and_config(start, task)
         _check_sizes(start, config, tokenizer)
         with seeded(start.random_seed):
-            return task.model_class(config, **arguments)
+            return model_class(config, **arguments)
     if start.init_layers:
         return _of_other_layers(start, task, tokenizer, arguments)
     checkpoint = read_checkpoint(start.init_checkpoint)
-    model_class = task.model_classes().get(checkpoint.family, task.model_class)
-    checkpoint.check_family(model_class)
-    if task.early_exit is not None and not hasattr(model_class, "leave_early"):
-        raise UserError(
-            f"--early_exit is for ALBERT and its like, but {start.init_checkpoint} "
-            f"becomes an {model_class.__name__}; leave the flag out."
-        )
-    config = _config(start, checkpoint)
+    model_class, config = _class_and_config(start, task, checkpoint)
     _check_sizes(start, config, tokenizer)
     # The head is new, or (after MNLI, say) has another number of labels.
     with seeded(start.random_seed):
@@ -114,13 +108,17 @@ def _of_other_layers(start, task, tokenizer, arguments):
         raise UserError(
             "--init_layers needs --albert_config_file, which describes the new layers."
         )
-    config = _config(start)
+    model_class, config = _class_and_config(start, task)
+    if not isinstance(config, AlbertConfig):
+        raise UserError(
+            "--init_layers is for ALBERT and its like, but "
+            f"{start.albert_config_file} describes an {model_class.__name__}; leave "
+            "the flag out."
+        )
     _check_sizes(start, config, tokenizer)
     path, rule = start.init_checkpoint, start.init_layers
     with seeded(start.random_seed):
-        model, report = warm_start(
-            task.model_class, path, config, rule, (), **arguments
-        )
+        model, report = warm_start(model_class, path, config, rule, (), **arguments)
     logging.info("%s", "\n".join(report))
     return model
 
@@ -229,20 +227,35 @@ def check_head(model, directory):
         )
 
 
-def _config(start, checkpoint=None):
-    """Returns the config of flags or checkpoint, with the dropout asked for."""
-    config = checkpoint and checkpoint.config
+def _class_and_config(start, task, checkpoint=None):
+    """Returns the class of the model, and its config with the dropout asked for.
+
+    The checkpoint decides the architecture, or where there is none the flag's file.
+    """
+    config, classes = checkpoint and checkpoint.config, task.model_classes()
     if start.albert_config_file:
-        config_class = AlbertConfig if config is None else type(config)
-        config = config_class.from_json_file(start.albert_config_file)
+        known = [family.config_class for family in classes]
+        known = known if config is None else [type(config)]
+        config = read_config(start.albert_config_file, known)
     if config is None:
         raise UserError(
             f"No albert_config.json lies beside {start.init_checkpoint}; name it "
             "with --albert_config_file."
         )
+    families = {family.config_class: family for family in classes}
+    family = checkpoint and checkpoint.family or families.get(type(config))
+    model_class = classes.get(family, task.model_class)
+    if checkpoint is not None:
+        checkpoint.check_family(model_class)
+    if task.early_exit is not None and not hasattr(model_class, "leave_early"):
+        source = start.init_checkpoint or start.albert_config_file
+        raise UserError(
+            f"--early_exit is for ALBERT and its like, but {source} becomes an "
+            f"{model_class.__name__}; leave the flag out."
+        )
     if start.albert_dropout_prob is not None:
         config = config.with_dropout(start.albert_dropout_prob)
-    return config
+    return model_class, config
 
 
 def _check_sizes(start, config, tokenizer):

@@ -158,6 +158,16 @@ def test_a_teacher_that_does_not_fit_is_refused(given, changes, message, start):
         load_teacher(flags, config, tokenizer, _PHASES)
 
 
+def test_an_xlnet_teaches_no_masked_words(
+    options, xlnet_config, xlnet_tokenizer, tmp_path
+):
+    model = albert_tf.XLNetLMHeadModel(xlnet_config(n_layer=1))
+    model.save_pretrained(tmp_path / "teacher", xlnet_tokenizer)
+    flags = resolve(options(teacher=tmp_path / "teacher")).model
+    with pytest.raises(UserError, match="is of the xlnet family, but AlbertForPreTr"):
+        load_teacher(flags, None, None, _PHASES)
+
+
 @pytest.mark.parametrize(
     ("given", "message"),
     [
@@ -166,6 +176,10 @@ def test_a_teacher_that_does_not_fit_is_refused(given, changes, message, start):
         ({"teacher": ".", "teacher_layers": "1:a"}, "expected pairs of layers"),
         (
             {"teacher": ".", "objective": "replaced_tokens"},
+            "--teacher=. needs --objective=masked_lm",
+        ),
+        (
+            {"teacher": ".", "objective": "permutation_lm"},
             "--teacher=. needs --objective=masked_lm",
         ),
     ],

@@ -92,13 +92,25 @@ def check_flags(options):
     raw_text.check_flags(options)
     options.check_early_exit()
     check_steps(options)
-    if options.few_shot and options.distribution_strategy not in ("auto", "cpu"):
+    if options.few_shot:
+        _check_few_shot(options)
+    if options.asks_raw_text and options.num_runs > 1:
+        raise one_model_only("--input_text and --input_file", options)
+
+
+def _check_few_shot(options):
+    """Refuses flags that `_train_few_shot` does not follow."""
+    if options.distribution_strategy not in ("auto", "cpu"):
         raise UserError(
             f"--few_shot learns on one device; leave --distribution_strategy="
             f"{options.distribution_strategy} out."
         )
-    if options.asks_raw_text and options.num_runs > 1:
-        raise one_model_only("--input_text and --input_file", options)
+    for name in ("from_scratch", "teacher", "early_exit"):
+        if getattr(options, name):
+            raise UserError(
+                "--few_shot starts from --init_checkpoint and learns labels alone; "
+                f"leave --{name} out."
+            )
 
 
 def read_tables(options, predict):

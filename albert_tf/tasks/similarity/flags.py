@@ -79,6 +79,12 @@ class SimilarityOptions(TaskOptions):
         None,
         minimum=0,
     )
+    teacher_distance: str = option(
+        "Distance to the vectors of --teacher: one minus the cosine, or the squared "
+        "distance, by which lengths are learned, too.",
+        "cosine",
+        ("cosine", "squared"),
+    )
     max_seq_length: int = altered(TaskOptions, "max_seq_length", default=128)
     learning_rate: float = altered(TaskOptions, "learning_rate", default=2e-5)
 

@@ -42,6 +42,11 @@ def check_flags(options):
         )
     if options.symmetric and options.loss != "info_nce":
         raise UserError("--symmetric is for --loss=info_nce; leave it out.")
+    if options.teacher_distance != "cosine" and not options.teacher:
+        raise UserError(
+            f"--teacher_distance={options.teacher_distance} needs --teacher; leave it "
+            "out."
+        )
     _sizes(options)
 
 
@@ -76,5 +81,6 @@ def _learned(options, scored):
         symmetric=options.symmetric,
         dimensions=_sizes(options),
         scored=scored,
+        teacher_distance=options.teacher_distance,
         **pooled,
     )

@@ -18,6 +18,7 @@ from albert_tf.tasks.tokenized_examples import tokenize_texts
 
 LOSSES = ("info_nce", "cosent", "cosine", "simcse")
 """`losses.info_nce`, `cosent` and `cosine`; SimCSE is InfoNCE of a text with itself."""
+TEACHER_DISTANCES = ("cosine", "squared")
 OF_PAIRS = "info_nce"
 OF_TEXTS = "simcse"
 _OF_SCORES, _OF_RANKS = ("spearman", "pearson"), ("ndcg_at_10", "mrr_at_10")
@@ -36,6 +37,7 @@ class Similarity(Task):
             "Matryoshka Representation Learning" (2022).
         pooling, normalize: of the model; see `AlbertForTextEmbedding`.
         scored: whether the held-out pairs have scores, and are no rankings.
+        teacher_distance: one of `TEACHER_DISTANCES`.
     """
 
     loss: str = OF_PAIRS
@@ -45,6 +47,7 @@ class Similarity(Task):
     pooling: str = "mean"
     normalize: bool = True
     scored: bool = True
+    teacher_distance: str = "cosine"
 
     kind: typing.ClassVar[str] = "similarity"
     models: typing.ClassVar[tuple] = (
@@ -55,6 +58,8 @@ class Similarity(Task):
     def __post_init__(self):
         if self.loss not in LOSSES:
             raise ValueError(f"loss is {self.loss!r}, expected one of {LOSSES}")
+        if self.teacher_distance not in TEACHER_DISTANCES:
+            raise ValueError(f"teacher_distance is {self.teacher_distance!r}")
         if type(self.temperature) not in (int, float) or not self.temperature > 0:
             raise ValueError(f"temperature is {self.temperature!r}, expected above 0")
         sizes = tuple(self.dimensions)
@@ -129,10 +134,13 @@ class Similarity(Task):
         return losses.vectors_of_width(logits, config.hidden_size)
 
     def distances(self, logits, teacher, temperature):
-        """Computes one minus the cosines to the teacher's vectors, a mean over texts.
+        """Computes the distances to the teacher's vectors, means over texts.
 
-        No temperature changes them.
+        A distance is one minus the cosine, or squared. No temperature changes it.
         """
+        if self.teacher_distance == "squared":
+            squares = tf.math.squared_difference(logits, teacher)
+            return tf.reduce_mean(tf.reduce_sum(squares, axis=-1), axis=-1)
         own, theirs = (tf.math.l2_normalize(v, axis=-1) for v in (logits, teacher))
         return 1.0 - tf.reduce_mean(tf.reduce_sum(own * theirs, axis=-1), axis=-1)
 

@@ -108,6 +108,8 @@ def test_the_command(flags, encoder, tmp_path):
     assert f"eval_accuracy = {info['dev']['accuracy']}" in scores
     with pytest.raises(UserError, match="one device; leave --distribution_strategy"):
         flags(**run, distribution_strategy="mirrored")
+    with pytest.raises(UserError, match="learns labels alone; leave --teacher out"):
+        flags(**run, teacher=encoder)
     with pytest.raises(UserError, match="one label for each text, not multi_label"):
         flags(**run, label_kind="multi_label")
 

@@ -86,6 +86,47 @@ def _weights(folder):
     return {name: v.numpy() for name, v in model.official_variables().items()}
 
 
+@pytest.fixture
+def from_scratch(flags, xlnet_tokenizer, xlnet_config, tmp_path):
+    """Runs the command on a new XLNet, into `out` or another folder."""
+    config = xlnet_config(
+        n_layer=1, d_head=8, initializer_range=0.1, mem_len=6, bi_data=True
+    )
+    (tmp_path / "xlnet.json").write_text(json.dumps(config.to_dict()))
+    (tmp_path / "spiece.model").write_bytes(xlnet_tokenizer.file_bytes)
+    named = {"vocab_file": None, "spm_model_file": tmp_path / "spiece.model"}
+    named["albert_config_file"] = tmp_path / "xlnet.json"
+    return lambda **changes: flags(**{**named, **changes})
+
+
+_LEARNS = {"do_train": True, "train_step": 40, "save_checkpoints_steps": 40}
+
+
+@pytest.mark.slow
+def test_from_scratch_as_a_teacher_and_as_a_student(flags, from_scratch, tmp_path):
+    from_scratch(learning_rate=1e-2, **_LEARNS)
+    teacher = tmp_path / "out" / "model"
+    learned = {**_LEARNS, "teacher": teacher, "teacher_weight": 1.0}
+    from_scratch(output_dir=tmp_path / "student", learning_rate=1e-2, **learned)
+    flags(output_dir=tmp_path / "albert", **{**learned, "train_step": 2})
+    for name in ("out", "student"):
+        assert (tmp_path / name / "model" / "xlnet_config.json").exists()
+        info = json.loads((tmp_path / name / "model/training_info.json").read_text())
+        assert info["dev"]["accuracy"] == 1.0, name
+
+
+def test_flags_of_albert_are_refused(from_scratch, tmp_path):
+    with pytest.raises(UserError, match="xlnet.json becomes an XLNetForSequenceClas"):
+        from_scratch(do_train=True, early_exit=True)
+    with pytest.raises(UserError, match="xlnet.json describes an XLNetForSequenceC"):
+        from_scratch(
+            do_train=True,
+            from_scratch=None,
+            init_checkpoint=tmp_path,
+            init_layers="mean",
+        )
+
+
 @pytest.mark.slow
 def test_text_classifier(pretrained, xlnet_tokenizer, tmp_path):
     classifier = albert_tf.TextClassifier(pretrained(), max_length=8)

@@ -48,6 +48,8 @@ def of_sides(own, teacher, temperature):
 
 
 def task_of(kind):
+    if kind == "similarity, squared":
+        return create_task("similarity", "t", teacher_distance="squared")
     labels = {"labels": ("O", "B-a", "I-a")} if kind == "tagging" else {}
     if kind in ("single_label", "multi_label"):
         labels = {"labels": ("a", "b", "c")}
@@ -79,6 +81,11 @@ CASES = {
                 [cosines(a, b) for a, b in zip(own, teacher, strict=True)], axis=1
             )
         ),
+    ),
+    "similarity, squared": (
+        WIDE,
+        TAUGHT,
+        lambda own, teacher, _: np.square(own - teacher).sum(-1).mean(-1),
     ),
     "squad_v1": (WIDE[..., :2], TAUGHT[..., :2], of_sides),
     "squad_v2": (

@@ -28,6 +28,7 @@ from albert_tf.tasks.tagging.reading.sentences import TagFile
 from albert_tf.tasks.tagging.reading.sentences import sentence_of_words
 from albert_tf.tasks.tagging.schemes import IOB2
 from albert_tf.tasks.training import prepare
+from albert_tf.tokenization.sentencepiece import SentencePieceTokenizer
 from albert_tf.tokenization.wordpiece import WordPieceTokenizer
 
 _RANDOM = np.random.default_rng(3)
@@ -100,9 +101,10 @@ def letters(vocabulary):
 def teacher(tiny_config, tmp_path):
     """Saves a random model of a task: (its folder, the model)."""
 
-    def save(task, tokenizer, info=True, **changes):
-        config = tiny_config(num_hidden_layers=1, **changes)
-        model = task.model_class(config, **task.model_arguments())
+    def save(task, tokenizer, info=True, config=None, **changes):
+        config = config or tiny_config(num_hidden_layers=1, **changes)
+        classes = {f.config_class: own for f, own in task.model_classes().items()}
+        model = classes[type(config)](config, **task.model_arguments())
         directory = tmp_path / "teacher"
         info = {"task": task.to_dict(), "max_seq_length": _LENGTH} if info else {}
         model.save_pretrained(directory, tokenizer, info)
@@ -126,17 +128,40 @@ def learn(tmp_path):
     return run
 
 
+@pytest.fixture
+def of_xlnet(xlnet_pieces, xlnet_config):
+    """A tokenizer of the letters as XLNet's, and a configuration."""
+    tokenizer = SentencePieceTokenizer(xlnet_pieces("a b c d e f g h ?"))
+    config = xlnet_config(n_token=tokenizer.vocab_size, n_layer=1, d_head=8)
+    return tokenizer.laid_out(config.row_layout), config
+
+
 @pytest.mark.parametrize("kind", CASES)
 def test_each_row_meets_the_teachers_outputs_for_it(kind, letters, teacher, learn):
+    _check_outputs(kind, letters(), teacher, learn)
+
+
+@pytest.mark.parametrize("kind", CASES)
+def test_each_row_meets_the_outputs_of_xlnet(kind, of_xlnet, teacher, learn):
+    tokenizer, config = of_xlnet
+    _check_outputs(kind, tokenizer, teacher, learn, config=config)
+
+
+def _check_outputs(kind, tokenizer, teacher, learn, **changes):
     fields, read = CASES[kind]
     task, examples = create_task(kind, "t", **fields), read()
-    directory, model = teacher(task, letters())
-    prepared, fact = learn(directory, task, examples, letters())
+    directory, model = teacher(task, tokenizer, **changes)
+    width = model.config.hidden_size
+    prepared, fact = learn(directory, task, examples, tokenizer, width=width)
     objective = task.objective()
     dataset = training_dataset(prepared.tokens, 4, _LENGTH, seed=1)
     for batch in dataset.take(3):
-        expected = task.distilled(objective.outputs(model, batch, False, None)).numpy()
-        found = batch[TEACHER_LOGITS].numpy()
+        own = task.distilled(objective.outputs(model, batch, False, None))
+        apart = task.distances(own, batch[TEACHER_LOGITS], 2.0).numpy()
+        if apart.ndim == 2:  # of tokens
+            apart = apart * batch["input_mask"].numpy()
+        np.testing.assert_allclose(apart, 0 * apart, atol=1e-4)
+        expected, found = own.numpy(), batch[TEACHER_LOGITS].numpy()
         if task.by_token:
             real = batch["input_mask"].numpy() > 0
             assert (found[~real] == np.float32(-1e30)).all()
@@ -144,7 +169,7 @@ def test_each_row_meets_the_teachers_outputs_for_it(kind, letters, teacher, lear
         if kind == "multiple_choice":
             found = found[:, : expected.shape[1]]
         np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
-    again, same = learn(directory, task, examples, letters())
+    again, same = learn(directory, task, examples, tokenizer, width=width)
     np.testing.assert_array_equal(again.tokens.teacher, prepared.tokens.teacher)
     assert fact == same
 

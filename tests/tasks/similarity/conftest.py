@@ -54,8 +54,8 @@ def write(tmp_path):
 
 
 @pytest.fixture
-def flags(tmp_path, tiny_model):
-    """Runs the command with flags on the folder `data`."""
+def command_line(tmp_path, tiny_model):
+    """Makes the command line of a short run on the folder `data`."""
     defaults = {
         "data_dir": tmp_path / "data",
         **tiny_model(_PIECES),
@@ -66,12 +66,20 @@ def flags(tmp_path, tiny_model):
         "learning_rate": 1e-2,
     }
 
-    def run(**changes):
+    def make(**changes):
         values = {**defaults, **changes}
-        argv = [f"--{k}={v}" for k, v in values.items() if v is not None]
-        run_repeatedly(
-            parse(SimilarityOptions, ["run_similarity.py", *argv]), similarity
-        )
+        return [f"--{k}={v}" for k, v in values.items() if v is not None]
+
+    return make
+
+
+@pytest.fixture
+def flags(command_line, tmp_path):
+    """Runs the command with flags; see `command_line`."""
+
+    def run(**changes):
+        argv = ["run_similarity.py", *command_line(**changes)]
+        run_repeatedly(parse(SimilarityOptions, argv), similarity)
         return tmp_path / "out"
 
     return run

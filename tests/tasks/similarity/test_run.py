@@ -65,6 +65,25 @@ def test_a_run_goes_on_exactly(triplets, flags, continues_exactly, tmp_path):
 
 
 @pytest.mark.slow
+def test_two_workers_equal_one(triplets, flags, command_line, workers, tmp_path):
+    """Negatives are those of the whole batch."""
+    several = {"do_train": True, "train_step": 3, "albert_dropout_prob": 0}
+    flags(output_dir=tmp_path / "alone", **several)
+    command = command_line(distribution_strategy="multi_worker", **several)
+    with workers("run_similarity.py", command) as (processes, logs):
+        pass
+    assert [p.returncode for p in processes] == [0, 0], logs[0].read_text()
+    found, expected = (
+        AlbertForTextEmbedding.from_pretrained(tmp_path / name / "model")
+        for name in ("out", "alone")
+    )
+    expected = {n: v.numpy() for n, v in expected.official_variables().items()}
+    for name, value in found.official_variables().items():
+        if "key/bias" not in name:  # its gradient is rounding noise
+            np.testing.assert_allclose(value, expected[name], atol=1e-5, err_msg=name)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", ["cosent", "cosine"])
 def test_scores_are_learned(write, flags, loss):
     write("train.tsv", _SCORED, scored(128, 0))
@@ -130,6 +149,7 @@ def test_sts_b_as_glue_publishes_it(write, flags, tmp_path):
         ({"dimensions": "8,x"}, "--dimensions=8,x are no sizes"),
         ({"dimensions": "8,0"}, "--dimensions=8,0 are no sizes"),
         ({"dimensions": "8,32"}, "dimensions=32: the model's vectors have 16 numbers"),
+        ({"teacher_distance": "squared"}, "--teacher_distance=squared needs --teacher"),
         ({"symmetric": True, "loss": "cosent"}, "--symmetric is for --loss=info_nce"),
         (
             {"loss": "cosine"},
