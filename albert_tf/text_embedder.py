@@ -18,6 +18,7 @@ from albert_tf.hub.names import local_directory
 from albert_tf.inference.loading import load
 from albert_tf.io.near_misses import arguments_of
 from albert_tf.io.near_misses import refuse_arguments
+from albert_tf.models.base import seeded
 from albert_tf.tasks.fitting import fit
 from albert_tf.tasks.prediction import OutputsPredictor
 from albert_tf.tasks.prediction import require_numbers
@@ -76,9 +77,10 @@ class TextEmbedder:
         model_class = registry.model_of_vectors(family_of(directory) or ALBERT)
         known = [*loading_arguments(model_class), *arguments_of(TextEmbedder)]
         refuse_arguments("TextEmbedder", changes, known)
-        self.model, self.tokenizer = load(
-            model_class, directory, **arguments, **changes
-        )
+        with seeded(0):
+            self.model, self.tokenizer = load(
+                model_class, directory, **arguments, **changes
+            )
         config, told = self.model.config, self.model.task_info() or {}
         length = max_seq_length or told.get("max_seq_length")
         length = length or config.max_position_embeddings or _LONGEST

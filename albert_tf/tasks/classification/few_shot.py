@@ -11,6 +11,7 @@ import numpy as np
 from albert_tf.checkpoints.loading import family_of
 from albert_tf.errors import UserError
 from albert_tf.families.albert import ALBERT
+from albert_tf.models.base import seeded
 from albert_tf.models.text_embedding import AlbertForTextEmbedding
 from albert_tf.tasks.fitting import fit
 from albert_tf.tasks.metrics import softmax
@@ -66,9 +67,10 @@ def learn_from_few(model, examples, **fitting):
     """
     if examples.weights is not None:
         raise UserError("few_shot compares texts, which have no weights; give none.")
-    vectors = AlbertForTextEmbedding(
-        model.config, model.pooling, normalize=True, encoder=model.albert
-    )
+    with seeded(fitting["seed"]):
+        vectors = AlbertForTextEmbedding(
+            model.config, model.pooling, normalize=True, encoder=model.albert
+        )
     rows, scores = contrastive_pairs(examples.labels, fitting["seed"])
     pairs = dataclasses.replace(examples, labels=None).take(rows)
     pairs = dataclasses.replace(pairs, labels=scores)

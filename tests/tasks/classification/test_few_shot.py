@@ -85,6 +85,19 @@ def test_a_classifier_in_python(encoder, tmp_path):
 
 
 @pytest.mark.slow
+def test_dropout_follows_from_the_seed(encoder):
+    found = []
+    for seed in (0, 0, 1):
+        classifier = albert_tf.TextClassifier(
+            encoder, few_shot=True, hidden_dropout_prob=0.3
+        )
+        classifier.fit(_TEXTS[2:6], _LABELS[2:6], epochs=1, seed=seed, verbose=0)
+        found.append(classifier.model(classifier.tokenizer(_TEXTS)).numpy())
+    np.testing.assert_array_equal(found[0], found[1])
+    assert (found[0] != found[2]).any()
+
+
+@pytest.mark.slow
 def test_the_command(flags, encoder, tmp_path):
     lines = [f"{label}\t{text}" for text, label in zip(_TEXTS, _LABELS, strict=True)]
     (tmp_path / "few").mkdir()
