@@ -75,7 +75,9 @@ class Sublayer(ConfiguredLayer):
         """
         output = dropout(output, self.config.hidden_dropout_prob, seed, site)
         output = ops.add(residual, output)
-        return output if self.config.norm == "pre" else self.layer_norm(output)
+        if self.config.norm == "pre":
+            return ops.cast(output, self.compute_dtype)  # of bfloat16 variables, float32
+        return self.layer_norm(output)
 
 
 @keras.saving.register_keras_serializable(package="albert_tf")

@@ -88,12 +88,18 @@ def test_the_figures_of_each_side(tmp_path):
     )
     throughput = {"default": [1.0, 3.0], "peer": [4.0, 4.0]}
     latency = {"default": [0.1, 0.3, 0.2, 0.2], "peer": [0.1, 0.1, 0.1, 0.3]}
-    details = {"default": ["threads 2", "threads 1"], "peer": ["int8", "bfloat16"]}
+    details = {
+        "default": ["threads 2", "threads 1"],
+        "latency": ["threads 2", "threads 2"],
+        "onnx": ["threads 2", "threads 2"],
+        "peer": ["int8", "bfloat16"],
+    }
     benchmark._write_figures(options, throughput, latency, details)
     figures = json.loads(path.read_text())
-    assert figures["conditions"][:2] == [
-        "default, batches: threads 2; one sentence: threads 1",
-        "peer, batches: int8; one sentence: bfloat16",
+    assert figures["conditions"][:3] == [
+        "default: batches: threads 2; one sentence: threads 1",
+        "latency, onnx: threads 2",
+        "peer: batches: int8; one sentence: bfloat16",
     ]
     (_, rate, milliseconds), (name, *theirs) = figures["rows"]
     assert rate == {

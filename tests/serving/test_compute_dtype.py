@@ -100,6 +100,16 @@ def test_every_head(served_config, tiny_tokenizer, tmp_path, task):
     check(tmp_path / "m", task, _FEATURES)
 
 
+def test_blocks_of_today(served_config, tiny_tokenizer, tmp_path):
+    keras.utils.set_random_seed(3)
+    block = {"norm": "pre", "position_embedding_type": "rotary", "hidden_act": "geglu"}
+    sizes = {"initializer_range": 0.1, "num_hidden_layers": 4}
+    config = served_config(tiny_tokenizer, **sizes, **block)
+    model = albert_tf.AlbertForSequenceClassification(config, labels=["no", "yes"])
+    model.save_pretrained(tmp_path / "m", tiny_tokenizer)
+    check(tmp_path / "m", "classification", _FEATURES)
+
+
 def test_xlnet(xlnet_tokenizer, xlnet_config, tmp_path):
     keras.utils.set_random_seed(3)
     config = xlnet_config(initializer_range=0.3)
