@@ -76,7 +76,8 @@ class Sublayer(ConfiguredLayer):
         output = dropout(output, self.config.hidden_dropout_prob, seed, site)
         output = ops.add(residual, output)
         if self.config.norm == "pre":
-            return ops.cast(output, self.compute_dtype)  # of bfloat16 variables, float32
+            # Products of bfloat16 variables are float32.
+            return ops.cast(output, self.compute_dtype)
         return self.layer_norm(output)
 
 
