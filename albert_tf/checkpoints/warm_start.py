@@ -3,7 +3,6 @@
 import dataclasses
 
 from albert_tf.checkpoints.loading import build_model
-from albert_tf.checkpoints.loading import read_checkpoint
 from albert_tf.errors import UserError
 from albert_tf.families.layer_sharing import move_layers_and_adapters
 
@@ -19,7 +18,7 @@ _MAY_DIFFER = (
 )
 
 
-def warm_start(model_class, path, config, rule, allow_missing, **arguments):
+def warm_start(model_class, checkpoint, config, rule, allow_missing, **arguments):
     """Builds a model of `config` with the weights of a checkpoint.
 
     The paper trains deep networks from shallow ones: xxlarge from its first 6 layers
@@ -28,7 +27,7 @@ def warm_start(model_class, path, config, rule, allow_missing, **arguments):
 
     Args:
         model_class: a `PretrainedModel`.
-        path: the checkpoint; see `read_checkpoint`.
+        checkpoint: the `Checkpoint`.
         config: the `AlbertConfig` of the model.
         rule: see `move_layers`.
         allow_missing: beginnings of official names that may be absent, and are new.
@@ -41,7 +40,6 @@ def warm_start(model_class, path, config, rule, allow_missing, **arguments):
         UserError: the checkpoint does not fit, or its configuration differs in more
             than layers, groups, sharing and dropout.
     """
-    checkpoint = read_checkpoint(path)
     checkpoint.check_family(model_class)
     source = checkpoint.config or config
     _check(source, config, checkpoint.source)

@@ -1,5 +1,6 @@
 """From the name of a model to a directory on this machine."""
 
+import dataclasses
 import functools
 import glob
 import os
@@ -20,6 +21,13 @@ REPOSITORY_SCHEME = "hf://"
 _URL_SCHEMES = ("http://", "https://")
 _REPOSITORY_PAGES = "https://huggingface.co/"
 _MODULE_PAGES = "https://tfhub.dev/"
+# Flags, and whether they need weights.
+_NAMES_OF_MODELS = {
+    "init_checkpoint": True,
+    "teacher": True,
+    "spm_model_file": False,
+    "vocab_file": False,
+}
 # Files that a model, a vocabulary or an export of any form has, and no run has.
 _OF_A_MODEL = re.compile(
     r".*\.(index|h5|safetensors|model|pb)|.*config\.json|vocab.*\.txt|\d+"
@@ -88,6 +96,25 @@ def _with_known_scheme(path):
             "gs://; download it by other means, and name the folder or the archive."
         )
     return path
+
+
+def with_local_models(flags):
+    """Returns a group of flags, with local paths of the models and vocabularies in it.
+
+    Args:
+        flags: a frozen dataclass.
+
+    Raises:
+        UserError: as `local_directory`.
+    """
+    return dataclasses.replace(
+        flags,
+        **{
+            name: local_directory(getattr(flags, name), weights=has_weights)
+            for name, has_weights in _NAMES_OF_MODELS.items()
+            if hasattr(flags, name)
+        },
+    )
 
 
 def refuse_run_folder(path):

@@ -5,6 +5,7 @@ import math
 
 from absl import logging
 
+from albert_tf.checkpoints.loading import load_pretrained
 from albert_tf.config import AlbertConfig
 from albert_tf.costs import albert
 from albert_tf.costs import xlnet
@@ -172,7 +173,7 @@ class PermutationLM(MaskedLM):
         if not path:
             return XLNetLMHeadModel(config, **flags.execution)
         changes = {name: getattr(config, name) for name in _OF_A_RUN}
-        model = XLNetLMHeadModel.from_pretrained(path, **changes, **flags.execution)
+        model = load_pretrained(XLNetLMHeadModel, path, {**changes, **flags.execution})
         for name, value in config.to_dict().items():
             other = getattr(model.config, name)
             if value != other:

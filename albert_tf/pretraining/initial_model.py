@@ -2,6 +2,8 @@
 
 from absl import logging
 
+from albert_tf.checkpoints.loading import load_pretrained
+from albert_tf.checkpoints.loading import read_checkpoint
 from albert_tf.checkpoints.model_directory import read_training_info
 from albert_tf.checkpoints.warm_start import warm_start
 from albert_tf.engine.resumption import RESTART_DATA
@@ -10,8 +12,7 @@ from albert_tf.engine.resumption import Fact
 from albert_tf.errors import UserError
 from albert_tf.models.pretraining import AlbertForPreTraining
 from albert_tf.objectives.masked_lm import sentence_heads
-from albert_tf.tokenization import load_tokenizer_for
-from albert_tf.tokenization import saved_tokenizer
+from albert_tf.tokenization.loading import tokenizer_of
 from albert_tf.tokenization.tokenizer import UNRECORDED
 
 _PRETRAINING_HEADS = "cls/"
@@ -38,16 +39,15 @@ def load_tokenizer(flags):
     Raises:
         UserError: `--init_checkpoint` was trained with another.
     """
-    named, start = flags.spm_model_file or flags.vocab_file, flags.init_checkpoint
-    if named:
-        return load_tokenizer_for(start, named, flags.do_lower_case)
-    own = saved_tokenizer(start)
-    if own is None:
+    named = flags.spm_model_file or flags.vocab_file
+    casing = flags.do_lower_case if named else None
+    tokenizer, _ = tokenizer_of(flags.init_checkpoint, named, casing)
+    if tokenizer is None:
         logging.warning(
             "Without --spm_model_file or --vocab_file, the model directory will "
             "hold no vocabulary, and nothing checks that the data fits."
         )
-    return own
+    return tokenizer
 
 
 def initial_model(flags, config, terms):
@@ -86,11 +86,11 @@ def first_model(model_class, flags, config, allow_missing, arguments):
     Raises:
         UserError: a checkpoint that does not fit.
     """
-    path, rule = flags.init_checkpoint, flags.init_rule
-    if not path:
+    if not flags.init_checkpoint:
         return model_class(config, **arguments)
+    checkpoint, rule = read_checkpoint(flags.init_checkpoint), flags.init_rule
     model, report = warm_start(
-        model_class, path, config, rule, allow_missing=allow_missing, **arguments
+        model_class, checkpoint, config, rule, allow_missing, **arguments
     )
     logging.info("%s", "\n".join(report))
     return model
@@ -110,12 +110,11 @@ def load_teacher(flags, config, tokenizer, phases):
     """
     if flags.teacher is None:
         return None
-    model = AlbertForPreTraining.from_pretrained(
-        flags.teacher,
-        allow_missing=("cls/seq_relationship", "bert/pooler"),
-        dtype=flags.execution["dtype"],
-    )
-    own, name = saved_tokenizer(flags.teacher), f"--teacher={flags.teacher}"
+    dtype = {"dtype": flags.execution["dtype"]}
+    may_lack = ("cls/seq_relationship", "bert/pooler")
+    model = load_pretrained(AlbertForPreTraining, flags.teacher, dtype, may_lack)
+    own, _ = tokenizer_of(flags.teacher)
+    name = f"--teacher={flags.teacher}"
     is_other = own and tokenizer and own.fingerprint() != tokenizer.fingerprint()
     if is_other or model.config.vocab_size != config.vocab_size:
         raise UserError(
@@ -164,7 +163,7 @@ def trained_model(model_class, path, flags, config):
     Raises:
         UserError: it cannot be read, or has another configuration.
     """
-    model = model_class.from_pretrained(path, **flags.execution)
+    model = load_pretrained(model_class, path, flags.execution)
     if model.config != config:
         raise UserError(
             f"{path} holds a model whose configuration differs from "

@@ -13,7 +13,7 @@ from albert_tf.engine.resumption import flag_facts
 from albert_tf.errors import UserError
 from albert_tf.families.layer_sharing import FIRST
 from albert_tf.families.layer_sharing import GROUP0
-from albert_tf.hub.names import local_directory
+from albert_tf.hub.names import with_local_models
 from albert_tf.objectives.flags import LayersFlags
 from albert_tf.pretraining.data import described_lengths
 from albert_tf.pretraining.data_flags import SECOND
@@ -70,15 +70,10 @@ def resolve(options, num_train_steps=None):
     options = with_precision(with_lengths(options))
     if num_train_steps is not None:
         options = dataclasses.replace(options, num_train_steps=num_train_steps)
-    model = group_of(ModelFlags, options)
     return Settings(
         run=group_of(RunFlags, options),
         devices=group_of(DeviceFlags, options),
-        model=dataclasses.replace(
-            model,
-            init_checkpoint=local_directory(model.init_checkpoint),
-            teacher=local_directory(model.teacher),
-        ),
+        model=with_local_models(group_of(ModelFlags, options)),
         optimizer=group_of(ScheduleFlags, options),
         data=group_of(DataFlags, options),
         trainer=TrainerOptions(

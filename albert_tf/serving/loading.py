@@ -4,11 +4,11 @@ import dataclasses
 import pathlib
 
 from albert_tf.checkpoints.loading import find_head
+from albert_tf.checkpoints.loading import load_pretrained
 from albert_tf.checkpoints.loading import without_adapters
 from albert_tf.checkpoints.model_directory import read_training_info
 from albert_tf.errors import UserError
 from albert_tf.exit_rule import asked_rule
-from albert_tf.hub.names import local_directory
 from albert_tf.io.near_misses import did_you_mean
 from albert_tf.io.storage import is_folder
 from albert_tf.row_layout import CLS_FIRST
@@ -22,7 +22,7 @@ from albert_tf.serving.token_files import TokenFile
 from albert_tf.tasks.loading import MODEL_DIR
 from albert_tf.tasks.registry import read_task
 from albert_tf.tasks.registry import task_of
-from albert_tf.tokenization import load_tokenizer
+from albert_tf.tokenization.loading import read_tokenizer
 from albert_tf.tokenization.loading import tokenizer_for_model
 
 _LONGEST = 512  # tokens of a row, where neither the model nor its training says more
@@ -41,7 +41,7 @@ def build_module(
     """Builds the `ServingModule` of a model directory, its `Head`, and their facts.
 
     Args:
-        model_dir: as `ExportOptions.model_dir`.
+        model_dir: as `ExportOptions.model_dir`, of folders that lie here.
         task: as `ExportOptions.task`.
         max_seq_length: as `ExportOptions.max_seq_length`.
         depth_loop: see `TransformerStack`; a graph of a tenth of the size, which is
@@ -54,9 +54,9 @@ def build_module(
     Raises:
         UserError: as `export`.
     """
-    model_dirs = [local_directory(name) for name in str(model_dir).split(",")]
+    model_dirs = str(model_dir).split(",")
     for directory in model_dirs:
-        if not directory or not is_folder(directory):
+        if not is_folder(directory):
             meant = did_you_mean(directory) or "; name the folder of a model."
             raise UserError(
                 f"model_dir={model_dir}: there is no folder {directory!r}{meant}"
@@ -68,15 +68,15 @@ def build_module(
         execution["dtype"] = compute_dtype
     if len(model_dirs) == 1:
         model_class, head_class, tuned_for = _head_in(first, infos[0], task)
-        tokenizer = tokenizer or load_tokenizer(first)
+        tokenizer = tokenizer or read_tokenizer(first)
         alone = model_class.family.alone
-        model = model_class.from_pretrained(first, **alone, **execution)
+        model = load_pretrained(model_class, first, {**alone, **execution})
         infos = [infos[0] or model.task_info() or {}]
         models = [without_adapters(model)]
         facts = {k: v for k, v in infos[0].items() if not isinstance(v, list)}
         facts |= _task_facts(tuned_for)
     else:
-        tokenizer = tokenizer or load_tokenizer(first)
+        tokenizer = tokenizer or read_tokenizer(first)
         head_class, tuned_for = SeveralHeads, _tasks_of_heads(model_dirs)
         models = models_of_one_encoder(model_dirs, tuned_for, **execution)
         tasks = {name: task.to_dict() for name, task in tuned_for.items()}
@@ -128,7 +128,7 @@ def build_module_of_file(path, facts):
         UserError: the file does not load, or its runtime is not installed.
     """
     head = head_of(facts)
-    head.tokenizer = load_tokenizer(path.parent)
+    head.tokenizer = read_tokenizer(path.parent)
     head.compute = TokenFile(path).in_graph
     return ServingModule(head, head.text_features(facts["max_seq_length"]))
 

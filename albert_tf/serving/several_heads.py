@@ -2,11 +2,12 @@
 
 import numpy as np
 
+from albert_tf.checkpoints.loading import load_pretrained
 from albert_tf.checkpoints.loading import without_adapters
 from albert_tf.errors import UserError
 from albert_tf.models.classification import AlbertForSequenceClassification
 from albert_tf.tasks.serving import Head
-from albert_tf.tokenization import load_tokenizer
+from albert_tf.tokenization.loading import read_tokenizer
 
 
 def models_of_one_encoder(model_dirs, tasks, **execution):
@@ -25,7 +26,7 @@ def models_of_one_encoder(model_dirs, tasks, **execution):
         UserError: encoders, vocabularies or kinds of input differ.
     """
     models = [
-        without_adapters(task.model_class.from_pretrained(directory, **execution))
+        without_adapters(load_pretrained(task.model_class, directory, execution))
         for directory, task in zip(model_dirs, tasks.values(), strict=True)
     ]
     for directory, model in zip(model_dirs, models, strict=True):
@@ -44,7 +45,7 @@ def models_of_one_encoder(model_dirs, tasks, **execution):
         _check_same_encoder(model_dirs[0], models[0], directory, model)
     heads = (task.head_class(None, task) for task in tasks.values())
     inputs = {head.text_inputs for head in heads}
-    fingerprints = {load_tokenizer(path).fingerprint() for path in model_dirs}
+    fingerprints = {read_tokenizer(path).fingerprint() for path in model_dirs}
     if len(inputs) > 1 or len(fingerprints) > 1:
         raise UserError(
             f"{' and '.join(model_dirs)} take different inputs (a text or a pair, or "

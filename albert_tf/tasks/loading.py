@@ -1,6 +1,7 @@
 """Models that training starts from and fine-tuned ones, with tokenizer and task."""
 
 import dataclasses
+import os
 import pathlib
 
 from absl import logging
@@ -12,115 +13,85 @@ from albert_tf.checkpoints.loading import read_checkpoint
 from albert_tf.checkpoints.warm_start import warm_start
 from albert_tf.config import AlbertConfig
 from albert_tf.errors import UserError
-from albert_tf.hub.names import local_directory
 from albert_tf.io import storage
 from albert_tf.model_config import read_config
 from albert_tf.models.base import seeded
 from albert_tf.tasks.registry import read_task
-from albert_tf.tokenization import load_tokenizer
-from albert_tf.tokenization import load_tokenizer_for
-from albert_tf.tokenization import saved_tokenizer
 from albert_tf.tokenization.loading import read_tokenizer
 from albert_tf.tokenization.loading import tokenizer_for_model
+from albert_tf.tokenization.loading import tokenizer_of
 
 MODEL_DIR = "model"
 """Folder of the fine-tuned model in the output directory of a run."""
 
 
-def initial_tokenizer(start):
-    """Loads the tokenizer named by one of the `StartFlags`, else the checkpoint's own.
+def initial_model(start, task, **more):
+    """Loads the model that training starts from, and its tokenizer.
+
+    Args:
+        start: `StartFlags`, whose model and vocabulary lie here.
+        task: the `Task`.
+        **more: constructor arguments beside the task's.
+
+    Returns:
+        The model, with the checkpoint's weights, and the tokenizer that a flag names,
+        else the checkpoint's own.
 
     Raises:
-        UserError: there is none, or the checkpoint comes with another one; no
-            checkpoint was named and --from_scratch was not given.
+        UserError: there is no tokenizer; checkpoint, config and vocabulary do not fit
+            each other; no checkpoint was named and --from_scratch was not given.
     """
-    named = start.vocabulary
+    tokenizer, is_own = _initial_tokenizer(start)
+    arguments = {**task.model_arguments(), **start.execution, **more}
+    _check_flags(start)
+    checkpoint = None
+    if not (start.from_scratch or start.init_layers):
+        checkpoint = read_checkpoint(start.init_checkpoint)
+    model_class, config = _class_and_config(start, task, checkpoint)
+    _check_class(start, task, model_class)
+    _check_sizes(start, config, tokenizer, is_own)
+    # The head is new, or (after MNLI, say) has another number of labels.
+    with seeded(start.random_seed):
+        if checkpoint is not None:
+            checkpoint = dataclasses.replace(checkpoint, config=config)
+            model = build_model(model_class, checkpoint, (), arguments)
+            logging.info("%s", model.load_report)
+        elif start.init_layers:
+            other, rule = read_checkpoint(start.init_checkpoint), start.init_layers
+            model, report = warm_start(
+                model_class, other, config, rule, (), **arguments
+            )
+            logging.info("%s", "\n".join(report))
+        else:
+            model = model_class(config, **arguments)
+    return model, tokenizer.laid_out(config.row_layout)
+
+
+def _initial_tokenizer(start):
+    """Loads as `_tokenizer_of`; without a checkpoint, the vocabulary is the model's."""
     if start.from_scratch:
-        if named is None:
+        if not start.vocabulary:
             raise UserError(
                 "Name the vocabulary with --spm_model_file or --vocab_file."
             )
-        return load_tokenizer(named, start.do_lower_case)
+        return read_tokenizer(start.vocabulary, start.do_lower_case), True
     if not start.init_checkpoint:
         raise UserError(
             "--init_checkpoint is empty, so the model would start from random weights; "
             "name a checkpoint, or ask for that with --from_scratch."
         )
-    return tokenizer_of(start.init_checkpoint, named, start.do_lower_case)
+    return _tokenizer_of(start.init_checkpoint, start.vocabulary, start.do_lower_case)
 
 
-def tokenizer_of(checkpoint, named=None, do_lower_case=None):
-    """Loads the tokenizer that a flag named, else the one beside a checkpoint.
-
-    Raises:
-        UserError: there is none, or the checkpoint comes with another one.
-    """
-    if named is not None:
-        return load_tokenizer_for(checkpoint, named, do_lower_case)
-    path = pathlib.Path(checkpoint)
-    # A TF1 checkpoint is named by a prefix of its files.
-    return read_tokenizer(path if path.is_dir() else path.parent, do_lower_case)
-
-
-def initial_model(start, task, tokenizer, **more):
-    """Builds the model that training starts from, with the checkpoint's weights.
-
-    Args:
-        start: `StartFlags`.
-        task: the `Task`.
-        tokenizer: the result of `initial_tokenizer`.
-        **more: constructor arguments beside the task's.
-
-    Raises:
-        UserError: checkpoint, config and vocabulary do not fit each other.
-    """
-    arguments = {**task.model_arguments(), **start.execution, **more}
-    if start.from_scratch:
-        if not start.albert_config_file or start.init_checkpoint or start.init_layers:
-            raise UserError(
-                "--from_scratch needs --albert_config_file and no --init_checkpoint or "
-                "--init_layers."
-            )
-        model_class, config = _class_and_config(start, task)
-        _check_sizes(start, config, tokenizer)
-        with seeded(start.random_seed):
-            return model_class(config, **arguments)
-    if start.init_layers:
-        return _of_other_layers(start, task, tokenizer, arguments)
-    checkpoint = read_checkpoint(start.init_checkpoint)
-    model_class, config = _class_and_config(start, task, checkpoint)
-    _check_sizes(start, config, tokenizer)
-    # The head is new, or (after MNLI, say) has another number of labels.
-    with seeded(start.random_seed):
-        model = build_model(
-            model_class,
-            dataclasses.replace(checkpoint, config=config),
-            allow_missing=(),
-            arguments=arguments,
-        )
-    logging.info("%s", model.load_report)
-    return model
-
-
-def _of_other_layers(start, task, tokenizer, arguments):
-    """Builds the model of `initial_model` from a checkpoint of other layers."""
-    if not start.albert_config_file:
-        raise UserError(
-            "--init_layers needs --albert_config_file, which describes the new layers."
-        )
-    model_class, config = _class_and_config(start, task)
-    if not isinstance(config, AlbertConfig):
-        raise UserError(
-            "--init_layers is for ALBERT and its like, but "
-            f"{start.albert_config_file} describes an {model_class.__name__}; leave "
-            "the flag out."
-        )
-    _check_sizes(start, config, tokenizer)
-    path, rule = start.init_checkpoint, start.init_layers
-    with seeded(start.random_seed):
-        model, report = warm_start(model_class, path, config, rule, (), **arguments)
-    logging.info("%s", "\n".join(report))
-    return model
+def _tokenizer_of(checkpoint, named, do_lower_case):
+    """Loads as `tokenizer_of`; if need be, the vocabulary beside the checkpoint."""
+    tokenizer, is_own = tokenizer_of(checkpoint, named, do_lower_case)
+    if tokenizer is None:
+        # A TF1 checkpoint is named by a prefix of its files.
+        is_folder = storage.is_folder(checkpoint)
+        folder = checkpoint if is_folder else os.path.dirname(checkpoint) or "."
+        tokenizer = read_tokenizer(folder, do_lower_case)
+    return tokenizer, is_own
 
 
 def fine_tuned(output_dir, init_checkpoint=None, asked=None):
@@ -131,7 +102,8 @@ def fine_tuned(output_dir, init_checkpoint=None, asked=None):
     both, --init_checkpoint has to be the start of the run.
 
     Args:
-        output_dir, init_checkpoint: the flags.
+        output_dir: the flag.
+        init_checkpoint: of `StartFlags` whose model lies here.
         asked: the `Task` of the files; see `registry.read_task`.
 
     Raises:
@@ -139,7 +111,7 @@ def fine_tuned(output_dir, init_checkpoint=None, asked=None):
     """
     candidates = [pathlib.Path(output_dir) / MODEL_DIR]
     if init_checkpoint:
-        candidates.append(pathlib.Path(local_directory(init_checkpoint)))
+        candidates.append(pathlib.Path(init_checkpoint))
     for place, directory in enumerate(candidates):
         if not place and not storage.exists(directory):
             continue  # nothing was trained here
@@ -154,18 +126,18 @@ def fine_tuned(output_dir, init_checkpoint=None, asked=None):
     )
 
 
-def fine_tuned_for(work, kinds, options):
+def fine_tuned_for(work, kinds, output_dir, init_checkpoint):
     """Finds the fine-tuned model of one family of tasks: (directory, its `Task`).
 
     Args:
         work: its name, for people.
         kinds: the kinds of its tasks.
-        options: `TaskOptions`.
+        output_dir, init_checkpoint: as of `fine_tuned`.
 
     Raises:
         UserError: as `fine_tuned`, or the model is of another family.
     """
-    directory, task, _ = fine_tuned(options.output_dir, options.init_checkpoint)
+    directory, task, _ = fine_tuned(output_dir, init_checkpoint)
     if task.kind not in kinds:
         raise UserError(
             f"{directory} was fine-tuned for {task.kind}, not for {work}; apply it "
@@ -196,7 +168,7 @@ def load_fine_tuned(directory, task, info, named=None, do_lower_case=None):
         directory: of the model.
         task: its `Task`, which tells arguments that a model without info does not.
         info: its training info, {} without any.
-        named, do_lower_case: as of `tokenizer_of`.
+        named, do_lower_case: as of `tokenization.loading.tokenizer_of`.
 
     Raises:
         UserError: the checkpoint has another head, or does not fit its vocabulary.
@@ -205,7 +177,7 @@ def load_fine_tuned(directory, task, info, named=None, do_lower_case=None):
     model_class = task.model_classes().get(family_of(directory), task.model_class)
     model = load_pretrained(model_class, directory, arguments)
     check_head(model, directory)
-    tokenizer = tokenizer_of(directory, named, do_lower_case)
+    tokenizer, _ = _tokenizer_of(directory, named, do_lower_case)
     return model, tokenizer_for_model(tokenizer, model.config, directory)
 
 
@@ -227,7 +199,7 @@ def check_head(model, directory):
         )
 
 
-def _class_and_config(start, task, checkpoint=None):
+def _class_and_config(start, task, checkpoint):
     """Returns the class of the model, and its config with the dropout asked for.
 
     The checkpoint decides the architecture, or where there is none the flag's file.
@@ -247,22 +219,47 @@ def _class_and_config(start, task, checkpoint=None):
     model_class = classes.get(family, task.model_class)
     if checkpoint is not None:
         checkpoint.check_family(model_class)
+    if start.albert_dropout_prob is not None:
+        config = config.with_dropout(start.albert_dropout_prob)
+    return model_class, config
+
+
+def _check_flags(start):
+    """Refuses flags that contradict each other."""
+    alone = start.albert_config_file and not (
+        start.init_checkpoint or start.init_layers
+    )
+    if start.from_scratch and not alone:
+        raise UserError(
+            "--from_scratch needs --albert_config_file and no --init_checkpoint or "
+            "--init_layers."
+        )
+    if start.init_layers and not start.albert_config_file:
+        raise UserError(
+            "--init_layers needs --albert_config_file, which describes the new layers."
+        )
+
+
+def _check_class(start, task, model_class):
+    """Refuses flags that the model's class cannot follow."""
+    if start.init_layers and model_class.family.config_class is not AlbertConfig:
+        raise UserError(
+            "--init_layers is for ALBERT and its like, but "
+            f"{start.albert_config_file} describes an {model_class.__name__}; leave "
+            "the flag out."
+        )
     if task.early_exit is not None and not hasattr(model_class, "leave_early"):
         source = start.init_checkpoint or start.albert_config_file
         raise UserError(
             f"--early_exit is for ALBERT and its like, but {source} becomes an "
             f"{model_class.__name__}; leave the flag out."
         )
-    if start.albert_dropout_prob is not None:
-        config = config.with_dropout(start.albert_dropout_prob)
-    return model_class, config
 
 
-def _check_sizes(start, config, tokenizer):
+def _check_sizes(start, config, tokenizer, is_own):
     # A model of ours comes with its vocabulary, and may have room for more pieces.
-    known = start.from_scratch or saved_tokenizer(start.init_checkpoint)
     too_large = tokenizer.vocab_size > config.vocab_size
-    if too_large or (not known and tokenizer.vocab_size != config.vocab_size):
+    if too_large or (not is_own and tokenizer.vocab_size != config.vocab_size):
         raise UserError(
             f"The vocabulary has {tokenizer.vocab_size} pieces, but the model has "
             f"{config.vocab_size}; give the vocabulary that the model was trained "

@@ -35,7 +35,6 @@ from albert_tf.tasks.distillation.teacher import taught
 from albert_tf.tasks.examples import of_role
 from albert_tf.tasks.loading import MODEL_DIR
 from albert_tf.tasks.loading import initial_model
-from albert_tf.tasks.loading import initial_tokenizer
 from albert_tf.tasks.prediction import DevEvaluator
 from albert_tf.tasks.prediction import OutputsPredictor
 from albert_tf.tasks.task import Prepared
@@ -54,7 +53,7 @@ def fine_tune(task, examples, start, training, strategy, facts):
     Args:
         task: the `Task`.
         examples: the `Examples` by name, "train" and all of "dev".
-        start: `StartFlags`, whose model lies here.
+        start: `StartFlags`, whose model and vocabulary lie here.
         training: `TrainingFlags`.
         strategy: a `tf.distribute.Strategy`.
         facts: the `Fact`s of `run_facts`, which a continued run has to share.
@@ -69,13 +68,11 @@ def fine_tune(task, examples, start, training, strategy, facts):
     """
     _require_best_model(training.output_dir)
     length, scored = start.max_seq_length, of_role(examples, "dev")
-    tokenizer = initial_tokenizer(start)
     with strategy.scope():
-        model = initial_model(start, task, tokenizer)
+        model, tokenizer = initial_model(start, task)
     # Setting True would also train what a model leaves untrained, as XLNet's mask_emb.
     if training.freeze_encoder:
         model.encoder().trainable = False
-    tokenizer = tokenizer.laid_out(model.config.row_layout)
     train, *dev = (
         prepare(task, name, examples[name], tokenizer, length, training.cache_dir)
         for name in ("train", *scored)

@@ -68,18 +68,65 @@ def read_tokenizer(path, do_lower_case=None, config=None):
 
     Args:
         path, do_lower_case: as of `load_tokenizer`.
-        config: for a file alone, its directory's.
+        config: for a file alone, the `read_saved_config` of another directory.
     """
-    layout, config, where = None, config or {}, "tokenizer_config.json"
+    path = os.fspath(path)
     if storage.is_folder(path):
-        config, where = read_saved_config(path), os.path.join(path, CONFIG_NAME)
-        do_lower_case = _casing(config, do_lower_case, path)
-        layout = LAYOUTS.get(config.get("row_layout"))
-        path = _vocabulary_in(path, config)
-        if not storage.is_remote(path) and not os.path.isfile(path):
-            raise UserError(f"The tokenizer {path} is missing or not an ordinary file.")
-    elif os.path.basename(path) == HUGGINGFACE_FILE:
+        return _read_folder(path, read_saved_config(path), do_lower_case)
+    if os.path.basename(path) == HUGGINGFACE_FILE:
         raise UserError(f"{path} counts with the files beside it; name its directory.")
+    return _read_file(path, do_lower_case, config or {})
+
+
+def tokenizer_of(checkpoint, named=None, do_lower_case=None):
+    """Loads the tokenizer that a checkpoint is to be used with.
+
+    Args:
+        checkpoint: a directory, or the prefix of a TF1 checkpoint; None for none.
+        named: a file or directory that is there, in place of the checkpoint's own. A
+            file alone says nothing of its rules: they are the checkpoint's.
+        do_lower_case: as of `load_tokenizer`.
+
+    Returns:
+        The tokenizer; and whether the checkpoint brings it along, without which it is
+        None if none is named. A model directory of ours names its vocabulary; a Hugging
+        Face model may record its casing, and have one vocabulary, or several, or none.
+
+    Raises:
+        UserError: the checkpoint brings another vocabulary or casing along.
+    """
+    config = read_saved_config(checkpoint) if checkpoint else {}
+    is_own = "file" in config or (
+        "do_lower_case" in config and len(_vocabularies(checkpoint)) == 1
+    )
+    if not named:
+        own = _read_folder(checkpoint, config, do_lower_case) if is_own else None
+        return own, is_own
+    tokenizer = read_tokenizer(named, do_lower_case, config)
+    own = _read_folder(checkpoint, config) if is_own else tokenizer
+    if own.fingerprint() != tokenizer.fingerprint():
+        raise UserError(
+            f"{named} is not the vocabulary (or casing) that {checkpoint} was trained "
+            "with; leave --spm_model_file and --vocab_file out, and pretrain on data "
+            f"that was made with the one in {checkpoint}."
+        )
+    return tokenizer, is_own
+
+
+def _read_folder(path, config, do_lower_case=None):
+    """Loads the tokenizer of a directory, from the result of `read_saved_config`."""
+    do_lower_case = _casing(config, do_lower_case, path)
+    file = _vocabulary_in(path, config)
+    if not storage.is_remote(file) and not os.path.isfile(file):
+        raise UserError(f"The tokenizer {file} is missing or not an ordinary file.")
+    where = os.path.join(path, CONFIG_NAME)
+    tokenizer = _read_file(file, do_lower_case, config, where)
+    layout = LAYOUTS.get(config.get("row_layout"))
+    return tokenizer if layout is None else tokenizer.laid_out(layout)
+
+
+def _read_file(path, do_lower_case, config, where=CONFIG_NAME):
+    """Loads the tokenizer of a file, with the rules of a dict that `where` holds."""
     file_bytes, name = _read(path), path
     if os.path.basename(path) == HUGGINGFACE_FILE:
         name, file_bytes, settings = read_tokenizer_json(file_bytes, path)
@@ -93,8 +140,7 @@ def read_tokenizer(path, do_lower_case=None, config=None):
     rules = read_rules(config, where)
     tokenizer = tokenizer_class(file_bytes, do_lower_case, path, rules)
     check_special_pieces(tokenizer, config, where)
-    tokenizer = with_added_tokens(tokenizer, config, where)
-    return tokenizer if layout is None else tokenizer.laid_out(layout)
+    return with_added_tokens(tokenizer, config, where)
 
 
 def _casing(config, asked, directory):
@@ -121,41 +167,6 @@ def _agreed_casing(recorded, lowers, path):
 def is_tokenizer(name):
     """Returns whether a file of this name is taken for a vocabulary."""
     return name in (*_KNOWN_NAMES, HUGGINGFACE_FILE) or name.endswith(".model")
-
-
-def saved_tokenizer(checkpoint):
-    """Loads the tokenizer that a checkpoint's directory brings along, or None.
-
-    A model directory of ours names its vocabulary; a Hugging Face model may record its
-    casing, and have one vocabulary, or several, or none.
-    """
-    config = read_saved_config(checkpoint) if checkpoint else {}
-    is_complete = "file" in config or (
-        "do_lower_case" in config and len(_vocabularies(checkpoint)) == 1
-    )
-    return read_tokenizer(checkpoint) if is_complete else None
-
-
-def load_tokenizer_for(checkpoint, path, do_lower_case=None):
-    """Loads `load_tokenizer(path, do_lower_case)` to train on from `checkpoint`.
-
-    A file that lies in no directory says nothing of its rules: they are the
-    checkpoint's.
-
-    Raises:
-        UserError: the checkpoint brings another vocabulary or casing along.
-    """
-    config = read_saved_config(checkpoint) if checkpoint else {}
-    path = local_directory(path, weights=False)
-    tokenizer = read_tokenizer(path, do_lower_case, config)
-    own = saved_tokenizer(checkpoint)
-    if own is not None and own.fingerprint() != tokenizer.fingerprint():
-        raise UserError(
-            f"{path} is not the vocabulary (or casing) that {checkpoint} was trained "
-            "with; leave --spm_model_file and --vocab_file out, and pretrain on data "
-            f"that was made with the one in {checkpoint}."
-        )
-    return tokenizer
 
 
 def tokenizer_for_model(tokenizer, config, directory):

@@ -96,6 +96,19 @@ def test_classification_and_export(published, tmp_path):
     assert (target / "saved_model.pb").exists()
 
 
+def test_what_a_task_starts_from_is_found_at_the_top(published):
+    from albert_tf.tasks.commands.flags import StartFlags
+    from albert_tf.tasks.commands.flags import TaskOptions
+
+    start = TaskOptions(output_dir="out", vocab_file=NAME).resolved_start()
+    assert "model.safetensors" not in published.downloads()
+    folder = local_directory(NAME, weights=False)
+    assert start == StartFlags(vocab_file=folder)
+    start = TaskOptions(output_dir="out", init_checkpoint=NAME).resolved_start()
+    assert "model.safetensors" in published.downloads()
+    assert start == StartFlags(init_checkpoint=folder)
+
+
 def test_tables_by_name(hub, tmp_path):
     from albert_tf.hub import names
     from albert_tf.tasks.classification.flags import ClassifierOptions
@@ -118,7 +131,7 @@ def test_tables_by_name(hub, tmp_path):
         do_train=True,
     )
     check_flags(options)
-    _, tables = read_tables(options, predict=False)
+    _, tables = read_tables(options, options, predict=False)
     assert hub.downloads() == ["dev.jsonl", "train.jsonl"]
     assert tables["train"].texts == ["a", "a"]
 
@@ -131,9 +144,9 @@ def test_tables_by_name(hub, tmp_path):
         r"\.jsonl, \.ndjson, \.jsonlines\).*files are at https://gluebenchmark\.com"
     )
     with pytest.raises(UserError, match=message):
-        read_tables(other, predict=False)
+        read_tables(other, other, predict=False)
     with pytest.raises(UserError, match="hf://no/such does not exist"):
-        read_tables(dataclasses.replace(options, data_dir="hf://no/such"), False)
+        read_tables(dataclasses.replace(other, data_dir="hf://no/such"), other, False)
 
 
 @pytest.mark.parametrize("name", ["albert-base-v2", "albert/albert-base-v2"])

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from albert_tf.checkpoints.loading import read_checkpoint
 from albert_tf.checkpoints.loading import without_adapters
 from albert_tf.checkpoints.warm_start import warm_start
 from albert_tf.costs.albert import block_values
@@ -133,7 +134,7 @@ class TestFromLayersThatDiffer:
     ):
         expected = states(teacher, tiny_features)
         student, report = warm_start(
-            AlbertForPreTraining, tmp_path, config(12), rule, ()
+            AlbertForPreTraining, read_checkpoint(tmp_path), config(12), rule, ()
         )
         np.testing.assert_allclose(
             states(student, tiny_features), expected, rtol=0, atol=1e-5
@@ -146,7 +147,9 @@ class TestFromLayersThatDiffer:
             np.array(weights[f"bert/encoder/transformer/{QUERY.format(i)}"])
             for i in range(4)
         ]
-        student, _ = warm_start(AlbertForPreTraining, tmp_path, config(3), MEAN, ())
+        student, _ = warm_start(
+            AlbertForPreTraining, read_checkpoint(tmp_path), config(3), MEAN, ()
+        )
         own = student.official_variables()
         down, up = (
             own[f"{ADAPTERS}/attention_1/self/query/{s}"] for s in ("down", "up")
@@ -161,7 +164,9 @@ class TestFromLayersThatDiffer:
     @pytest.mark.usefixtures("teacher")
     def test_an_adapter_without_a_difference_trains(self, config, tmp_path):
         """Of the first layer, where that is the shared one."""
-        student, _ = warm_start(AlbertForPreTraining, tmp_path, config(3), FIRST, ())
+        student, _ = warm_start(
+            AlbertForPreTraining, read_checkpoint(tmp_path), config(3), FIRST, ()
+        )
         own = student.official_variables()
         down, up = (
             own[f"{ADAPTERS}/attention_1/self/query/{s}"] for s in ("down", "up")
@@ -174,14 +179,18 @@ class TestFromLayersThatDiffer:
         model = make(config(), AlbertForPreTraining)
         model.save_pretrained(tmp_path)
         changed = config(hidden_dropout_prob=0.1)
-        again, _ = warm_start(AlbertForPreTraining, tmp_path, changed, FIRST, ())
+        again, _ = warm_start(
+            AlbertForPreTraining, read_checkpoint(tmp_path), changed, FIRST, ()
+        )
         for name, variable in model.official_variables().items():
             np.testing.assert_array_equal(variable, again.official_variables()[name])
 
     def test_without_adapters_it_takes_the_merged_layers(self, config, tmp_path):
         model = make(config(), AlbertForPreTraining)
         model.save_pretrained(tmp_path)
-        plain, _ = warm_start(AlbertForPreTraining, tmp_path, config(0), MEAN, ())
+        plain, _ = warm_start(
+            AlbertForPreTraining, read_checkpoint(tmp_path), config(0), MEAN, ()
+        )
         own = model.official_variables()
         down, up = (
             own[f"{ADAPTERS}/attention_1/self/query/{s}"] for s in ("down", "up")

@@ -7,8 +7,7 @@ import pytest
 
 from albert_tf.errors import UserError
 from albert_tf.tokenization import load_tokenizer
-from albert_tf.tokenization import load_tokenizer_for
-from albert_tf.tokenization import saved_tokenizer
+from albert_tf.tokenization.loading import tokenizer_of
 from albert_tf.tokenization.sentencepiece import SentencePieceTokenizer
 from albert_tf.tokenization.wordpiece import WordPieceTokenizer
 
@@ -46,14 +45,19 @@ def test_saved_directory_keeps_ids_casing_and_fingerprint(tmp_path):
 def test_a_hugging_face_directory_brings_its_vocabulary_if_it_has_one(tmp_path):
     config = tmp_path / "tokenizer_config.json"
     config.write_text('{"tokenizer_class": "AlbertTokenizer", "do_lower_case": false}')
-    assert saved_tokenizer(tmp_path) is None
+    assert tokenizer_of(tmp_path) == (None, False)
     (tmp_path / "vocab.txt").write_bytes(VOCABULARY)
-    assert not saved_tokenizer(tmp_path).do_lower_case
+    own, is_own = tokenizer_of(tmp_path)
+    assert is_own
+    assert not own.do_lower_case
     with pytest.raises(UserError, match=r"is not the vocabulary \(or casing\)"):
-        load_tokenizer_for(tmp_path, tmp_path / "vocab.txt", do_lower_case=True)
-    load_tokenizer_for(tmp_path, tmp_path / "vocab.txt", do_lower_case=False)
+        tokenizer_of(tmp_path, tmp_path / "vocab.txt", do_lower_case=True)
+    with pytest.raises(UserError, match=r"has do_lower_case=false, but .*=true was"):
+        tokenizer_of(tmp_path, do_lower_case=True)
+    named = tokenizer_of(tmp_path, tmp_path / "vocab.txt", do_lower_case=False)
+    assert (named[0].fingerprint(), named[1]) == (own.fingerprint(), True)
     config.write_text('{"tokenizer_class": "AlbertTokenizer"}')
-    assert saved_tokenizer(tmp_path) is None  # of unknown casing
+    assert tokenizer_of(tmp_path) == (None, False)  # of unknown casing
 
 
 def test_tokenizers_travel_to_other_processes(train_model):
@@ -85,7 +89,7 @@ def test_a_configuration_names_no_file_outside_its_directory(name, tmp_path):
     with pytest.raises(UserError, match="sets file to .* a file beside it"):
         load_tokenizer(folder)
     with pytest.raises(UserError, match="sets file to"):
-        saved_tokenizer(folder)
+        tokenizer_of(folder)
 
 
 def test_a_vocabulary_that_is_a_device(tmp_path):

@@ -1,5 +1,6 @@
 """A version of a served model: its files, written and opened."""
 
+import dataclasses
 import pathlib
 
 import numpy as np
@@ -7,6 +8,7 @@ import tensorflow as tf
 from absl import logging
 
 from albert_tf.errors import UserError
+from albert_tf.hub.names import local_directory
 from albert_tf.io.files import write_json
 from albert_tf.io.storage import os_errors
 from albert_tf.io.storage import require_disk
@@ -42,6 +44,8 @@ def write_version(options):
     """Writes a version as `albert_tf.serving.export.export`."""
     is_saved_model = options.format == SAVED_MODEL
     _check(options)
+    directories = map(local_directory, str(options.model_dir).split(","))
+    options = dataclasses.replace(options, model_dir=",".join(directories))
     module, head, facts = build_module(
         options.model_dir,
         options.task,

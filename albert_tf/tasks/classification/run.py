@@ -15,13 +15,11 @@ from albert_tf.tasks.classification.glue import glue_examples
 from albert_tf.tasks.commands.repeated_runs import one_model_only
 from albert_tf.tasks.commands.run import leaving_early
 from albert_tf.tasks.commands.run import run_task
-from albert_tf.tasks.commands.run import start_from
 from albert_tf.tasks.commands.steps import check_steps
 from albert_tf.tasks.commands.steps import needed_roles
 from albert_tf.tasks.examples import of_role
 from albert_tf.tasks.loading import fine_tuned_for
 from albert_tf.tasks.loading import initial_model
-from albert_tf.tasks.loading import initial_tokenizer
 from albert_tf.tasks.prediction import DevEvaluator
 from albert_tf.tasks.prediction import OutputsPredictor
 from albert_tf.tasks.registry import TASKS
@@ -33,35 +31,32 @@ from albert_tf.tasks.training import prepare
 _CUSTOM = "custom"
 
 
-def train_and_apply(options):
+def train_and_apply(options, start):
     """Obeys the flags once; see `run_steps`."""
     asks_raw_text = options.asks_raw_text
     predict_splits = options.do_predict and not asks_raw_text
     values, texts = {}, None
     if options.do_train or options.do_eval or predict_splits:
-        task, examples = read_tables(options, predict_splits)
+        task, examples = read_tables(options, start, predict_splits)
         task = leaving_early(task, options)
         if asks_raw_text:
             # Before training; and a pipe can be read only once.
             texts = _raw_texts(options, task)
         if options.do_train and options.few_shot:
-            _train_few_shot(options, task, examples)
+            _train_few_shot(options, start, task, examples)
             options = dataclasses.replace(options, do_train=False)
         if options.do_train or options.do_eval or predict_splits:
-            values = run_task(options, task, examples, predict_splits)
+            values = run_task(options, start, task, examples, predict_splits)
     if asks_raw_text and values is not None:
-        _predict_raw_text(options, texts)
+        _predict_raw_text(options, start, texts)
     return values
 
 
-def _train_few_shot(options, task, examples):
+def _train_few_shot(options, start, task, examples):
     """Trains as `tasks.training.fine_tune`, from few labels, in one go."""
-    start = start_from(options)
     length, held_out = start.max_seq_length, of_role(examples, "dev")
-    tokenizer = initial_tokenizer(start)
     arguments = few_shot_arguments(start.init_checkpoint, task.kind)
-    model = initial_model(start, task, tokenizer, **arguments)
-    tokenizer = tokenizer.laid_out(model.config.row_layout)
+    model, tokenizer = initial_model(start, task, **arguments)
     train, *dev = (
         prepare(task, name, examples[name], tokenizer, length, options.cache_dir)
         for name in ("train", *held_out)
@@ -113,11 +108,12 @@ def _check_few_shot(options):
             )
 
 
-def read_tables(options, predict):
+def read_tables(options, start, predict):
     """Reads the task that the flags name, and its tables.
 
     Args:
         options: `ClassifierOptions`.
+        start: their `StartFlags`, whose model lies here.
         predict: whether test tables are to be predicted; labelled ones are scored, too.
 
     Returns:
@@ -138,7 +134,7 @@ def read_tables(options, predict):
     if not options.do_train:
         required = ("dev",) if options.do_eval else ()
         # The model to apply knows what the training table would tell.
-        task = _fine_tuned(options)[1]
+        task = _fine_tuned(options, start)[1]
         kind, labels = task.kind, labels or task.labels
     columns = Columns(
         options.text_column, options.text_pair_column, options.label_column
@@ -148,9 +144,14 @@ def read_tables(options, predict):
     )
 
 
-def _fine_tuned(options):
+def _fine_tuned(options, start):
     """Finds the model to apply: (its directory, its `TextTask`)."""
-    return fine_tuned_for("text classification", TASKS["classification"], options)
+    return fine_tuned_for(
+        "text classification",
+        TASKS["classification"],
+        options.output_dir,
+        start.init_checkpoint,
+    )
 
 
 def _raw_texts(options, task):
@@ -158,11 +159,11 @@ def _raw_texts(options, task):
     return raw_text.read_raw_texts(flags, task.pair)
 
 
-def _predict_raw_text(options, texts):
+def _predict_raw_text(options, start, texts):
     # Imported here: training starts seconds sooner without serving.
     from albert_tf.serving.predictor import Predictor
 
-    directory, task = _fine_tuned(options)
+    directory, task = _fine_tuned(options, start)
     texts, pairs = texts or _raw_texts(options, task)
     predictor = Predictor(directory)
     path = pathlib.Path(options.output_dir) / "predictions.tsv"

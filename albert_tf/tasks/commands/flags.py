@@ -18,6 +18,7 @@ from albert_tf.exit_rule import EXIT_RULES
 from albert_tf.exit_rule import ExitRule
 from albert_tf.families.layer_sharing import FIRST
 from albert_tf.families.layer_sharing import MEAN
+from albert_tf.hub.names import with_local_models
 from albert_tf.objectives.flags import DistillationFlags
 from albert_tf.optimizers.flags import OptimizerFlags
 from albert_tf.optimizers.rules import DECAYED
@@ -79,6 +80,10 @@ class StartFlags(ExecutionFlags):
     def vocabulary(self):
         """The file of a vocabulary, if a flag names one."""
         return self.spm_model_file or self.vocab_file
+
+    def resolved_start(self):
+        """Returns the `StartFlags` alone, with paths of this machine."""
+        return with_local_models(command_line.group_of(StartFlags, self))
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -214,7 +219,6 @@ class EarlyExitFlags:
         0.1,
         minimum=0,
     )
-
     early_exit_distillation: float = option(
         "Weight, in the loss of each earlier layer, of the distance of its answer to "
         "the last one's; 0 leaves it out.",

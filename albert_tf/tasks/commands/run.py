@@ -12,10 +12,9 @@ from albert_tf.engine.reporting.summaries import read_history
 from albert_tf.engine.reporting.summaries import write_eval_results
 from albert_tf.engine.strategies import strategy_from
 from albert_tf.errors import UserError
-from albert_tf.hub.names import local_directory
+from albert_tf.hub.names import with_local_models
 from albert_tf.tasks.commands.flags import ApplyingFlags
 from albert_tf.tasks.commands.flags import EarlyExitFlags
-from albert_tf.tasks.commands.flags import StartFlags
 from albert_tf.tasks.commands.flags import TrainingFlags
 from albert_tf.tasks.early_exit.scores import depths
 from albert_tf.tasks.examples import of_role
@@ -33,11 +32,12 @@ _RESULTS = "eval_results.txt"
 _OFFICIAL_NAMES = {"accuracy": "eval_accuracy", "loss": "eval_loss"}
 
 
-def run_task(options, task, examples, predict_splits):
+def run_task(options, start, task, examples, predict_splits):
     """Trains, evaluates and predicts as `TaskOptions` say.
 
     Args:
         options: `TaskOptions`.
+        start: their `StartFlags`, whose model and vocabulary lie here.
         task: the `Task`.
         examples: the `Examples` of all that is to be done, by name; all are read before
             anything is done, for a bad file must not cost a training.
@@ -55,12 +55,12 @@ def run_task(options, task, examples, predict_splits):
         facts = run_facts(options, examples)
         # Before TensorFlow runs anything: workers must be connected first.
         strategy = strategy_from(group_of(DeviceFlags, options))
-        start, training = start_from(options), group_of(TrainingFlags, options)
+        training = with_local_models(group_of(TrainingFlags, options))
         if not fine_tune(task, examples, start, training, strategy, facts):
             return None
     values = {}
     if options.do_eval or predict_splits:
-        start, applying = start_from(options), group_of(ApplyingFlags, options)
+        applying = group_of(ApplyingFlags, options)
         apply, info, directory = _applier(start, applying, task, examples)
         output_dir = pathlib.Path(options.output_dir)
         if options.do_eval:
@@ -77,13 +77,6 @@ def leaving_early(task, options):
     """Returns the task whose model is trained as the `EarlyExitFlags` say."""
     flags = group_of(EarlyExitFlags, options)
     return dataclasses.replace(task, early_exit=flags) if flags.early_exit else task
-
-
-def start_from(options):
-    """Returns the `StartFlags` of `TaskOptions`, with a model that lies here."""
-    start = group_of(StartFlags, options)
-    directory = local_directory(start.init_checkpoint)
-    return dataclasses.replace(start, init_checkpoint=directory)
 
 
 def _check(task, examples, train, evaluate, predict):

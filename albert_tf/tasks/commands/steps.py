@@ -14,8 +14,9 @@ def run_steps(options, train_and_apply):
 
     Args:
         options: `TaskOptions`.
-        train_and_apply: from the options to the result of `run_task`; called if
-            anything but an export is asked for.
+        train_and_apply: from the options, and the `StartFlags` with a model and a
+            vocabulary that lie here, to the result of `run_task`; called if anything
+            but an export is asked for.
 
     Returns:
         The values of eval_results.txt; empty if nothing is scored, and in a worker
@@ -24,13 +25,13 @@ def run_steps(options, train_and_apply):
     Raises:
         UserError: flags, files or checkpoints that do not fit.
     """
-    values = {}
+    values, start = {}, options.resolved_start()
     if _is_applied(options):
-        values = train_and_apply(options)
+        values = train_and_apply(options, start)
         if values is None:
             return {}
     if options.export_dir:
-        _export_model(options)
+        _export_model(options, start)
     return values
 
 
@@ -78,10 +79,10 @@ def _is_applied(options):
     return options.do_train or options.do_eval or options.do_predict
 
 
-def _export_model(options):
+def _export_model(options, start):
     # Imported here: training starts seconds sooner without serving.
     from albert_tf.serving.export import ExportOptions
     from albert_tf.serving.export import export
 
-    directory, _, _ = fine_tuned(options.output_dir, options.init_checkpoint)
+    directory, _, _ = fine_tuned(options.output_dir, start.init_checkpoint)
     export(ExportOptions(model_dir=str(directory), export_dir=options.export_dir))

@@ -8,7 +8,6 @@ from absl import logging
 
 from albert_tf.engine.resumption import teacher_fact
 from albert_tf.errors import UserError
-from albert_tf.hub.names import local_directory
 from albert_tf.tasks.batching import FINE_BUCKETS
 from albert_tf.tasks.batching import evaluation_dataset
 from albert_tf.tasks.cache import cached
@@ -59,7 +58,7 @@ class Teacher:
     """A fine-tuned model that another one learns from.
 
     Args:
-        name: the flag `--teacher`.
+        name: the flag `--teacher`, a directory that lies here.
         task: the student's `Task`.
 
     Raises:
@@ -72,14 +71,14 @@ class Teacher:
                 f"--teacher={name}: the task {task.kind} has no distance to a teacher; "
                 "leave the flag out."
             )
-        self._name, directory = name, local_directory(name)
-        own, info = read_task(directory, task)
+        self._name = name
+        own, info = read_task(name, task)
         if own is None:
             raise UserError(
                 f"--teacher={name} was fine-tuned for no task that is known; name a "
                 f"model that was fine-tuned for {task.kind}."
             )
-        own.check_fits(directory, task)
+        own.check_fits(name, task)
         labels = [getattr(each, "labels", ()) for each in (own, task)]
         if labels[0] != labels[1]:
             raise UserError(
@@ -90,7 +89,7 @@ class Teacher:
         info = info if "task" in info else {}
         self._own, self._task = own, own if info else task
         self._length = info.get("max_seq_length")
-        self._model, self._tokenizer = load_fine_tuned(directory, own, info)
+        self._model, self._tokenizer = load_fine_tuned(name, own, info)
         self.fact = teacher_fact(self._model)
 
     def logits(self, prepared, tokenizer, max_seq_length, cache_dir):

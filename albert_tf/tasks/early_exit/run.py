@@ -16,7 +16,7 @@ from albert_tf.tasks.early_exit.curve import write_curve
 from albert_tf.tasks.registry import read_task
 from albert_tf.tasks.tables import Columns
 from albert_tf.tasks.task import Prepared
-from albert_tf.tokenization import load_tokenizer
+from albert_tf.tokenization.loading import read_tokenizer
 from albert_tf.tokenization.loading import tokenizer_for_model
 
 
@@ -46,7 +46,7 @@ def _write_curve(options, directory, model):
             f"{directory} does not say what its outputs mean; fine-tune it with labels."
         )
     examples = _examples(options, task)
-    tokenizer = tokenizer_for_model(load_tokenizer(directory), model.config, directory)
+    tokenizer = tokenizer_for_model(read_tokenizer(directory), model.config, directory)
     length = info.get("max_seq_length", model.config.max_position_embeddings)
     tokens = task.tokenize(examples, tokenizer, length)
     tokens = dataclasses.replace(tokens, labels=task.targets(examples, tokens))

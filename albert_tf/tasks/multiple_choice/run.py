@@ -22,7 +22,7 @@ _EXPECTED = {
 }
 
 
-def train_and_apply(options):
+def train_and_apply(options, start):
     """Obeys the flags once; see `run_steps`."""
     task, examples = read_folder(options)
     task = leaving_early(task, options)
@@ -30,7 +30,7 @@ def train_and_apply(options):
     test = examples.get("test")
     scores = options.do_eval or (test is not None and test.is_labelled)
     steps = dataclasses.replace(options, do_eval=scores)
-    return run_task(steps, task, examples, options.do_predict)
+    return run_task(steps, start, task, examples, options.do_predict)
 
 
 def check_flags(options):

@@ -14,13 +14,13 @@ _OF_BOTH = ("doc_stride", "max_query_length", "n_best_size", "max_answer_length"
 _THRESHOLD = "null_score_diff_threshold"
 
 
-def train_and_apply(options):
+def train_and_apply(options, start):
     """Obeys the flags once; see `run_steps`."""
-    task, examples = read_files(options)
+    task, examples = read_files(options, start)
     # The official --do_predict scores, too.
     scores = "dev" in examples and (options.do_eval or options.do_predict)
     steps = _counted(dataclasses.replace(options, do_eval=scores))
-    return run_task(steps, task, examples, predict_splits="test" in examples)
+    return run_task(steps, start, task, examples, predict_splits="test" in examples)
 
 
 def check_flags(options):
@@ -41,7 +41,7 @@ def check_flags(options):
         raise UserError(f"--{_THRESHOLD} is for --version=2.")
 
 
-def read_files(options):
+def read_files(options, start):
     """Reads the task that the flags name, and the `QuestionFile`s by role.
 
     Raises:
@@ -61,15 +61,15 @@ def read_files(options):
         task = _task(options, version, options.null_score_diff_threshold)
         examples["train"] = question_file(learned, version, "train", skips)
     else:
-        task = _task_to_apply(options, found, is_labelled)
+        task = _task_to_apply(options, start, found, is_labelled)
     role = "dev" if is_labelled else "test"
     examples[role] = question_file(found, task.version, role, skips)
     return task, examples
 
 
-def _task_to_apply(options, found, is_labelled):
+def _task_to_apply(options, start, found, is_labelled):
     """Returns the task of a fine-tuned model, with the flags' way to answer."""
-    directory, tuned, info = fine_tuned(options.output_dir, options.init_checkpoint)
+    directory, tuned, info = fine_tuned(options.output_dir, start.init_checkpoint)
     version = options.version or getattr(tuned, "version", found.version)
     threshold = options.null_score_diff_threshold
     if version == 2 and threshold is None and not is_labelled:

@@ -1,7 +1,6 @@
 """The run of run_similarity.py."""
 
 from albert_tf.errors import UserError
-from albert_tf.hub.names import local_directory
 from albert_tf.hub.names import local_tables
 from albert_tf.tasks.commands.run import run_task
 from albert_tf.tasks.commands.steps import check_steps
@@ -15,17 +14,19 @@ from albert_tf.tasks.similarity.task import Similarity
 _KIND = Similarity.kind
 
 
-def train_and_apply(options):
+def train_and_apply(options, start):
     """Obeys the flags once; see `run_steps`."""
     data_dir = local_tables(options.data_dir)
     examples = read_pairs(options, data_dir, needed_roles(options))
     held_out = examples.get("dev") or examples.get("test")
     scored = held_out is None or held_out.labels is None or held_out.labels.ndim == 1
     if options.do_train:
-        task = _learned(options, scored)
+        task = _learned(options, start, scored)
     else:
-        _, task = fine_tuned_for("vectors", (_KIND,), options)
-    return run_task(options, task, examples, options.do_predict)
+        _, task = fine_tuned_for(
+            "vectors", (_KIND,), options.output_dir, start.init_checkpoint
+        )
+    return run_task(options, start, task, examples, options.do_predict)
 
 
 def check_flags(options):
@@ -64,11 +65,11 @@ def _sizes(options):
     return sizes
 
 
-def _learned(options, scored):
+def _learned(options, start, scored):
     """Makes the task that the flags describe, with the pooling of the model's start."""
     told = None
-    if options.init_checkpoint and not options.from_scratch:
-        told, _ = read_task(local_directory(options.init_checkpoint))
+    if start.init_checkpoint and not start.from_scratch:
+        told, _ = read_task(start.init_checkpoint)
     pooled = told.model_arguments() if isinstance(told, Similarity) else {}
     for name in ("pooling", "normalize"):
         if getattr(options, name) is not None:

@@ -21,13 +21,13 @@ from albert_tf.tasks.tagging.schemes import all_tags
 _KIND = "tagging"
 
 
-def train_and_apply(options):
+def train_and_apply(options, start):
     """Obeys the flags once; see `run_steps`."""
     if options.do_train:
         # Stored with the run, which goes on with the same only.
         decoder = options.decoder or GREEDY
         options = dataclasses.replace(options, decoder=decoder)
-    return run_task(options, *read_folder(options), options.do_predict)
+    return run_task(options, start, *read_folder(options, start), options.do_predict)
 
 
 def check_flags(options):
@@ -39,13 +39,13 @@ def check_flags(options):
     check_steps(options, reads_folder=True)
 
 
-def read_folder(options):
+def read_folder(options, start):
     """Reads the task that the flags name, and its folder's `TagFile`s by role.
 
     Raises:
         UserError: --data_dir lacks files that they need, or the model has another task.
     """
-    tuned = None if options.do_train else _tuned(options)
+    tuned = None if options.do_train else _tuned(options, start)
     reading = Reading(
         scheme=tuned.scheme if tuned and tuned.scheme == PLAIN else options.scheme,
         word_column=options.word_column,
@@ -61,9 +61,11 @@ def read_folder(options):
     return task, examples
 
 
-def _tuned(options):
+def _tuned(options, start):
     """Returns the task of a fine-tuned model, as the flags want it applied."""
-    directory, tuned = fine_tuned_for("tagging", (_KIND,), options)
+    directory, tuned = fine_tuned_for(
+        "tagging", (_KIND,), options.output_dir, start.init_checkpoint
+    )
     if options.scheme and (options.scheme == PLAIN) != (tuned.scheme == PLAIN):
         raise UserError(
             f"--scheme={options.scheme} does not fit {directory}, whose tags are "

@@ -4,12 +4,11 @@ import json
 
 import pytest
 
-from albert_tf.cli import command_line
+from albert_tf.cli.command_line import parse
 from albert_tf.engine import compilation
 from albert_tf.tasks.classification import run
 from albert_tf.tasks.classification.flags import ClassifierOptions
-from albert_tf.tasks.commands.run import start_from
-from albert_tf.tasks.loading import initial_tokenizer
+from albert_tf.tasks.loading import initial_model
 from albert_tf.tasks.registry import create_task
 
 _CHANGES = [
@@ -48,7 +47,7 @@ def test_flags_change_the_result_or_leave_it(flags, tmp_path):
 def test_the_type_of_the_devices_is_taken(flags, monkeypatch):
     monkeypatch.setattr(compilation, "bfloat16_units", lambda: ("amx_bf16",))
     found = []
-    monkeypatch.setattr(run, "train_and_apply", lambda o: found.append(o) or {})
+    monkeypatch.setattr(run, "train_and_apply", lambda o, _: found.append(o) or {})
     flags(do_train=True, mixed_precision="auto")
     assert found[0].mixed_precision == "bfloat16"
 
@@ -68,13 +67,11 @@ def test_where_files_go_and_how_many_are_kept(flags, tmp_path):
     assert not (out / "cache").exists()
 
 
-def test_case_is_kept_on_demand(flags, tmp_path):
+def test_case_is_kept_on_demand(command_line, tmp_path):
     def tokenizer(*more):
-        vocab = f"--vocab_file={tmp_path / 'vocab.txt'}"
-        argv = ["run_classifier.py", "--output_dir=out", "--from_scratch", vocab, *more]
-        return initial_tokenizer(
-            start_from(command_line.parse(ClassifierOptions, argv))
-        )
+        argv = ["run_classifier.py", *command_line(do_train=True), *more]
+        start = parse(ClassifierOptions, argv)
+        return initial_model(start, create_task("regression", "t"))[1]
 
     assert tokenizer().tokenize("GOOD") == ["good"]
     assert tokenizer("--nodo_lower_case").tokenize("GOOD") == ["[UNK]"]

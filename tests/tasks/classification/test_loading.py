@@ -98,10 +98,10 @@ def test_layers_may_be_others_than_the_checkpoints(tmp_path):
     )
     task = create_task("regression", "t")
     with pytest.raises(UserError, match="two holds tensors that the model has"):
-        initial_model(start, task, tokenizer)
+        initial_model(start, task)
     for rule, share in (("first", 0), ("mean", 0.5)):
         start = dataclasses.replace(start, init_layers=rule)
-        model = initial_model(start, task, tokenizer)
+        model, _ = initial_model(start, task)
         assert model.config == shared
         found, old = model.official_variables(), two.official_variables()
         first = f"{_FIRST_LAYER}/attention_1/self/query/kernel"
@@ -110,7 +110,7 @@ def test_layers_may_be_others_than_the_checkpoints(tmp_path):
         np.testing.assert_allclose(found[first], expected, atol=1e-6)
     start = dataclasses.replace(start, albert_config_file=None)
     with pytest.raises(UserError, match="--init_layers needs --albert_config_file"):
-        initial_model(start, task, tokenizer)
+        initial_model(start, task)
 
 
 @pytest.mark.parametrize(

@@ -125,7 +125,7 @@ def test_flags_that_do_not_fit(flags, changes, message):
 def test_several_runs(flags, monkeypatch):
     scores = iter([0.5, 0.7])
     monkeypatch.setattr(
-        run, "train_and_apply", lambda o: {"eval_accuracy": next(scores)}
+        run, "train_and_apply", lambda *o: {"eval_accuracy": next(scores)}
     )
     out = flags(do_train=True, do_eval=True, num_runs=2)
     assert results(out)["eval_accuracy_median"] == pytest.approx(0.6)

@@ -182,7 +182,7 @@ def test_a_model_of_another_task(flags, tiny_config, words, tmp_path):
 @pytest.mark.slow
 def test_several_runs(flags, monkeypatch):
     scores = iter([0.5, 0.7])
-    monkeypatch.setattr(run, "train_and_apply", lambda o: {"f1": next(scores)})
+    monkeypatch.setattr(run, "train_and_apply", lambda *o: {"f1": next(scores)})
     out = flags(do_train=True, do_eval=True, num_runs=2)
     assert results(out)["f1_median"] == pytest.approx(0.6)
 

@@ -9,8 +9,8 @@ import tensorflow as tf
 from albert_tf.errors import UserError
 from albert_tf.row_layout import CLS_LAST
 from albert_tf.tokenization import load_tokenizer
-from albert_tf.tokenization import load_tokenizer_for
 from albert_tf.tokenization.in_graph.tokenizer import InGraphTokenizer
+from albert_tf.tokenization.loading import tokenizer_of
 from albert_tf.tokenization.saving import save_for_others
 from tests.vocabularies import wordpiece as vocabulary
 
@@ -85,7 +85,7 @@ def test_added_tokens_are_found(directory):
     assert found[3] == [ids["\u4e2d\u56fd"], ids["$.$"], ids["$.$"]]
     assert found[4:] == [[], [e1], []]
     # What stands between is tokenized by itself.
-    base = load_tokenizer_for(None, next(directory[0].glob("[sv]*[lt]")))
+    base = load_tokenizer(next(directory[0].glob("[sv]*[lt]")))
     if not cased:
         assert tokenizer.encode("the [E1]cat") == [
             *base.encode("the"),
@@ -122,7 +122,7 @@ def test_added_tokens_stay_with_a_model(directory, tmp_path):
     for other in (
         load_tokenizer(tmp_path / "ours"),
         load_tokenizer(tmp_path / "for_others"),
-        load_tokenizer_for(tmp_path / "ours", file, tokenizer.do_lower_case),
+        tokenizer_of(tmp_path / "ours", file, tokenizer.do_lower_case)[0],
         pickle.loads(pickle.dumps(tokenizer)),
         tokenizer.laid_out(CLS_LAST),
     ):

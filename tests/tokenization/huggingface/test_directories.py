@@ -9,8 +9,8 @@ import tensorflow as tf
 from albert_tf.errors import UserError
 from albert_tf.row_layout import CLS_LAST
 from albert_tf.tokenization import load_tokenizer
-from albert_tf.tokenization import load_tokenizer_for
 from albert_tf.tokenization.in_graph.tokenizer import InGraphTokenizer
+from albert_tf.tokenization.loading import tokenizer_of
 from tests.vocabularies import wordpiece as vocabulary
 from tests.vocabularies import xlnet_pieces
 
@@ -54,12 +54,12 @@ def test_rules_stay_with_a_model(albert, tmp_path):
     assert again.fingerprint() == theirs.fingerprint()
     assert again.laid_out(CLS_LAST).encode(QUOTED) == theirs.encode(QUOTED)
     # The vocabulary's file alone says nothing of its rules.
-    named = load_tokenizer_for(tmp_path / "saved", albert / "spiece.model")
+    named, _ = tokenizer_of(tmp_path / "saved", albert / "spiece.model")
     assert named.fingerprint() == theirs.fingerprint()
     official = load_tokenizer(albert / "spiece.model")
     official.save(tmp_path / "official")
     with pytest.raises(UserError, match="is not the vocabulary"):
-        load_tokenizer_for(albert.parent / "official", tmp_path / "saved")
+        tokenizer_of(albert.parent / "official", tmp_path / "saved")
 
 
 def test_an_own_xlnet_joins_quotes_without_a_rule(tmp_path):
