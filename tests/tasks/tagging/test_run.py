@@ -236,7 +236,7 @@ def test_the_model_decides_how_it_decodes_unless_a_flag_does(flags, tmp_path):
     model |= {"albert_config_file": None, "vocab_file": None}
     options = parse(TaggingOptions, ["run_tagging.py", f"--output_dir={out}"])
     decoders = {
-        asked: run._tuned(dataclasses.replace(options, decoder=asked)).decoder
+        asked: run._tuned(dataclasses.replace(options, decoder=asked), options).decoder
         for asked in (None, "greedy", "legal")
     }
     assert decoders == {None: "legal", "greedy": "greedy", "legal": "legal"}
