@@ -33,7 +33,6 @@ from albert_tf.cli.command_line import option
 from albert_tf.config import AlbertConfig
 from albert_tf.serving.export import ExportOptions
 from albert_tf.serving.export import export
-from albert_tf.serving.token_files import token_file_in
 from albert_tf.tasks.registry import create_task
 from albert_tf.tokenization import load_tokenizer
 from benchmarks.measuring import figures
@@ -184,6 +183,8 @@ def _model_dir(options, folder):
 
 def own_side(version, requests):
     """Returns an export, with the number of threads that suits it."""
+    from albert_tf.serving.token_files import token_file_in  # and TensorFlow
+
     command = [sys.executable, "-m", "benchmarks.sides.exported"]
     counts = thread_counts()
     if token_file_in(version):
