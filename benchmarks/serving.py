@@ -1,8 +1,8 @@
 """Rate of an exported classifier on raw text, against Hugging Face's models.
 
 The peer takes the best of its settings on this processor: ONNX Runtime in int8, fused;
-PyTorch in float32, bfloat16 weights or dynamic int8, attention by torch or not; and
-threads. Both sort texts by length.
+OpenVINO, where it is installed; PyTorch in float32, bfloat16 weights or dynamic int8,
+attention by torch or not; and threads. Both sort texts by length.
 
   python -m benchmarks.serving --data_file=SST-2/dev.tsv \\
       --spm_model_file=30k-clean.model --peer_python=PEER_VENV/bin/python

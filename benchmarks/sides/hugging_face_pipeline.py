@@ -3,8 +3,8 @@
 python -m benchmarks.sides.hugging_face_pipeline CONFIG.json VOCABULARY TEXTS.json
 
 That is the pipeline on PyTorch, or the model in ONNX Runtime, fused and in int8, where
-the interpreter has onnx, onnxruntime and sympy. Weights are random, of the shape in
-CONFIG; the vocabulary is a SentencePiece `.vocab`.
+the interpreter has onnx, onnxruntime and sympy, and in OpenVINO, where it has that, too.
+Weights are random, of the shape in CONFIG; the vocabulary is a SentencePiece `.vocab`.
 """
 
 import importlib.util
@@ -44,10 +44,13 @@ def main(config_file, vocabulary, texts_file):
         for attention in ("sdpa", "eager")
     }
     if all(map(importlib.util.find_spec, ("onnx", "onnxruntime", "sympy"))):
-        from benchmarks.sides.onnx_runtime import OnnxClassifier
+        from benchmarks.sides import onnx_runtime
 
         config = transformers.AlbertConfig(**shape, **_AS_OURS)
-        pipelines["onnxruntime int8", "fused"] = OnnxClassifier(config, tokenizer)
+        for name, sessions_of in onnx_runtime.runtimes().items():
+            pipelines[name] = onnx_runtime.OnnxClassifier(
+                config, tokenizer, sessions_of
+            )
     first = next(iter(pipelines.values()))
     first(requests["latency"]["texts"][:1])
     details = {"cold_s": time.perf_counter() - _START}

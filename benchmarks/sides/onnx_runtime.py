@@ -1,5 +1,6 @@
-"""A classifier of transformers in ONNX Runtime: fused, then in int8."""
+"""A classifier of transformers as a file: in ONNX Runtime's int8, or in OpenVINO."""
 
+import importlib.util
 import pathlib
 import tempfile
 
@@ -22,40 +23,24 @@ class OnnxClassifier:
     Args:
         config: an `AlbertConfig` of transformers.
         tokenizer: a tokenizer of it.
+        sessions_of: from the path of the exported file to a function by number of
+            threads, which takes a dict of arrays and returns logits.
 
     Call: the arguments of the pipeline; it takes as many threads as PyTorch has.
     """
 
-    def __init__(self, config, tokenizer):
+    def __init__(self, config, tokenizer, sessions_of):
         config._attn_implementation = "eager"  # what the optimizer knows
         model = transformers.AlbertForSequenceClassification(config).eval()
         self._tokenizer, self._labels = tokenizer, config.id2label
         with tempfile.TemporaryDirectory() as name:
             path = pathlib.Path(name) / "model.onnx"
             _export(model, path)
-            fused = optimizer.optimize_model(
-                str(path),
-                model_type="bert",
-                num_heads=config.num_attention_heads,
-                hidden_size=config.hidden_size,
-            )
-            fused.save_model_to_file(str(path))
-            quantize_dynamic(
-                path,
-                path,
-                per_channel=True,
-                weight_type=QuantType.QInt8,
-                extra_options={
-                    "MatMulConstBOnly": True,
-                    "DefaultTensorType": onnx.TensorProto.FLOAT,
-                },
-            )
-            self._sessions = {n: _session(path, n) for n in thread_counts()}
+            self._sessions = sessions_of(path, config)
 
     def __call__(self, texts, batch_size=1, truncation=True):
         session = self._sessions.get(torch.get_num_threads())
         session = session or next(iter(self._sessions.values()))
-        names = {given.name for given in session.get_inputs()}
         found = []
         for start in range(0, len(texts), batch_size):
             batch = self._tokenizer(
@@ -65,8 +50,8 @@ class OnnxClassifier:
                 return_token_type_ids=True,
                 return_tensors="np",
             )
-            (logits,) = session.run(None, {n: batch[n] for n in _INPUTS if n in names})
-            shares = torch.softmax(torch.from_numpy(logits), -1).numpy()
+            logits = torch.from_numpy(session({n: batch[n] for n in _INPUTS}))
+            shares = torch.softmax(logits, -1).numpy()
             found += [
                 {"label": self._labels[int(row.argmax())], "score": float(row.max())}
                 for row in shares
@@ -89,7 +74,61 @@ def _export(model, path):
     )
 
 
-def _session(path, threads):
+def fused_int8(path, config):
+    """Makes the sessions of ONNX Runtime, after its fusions and in int8."""
+    fused = optimizer.optimize_model(
+        str(path),
+        model_type="bert",
+        num_heads=config.num_attention_heads,
+        hidden_size=config.hidden_size,
+    )
+    fused.save_model_to_file(str(path))
+    quantize_dynamic(
+        path,
+        path,
+        per_channel=True,
+        weight_type=QuantType.QInt8,
+        extra_options={
+            "MatMulConstBOnly": True,
+            "DefaultTensorType": onnx.TensorProto.FLOAT,
+        },
+    )
+    return {count: _int8_session(path, count) for count in thread_counts()}
+
+
+def _int8_session(path, threads):
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
-    return onnxruntime.InferenceSession(str(path), options)
+    session = onnxruntime.InferenceSession(str(path), options)
+    names = {given.name for given in session.get_inputs()}
+
+    def run(arrays):
+        return session.run(None, {n: v for n, v in arrays.items() if n in names})[0]
+
+    return run
+
+
+def openvino(path, config):
+    """Makes the sessions of OpenVINO, which chooses the type by the processor."""
+    from openvino import Core
+
+    return {count: _openvino_session(Core(), path, count) for count in thread_counts()}
+
+
+def _openvino_session(core, path, threads):
+    hints = {"PERFORMANCE_HINT": "LATENCY", "INFERENCE_NUM_THREADS": threads}
+    compiled = core.compile_model(str(path), "CPU", hints)
+    names = {name for given in compiled.inputs for name in given.names}
+
+    def run(arrays):
+        return compiled({n: v for n, v in arrays.items() if n in names})[0]
+
+    return run
+
+
+def runtimes():
+    """Returns the runtimes that this interpreter has, by the name of a setting."""
+    found = {("onnxruntime int8", "fused"): fused_int8}
+    if importlib.util.find_spec("openvino"):
+        found["openvino", "its own"] = openvino
+    return found
