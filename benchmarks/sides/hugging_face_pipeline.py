@@ -3,7 +3,7 @@
 python -m benchmarks.sides.hugging_face_pipeline CONFIG.json VOCABULARY TEXTS.json
 
 That is the pipeline on PyTorch, or the model in ONNX Runtime, fused and in int8, where
-the interpreter has onnx, onnxruntime and sympy, and in OpenVINO, where it has that, too.
+the interpreter has onnx, onnxruntime and sympy, and in OpenVINO, where it has that.
 Weights are random, of the shape in CONFIG; the vocabulary is a SentencePiece `.vocab`.
 """
 
