@@ -117,21 +117,28 @@ def test_the_script_stops_on_a_signal_and_goes_on(project, flags, tmp_path, line
     assert any(line.startswith(f"Continuing at step {steps} from") for line in lines)
 
 
+@pytest.fixture(scope="module")
+def trained_folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("trained") / "model"
+
+
+@pytest.fixture
+def trained(trained_folder, flags):
+    """The folder of a run of four steps, which is trained once for all tests."""
+    if not trained_folder.exists():
+        run(flags(output_dir=trained_folder, num_train_steps=4))
+    return trained_folder
+
+
+def last_loss(folder):
+    return json.loads((folder / "history.json").read_text())[-1]["loss"]
+
+
 @pytest.mark.slow
-def test_a_warm_start_takes_the_weights(flags, material, tmp_path):
-    run(flags(num_train_steps=4))
-    run(
-        flags(
-            init_checkpoint=tmp_path / "model",
-            output_dir=tmp_path / "warm",
-            num_train_steps=1,
-        )
-    )
-    history = [
-        json.loads((tmp_path / name / "history.json").read_text())
-        for name in ("model", "warm")
-    ]
-    assert history[1][0]["loss"] == pytest.approx(history[0][-1]["loss"], rel=1e-5)
+def test_a_warm_start_takes_the_weights(flags, trained, tmp_path):
+    run(flags(init_checkpoint=trained, num_train_steps=1))
+    start, *_ = json.loads((tmp_path / "model" / "history.json").read_text())
+    assert start["loss"] == pytest.approx(last_loss(trained), rel=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -231,19 +238,17 @@ def test_official_data_of_other_lengths_or_ids_is_an_error(flags, material, tmp_
 
 
 @pytest.mark.slow
-def test_each_flag_of_the_step_changes_the_run(flags, tmp_path):
+def test_each_flag_of_the_step_changes_the_run(flags, trained, tmp_path):
     changes = [
-        {},
         {"optimizer": "adamw"},
         {"random_seed": 1},
         {"gradient_accumulation_steps": 4, "batch_ramp_steps": 2},
     ]
-    losses = set()
+    losses = {last_loss(trained)}
     for i, change in enumerate(changes):
         run(flags(output_dir=tmp_path / f"{i}", num_train_steps=4, **change))
-        history = json.loads((tmp_path / f"{i}" / "history.json").read_text())
-        losses.add(history[-1]["loss"])
-    assert len(losses) == len(changes)
+        losses.add(last_loss(tmp_path / f"{i}"))
+    assert len(losses) == 1 + len(changes)
 
 
 def test_each_flag_of_the_schedule_changes_the_learning_rates(flags):

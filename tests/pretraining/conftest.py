@@ -1,9 +1,10 @@
-"""The options of short runs."""
+"""The options of short runs; runs that are killed, or do not train."""
 
 import pytest
 from tensorflow.python.framework.config import disable_op_determinism
 
 from albert_tf.cli.command_line import parse
+from albert_tf.pretraining import run as command
 from albert_tf.pretraining.flags import PretrainingOptions
 
 
@@ -22,3 +23,27 @@ def deterministic():
     """`--deterministic`, which switches the whole process, and back afterwards."""
     yield {"deterministic": True}
     disable_op_determinism()
+
+
+@pytest.fixture
+def untrained(monkeypatch):
+    """Ends a run before its first step, and a plan before it is measured."""
+    monkeypatch.setattr(command, "_train", lambda *arguments: None)
+    monkeypatch.setattr(command, "measured_lines", lambda *arguments: [])
+
+
+@pytest.fixture
+def killed_after(tmp_path):
+    """Takes the checkpoints after a step away: the run of `flags` ended before them."""
+
+    def remove(step):
+        later = [
+            path
+            for path in (tmp_path / "model" / "checkpoints").glob("training-*.*")
+            if int(path.stem.rpartition("-")[2]) > step
+        ]
+        assert later
+        for path in later:
+            path.unlink()
+
+    return remove

@@ -17,13 +17,21 @@ from data_pipeline.train_tokenizer import TokenizerOptions
 from data_pipeline.train_tokenizer import train_tokenizer
 
 
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """One folder of all tests, for checkpoints hold the paths of what they name."""
+    return tmp_path_factory.mktemp("continued")
+
+
 @pytest.fixture(autouse=True)
-def files(material, tmp_path):
+def files(material, folder):
     """Copies of the vocabulary, the configuration and the data, to be changed."""
+    files = folder / "files"
+    shutil.rmtree(files, ignore_errors=True)
+    shutil.copytree(material / "data", files / "data")
     for name in ("corpus.txt", "vocab.model", "config.json"):
-        shutil.copy(material / name, tmp_path / name)
-    shutil.copytree(material / "data", tmp_path / "data")
-    return tmp_path
+        shutil.copy(material / name, files / name)
+    return files
 
 
 @pytest.fixture
@@ -36,6 +44,7 @@ def run(flags, files):
             "eval_file": None,
             "spm_model_file": files / "vocab.model",
             "albert_config_file": files / "config.json",
+            "output_dir": files / "model",
             "num_train_steps": steps,
             **changes,
         }
@@ -46,6 +55,16 @@ def run(flags, files):
         )
 
     return train
+
+
+@pytest.fixture
+def begun(run, files, folder):
+    """A run after its first step, which is trained once for all tests."""
+    if (folder / "begun").exists():
+        shutil.copytree(folder / "begun", files / "model")
+    else:
+        run(1)
+        shutil.copytree(files / "model", folder / "begun")
 
 
 def make_vocabulary(files):
@@ -77,9 +96,8 @@ def write_config(files, **changes):
     path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
 
 
-@pytest.mark.slow
+@pytest.mark.usefixtures("begun")
 def test_another_vocabulary_of_the_same_size(run, files):
-    run(1)
     make_vocabulary(files)
     make_data(files)
     for changes in ({}, {"restart_data": True}):
@@ -87,14 +105,13 @@ def test_another_vocabulary_of_the_same_size(run, files):
             run(2, **changes)
 
 
-@pytest.mark.slow
+@pytest.mark.usefixtures("begun")
 def test_the_same_vocabulary_elsewhere(run, files):
-    run(1)
     (files / "vocab.model").rename(files / "moved.model")
-    run(2, spm_model_file=files / "moved.model")
+    run(1, spm_model_file=files / "moved.model")
 
 
-@pytest.mark.slow
+@pytest.mark.usefixtures("begun")
 @pytest.mark.parametrize(
     ("field", "value", "before"),
     [
@@ -104,7 +121,6 @@ def test_the_same_vocabulary_elsewhere(run, files):
     ],
 )
 def test_another_configuration_of_equal_shapes(run, files, field, value, before):
-    run(1)
     write_config(files, **{field: value})
     message = f"{field} in .*config.json is {value}, but the run in .* has {before};"
     for changes in ({}, {"restart_data": True}):
@@ -112,45 +128,49 @@ def test_another_configuration_of_equal_shapes(run, files, field, value, before)
             run(2, **changes)
 
 
-@pytest.mark.slow
+@pytest.mark.usefixtures("begun")
 def test_dropout_may_change(run, files):
-    run(1)
     write_config(files, hidden_dropout_prob=0.1)
-    run(2)
+    run(1)
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("begun")
 def test_data_made_anew(run, files):
-    run(1)
     make_data(files, random_seed=7)
     with pytest.raises(UserError, match="dataset_info.json says .* --restart_data to"):
         run(2)
     run(2, restart_data=True)
-    run(3)
+    run(2)  # The data are those of the run, from then on.
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("before", "now"),
-    [
-        (
-            {"batch_ramp_steps": 2, "gradient_accumulation_steps": 4},
-            {"batch_ramp_steps": 2, "gradient_accumulation_steps": 2},
-        ),
-        ({}, {"first_phase_steps": 3, "second_phase_gradient_accumulation_steps": 2}),
-    ],
-)
-def test_other_batches_are_blamed_on_their_flags(run, before, now):
-    """Not on a damaged checkpoint: it holds a place for each of them."""
-    run(3, **before)
-    message = "The batch of each .* --gradient_accumulation_steps and --first_phase_"
-    with pytest.raises(UserError, match=f"{message}.* pass --restart_data"):
+def test_another_ramp_is_blamed_on_its_flags(run):
+    """Not on a damaged checkpoint: it holds a place for each stage."""
+    run(3, batch_ramp_steps=2, gradient_accumulation_steps=4)
+    now = {"batch_ramp_steps": 2, "gradient_accumulation_steps": 2}
+    with pytest.raises(UserError, match=_OTHER_BATCHES):
         run(4, **now)
     run(4, **now, restart_data=True)
 
 
+@pytest.mark.slow
+@pytest.mark.usefixtures("begun")
+def test_a_second_phase_is_blamed_on_its_flags(run):
+    now = {"first_phase_steps": 1, "second_phase_gradient_accumulation_steps": 2}
+    with pytest.raises(UserError, match=_OTHER_BATCHES):
+        run(2, **now)
+    run(2, **now, restart_data=True)
+
+
+_OTHER_BATCHES = (
+    "The batch of each .* --gradient_accumulation_steps and --first_phase_.* "
+    "pass --restart_data"
+)
+
+
+@pytest.mark.usefixtures("begun")
 def test_what_is_learned(run):
-    run(1)
     with pytest.raises(UserError) as error:
         run(2, sentence_objective="none")
     assert "--sentence_objective and the data let the model learn" in str(error.value)
@@ -158,9 +178,8 @@ def test_what_is_learned(run):
     assert "has masked_lm, sentence_order;" in str(error.value)
 
 
-@pytest.mark.slow
+@pytest.mark.usefixtures("begun")
 def test_the_optimizer(run):
-    run(1)
     with pytest.raises(UserError, match="--optimizer is adamw, but .* has lamb;"):
         run(2, optimizer="adamw")
 

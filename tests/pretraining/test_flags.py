@@ -62,9 +62,10 @@ def test_two_phases_read_two_data_sets(run, short, material, lines, tmp_path):
     assert len(info["data"]) == 2
 
 
-@pytest.mark.slow
-def test_ramp_is_in_the_plan(run, lines):
-    run(batch_ramp_steps=2, gradient_accumulation_steps=4)
+@pytest.mark.usefixtures("untrained")
+def test_ramp_is_in_the_plan(options, lines):
+    ramp = {"batch_ramp_steps": 2, "gradient_accumulation_steps": 4}
+    pretrain(resolve(options(**ramp)))
     planned = [line for line in plan(lines) if line.startswith("batches of")]
     assert [line.split(" sequences")[0] for line in planned] == [
         "batches of 4",
@@ -144,7 +145,7 @@ def test_a_last_mask_rate_needs_a_first_one(options):
         resolve(options(final_masked_lm_prob=0.1))
 
 
-@pytest.mark.slow
+@pytest.mark.usefixtures("untrained")
 @pytest.mark.parametrize(
     ("units", "xla", "found"),
     [
@@ -165,7 +166,6 @@ def test_a_last_mask_rate_needs_a_first_one(options):
 def test_the_plan_says_what_multiplies(units, xla, found, options, monkeypatch, capsys):
     monkeypatch.setattr(compilation, "bfloat16_units", lambda: units)
     monkeypatch.setattr(plans, "bfloat16_units", lambda: units)
-    monkeypatch.setattr(plans, "_MEASURED_STEPS", 1)
     pretrain(resolve(options(mixed_precision="bfloat16", use_xla=xla, dry_run=True)))
     (line,) = (t for t in capsys.readouterr().out.split("\n") if "parameters in" in t)
     assert line.endswith(f"computed in {found}")
@@ -218,9 +218,9 @@ def test_dry_run_measures_and_writes_nothing(options, capsys, tmp_path):
     assert "3,072 tokens, padding included" in printed
 
 
-@pytest.mark.slow
-def test_scaled_rate_is_in_the_plan(run, lines):
-    run(scale_learning_rate=True, learning_rate=0.16, num_train_steps=1)
+@pytest.mark.usefixtures("untrained")
+def test_scaled_rate_is_in_the_plan(options, lines):
+    pretrain(resolve(options(scale_learning_rate=True, learning_rate=0.16)))
     assert any(
         "learning rate 0.01 = 0.16 * sqrt(16 / 4096), polynomial" in line
         for line in lines

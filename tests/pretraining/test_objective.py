@@ -10,6 +10,7 @@ import tensorflow as tf
 
 import albert_tf
 from albert_tf.cli.command_line import parse
+from albert_tf.config import AlbertConfig
 from albert_tf.errors import UserError
 from albert_tf.objectives import masked_lm
 from albert_tf.pretraining.flags import PretrainingOptions
@@ -100,14 +101,13 @@ def test_a_further_sentence_head(run, length_objective, lines, tmp_path):
 def test_the_head_starts_from_a_model_without_and_with_it(
     run, length_objective, material, tmp_path
 ):
-    run(
-        input_file=material / "data" / "train.tfrecord",
-        eval_file=material / "data" / "held_out" / "*.tfrecord",
-        num_train_steps=1,
-        output_dir=tmp_path / "without",
-    )
-    run(init_checkpoint=tmp_path / "without", num_train_steps=1)
-    run(init_checkpoint=tmp_path / "model", output_dir=tmp_path / "on")
+    config = AlbertConfig.from_json_file(material / "config.json")
+    tokenizer = albert_tf.load_tokenizer(material / "vocab.model")
+    start = albert_tf.AlbertForPreTraining(config)
+    start.save_pretrained(tmp_path / "without", tokenizer)
+    few = {"num_train_steps": 1, "eval_file": None, "do_eval": False}
+    run(init_checkpoint=tmp_path / "without", **few)
+    run(init_checkpoint=tmp_path / "model", output_dir=tmp_path / "on", **few)
     # A model for a task has no use for it.
     albert_tf.AlbertForSequenceClassification.from_pretrained(
         tmp_path / "model", num_labels=2

@@ -8,7 +8,6 @@ import pytest
 import tensorflow as tf
 
 from albert_tf.cli.command_line import parse
-from albert_tf.engine.trainer import Trainer
 from albert_tf.errors import UserError
 from albert_tf.models.xlnet.language_model import XLNetLMHeadModel
 from albert_tf.objectives.permutation import PermutationObjective
@@ -91,10 +90,18 @@ def test_a_run_from_streams_to_a_model_and_its_perplexity(run, streams, material
     assert abs(single - results["loss"]) > 1e-4
 
 
+def arrays(checkpoint):
+    """The numbers of a checkpoint that say how its run goes on, by name."""
+    reader = tf.train.load_checkpoint(str(checkpoint))
+    names = reader.get_variable_to_shape_map()
+    kept = [n for n in names if n.startswith(("carried/", "model/", "optimizer/"))]
+    return {name: reader.get_tensor(name) for name in kept}
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("replicas", [1, 2])
 def test_a_killed_run_continues_bit_for_bit(
-    run, tmp_path, monkeypatch, two_replicas, replicas, deterministic
+    run, tmp_path, monkeypatch, two_replicas, replicas, deterministic, killed_after
 ):
     if replicas == 2:
         monkeypatch.setattr(command, "strategy_from", lambda _: two_replicas)
@@ -104,29 +111,17 @@ def test_a_killed_run_continues_bit_for_bit(
         "num_train_steps": 5,
         "eval_file": None,
     }
-    run(output_dir=tmp_path / "whole", **changes)
-    loop = Trainer._loop
-
-    def dying_loop(trainer, runs):
-        if trainer.step >= 3:
-            raise KeyboardInterrupt
-        loop(trainer, runs)
-
-    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
-        patched.setattr(Trainer, "_loop", dying_loop)
-        run(output_dir=tmp_path / "killed", **changes)
-    run(output_dir=tmp_path / "killed", **changes)
-    whole, rest = (
-        tf.train.load_checkpoint(str(tmp_path / name / "checkpoints" / "training-5"))
-        for name in ("whole", "killed")
-    )
-    names = whole.get_variable_to_shape_map()
-    memories = [name for name in names if name.startswith("carried/")]
-    assert [names[name] for name in memories] == [[8, 1, 6, 8]]
-    assert whole.get_tensor(memories[0]).any()
-    compared = [n for n in names if n.startswith(("carried/", "model/", "optimizer/"))]
-    for name in compared:
-        np.testing.assert_array_equal(whole.get_tensor(name), rest.get_tensor(name))
+    run(**changes)
+    last = tmp_path / "model" / "checkpoints" / "training-5"
+    whole = arrays(last)
+    killed_after(2)
+    run(**changes)
+    rest = arrays(last)
+    memories = [name for name in whole if name.startswith("carried/")]
+    assert [whole[name].shape for name in memories] == [(8, 1, 6, 8)]
+    assert whole[memories[0]].any()
+    for name, value in whole.items():
+        np.testing.assert_array_equal(rest[name], value)
 
 
 def test_streams_start_with_zeros_and_rows_apart():
@@ -171,17 +166,23 @@ def test_what_does_not_fit_is_refused(run, material, tmp_path, changes, message)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("decays", "said"), [(True, "dec"), (False, "neither dec")])
-def test_a_dry_run_says_what_it_costs(run, capsys, tmp_path, decays, said):
-    run(dry_run=True, num_train_steps=3, decay_relative_biases=decays)
+def test_a_dry_run_says_what_it_costs(run, capsys, tmp_path):
+    run(dry_run=True, num_train_steps=3)
     plan = capsys.readouterr().out
     assert "1,004 parameters in float32" in plan
-    assert f"3 relative biases            24 parameters  {said}ayed" in plan
+    assert "3 relative biases            24 parameters  decayed" in plan
     assert "seconds a step" in plan
     assert not (tmp_path / "model").exists()
 
 
-@pytest.mark.slow
+@pytest.mark.usefixtures("untrained")
+def test_the_plan_says_what_does_not_decay(run, capsys):
+    run(dry_run=True, num_train_steps=3, decay_relative_biases=False)
+    said = "3 relative biases            24 parameters  neither decayed"
+    assert said in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("untrained")
 def test_a_run_starts_from_a_model_of_another_memory(run, material, tmp_path, lines):
     config = json.loads((material / "xlnet.json").read_text())
     start = tmp_path / "start"
@@ -189,7 +190,7 @@ def test_a_run_starts_from_a_model_of_another_memory(run, material, tmp_path, li
     XLNetLMHeadModel(small).save_pretrained(
         start, load_tokenizer(material / "vocab.model")
     )
-    run(init_checkpoint=start, num_train_steps=1, num_warmup_steps=0)
+    run(init_checkpoint=start)
     assert any(line.startswith("Starting from") for line in lines)
     (material / "wide.json").write_text(json.dumps({**config, "d_inner": 20}))
     with pytest.raises(UserError, match="has d_inner 16, but .* 20; they may differ"):

@@ -13,11 +13,13 @@ from albert_tf.config import AlbertConfig
 from albert_tf.engine.train_step import StepOptions
 from albert_tf.engine.train_step import TrainStep
 from albert_tf.errors import UserError
+from albert_tf.models.pretraining import AlbertForPreTraining
 from albert_tf.models.replaced_tokens import AlbertForReplacedTokens
 from albert_tf.objectives.replaced_tokens import ReplacedTokensObjective
 from albert_tf.objectives.replaced_tokens import drawn
 from albert_tf.objectives.replaced_tokens import with_tokens
 from albert_tf.optimizers import create_optimizer
+from albert_tf.pretraining.by_objective import KINDS
 from albert_tf.pretraining.flags import PretrainingOptions
 from albert_tf.pretraining.run import pretrain
 from albert_tf.pretraining.run_flags import GeneratorFlags
@@ -143,10 +145,10 @@ def test_both_losses_count_by_their_weights(model, batch):
 
 
 @pytest.fixture
-def run(flags, material):
-    """Pretrains on the records of the masked LM."""
+def settings(flags):
+    """Makes the settings of a run on the records of the masked LM."""
 
-    def train(**changes):
+    def make(**changes):
         changes = {
             "objective": "replaced_tokens",
             "generator_hidden_size": 0.5,
@@ -156,16 +158,20 @@ def run(flags, material):
             "lr_schedule": "constant",
             **changes,
         }
-        command = parse(PretrainingOptions, ["", *flags(**changes)])
-        return pretrain(resolve(command))
+        return resolve(parse(PretrainingOptions, ["", *flags(**changes)]))
 
-    return train
+    return make
+
+
+@pytest.fixture
+def run(settings):
+    """Pretrains with changed flags; returns the held-out metrics."""
+    return lambda **changes: pretrain(settings(**changes))
 
 
 @pytest.mark.slow
-def test_train_then_go_on_then_fine_tune(run, tmp_path):
-    run(num_train_steps=4)
-    run(num_train_steps=8)
+def test_train_then_fine_tune(run, tmp_path):
+    run()
     history = json.loads((tmp_path / "model" / "history.json").read_text())
     assert [entry["step"] for entry in history] == [0, 4, 8]
     last = history[-1]
@@ -188,17 +194,15 @@ def test_train_then_go_on_then_fine_tune(run, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_stopped_run_continues_to_the_bit(run, tmp_path, deterministic):
-    once = {"output_dir": tmp_path / "whole", **deterministic}
-    whole = run(num_train_steps=6, do_eval=True, **once)
-    twice = {"output_dir": tmp_path / "parts", **deterministic}
-    run(num_train_steps=3, **twice)
-    parts = run(num_train_steps=6, do_eval=True, **twice)
-    assert parts == whole
+def test_a_stopped_run_continues_to_the_bit(run, deterministic, killed_after):
+    changes = {"num_train_steps": 6, "save_checkpoints_steps": 3, "do_eval": True}
+    whole = run(**changes, **deterministic)
+    killed_after(3)
+    assert run(**changes, **deterministic) == whole
 
 
 @pytest.mark.slow
-def test_a_kept_generator_is_evaluated(run, tmp_path, material):
+def test_a_kept_generator_is_evaluated(run, tmp_path):
     found = run(keep_generator=True, do_eval=True)
     alone = run(keep_generator=True, do_train=False, do_eval=True)
     np.testing.assert_allclose(
@@ -207,17 +211,27 @@ def test_a_kept_generator_is_evaluated(run, tmp_path, material):
     model = AlbertForReplacedTokens.from_pretrained(tmp_path / "model")
     assert model.generator.config.hidden_size == 4
     assert model.generator.config.intermediate_size == 8
-    # A further run starts from it.
-    few = {"num_train_steps": 1, "num_warmup_steps": 0, **_UNEVALUATED}
-    run(init_checkpoint=tmp_path / "model", output_dir=tmp_path / "next", **few)
-    masked = tmp_path / "masked"
+
+
+@pytest.mark.parametrize("model_class", [AlbertForReplacedTokens, AlbertForPreTraining])
+def test_a_run_starts_from_a_model_with_and_without_generator(
+    settings, model_class, tmp_path, material
+):
     config = AlbertConfig.from_json_file(material / "config.json")
-    tokenizer = albert_tf.load_tokenizer(material / "vocab.model")
-    albert_tf.AlbertForPreTraining(config).save_pretrained(masked, tokenizer)
-    run(init_checkpoint=masked, output_dir=tmp_path / "third", **few)
-
-
-_UNEVALUATED = {"eval_file": None, "eval_steps": 0}
+    arguments = {}
+    if model_class is AlbertForReplacedTokens:
+        generator = settings().model.config_changes(config)
+        arguments = {"generator": generator, "keep_generator": True}
+    trained = model_class(config, **arguments)
+    trained.save_pretrained(tmp_path / "start")
+    start = settings(init_checkpoint=tmp_path / "start", keep_generator=True)
+    kind, terms = KINDS["replaced_tokens"], ReplacedTokensObjective().terms
+    model = kind.initial_model(start.model, config, terms)
+    found, expected = model.official_variables(), trained.official_variables()
+    shared = [name for name in expected if not name.startswith("cls/")]
+    assert "bert/embeddings/word_embeddings" in shared
+    for name in shared if model_class is AlbertForPreTraining else expected:
+        np.testing.assert_array_equal(found[name], expected[name], err_msg=name)
 
 
 @pytest.mark.parametrize(
