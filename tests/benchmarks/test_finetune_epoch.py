@@ -61,7 +61,8 @@ def test_a_peer_trains_the_same_windows(options, capsys):
 
 
 @pytest.mark.slow
-def test_tagged_words_are_trained(options, capsys, tmp_path):
+def test_tagged_words_are_trained(options, capsys, tmp_path, monkeypatch):
+    monkeypatch.setattr(finetune_epoch, "Player", PlayerHere)
     path = tmp_path / "train.conll"
     path.write_text("the O\ncat B-ANIMAL\nsat O\n\n" * 8)
     finetune_epoch.benchmark(options(squad_file=None, tagging_file=str(path)))

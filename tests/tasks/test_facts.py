@@ -29,45 +29,32 @@ _CHANGED_ROWS = (
 
 
 @pytest.mark.slow
-def test_a_table_that_has_changed_is_refused(flags, tmp_path):
+def test_what_has_changed_is_refused(flags, tmp_path):
+    """Tables, files whose names are the same, and flags."""
     flags(**_RUN)
+
+    def refused(message, **changes):
+        # The run is finished: without this it would train nothing and say nothing.
+        with pytest.raises(UserError, match=message):
+            flags(**_RUN, **changes)
+
     for name, change in itertools.product(("train", "dev"), _CHANGED_ROWS):
         path = tmp_path / "data" / f"{name}.tsv"
         before = path.read_text()
         path.write_text("\n".join(change(before.splitlines())) + "\n")
-        # The run is finished: without this it would train nothing and say nothing.
-        message = f"The digest of .*{name}.tsv is .*, but the run in .*out.* has "
-        with pytest.raises(UserError, match=message):
-            flags(**_RUN)
+        refused(f"The digest of .*{name}.tsv is .*, but the run in .*out.* has ")
         path.write_text(before)
-    flags(**_RUN)
-
-
-@pytest.mark.slow
-def test_what_flags_name_has_changed(flags, tmp_path):
-    """The files are others, and their names are not."""
-    run = {"do_train": True, "train_step": 1, "save_checkpoints_steps": 1}
-    flags(**run)
     config = tmp_path / "tiny.json"
     values = config.read_text()
     config.write_text(json.dumps({**json.loads(values), "hidden_act": "relu"}))
-    message = "hidden_act of the model's configuration is relu, but the run in .* has g"
-    with pytest.raises(UserError, match=message):
-        flags(**run)
+    refused("hidden_act of the model's configuration is relu, but the run in .* has g")
     config.write_text(values)
     vocab = tmp_path / "vocab.txt"
-    vocab.write_text(vocab.read_text().replace("good\nbad", "bad\ngood"))
-    with pytest.raises(UserError, match="The vocabulary's fingerprint is .*, but"):
-        flags(**run)
-
-
-@pytest.mark.slow
-def test_a_flag_that_has_changed_is_refused(flags):
-    flags(**_RUN)
-    with pytest.raises(
-        UserError, match="--learning_rate is 0.1, but the run in .* has 0.005;"
-    ):
-        flags(**_RUN, learning_rate=0.1)
+    pieces = vocab.read_text()
+    vocab.write_text(pieces.replace("good\nbad", "bad\ngood"))
+    refused("The vocabulary's fingerprint is .*, but")
+    vocab.write_text(pieces)
+    refused("--learning_rate is 0.1, but the run in .* has 0.005;", learning_rate=0.1)
     flags(**_RUN, eval_batch_size=3)
 
 

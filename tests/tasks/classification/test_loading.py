@@ -205,9 +205,3 @@ def _embeddings_of_a_start(flags, checkpoint, **changes):
     )
     model = AlbertForSequenceClassification.from_pretrained(out / "model")
     return model.albert.embeddings.word_embeddings
-
-
-def test_a_run_is_not_continued_with_other_flags(flags):
-    flags(do_train=True, train_step=2)
-    with pytest.raises(UserError, match="--learning_rate is 0.1, but the run"):
-        flags(do_train=True, train_step=2, learning_rate=0.1)

@@ -76,14 +76,10 @@ def test_interrupted_training_goes_on(flags, continues_exactly):
         flags(do_train=True, save_checkpoints_steps=2, train_step=4, max_qa_length=5)
 
 
-def test_dropout_is_that_of_the_flag(flags):
+def test_dropout_is_that_of_the_flag_and_training_alone_scores_nothing(flags):
     out = flags(do_train=True, train_step=1, dropout_prob=0.25)
     model = AlbertForMultipleChoice.from_pretrained(out / "model")
     assert model.classifier_dropout_prob == 0.25
-
-
-def test_of_training_alone_nothing_is_scored(flags):
-    out = flags(do_train=True, train_step=1)
     assert not (out / "eval_results.txt").exists()
 
 
@@ -168,21 +164,21 @@ def test_levels(only, scored, flags, shared, caplog):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("form", ["huggingface", "tf1"])
-def test_a_model_of_another_program_is_applied(form, flags, words, tmp_path):
+def test_a_model_of_another_program_is_applied(flags, words, tmp_path):
     out = flags(do_train=True, do_predict=True)
-    expected = predictions(out)
+    expected = [line["choice"] for line in predictions(out)]
     model = AlbertForMultipleChoice.from_pretrained(out / "model")
-    model.save_pretrained(tmp_path / "theirs", words, format=form)
-    theirs = {"init_checkpoint": tmp_path / "theirs", "from_scratch": None}
-    theirs |= {"albert_config_file": None, "vocab_file": None}
-    flags(do_predict=True, output_dir=tmp_path / "other", **theirs)
-    found = predictions(tmp_path / "other")
-    assert [line["choice"] for line in found] == [line["choice"] for line in expected]
     # A classifier of three labels has variables of the same names.
     classifier = AlbertForSequenceClassification(model.config, num_labels=3)
-    classifier.save_pretrained(tmp_path / "theirs", words, format=form)
-    with pytest.raises(
-        UserError, match="fine-tuned for single_label|output_weights is missing"
-    ):
-        flags(do_predict=True, output_dir=tmp_path / "third", **theirs)
+    for form in ("huggingface", "tf1"):
+        folder = tmp_path / form
+        theirs = {"init_checkpoint": folder, "from_scratch": None}
+        theirs |= {"albert_config_file": None, "vocab_file": None, "do_predict": True}
+        model.save_pretrained(folder, words, format=form)
+        flags(output_dir=tmp_path / "other", **theirs)
+        found = [line["choice"] for line in predictions(tmp_path / "other")]
+        assert found == expected
+        classifier.save_pretrained(folder, words, format=form)
+        message = "fine-tuned for single_label|output_weights is missing"
+        with pytest.raises(UserError, match=message):
+            flags(output_dir=tmp_path / "third", **theirs)
