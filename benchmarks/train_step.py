@@ -14,8 +14,8 @@ sleeps while another is timed, and they take turns in every round. A ratio compa
 median times of a step; the lowest and highest ratio within a round stand behind it.
 Different by nature: Hugging Face's ALBERT computes logits at all positions, keras-hub's
 has no sentence-order loss. The side albert_tf_modern has blocks of today (norm before,
-rotary, GeGLU of two thirds of the width), of as many operations. XLNets train without
-memory.
+rotary, GeGLU of two thirds of the width), of as many operations, as has
+hugging_face_modernbert, which shares no layers. XLNets train without memory.
 """
 
 import contextlib
@@ -58,11 +58,22 @@ _SIDES = {
         "torch, transformers",
         {"compile": True},
     ),
+    "hugging_face_modernbert": (
+        "hugging_face",
+        "torch_python",
+        "torch, transformers",
+        {"model": "modernbert"},
+    ),
     "keras_hub": ("keras_hub", "keras_hub_python", "keras_hub", {}),
     "keras_hub_xla": ("keras_hub", "keras_hub_python", "keras_hub", {"compile": True}),
 }
 
-_OF_ALBERT_ONLY = ("albert_tf_modern", "keras_hub", "keras_hub_xla")
+_OF_ALBERT_ONLY = (
+    "albert_tf_modern",
+    "hugging_face_modernbert",
+    "keras_hub",
+    "keras_hub_xla",
+)
 
 # Of each model: the sides beside ours, the class of its configuration and its name, and
 # its changes beside dropout.

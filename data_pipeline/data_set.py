@@ -156,8 +156,9 @@ def _digest(options, records, files, paths):
     """
     names = {field.name for field in dataclasses.fields(DataOptions)} - _CHANGE_NOTHING
     values = {name: getattr(options, name) for name in names}
-    if options.across_documents:  # as versions without the flag did
-        del values["across_documents"]
+    for name, default in (("across_documents", True), ("break_sentences", False)):
+        if values[name] == default:  # as versions without the flag did
+            del values[name]
     values["files"] = [
         (*file, tf.io.gfile.stat(file.path).mtime_nsec) for file in files
     ]

@@ -260,6 +260,11 @@ def _check_together(options):
             "--across_documents=false needs --sentence_objective=none: pairs of "
             "segments are of one document anyway; leave it out."
         )
+    if options.break_sentences and options.pair_objective != "none":
+        raise UserError(
+            "--break_sentences needs --sentence_objective=none: pairs consist of whole "
+            "sentences; leave it out."
+        )
     if options.pack and options.masking == "dynamic":
         raise UserError(
             "--pack puts masked pairs together and needs --masking=static; leave out "

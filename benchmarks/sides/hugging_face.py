@@ -1,4 +1,4 @@
-"""Training steps of Hugging Face's AlbertForPreTraining or XLNetLMHeadModel."""
+"""Training steps of Hugging Face's ALBERT, ModernBERT or XLNet."""
 
 import json
 import sys
@@ -6,7 +6,9 @@ import sys
 import torch
 import transformers
 
+from albert_tf.config import AlbertConfig
 from benchmarks.measuring import turns
+from benchmarks.measuring.shapes import modern
 
 
 def main(setting):
@@ -15,8 +17,8 @@ def main(setting):
     Args:
         setting: dict with `config`, `batch` (the arguments of the function of
             `turns` that makes the model's batch) and `steps`; optionally `model`
-            (`albert` or `xlnet`), `threads`, `activation`, `compile`, `device` and
-            `bfloat16` (autocast of the forward pass; weights stay float32).
+            (`albert`, `modernbert` or `xlnet`), `threads`, `activation`, `compile`,
+            `device` and `bfloat16` (autocast of the forward pass, weights in float32).
     """
     if "threads" in setting:
         torch.set_num_threads(setting["threads"])
@@ -39,6 +41,26 @@ def _make_albert(setting):
         **{**setting["config"], "hidden_act": activation, "classifier_dropout_prob": 0}
     )
     return transformers.AlbertForPreTraining._from_config(
+        config, attn_implementation="sdpa", dtype=torch.float32
+    )
+
+
+def _make_modernbert(setting):
+    """Makes a new model of as many operations, whose attention is global everywhere.
+
+    It computes logits of the masked tokens only.
+    """
+    ours = modern(AlbertConfig.from_dict(setting["config"])).to_dict()
+    names = ("vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads")
+    names += ("intermediate_size", "max_position_embeddings")
+    specials = ("pad", "bos", "eos", "cls", "sep")
+    config = transformers.ModernBertConfig(
+        **{name: ours[name] for name in names},
+        **{f"{name}_token_id": 0 for name in specials},
+        layer_types=["full_attention"] * ours["num_hidden_layers"],
+        sparse_prediction=True,
+    )
+    return transformers.ModernBertForMaskedLM._from_config(
         config, attn_implementation="sdpa", dtype=torch.float32
     )
 
@@ -79,6 +101,12 @@ def _make_step(model, inputs, setting, device):
     return step
 
 
+def _modernbert_inputs(shape):
+    """Makes the model's arguments for a batch, which has no segments and no order."""
+    names = ("input_ids", "attention_mask", "labels")
+    return {name: _albert_inputs(shape)[name] for name in names}
+
+
 def _albert_inputs(shape):
     """Makes the model's arguments for a batch: labels are -100 where none is wanted."""
     batch = _tensors(turns.make_batch(**shape))
@@ -114,6 +142,7 @@ def _tensors(batch):
 
 _MODELS = {
     "albert": (_make_albert, _albert_inputs),
+    "modernbert": (_make_modernbert, _modernbert_inputs),
     "xlnet": (_make_xlnet, _xlnet_inputs),
 }
 

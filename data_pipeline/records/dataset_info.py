@@ -200,6 +200,7 @@ def _of_masked_lm(options):
         "sentence_objective": options.pair_objective,
         "official_sop": options.official_sop,
         **({} if options.across_documents else {"across_documents": False}),
+        **({"break_sentences": True} if options.break_sentences else {}),
         "short_seq_prob": options.short_seq_prob,
         "masking": {
             **{name: getattr(masking, name) for name in MASKING},

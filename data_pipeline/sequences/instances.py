@@ -50,6 +50,12 @@ class PairingFlags:
         "(DOC-SENTENCES).",
         True,
     )
+    break_sentences: bool = option(
+        "With --sentence_objective=none, fill a sequence with the beginning of the "
+        "sentence that does not fit, with which the next sequence begins again; else "
+        "it ends with a sentence.",
+        False,
+    )
     short_seq_prob: float = option(
         "Share of the documents that are cut into shorter sequences.",
         0.1,
@@ -137,8 +143,9 @@ class _Pairing:
         bounds = self._window.documents
         if self._options.across_documents:
             bounds = [0, len(self._window.segments) - 1]
+        add = self._add_filled_runs if self._options.break_sentences else self._add_run
         for first, last in itertools.pairwise(bounds):
-            self._add_run(first, last)
+            add(first, last)
 
     def _add_run(self, first, last):
         """Cuts the segments first..last into runs of as many as fit."""
@@ -147,12 +154,32 @@ class _Pairing:
             fits = segments[first] + self._target_length()
             end = bisect.bisect_right(segments, fits, first + 1, last + 1) - 1
             end = max(end, first + 1)
-            start, stop = segments[first], segments[end]
-            stop -= int(self._window.ids[stop - 1] == self._sep_id)
+            start, stop = segments[first], self._without_separator(segments[end])
             if stop - start > self._max_tokens:
                 start, stop = self._truncate(start, stop, self._max_tokens)
             self.rows.append((start, stop, stop, stop, 0))
             first = end
+
+    def _add_filled_runs(self, first, last):
+        """Cuts the segments first..last into full runs, which break the last one.
+
+        A run begins with the segment that the one before broke or, where that one held
+        nothing else, with the rest of it.
+        """
+        segments = self._window.segments
+        start, end = segments[first], segments[last]
+        while start < end:
+            stop = min(start + self._target_length(), end)
+            stop += int(stop < end and self._window.ids[stop] == self._sep_id)
+            row_end = self._without_separator(stop)
+            if row_end > start:
+                self.rows.append((start, row_end, row_end, row_end, 0))
+            broken = segments[bisect.bisect_right(segments, stop) - 1]
+            start = broken if broken > start else stop
+
+    def _without_separator(self, stop):
+        """Returns the end of a run that leaves out a separator before `stop`."""
+        return stop - int(self._window.ids[stop - 1] == self._sep_id)
 
     def _target_length(self):
         if self._coin() < self._options.short_seq_prob:

@@ -94,6 +94,7 @@ def test_utf16_is_refused(make_options, out, tmp_path, encoding):
         ({"max_predictions_per_seq": 33}, "at most 32"),
         ({"official_sop": True, "random_next_sentence": True}, "--official_sop needs"),
         ({"across_documents": False}, "--across_documents=false needs"),
+        ({"break_sentences": True}, "--break_sentences needs"),
         (
             {"held_out_fraction": 1.0},
             "leaves nothing to train on",

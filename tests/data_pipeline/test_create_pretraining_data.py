@@ -1,6 +1,7 @@
 """From text to files: the whole command, in small."""
 
 import collections
+import dataclasses
 import hashlib
 import json
 
@@ -179,6 +180,17 @@ def test_full_sentences(make_options, out, tokenizer, examples):
         assert ids[-1] == tokenizer.sep_id
         assert ids[-2] != tokenizer.sep_id
         assert example["segment_b_start"][0] == len(ids)
+    sentences = {"sentence_objective": "none", "break_sentences": True}
+    with pytest.raises(UserError, match="other"):  # of these shards, of this folder
+        create_pretraining_data(dataclasses.replace(options, **sentences))
+    filled = dataclasses.replace(
+        options, **sentences, output_file=str(out / "filled" / "x.tfrecord")
+    )
+    create_pretraining_data(filled)
+    infos = [dataset_info.read(folder) for folder in (out, out / "filled")]
+    assert [info.get("break_sentences") for info in infos] == [None, True]
+    rates = [info["counts"]["fill_rate"] for info in infos]
+    assert rates[0] < 0.9 < rates[1]
 
 
 def test_held_out_documents_are_apart(make_options, out, tmp_path):

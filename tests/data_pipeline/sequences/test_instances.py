@@ -137,6 +137,31 @@ def test_full_sentences_end_with_their_document():
     assert [len(run) for run in runs] == [5, 4, 6, 6]
 
 
+def test_broken_sentences_begin_the_next_sequence():
+    joined = instances.join_documents(window([[3, 8, 2], [30], [5]]), SEP)
+    filled = dataclasses.replace(options(13, objective="none"), break_sentences=True)
+    rows, counts = make_instances(joined, filled, SEP, 1, seed=0)
+    runs = sorted(joined.ids[r[0] : r[1]].tolist() for r in rows)
+    assert runs == [
+        [*range(100, 111)],  # 3 and 8 tokens: both fit
+        [*range(111, 113), SEP, *range(113, 121)],  # breaks the sentence of 30
+        [*range(113, 124)],
+        [*range(124, 135)],
+        [*range(135, 143), SEP, *range(143, 145)],
+        [*range(143, 148)],
+    ]
+    assert not counts["tokens truncated"]
+    # The separator alone does not fit: the sentence before it is not broken.
+    joined = instances.join_documents(window([[11], [4]]), SEP)
+    rows, _ = make_instances(joined, filled, SEP, 1, seed=0)
+    assert sorted(map(tuple, rows[:, :2])) == [(0, 11), (12, 16)]
+    within = dataclasses.replace(filled, across_documents=False)
+    rows, _ = make_instances(window([[8, 8], [4]]), within, SEP, 1, seed=0)
+    assert sorted((rows[:, 0] + 1000 * (rows[:, 1] - rows[:, 0])).tolist()) == [
+        *(4016, 8008, 11000),
+    ]
+
+
 def test_full_sentences_truncate_only_what_cannot_fit():
     joined = instances.join_documents(window([[40, 3, 3]]), SEP)
     rows, counts = make_instances(joined, options(13, objective="none"), SEP, 1, seed=0)
