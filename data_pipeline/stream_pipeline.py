@@ -16,10 +16,10 @@ from data_pipeline.records.folders import check_sizes
 from data_pipeline.records.index import RecordIndex
 from data_pipeline.seeds import batch_seed
 from data_pipeline.seeds import derive_seed
+from data_pipeline.sequences.permutation import choose_targets
 from data_pipeline.sequences.permutation import draw_permutations
 from data_pipeline.sequences.permutation import permuted_order
 from data_pipeline.sequences.permutation import predictions
-from data_pipeline.sequences.spans import choose_targets
 from data_pipeline.sequences.streams import reused_length
 
 _PREFETCHED = 4

@@ -1,15 +1,18 @@
-"""A model's outputs for many examples, batched by length."""
+"""A model's outputs for many examples, batched by length; and where rows leave early.
+
+Answers of rows that leave early are scored beside those at full depth.
+"""
 
 import numpy as np
 import tensorflow as tf
 
 from albert_tf.errors import UserError
 from albert_tf.io.processes import check_process
+from albert_tf.layers.exits import first_state
+from albert_tf.layers.exits import leaving
 from albert_tf.tasks.batching import FEATURES
 from albert_tf.tasks.batching import FINE_BUCKETS
 from albert_tf.tasks.batching import evaluation_dataset
-from albert_tf.tasks.early_exit.scores import all_layers
-from albert_tf.tasks.early_exit.scores import depths
 
 
 class OutputsPredictor:
@@ -131,3 +134,63 @@ class DevEvaluator:
             found = {**self.task.score(prepared, interpreted), **early}
             scores |= {prefix + metric: value for metric, value in found.items()}
         return scores
+
+
+def all_layers(model):
+    """Returns the arguments of a call for the logits of all exit heads, if any."""
+    return {"all_layers": True} if getattr(model, "exit_heads", None) else {}
+
+
+def depths(task, prepared, outputs, model):
+    """Returns the outputs at full depth, and scores of the early ones.
+
+    Args:
+        task: the `Task`.
+        prepared: the `Prepared` examples.
+        outputs: of `OutputsPredictor`; with exit heads `[rows, layers, outputs]`.
+        model: the model that they are of.
+
+    Returns:
+        `[rows, outputs]`; and a dict: `exit_<metric>`, as the model's rule lets rows
+        leave, and `exit_layer`, the mean of the layers taken. It is empty without a
+        rule or labels.
+    """
+    if not all_layers(model):
+        return outputs, {}
+    full = outputs[:, -1]
+    if model.exit_rule is None or prepared.tokens.labels is None:
+        return full, {}
+    return full, early_scores(task, prepared, outputs, model.exit_rule, model.exit_kind)
+
+
+def early_scores(task, prepared, outputs, rule, kind):
+    """Computes `task.metrics` where rows leave by a rule; arguments as of `depths`.
+
+    Args:
+        rule: an `ExitRule`.
+        kind: as of `exits.leaving`.
+    """
+    layers = exit_layers(outputs, rule, kind)
+    early = outputs[np.arange(len(outputs)), layers - 1]
+    scores = task.score(prepared, task.interpret(prepared, early))
+    named = {f"exit_{metric}": scores[metric] for metric in task.metrics}
+    return {**named, "exit_layer": float(layers.mean())}
+
+
+def exit_layers(outputs, rule, kind):
+    """Computes after how many layers each row leaves.
+
+    Args:
+        outputs: float32 `[rows, layers, outputs]`.
+        rule: an `ExitRule`.
+        kind: as of `exits.leaving`.
+
+    Returns:
+        int64 `[rows]`, from 1.
+    """
+    state, found = first_state(outputs[:, 0], kind), []
+    for layer in range(outputs.shape[1]):
+        leaves, state = leaving(outputs[:, layer], state, rule, kind)
+        found.append(np.array(leaves))
+    found[-1][:] = True
+    return np.argmax(found, axis=0) + 1

@@ -30,8 +30,8 @@ from albert_tf.tasks.batching import BUCKETS
 from albert_tf.tasks.batching import FINE_BUCKETS
 from albert_tf.tasks.batching import training_dataset
 from albert_tf.tasks.cache import cached_tokens
-from albert_tf.tasks.distillation.losses import with_teacher
-from albert_tf.tasks.distillation.teacher import taught
+from albert_tf.tasks.distillation import taught
+from albert_tf.tasks.distillation import with_teacher
 from albert_tf.tasks.examples import of_role
 from albert_tf.tasks.loading import MODEL_DIR
 from albert_tf.tasks.loading import initial_model

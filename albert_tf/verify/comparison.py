@@ -15,9 +15,9 @@ from albert_tf.io.files import read_json_object
 from albert_tf.models.pretraining import AlbertForPreTraining
 from albert_tf.optimizers import create_optimizer
 from albert_tf.verify import huggingface
-from albert_tf.verify import official_steps
 from albert_tf.verify import race
 from albert_tf.verify import squad
+from albert_tf.verify import training_steps
 from albert_tf.verify import xlnet
 from albert_tf.verify import xlnet_answers
 from albert_tf.verify.recordings import Compared
@@ -169,7 +169,7 @@ def _outputs(model, inputs, expected):
 
 
 def _losses_and_gradients(model, batch):
-    (loss, masked_lm, sentence_order), gradients = official_steps.gradients(
+    (loss, masked_lm, sentence_order), gradients = training_steps.gradients(
         model, batch
     )
     names = model.official_names()
@@ -195,7 +195,7 @@ def _trained(model, batch, directory):
         optimizer = create_optimizer(recipe.pop("optimizer"), **recipe)
     except (KeyError, TypeError) as error:
         raise UserError(f"{path} is not a training recipe: {error}.") from error
-    losses = official_steps.train(model, optimizer, batch, steps)
+    losses = training_steps.train(model, optimizer, batch, steps)
     weights = model.official_variables()
     return {
         "train_losses": tf.stack(losses),

@@ -26,9 +26,9 @@ from albert_tf.tasks.multiple_choice.reading.questions import read_questions
 from albert_tf.tasks.multiple_choice.reading.race import race_parts
 from albert_tf.tasks.multiple_choice.rows import ending
 from albert_tf.tasks.multiple_choice.task import MultipleChoice
-from albert_tf.verify.heads import loss_and_gradients
-from albert_tf.verify.heads import model_with_head
 from albert_tf.verify.recordings import Compared
+from albert_tf.verify.recordings import loss_and_gradients
+from albert_tf.verify.recordings import model_with_head
 from albert_tf.verify.recordings import names_in
 from albert_tf.verify.recordings import tokenizer_of
 

@@ -6,8 +6,8 @@ import numpy as np
 
 from albert_tf.errors import UserError
 from albert_tf.tasks.question_answering.answer_tokens import characters
-from albert_tf.tasks.question_answering.reading.notices import Notices
 from albert_tf.tasks.question_answering.reading.questions import read_paragraphs
+from albert_tf.tasks.question_answering.reading.survey import Notices
 from albert_tf.tasks.question_answering.windows import Windows
 from albert_tf.tasks.question_answering.windows import windows_of
 from albert_tf.tokenization.normalization import sentencepiece_text

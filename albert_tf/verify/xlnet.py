@@ -33,7 +33,7 @@ from albert_tf.io.files import read_arrays
 from albert_tf.io.files import read_json_object
 from albert_tf.models.xlnet.fine_tuned import XLNetForSequenceClassification
 from albert_tf.models.xlnet.language_model import XLNetLMHeadModel
-from albert_tf.verify import xlnet_steps
+from albert_tf.verify import training_steps
 from albert_tf.verify.recordings import Compared
 
 _RUN_FILE = "run_config.json"
@@ -86,7 +86,7 @@ def _check(inputs, is_classifier, directory):
 
 def _language_model(checkpoint, inputs, expected, directory):
     model = build_model(XLNetLMHeadModel, checkpoint, (), {})
-    segments = xlnet_steps.segments(inputs)
+    segments = training_steps.segments(inputs)
     found = {}
     for start in ("none", "zeros"):
         memories = None
@@ -101,14 +101,14 @@ def _language_model(checkpoint, inputs, expected, directory):
             found |= {step + name: value for name, value in outputs.items()}
             prefix = {("zeros", 1): "grad/", ("none", 0): "grad_none/"}.get((start, t))
             if prefix and _starts(expected, prefix):
-                gradients = xlnet_steps.loss_and_gradients(model, batch)[1]
+                gradients = training_steps.loss_and_gradients(model, batch)[1]
                 found |= _named(model, checkpoint, gradients, prefix)
     for prefix in _SINGLE_CALLS:
         if _starts(expected, prefix):
             found |= _single_call(model, inputs, prefix)
     if "train_losses" in expected:
         path = os.path.join(directory, "train.json")
-        found |= xlnet_steps.trained(model, segments, read_json_object(path), path)
+        found |= training_steps.trained(model, segments, read_json_object(path), path)
     return found
 
 
@@ -125,7 +125,7 @@ def _single_call(model, inputs, prefix):
     if prefix == "bare/":
         own = {"input_ids": own["input_ids"]}
     if "target_mapping" in own:
-        outputs, _ = _outputs(model, xlnet_steps.with_targets(own))
+        outputs, _ = _outputs(model, training_steps.with_targets(own))
     else:
         outputs = _one_stream(model, own)
     return {prefix + name: value for name, value in outputs.items()}
@@ -137,9 +137,9 @@ def _outputs(model, batch, with_streams=True):
     Returns:
         The outputs, and the memories for the next call; None if there are none.
     """
-    features = xlnet_steps.features(batch)
+    features = training_steps.features(batch)
     outputs = model(features)
-    loss, token_loss = xlnet_steps.losses(outputs["logits"], batch)
+    loss, token_loss = training_steps.losses(outputs["logits"], batch)
     found = {
         "logits": outputs["logits"],
         "loss": loss,
@@ -185,7 +185,7 @@ def _classifier(checkpoint, inputs):
             inputs["labels"], logits
         )
         loss = tf.reduce_mean(example_loss)
-    gradients = xlnet_steps.gradients_of(tape, loss, model)
+    gradients = training_steps.gradients_of(tape, loss, model)
     return {
         "hidden": _hidden(encoded),
         "summary": model.summarize(encoded["sequence_output"][:, -1]),

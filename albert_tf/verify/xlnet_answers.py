@@ -31,8 +31,8 @@ from albert_tf.families.xlnet import XLNET
 from albert_tf.io.files import read_arrays
 from albert_tf.io.files import read_json_object
 from albert_tf.models.xlnet.question_answering import XLNetForQuestionAnswering
-from albert_tf.verify.heads import model_with_head
 from albert_tf.verify.recordings import Compared
+from albert_tf.verify.recordings import model_with_head
 
 _FEATURES = ("input_ids", "attention_mask", "token_type_ids", "p_mask")
 _NEEDED = (*_FEATURES, "start_positions", "end_positions", "is_impossible")

@@ -69,7 +69,7 @@ def _random_logits():
 def _in_numpy(paragraphs, tokenizer):
     from albert_tf.tasks.question_answering.answers import SpanScores
     from albert_tf.tasks.question_answering.answers import predict
-    from albert_tf.tasks.question_answering.reading.notices import Notices
+    from albert_tf.tasks.question_answering.reading.survey import Notices
     from albert_tf.tasks.question_answering.windows import Windows
     from albert_tf.tasks.question_answering.windows import WindowSizes
     from albert_tf.tasks.question_answering.windows import windows_of
@@ -87,8 +87,8 @@ def _in_numpy(paragraphs, tokenizer):
 def _in_graph(paragraphs, tokenizer):
     import tensorflow as tf
 
-    from albert_tf.tasks.question_answering import in_graph_answers
-    from albert_tf.tasks.question_answering.in_graph_windows import WindowFeatures
+    from albert_tf.tasks.question_answering import in_graph
+    from albert_tf.tasks.question_answering.in_graph import WindowFeatures
     from albert_tf.tasks.question_answering.windows import WindowSizes
 
     windows_of = WindowFeatures.of(tokenizer, WindowSizes())
@@ -98,8 +98,8 @@ def _in_graph(paragraphs, tokenizer):
         windows = windows_of(questions, contexts)
         mask = windows.features["input_mask"]
         logits = logits[:, : tf.shape(mask)[0], : tf.shape(mask)[1]]
-        beams = in_graph_answers.beams_of_logits(*tf.unstack(logits), mask, 20)
-        found = in_graph_answers.answers(windows, beams, contexts, 20, 30, 1)
+        beams = in_graph.beams_of_logits(*tf.unstack(logits), mask, 20)
+        found = in_graph.answers(windows, beams, contexts, 20, 30, 1)
         return found["answers"][:, 0], tf.shape(mask)[0]
 
     logits = _random_logits()

@@ -11,7 +11,7 @@ from albert_tf.errors import UserError
 from albert_tf.exit_rule import ExitRule
 from albert_tf.layers.exits import confidence
 from albert_tf.models.base import seeded
-from albert_tf.tasks.early_exit.scores import exit_layers
+from albert_tf.tasks.prediction import exit_layers
 
 _RULE = {"name": "patience", "threshold": 1}
 _NEVER = ExitRule("entropy", 1e-9)

@@ -10,7 +10,7 @@ import tensorflow as tf
 from albert_tf.errors import UserError
 from albert_tf.serving.export import ExportOptions
 from albert_tf.serving.export import export
-from albert_tf.serving.export.warmup import WARMUP_FILE
+from albert_tf.serving.export.description import WARMUP_FILE
 from albert_tf.serving.loading import build_module
 from albert_tf.serving.predictor import Predictor
 from albert_tf.serving.token_files import TokenFile

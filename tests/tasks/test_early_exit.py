@@ -10,8 +10,8 @@ from albert_tf.errors import UserError
 from albert_tf.exit_rule import ExitRule
 from albert_tf.models.classification import AlbertForSequenceClassification
 from albert_tf.tasks.commands.flags import EarlyExitFlags
-from albert_tf.tasks.early_exit.scores import early_scores
-from albert_tf.tasks.early_exit.scores import exit_layers
+from albert_tf.tasks.prediction import early_scores
+from albert_tf.tasks.prediction import exit_layers
 from albert_tf.tasks.registry import create_task
 from albert_tf.tasks.task import Prepared
 from albert_tf.tasks.tokenized_examples import TokenizedExamples

@@ -10,11 +10,11 @@ from albert_tf.tasks.batching import evaluation_dataset
 from albert_tf.tasks.multiple_choice.reading.questions import Question as Choice
 from albert_tf.tasks.multiple_choice.rows import tokenize_questions
 from albert_tf.tasks.multiple_choice.serving import ChoiceFeatures
-from albert_tf.tasks.question_answering.in_graph_windows import WindowFeatures
-from albert_tf.tasks.question_answering.reading.notices import Notices
+from albert_tf.tasks.question_answering.in_graph import WindowFeatures
 from albert_tf.tasks.question_answering.reading.questions import Answer
 from albert_tf.tasks.question_answering.reading.questions import Paragraph
 from albert_tf.tasks.question_answering.reading.questions import Question
+from albert_tf.tasks.question_answering.reading.survey import Notices
 from albert_tf.tasks.question_answering.tokens import WindowTokens
 from albert_tf.tasks.question_answering.windows import WindowSizes
 from albert_tf.tasks.question_answering.windows import windows_of

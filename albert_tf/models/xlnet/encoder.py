@@ -17,7 +17,7 @@ from albert_tf.models.albert import loop_without_attentions
 from albert_tf.models.base import PretrainedModel
 from albert_tf.models.features import named_features
 from albert_tf.models.xlnet.layers import XLNetEmbeddings
-from albert_tf.models.xlnet.stack import XLNetStack
+from albert_tf.models.xlnet.layers import XLNetStack
 from albert_tf.models.xlnet.view import attention_view
 from albert_tf.models.xlnet.view import position_codes
 

@@ -20,7 +20,7 @@ from albert_tf.serving.export.converting import check_token_file
 from albert_tf.serving.export.converting import round_onnx
 from albert_tf.serving.export.description import describe_signatures
 from albert_tf.serving.export.description import model_card
-from albert_tf.serving.export.warmup import write_warmup_requests
+from albert_tf.serving.export.description import write_warmup_requests
 from albert_tf.serving.loading import build_module
 from albert_tf.serving.loading import build_module_of_file
 from albert_tf.serving.padding import compiled_lengths

@@ -16,12 +16,12 @@ from albert_tf.hub.names import with_local_models
 from albert_tf.tasks.commands.flags import ApplyingFlags
 from albert_tf.tasks.commands.flags import EarlyExitFlags
 from albert_tf.tasks.commands.flags import TrainingFlags
-from albert_tf.tasks.early_exit.scores import depths
 from albert_tf.tasks.examples import of_role
 from albert_tf.tasks.loading import MODEL_DIR
 from albert_tf.tasks.loading import fine_tuned
 from albert_tf.tasks.loading import load_fine_tuned
 from albert_tf.tasks.prediction import OutputsPredictor
+from albert_tf.tasks.prediction import depths
 from albert_tf.tasks.prediction import require_numbers
 from albert_tf.tasks.training import fine_tune
 from albert_tf.tasks.training import prepare

@@ -1,5 +1,6 @@
 """Multiple choice as a task: from files of questions to the options chosen."""
 
+import collections
 import dataclasses
 import typing
 
@@ -13,7 +14,6 @@ from albert_tf.tasks.classification.objective import TextObjective
 from albert_tf.tasks.classification.objective import label_hits
 from albert_tf.tasks.classification.objective import label_losses
 from albert_tf.tasks.multiple_choice import results
-from albert_tf.tasks.multiple_choice.baselines import baseline_scores
 from albert_tf.tasks.multiple_choice.rows import tokenize_questions
 from albert_tf.tasks.task import Task
 
@@ -124,3 +124,29 @@ class MultipleChoice(Task):
         from albert_tf.tasks.multiple_choice.serving import MultipleChoiceHead
 
         return MultipleChoiceHead
+
+
+def baseline_scores(questions):
+    """Computes the accuracies of three guesses, by metric.
+
+    `random_accuracy` is expected of a random option. `longest_accuracy` is for the
+    option with the most characters (the first of equal ones), `position_accuracy` for
+    the place at which most of these very questions have their answer.
+
+    Args:
+        questions: list of `Question`, with labels.
+    """
+    count = len(questions)
+    longest = sum(
+        question.label == _longest(question.options) for question in questions
+    )
+    places = collections.Counter(question.label for question in questions)
+    return {
+        "random_accuracy": sum(1 / len(q.options) for q in questions) / count,
+        "longest_accuracy": longest / count,
+        "position_accuracy": max(places.values()) / count,
+    }
+
+
+def _longest(options):
+    return max(range(len(options)), key=lambda place: len(options[place]))

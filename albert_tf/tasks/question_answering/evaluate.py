@@ -20,10 +20,10 @@ from albert_tf.cli.command_line import split_positional
 from albert_tf.errors import UserError
 from albert_tf.io.files import json_text
 from albert_tf.io.files import read_json_object
-from albert_tf.tasks.question_answering.reading.notices import counted
-from albert_tf.tasks.question_answering.reading.notices import listed
 from albert_tf.tasks.question_answering.reading.questions import read_paragraphs
 from albert_tf.tasks.question_answering.reading.questions import read_squad
+from albert_tf.tasks.question_answering.reading.survey import counted
+from albert_tf.tasks.question_answering.reading.survey import listed
 from albert_tf.tasks.question_answering.scoring import scores
 
 _POSITIONAL = ("data", "predictions")

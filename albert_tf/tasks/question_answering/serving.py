@@ -3,9 +3,109 @@
 import numpy as np
 import tensorflow as tf
 
-from albert_tf.tasks.question_answering.answering import Answering
-from albert_tf.tasks.question_answering.in_graph_windows import WindowFeatures
+from albert_tf.errors import UserError
+from albert_tf.tasks.question_answering import in_graph
+from albert_tf.tasks.question_answering.in_graph import WindowFeatures
 from albert_tf.tasks.serving import Head
+
+_BEAMS = (
+    "start_top_index",
+    "start_top_log_probs",
+    "end_top_index",
+    "end_top_log_probs",
+)
+
+
+class Answering(tf.Module):
+    """Strings to answers; windows, model and post-processing are in the graph.
+
+    Args:
+        windows: a `WindowFeatures`.
+        compute: maps int32 features `[windows, tokens]` to the outputs of an
+            `AlbertForQuestionAnswering` or an `AlbertForAnswerableQuestions`.
+        n_best_size: candidates among which probabilities are shared.
+        max_answer_length: tokens of an answer at most.
+        top_k: answers to a question.
+
+    Call: question and context, string `[batch]`, UTF-8. Returns a dict:
+        answers: string `[batch, top_k]`, best first, of different text; "" where there
+            are fewer
+        scores: float32 `[batch, top_k]`, their shares of the probability of all
+            candidates
+        start, end: int32 `[batch, top_k]`, the characters of the context: the first
+            one, and the one after the last
+        no_answer_score: float32 `[batch]`, how much speaks for no answer: of SQuAD 2.0
+            the null odds, to be compared with `null_score_diff_threshold`; of SQuAD 1.1
+            by how much [CLS] is a better start and end than the best answer's
+
+    Raises:
+        UserError: `top_k` is not from 1 to `n_best_size`.
+    """
+
+    def __init__(
+        self,
+        windows,
+        compute,
+        n_best_size=20,
+        max_answer_length=30,
+        top_k=3,
+    ):
+        super().__init__()
+        if not 1 <= top_k <= n_best_size:
+            raise UserError(
+                f"top_k={top_k}: expected 1 to n_best_size={n_best_size} answers."
+            )
+        self._windows = windows
+        self._compute = compute
+        self.n_best_size = n_best_size
+        self.max_answer_length = max_answer_length
+        self.top_k = top_k
+
+    def __call__(self, question, context):
+        context = tf.strings.unicode_transcode(
+            context, "UTF-8", "UTF-8", errors="replace"
+        )
+        windows = self._windows(question, context)
+        outputs = self._compute(windows.features)
+        always_answers = "start_logits" in outputs
+        if always_answers:
+            beams = in_graph.beams_of_logits(
+                outputs["start_logits"],
+                outputs["end_logits"],
+                windows.features["input_mask"],
+                self.n_best_size,
+            )
+            logits = outputs["start_logits"] + outputs["end_logits"]
+            null = tf.gather(logits, windows.cls_positions, batch_dims=1)
+        else:
+            beams, null = _beams(outputs), outputs["cls_logits"]
+        found = in_graph.answers(
+            windows,
+            beams,
+            context,
+            self.n_best_size,
+            self.max_answer_length,
+            self.top_k,
+        )
+        null = in_graph.least_by_question(
+            null, windows.question, tf.size(context, tf.int64)
+        )
+        best = tf.cast(found.pop("best"), tf.float32)
+        if always_answers:
+            null -= best
+        return {**found, "no_answer_score": null}
+
+
+def _beams(outputs):
+    starts, start_scores, ends, end_scores = (outputs[name] for name in _BEAMS)
+    grid = tf.concat([tf.shape(starts), [-1]], axis=0)
+    return (
+        starts[:, :, None],
+        start_scores[:, :, None],
+        tf.reshape(ends, grid),
+        tf.reshape(end_scores, grid),
+    )
+
 
 _MEANING = {
     "answers": "the best answers, best first, of different text; empty: there is none",

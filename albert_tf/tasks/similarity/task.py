@@ -9,7 +9,7 @@ import tensorflow as tf
 from albert_tf.errors import UserError
 from albert_tf.io.files import write_atomically
 from albert_tf.tasks import metrics
-from albert_tf.tasks.similarity import losses
+from albert_tf.tasks.similarity import objective
 from albert_tf.tasks.similarity.objective import SimilarityObjective
 from albert_tf.tasks.similarity.search import retrieval_scores
 from albert_tf.tasks.similarity.search import unit
@@ -17,7 +17,7 @@ from albert_tf.tasks.task import Task
 from albert_tf.tasks.tokenized_examples import tokenize_texts
 
 LOSSES = ("info_nce", "cosent", "cosine", "simcse")
-"""`losses.info_nce`, `cosent` and `cosine`; SimCSE is InfoNCE of a text with itself."""
+"""Losses of `objective`, by name; SimCSE is InfoNCE of a text with itself."""
 TEACHER_DISTANCES = ("cosine", "squared")
 OF_PAIRS = "info_nce"
 OF_TEXTS = "simcse"
@@ -125,13 +125,13 @@ class Similarity(Task):
 
     def _losses(self, vectors, labels):
         if self.loss == "cosine":
-            return losses.cosine(vectors, labels), None
+            return objective.cosine(vectors, labels), None
         if self.loss == "cosent":
-            return losses.cosent(vectors, labels, self.temperature), None
-        return losses.info_nce(vectors, labels, self.temperature, self.symmetric)
+            return objective.cosent(vectors, labels, self.temperature), None
+        return objective.info_nce(vectors, labels, self.temperature, self.symmetric)
 
     def as_wide(self, logits, config):
-        return losses.vectors_of_width(logits, config.hidden_size)
+        return objective.vectors_of_width(logits, config.hidden_size)
 
     def distances(self, logits, teacher, temperature):
         """Computes the distances to the teacher's vectors, means over texts.

@@ -9,10 +9,10 @@ import dataclasses
 import tensorflow as tf
 
 from albert_tf.tasks.tagging import decoding
-from albert_tf.tasks.tagging.in_graph_words import split_words
 from albert_tf.tasks.tagging.schemes import OUTSIDE
 from albert_tf.tasks.tagging.schemes import is_entity
 from albert_tf.tasks.tagging.schemes import type_of
+from albert_tf.tasks.tagging.words import split_words
 from albert_tf.tasks.windows.in_graph import InGraphLayout
 from albert_tf.tokenization.in_graph.origins import stretches
 from albert_tf.tokenization.in_graph.tokenizer import InGraphTokenizer

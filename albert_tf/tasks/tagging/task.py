@@ -9,16 +9,17 @@ from absl import logging
 
 from albert_tf.objectives.distillation import softmax_distances
 from albert_tf.tasks import metrics
+from albert_tf.tasks.classification.objective import TextObjective
+from albert_tf.tasks.classification.objective import TextTerm
 from albert_tf.tasks.classification.objective import label_hits
 from albert_tf.tasks.classification.objective import label_losses
+from albert_tf.tasks.metrics import entity_scores
+from albert_tf.tasks.metrics import tag_scores
 from albert_tf.tasks.tagging import decoding
 from albert_tf.tasks.tagging import results
 from albert_tf.tasks.tagging import schemes
-from albert_tf.tasks.tagging.objective import TaggingObjective
 from albert_tf.tasks.tagging.rows import TagRows
 from albert_tf.tasks.tagging.rows import tokenize_sentences
-from albert_tf.tasks.tagging.scores import entity_scores
-from albert_tf.tasks.tagging.scores import tag_scores
 from albert_tf.tasks.task import Task
 
 PREDICTIONS = "predictions"
@@ -267,3 +268,23 @@ def _parts_of_words(sentence):
     """Counts the entities of a sentence that begin or end within a word."""
     whole = sentence.in_characters(sentence.in_words(sentence.entities))
     return sum(a != b for a, b in zip(whole, sentence.entities, strict=True))
+
+
+class WordTerm(TextTerm):
+    """Cross-entropy at the first pieces of words, a mean over the global batch.
+
+    Labels are int32 `[batch, tokens]`, -1 where there is nothing to learn.
+    """
+
+    name = "tagging"
+    epsilon = 1e-5  # windows of one long word need not have a first piece
+
+    def weights(self, batch):
+        counts = tf.cast(batch["labels"] >= 0, tf.float32)  # [B, T]
+        return counts * super().weights(batch)[:, None]
+
+
+class TaggingObjective(TextObjective):
+    """One `WordTerm` on the logits of an `AlbertForTokenClassification`."""
+
+    term_class = WordTerm

@@ -1,12 +1,97 @@
-"""The tokenizers inside a TensorFlow graph, for serving and for tf.data."""
+"""The tokenizers, with added tokens, inside a TensorFlow graph: serving and tf.data."""
+
+import re
 
 import tensorflow as tf
 
-from albert_tf.tokenization.in_graph.added_tokens import AddedInGraph
+from albert_tf.tokenization.byte_bpe.words import SPACES
+from albert_tf.tokenization.in_graph import origins
 from albert_tf.tokenization.in_graph.byte_bpe import ByteBpeInGraph
 from albert_tf.tokenization.in_graph.sentencepiece import SentencePieceInGraph
 from albert_tf.tokenization.in_graph.texts import UTF8
+from albert_tf.tokenization.in_graph.texts import cut
 from albert_tf.tokenization.in_graph.wordpiece import WordPieceInGraph
+
+
+class AddedInGraph(tf.Module):
+    """Looks for added tokens in strings `[batch]`, and has the rest tokenized.
+
+    Args:
+        tokenizer: a `WithAddedTokens`.
+        base: the tokenizer of its vocabulary in a graph.
+        max_tokens: how many ids of each text are of use; None: all.
+    """
+
+    def __init__(self, tokenizer, base, max_tokens):
+        super().__init__()
+        self._base, self._pattern = base, tokenizer.spaced_pattern
+        self._strips = bool(tokenizer.stripping)
+        # Of two neighbours among the parts of a text, one is a token.
+        self._max_parts = None if max_tokens is None else 2 * max_tokens + 1
+        self._exact, self._prepared = tokenizer.exact, tokenizer.prepared
+
+    def prepare(self, text):
+        return self._base.prepare(text)
+
+    def __call__(self, text):
+        parts = self._parts(text)[:, : self._max_parts]
+        is_added, added = self._added(parts)
+        ids = self._base(tf.where(is_added, "", parts.flat_values))
+        return parts.with_flat_values(tf.concat([ids, added], axis=1)).merge_dims(1, 2)
+
+    def with_offsets(self, text):
+        parts = self._parts(text)
+        is_added, added = self._added(parts)
+        between = tf.where(is_added, "", parts.flat_values)
+        ids, starts, ends = self._base.with_offsets(between)
+        lengths = tf.strings.length(parts.flat_values, unit="UTF8_CHAR")
+        contents = self._contents(tf.boolean_mask(parts.flat_values, is_added))
+        dropped = tf.boolean_mask(lengths, is_added)
+        dropped -= tf.strings.length(contents, unit="UTF8_CHAR")
+        begins = origins.starts_of(lengths)
+        rows = tf.gather(begins, parts.row_splits[:-1])
+        begins = begins[:-1] - tf.repeat(rows, parts.row_lengths())
+        first = added.with_flat_values(dropped)
+        until = added.with_flat_values(tf.boolean_mask(lengths, is_added))
+        found = []
+        for values, of_added in ((ids, added), (starts, first), (ends, until)):
+            merged = tf.concat([values, of_added], axis=1)
+            if of_added is not added:
+                shift = tf.repeat(begins, merged.row_lengths())
+                merged = merged.with_flat_values(merged.flat_values + shift)
+            found.append(parts.with_flat_values(merged).merge_dims(1, 2))
+        return tuple(found)
+
+    def _parts(self, text):
+        """Returns ragged string `[batch, (parts)]`, none of them empty."""
+        return cut(text, self._pattern)
+
+    def _added(self, parts):
+        """Marks tokens, bool `[parts]`, and gives ids, ragged `[parts, (ids)]`."""
+        flat = parts.flat_values
+        is_added = tf.strings.regex_full_match(flat, self._pattern)
+        found = self._contents(tf.boolean_mask(flat, is_added))
+        exact = _looked_up(found, self._exact)
+        prepared = _looked_up(self._base.fold(found), self._prepared)
+        ids = tf.where(exact < 0, prepared, exact)
+        lengths = tf.cast(is_added, tf.int64)
+        return is_added, tf.RaggedTensor.from_row_lengths(ids, lengths)
+
+    def _contents(self, found):
+        """Drops white space that added tokens do not keep, string `[tokens]`."""
+        if not self._strips:
+            return found
+        return tf.strings.regex_replace(found, f"^[{re.escape(SPACES)}]+", "")
+
+
+def _looked_up(strings, table):
+    """Looks up the ids of strings, int32 `[strings]`; -1 where the dict has none."""
+    if not table:
+        return tf.fill(tf.shape(strings), -1)
+    is_equal = strings[:, None] == tf.constant(list(table))
+    ids = tf.gather(list(table.values()), tf.argmax(is_equal, axis=1))
+    return tf.where(tf.reduce_any(is_equal, axis=1), ids, -1)
+
 
 CHARACTERS_OF_A_TOKEN = 256
 """More than a piece has: 200 at most in WordPiece, 16 in SentencePiece by default."""

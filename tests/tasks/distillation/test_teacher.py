@@ -11,8 +11,8 @@ from albert_tf.models.albert import AlbertModel
 from albert_tf.tasks.batching import TEACHER_LOGITS
 from albert_tf.tasks.batching import training_dataset
 from albert_tf.tasks.classification.text_task import TextTask
-from albert_tf.tasks.distillation.teacher import Teacher
-from albert_tf.tasks.distillation.teacher import taught
+from albert_tf.tasks.distillation import Teacher
+from albert_tf.tasks.distillation import taught
 from albert_tf.tasks.multiple_choice.reading.questions import ChoiceFile
 from albert_tf.tasks.multiple_choice.reading.questions import Question as Choice
 from albert_tf.tasks.question_answering.reading.question_file import QuestionFile
@@ -20,7 +20,7 @@ from albert_tf.tasks.question_answering.reading.questions import Answer
 from albert_tf.tasks.question_answering.reading.questions import Paragraph
 from albert_tf.tasks.question_answering.reading.questions import Question
 from albert_tf.tasks.registry import create_task
-from albert_tf.tasks.similarity.losses import vectors_of_width
+from albert_tf.tasks.similarity.objective import vectors_of_width
 from albert_tf.tasks.tables import Table
 from albert_tf.tasks.tagging.reading.sentences import TagFile
 from albert_tf.tasks.tagging.reading.sentences import sentence_of_words
@@ -177,7 +177,7 @@ def test_what_was_computed_is_kept(letters, teacher, learn, monkeypatch):
     task, examples = create_task("single_label", "t", **fields), read()
     directory, _ = teacher(task, letters())
     prepared, fact = learn(directory, task, examples, letters())
-    module = "albert_tf.tasks.distillation.teacher.Teacher._compute"
+    module = "albert_tf.tasks.distillation.Teacher._compute"
     with monkeypatch.context() as patch:
         patch.setattr(module, None)
         again, _ = learn(directory, task, examples, letters())

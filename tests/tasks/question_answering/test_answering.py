@@ -5,14 +5,14 @@ import pytest
 import tensorflow as tf
 
 from albert_tf.errors import UserError
-from albert_tf.tasks.question_answering.answering import Answering
 from albert_tf.tasks.question_answering.answers import SpanScores
 from albert_tf.tasks.question_answering.answers import predict
-from albert_tf.tasks.question_answering.in_graph_windows import WindowFeatures
-from albert_tf.tasks.question_answering.reading.notices import Notices
+from albert_tf.tasks.question_answering.in_graph import WindowFeatures
 from albert_tf.tasks.question_answering.reading.questions import Paragraph
 from albert_tf.tasks.question_answering.reading.questions import Question
 from albert_tf.tasks.question_answering.reading.questions import read_paragraphs
+from albert_tf.tasks.question_answering.reading.survey import Notices
+from albert_tf.tasks.question_answering.serving import Answering
 from albert_tf.tasks.question_answering.windows import Windows
 from albert_tf.tasks.question_answering.windows import WindowSizes
 from albert_tf.tasks.question_answering.windows import windows_of

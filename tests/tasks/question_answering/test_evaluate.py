@@ -13,8 +13,8 @@ from albert_tf.tasks.question_answering.answers import predict
 from albert_tf.tasks.question_answering.reading.questions import Answer
 from albert_tf.tasks.question_answering.reading.questions import Question
 from albert_tf.tasks.question_answering.scoring import scores
-from albert_tf.tasks.question_answering.scoring.evaluation import evaluate_version_1
-from albert_tf.tasks.question_answering.scoring.evaluation import evaluate_version_2
+from albert_tf.tasks.question_answering.scoring.scores import evaluate_version_1
+from albert_tf.tasks.question_answering.scoring.scores import evaluate_version_2
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from albert_tf.tasks.question_answering.reading.notices import Notices
 from albert_tf.tasks.question_answering.reading.questions import read_paragraphs
+from albert_tf.tasks.question_answering.reading.survey import Notices
 from albert_tf.tasks.question_answering.windows import WindowSizes
 from albert_tf.tasks.question_answering.windows import windows_of
 

@@ -9,9 +9,9 @@ from albert_tf.errors import UserError
 from albert_tf.row_layout import CLS_FIRST
 from albert_tf.tasks.question_answering import answer_tokens
 from albert_tf.tasks.question_answering import windows as windows_module
-from albert_tf.tasks.question_answering.reading.notices import Notices
 from albert_tf.tasks.question_answering.reading.questions import Answer
 from albert_tf.tasks.question_answering.reading.questions import read_paragraphs
+from albert_tf.tasks.question_answering.reading.survey import Notices
 from albert_tf.tasks.question_answering.windows import SPECIAL
 from albert_tf.tasks.question_answering.windows import Windows
 from albert_tf.tasks.question_answering.windows import WindowSizes

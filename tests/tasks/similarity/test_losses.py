@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from albert_tf.tasks.similarity import losses
+from albert_tf.tasks.similarity import objective
 
 _VECTORS = np.random.default_rng(0).normal(size=(4, 3, 5)).astype(np.float32)
 _DISTINCT = np.arange(12).reshape(4, 3)
@@ -52,7 +52,7 @@ def info_nce_by_loops(texts, symmetric=False):
 def test_info_nce(texts, symmetric):
     expected, _ = info_nce_by_loops(texts, symmetric)
     vectors = _VECTORS[:, : texts.shape[1]]
-    found, hits = losses.info_nce(vectors, texts, _TEMPERATURE, symmetric)
+    found, hits = objective.info_nce(vectors, texts, _TEMPERATURE, symmetric)
     np.testing.assert_allclose(found, expected, rtol=1e-5)
     for i, hit in enumerate(hits):
         own = cosine(vectors[i, 0], vectors[i, 1])
@@ -75,13 +75,13 @@ def test_cosent():
         for j in range(4):
             if _SCORES[i] < _SCORES[j]:
                 total += np.exp((cosines[i] - cosines[j]) / _TEMPERATURE)
-    found = losses.cosent(_VECTORS[:, :2], _SCORES, _TEMPERATURE)
+    found = objective.cosent(_VECTORS[:, :2], _SCORES, _TEMPERATURE)
     np.testing.assert_allclose(found, [np.log(total)] * 4, rtol=1e-5)
 
 
 def test_cosine():
     cosines = [cosine(first, second) for first, second in _VECTORS[:, :2]]
-    found = losses.cosine(_VECTORS[:, :2], _SCORES)
+    found = objective.cosine(_VECTORS[:, :2], _SCORES)
     np.testing.assert_allclose(found, (cosines - _SCORES) ** 2, rtol=1e-5)
 
 
@@ -124,11 +124,11 @@ def test_gradients_are_those_of_pytorch():
 
     pairs = [
         (
-            lambda v: losses.info_nce(v, _DISTINCT, _TEMPERATURE, True)[0],
+            lambda v: objective.info_nce(v, _DISTINCT, _TEMPERATURE, True)[0],
             multiple_negatives,
         ),
-        (lambda v: losses.cosent(v[:, :2], _SCORES, _TEMPERATURE), cosent),
-        (lambda v: losses.cosine(v[:, :2], _SCORES), regression),
+        (lambda v: objective.cosent(v[:, :2], _SCORES, _TEMPERATURE), cosent),
+        (lambda v: objective.cosine(v[:, :2], _SCORES), regression),
     ]
     for ours, other in pairs:
         np.testing.assert_allclose(gradient(ours), theirs(other), rtol=1e-5, atol=1e-6)

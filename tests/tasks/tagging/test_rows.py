@@ -9,7 +9,7 @@ from albert_tf.tasks.registry import create_task
 from albert_tf.tasks.tagging.reading.sentences import TagFile
 from albert_tf.tasks.tagging.reading.sentences import sentence_of_words
 from albert_tf.tasks.tagging.rows import tokenize_sentences
-from albert_tf.tasks.tagging.text_words import word_bounds
+from albert_tf.tasks.tagging.words import word_bounds
 
 _LABELS = ("O", "B-PER", "I-PER", "B-LOC", "I-LOC")
 

@@ -13,11 +13,11 @@ from albert_tf.errors import UserError
 from albert_tf.models.classification import AlbertForSequenceClassification
 from albert_tf.models.classification import AlbertForTokenClassification
 from albert_tf.serving.predictor import Predictor
+from albert_tf.tasks.metrics import entity_scores
 from albert_tf.tasks.tagging import run
 from albert_tf.tasks.tagging.flags import TaggingOptions
 from albert_tf.tasks.tagging.schemes import entities_of
 from albert_tf.tasks.tagging.schemes import is_legal
-from albert_tf.tasks.tagging.scores import entity_scores
 from albert_tf.tokenization import load_tokenizer
 
 

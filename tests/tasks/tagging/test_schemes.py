@@ -5,6 +5,8 @@ import itertools
 import numpy as np
 import pytest
 
+from albert_tf.tasks.metrics import entity_scores
+from albert_tf.tasks.metrics import tag_scores
 from albert_tf.tasks.tagging import decoding
 from albert_tf.tasks.tagging.schemes import ENTITY_SCHEMES
 from albert_tf.tasks.tagging.schemes import all_tags
@@ -13,8 +15,6 @@ from albert_tf.tasks.tagging.schemes import entities_of
 from albert_tf.tasks.tagging.schemes import find_scheme
 from albert_tf.tasks.tagging.schemes import is_legal
 from albert_tf.tasks.tagging.schemes import tags_of
-from albert_tf.tasks.tagging.scores import entity_scores
-from albert_tf.tasks.tagging.scores import tag_scores
 
 # What conlleval.pl counts, with an entity's first word and the one after its last.
 _COUNTED = [

@@ -7,10 +7,10 @@ from absl import logging
 from albert_tf.errors import UserError
 from albert_tf.tasks.examples import Examples
 from albert_tf.tasks.examples import digest_of
-from albert_tf.tasks.question_answering.reading.notices import counted
-from albert_tf.tasks.question_answering.reading.notices import listed
 from albert_tf.tasks.question_answering.reading.survey import UNANSWERED
 from albert_tf.tasks.question_answering.reading.survey import can_be_learned
+from albert_tf.tasks.question_answering.reading.survey import counted
+from albert_tf.tasks.question_answering.reading.survey import listed
 
 
 @dataclasses.dataclass(frozen=True)

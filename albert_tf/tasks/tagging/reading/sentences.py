@@ -9,7 +9,7 @@ from albert_tf.tasks.examples import digest_of
 from albert_tf.tasks.tables import check_characters
 from albert_tf.tasks.tables import trimmed
 from albert_tf.tasks.tagging.schemes import entities_of
-from albert_tf.tasks.tagging.text_words import word_bounds
+from albert_tf.tasks.tagging.words import word_bounds
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,1 +1,0 @@
-"""Students: models that learn from the outputs of a fine-tuned one, their teacher."""

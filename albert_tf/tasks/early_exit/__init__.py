@@ -1,1 +1,0 @@
-"""Models that answer before the last layer."""
