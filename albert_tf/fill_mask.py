@@ -66,7 +66,7 @@ def fill_mask(options, texts=()):
     if options.input_file:
         texts, pairs = read_texts(options.input_file)
     directory = local_directory(options.model_dir)
-    model, tokenizer = load(guessing_class(directory), directory)
+    model, tokenizer = load(guessing_class, directory)
     found = fill_masks(
         model, tokenizer, list(texts), pairs, options.top_k, options.batch_size
     )

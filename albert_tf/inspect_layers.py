@@ -62,7 +62,7 @@ def inspect_layers(options, texts=()):
     if options.input_file:
         texts, pairs = read_texts(options.input_file)
     directory = local_directory(options.model_dir)
-    model, tokenizer = load(encoder_class(directory), directory, return_attentions=True)
+    model, tokenizer = load(encoder_class, directory, return_attentions=True)
     length = model.config.longest_row(options.max_seq_length)
     features = tokenizer(list(texts), pairs, max_length=length)
     write_layer_changes(options.output_dir, *layer_changes(model, features))

@@ -66,7 +66,7 @@ def minimal_pairs(options):
 
     pairs = read_pairs(options.input_file, options.pairs_per_set)
     directory = local_directory(options.model_dir)
-    model, tokenizer = load(language_model_class(directory), directory)
+    model, tokenizer = load(language_model_class, directory)
     texts = [text for pair in pairs for text in (pair.good, pair.bad)]
     scores = pseudo_log_likelihoods(
         model, tokenizer, texts, options.whole_words, options.batch_size

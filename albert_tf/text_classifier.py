@@ -9,9 +9,9 @@ from typing import Any
 
 import keras
 
-from albert_tf.checkpoints.loading import family_of
 from albert_tf.checkpoints.loading import load_pretrained
 from albert_tf.checkpoints.loading import loading_arguments
+from albert_tf.checkpoints.loading import read_checkpoint
 from albert_tf.checkpoints.model_directory import read_training_info
 from albert_tf.errors import UserError
 from albert_tf.hub.names import local_directory
@@ -107,12 +107,12 @@ class TextClassifier:
                 f"label_kind={label_kind!r}: expected one of {', '.join(LABEL_KINDS)}."
             )
         self._kind = label_kind or LABEL_KINDS[0]
-        self._few_shot = few_shot
+        self._few_shot, self._checkpoint = few_shot, read_checkpoint(self._directory)
         if few_shot:
-            told = few_shot_arguments(self._directory, self._kind)
+            told = few_shot_arguments(self._checkpoint, self._kind)
             self._changes = {**told, **changes}
         if labels is None and label_kind is None:
-            tuned, _ = read_task(self._directory)
+            tuned, _ = read_task(self._checkpoint)
             if isinstance(tuned, TextTask) and tuned.kind in LABEL_KINDS:
                 self._build(tuned, seed=0)
 
@@ -252,11 +252,11 @@ class TextClassifier:
 
     def _build(self, task, seed):
         arguments = {**task.model_arguments(), **self._changes}
-        model_class = task.model_classes().get(
-            family_of(self._directory), task.model_class
-        )
+        family = self._checkpoint.family
+        model_class = task.model_classes().get(family, task.model_class)
         with seeded(seed):
-            model = load_pretrained(model_class, self._directory, arguments)
+            model = load_pretrained(model_class, self._checkpoint, arguments)
+        self._checkpoint = None  # nor its weights, a second time
         self.tokenizer = tokenizer_for_model(
             self.tokenizer, model.config, self._directory
         )

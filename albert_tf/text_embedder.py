@@ -9,7 +9,6 @@ from typing import Any
 import keras
 import numpy as np
 
-from albert_tf.checkpoints.loading import family_of
 from albert_tf.checkpoints.loading import loading_arguments
 from albert_tf.errors import UserError
 from albert_tf.families import registry
@@ -74,12 +73,16 @@ class TextEmbedder:
         directory = local_directory(pretrained, revision)
         asked = {"pooling": pooling, "layer": layer, "normalize": normalize}
         arguments = {n: value for n, value in asked.items() if value is not None}
-        model_class = registry.model_of_vectors(family_of(directory) or ALBERT)
-        known = [*loading_arguments(model_class), *arguments_of(TextEmbedder)]
-        refuse_arguments("TextEmbedder", changes, known)
+
+        def class_of(checkpoint):
+            model_class = registry.model_of_vectors(checkpoint.family or ALBERT)
+            known = [*loading_arguments(model_class), *arguments_of(TextEmbedder)]
+            refuse_arguments("TextEmbedder", changes, known)
+            return model_class
+
         with seeded(0):
             self.model, self.tokenizer = load(
-                model_class, directory, **arguments, **changes
+                class_of, directory, **arguments, **changes
             )
         config, told = self.model.config, self.model.task_info() or {}
         length = max_seq_length or told.get("max_seq_length")

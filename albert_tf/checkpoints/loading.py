@@ -5,6 +5,7 @@ import functools
 import inspect
 import itertools
 import os
+from collections.abc import Callable
 
 import numpy as np
 from absl import logging
@@ -19,6 +20,7 @@ from albert_tf.checkpoints.huggingface import read_huggingface_config
 from albert_tf.checkpoints.huggingface import read_huggingface_tensors
 from albert_tf.checkpoints.model_directory import is_model_directory
 from albert_tf.checkpoints.model_directory import load_model_directory
+from albert_tf.checkpoints.model_directory import read_config_of
 from albert_tf.checkpoints.model_directory import read_head
 from albert_tf.checkpoints.model_directory import read_task_info
 from albert_tf.checkpoints.sentence_transformers import TEXT_VECTORS
@@ -36,20 +38,41 @@ from albert_tf.io.near_misses import refuse_arguments
 
 @dataclasses.dataclass(frozen=True)
 class Checkpoint:
-    """A checkpoint read into memory."""
+    """A checkpoint that its files tell; its weights are read where they are needed."""
 
     source: str  # what to call it in messages
     config: object | None  # such as an `AlbertConfig`; None if none lies beside it
-    tensors: dict  # float32 arrays by official name
+    read: Callable[[], dict]  # the float32 arrays by official name
     family: ModelFamily | None = None  # None without a config
     # The entries of Hugging Face's config.json.
     huggingface: dict = dataclasses.field(default_factory=dict)
+    saved: tuple = ()  # of a model directory, as of `read_head`
+    path: str | None = None  # where it was found, as it was named
+
+    @property
+    def tensors(self):
+        """The float32 arrays by official name."""
+        return self.read()
+
+    def head(self, otherwise=()):
+        """Returns the class of the model, and its head's constructor arguments.
+
+        The class is the one that the model names, else the one that its tensors tell.
+
+        Args:
+            otherwise: as of `model_class`.
+        """
+        if self.saved:
+            return self.saved
+        model_class = self.model_class(otherwise)
+        return model_class, self.head_arguments(model_class)
 
     def model_class(self, otherwise=()):
         """Returns the registered class of the tensors; see `registry.recognise`.
 
         Args:
-            otherwise: the architectures of a checkpoint that names none.
+            otherwise: Hugging Face's names of models, to decide between classes whose
+                tensors have the same names where the checkpoint names none.
         """
         if TEXT_VECTORS in self.huggingface:
             return registry.model_of_vectors(self.family)
@@ -81,31 +104,40 @@ class Checkpoint:
 
 
 def read_checkpoint(path):
-    """Reads the checkpoint at `path`, whatever its kind.
+    """Recognises the checkpoint at `path`, whatever its kind.
 
     Args:
         path: a model directory, an unpacked official archive or TF-Hub module, a
-            TF1 checkpoint prefix, or a Hugging Face directory.
+            TF1 checkpoint prefix, or a Hugging Face directory; or a `Checkpoint`.
 
     Returns:
-        A `Checkpoint`.
+        A `Checkpoint`. It reads its weights once, when they are asked for, and may
+        find them damaged then.
 
     Raises:
-        UserError: there is no checkpoint, or it is damaged.
+        UserError: there is no checkpoint, or its description is damaged.
     """
+    if isinstance(path, Checkpoint):
+        return path
     path = os.fspath(path)
     if is_model_directory(path):
-        model = load_model_directory(path)
-        tensors = {n: np.array(v) for n, v in model.official_variables().items()}
-        return Checkpoint(path, model.config, tensors, model.family)
+        saved = read_head(path)
+        return Checkpoint(
+            path,
+            read_config_of(path, saved[0].family),
+            functools.cache(functools.partial(_tensors_of_model, path)),
+            saved[0].family,
+            saved=saved,
+            path=path,
+        )
     if is_huggingface_directory(path):
-        return _read_huggingface(path)
+        return _huggingface(path)
     prefix = find_tf1_prefix(path)
     if prefix:
         family, config = read_tf1_config(prefix)
-        tensors = read_tf1_tensors(prefix)
-        tensors = tensors if family is None else family.from_official(tensors)
-        return Checkpoint(prefix, config, tensors, family and family.read_as)
+        read = functools.cache(functools.partial(_tensors_of_tf1, prefix, family))
+        read_as = family and family.read_as
+        return Checkpoint(prefix, config, read, read_as, path=path)
     pickled = [n for n in PICKLED_FILES if storage.exists(os.path.join(path, n))]
     if pickled:
         raise UserError(
@@ -120,60 +152,31 @@ def read_checkpoint(path):
     )
 
 
-def _read_huggingface(path):
+def _huggingface(path):
     family, config, entries = read_huggingface_config(path)
     weights = os.path.join(path, HUGGINGFACE_WEIGHTS)
-    names = architectures(entries)
-    tensors = read_huggingface_tensors(weights, family, names)
+    read = functools.partial(
+        read_huggingface_tensors, weights, family, architectures(entries)
+    )
     pooling = read_pooling(path, config.row_layout.cls_last)
     if pooling is not None:
         entries = {**entries, TEXT_VECTORS: pooling}
-    return Checkpoint(path, config, tensors, family.read_as, entries)
+    read_as = family.read_as
+    return Checkpoint(path, config, functools.cache(read), read_as, entries, path=path)
 
 
-def family_of(path):
-    """Returns the `ModelFamily` of the model at `path`, without reading its weights.
-
-    It is None where nothing beside the checkpoint tells.
-
-    Args:
-        path: as of `read_checkpoint`.
-
-    Raises:
-        UserError: the description of the model is damaged.
-    """
-    path = os.fspath(path)
-    if is_model_directory(path):
-        return read_head(path)[0].family
-    if is_huggingface_directory(path):
-        return read_huggingface_config(path)[0].read_as
-    prefix = find_tf1_prefix(path)
-    family = read_tf1_config(prefix)[0] if prefix else None
-    return family and family.read_as
+def _tensors_of_model(path):
+    variables = load_model_directory(path).official_variables()
+    return {name: np.array(value) for name, value in variables.items()}
 
 
-def find_head(path, otherwise=()):
-    """Returns the class of the model at `path`, and its head's constructor arguments.
-
-    The class is the one that the model names, else the one that its tensors tell.
-
-    Args:
-        path: as of `read_checkpoint`.
-        otherwise: Hugging Face's names of models, to decide between classes whose
-            tensors have the same names where the checkpoint says nothing.
-
-    Raises:
-        UserError: as `read_checkpoint`.
-    """
-    if is_model_directory(path):
-        return read_head(path)
-    checkpoint = read_checkpoint(path)
-    model_class = checkpoint.model_class(otherwise)
-    return model_class, checkpoint.head_arguments(model_class)
+def _tensors_of_tf1(prefix, family):
+    tensors = read_tf1_tensors(prefix)
+    return tensors if family is None else family.from_official(tensors)
 
 
 def load_pretrained(model_class, path, arguments, allow_missing=()):
-    """Loads a model for `from_pretrained` of a path that `read_checkpoint` takes."""
+    """Loads a model for `from_pretrained` of what `read_checkpoint` takes."""
     config_class = model_class.family.config_class
     fields = {field.name for field in dataclasses.fields(config_class)}
     known = loading_arguments(model_class)
@@ -181,17 +184,16 @@ def load_pretrained(model_class, path, arguments, allow_missing=()):
     changes = {k: value for k, value in arguments.items() if k in fields}
     arguments = {k: value for k, value in arguments.items() if k not in fields}
     task_info, is_as_saved = None, False
-    if is_model_directory(path):
-        saved_class, head = read_head(path)
-        if saved_class is model_class:
-            arguments = model_class.resolve_arguments(head, arguments)
-            is_as_saved = head.items() <= arguments.items() and not changes
-            if arguments.get("num_labels") == head.get("num_labels"):
-                task_info = read_task_info(path)
+    checkpoint = read_checkpoint(path)
+    saved_class, head = checkpoint.saved or (None, {})
+    if saved_class is model_class:
+        arguments = model_class.resolve_arguments(head, arguments)
+        is_as_saved = head.items() <= arguments.items() and not changes
+        if arguments.get("num_labels") == head.get("num_labels"):
+            task_info = read_task_info(checkpoint.path)
     if is_as_saved:
-        model = load_model_directory(path, **arguments)
+        model = load_model_directory(checkpoint.path, **arguments)
     else:
-        checkpoint = read_checkpoint(path)
         checkpoint.check_family(model_class)
         checkpoint = _changed(checkpoint, changes)
         told = checkpoint.head_arguments(model_class)
@@ -245,7 +247,7 @@ def without_adapters(model):
         return model
     tensors = {n: np.float32(v) for n, v in model.official_variables().items()}
     config, tensors = merge_adapters(model.config, tensors)
-    checkpoint = Checkpoint(model.load_report.source, config, tensors)
+    checkpoint = Checkpoint(model.load_report.source, config, lambda: tensors)
     arguments = {**model.execution, **model.head_config(), "dtype": model.dtype_policy}
     merged = build_model(type(model), checkpoint, (), arguments)
     merged.saved_task_info = model.saved_task_info

@@ -88,6 +88,13 @@ def read_head(directory):
         raise UserError(f"{path} names the model {name!r}. {error}") from error
 
 
+def read_config_of(directory, family):
+    """Reads the configuration of a model directory, of a model of a `ModelFamily`."""
+    return family.config_class.from_json_file(
+        os.path.join(directory, family.config_file)
+    )
+
+
 def _check_labels(head, training_info, directory):
     """Refuses labels in two orders, of which one would name the wrong outputs.
 
@@ -164,7 +171,7 @@ def load_model_directory(directory, **arguments):
     model_class, head = read_head(directory)
     family = model_class.family
     config_file = os.path.join(directory, family.config_file)
-    config = family.config_class.from_json_file(config_file)
+    config = read_config_of(directory, family)
     weights = os.path.join(directory, WEIGHTS_FILE)
     try:
         with storage.read_locally(weights) as path:

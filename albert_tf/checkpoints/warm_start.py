@@ -46,7 +46,7 @@ def warm_start(model_class, checkpoint, config, rule, allow_missing, **arguments
     tensors, origins = move_layers_and_adapters(
         checkpoint.tensors, source, config, rule
     )
-    checkpoint = dataclasses.replace(checkpoint, config=config, tensors=tensors)
+    checkpoint = dataclasses.replace(checkpoint, config=config, read=lambda: tensors)
     model = build_model(model_class, checkpoint, allow_missing, arguments)
     return model, _report(model.load_report, source, config, origins)
 

@@ -3,8 +3,8 @@
 import dataclasses
 import pathlib
 
-from albert_tf.checkpoints.loading import find_head
 from albert_tf.checkpoints.loading import load_pretrained
+from albert_tf.checkpoints.loading import read_checkpoint
 from albert_tf.checkpoints.loading import without_adapters
 from albert_tf.checkpoints.model_directory import read_training_info
 from albert_tf.errors import UserError
@@ -67,10 +67,11 @@ def build_module(
         # The variables have it, too: no request has to cast a kernel.
         execution["dtype"] = compute_dtype
     if len(model_dirs) == 1:
-        model_class, head_class, tuned_for = _head_in(first, infos[0], task)
+        checkpoint = read_checkpoint(first)
+        model_class, head_class, tuned_for = _head_in(checkpoint, infos[0], task)
         tokenizer = tokenizer or read_tokenizer(first)
         alone = model_class.family.alone
-        model = load_pretrained(model_class, first, {**alone, **execution})
+        model = load_pretrained(model_class, checkpoint, {**alone, **execution})
         infos = [infos[0] or model.task_info() or {}]
         models = [without_adapters(model)]
         facts = {k: v for k, v in infos[0].items() if not isinstance(v, list)}
@@ -156,14 +157,15 @@ def _known_task(facts):
         return None
 
 
-def _head_in(model_dir, info, task):
-    """Returns the classes of a directory's model and `Head`, and its task."""
-    model_class, head = find_head(model_dir)
-    tuned_for = task_of(info, model_dir, model_class, head)
+def _head_in(checkpoint, info, task):
+    """Returns the classes of a checkpoint's model and `Head`, and its task."""
+    model_class, head = checkpoint.head()
+    source = checkpoint.path
+    tuned_for = task_of(info, source, model_class, head)
     if tuned_for is not None:
         tuned_for = tuned_for.as_trained(info.get("dev", {}))
     heads = heads_of(model_class)
-    return *_choose(model_class, heads, tuned_for, task, model_dir), tuned_for
+    return *_choose(model_class, heads, tuned_for, task, source), tuned_for
 
 
 def _choose(model_class, heads, tuned_for, task, source):

@@ -10,6 +10,7 @@ import numpy as np
 import tensorflow as tf
 from absl import logging
 
+from albert_tf.checkpoints.loading import read_checkpoint
 from albert_tf.engine.resumption import teacher_fact
 from albert_tf.errors import UserError
 from albert_tf.objectives.base import LossTerm
@@ -132,7 +133,8 @@ class Teacher:
                 "leave the flag out."
             )
         self._name = name
-        own, info = read_task(name, task)
+        checkpoint = read_checkpoint(name)
+        own, info = read_task(checkpoint, task)
         if own is None:
             raise UserError(
                 f"--teacher={name} was fine-tuned for no task that is known; name a "
@@ -149,7 +151,7 @@ class Teacher:
         info = info if "task" in info else {}
         self._own, self._task = own, own if info else task
         self._length = info.get("max_seq_length")
-        self._model, self._tokenizer = load_fine_tuned(name, own, info)
+        self._model, self._tokenizer = load_fine_tuned(checkpoint, own, info)
         self.fact = teacher_fact(self._model)
 
     def logits(self, prepared, tokenizer, max_seq_length, cache_dir):

@@ -9,8 +9,8 @@ import time
 import numpy as np
 import tensorflow as tf
 
-from albert_tf.checkpoints.loading import find_head
 from albert_tf.checkpoints.loading import load_pretrained
+from albert_tf.checkpoints.loading import read_checkpoint
 from albert_tf.checkpoints.model_directory import HEAD_FILE
 from albert_tf.display.plots import write_plot
 from albert_tf.errors import UserError
@@ -191,7 +191,8 @@ def write_curve(points, metric, output_dir):
 def run_early_exit(options):
     """Obeys `EarlyExitOptions`; see `albert_tf.early_exit.early_exit`."""
     directory = local_directory(options.model_dir)
-    model = load_pretrained(find_head(directory)[0], directory, {})
+    checkpoint = read_checkpoint(directory)
+    model = load_pretrained(checkpoint.head()[0], checkpoint, {})
     if getattr(model, "exit_heads", None) is None:
         raise UserError(
             f"{directory} has no exit heads, so that nothing leaves early; fine-tune "

@@ -7,7 +7,6 @@ import pathlib
 from absl import logging
 
 from albert_tf.checkpoints.loading import build_model
-from albert_tf.checkpoints.loading import family_of
 from albert_tf.checkpoints.loading import load_pretrained
 from albert_tf.checkpoints.loading import read_checkpoint
 from albert_tf.checkpoints.warm_start import warm_start
@@ -25,13 +24,13 @@ MODEL_DIR = "model"
 """Folder of the fine-tuned model in the output directory of a run."""
 
 
-def initial_model(start, task, **more):
+def initial_model(start, task, told_by=None):
     """Loads the model that training starts from, and its tokenizer.
 
     Args:
         start: `StartFlags`, whose model and vocabulary lie here.
         task: the `Task`.
-        **more: constructor arguments beside the task's.
+        told_by: from the `Checkpoint` to constructor arguments beside the task's.
 
     Returns:
         The model, with the checkpoint's weights, and the tokenizer that a flag names,
@@ -42,11 +41,13 @@ def initial_model(start, task, **more):
             each other; no checkpoint was named and --from_scratch was not given.
     """
     tokenizer, is_own = _initial_tokenizer(start)
-    arguments = {**task.model_arguments(), **start.execution, **more}
+    arguments = {**task.model_arguments(), **start.execution}
     _check_flags(start)
     checkpoint = None
     if not (start.from_scratch or start.init_layers):
         checkpoint = read_checkpoint(start.init_checkpoint)
+        if told_by is not None:
+            arguments |= told_by(checkpoint)
     model_class, config = _class_and_config(start, task, checkpoint)
     _check_class(start, task, model_class)
     _check_sizes(start, config, tokenizer, is_own)
@@ -161,11 +162,11 @@ def _refuse_second(candidates, directory, info):
     logging.info("%s is applied, which was trained from %s.", directory, named)
 
 
-def load_fine_tuned(directory, task, info, named=None, do_lower_case=None):
+def load_fine_tuned(source, task, info, named=None, do_lower_case=None):
     """Loads a fine-tuned model, with its head, and its tokenizer.
 
     Args:
-        directory: of the model.
+        source: the directory of the model, or its `Checkpoint`.
         task: its `Task`, which tells arguments that a model without info does not.
         info: its training info, {} without any.
         named, do_lower_case: as of `tokenization.loading.tokenizer_of`.
@@ -174,8 +175,10 @@ def load_fine_tuned(directory, task, info, named=None, do_lower_case=None):
         UserError: the checkpoint has another head, or does not fit its vocabulary.
     """
     arguments = {} if info else task.model_arguments()
-    model_class = task.model_classes().get(family_of(directory), task.model_class)
-    model = load_pretrained(model_class, directory, arguments)
+    checkpoint = read_checkpoint(source)
+    directory = checkpoint.path
+    model_class = task.model_classes().get(checkpoint.family, task.model_class)
+    model = load_pretrained(model_class, checkpoint, arguments)
     check_head(model, directory)
     tokenizer, _ = _tokenizer_of(directory, named, do_lower_case)
     return model, tokenizer_for_model(tokenizer, model.config, directory)

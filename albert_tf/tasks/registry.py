@@ -43,11 +43,12 @@ def create_task(kind, name, **fields):
     return task_class(kind)(name=name, **fields)
 
 
-def read_task(directory, asked=None):
+def read_task(source, asked=None):
     """Reads the task of the model in a directory, and its training info.
 
     Args:
-        directory: of the model, which may be of another program.
+        source: the model's directory, or its `Checkpoint`, which may be of another
+            program.
         asked: the `Task` that it is to be applied to, which decides where two kinds of
             models have the same tensors and the checkpoint names none; or None.
 
@@ -55,11 +56,13 @@ def read_task(directory, asked=None):
         The `Task`, None if nothing tells it; the content of `training_info.json`.
 
     Raises:
-        UserError: `directory` holds no checkpoint, or as `task_of`.
+        UserError: `source` holds no checkpoint, or as `task_of`.
     """
     # Imported here, so that commands that name tasks do not wait for TensorFlow.
-    from albert_tf.checkpoints.loading import find_head
+    from albert_tf.checkpoints.loading import Checkpoint
+    from albert_tf.checkpoints.loading import read_checkpoint
 
+    directory = source.path if isinstance(source, Checkpoint) else source
     info = read_training_info(directory)
     if "task" in info:
         has_head = os.path.isfile(os.path.join(directory, HEAD_FILE))
@@ -67,7 +70,7 @@ def read_task(directory, asked=None):
     else:
         classes = asked.model_classes().values() if asked else ()
         names = [model_class.huggingface_architecture() for model_class in classes]
-        found = find_head(directory, names)
+        found = read_checkpoint(source).head(names)
     return task_of(info, directory, *found), info
 
 

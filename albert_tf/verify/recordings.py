@@ -183,22 +183,23 @@ def read_windows(folder, name):
     )
 
 
-def model_with_head(directory, model_class, arguments):
+def model_with_head(checkpoint, model_class, arguments):
     """Loads the model of a checkpoint that has the head of a class.
 
     Args:
-        directory: holds the checkpoint.
+        checkpoint: the `Checkpoint`, or its directory.
         model_class: a `PretrainedModel`.
         arguments: of its constructor, beside the config.
 
     Raises:
         UserError: there is no checkpoint, or it has no such head.
     """
-    model = build_model(model_class, read_checkpoint(directory), (), arguments)
+    checkpoint = read_checkpoint(checkpoint)
+    model = build_model(model_class, checkpoint, (), arguments)
     missing = set(model.load_report.new) & set(model.head_variables())
     if missing:
         raise UserError(
-            f"{directory} has no head to compare: its checkpoint lacks "
+            f"{checkpoint.path} has no head to compare: its checkpoint lacks "
             f"{sorted(missing)[0]}."
         )
     return model

@@ -58,8 +58,9 @@ def compare(directory, vocabulary=None):
     for name in _NEEDED:
         if name not in inputs:
             raise UserError(f"{directory}/inputs.npz lacks {name}.")
-    told = read_checkpoint(directory).head_arguments(XLNetForQuestionAnswering)
-    model = model_with_head(directory, XLNetForQuestionAnswering, told)
+    checkpoint = read_checkpoint(directory)
+    told = checkpoint.head_arguments(XLNetForQuestionAnswering)
+    model = model_with_head(checkpoint, XLNetForQuestionAnswering, told)
     features = {name: tf.constant(inputs[name]) for name in _FEATURES}
     bare = {**features, "p_mask": tf.zeros_like(features["p_mask"])}
     found = {

@@ -197,7 +197,7 @@ def test_a_target_that_could_not_be_read_is_refused(
 
 def test_heads_of_other_tasks_are_not_those_of_pretraining(monkeypatch, tmp_path):
     tensors = {"bert/embeddings/word_embeddings": 0, "cls/other/output_bias": 0}
-    checkpoint = Checkpoint("squad", None, tensors)
+    checkpoint = Checkpoint("squad", None, lambda: tensors)
     monkeypatch.setattr(
         "albert_tf.checkpoints.conversion.read_checkpoint", lambda path: checkpoint
     )

@@ -9,7 +9,7 @@ import sys
 import numpy as np
 import pytest
 
-from albert_tf.checkpoints.loading import find_head
+from albert_tf.checkpoints.loading import read_checkpoint
 from albert_tf.convert import main
 from albert_tf.errors import UserError
 from albert_tf.families import registry
@@ -85,7 +85,7 @@ def test_it_is_converted_there_and_back(
     convert(tmp_path, "official", "again", "--model_class=auto")
     assert capsys.readouterr().out.count("AlbertForTextLength written") == 4
     for folder in ("model", "theirs", "official"):
-        assert find_head(tmp_path / folder)[0] is text_length
+        assert read_checkpoint(tmp_path / folder).head()[0] is text_length
     theirs = json.loads((tmp_path / "theirs" / "config.json").read_text())
     assert theirs["architectures"] == ["AlbertForTextLength"]
     assert theirs["length_scale"] == 2.5

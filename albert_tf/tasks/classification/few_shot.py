@@ -8,7 +8,6 @@ import dataclasses
 
 import numpy as np
 
-from albert_tf.checkpoints.loading import family_of
 from albert_tf.errors import UserError
 from albert_tf.families.albert import ALBERT
 from albert_tf.models.base import seeded
@@ -25,13 +24,13 @@ _STEPS = 10_000  # of the head, at most
 _SMALLEST_GRADIENT = 1e-6
 
 
-def few_shot_arguments(directory, kind):
+def few_shot_arguments(checkpoint, kind):
     """Returns the constructor arguments of the classifier that learns from few labels.
 
-    It pools as a model of vectors at the directory does, else by the mean.
+    It pools as the checkpoint does if it is a model of vectors, else by the mean.
 
     Args:
-        directory: of the model that training starts from.
+        checkpoint: the `Checkpoint` that training starts from.
         kind: of the labels.
 
     Raises:
@@ -41,12 +40,12 @@ def few_shot_arguments(directory, kind):
         raise UserError(
             f"few_shot learns one label for each text, not {kind}; leave few_shot out."
         )
-    if family_of(directory) not in (ALBERT, None):
+    if checkpoint.family not in (ALBERT, None):
         raise UserError(
-            f"few_shot needs an ALBERT, a BERT or a RoBERTa, which {directory} is not; "
-            "leave few_shot out."
+            "few_shot needs an ALBERT, a BERT or a RoBERTa, which "
+            f"{checkpoint.path} is not; leave few_shot out."
         )
-    told, _ = read_task(directory)
+    told, _ = read_task(checkpoint)
     pooling = told.pooling if isinstance(told, Similarity) else "mean"
     return {"pooling": "mean" if pooling == "pooler" else pooling}
 

@@ -1,6 +1,7 @@
 """The run of run_classifier.py."""
 
 import dataclasses
+import functools
 import math
 import pathlib
 
@@ -55,8 +56,8 @@ def train_and_apply(options, start):
 def _train_few_shot(options, start, task, examples):
     """Trains as `tasks.training.fine_tune`, from few labels, in one go."""
     length, held_out = start.max_seq_length, of_role(examples, "dev")
-    arguments = few_shot_arguments(start.init_checkpoint, task.kind)
-    model, tokenizer = initial_model(start, task, **arguments)
+    told_by = functools.partial(few_shot_arguments, kind=task.kind)
+    model, tokenizer = initial_model(start, task, told_by)
     train, *dev = (
         prepare(task, name, examples[name], tokenizer, length, options.cache_dir)
         for name in ("train", *held_out)
