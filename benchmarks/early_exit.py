@@ -17,9 +17,9 @@ import tempfile
 
 from albert_tf.cli import command_line
 from albert_tf.cli.command_line import option
+from albert_tf.exit_rule import AppliedExitFlags
 from albert_tf.serving.export import ExportOptions
 from albert_tf.serving.export import export
-from albert_tf.serving.flags import AppliedExitFlags
 from benchmarks.measuring import figures
 from benchmarks.serving import alternating
 from benchmarks.serving import own_side

@@ -49,6 +49,7 @@ def option(
     maximum=None,
     may_change=False,
     aliases=(),
+    names=None,
 ):
     """Returns a dataclass field that is a flag; required without `default`.
 
@@ -61,6 +62,8 @@ def option(
         may_change: whether a continued run may have another value than before; or
             `engine.resumption.RESTART_DATA`, the name of the flag with which it may.
         aliases: other names of the flag, as other programs have them.
+        names: "model" or "vocabulary", for `hub.names.with_local_models`; None for
+            anything else.
     """
     metadata = {
         "help": help_text,
@@ -69,6 +72,7 @@ def option(
         "maximum": maximum,
         "may_change": may_change,
         "aliases": aliases,
+        "names": names,
     }
     return dataclasses.field(default=default, metadata=metadata)
 

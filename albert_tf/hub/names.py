@@ -21,13 +21,6 @@ REPOSITORY_SCHEME = "hf://"
 _URL_SCHEMES = ("http://", "https://")
 _REPOSITORY_PAGES = "https://huggingface.co/"
 _MODULE_PAGES = "https://tfhub.dev/"
-# Flags, and whether they need weights.
-_NAMES_OF_MODELS = {
-    "init_checkpoint": True,
-    "teacher": True,
-    "spm_model_file": False,
-    "vocab_file": False,
-}
 # Files that a model, a vocabulary or an export of any form has, and no run has.
 _OF_A_MODEL = re.compile(
     r".*\.(index|h5|safetensors|model|pb)|.*config\.json|vocab.*\.txt|\d+"
@@ -102,19 +95,18 @@ def with_local_models(flags):
     """Returns a group of flags, with local paths of the models and vocabularies in it.
 
     Args:
-        flags: a frozen dataclass.
+        flags: a frozen dataclass, of which the `option` of a flag says what it `names`.
 
     Raises:
         UserError: as `local_directory`.
     """
-    return dataclasses.replace(
-        flags,
-        **{
-            name: local_directory(getattr(flags, name), weights=has_weights)
-            for name, has_weights in _NAMES_OF_MODELS.items()
-            if hasattr(flags, name)
-        },
-    )
+    kinds = {f.name: f.metadata["names"] for f in dataclasses.fields(flags)}
+    paths = {
+        name: local_directory(getattr(flags, name), weights=kind == "model")
+        for name, kind in kinds.items()
+        if kind
+    }
+    return dataclasses.replace(flags, **paths)
 
 
 def refuse_run_folder(path):

@@ -16,6 +16,7 @@ class DistillationFlags:
         "to download.",
         None,
         may_change=True,
+        names="model",
     )
     teacher_weight: float = option(
         "Share of the teacher in the loss; the labels have the rest.",

@@ -114,10 +114,16 @@ class ModelFlags(GeneratorFlags, LayersFlags, ExecutionFlags):
         may_change=True,
     )
     spm_model_file: str | None = option(
-        "SentencePiece model that the data was made with.", None, may_change=True
+        "SentencePiece model that the data was made with.",
+        None,
+        may_change=True,
+        names="vocabulary",
     )
     vocab_file: str | None = option(
-        "WordPiece vocabulary that the data was made with.", None, may_change=True
+        "WordPiece vocabulary that the data was made with.",
+        None,
+        may_change=True,
+        names="vocabulary",
     )
     do_lower_case: bool = option(
         "Lower letters: the vocabulary is uncased.", True, may_change=True
@@ -128,6 +134,7 @@ class ModelFlags(GeneratorFlags, LayersFlags, ExecutionFlags):
         "archive.",
         None,
         may_change=True,
+        names="model",
     )
     init_layers: str = option(
         "Where --init_checkpoint has several layers in the place of one, what that one "

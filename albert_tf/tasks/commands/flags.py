@@ -1,4 +1,4 @@
-"""The flags that the commands of all tasks share."""
+"""The flags that the commands of several tasks share."""
 
 import dataclasses
 import importlib
@@ -12,10 +12,6 @@ from albert_tf.cli.command_line import option
 from albert_tf.engine.flags import DeviceFlags
 from albert_tf.engine.flags import ExecutionFlags
 from albert_tf.engine.flags import TrainerFlags
-from albert_tf.errors import UserError
-from albert_tf.exit_rule import EXIT_HEADS
-from albert_tf.exit_rule import EXIT_RULES
-from albert_tf.exit_rule import ExitRule
 from albert_tf.families.layer_sharing import FIRST
 from albert_tf.families.layer_sharing import MEAN
 from albert_tf.hub.names import with_local_models
@@ -35,6 +31,7 @@ class StartFlags(ExecutionFlags):
         "download, such as hf://albert/albert-base-v2.",
         None,
         aliases=("albert_hub_module_handle",),
+        names="model",
     )
     from_scratch: bool = option(
         "Start from random weights instead of --init_checkpoint.", False
@@ -51,10 +48,14 @@ class StartFlags(ExecutionFlags):
         (FIRST, MEAN),
     )
     spm_model_file: str | None = option(
-        "SentencePiece model, if it does not lie beside --init_checkpoint.", None
+        "SentencePiece model, if it does not lie beside --init_checkpoint.",
+        None,
+        names="vocabulary",
     )
     vocab_file: str | None = option(
-        "WordPiece vocabulary, if it does not lie beside --init_checkpoint.", None
+        "WordPiece vocabulary, if it does not lie beside --init_checkpoint.",
+        None,
+        names="vocabulary",
     )
     do_lower_case: bool | None = option(
         "Lower the case of letters, for an uncased vocabulary; by default what lies "
@@ -190,62 +191,17 @@ class TrainingFlags(ApplyingFlags, TrainerFlags, OptimizerFlags, DistillationFla
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class EarlyExitFlags:
-    """Answers before the last layer."""
+class ColumnFlags:
+    """Columns of a labelled table."""
 
-    early_exit: bool = option(
-        "Train a head after each layer, so that easy inputs may leave early.", False
+    text_column: str = option(
+        "Column of --eval_file that holds the text, or the first of two texts.",
+        "sentence",
     )
-    exit_heads: str = option(
-        "Heads of --early_exit: one for each layer, or the last one's for all.",
-        "per_layer",
-        EXIT_HEADS,
+    text_pair_column: str | None = option(
+        "Column of --eval_file that holds the second text.", None
     )
-    exit_rule: str = option(
-        "Condition to leave. patience: the prediction did not change for so many "
-        "layers; entropy: the probabilities have less; probability: the best one is "
-        "larger. It is kept with the model.",
-        "patience",
-        tuple(EXIT_RULES),
-    )
-    exit_threshold: float | None = option(
-        "Number of --exit_rule; by default "
-        f"{', '.join(f'{value} ({rule})' for rule, value in EXIT_RULES.items())}.",
-        None,
-        minimum=0,
-    )
-    exit_tolerance: float = option(
-        "Change below which patience takes two predicted numbers for the same.",
-        0.1,
-        minimum=0,
-    )
-    early_exit_distillation: float = option(
-        "Weight, in the loss of each earlier layer, of the distance of its answer to "
-        "the last one's; 0 leaves it out.",
-        0.0,
-        minimum=0,
-    )
-
-    def exit_arguments(self):
-        """Returns the constructor arguments of a model that is to leave early.
-
-        Raises:
-            UserError: as `ExitRule`.
-        """
-        rule = ExitRule(self.exit_rule, self.exit_threshold, self.exit_tolerance)
-        return {"exit_heads": self.exit_heads, "exit_rule": rule}
-
-    def check_early_exit(self):
-        """Refuses flags that would have no effect, or a rule that makes no sense.
-
-        Raises:
-            UserError: it names the flag.
-        """
-        self.exit_arguments()
-        for field in dataclasses.fields(EarlyExitFlags):
-            changed = getattr(self, field.name) != field.default
-            if changed and not self.early_exit:
-                raise UserError(f"--{field.name} needs --early_exit; add it.")
+    label_column: str = option("Column of --eval_file that holds the label.", "label")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
