@@ -10,7 +10,7 @@ from albert_tf.cli.command_line import parse
 from albert_tf.errors import UserError
 from albert_tf.tasks.classification import run as classification
 from albert_tf.tasks.classification.flags import ClassifierOptions
-from albert_tf.tasks.commands.repeated_runs import run_repeatedly
+from albert_tf.tasks.commands.steps import run_repeatedly
 
 
 @pytest.mark.slow

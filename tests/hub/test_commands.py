@@ -63,7 +63,7 @@ def test_classification_and_export(published, tmp_path):
     from albert_tf.serving.export import export
     from albert_tf.tasks.classification import run as classification
     from albert_tf.tasks.classification.flags import ClassifierOptions
-    from albert_tf.tasks.commands.repeated_runs import run_repeatedly
+    from albert_tf.tasks.commands.steps import run_repeatedly
 
     data = tmp_path / "data"
     data.mkdir()

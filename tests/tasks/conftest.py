@@ -10,7 +10,7 @@ from albert_tf.cli.command_line import parse
 from albert_tf.io.whole_folder import ChecksummedFolder
 from albert_tf.tasks.classification import run as classification
 from albert_tf.tasks.classification.flags import ClassifierOptions
-from albert_tf.tasks.commands.repeated_runs import run_repeatedly
+from albert_tf.tasks.commands.steps import run_repeatedly
 
 _OTHER_WORDS = ["the", "a", "film", "plot", "was", "is", "and", "very", "not", "it"]
 _PIECES = ["good", "bad", *_OTHER_WORDS]

@@ -13,7 +13,7 @@ from albert_tf.errors import UserError
 from albert_tf.models.albert import AlbertModel
 from albert_tf.tasks.classification import run as classification
 from albert_tf.tasks.classification.flags import ClassifierOptions
-from albert_tf.tasks.commands.repeated_runs import run_repeatedly
+from albert_tf.tasks.commands.steps import run_repeatedly
 from albert_tf.tokenization import load_tokenizer
 from benchmarks import finetune_epoch
 from benchmarks import first_step

@@ -19,7 +19,7 @@ from albert_tf.tasks.batching import features_and_labels
 from albert_tf.tasks.batching import training_dataset
 from albert_tf.tasks.classification import run as classification
 from albert_tf.tasks.classification.flags import ClassifierOptions
-from albert_tf.tasks.commands.repeated_runs import run_repeatedly
+from albert_tf.tasks.commands.steps import run_repeatedly
 from albert_tf.tasks.tokenized_examples import TokenizedExamples
 from albert_tf.tokenization import load_tokenizer
 

@@ -8,7 +8,7 @@ import pytest
 
 import albert_tf
 from albert_tf.cli.command_line import parse
-from albert_tf.tasks.commands.repeated_runs import run_repeatedly
+from albert_tf.tasks.commands.steps import run_repeatedly
 from albert_tf.tasks.multiple_choice import run as multiple_choice
 from albert_tf.tasks.multiple_choice.flags import RaceOptions
 from albert_tf.tasks.question_answering import run as question_answering

@@ -16,7 +16,7 @@ from albert_tf.serving.export import ExportOptions
 from albert_tf.serving.export import export
 from albert_tf.tasks.classification import run as classification
 from albert_tf.tasks.classification.flags import ClassifierOptions
-from albert_tf.tasks.commands.repeated_runs import run_repeatedly
+from albert_tf.tasks.commands.steps import run_repeatedly
 
 _TEXTS = ["good film", "bad plot"] * 8
 _SETTINGS = {"epochs": 15, "batch_size": 4, "learning_rate": 1e-2, "verbose": 0}

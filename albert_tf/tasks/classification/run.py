@@ -13,11 +13,11 @@ from albert_tf.tasks.classification.custom import custom_examples
 from albert_tf.tasks.classification.few_shot import few_shot_arguments
 from albert_tf.tasks.classification.few_shot import learn_from_few
 from albert_tf.tasks.classification.glue import glue_examples
-from albert_tf.tasks.commands.repeated_runs import one_model_only
 from albert_tf.tasks.commands.run import leaving_early
 from albert_tf.tasks.commands.run import run_task
 from albert_tf.tasks.commands.steps import check_steps
 from albert_tf.tasks.commands.steps import needed_roles
+from albert_tf.tasks.commands.steps import one_model_only
 from albert_tf.tasks.examples import of_role
 from albert_tf.tasks.loading import fine_tuned_for
 from albert_tf.tasks.loading import initial_model

@@ -247,7 +247,7 @@ def run_command(options_class, family, argv, ignored=()):
     @obeys_reading_flags
     def obey(options):
         # Imported here, so that --help does not wait for TensorFlow.
-        from albert_tf.tasks.commands.repeated_runs import run_repeatedly
+        from albert_tf.tasks.commands.steps import run_repeatedly
 
         run = importlib.import_module(f"albert_tf.tasks.{family}.run")
         run_repeatedly(options, run)

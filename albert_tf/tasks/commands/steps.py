@@ -1,7 +1,18 @@
-"""The steps of a task's command, and the checks before the first."""
+"""The steps of a task's command, their checks, and the same with several seeds."""
 
+import dataclasses
+import math
+import pathlib
+import statistics
+
+import keras
+from absl import logging
+
+from albert_tf.engine.compilation import with_precision
+from albert_tf.engine.reporting.summaries import write_eval_results
 from albert_tf.errors import UserError
 from albert_tf.hub.names import is_download
+from albert_tf.io.files import write_json
 from albert_tf.io.storage import require_disk
 from albert_tf.tasks.loading import fine_tuned
 
@@ -86,3 +97,88 @@ def _export_model(options, start):
 
     directory, _, _ = fine_tuned(options.output_dir, start.init_checkpoint)
     export(ExportOptions(model_dir=str(directory), export_dir=options.export_dir))
+
+
+_SEEDS = 2**32  # how many --random_seed may be
+
+
+def run_repeatedly(options, family):
+    """Obeys the flags, `--num_runs` times; the paper reports a median of 5.
+
+    Run i has the seed `random_seed + i` and the folder `run_<i>` in the output
+    directory. There, eval_results.txt holds the median, least and greatest of each
+    value (NaN where a run has NaN), and runs.json all of them.
+
+    Args:
+        options: `TaskOptions`.
+        family: the module `run` of a family of tasks. Its `check_flags` raises
+            `UserError` for options that do not fit together, and its `train_and_apply`
+            is as in `run_steps`.
+
+    Returns:
+        The values of eval_results.txt; empty if nothing is scored, and in a worker
+        that leaves evaluation and files to another.
+
+    Raises:
+        UserError: flags, files or checkpoints that do not fit.
+    """
+    family.check_flags(options)
+    options = with_precision(options)
+    if options.num_runs == 1:
+        return run_steps(options, family.train_and_apply)
+    _check_flags_of_several_runs(options)
+    output_dir = pathlib.Path(options.output_dir)
+    runs = []
+    for i in range(options.num_runs):
+        logging.info("Run %d of %d", i + 1, options.num_runs)
+        one = dataclasses.replace(
+            options,
+            num_runs=1,
+            random_seed=(options.random_seed + i) % _SEEDS,
+            output_dir=str(output_dir / f"run_{i}"),
+            cached_dir=options.cached_dir or str(output_dir / "cache"),
+        )
+        values = run_steps(one, family.train_and_apply)
+        runs.append({"random_seed": one.random_seed, **values})
+        keras.backend.clear_session()
+    if runs[0].keys() == {"random_seed"}:
+        return {}  # Another worker has the results.
+    write_json(output_dir / "runs.json", runs)
+    values = {"num_runs": options.num_runs}
+    for name in runs[0].keys() - {"random_seed"}:
+        found = [run[name] for run in runs]
+        for key, value in _spread(found).items():
+            values[f"{name}_{key}"] = value
+    write_eval_results(str(output_dir / "eval_results.txt"), values)
+    for name, value in sorted(values.items()):
+        if name.endswith("_median"):
+            logging.info("%s = %s", name, value)
+    return values
+
+
+def _check_flags_of_several_runs(options):
+    """Refuses flags that do not fit several runs, for nothing picks the best."""
+    if not (options.do_train and options.do_eval):
+        raise UserError("--num_runs needs --do_train and --do_eval.")
+    if options.export_dir:
+        raise one_model_only("--export_dir", options)
+
+
+def one_model_only(flags, options):
+    """Makes the `UserError` for flags that need one model where there are several."""
+    return UserError(
+        f"{flags} need one model, not --num_runs={options.num_runs}; give them in a "
+        "second command, with --output_dir naming the folder of one run, such as "
+        f"{options.output_dir}/run_0."
+    )
+
+
+def _spread(values):
+    """Computes median, least, greatest; all NaN if a value is, for NaN has no order."""
+    if any(map(math.isnan, values)):
+        return dict.fromkeys(("median", "min", "max"), math.nan)
+    return {
+        "median": statistics.median(values),
+        "min": min(values),
+        "max": max(values),
+    }

@@ -1,14 +1,14 @@
 """From texts to windows, and from scores of tags to entities, inside a graph.
 
-The twin of `rows.py`, `decoding.py` and `schemes.entities_of`, for serving. B texts, N
-words of them all, W windows, T tokens of a window, L tags.
+The twin of `rows.py`, `schemes.best_tags` and `schemes.entities_of`, for serving. B
+texts, N words of them all, W windows, T tokens of a window, L tags.
 """
 
 import dataclasses
 
 import tensorflow as tf
 
-from albert_tf.tasks.tagging import decoding
+from albert_tf.tasks.tagging import schemes
 from albert_tf.tasks.tagging.schemes import OUTSIDE
 from albert_tf.tasks.tagging.schemes import is_entity
 from albert_tf.tasks.tagging.schemes import type_of
@@ -102,12 +102,12 @@ class Entities(tf.Module):
         self._compute = compute
         self._types = [type_of(tag, scheme) for tag in labels]
         self._is_entity = [is_entity(tag, scheme) for tag in labels]
-        self._begins = decoding.beginnings(labels, scheme)
-        self._without_token = decoding.scores_without_token(labels, scheme)
-        self._finds_best = decoding.finds_best(scheme, decoder)
+        self._begins = schemes.beginnings(labels, scheme)
+        self._without_token = schemes.scores_without_token(labels, scheme)
+        self._finds_best = schemes.finds_best(scheme, decoder)
         if not self._finds_best:
             self._outside = labels.index(OUTSIDE)
-            self._steps = decoding.steps(labels, scheme)
+            self._steps = schemes.steps(labels, scheme)
 
     def __call__(self, text):
         text = tf.strings.unicode_transcode(text, "UTF-8", "UTF-8", errors="replace")
@@ -185,7 +185,7 @@ class Entities(tf.Module):
 
 
 def _viterbi(log_probs, lengths, steps, outside):
-    """Finds the best legal tags, int32 `[B, N]`; see `decoding.best_tags`.
+    """Finds the best legal tags, int32 `[B, N]`; see `schemes.best_tags`.
 
     Args:
         log_probs: float32 `[B, N, L]`.
@@ -195,7 +195,7 @@ def _viterbi(log_probs, lengths, steps, outside):
     """
     batch, count = tf.shape(log_probs)[0], tf.shape(log_probs)[1]
     # A path that has ended stays at O, which costs nothing.
-    stays = tf.where(tf.range(len(steps)) == outside, 0.0, decoding.FORBIDDEN)
+    stays = tf.where(tf.range(len(steps)) == outside, 0.0, schemes.FORBIDDEN)
     is_word = tf.sequence_mask(lengths, count)  # [B, N]
     scores = tf.where(is_word[:, :, None], log_probs, stays)
     scores = tf.concat([scores, tf.tile(stays[None, None], [batch, 1, 1])], axis=1)

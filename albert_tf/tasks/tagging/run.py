@@ -10,10 +10,10 @@ from albert_tf.tasks.commands.steps import needed_roles
 from albert_tf.tasks.examples import files_by_role
 from albert_tf.tasks.loading import fine_tuned_for
 from albert_tf.tasks.registry import create_task
-from albert_tf.tasks.tagging.decoding import GREEDY
 from albert_tf.tasks.tagging.reading.files import SUFFIXES
 from albert_tf.tasks.tagging.reading.files import Reading
 from albert_tf.tasks.tagging.reading.files import read_tag_file
+from albert_tf.tasks.tagging.schemes import GREEDY
 from albert_tf.tasks.tagging.schemes import IOB2
 from albert_tf.tasks.tagging.schemes import PLAIN
 from albert_tf.tasks.tagging.schemes import all_tags

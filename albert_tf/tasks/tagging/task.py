@@ -15,7 +15,6 @@ from albert_tf.tasks.classification.objective import label_hits
 from albert_tf.tasks.classification.objective import label_losses
 from albert_tf.tasks.metrics import entity_scores
 from albert_tf.tasks.metrics import tag_scores
-from albert_tf.tasks.tagging import decoding
 from albert_tf.tasks.tagging import results
 from albert_tf.tasks.tagging import schemes
 from albert_tf.tasks.tagging.rows import TagRows
@@ -57,7 +56,7 @@ class Tagging(Task):
 
     labels: tuple
     scheme: str | None = None
-    decoder: str = decoding.GREEDY
+    decoder: str = schemes.GREEDY
     doc_stride: int = 64
     dropout_prob: float = 0.1
 
@@ -86,7 +85,7 @@ class Tagging(Task):
         scheme = own if self.scheme is None else self.scheme
         for name, value, choices in (
             ("scheme", scheme, schemes.SCHEMES),
-            ("decoder", self.decoder, decoding.DECODERS),
+            ("decoder", self.decoder, schemes.DECODERS),
         ):
             if value not in choices:
                 expected = ", ".join(choices)
@@ -194,12 +193,12 @@ class Tagging(Task):
         sentences = prepared.examples.sentences
         ends = np.cumsum([len(sentence.bounds) for sentence in sentences])
         logits, has_token = prepared.tokens.of_words(outputs, int(ends[-1]))
-        logits[~has_token] = decoding.scores_without_token(self.labels, self.scheme)
+        logits[~has_token] = schemes.scores_without_token(self.labels, self.scheme)
         log_probs = metrics.log_softmax(logits)
         probabilities = np.exp(log_probs)
         tags, entities = [], []
         for sentence, start, end in zip(sentences, [0, *ends[:-1]], ends, strict=True):
-            own = decoding.best_tags(
+            own = schemes.best_tags(
                 log_probs[start:end], self.labels, self.scheme, self.decoder
             )
             chosen = np.take_along_axis(probabilities[start:end], own[:, None], 1)

@@ -9,7 +9,7 @@ from albert_tf.cli import command_line
 from albert_tf.engine.reporting.summaries import read_eval_results
 from albert_tf.errors import UserError
 from albert_tf.models.albert import AlbertModel
-from albert_tf.tasks.commands.repeated_runs import run_repeatedly
+from albert_tf.tasks.commands.steps import run_repeatedly
 from albert_tf.tasks.question_answering import run as question_answering
 from albert_tf.tasks.question_answering.flags import SquadOptions
 from albert_tf.tasks.question_answering.reading.questions import read_paragraphs

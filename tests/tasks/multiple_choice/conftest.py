@@ -6,7 +6,7 @@ import random
 import pytest
 
 from albert_tf.cli.command_line import parse
-from albert_tf.tasks.commands.repeated_runs import run_repeatedly
+from albert_tf.tasks.commands.steps import run_repeatedly
 from albert_tf.tasks.multiple_choice import run as multiple_choice
 from albert_tf.tasks.multiple_choice.flags import RaceOptions
 from albert_tf.tokenization.wordpiece import WordPieceTokenizer

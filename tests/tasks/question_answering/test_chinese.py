@@ -7,7 +7,7 @@ import pytest
 from albert_tf.cli.command_line import parse
 from albert_tf.config import AlbertConfig
 from albert_tf.serving.predictor import Predictor
-from albert_tf.tasks.commands.repeated_runs import run_repeatedly
+from albert_tf.tasks.commands.steps import run_repeatedly
 from albert_tf.tasks.question_answering import run as question_answering
 from albert_tf.tasks.question_answering.flags import SquadOptions
 from albert_tf.tokenization import load_tokenizer

@@ -6,7 +6,7 @@ import pytest
 
 from albert_tf.cli.command_line import parse
 from albert_tf.errors import UserError
-from albert_tf.tasks.commands.repeated_runs import run_repeatedly
+from albert_tf.tasks.commands.steps import run_repeatedly
 from albert_tf.tasks.question_answering import flags
 from albert_tf.tasks.question_answering import run
 from albert_tf.tasks.question_answering.flags import SquadOptions

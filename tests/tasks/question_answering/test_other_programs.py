@@ -9,7 +9,7 @@ from albert_tf.errors import UserError
 from albert_tf.models.question_answering import AlbertForAnswerableQuestions
 from albert_tf.models.question_answering import AlbertForQuestionAnswering
 from albert_tf.tasks.classification import flags as classification
-from albert_tf.tasks.commands.repeated_runs import run_repeatedly
+from albert_tf.tasks.commands.steps import run_repeatedly
 from albert_tf.tasks.question_answering import run as question_answering
 from albert_tf.tasks.question_answering.flags import SquadOptions
 from albert_tf.tokenization import load_tokenizer

@@ -10,7 +10,7 @@ from albert_tf.checkpoints.model_directory import read_head
 from albert_tf.cli.command_line import parse
 from albert_tf.errors import UserError
 from albert_tf.optimizers.flags import OptimizerFlags
-from albert_tf.tasks.commands.repeated_runs import run_repeatedly
+from albert_tf.tasks.commands.steps import run_repeatedly
 from albert_tf.tasks.question_answering import answers as answering
 from albert_tf.tasks.question_answering import run as question_answering
 from albert_tf.tasks.question_answering.flags import SquadOptions

@@ -5,7 +5,7 @@ import random
 import pytest
 
 from albert_tf.cli.command_line import parse
-from albert_tf.tasks.commands.repeated_runs import run_repeatedly
+from albert_tf.tasks.commands.steps import run_repeatedly
 from albert_tf.tasks.similarity import run as similarity
 from albert_tf.tasks.similarity.flags import SimilarityOptions
 

@@ -5,7 +5,7 @@ import random
 import pytest
 
 from albert_tf.cli.command_line import parse
-from albert_tf.tasks.commands.repeated_runs import run_repeatedly
+from albert_tf.tasks.commands.steps import run_repeatedly
 from albert_tf.tasks.tagging import run as tagging
 from albert_tf.tasks.tagging.flags import TaggingOptions
 from albert_tf.tokenization.wordpiece import WordPieceTokenizer

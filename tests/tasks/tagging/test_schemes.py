@@ -7,7 +7,7 @@ import pytest
 
 from albert_tf.tasks.metrics import entity_scores
 from albert_tf.tasks.metrics import tag_scores
-from albert_tf.tasks.tagging import decoding
+from albert_tf.tasks.tagging import schemes
 from albert_tf.tasks.tagging.schemes import ENTITY_SCHEMES
 from albert_tf.tasks.tagging.schemes import all_tags
 from albert_tf.tasks.tagging.schemes import check_tags
@@ -120,8 +120,8 @@ def test_the_legal_decoder_finds_the_best_legal_sequence(scheme):
     changed = 0
     for count in (1, 2, 3, 3, 4, 4):
         logits = random.normal(size=(count, len(labels))).astype(np.float32)
-        greedy = decoding.best_tags(logits, labels, scheme, "greedy")
-        legal = decoding.best_tags(logits, labels, scheme, "legal")
+        greedy = schemes.best_tags(logits, labels, scheme, "greedy")
+        legal = schemes.best_tags(logits, labels, scheme, "legal")
         best = max(
             (
                 path
@@ -139,9 +139,9 @@ def test_the_legal_decoder_finds_the_best_legal_sequence(scheme):
         changed += legal.tolist() != greedy.tolist()
         # What is legal already stays as it is.
         once = np.where(np.arange(len(labels)) == legal[:, None], 9, logits)
-        assert decoding.best_tags(once, labels, scheme, "legal").tolist() == list(best)
+        assert schemes.best_tags(once, labels, scheme, "legal").tolist() == list(best)
     assert changed
-    assert decoding.best_tags(logits[:0], labels, scheme, "legal").tolist() == []
+    assert schemes.best_tags(logits[:0], labels, scheme, "legal").tolist() == []
 
 
 def test_plain_tags_are_each_of_their_word():
@@ -153,10 +153,10 @@ def test_plain_tags_are_each_of_their_word():
     assert all_tags(["A", "O"], "plain") == ("A", "O")
     check_tags(tags, "plain")
     logits = np.array([[1.0, 2.0], [3.0, 2.0]], np.float32)
-    for decoder in decoding.DECODERS:
-        found = decoding.best_tags(logits, ["A", "B"], "plain", decoder)
+    for decoder in schemes.DECODERS:
+        found = schemes.best_tags(logits, ["A", "B"], "plain", decoder)
         assert found.tolist() == [1, 0]
-    assert decoding.scores_without_token(["A", "O"], "plain").tolist() == [0, 0]
+    assert schemes.scores_without_token(["A", "O"], "plain").tolist() == [0, 0]
 
 
 def test_scores_of_plain_tags_are_those_of_scikit_learn():
