@@ -80,7 +80,7 @@ def embed(options):
     """
     _check(options)
     # Imported here, so that --help does not wait for TensorFlow.
-    from albert_tf.inference.texts import read_texts
+    from albert_tf.inference.loading import read_texts
     from albert_tf.tasks.tables import Columns
     from albert_tf.tasks.tables import read_table
 

@@ -59,8 +59,8 @@ def fill_mask(options, texts=()):
     from albert_tf.hub.names import local_directory
     from albert_tf.inference.loading import guessing_class
     from albert_tf.inference.loading import load
+    from albert_tf.inference.loading import read_texts
     from albert_tf.inference.masked_words import fill_masks
-    from albert_tf.inference.texts import read_texts
 
     pairs = None
     if options.input_file:

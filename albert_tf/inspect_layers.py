@@ -55,7 +55,7 @@ def inspect_layers(options, texts=()):
     from albert_tf.inference.layers import write_layer_changes
     from albert_tf.inference.loading import encoder_class
     from albert_tf.inference.loading import load
-    from albert_tf.inference.texts import read_texts
+    from albert_tf.inference.loading import read_texts
 
     pairs = None
     drawn = list(texts)

@@ -119,7 +119,7 @@ COMMANDS = {
         "albert_tf.describe:main", "Count parameters, memory and operations."
     ),
     "verify": Command(
-        "albert_tf.verify.command:main",
+        "albert_tf.verify:main",
         "Compare a checkpoint with what another program computed with it.",
     ),
 }

@@ -4,7 +4,7 @@ import numpy as np
 import tensorflow as tf
 
 from albert_tf.display.progress import Progress
-from albert_tf.inference.texts import check_lengths
+from albert_tf.inference.loading import check_lengths
 from albert_tf.models.replaced_tokens import AlbertForReplacedTokens
 from albert_tf.models.xlnet.language_model import XLNetLMHeadModel
 from albert_tf.tasks.prediction import OutputsPredictor

@@ -1,13 +1,20 @@
-"""A model and its tokenizer, from one place."""
+"""Inputs of inference: a model and its tokenizer from one place, texts from a file."""
 
 from albert_tf.checkpoints.loading import load_pretrained
 from albert_tf.checkpoints.loading import read_checkpoint
+from albert_tf.errors import UserError
 from albert_tf.families.xlnet import XLNET
+from albert_tf.io.table_rows import SUFFIXES
+from albert_tf.io.table_rows import suffix_of
+from albert_tf.io.text_files import read_lines
 from albert_tf.models.albert import AlbertModel
 from albert_tf.models.masked_lm import AlbertForMaskedLM
 from albert_tf.models.replaced_tokens import AlbertForReplacedTokens
 from albert_tf.models.xlnet.encoder import XLNetModel
 from albert_tf.models.xlnet.language_model import XLNetLMHeadModel
+from albert_tf.tasks.tables import Columns
+from albert_tf.tasks.tables import has_column
+from albert_tf.tasks.tables import read_table
 from albert_tf.tokenization.loading import read_tokenizer
 from albert_tf.tokenization.loading import tokenizer_for_model
 
@@ -46,3 +53,62 @@ def language_model_class(checkpoint):
     if AlbertForReplacedTokens in checkpoint.saved:
         return AlbertForReplacedTokens
     return guessing_class(checkpoint)
+
+
+_TAB = "\t"
+_TEXT, _PAIR = "text", "text_pair"
+
+
+def read_texts(path):
+    """Reads a table (one of `SUFFIXES`), or a text a line from any other file.
+
+    Args:
+        path: the file. A table has a column `text` and, for pairs, `text_pair`; in
+            other files a tab stands between the two texts of a line.
+
+    Returns:
+        A list of texts, and a list of second texts or None.
+
+    Raises:
+        UserError: the file cannot be read or is empty, the table lacks a column, or
+            only some lines hold two texts.
+    """
+    if suffix_of(path) in SUFFIXES:
+        pair = _PAIR if has_column(path, _PAIR) else None
+        table = read_table(path, Columns(_TEXT, pair))
+        return table.texts, table.text_pairs
+    rows = [line.split(_TAB) for line in read_lines(path)]
+    if not rows:
+        raise UserError(f"{path} is empty; expected a text on each line.")
+    for number, row in enumerate(rows, 1):
+        if len(row) > 2 or len(row) != len(rows[0]):
+            raise UserError(
+                f"{path}, line {number}: expected {_counted(min(len(rows[0]), 2))} as "
+                f"on the first line, found {_counted(len(row))}; separate the two "
+                "texts of a pair by a tab."
+            )
+    texts, *pairs = map(list, zip(*rows, strict=True))
+    return texts, pairs[0] if pairs else None
+
+
+def check_lengths(rows, config):
+    """Refuses texts that are longer than a model reads.
+
+    Args:
+        rows: the ids of each text, special ones included.
+        config: the model's.
+
+    Raises:
+        UserError: a text has more tokens than the model has positions.
+    """
+    for number, row in enumerate(rows, 1):
+        positions = config.longest_row(len(row))
+        if positions < len(row):
+            raise UserError(
+                f"Text {number} has {len(row)} tokens, special tokens included, but "
+                f"the model has only {positions} positions; shorten it."
+            )
+
+
+def _counted(texts):
+    return f"{texts} text{'s' if texts > 1 else ''}"

@@ -5,7 +5,7 @@ import dataclasses
 import tensorflow as tf
 
 from albert_tf.errors import UserError
-from albert_tf.inference.texts import check_lengths
+from albert_tf.inference.loading import check_lengths
 from albert_tf.tasks.prediction import OutputsPredictor
 from albert_tf.tasks.prediction import require_numbers
 from albert_tf.tasks.tokenized_examples import from_features

@@ -11,11 +11,11 @@ from albert_tf.errors import UserError
 from albert_tf.families import head_variables
 from albert_tf.layers.base import CLASSIFIER_SITE
 from albert_tf.layers.base import dropout
-from albert_tf.layers.text_vectors import text_vectors
 from albert_tf.models.features import named_features
 from albert_tf.models.labels import TextLabels
 from albert_tf.models.labels import TokenLabels
 from albert_tf.models.linear_classifier import LinearClassifier
+from albert_tf.models.text_embedding import text_vectors
 
 _POOLINGS = ("mean", "cls")
 

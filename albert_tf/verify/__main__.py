@@ -1,5 +1,5 @@
 """`python -m albert_tf.verify`."""
 
-from albert_tf.verify.command import main
+from albert_tf.verify import main
 
 main()

@@ -12,7 +12,7 @@ import tensorflow as tf
 
 import albert_tf
 from albert_tf.inference.masked_words import best_tokens_of_masks
-from albert_tf.layers.text_vectors import text_vectors
+from albert_tf.models.text_embedding import text_vectors
 from albert_tf.tasks.prediction import OutputsPredictor
 from albert_tf.tasks.tokenized_examples import TokenizedExamples
 from benchmarks.measuring import turns

@@ -3,7 +3,7 @@
 import pytest
 
 from albert_tf.errors import UserError
-from albert_tf.inference.texts import read_texts
+from albert_tf.inference.loading import read_texts
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from albert_tf.errors import UserError
-from albert_tf.layers.text_vectors import text_vectors
+from albert_tf.models.text_embedding import text_vectors
 
 _STATES = np.random.default_rng(0).normal(size=(3, 2, 4, 5)).astype("float32")
 _ENCODED = {

@@ -4,11 +4,11 @@ import json
 
 import numpy as np
 
+from albert_tf import verify
 from albert_tf.tasks.question_answering.reading.questions import read_paragraphs
 from albert_tf.tasks.question_answering.reading.survey import Notices
 from albert_tf.tasks.question_answering.windows import WindowSizes
 from albert_tf.tasks.question_answering.windows import windows_of
-from albert_tf.verify import command
 from albert_tf.verify.recordings import tokenizer_of
 
 SIZES = {"max_seq_length": 10, "doc_stride": 3, "max_query_length": 3}
@@ -43,7 +43,7 @@ def recorded_arrays(windows, width=SIZES["max_seq_length"]):
 
 
 def failed(folder):
-    deviations, _ = command.verify(folder)
+    deviations, _ = verify.verify(folder)
     return [deviation.name for deviation in deviations if not deviation.passed]
 
 

@@ -6,8 +6,8 @@ import shutil
 import numpy as np
 import pytest
 
+from albert_tf import verify
 from albert_tf.errors import UserError
-from albert_tf.verify import command
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ def recorded(shared, tmp_path):
 
 
 def failed(folder):
-    deviations, _ = command.verify(folder)
+    deviations, _ = verify.verify(folder)
     return [deviation.name for deviation in deviations if not deviation.passed]
 
 
@@ -34,12 +34,12 @@ _FEATURES = "one_file_an_article/features_test"
 
 
 def test_official_recordings(shared, capsys):
-    command.main(["", str(shared("fixtures/official_race"))])
+    verify.main(["", str(shared("fixtures/official_race"))])
     assert "64 of 64 arrays agree" in capsys.readouterr().out
 
 
 def test_a_head_by_itself(shared, capsys):
-    command.main(["", str(shared("fixtures/official_race/head"))])
+    verify.main(["", str(shared("fixtures/official_race/head"))])
     assert "34 of 34 arrays agree" in capsys.readouterr().out
 
 
@@ -93,9 +93,9 @@ def test_what_is_missing_is_named(recorded):
     facts.pop("max_qa_length")
     path.write_text(json.dumps(facts))
     with pytest.raises(UserError, match="features_test.json lacks 'max_qa_length'"):
-        command.verify(recorded)
+        verify.verify(recorded)
     facts["max_qa_length"] = 32
     path.write_text(json.dumps(facts))
     shutil.rmtree(recorded / "one_file_an_article" / "RACE" / "test")
     with pytest.raises(UserError, match="has no test set, whose features"):
-        command.verify(recorded)
+        verify.verify(recorded)

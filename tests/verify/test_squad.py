@@ -5,11 +5,11 @@ import json
 import numpy as np
 import pytest
 
+from albert_tf import verify
 from albert_tf.errors import UserError
 from albert_tf.tasks.question_answering import answers
 from albert_tf.tasks.question_answering.answers import SpanScores
 from albert_tf.tasks.question_answering.answers import predict
-from albert_tf.verify import command
 from tests.verify.squad_recording import SIZES
 from tests.verify.squad_recording import failed
 from tests.verify.squad_recording import recorded_arrays
@@ -17,7 +17,7 @@ from tests.verify.squad_recording import recorded_arrays
 
 def test_windows(made, capsys):
     folder, _ = made
-    command.main(["", str(folder)])
+    verify.main(["", str(folder)])
     assert "14 of 14 arrays agree" in capsys.readouterr().out
 
 
@@ -61,7 +61,7 @@ def test_better_and_worse_spans(made):
     # "cat" is recorded as "cat sat", which is not that piece.
     arrays["tok_end_to_orig_index"][0, 1] += 4
     np.savez(folder / "features_set.npz", **arrays)
-    deviations, _ = command.verify(folder)
+    deviations, _ = verify.verify(folder)
     noted = {d.name: d.note for d in deviations if d.note}
     assert noted["features_set/tok_end_to_orig_index"] == "better than recorded: 1"
     assert failed(folder) == []
@@ -122,11 +122,11 @@ def add_answers(folder, windows, version):
 def test_answers(version, made):
     folder, windows = made
     inner = add_answers(folder, windows, version)
-    deviations, _ = command.verify(inner)
+    deviations, _ = verify.verify(inner)
     names = [d.name for d in deviations if d.passed]
     assert names[:2] == ["predictions.json", "nbest_predictions.json"]
     # Together with the windows, too.
-    deviations, _ = command.verify(folder)
+    deviations, _ = verify.verify(folder)
     assert f"{inner.name}/predictions.json" in [d.name for d in deviations]
     path = inner / "nbest_predictions.json"
     values = json.loads(path.read_text())
@@ -143,20 +143,20 @@ def test_scores_of_other_windows(made):
     inputs = {n: a[1:] for n, a in np.load(inner / "inputs.npz").items()}
     np.savez(inner / "inputs.npz", **inputs)
     with pytest.raises(UserError, match="has scores of"):
-        command.verify(inner)
+        verify.verify(inner)
 
 
 def test_windows_without_a_vocabulary(made):
     folder, _ = made
     (folder / "spiece.model").rename(folder / "vocabulary")
     with pytest.raises(UserError, match="name it with --spm_model_file"):
-        command.verify(folder)
-    deviations, _ = command.verify(folder, folder / "vocabulary")
+        verify.verify(folder)
+    deviations, _ = verify.verify(folder, folder / "vocabulary")
     assert all(deviation.passed for deviation in deviations)
 
 
 def test_official_recordings(shared, capsys):
-    command.main(["", str(shared("fixtures/official_squad"))])
+    verify.main(["", str(shared("fixtures/official_squad"))])
     lines = capsys.readouterr().out.splitlines()
     assert lines[-1] == "162 of 162 arrays agree"
     noted = {line.split()[0]: line[-25:].strip() for line in lines if "better" in line}

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from albert_tf import verify
 from albert_tf.checkpoints.tf1 import save_tf1_checkpoint
 from albert_tf.errors import UserError
 from albert_tf.models.question_answering import AlbertForAnswerableQuestions
 from albert_tf.models.question_answering import AlbertForQuestionAnswering
-from albert_tf.verify import command
 
 HEADS = {1: AlbertForQuestionAnswering, 2: AlbertForAnswerableQuestions}
 
@@ -50,7 +50,7 @@ def head(request, tiny_config, tiny_features, tmp_path):
 
 def test_head(head):
     folder, expected = head
-    deviations, unknown = command.verify(folder)
+    deviations, unknown = verify.verify(folder)
     assert len(deviations) == len(expected) - 1
     assert unknown == ["grad/cls/none"]
     assert all(deviation.passed for deviation in deviations)
@@ -66,7 +66,7 @@ def test_another_head_fails(head):
         if expected[name].dtype.kind == "i":
             changed = expected[name] + 1
         np.savez(folder / "expected.npz", **{**expected, name: changed})
-        deviations, _ = command.verify(folder)
+        deviations, _ = verify.verify(folder)
         assert [d.name for d in deviations if not d.passed] == [name]
 
 
@@ -75,4 +75,4 @@ def test_a_checkpoint_without_the_head(head, tiny_config):
     other = HEADS[1 if "cls_logits" in expected else 2]
     save_tf1_checkpoint(other(tiny_config()), folder / "model.ckpt-0")
     with pytest.raises(UserError, match="has no head to compare"):
-        command.verify(folder)
+        verify.verify(folder)

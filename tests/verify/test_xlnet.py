@@ -6,9 +6,9 @@ import shutil
 import numpy as np
 import pytest
 
+from albert_tf import verify
 from albert_tf.errors import UserError
 from albert_tf.io.files import read_json_object
-from albert_tf.verify import command as verify
 from albert_tf.verify import training_steps
 
 
