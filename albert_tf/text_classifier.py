@@ -26,7 +26,7 @@ from albert_tf.tasks.classification.labels import label_array
 from albert_tf.tasks.classification.labels import label_names
 from albert_tf.tasks.classification.labels import list_of_labels
 from albert_tf.tasks.classification.labels import training_and_held_out
-from albert_tf.tasks.classification.objective import loss_of
+from albert_tf.tasks.classification.objective import TaskLoss
 from albert_tf.tasks.classification.objective import metrics_of
 from albert_tf.tasks.classification.text_task import TextTask
 from albert_tf.tasks.fitting import fit
@@ -185,7 +185,7 @@ class TextClassifier:
         return fit(
             self.model,
             data,
-            loss_of(self._task),
+            TaskLoss(self._task),
             metrics=metrics_of(self._task),
             held_out=held_out,
             **settings,

@@ -34,6 +34,7 @@ from albert_tf.tokenization.loading import read_tokenizer
 from albert_tf.tokenization.loading import tokenizer_for_model
 
 _THRESHOLDS = 16  # of a rule whose threshold is no number of layers
+_ROUNDS = 3  # of timing, of which the median counts
 FULL = "full depth"
 
 
@@ -64,11 +65,10 @@ class Speed:
         tokens: the `TokenizedExamples` to answer.
         batch_size: rows of a batch; similar lengths meet.
         max_seq_length: the longest length.
-        rounds: passes over the rows, of which the median counts.
     """
 
-    def __init__(self, model, tokens, batch_size, max_seq_length, rounds=3):
-        self._model, self._rounds = model, rounds
+    def __init__(self, model, tokens, batch_size, max_seq_length):
+        self._model = model
         tokens = tokens.take(np.argsort(tokens.sizes, kind="stable"))
         rows = evaluation_dataset(
             tokens, batch_size, max_seq_length, buckets=FINE_BUCKETS
@@ -89,7 +89,7 @@ class Speed:
     def _seconds(self, function, threshold):
         threshold = tf.constant(threshold, tf.float32)
         seconds = []
-        for _ in range(self._rounds + 1):
+        for _ in range(_ROUNDS + 1):
             start = time.perf_counter()
             for batch in self._batches:
                 function(batch, threshold)

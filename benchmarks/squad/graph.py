@@ -91,7 +91,7 @@ def _in_graph(paragraphs, tokenizer):
     from albert_tf.tasks.question_answering.in_graph import WindowFeatures
     from albert_tf.tasks.question_answering.windows import WindowSizes
 
-    windows_of = WindowFeatures.of(tokenizer, WindowSizes())
+    windows_of = WindowFeatures(tokenizer, WindowSizes())
 
     @tf.function(reduce_retracing=True)
     def answered(questions, contexts, logits):

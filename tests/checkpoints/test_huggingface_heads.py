@@ -3,9 +3,14 @@
 import json
 
 import pytest
+from safetensors import numpy as safetensors
 
+import albert_tf
 from albert_tf.checkpoints.huggingface import save_huggingface
+from albert_tf.checkpoints.loading import read_checkpoint
 from albert_tf.models.classification import AlbertForSequenceClassification
+from albert_tf.tokenization.wordpiece import WordPieceTokenizer
+from tests.vocabularies import wordpiece
 
 
 @pytest.mark.parametrize(("value", "expected"), [(0.3, 0.3), (None, 0.1)])
@@ -67,3 +72,22 @@ def test_labels_that_nobody_named(tiny_config, reconfigure, tmp_path):
     assert not renamed.load_report.missing
     more = AlbertForSequenceClassification.from_pretrained(tmp_path, num_labels=3)
     assert more.labels is None
+
+
+def test_weights_are_read_once_and_only_where_they_are_needed(
+    tiny_config, tmp_path, monkeypatch
+):
+    labels = ["no", "yes"]
+    tokenizer = WordPieceTokenizer(wordpiece(map(str, range(32))).encode())
+    model = AlbertForSequenceClassification(tiny_config(), labels=labels)
+    model.save_pretrained(tmp_path, tokenizer, format="huggingface")
+    read, load_file = [], safetensors.load_file
+    monkeypatch.setattr(
+        safetensors, "load_file", lambda path: read.append(path) or load_file(path)
+    )
+    assert read_checkpoint(tmp_path).family is model.family
+    assert not read
+    classifier = albert_tf.TextClassifier(tmp_path)
+    assert (classifier.model.labels, len(read)) == (("no", "yes"), 1)
+    albert_tf.Predictor(tmp_path)
+    assert len(read) == 2

@@ -78,9 +78,7 @@ def test_windows_are_padded_after_their_tokens(windows):
 
 def test_windows_in_a_graph(windows, xlnet_tokenizer):
     asked = tf.constant(["is it good", "it"])
-    found = WindowFeatures.of(xlnet_tokenizer, _SIZES)(
-        asked, tf.constant([_CONTEXT] * 2)
-    )
+    found = WindowFeatures(xlnet_tokenizer, _SIZES)(asked, tf.constant([_CONTEXT] * 2))
     expected = windows.features(10)
     for name, array in found.features.items():
         np.testing.assert_array_equal(array, expected[name], name)

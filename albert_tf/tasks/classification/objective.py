@@ -99,11 +99,6 @@ class TextObjective(Objective):
         return model(features, training=training, dropout_seed=seed, **self._asked)
 
 
-def loss_of(task):
-    """Makes the `keras.losses.Loss` of a `TextTask`: a mean over a batch's rows."""
-    return TaskLoss(task)
-
-
 def metrics_of(task):
     """Lists Keras metrics: the accuracy, where the task has one."""
     return [TaskAccuracy(task)] if task.has_accuracy else []
@@ -111,7 +106,7 @@ def metrics_of(task):
 
 @keras.saving.register_keras_serializable(package="albert_tf")
 class TaskLoss(keras.losses.Loss):
-    """The loss of each row; files keep the task with it."""
+    """The loss of each row of a `TextTask`; files keep the task with it."""
 
     def __init__(self, task, **kwargs):
         super().__init__(**{"name": task.kind, **kwargs})

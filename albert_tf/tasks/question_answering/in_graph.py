@@ -54,11 +54,6 @@ class WindowFeatures(tf.Module):
     Call: question and context, string `[batch]`, to `InGraphWindows`.
     """
 
-    @classmethod
-    def of(cls, tokenizer, sizes, min_tokens=1):
-        """Makes the windows of a tokenizer of `albert_tf.load_tokenizer`."""
-        return cls(tokenizer, sizes, min_tokens)
-
     def __init__(self, tokenizer, sizes, min_tokens=1):
         super().__init__()
         self.tokenizer = InGraphTokenizer(tokenizer, max(sizes.max_query_length, 1))

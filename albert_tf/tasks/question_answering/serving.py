@@ -163,7 +163,7 @@ class QuestionHead(Head):
         sizes = self.task.window_sizes(max_seq_length)
         # The windows hold whatever token the beams of the model name.
         return QuestionFeatures(
-            WindowFeatures.of(self.tokenizer, sizes, self.task.min_tokens)
+            WindowFeatures(self.tokenizer, sizes, self.task.min_tokens)
         )
 
     def string_answers(self, text_features, compute):

@@ -43,7 +43,7 @@ def strings(pairs):
 def test_windows(stride, letters):
     sizes = WindowSizes(12, stride, 4)
     expected = windows_of_pairs(PAIRS, letters, sizes)
-    module = WindowFeatures.of(letters, sizes, 14)
+    module = WindowFeatures(letters, sizes, 14)
     found = module(*strings(PAIRS))
     for name, array in found.features.items():
         np.testing.assert_array_equal(array, expected.features(14)[name], name)
@@ -124,7 +124,7 @@ def check(found, expected, pairs, top_k):
 def test_answers(stride, compute, letters):
     sizes = WindowSizes(11, stride, 3)
     module = Answering(
-        WindowFeatures.of(letters, sizes, 5),
+        WindowFeatures(letters, sizes, 5),
         compute,
         n_best_size=6,
         max_answer_length=4,
@@ -149,7 +149,7 @@ def test_no_answer_score_of_version_1(letters):
         logits = tf.tile([[1.0, 0, 0, 2.5, 4.0, 0, 0]], [shape[0], 1])
         return {"start_logits": logits, "end_logits": logits[:, : shape[1]]}
 
-    module = Answering(WindowFeatures.of(letters, WindowSizes(7, 9, 1), 7), compute)
+    module = Answering(WindowFeatures(letters, WindowSizes(7, 9, 1), 7), compute)
     found = module(*strings([("x", "a b c")]))
     assert found["answers"][0, 0] == b"b"
     # [CLS] begins and ends with 1, "b" with 4.
@@ -159,7 +159,7 @@ def test_no_answer_score_of_version_1(letters):
 @pytest.mark.slow
 def test_saved(letters, tmp_path):
     sizes = WindowSizes(11, 2, 3)
-    module = Answering(WindowFeatures.of(letters, sizes, 5), version_1, top_k=2)
+    module = Answering(WindowFeatures(letters, sizes, 5), version_1, top_k=2)
     module.serve = tf.function(
         lambda question, context: module(question, context),
         input_signature=[
@@ -177,7 +177,7 @@ def test_saved(letters, tmp_path):
 @pytest.mark.parametrize("top_k", [0, 21])
 def test_top_k(top_k, letters):
     with pytest.raises(UserError, match=f"top_k={top_k}: expected 1 to n_best_size=20"):
-        Answering(WindowFeatures.of(letters, WindowSizes()), version_1, top_k=top_k)
+        Answering(WindowFeatures(letters, WindowSizes()), version_1, top_k=top_k)
 
 
 @pytest.mark.parametrize("compute", [version_1, version_2])
@@ -187,5 +187,5 @@ def test_real_questions(compute, english, shared):
     pairs = [(q.text, p.context) for p in paragraphs for q in p.questions[:3]]
     sizes = WindowSizes(96, 32, 16)
     expected = predictions(pairs, english, sizes, compute, 20, 30)
-    module = Answering(WindowFeatures.of(english, sizes, 20), compute, top_k=20)
+    module = Answering(WindowFeatures(english, sizes, 20), compute, top_k=20)
     check(module(*strings(pairs)), expected, pairs, 20)
