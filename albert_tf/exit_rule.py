@@ -3,6 +3,7 @@
 import dataclasses
 import math
 
+from albert_tf.cli.command_line import altered
 from albert_tf.cli.command_line import option
 from albert_tf.errors import UserError
 
@@ -180,22 +181,25 @@ class EarlyExitFlags:
 class AppliedExitFlags:
     """Answers before the last layer."""
 
-    exit_rule: str | None = option(
-        "Condition under which a model that was fine-tuned with --early_exit answers "
-        "early; none: at full depth. By default the one kept with the model.",
-        None,
-        ("none", *EXIT_RULES),
+    exit_rule: str | None = altered(
+        EarlyExitFlags,
+        "exit_rule",
+        default=None,
+        choices=("none", *EXIT_RULES),
+        help="Condition under which a model that was fine-tuned with --early_exit "
+        "answers early; none: at full depth. By default the one kept with the model.",
     )
-    exit_threshold: float | None = option(
-        "Number of the condition, in place of the one kept with the model.",
-        None,
-        minimum=0,
+    exit_threshold: float | None = altered(
+        EarlyExitFlags,
+        "exit_threshold",
+        help="Number of the condition, in place of the one kept with the model.",
     )
-    exit_tolerance: float | None = option(
-        "Change below which patience takes two predicted numbers for the same, in "
+    exit_tolerance: float | None = altered(
+        EarlyExitFlags,
+        "exit_tolerance",
+        default=None,
+        help="Change below which patience takes two predicted numbers for the same, in "
         "place of the one kept with the model.",
-        None,
-        minimum=0,
     )
 
     @property
