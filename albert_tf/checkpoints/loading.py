@@ -96,11 +96,11 @@ class Checkpoint:
     def head_arguments(self, model_class):
         """Returns the constructor arguments in `config.json` if its head is there."""
         head = model_class.head_names().keys()
-        has_head = not head or self.tensors.keys() & head
-        if not self.huggingface or not has_head:
+        if not self.huggingface or (head and not self.tensors.keys() & head):
             return {}
         told = model_class.head_config_from_huggingface(self.huggingface)
-        return model_class.resolve_arguments(told, {}, self.tensors)
+        # A class without variables of its own asks for no weights.
+        return model_class.resolve_arguments(told, {}, self.tensors if head else None)
 
 
 def read_checkpoint(path):

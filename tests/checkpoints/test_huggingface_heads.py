@@ -9,6 +9,7 @@ import albert_tf
 from albert_tf.checkpoints.huggingface import save_huggingface
 from albert_tf.checkpoints.loading import read_checkpoint
 from albert_tf.models.classification import AlbertForSequenceClassification
+from albert_tf.models.text_embedding import AlbertForTextEmbedding
 from albert_tf.tokenization.wordpiece import WordPieceTokenizer
 from tests.vocabularies import wordpiece
 
@@ -81,11 +82,14 @@ def test_weights_are_read_once_and_only_where_they_are_needed(
     tokenizer = WordPieceTokenizer(wordpiece(map(str, range(32))).encode())
     model = AlbertForSequenceClassification(tiny_config(), labels=labels)
     model.save_pretrained(tmp_path, tokenizer, format="huggingface")
+    vectors = AlbertForTextEmbedding(tiny_config(), pooling="cls")
+    vectors.save_pretrained(tmp_path / "vectors", tokenizer, format="huggingface")
     read, load_file = [], safetensors.load_file
     monkeypatch.setattr(
         safetensors, "load_file", lambda path: read.append(path) or load_file(path)
     )
     assert read_checkpoint(tmp_path).family is model.family
+    assert read_checkpoint(tmp_path / "vectors").head()[1]["pooling"] == "cls"
     assert not read
     classifier = albert_tf.TextClassifier(tmp_path)
     assert (classifier.model.labels, len(read)) == (("no", "yes"), 1)
