@@ -125,6 +125,8 @@ def test_the_command(flags, encoder, tmp_path):
         flags(**run, teacher=encoder)
     with pytest.raises(UserError, match="one label for each text, not multi_label"):
         flags(**run, label_kind="multi_label")
+    with pytest.raises(UserError, match="--init_checkpoint is empty"):
+        flags(**{**run, "init_checkpoint": None})
 
 
 @pytest.mark.parametrize(
