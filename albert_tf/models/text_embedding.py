@@ -18,6 +18,7 @@ from albert_tf.models.features import named_features
 from albert_tf.models.xlnet.encoder import XLNetModel
 
 POOLINGS = ("mean", "cls", "pooler")
+_READ = ("input_ids", "input_mask", "segment_ids")
 
 
 def text_vectors(
@@ -73,9 +74,6 @@ def check_choice(pooling, layer, num_layers, poolings=POOLINGS):
             f"pooling='pooler' reads the last layer, not layer={layer}; leave the "
             "layer out, or choose 'mean' or 'cls'."
         )
-
-
-_READ = ("input_ids", "input_mask", "segment_ids")
 
 
 class TextEmbedding(PretrainedModel):

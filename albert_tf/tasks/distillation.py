@@ -28,6 +28,10 @@ from albert_tf.tasks.registry import read_task
 from albert_tf.tasks.task import Prepared
 from albert_tf.tasks.task import Task
 
+# The same in every run, so that a cache made again holds the same bytes.
+_BATCH_SIZE = 32
+_VERSION = 1  # raise it when logits are computed differently
+
 
 class TeacherTerm(LossTerm):
     """The distance to the teacher, with the weights of the labels' loss.
@@ -79,11 +83,6 @@ def with_teacher(objective, task, flags):
     Objective.__init__(found, [*terms, teacher])
     found.compared = (*objective.compared, TEACHER_LOGITS)
     return found
-
-
-# The same in every run, so that a cache made again holds the same bytes.
-_BATCH_SIZE = 32
-_VERSION = 1  # raise it when logits are computed differently
 
 
 def taught(training, task, prepared, tokenizer, max_seq_length, config):

@@ -14,6 +14,9 @@ from albert_tf.objectives.masked_lm import PretrainingObjective
 from albert_tf.optimizers.adam import AdamW
 
 _CLIP_NORM = 1.0
+_OPTIMIZER, _DECAY = "AdamWeightDecayOptimizer", "poly"
+_OFFICIAL_NAMES = {"input_k": "input_ids", "seg_id": "segment_ids", "target": "labels"}
+_NO_FEATURES = ("labels", "label_weights")
 
 
 def train(model, optimizer, batch, steps):
@@ -82,11 +85,6 @@ def _official_norm(model, batch, dense):
         rows = tf.convert_to_tensor(tape.gradient(loss, positions))  # [P, E]
         square += tf.reduce_sum(tf.square(rows))
     return tf.sqrt(square)
-
-
-_OPTIMIZER, _DECAY = "AdamWeightDecayOptimizer", "poly"
-_OFFICIAL_NAMES = {"input_k": "input_ids", "seg_id": "segment_ids", "target": "labels"}
-_NO_FEATURES = ("labels", "label_weights")
 
 
 def segments(inputs):

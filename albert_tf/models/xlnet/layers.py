@@ -25,6 +25,7 @@ _PROBABILITIES_SITE = 0
 _ATTENTION_SITE = 1
 _FEED_FORWARD_SITE = 2
 _ACTIVATION_SITE = 3
+_RELATIVE_BIASES = ("r_w_bias", "r_r_bias", "r_s_bias")
 
 
 class XLNetLayer(ConfiguredLayer):
@@ -225,9 +226,6 @@ class XLNetFeedForward(XLNetLayer, FeedForward):
         output = self.output_dense(output)
         output = dropout(output, config.dropout, seed, _FEED_FORWARD_SITE)
         return self.layer_norm(keras.ops.add(hidden, output))
-
-
-_RELATIVE_BIASES = ("r_w_bias", "r_r_bias", "r_s_bias")
 
 
 @keras.saving.register_keras_serializable(package="albert_tf")

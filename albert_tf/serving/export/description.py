@@ -28,6 +28,13 @@ _COMPUTE_DTYPES = {
     "float16": "Weights and products are float16; it is for GPUs.",
 }
 _SHOWN = 8  # numbers of a long vector that an example answer shows
+WARMUP_FILE = "assets.extra/tf_serving_warmup_requests"
+_PREDICTION_LOG_PREDICT_LOG = 6
+_PREDICT_LOG_REQUEST = 1
+_PREDICT_REQUEST_MODEL_SPEC, _PREDICT_REQUEST_INPUTS = 1, 2
+_MODEL_SPEC_NAME, _MODEL_SPEC_SIGNATURE_NAME = 1, 3
+_MAP_KEY, _MAP_VALUE = 1, 2
+_LENGTH_DELIMITED = 2  # the wire type of messages and strings
 
 
 def describe_signatures(signatures, examples, meaning):
@@ -149,16 +156,6 @@ def _plain(value):
     if isinstance(value, str):
         return value
     return json_text(value, indent=None).rstrip("\n")
-
-
-WARMUP_FILE = "assets.extra/tf_serving_warmup_requests"
-
-_PREDICTION_LOG_PREDICT_LOG = 6
-_PREDICT_LOG_REQUEST = 1
-_PREDICT_REQUEST_MODEL_SPEC, _PREDICT_REQUEST_INPUTS = 1, 2
-_MODEL_SPEC_NAME, _MODEL_SPEC_SIGNATURE_NAME = 1, 3
-_MAP_KEY, _MAP_VALUE = 1, 2
-_LENGTH_DELIMITED = 2  # the wire type of messages and strings
 
 
 def write_warmup_requests(saved_model_dir, model_name, requests):

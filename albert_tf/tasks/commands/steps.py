@@ -18,6 +18,7 @@ from albert_tf.tasks.loading import fine_tuned
 
 _DOWNLOADS = ("data_dir", "init_checkpoint")
 _PLACES = ("data_dir", "init_checkpoint", "output_dir", "cached_dir", "export_dir")
+_SEEDS = 2**32  # how many --random_seed may be
 
 
 def run_steps(options, train_and_apply):
@@ -97,9 +98,6 @@ def _export_model(options, start):
 
     directory, _, _ = fine_tuned(options.output_dir, start.init_checkpoint)
     export(ExportOptions(model_dir=str(directory), export_dir=options.export_dir))
-
-
-_SEEDS = 2**32  # how many --random_seed may be
 
 
 def run_repeatedly(options, family):

@@ -19,6 +19,9 @@ from albert_tf.tokenization.in_graph.origins import without
 from albert_tf.tokenization.in_graph.tokenizer import InGraphTokenizer
 from albert_tf.tokenization.normalization import WHITE_SPACE
 
+_MASKED = -1e30
+_BLANKS = list(map(ord, WHITE_SPACE))
+
 
 @dataclasses.dataclass(frozen=True)
 class InGraphWindows:
@@ -101,10 +104,6 @@ class WindowFeatures(tf.Module):
             is_paragraph=layout.is_text,
             cls_positions=layout.cls_positions,
         )
-
-
-_MASKED = -1e30
-_BLANKS = list(map(ord, WHITE_SPACE))
 
 
 def beams_of_logits(start_logits, end_logits, input_mask, n_best_size):

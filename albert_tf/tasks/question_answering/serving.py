@@ -14,6 +14,12 @@ _BEAMS = (
     "end_top_index",
     "end_top_log_probs",
 )
+_MEANING = {
+    "answers": "the best answers, best first, of different text; empty: there is none",
+    "scores": "their shares of the probability of all candidates",
+    "start": "the first character of each answer in the context",
+    "end": "the one after the last",
+}
 
 
 class Answering(tf.Module):
@@ -105,14 +111,6 @@ def _beams(outputs):
         tf.reshape(ends, grid),
         tf.reshape(end_scores, grid),
     )
-
-
-_MEANING = {
-    "answers": "the best answers, best first, of different text; empty: there is none",
-    "scores": "their shares of the probability of all candidates",
-    "start": "the first character of each answer in the context",
-    "end": "the one after the last",
-}
 
 
 class QuestionFeatures(tf.Module):

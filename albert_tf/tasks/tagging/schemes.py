@@ -24,6 +24,10 @@ _LETTERS = {IOB2: "BI", IOB1: "BI", BIOES: "BIES"}
 ENTITY_SCHEMES = tuple(_LETTERS)
 """The first that fits is meant where several do; plain tags are never guessed."""
 SCHEMES = (*ENTITY_SCHEMES, PLAIN)
+GREEDY, LEGAL = "greedy", "legal"
+DECODERS = (GREEDY, LEGAL)
+FORBIDDEN = -1e9
+"""Score added to a sequence for a step that a scheme does not have."""
 
 
 @functools.cache
@@ -199,12 +203,6 @@ def _pairs(tags):
 
 def _forbids(scheme, before, after):
     return f"{scheme} does not allow {after} after {before}"
-
-
-GREEDY, LEGAL = "greedy", "legal"
-DECODERS = (GREEDY, LEGAL)
-FORBIDDEN = -1e9
-"""Score added to a sequence for a step that a scheme does not have."""
 
 
 def steps(labels, scheme):

@@ -12,6 +12,9 @@ from albert_tf.tokenization.in_graph.texts import UTF8
 from albert_tf.tokenization.in_graph.texts import cut
 from albert_tf.tokenization.in_graph.wordpiece import WordPieceInGraph
 
+CHARACTERS_OF_A_TOKEN = 256
+"""More than a piece has: 200 at most in WordPiece, 16 in SentencePiece by default."""
+
 
 class AddedInGraph(tf.Module):
     """Looks for added tokens in strings `[batch]`, and has the rest tokenized.
@@ -92,9 +95,6 @@ def _looked_up(strings, table):
     ids = tf.gather(list(table.values()), tf.argmax(is_equal, axis=1))
     return tf.where(tf.reduce_any(is_equal, axis=1), ids, -1)
 
-
-CHARACTERS_OF_A_TOKEN = 256
-"""More than a piece has: 200 at most in WordPiece, 16 in SentencePiece by default."""
 
 _KINDS = {
     "sentencepiece": SentencePieceInGraph,

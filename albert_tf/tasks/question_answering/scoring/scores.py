@@ -18,6 +18,8 @@ _ARTICLES = re.compile(r"\b(a|an|the)\b")
 _NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
 OFFICIAL_NA_PROB_THRESH = 1.0
 """Odds above which SQuAD's second script takes an answer for none."""
+CHOSEN_HERE = "chosen on the questions that are scored"
+GIVEN = "given"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -200,10 +202,6 @@ def _best(raw, has_answer, predictions, null_odds):
         if score > best:
             best, threshold = score, null_odds[question]
     return 100.0 * best / len(raw), threshold
-
-
-CHOSEN_HERE = "chosen on the questions that are scored"
-GIVEN = "given"
 
 
 def evaluate_version_1(questions, predictions):
