@@ -46,6 +46,7 @@ def initial_model(start, task, told_by=None):
     checkpoint = None
     if not (start.from_scratch or start.init_layers):
         checkpoint = read_checkpoint(start.init_checkpoint)
+        checkpoint.read()  # of a model directory it draws weights: not from the seed
         if told_by is not None:
             arguments |= told_by(checkpoint)
     model_class, config = _class_and_config(start, task, checkpoint)

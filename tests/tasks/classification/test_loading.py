@@ -83,6 +83,19 @@ def test_warm_start_replaces_a_head_of_another_size(flags, tmp_path):
 
 
 @pytest.mark.usefixtures("flags")  # for their files
+def test_a_new_head_does_not_depend_on_the_form_of_the_checkpoint(tmp_path):
+    encoder = AlbertModel(AlbertConfig.from_json_file(tmp_path / "tiny.json"))
+    tokenizer = load_tokenizer(tmp_path / "vocab.txt")
+    task = create_task("regression", "t")
+    heads = []
+    for name in ("model_directory", "huggingface"):
+        encoder.save_pretrained(tmp_path / name, tokenizer, format=name)
+        start = StartFlags(init_checkpoint=str(tmp_path / name), max_seq_length=16)
+        heads.append(initial_model(start, task)[0].classifier.output_weights.numpy())
+    np.testing.assert_array_equal(*heads)
+
+
+@pytest.mark.usefixtures("flags")  # for their files
 def test_layers_may_be_others_than_the_checkpoints(tmp_path):
     config = AlbertConfig.from_json_file(tmp_path / "tiny.json")
     layers = {"num_hidden_layers": 2, "parameter_sharing": "none"}
