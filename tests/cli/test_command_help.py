@@ -31,7 +31,7 @@ roots = [pathlib.Path(r) for r in ("albert_tf", "benchmarks", "data_pipeline", "
 paths = [path for root in roots for path in root.rglob("*.py")]
 for path in sorted([*paths, *pathlib.Path().glob("run_*.py")]):
     text = path.read_text(encoding="utf-8")
-    flags = r"option\(|(command|export|flags) import main|import DataOptions$"
+    flags = r"option\(|(export|flags|verify) import main|import DataOptions$"
     if not re.search(flags, text, re.M):
         continue
     if "__main__" not in text + path.name or not entry.search(text):
