@@ -1,5 +1,7 @@
 """A tiny pretraining set-up."""
 
+import shutil
+
 import keras
 import numpy as np
 import pytest
@@ -10,6 +12,8 @@ from albert_tf.engine.options import TrainerOptions
 from albert_tf.engine.train_step import StepOptions
 from albert_tf.engine.trainer import Trainer
 from albert_tf.models.pretraining import AlbertForPreTraining
+from albert_tf.objectives.base import EXAMPLE_WEIGHTS
+from albert_tf.objectives.base import Objective
 from albert_tf.objectives.masked_lm import OBJECTIVES
 from albert_tf.objectives.masked_lm import PretrainingObjective
 from albert_tf.optimizers import create_optimizer
@@ -49,6 +53,58 @@ def batches(rows):
     return make
 
 
+class SquaredError(Objective):
+    """The error of a number that a linear model predicts from the ids of a row."""
+
+    loss_terms = ("square",)
+
+    def __init__(self):
+        """There are no terms."""
+
+    def denominators(self, batch):
+        return {"square": tf.reduce_sum(self._weights(batch))}
+
+    def _weights(self, batch):
+        rows = tf.shape(batch["input_ids"])[0]
+        return batch.get(EXAMPLE_WEIGHTS, tf.ones([rows]))
+
+    def __call__(self, model, batch, training, dropout_seed):
+        inputs = tf.cast(batch["input_ids"], tf.float32) / VOCABULARY
+        labels = tf.cast(batch["sentence_order_labels"], tf.float32)
+        squares = tf.square(model(inputs)[:, 0] - labels)
+        return {"square": tf.reduce_sum(self._weights(batch) * squares)}, {}
+
+
+@pytest.fixture
+def make_linear_trainer(tmp_path):
+    """Builds a trainer of a linear model, for what any model's run does.
+
+    Its step is traced in a tenth of the time of a transformer's.
+    """
+
+    def make(steps, directory="run", options=None, evaluator=None):
+        strategy = tf.distribute.OneDeviceStrategy("/cpu:0")
+        with strategy.scope():
+            layer = keras.layers.Dense(1, kernel_initializer="ones")
+            layer.build((None, TOKENS))
+            optimizer = create_optimizer("adamw", 0.05, 100, 2)
+        settings = trainer_options(tmp_path / directory, steps, options)
+        return Trainer(layer, SquaredError(), optimizer, strategy, settings, evaluator)
+
+    return make
+
+
+def trainer_options(directory, steps, options, **step):
+    settings = {"iterations_per_loop": 2, "save_checkpoints_steps": 100}
+    return TrainerOptions(
+        output_dir=str(directory),
+        num_train_steps=steps,
+        # XLA takes seconds to compile; that it changes nothing is tested once.
+        step=StepOptions(**{"use_xla": False, **step}),
+        **{**settings, **(options or {})},
+    )
+
+
 @pytest.fixture
 def make_trainer(tmp_path):
     """Builds a trainer with the same initial weights each time."""
@@ -83,24 +139,29 @@ def make_trainer(tmp_path):
         with strategy.scope():
             model = AlbertForPreTraining(config, dtype=dtype)
             optimizer = make_optimizer()
-        settings = {"iterations_per_loop": 2, "save_checkpoints_steps": 100}
-        trainer_options = TrainerOptions(
-            output_dir=str(tmp_path / directory),
-            num_train_steps=steps,
-            # XLA takes seconds to compile; that it changes nothing is tested once.
-            step=StepOptions(**{"use_xla": False, **step}),
-            **{**settings, **(options or {})},
-        )
         return Trainer(
             model,
             PretrainingObjective(OBJECTIVES[objective]),
             optimizer,
             strategy,
-            trainer_options,
+            trainer_options(tmp_path / directory, steps, options, **step),
             evaluator,
         )
 
     return make
+
+
+@pytest.fixture
+def killed_after(tmp_path):
+    """Copies the checkpoint of a step: as if another run had ended with it."""
+
+    def copy(step, directory, other):
+        folder = tmp_path / other / "checkpoints"
+        folder.mkdir(parents=True)
+        for path in (tmp_path / directory / "checkpoints").glob(f"training-{step}.*"):
+            shutil.copy(path, folder)
+
+    return copy
 
 
 @pytest.fixture

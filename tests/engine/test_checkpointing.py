@@ -94,7 +94,7 @@ def test_a_folder_that_cannot_be_written_is_an_os_error(checkpoints, tmp_path):
 
 @pytest.mark.slow
 def test_a_signal_during_the_last_save_is_obeyed_after_it(
-    make_trainer, batches, monkeypatch
+    make_linear_trainer, batches, monkeypatch
 ):
     save_checkpoint = tf.train.CheckpointManager.save
 
@@ -103,7 +103,7 @@ def test_a_signal_during_the_last_save_is_obeyed_after_it(
         return save_checkpoint(*arguments, **options)
 
     monkeypatch.setattr(tf.train.CheckpointManager, "save", interrupted_save)
-    trainer = make_trainer(2)
+    trainer = make_linear_trainer(2)
     with pytest.raises(SystemExit) as stop:
         trainer.train(batches())
     assert stop.value.code == 128 + signal.SIGTERM
@@ -112,12 +112,12 @@ def test_a_signal_during_the_last_save_is_obeyed_after_it(
 
 
 @pytest.mark.slow
-def test_a_damaged_history_does_not_stop_a_run(make_trainer, batches, caplog):
-    make_trainer(2).train(batches(), batches().take(1))
-    trainer = make_trainer(4)
+def test_a_damaged_history_does_not_stop_a_run(make_linear_trainer, batches, caplog):
+    make_linear_trainer(2).train(batches(), batches().take(1))
+    trainer = make_linear_trainer(4)
     path = pathlib.Path(trainer.options.output_dir, "history.json")
     path.write_bytes(path.read_bytes()[:20])
-    trainer = make_trainer(4)
+    trainer = make_linear_trainer(4)
     trainer.train(batches(), batches().take(1))
     assert "history.json is damaged" in caplog.text
     assert [entry["step"] for entry in json.loads(path.read_text())] == [4]

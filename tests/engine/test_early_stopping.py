@@ -56,9 +56,9 @@ class Scripted:
         return {"score": score, "loss": loss}
 
 
-def train(make_trainer, batches, scores, steps=6, losses=None, **options):
+def train(make_linear_trainer, batches, scores, steps=6, losses=None, **options):
     saved = []
-    trainer = make_trainer(
+    trainer = make_linear_trainer(
         steps,
         options={"eval_steps": 1, "eval_at_start": False, **options},
         evaluator=Scripted(scores, losses or [1.0] * len(scores)),
@@ -71,32 +71,36 @@ def train(make_trainer, batches, scores, steps=6, losses=None, **options):
     return trainer, saved
 
 
-def test_every_better_model_is_saved(make_trainer, batches):
+def test_every_better_model_is_saved(make_linear_trainer, batches):
     scores = [0.1, 0.3, 0.2, 0.4]
-    trainer, saved = train(make_trainer, batches, scores, 4, best_metric="score")
+    trainer, saved = train(make_linear_trainer, batches, scores, 4, best_metric="score")
     assert saved == [(1, 0.1), (2, 0.3), (4, 0.4)]
 
 
 @pytest.mark.slow
-def test_of_equal_scores_the_one_with_the_lower_loss_is_saved(make_trainer, batches):
+def test_of_equal_scores_the_one_with_the_lower_loss_is_saved(
+    make_linear_trainer, batches
+):
     scores, losses = [0.5, 0.5, 0.5, 0.4], [0.3, 0.2, 0.25, 0.1]
     _, saved = train(
-        make_trainer, batches, scores, 4, losses=losses, best_metric="score"
+        make_linear_trainer, batches, scores, 4, losses=losses, best_metric="score"
     )
     assert [step for step, _ in saved] == [1, 2]
 
 
-def test_a_run_that_improves_is_not_stopped(make_trainer, batches):
+def test_a_run_that_improves_is_not_stopped(make_linear_trainer, batches):
     options = {"best_metric": "score", "patience": 2, "losses": [0.4, 0.3, 0.2, 0.1]}
-    trainer, saved = train(make_trainer, batches, [0.5] * 4, 4, **options)
+    trainer, saved = train(make_linear_trainer, batches, [0.5] * 4, 4, **options)
     assert trainer.step == 4 and [step for step, _ in saved] == [1, 2, 3, 4]
 
 
-def test_the_evaluation_that_ends_training_is_in_the_history(make_trainer, batches):
+def test_the_evaluation_that_ends_training_is_in_the_history(
+    make_linear_trainer, batches
+):
     options = {"best_metric": "score", "patience": 2}
-    trainer, saved = train(make_trainer, batches, [0.3, 0.2, 0.1], **options)
+    trainer, saved = train(make_linear_trainer, batches, [0.3, 0.2, 0.1], **options)
     assert trainer.step == 3 and saved == [(1, 0.3)]
     path = pathlib.Path(trainer.options.output_dir) / "history.json"
     assert [entry["score"] for entry in json.loads(path.read_text())] == [0.3, 0.2, 0.1]
-    again, saved = train(make_trainer, batches, [], **options)
+    again, saved = train(make_linear_trainer, batches, [], **options)
     assert again.step == 3 and not saved

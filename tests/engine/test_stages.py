@@ -52,27 +52,19 @@ def test_each_stage_reads_its_own_data(make_trainer, stages, weights):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("stop", [3, 4])
 def test_a_run_stopped_in_any_stage_continues_bit_for_bit(
-    make_trainer, stages, weights, stop, monkeypatch
+    make_trainer, stages, weights, killed_after, lines
 ):
-    whole = make_trainer(STEPS, dropout=0.1, directory="whole")
+    often = {"save_checkpoints_steps": 1}
+    whole = make_trainer(STEPS, dropout=0.1, directory="whole", options=often)
     whole.train(stages())
-    first = make_trainer(STEPS, dropout=0.1, options={"save_checkpoints_steps": stop})
-    loop = first._loop
-
-    def dying_loop(*arguments):
-        if first.step >= stop:
-            raise KeyboardInterrupt
-        loop(*arguments)
-
-    monkeypatch.setattr(first, "_loop", dying_loop)
-    with pytest.raises(KeyboardInterrupt):
-        first.train(stages())
-    rest = make_trainer(STEPS, dropout=0.1)
-    rest.train(stages())
-    for name, value in weights(whole).items():
-        np.testing.assert_array_equal(weights(rest)[name], value, err_msg=name)
+    for stop in (3, 4):
+        killed_after(stop, "whole", f"stopped at {stop}")
+        rest = make_trainer(STEPS, dropout=0.1, directory=f"stopped at {stop}")
+        rest.train(stages())
+        assert any(line.startswith(f"Continuing at step {stop} ") for line in lines)
+        for name, value in weights(whole).items():
+            np.testing.assert_array_equal(weights(rest)[name], value, err_msg=name)
 
 
 def test_every_stage_must_divide(make_trainer, stages):

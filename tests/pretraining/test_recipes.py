@@ -1,5 +1,6 @@
 """The recipes in configs/pretraining are the paper's, and run when they are shrunk."""
 
+import dataclasses
 import json
 
 import pytest
@@ -25,6 +26,7 @@ _ALBERT = (
 )
 _ROBERTA = ("roberta_base", "roberta_tiny")
 _RECIPES = (*_ALBERT, *_ROBERTA, *_XLNET)
+_TRAINED = ("base", *_ALBERT[len(_PAPER) :], "roberta_tiny", "xlnet_base")
 
 
 @pytest.fixture
@@ -79,6 +81,9 @@ def test_recipe_of_the_paper(project, recipe, name):
         options.num_warmup_steps,
         options.max_seq_length,
     ) == ("lamb", 4096, 0.00176, 125_000, 3125, 512)
+    # So it is enough to train one of them.
+    model = {"albert_config_file": options.albert_config_file}
+    assert options == dataclasses.replace(recipe("base"), **model)
 
 
 @pytest.mark.parametrize(
@@ -123,7 +128,7 @@ def test_two_phases_are_90_and_10_percent(recipe):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [*_ALBERT, "roberta_tiny", "xlnet_base"])
+@pytest.mark.parametrize("name", _TRAINED)
 def test_shrunk_recipe_trains(
     recipe, material, short, dynamic, streams, flags, tmp_path, name
 ):

@@ -101,7 +101,7 @@ def test_any_tensorflow_package_will_do(monkeypatch):
 def test_without_matplotlib_a_line_says_how_to_get_it(run, lines, monkeypatch):
     monkeypatch.setattr(plots, "Figure", None)
     plots._say_how_to_get_them.cache_clear()
-    output = run(num_train_steps=1)
+    output = run(num_train_steps=1, eval_file=None)
     assert not (output / "curves.png").exists()
     assert not plots.write_plot(output / "another.png", draw=None)
     (line,) = (line for line in lines if "pip install 'albert-tf[plots]'" in line)

@@ -31,6 +31,19 @@ def train(make_trainer, batches):
     return run
 
 
+@pytest.fixture
+def train_linear(make_linear_trainer, batches):
+    """Trains as `train`, a linear model."""
+
+    def run(directory="run", steps=STEPS, **report):
+        options = {"report": ReportOptions(**report)}
+        trainer = make_linear_trainer(steps, directory, options)
+        trainer.train(batches())
+        return trainer
+
+    return run
+
+
 def summaries(trainer):
     """Returns `{tag: {step: array}}` of the training."""
     found = {}
@@ -112,8 +125,8 @@ def test_a_histogram_counts_what_is_finite():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("end", [4, 100])
-def test_a_range_of_steps_is_traced(train, end):
-    trainer = train(profile_steps=f"3:{end}", flops_per_token=lambda tokens: 1.0)
+def test_a_range_of_steps_is_traced(train_linear, end):
+    trainer = train_linear(profile_steps=f"3:{end}", flops_per_token=lambda tokens: 1.0)
     found = summaries(trainer)
     assert set(found["loss"]) == {2, 3, 4}  # loops of 2, the second cut at 3
     # The device's peak is unknown.
@@ -124,15 +137,15 @@ def test_a_range_of_steps_is_traced(train, end):
 
 
 @pytest.mark.slow
-def test_a_range_that_the_run_does_not_reach(train, monkeypatch):
+def test_a_range_that_the_run_does_not_reach(train_linear, monkeypatch):
     warned = []
     monkeypatch.setattr(
         logging, "warning", lambda form, *args: warned.append(form % args)
     )
-    train(profile_steps="3:100")
+    train_linear(profile_steps="3:100")
     assert not warned
-    train(steps=6, profile_steps="1:4")  # goes on
-    train("other", profile_steps="4:6")
+    train_linear(steps=6, profile_steps="1:4")  # goes on
+    train_linear("other", profile_steps="4:6")
     assert warned == [
         "--profile_steps=1:4 records no trace: this run goes from step 4 to 6",
         "--profile_steps=4:6 records no trace: this run goes from step 0 to 4",
@@ -140,13 +153,13 @@ def test_a_range_that_the_run_does_not_reach(train, monkeypatch):
 
 
 @pytest.mark.slow
-def test_the_learning_rate_is_that_of_the_last_step(train):
+def test_the_learning_rate_is_that_of_the_last_step(train_linear):
     """Of a warm-up from 0 in 2 steps to 0.05, and a decay from there in 100."""
     for directory, steps, expected in (
         ("one", 1, {1: 0.0}),
         ("four", 4, {2: 0.025, 4: 0.05 * 0.97}),
     ):
-        found = summaries(train(directory, steps))["learning_rate"]
+        found = summaries(train_linear(directory, steps))["learning_rate"]
         assert found == pytest.approx(expected)
 
 
