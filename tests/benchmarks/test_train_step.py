@@ -1,6 +1,8 @@
 """The benchmark runs: our own side, tiny."""
 
 import json
+import subprocess
+import sys
 
 import pytest
 
@@ -71,6 +73,7 @@ def test_a_step_of_xlnet(tmp_path, capsys):
             {"sides": "keras_hub", "model": "xlnet"},
             "choose from albert_tf, albert_tf_float32, hugging_face, ",
         ),
+        ({"sides": "hugging_face_modernbert", "model": "xlnet"}, "choose from"),
     ],
 )
 def test_refuses(changes, message):
@@ -78,3 +81,31 @@ def test_refuses(changes, message):
         train_step.benchmark(
             train_step.Options(**{"measure_records": False, **changes})
         )
+
+
+_MODERNBERT = """
+import json, sys
+from benchmarks.sides.hugging_face import _MODELS
+setting = json.loads(sys.argv[1])
+make_model, make_inputs = _MODELS["modernbert"]
+model = make_model(setting)
+outputs = model(**make_inputs(setting["batch"]))
+config = model.config
+print(config.intermediate_size, {*config.layer_types}, *outputs.logits.shape)
+"""
+
+
+def test_modernbert_computes_as_many_operations(tiny_config):
+    pytest.importorskip("torch")
+    pytest.importorskip("transformers")
+    config = tiny_config(vocab_size=200, num_attention_heads=2, intermediate_size=96)
+    batch = {"tokens": 16, "batch_size": 2, "predictions": 3, "vocab_size": 200}
+    setting = json.dumps({"config": config.to_dict(), "batch": batch})
+    printed = subprocess.run(  # torch bears no TensorFlow in its process
+        [sys.executable, "-c", _MODERNBERT, setting],
+        capture_output=True,
+        check=True,
+        text=True,
+    ).stdout
+    # Logits of the masked tokens only.
+    assert printed.split("\n")[-2] == "64 {'full_attention'} 6 200"
