@@ -4,8 +4,6 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from albert_tf.serving.export import ExportOptions
-from albert_tf.serving.export import export
 from albert_tf.serving.loading import build_module
 
 IDS = [[2, 5, 6, 3], [2, 7, 3, 0]]
@@ -17,14 +15,12 @@ GOOD = {
 
 
 @pytest.fixture(scope="module", params=[None, "latency", "throughput"])
-def signatures(request, classifier, tmp_path_factory):
+def signatures(request, classifier, exported_with):
     """The signatures of an export with each optimization."""
-    options = ExportOptions(
-        str(classifier.model_dir),
-        str(tmp_path_factory.mktemp("export") / "m"),
-        optimize_for=request.param,
-    )
-    return tf.saved_model.load(str(export(options))).signatures
+    version = classifier.version
+    if request.param:
+        version = exported_with(classifier, optimize_for=request.param)
+    return tf.saved_model.load(str(version)).signatures
 
 
 def example(**features):
