@@ -1,7 +1,7 @@
 """From texts to windows, and from scores of tags to entities, inside a graph.
 
 The twin of `rows.py`, `schemes.best_tags` and `schemes.entities_of`, for serving. B
-texts, N words of them all, W windows, T tokens of a window, L tags.
+texts, C characters and N words of them all, W windows, T tokens of a window, L tags.
 """
 
 import dataclasses
@@ -12,10 +12,12 @@ from albert_tf.tasks.tagging import schemes
 from albert_tf.tasks.tagging.schemes import OUTSIDE
 from albert_tf.tasks.tagging.schemes import is_entity
 from albert_tf.tasks.tagging.schemes import type_of
-from albert_tf.tasks.tagging.words import split_words
 from albert_tf.tasks.windows.in_graph import InGraphLayout
 from albert_tf.tokenization.in_graph.origins import stretches
 from albert_tf.tokenization.in_graph.tokenizer import InGraphTokenizer
+from albert_tf.tokenization.normalization import CHINESE
+from albert_tf.tokenization.normalization import character_class
+from albert_tf.tokenization.normalization import is_punctuation
 
 _PADDED_WORDS = 1 << 18  # words of a batch, padding included, that are decoded at once
 
@@ -217,3 +219,55 @@ def _viterbi(log_probs, lengths, steps, outside):
         reverse=True,
     )  # [N + 1, B]: the tag before each word
     return tf.transpose(best[1:])
+
+
+def split_words(texts):
+    """Splits texts into words, and finds their places, as `sentences.word_bounds`.
+
+    Args:
+        texts: string `[B]`, valid UTF-8.
+
+    Returns:
+        words: ragged string `[B, (words)]`.
+        starts, ends: int32 `[N]`, the first character of each word in its text and the
+            one after its last.
+    """
+    characters = tf.strings.unicode_split(texts, "UTF-8")
+    flat = characters.flat_values  # [C]
+    is_first = _firsts(characters.row_splits, flat)
+    is_space = tf.strings.regex_full_match(flat, character_class(str.isspace))
+    is_alone = tf.strings.regex_full_match(flat, CHINESE)
+    is_mark = tf.strings.regex_full_match(flat, character_class(is_punctuation))
+    is_mark &= ~is_alone
+    is_letter = ~(is_space | is_alone | is_mark)
+    # What is not torn apart: up to the next space or Chinese character.
+    run = tf.cumsum(tf.cast(is_first | is_space | is_alone, tf.int64))
+    runs = tf.size(flat, tf.int64) + 1
+    letters = tf.cast(is_letter, tf.int64)
+    before = tf.cumsum(letters, exclusive=True)
+    before -= tf.gather(tf.math.unsorted_segment_min(before, run, runs), run)
+    total = tf.gather(tf.math.unsorted_segment_sum(letters, run, runs), run)
+    is_alone |= is_mark & ((before == 0) | (before == total))
+    is_inner = ~(is_space | is_alone)
+    follows = tf.concat([[False], is_inner[:-1]], axis=0) & ~is_first
+    begins = is_alone | (is_inner & ~follows)
+    word = tf.cumsum(tf.cast(begins, tf.int64)) - 1  # of each character but spaces
+    count = tf.reduce_sum(tf.cast(begins, tf.int64))
+    kept = tf.boolean_mask(flat, ~is_space)
+    of_words = tf.RaggedTensor.from_value_rowids(
+        kept, tf.boolean_mask(word, ~is_space), count
+    )
+    words = tf.strings.reduce_join(of_words, axis=1)  # [N]
+    text = tf.boolean_mask(characters.value_rowids(), begins)
+    starts = tf.boolean_mask(tf.ragged.range(characters.row_lengths()).values, begins)
+    ends = starts + of_words.row_lengths()
+    words = tf.RaggedTensor.from_value_rowids(words, text, characters.nrows())
+    return words, tf.cast(starts, tf.int32), tf.cast(ends, tf.int32)
+
+
+def _firsts(row_splits, flat):
+    """Returns bool `[C]`: the characters that are the first of their text."""
+    count = tf.size(flat, tf.int64)
+    begins = tf.boolean_mask(row_splits[:-1], row_splits[:-1] < count)
+    marks = tf.math.unsorted_segment_sum(tf.ones_like(begins), begins, count)
+    return marks > 0

@@ -8,8 +8,8 @@ from albert_tf.tasks.cache import cached_tokens
 from albert_tf.tasks.registry import create_task
 from albert_tf.tasks.tagging.reading.sentences import TagFile
 from albert_tf.tasks.tagging.reading.sentences import sentence_of_words
+from albert_tf.tasks.tagging.reading.sentences import word_bounds
 from albert_tf.tasks.tagging.rows import tokenize_sentences
-from albert_tf.tasks.tagging.words import word_bounds
 
 _LABELS = ("O", "B-PER", "I-PER", "B-LOC", "I-LOC")
 

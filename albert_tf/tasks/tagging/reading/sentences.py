@@ -2,6 +2,7 @@
 
 import bisect
 import dataclasses
+import re
 import typing
 
 from albert_tf.tasks.examples import Examples
@@ -9,7 +10,10 @@ from albert_tf.tasks.examples import digest_of
 from albert_tf.tasks.tables import check_characters
 from albert_tf.tasks.tables import trimmed
 from albert_tf.tasks.tagging.schemes import entities_of
-from albert_tf.tasks.tagging.words import word_bounds
+from albert_tf.tokenization.normalization import CHINESE
+from albert_tf.tokenization.normalization import is_punctuation
+
+_RUN = re.compile(rf"{CHINESE}|[^\s{CHINESE[1:-1]}]+")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -165,3 +169,25 @@ class TagFile(Examples):
 
     def digest(self):
         return digest_of((s.text, s.bounds, s.entities) for s in self.sentences)
+
+
+def word_bounds(text):
+    """Lists (first character, the one after the last) of each word of a raw text.
+
+    White space separates words. A Chinese character is a word, and so is each
+    punctuation mark at the beginning or the end of the text between spaces:
+    "(U.S., 北京)" has the words ( U.S . , 北 京 ), "it's" is one.
+    """
+    bounds = []
+    for run in _RUN.finditer(text):
+        first, end = run.span()
+        last = end
+        while first < end and is_punctuation(text[first]):
+            bounds.append((first, first + 1))
+            first += 1
+        while last > first and is_punctuation(text[last - 1]):
+            last -= 1
+        if last > first:
+            bounds.append((first, last))
+        bounds.extend((place, place + 1) for place in range(last, end))
+    return bounds
