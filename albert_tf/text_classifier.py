@@ -256,14 +256,13 @@ class TextClassifier:
         model_class = task.model_classes().get(family, task.model_class)
         with seeded(seed):
             model = load_pretrained(model_class, self._checkpoint, arguments)
-        self._checkpoint = None  # nor its weights, a second time
         self.tokenizer = tokenizer_for_model(
             self.tokenizer, model.config, self._directory
         )
         if self._max_length is None:
             self._max_length = model.config.longest_row(_LONGEST)
         model.config.check_row("max_length", self._max_length)
-        self.model = model
+        self.model, self._checkpoint = model, None  # its weights were copied
         self._set(task)
 
     def _set(self, task):
