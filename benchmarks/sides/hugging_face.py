@@ -103,8 +103,8 @@ def _make_step(model, inputs, setting, device):
 
 def _modernbert_inputs(shape):
     """Makes the model's arguments for a batch, which has no segments and no order."""
-    names = ("input_ids", "attention_mask", "labels")
-    return {name: _albert_inputs(shape)[name] for name in names}
+    inputs = _albert_inputs(shape)
+    return {name: inputs[name] for name in ("input_ids", "attention_mask", "labels")}
 
 
 def _albert_inputs(shape):
