@@ -38,7 +38,7 @@ from albert_tf.io.near_misses import refuse_arguments
 
 @dataclasses.dataclass(frozen=True)
 class Checkpoint:
-    """A checkpoint that its files tell; its weights are read where they are needed."""
+    """A checkpoint, whose weights are read when they are needed."""
 
     source: str  # what to call it in messages
     config: object | None  # such as an `AlbertConfig`; None if none lies beside it

@@ -18,6 +18,9 @@ from albert_tf.tasks.tables import read_table
 from albert_tf.tokenization.loading import read_tokenizer
 from albert_tf.tokenization.loading import tokenizer_for_model
 
+_TAB = "\t"
+_TEXT, _PAIR = "text", "text_pair"
+
 
 def load(choose_class, directory, **arguments):
     """Loads the model of a directory, and the tokenizer that lies beside it.
@@ -53,10 +56,6 @@ def language_model_class(checkpoint):
     if AlbertForReplacedTokens in checkpoint.saved:
         return AlbertForReplacedTokens
     return guessing_class(checkpoint)
-
-
-_TAB = "\t"
-_TEXT, _PAIR = "text", "text_pair"
 
 
 def read_texts(path):
