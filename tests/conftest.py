@@ -34,8 +34,9 @@ pytest_plugins = ["tests.environment"]
 
 PROJECT = pathlib.Path(__file__).resolve().parent.parent
 
-# Programs that tests start have the packages that users have: Keras imports these
-# others wherever they are, which takes a quarter of the time until a program begins.
+# Programs that tests start have the packages that users have: TensorFlow and Keras
+# import these others wherever they are, which takes a third of the time until a program
+# begins.
 os.environ["PYTHONPATH"] = os.pathsep.join(
     filter(None, [str(PROJECT / "tests" / "absent"), os.environ.get("PYTHONPATH")])
 )

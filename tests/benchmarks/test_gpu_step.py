@@ -14,12 +14,13 @@ _FEW = {"tokens": 8, "batch_size": 2, "predictions": 2}
 
 
 @pytest.fixture
-def without_tensorflow(tmp_path, monkeypatch):
+def without_tensorflow(tmp_path, project, monkeypatch):
     """Sides cannot import TensorFlow, as on a machine that has only JAX."""
     folder = tmp_path / "absent"
     folder.mkdir()
     (folder / "tensorflow.py").write_text("raise ImportError('not needed')\n")
-    monkeypatch.setenv("PYTHONPATH", str(folder), prepend=os.pathsep)
+    # And without tests/absent, which hides JAX.
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(folder), str(project)]))
 
 
 @pytest.fixture

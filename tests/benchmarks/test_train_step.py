@@ -9,6 +9,7 @@ import pytest
 from albert_tf.errors import UserError
 from albert_tf.families.xlnet_config import XLNetConfig
 from benchmarks import train_step
+from benchmarks.sides import albert_tf
 from tests.players import PlayerHere
 
 
@@ -17,6 +18,8 @@ def test_own_side_is_timed_on_a_batch_and_on_records(
     tiny_config, tmp_path, capsys, monkeypatch
 ):
     monkeypatch.setattr(train_step, "Player", PlayerHere)
+    # XLA compiles longer than all the rest takes; tests/engine has steps with it.
+    monkeypatch.setattr(albert_tf, "pretraining_xla", lambda *_: {"use_xla": False})
     config = tmp_path / "config.json"
     sizes = {"vocab_size": 200, "max_position_embeddings": 32, "num_hidden_layers": 1}
     sizes["num_attention_heads"] = 2

@@ -22,7 +22,7 @@ def options(material, tiny_config, tmp_path):
     words = ["the", "cat", "sat", "on", "a", "mat", "and", "ran"]
     lines = [" ".join(words[: 1 + place]) for place in range(8)]
     (tmp_path / "dev.tsv").write_text("\n".join(["sentence", *lines]) + "\n")
-    config = tiny_config(max_position_embeddings=128, num_hidden_layers=1)
+    config = tiny_config(max_position_embeddings=32, num_hidden_layers=1)
     config.to_json_file(tmp_path / "config.json")
     return benchmark.Options(
         data_file=str(tmp_path / "dev.tsv"),
@@ -52,6 +52,8 @@ def test_prints_every_figure(options, monkeypatch, capsys):
     # Those of the types are for throughput, and for ONNX Runtime, too.
     for name in ("throughput", "onnx"):
         monkeypatch.delitem(benchmark._EXPORTS, name)
+    # The export for latency has a graph for each length.
+    monkeypatch.setattr(benchmark, "_MAX_SEQ_LENGTH", 32)
     monkeypatch.setattr(os, "cpu_count", lambda: 1)
     monkeypatch.setattr(turns, "Player", PlayerHere)
     monkeypatch.setattr(subprocess, "run", _here)

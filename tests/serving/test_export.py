@@ -220,9 +220,9 @@ def test_golden_texts_and_corpora(exported, shared, vocabulary, golden, corpus):
     expected = _python_path(served, texts)
     np.testing.assert_allclose(answers["probabilities"], expected, atol=1e-5)
     # As an encoder it shows the ids; what follows the ids in a graph is tested above.
-    encoder = exported(tokenizer, create_task("regression", "t"), serve="encoder")
-    ids = Predictor(encoder.export_dir).arrays(texts, batch_size=100)["input_ids"]
-    examples = tokenize_texts(texts, None, tokenizer, encoder.length)
+    encoder = Predictor(served.model_dir, task="encoder")
+    ids = encoder.arrays(texts, batch_size=100)["input_ids"]
+    examples = tokenize_texts(texts, None, tokenizer, served.length)
     rows = np.split(examples.ids, examples.starts[1:])
     assert [row[row > 0].tolist() for row in ids] == [row.tolist() for row in rows]
 

@@ -6,6 +6,9 @@ import pytest
 
 from albert_tf.checkpoints.model_directory import read_training_info
 from albert_tf.config import AlbertConfig
+from albert_tf.models.classification import AlbertForSequenceClassification
+from albert_tf.tasks.registry import create_task
+from albert_tf.tokenization import load_tokenizer
 
 
 @pytest.mark.slow
@@ -31,7 +34,13 @@ def test_a_student_learns_what_labels_do_not_say(flags, tmp_path):
 
 @pytest.mark.slow
 def test_a_student_goes_on_exactly(flags, continues_exactly, tmp_path):
-    teacher = flags(do_train=True, train_step=2, save_checkpoints_steps=2) / "model"
+    task = create_task("single_label", "custom", labels=("no", "yes"))
+    config = AlbertConfig.from_json_file(tmp_path / "tiny.json")
+    teacher = tmp_path / "teacher"
+    info = {"task": task.to_dict(), "max_seq_length": 16}
+    tokenizer = load_tokenizer(tmp_path / "vocab.txt")
+    model = AlbertForSequenceClassification(config, labels=task.labels)
+    model.save_pretrained(teacher, tokenizer, info)
     out = tmp_path / "student"
 
     def run(**changes):
