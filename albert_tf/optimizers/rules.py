@@ -33,8 +33,8 @@ RULES = (
     Rule("normalizations", r"LayerNorm|layer_norm|(^|/)(gamma|beta)$", True),
     Rule("biases", r"^(?!.*LayerNorm|.*layer_norm|.*\br_[wrs]_bias$).*bias$", True),
     Rule("weights", r"(kernel|embeddings|weights|_emb|_embed)$", False),
-    # They begin at 0, where a trust ratio would keep them.
-    Rule("depth adapters", r"(^|/)depth_adapters/", True),
+    # Without a trust ratio, LAMB's rate overruns what adapters have found.
+    Rule("depth adapters", r"(^|/)depth_adapters/", False),
     # Official XLNet decays them, and looks them up before its list.
     Rule(RELATIVE_BIASES, r"\br_[wrs]_bias$", False),
 )
