@@ -20,7 +20,7 @@ from albert_tf.cli.command_line import group_of
 from albert_tf.cli.command_line import option
 from albert_tf.cli.command_line import run
 from albert_tf.errors import UserError
-from albert_tf.exit_rule import AppliedExitFlags
+from albert_tf.models.flags import AppliedExitFlags
 
 _DRAINING = 30  # seconds in which requests are answered after SIGTERM
 

@@ -17,7 +17,7 @@ import tempfile
 
 from albert_tf.cli import command_line
 from albert_tf.cli.command_line import option
-from albert_tf.exit_rule import AppliedExitFlags
+from albert_tf.models.flags import AppliedExitFlags
 from albert_tf.serving.export import ExportOptions
 from albert_tf.serving.export import export
 from benchmarks.measuring import figures

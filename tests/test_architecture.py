@@ -12,6 +12,7 @@ _BELOW_THE_COMMANDS = [
     "checkpoints",
     "costs",
     "engine",
+    "exit_rule",
     "families",
     "hub",
     "io",

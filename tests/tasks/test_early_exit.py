@@ -7,9 +7,9 @@ import pytest
 import tensorflow as tf
 
 from albert_tf.errors import UserError
-from albert_tf.exit_rule import EarlyExitFlags
 from albert_tf.exit_rule import ExitRule
 from albert_tf.models.classification import AlbertForSequenceClassification
+from albert_tf.models.flags import EarlyExitFlags
 from albert_tf.tasks.prediction import early_scores
 from albert_tf.tasks.prediction import exit_layers
 from albert_tf.tasks.registry import create_task

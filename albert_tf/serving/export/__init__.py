@@ -15,7 +15,7 @@ from albert_tf.checkpoints.flags import ReadingFlags
 from albert_tf.checkpoints.flags import obeys_reading_flags
 from albert_tf.cli import command_line
 from albert_tf.cli.command_line import option
-from albert_tf.exit_rule import AppliedExitFlags
+from albert_tf.models.flags import AppliedExitFlags
 from albert_tf.tasks.commands.flags import ColumnFlags
 
 SAVED_MODEL = "saved_model"

@@ -12,8 +12,8 @@ from albert_tf.engine.reporting.summaries import read_history
 from albert_tf.engine.reporting.summaries import write_eval_results
 from albert_tf.engine.strategies import strategy_from
 from albert_tf.errors import UserError
-from albert_tf.exit_rule import EarlyExitFlags
 from albert_tf.hub.names import with_local_models
+from albert_tf.models.flags import EarlyExitFlags
 from albert_tf.tasks.commands.flags import ApplyingFlags
 from albert_tf.tasks.commands.flags import TrainingFlags
 from albert_tf.tasks.examples import of_role

@@ -20,7 +20,7 @@ import dataclasses
 
 from albert_tf.cli.command_line import altered
 from albert_tf.cli.command_line import option
-from albert_tf.exit_rule import EarlyExitFlags
+from albert_tf.models.flags import EarlyExitFlags
 from albert_tf.tasks.commands.flags import TaskOptions
 from albert_tf.tasks.commands.flags import run_command
 
