@@ -17,7 +17,7 @@ from albert_tf.cli import command_line
 from albert_tf.cli.command_line import option
 from albert_tf.errors import UserError
 from albert_tf.models.flags import AppliedExitFlags
-from albert_tf.tasks.commands.flags import ColumnFlags
+from albert_tf.tasks.tables import ColumnFlags
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

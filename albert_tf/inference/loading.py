@@ -34,8 +34,9 @@ def load(choose_class, directory, **arguments):
     Raises:
         UserError: one of them is missing, or they do not fit.
     """
-    tokenizer, checkpoint = read_tokenizer(directory), read_checkpoint(directory)
+    checkpoint = read_checkpoint(directory)
     model_class = choose_class(checkpoint)
+    tokenizer = read_tokenizer(directory)
     arguments = {**model_class.family.alone, **arguments}
     model = load_pretrained(model_class, checkpoint, arguments)
     return model, tokenizer_for_model(tokenizer, model.config, directory)

@@ -5,6 +5,7 @@ import json
 
 import numpy as np
 
+from albert_tf.cli.command_line import option
 from albert_tf.errors import UserError
 from albert_tf.io.table_rows import holds_objects
 from albert_tf.io.table_rows import read_rows
@@ -14,6 +15,20 @@ from albert_tf.tokenization.normalization import WHITE_SPACE
 _HIDDEN = ("", "-1")  # stand in a column of labels where these are hidden
 # U+200B and U+FEFF are invisible, too, but not to isspace().
 _BLANK = WHITE_SPACE + "\u200b\ufeff"
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ColumnFlags:
+    """Columns of a labelled table."""
+
+    text_column: str = option(
+        "Column of --eval_file that holds the text, or the first of two texts.",
+        "sentence",
+    )
+    text_pair_column: str | None = option(
+        "Column of --eval_file that holds the second text.", None
+    )
+    label_column: str = option("Column of --eval_file that holds the label.", "label")
 
 
 @dataclasses.dataclass(frozen=True)

@@ -16,7 +16,7 @@ from albert_tf.checkpoints.flags import obeys_reading_flags
 from albert_tf.cli import command_line
 from albert_tf.cli.command_line import option
 from albert_tf.models.flags import AppliedExitFlags
-from albert_tf.tasks.commands.flags import ColumnFlags
+from albert_tf.tasks.tables import ColumnFlags
 
 SAVED_MODEL = "saved_model"
 TOKEN_FORMATS = ("tflite", "onnx")

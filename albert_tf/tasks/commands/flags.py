@@ -191,20 +191,6 @@ class TrainingFlags(ApplyingFlags, TrainerFlags, OptimizerFlags, DistillationFla
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class ColumnFlags:
-    """Columns of a labelled table."""
-
-    text_column: str = option(
-        "Column of --eval_file that holds the text, or the first of two texts.",
-        "sentence",
-    )
-    text_pair_column: str | None = option(
-        "Column of --eval_file that holds the second text.", None
-    )
-    label_column: str = option("Column of --eval_file that holds the label.", "label")
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
 class TaskOptions(StartFlags, TrainingFlags, DeviceFlags, ReadingFlags):
     """Actions."""
 
