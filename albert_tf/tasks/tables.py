@@ -22,13 +22,13 @@ class ColumnFlags:
     """Columns of a labelled table."""
 
     text_column: str = option(
-        "Column of --eval_file that holds the text, or the first of two texts.",
+        "Column of the text, or of the first of two texts, in a labelled table.",
         "sentence",
     )
     text_pair_column: str | None = option(
-        "Column of --eval_file that holds the second text.", None
+        "Column of the second text in a labelled table.", None
     )
-    label_column: str = option("Column of --eval_file that holds the label.", "label")
+    label_column: str = option("Column of the label in a labelled table.", "label")
 
 
 @dataclasses.dataclass(frozen=True)

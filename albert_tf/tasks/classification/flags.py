@@ -26,23 +26,16 @@ from albert_tf.tasks.classification.raw_text import RawTextFlags
 from albert_tf.tasks.commands.flags import TaskOptions
 from albert_tf.tasks.commands.flags import run_command
 from albert_tf.tasks.registry import TASKS
+from albert_tf.tasks.tables import ColumnFlags
 
 # Official flags that only TPUEstimator needed, or that this program makes needless.
 _IGNORED = ("master", "num_tpu_cores", "threshold_to_export")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class TableFlags:
+class TableFlags(ColumnFlags):
     """A table of your own."""
 
-    text_column: str = option(
-        "Column of the text, or of the first of two texts, in your own table.",
-        "sentence",
-    )
-    text_pair_column: str | None = option(
-        "Column of the second text in your own table.", None
-    )
-    label_column: str = option("Column of the label in your own table.", "label")
     label_kind: str = option(
         "Kind of label in your own table; a multi_label row joins its labels by |.",
         "single_label",
