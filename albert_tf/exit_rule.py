@@ -2,13 +2,36 @@
 
 import dataclasses
 import math
+import typing
 
 from albert_tf.errors import UserError
 
 EXIT_HEADS = ("shared", "per_layer")
 """Heads of the layers: the last one's for all, or one for each."""
-EXIT_RULES = {"patience": 3, "entropy": 0.3, "probability": 0.9}
-"""Thresholds that each rule has where none is given."""
+
+
+class Threshold(typing.NamedTuple):
+    """The number of a rule.
+
+    Attributes:
+        default: the one of a rule without its own.
+        condition: when a text leaves, for --help.
+        leaves_above: whether a text leaves above the number, or below it.
+        limit: the numbers that make sense are smaller.
+    """
+
+    default: float
+    condition: str
+    leaves_above: bool = True
+    limit: float = math.inf
+
+
+EXIT_RULES = {
+    "patience": Threshold(3, "the prediction did not change for so many layers"),
+    "entropy": Threshold(0.3, "the probabilities have less", leaves_above=False),
+    "probability": Threshold(0.9, "the best one is larger", limit=1),
+}
+"""The rules by name. All but patience compare a layer's `exits.confidence`."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,7 +63,7 @@ class ExitRule:
                 f"{', '.join(EXIT_RULES)}."
             )
         if self.threshold is None:
-            object.__setattr__(self, "threshold", EXIT_RULES[self.name])
+            object.__setattr__(self, "threshold", EXIT_RULES[self.name].default)
         for name in ("threshold", "tolerance"):
             value = getattr(self, name)
             is_number = type(value) in (int, float) and math.isfinite(value)
@@ -52,9 +75,10 @@ class ExitRule:
             raise UserError(
                 f"Patience is a whole number of layers, got {self.threshold}."
             )
-        if self.name == "probability" and self.threshold >= 1:
+        limit = EXIT_RULES[self.name].limit
+        if self.threshold >= limit:
             raise UserError(
-                f"The probability at which a text leaves must be below 1, got "
+                f"The {self.name} at which a text leaves must be below {limit:g}, got "
                 f"{self.threshold}."
             )
 

@@ -121,17 +121,9 @@ def read_checkpoint(path):
         return path
     path = os.fspath(path)
     if is_model_directory(path):
-        saved = read_head(path)
-        return Checkpoint(
-            path,
-            read_config_of(path, saved[0].family),
-            functools.cache(functools.partial(_tensors_of_model, path)),
-            saved[0].family,
-            saved=saved,
-            path=path,
-        )
+        return _of_model_directory(path)
     if is_huggingface_directory(path):
-        return _huggingface(path)
+        return _of_huggingface(path)
     prefix = find_tf1_prefix(path)
     if prefix:
         family, config = read_tf1_config(prefix)
@@ -152,7 +144,15 @@ def read_checkpoint(path):
     )
 
 
-def _huggingface(path):
+def _of_model_directory(path):
+    saved = read_head(path)
+    family = saved[0].family
+    config = read_config_of(path, family)
+    read = functools.cache(functools.partial(_tensors_of_model, path))
+    return Checkpoint(path, config, read, family, saved=saved, path=path)
+
+
+def _of_huggingface(path):
     family, config, entries = read_huggingface_config(path)
     weights = os.path.join(path, HUGGINGFACE_WEIGHTS)
     read = functools.partial(

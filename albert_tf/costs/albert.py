@@ -188,7 +188,7 @@ def training_memory(
         "gradients of each block": _FLOAT
         * (1 if rematerialize else blocks)
         * (attention_parameters(config) + feed_forward_parameters(config)),
-        "optimizer (two moments)": 2 * parameters,
+        "optimizer (up to two moments)": 2 * parameters,
         "activations": activation_bytes * tokens * (kept + embeddings),
         "masked LM logits": _FLOAT * logits,
     }

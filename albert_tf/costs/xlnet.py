@@ -100,7 +100,7 @@ def training_memory(
     return {
         "weights": parameters,
         "gradients": parameters,
-        "optimizer (two moments)": 2 * parameters,
+        "optimizer (up to two moments)": 2 * parameters,
         "activations": activation_bytes * batch_size * queries * kept,
         # Before the step and after it.
         "memory of earlier segments": 2 * _FLOAT * batch_size * remembered,

@@ -40,7 +40,7 @@ class Trainer:
     Args:
         model: a Keras model built in `strategy.scope()`.
         objective: an `Objective`.
-        optimizer: LAMB or AdamW, made in `strategy.scope()`.
+        optimizer: a `MomentsOptimizer`, made in `strategy.scope()`.
         strategy: a `tf.distribute.Strategy`.
         options: `TrainerOptions`.
         evaluator: its `evaluate(eval_dataset)` returns `{metric: value}`; by default

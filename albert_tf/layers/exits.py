@@ -3,6 +3,7 @@
 import keras
 from keras import ops
 
+from albert_tf.exit_rule import EXIT_RULES
 from albert_tf.layers.base import truncated_normal
 from albert_tf.layers.heads import ClassificationHead
 
@@ -97,7 +98,8 @@ def leaving(logits, state, rule, kind, threshold=None):
     threshold = rule.threshold if threshold is None else threshold
     if rule.name != "patience":
         sure = confidence(logits, rule.name, kind)
-        return sure < threshold if rule.name == "entropy" else sure > threshold, state
+        above = EXIT_RULES[rule.name].leaves_above
+        return sure > threshold if above else sure < threshold, state
     last, count = state
     now = _predictions(logits, kind)
     most = rule.tolerance if kind == "regression" else _SAME_LABEL
@@ -122,7 +124,7 @@ def confidence(logits, name, kind):
 
     Args:
         logits: float32 `[rows, outputs]`.
-        name: "entropy" or "probability", of `ExitRule`.
+        name: of an `ExitRule` but "patience".
         kind: as of `leaving`; of several labels, the one that is least sure counts.
 
     Returns:

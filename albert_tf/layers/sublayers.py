@@ -148,9 +148,10 @@ class SelfAttention(Sublayer):
         attend = functools.partial(self._attend, bias=view.bias, seed=seed)
         if recompute is not None:
             config = self.config
-            # Dropout draws one mask for all heads.
+            # Dropout draws one mask for all heads; a bias by head is for all, too.
             drops = seed is not None and config.attention_probs_dropout_prob > 0
-            parts = 1 if drops else min(2, config.num_attention_heads)
+            is_whole = drops or view.bias.shape[1] != 1
+            parts = 1 if is_whole else min(2, config.num_attention_heads)
             attend = functools.partial(recompute, attend, axis=2, parts=parts)
         context = attend(query, key, value)  # [B, T, N, D]
         context = ops.reshape(context, ops.shape(attending))
@@ -186,7 +187,7 @@ class SelfAttention(Sublayer):
         """Returns the context of queries, keys and values, all `[B, T, N, D]`."""
         drops = seed is not None and self.config.attention_probs_dropout_prob > 0
         if not drops and _is_one_kernel(query, key):
-            shape = (ops.shape(query)[0], 1, query.shape[1], key.shape[1])
+            shape = (ops.shape(query)[0], bias.shape[1], query.shape[1], key.shape[1])
             return ops.dot_product_attention(
                 query,
                 key,

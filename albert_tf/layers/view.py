@@ -17,8 +17,8 @@ class View:
     Q is the number of tokens that attend: all of them, or the ones that `pick` takes.
 
     Attributes:
-        bias: float32 `[batch, 1, 1 or Q, tokens]`, added to the scores: 0, or -10000
-            for a key that is padding or of another pair.
+        bias: float32 `[batch or 1, heads or 1, 1 or Q, tokens]`, added to the scores:
+            0, or -10000 for a key that is padding or of another pair.
         local_bias: the same for blocks whose tokens see only their neighbours; None
             where all blocks are global.
         global_every: the blocks 0, n, 2 n, … are global; read with `local_bias`.
@@ -60,11 +60,10 @@ class View:
         Args:
             numbers: int32 `[examples]`.
         """
-        local = self.local_bias
         return dataclasses.replace(
             self,
-            bias=ops.take(self.bias, numbers, axis=0),
-            local_bias=None if local is None else ops.take(local, numbers, axis=0),
+            bias=_taken(self.bias, numbers),
+            local_bias=_taken(self.local_bias, numbers),
         )
 
     def of_block(self, i):
@@ -162,7 +161,17 @@ def window_bias(tokens, window):
 def _picked(bias, pick):
     if bias is None or bias.shape[2] == 1:
         return bias
-    return ops.expand_dims(pick(bias[:, 0]), 1)  # [B, 1, Q, T]
+    heads, tokens = bias.shape[1], ops.shape(bias)[3]
+    rows = ops.transpose(bias, (0, 2, 1, 3))  # [B, T, heads, T]
+    rows = pick(ops.reshape(rows, (*ops.shape(rows)[:2], heads * tokens)))
+    rows = ops.reshape(rows, (*ops.shape(rows)[:2], heads, tokens))
+    return ops.transpose(rows, (0, 2, 1, 3))  # [B, heads, Q, T]
+
+
+def _taken(bias, numbers):
+    if bias is None or bias.shape[0] == 1:  # the same for all examples
+        return bias
+    return ops.take(bias, numbers, axis=0)
 
 
 def same_pair(pair_ids):

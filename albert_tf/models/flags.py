@@ -23,15 +23,16 @@ class EarlyExitFlags:
         EXIT_HEADS,
     )
     exit_rule: str = option(
-        "Condition to leave. patience: the prediction did not change for so many "
-        "layers; entropy: the probabilities have less; probability: the best one is "
-        "larger. It is kept with the model.",
+        "Condition to leave. "
+        + "; ".join(f"{name}: {rule.condition}" for name, rule in EXIT_RULES.items())
+        + ". It is kept with the model.",
         "patience",
         tuple(EXIT_RULES),
     )
     exit_threshold: float | None = option(
         "Number of --exit_rule; by default "
-        f"{', '.join(f'{value} ({rule})' for rule, value in EXIT_RULES.items())}.",
+        + ", ".join(f"{rule.default} ({name})" for name, rule in EXIT_RULES.items())
+        + ".",
         None,
         minimum=0,
     )

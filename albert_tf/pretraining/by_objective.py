@@ -115,7 +115,7 @@ class ReplacedTokensDetection(MaskedLM):
         return model
 
     def initial_model(self, flags, config, terms):
-        """Builds as `setup.initial_model`; a checkpoint may lack heads and generator.
+        """Builds as the function; a checkpoint may lack heads and generator.
 
         Raises:
             UserError: a checkpoint that does not fit.
@@ -164,7 +164,7 @@ class PermutationLM(MaskedLM):
         return (PERMUTATION_LM,)
 
     def initial_model(self, flags, config, terms):
-        """Builds as `setup.initial_model`, from a checkpoint of the same layers.
+        """Builds as the function, from a checkpoint of the same layers.
 
         Raises:
             UserError: a checkpoint that does not fit, or of another configuration.

@@ -153,9 +153,9 @@ def _thresholds(name, outputs, kind):
         return list(range(1, outputs.shape[1]))
     values = confidence(outputs[:, :-1].reshape(-1, outputs.shape[-1]), name, kind)
     shares = np.quantile(values, np.linspace(0.02, 0.98, _THRESHOLDS)).astype(float)
-    most = 1 if name == "probability" else np.inf
-    found = [float(share) for share in np.unique(shares) if 0 < share < most]
-    return found[::-1] if name == "entropy" else found
+    rule = EXIT_RULES[name]
+    found = [float(share) for share in np.unique(shares) if 0 < share < rule.limit]
+    return found if rule.leaves_above else found[::-1]
 
 
 def write_curve(points, metric, output_dir):

@@ -28,7 +28,7 @@ class OutputsPredictor:
     Call: `TokenizedExamples`, labelled or not. Returns an array `[rows, ...]`, or a
     dict of such for a model that returns a dict; where an output is as long as its
     batch, the shorter ones are padded with zeros. Of a model with exit heads, it is
-    `[rows, layers, ...]`, which `early_exit.depths` takes.
+    `[rows, layers, ...]`, which `depths` takes.
     """
 
     def __init__(self, model, batch_size, max_seq_length, min_tokens=1):

@@ -1,4 +1,4 @@
-"""Deviations of a checkpoint's outputs from recorded ones; see `command`."""
+"""Deviations of a checkpoint's outputs from recorded ones; see `verify`."""
 
 import dataclasses
 import os
@@ -45,7 +45,7 @@ class Deviation:
 
 
 def deviations_of(directory, vocabulary):
-    """Compares as `command.verify`, with its arguments, values and errors."""
+    """Compares as `verify`, with its arguments, values and errors."""
     refuse_run_folder(directory)
     deviations, unknown = [], []
     kinds = (huggingface, xlnet_answers, xlnet, race)

@@ -8,6 +8,7 @@ from benchmarks.pretraining_gain import read_results
 from benchmarks.pretraining_gain import run_module
 
 _PAIRS = "minimal pairs"
+_PAIRS_PER_SET = 50
 _GLUE = ("sst-2", "cola")
 _FINE_TUNING = {
     "train_step": 200,
@@ -44,7 +45,12 @@ def names():
 
 def _pairs(data, folder, seed, label):
     path = folder / "minimal_pairs.json"
-    flags = {"model_dir": folder, "input_file": data, "output_file": path}
+    flags = {
+        "model_dir": folder,
+        "input_file": data,
+        "output_file": path,
+        "pairs_per_set": _PAIRS_PER_SET,
+    }
     run_module("albert_tf.minimal_pairs", flags, label)
     return read_json_object(path)["overall"]
 

@@ -5,6 +5,7 @@ import pytest
 import tensorflow as tf
 
 from albert_tf.layers import sublayers
+from albert_tf.layers.rematerialization import recompute
 from albert_tf.layers.sublayers import FeedForward
 from albert_tf.layers.sublayers import SelfAttention
 from albert_tf.layers.view import View
@@ -64,6 +65,22 @@ def test_padded_keys_get_no_weight_and_padded_queries_are_computed(tiny_config, 
     kept = [0, 1, 2, 3, 4, 6]
     np.testing.assert_array_equal(before.numpy()[1, kept], after.numpy()[1, kept])
     assert np.abs(before[1, 5] - after[1, 5]).max() > 0.1
+
+
+def test_a_bias_by_head_is_each_heads_own(tiny_config, hidden):
+    distances = np.abs(np.arange(7)[:, None] - np.arange(7))
+    slopes = np.array([0.5, 1.0, 2.0])  # ALiBi (Press et al., arXiv 2108.12409)
+    bias = -slopes[None, :, None, None] * distances  # [1, heads, T, T]
+    view = View(tf.constant(bias, "float32"))
+    layer = make(tiny_config())
+    whole = layer(hidden, view=view)
+    picked = view.of_rows(lambda rows: tf.gather(rows, [4, 2], axis=1))
+    found = layer(hidden, view=picked)
+    np.testing.assert_allclose(found, tf.gather(whole, [4, 2], axis=1), atol=1e-6)
+    found = layer(hidden, view=view, recompute=recompute)
+    np.testing.assert_allclose(found, whole, atol=1e-6)
+    found = layer(hidden[1:], view=view.of_examples(np.array([1])))
+    np.testing.assert_allclose(found, whole[1:], atol=1e-6)
 
 
 @pytest.mark.parametrize("dtype", ["mixed_float16", "mixed_bfloat16"])
