@@ -17,17 +17,22 @@ num_warmup_steps and steps, taken on the constant batch with gradients clipped t
 global norm 1. The command recognises recordings of reading comprehension by their files
 (`albert_tf.verify.squad` lists them), and recordings of multiple choice
 (`albert_tf.verify.race`), of XLNet (`albert_tf.verify.xlnet`) and of Hugging Face's
-heads (`albert_tf.verify.huggingface`, `xlnet_answers`). It exits with status 1 if a
+heads (`albert_tf.verify.huggingface`). It exits with status 1 if a
 deviation is greater than the tolerance. docs/checkpoints.md says more.
 """
 
 import dataclasses
 import sys
 
+import numpy as np
+
 from albert_tf.checkpoints.flags import ReadingFlags
 from albert_tf.checkpoints.flags import obeys_reading_flags
 from albert_tf.cli.command_line import option
 from albert_tf.cli.command_line import run
+from albert_tf.errors import UserError
+
+_GRADIENTS = ("grad/", "grad_none/")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,6 +47,22 @@ class VerifyOptions(ReadingFlags):
     )
 
 
+@dataclasses.dataclass(frozen=True)
+class Deviation:
+    """Distance of one array from its expected value."""
+
+    name: str
+    absolute: float  # the largest difference of two entries
+    relative: float  # that, divided by the largest expected entry
+    limit: float  # the bound of `absolute`
+    note: str = ""  # a remark for the table
+
+    @property
+    def passed(self):
+        """True for a deviation within the limit; never for NaN."""
+        return self.absolute <= self.limit
+
+
 def verify(directory, vocabulary=None):
     """Computes everything that `directory` expects.
 
@@ -51,16 +72,69 @@ def verify(directory, vocabulary=None):
             `recordings.tokenizer_of`.
 
     Returns:
-        (list of `comparison.Deviation`, list of the names in `expected.npz` that are
-        not known)
+        (list of `Deviation`, list of the names in `expected.npz` that are not known)
 
     Raises:
         UserError: a file is missing or does not fit the others.
     """
     # Imported here, so that --help does not wait for TensorFlow.
-    from albert_tf.verify.comparison import deviations_of
+    from albert_tf.hub.names import refuse_run_folder
+    from albert_tf.verify import huggingface
+    from albert_tf.verify import pretraining
+    from albert_tf.verify import race
+    from albert_tf.verify import squad
+    from albert_tf.verify import xlnet
 
-    return deviations_of(directory, vocabulary)
+    refuse_run_folder(directory)
+    kinds = (huggingface, xlnet, race)
+    kind = next((k for k in kinds if k.knows(directory)), squad)
+    parts = list(kind.compare(directory, vocabulary))
+    parts = parts or list(pretraining.compare(directory))
+    deviations = [one for part in parts for one in _deviations(part)]
+    if not deviations:
+        raise UserError(
+            f"{directory}/expected.npz holds none of the arrays that verify compares."
+        )
+    unknown = [p.prefix + n for p in parts for n in p.expected if n not in p.found]
+    return deviations, unknown
+
+
+def _deviations(part):
+    found, expected = part.found, part.expected
+    known = [name for name in expected if name in found]
+    largest_gradient = max(
+        (np.abs(expected[name]).max() for name in known if name.startswith(_GRADIENTS)),
+        default=0.0,
+    )
+    for name in known:
+        limit = part.weights_limit
+        if not name.startswith("after/"):
+            limit = _limit(name, expected[name], largest_gradient)
+        distances = _distances(found[name], expected[name])
+        note = part.notes.get(name, "")
+        yield Deviation(part.prefix + name, *distances, limit, note)
+
+
+def _limit(name, expected, largest_gradient):
+    """Returns the limit: 1e-5 of the largest entry, for outputs at least 1e-5.
+
+    A gradient that is zero in exact arithmetic, such as the gradient of the key's bias,
+    is noise of float32; so it may also deviate by 1e-6 of the largest of all.
+    """
+    largest = float(np.abs(expected).max())
+    if name.startswith(_GRADIENTS):
+        return max(1e-5 * largest, 1e-6 * largest_gradient)
+    return 1e-5 * max(1.0, largest)
+
+
+def _distances(found, expected):
+    """Returns the absolute and the relative deviation of an array."""
+    found = np.asarray(found).astype(np.float64)
+    if found.shape != expected.shape:
+        return np.inf, np.inf
+    largest = float(np.abs(expected).max())
+    absolute = float(np.abs(found - expected).max())
+    return absolute, absolute / largest if largest else absolute
 
 
 def print_table(deviations):

@@ -11,33 +11,54 @@ Hugging Face's names; `odd/…` are inputs of a call of their own. `expected.npz
     token_loss          of labels of tokens, 0 without label
     grad/<name>         of the loss, by Hugging Face's names
     odd/…               of the other call
+
+Of XLNet's head that says whether there is an answer, inputs are also `p_mask`,
+`start_positions`, `end_positions`, `is_impossible` and `cls_index`, which is the last
+token of each row; expected are `hidden` and
+
+    train/…             start_logits, end_logits, cls_logits, with the true start;
+                        start_loss, end_loss, cls_loss, loss
+    train_no_cls/loss, train_no_p_mask/loss
+                        without is_impossible, without p_mask
+    beam/…, beam_no_p_mask/…
+                        start_top_log_probs, start_top_index [batch, starts],
+                        end_top_log_probs, end_top_index [batch, ends * starts], and
+                        cls_logits; the "log_probs" are probabilities
+    grad/<name>         of train/loss
 """
 
 import os
 
-import numpy as np
 import tensorflow as tf
 
 from albert_tf.checkpoints.huggingface import CONFIG_FILE
 from albert_tf.checkpoints.huggingface import architectures
 from albert_tf.checkpoints.huggingface import is_huggingface_directory
-from albert_tf.checkpoints.loading import build_model
 from albert_tf.checkpoints.loading import read_checkpoint
-from albert_tf.errors import UserError
 from albert_tf.families import registry
-from albert_tf.families.roberta import family_that_writes
-from albert_tf.io.files import read_arrays
 from albert_tf.io.files import read_json_object
+from albert_tf.models.xlnet.question_answering import XLNetForQuestionAnswering
 from albert_tf.verify.recordings import Compared
+from albert_tf.verify.recordings import gradients_of
+from albert_tf.verify.recordings import in_huggingface
+from albert_tf.verify.recordings import model_with_head
+from albert_tf.verify.recordings import prefixed
+from albert_tf.verify.recordings import read_recording
+from albert_tf.verify.recordings import require_inputs
+from albert_tf.verify.recordings import stacked_states
+from albert_tf.verify.recordings import without_masked
 
-_FEATURES = ("input_ids", "attention_mask", "token_type_ids")
+_FEATURES = ("input_ids", "attention_mask", "token_type_ids", "p_mask")
 _ODD = "odd/"
 _NO_LABEL = -100
 _XLNET_HEADS = (
     "XLNetForMultipleChoice",
+    "XLNetForQuestionAnswering",
     "XLNetForQuestionAnsweringSimple",
     "XLNetForTokenClassification",
 )
+_OF_ANSWERS = (*_FEATURES, "start_positions", "end_positions", "is_impossible")
+_LOG_PROBS = ("start_top_log_probs", "end_top_log_probs")
 
 
 def knows(directory):
@@ -45,8 +66,7 @@ def knows(directory):
     if not is_huggingface_directory(directory):
         return False
     entries = read_json_object(os.path.join(directory, CONFIG_FILE))
-    names = architectures(entries)
-    is_head = any(name in _XLNET_HEADS for name in names)
+    is_head = any(name in _XLNET_HEADS for name in architectures(entries))
     return entries.get("model_type") == "roberta" or is_head
 
 
@@ -56,20 +76,21 @@ def compare(directory, vocabulary=None):
     Raises:
         UserError: a file is missing or does not fit the others.
     """
-    inputs = read_arrays(os.path.join(directory, "inputs.npz"))
-    expected = read_arrays(os.path.join(directory, "expected.npz"))
-    if "input_ids" not in inputs:
-        raise UserError(f"{directory}/inputs.npz lacks input_ids.")
+    inputs, expected = read_recording(directory, "input_ids")
     checkpoint = read_checkpoint(directory)
     names = architectures(checkpoint.huggingface)
     model_class = registry.recognise(checkpoint.tensors, checkpoint.family, names)
-    arguments = checkpoint.head_arguments(model_class)
-    model = build_model(model_class, checkpoint, (), arguments)
-    found = _outputs(model, _features(inputs, ""))
-    if f"{_ODD}input_ids" in inputs:
-        odd = _outputs(model, _features(inputs, _ODD))
-        found |= {_ODD + name: value for name, value in odd.items()}
-    found |= _losses_and_gradients(model, inputs)
+    told = checkpoint.head_arguments(model_class)
+    model = model_with_head(checkpoint, model_class, told)
+    if model_class is XLNetForQuestionAnswering:
+        require_inputs(directory, inputs, *_OF_ANSWERS)
+        found = _answers(model, inputs)
+        expected = _comparable(found, expected)
+    else:
+        found = _outputs(model, _features(inputs, ""))
+        if f"{_ODD}input_ids" in inputs:
+            found |= prefixed(_ODD, _outputs(model, _features(inputs, _ODD)))
+        found |= _losses_and_gradients(model, inputs)
     yield Compared("", found, expected)
 
 
@@ -83,9 +104,7 @@ def _outputs(model, features):
     rows = features
     if model.feature_axes == 3:
         rows = {n: tf.reshape(v, (-1, v.shape[-1])) for n, v in features.items()}
-    encoded = model.encoder()(rows)
-    hidden = tf.stack([encoded["embedding_output"], *encoded["hidden_states"]])
-    return {"hidden": hidden, **outputs}
+    return {"hidden": stacked_states(model.encoder()(rows)), **outputs}
 
 
 def _named(outputs):
@@ -99,18 +118,8 @@ def _losses_and_gradients(model, inputs):
     with tf.GradientTape() as tape:
         outputs = _named(model(_features(inputs, "")))
         losses = _losses(outputs, inputs)
-    variables = model.official_variables()
-    gradients = tape.gradient(losses["loss"], list(variables.values()))
-    arrays = {
-        name: np.array(tf.convert_to_tensor(gradient))
-        for name, gradient in zip(variables, gradients, strict=True)
-        if gradient is not None
-    }
-    # A gradient changes shape as its variable does.
-    _, theirs = family_that_writes(model).to_huggingface(
-        model.config, arrays, model.head_names(), model.huggingface_architecture()
-    )
-    return {**losses, **{f"grad/{name}": value for name, value in theirs.items()}}
+    gradients = in_huggingface(model, gradients_of(tape, losses["loss"], model))
+    return {**losses, **prefixed("grad/", gradients)}
 
 
 def _losses(outputs, inputs):
@@ -129,3 +138,68 @@ def _losses(outputs, inputs):
     losses = tf.where(counts, losses, 0.0)
     mean = tf.reduce_sum(losses) / tf.reduce_sum(tf.cast(counts, tf.float32))
     return {"loss": mean, "token_loss": losses}
+
+
+def _answers(model, inputs):
+    """Computes the arrays of the head that says whether there is an answer."""
+    features = _features(inputs, "")
+    bare = {**features, "p_mask": tf.zeros_like(features["p_mask"])}
+    with tf.GradientTape() as tape:
+        training, without_class = _training(model, features, inputs)
+    gradients = in_huggingface(model, gradients_of(tape, training["loss"], model))
+    return {
+        "hidden": stacked_states(model.encoder()(features)),
+        **prefixed("beam/", _beams(model, features)),
+        **prefixed("beam_no_p_mask/", _beams(model, bare)),
+        **prefixed("train_no_p_mask/", _training(model, bare, inputs)[0]),
+        **prefixed("train/", training),
+        "train_no_cls/loss": without_class,
+        **prefixed("grad/", gradients),
+    }
+
+
+def _beams(model, features):
+    """Returns the beams in their order: all the best ends, then all the second best."""
+    outputs = model(features)
+    grid = (-1, *outputs["start_top_index"].shape[1:], model.head_config()["end_n_top"])
+    for name in ("end_top_log_probs", "end_top_index"):
+        by_start = tf.transpose(tf.reshape(outputs[name], grid), (0, 2, 1))
+        outputs[name] = tf.reshape(by_start, outputs[name].shape)
+    return {**outputs, **{name: tf.exp(outputs[name]) for name in _LOG_PROBS}}
+
+
+def _training(model, features, inputs):
+    """Returns the outputs and losses with the true start, and the loss without class.
+
+    Logits are log-probabilities: both differ by a number for each row.
+    """
+    starts = inputs["start_positions"]
+    outputs = model({**features, "start_positions": starts})
+    logits = {f"{end}_logits": outputs[f"{end}_log_probs"] for end in ("start", "end")}
+    losses = {
+        f"{end}_loss": -tf.reduce_mean(
+            tf.gather(
+                outputs[f"{end}_log_probs"], inputs[f"{end}_positions"], batch_dims=1
+            )
+        )
+        for end in ("start", "end")
+    }
+    losses["cls_loss"] = tf.reduce_mean(
+        tf.nn.sigmoid_cross_entropy_with_logits(
+            tf.constant(inputs["is_impossible"], tf.float32), outputs["cls_logits"]
+        )
+    )
+    spans = (losses["start_loss"] + losses["end_loss"]) / 2
+    loss = spans + 0.5 * losses["cls_loss"]
+    cls = {"cls_logits": outputs["cls_logits"]}
+    return {**logits, **cls, **losses, "loss": loss}, spans
+
+
+def _comparable(found, expected):
+    """Returns expected arrays in which log-probabilities stand in place of logits."""
+    expected = dict(expected)
+    for name in ("train/start_logits", "train/end_logits"):
+        if name in expected:
+            log_probs = tf.nn.log_softmax(expected[name]).numpy()
+            found[name], expected[name] = without_masked(found[name], log_probs)
+    return expected

@@ -30,6 +30,7 @@ from albert_tf.verify.recordings import Compared
 from albert_tf.verify.recordings import loss_and_gradients
 from albert_tf.verify.recordings import model_with_head
 from albert_tf.verify.recordings import names_in
+from albert_tf.verify.recordings import read_recording
 from albert_tf.verify.recordings import tokenizer_of
 
 _INPUTS, _REAL = "inputs.npz", "is_real_example"
@@ -47,11 +48,7 @@ def knows(directory):
 
 
 def compare(directory, vocabulary=None):
-    """Yields a `Compared` for each recording in a folder.
-
-    Args:
-        directory: the folder, which `knows` knows.
-        vocabulary: see `recordings.tokenizer_of`.
+    """Yields a `Compared` for each recording in a folder, which `knows` knows.
 
     Raises:
         UserError: a file is missing or does not fit the others.
@@ -116,8 +113,7 @@ def _texts(examples, tokenizer, facts):
 
 
 def _compare_head(directory):
-    inputs = read_arrays(os.path.join(directory, _INPUTS))
-    expected = read_arrays(os.path.join(directory, "expected.npz"))
+    inputs, expected = read_recording(directory)
     shape = (*expected["logits"].shape, -1)  # [B, C, T]
     model = model_with_head(directory, AlbertForMultipleChoice, {})
     batch = {name: tf.constant(inputs[name].reshape(shape)) for name in FEATURES}

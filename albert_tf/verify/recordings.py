@@ -1,6 +1,6 @@
-"""Recorded features and heads in folders: common parts of their comparisons.
+"""Recordings in folders: common parts of their comparisons.
 
-The layout follows the official code's recordings: of a set of questions NAME,
+The layout of features follows the official code's: of a set of questions NAME,
 
     NAME_dev.json, NAME_train.json   the questions, with all or with one answer
     features_NAME.npz, .json         the windows, and how they were made
@@ -16,6 +16,7 @@ import tensorflow as tf
 from albert_tf.checkpoints.loading import build_model
 from albert_tf.checkpoints.loading import read_checkpoint
 from albert_tf.errors import UserError
+from albert_tf.families.roberta import family_that_writes
 from albert_tf.io.files import read_arrays
 from albert_tf.io.files import read_json_object
 from albert_tf.tasks.question_answering.reading.questions import read_paragraphs
@@ -36,6 +37,7 @@ _NEEDED = (
     "tok_end_to_orig_index",
     "token_is_max_context",
 )
+_MASKED = -1e29
 _SIZES = ("max_seq_length", "doc_stride", "max_query_length")
 
 
@@ -55,6 +57,36 @@ class Compared:
     expected: dict
     notes: dict = dataclasses.field(default_factory=dict)
     weights_limit: float = 1e-6
+
+
+def read_recording(directory, *needed):
+    """Reads `inputs.npz` and `expected.npz`: two dicts of arrays by name.
+
+    Raises:
+        UserError: a file is missing, or the former lacks something (`require_inputs`).
+    """
+    files = (os.path.join(directory, name) for name in ("inputs.npz", "expected.npz"))
+    inputs, expected = map(read_arrays, files)
+    require_inputs(directory, inputs, *needed)
+    return inputs, expected
+
+
+def require_inputs(directory, inputs, *needed):
+    """Refuses a recording that lacks inputs; a tuple of names needs one of them."""
+    for names in needed:
+        names = (names,) if isinstance(names, str) else names
+        if not any(name in inputs for name in names):
+            raise UserError(f"{directory}/inputs.npz lacks {' or '.join(names)}.")
+
+
+def holds_any(names, prefix):
+    """Returns whether a name begins with a prefix."""
+    return any(name.startswith(prefix) for name in names)
+
+
+def prefixed(prefix, values):
+    """Returns a dict whose names begin with a prefix."""
+    return {prefix + name: value for name, value in values.items()}
 
 
 def names_in(folder):
@@ -184,12 +216,7 @@ def read_windows(folder, name):
 
 
 def model_with_head(checkpoint, model_class, arguments):
-    """Loads the model of a checkpoint that has the head of a class.
-
-    Args:
-        checkpoint: the `Checkpoint`, or its directory.
-        model_class: a `PretrainedModel`.
-        arguments: of its constructor, beside the config.
+    """Loads the model of a `Checkpoint`, or its directory, with the head of a class.
 
     Raises:
         UserError: there is no checkpoint, or it has no such head.
@@ -206,24 +233,43 @@ def model_with_head(checkpoint, model_class, arguments):
 
 
 def loss_and_gradients(model, objective, batch):
-    """Computes the loss without dropout, `loss`, and its `grad/<official name>`.
-
-    Args:
-        model: a `PretrainedModel`.
-        objective: the engine's `Objective`.
-        batch: dict of its features and labels.
-    """
-    variables = model.trainable_variables
+    """Computes the loss without dropout, `loss`, and its `grad/<official name>`."""
     with tf.GradientTape() as tape:
         losses, _ = objective(model, batch, training=False, dropout_seed=None)
         weights = objective.denominators(batch)
         loss = sum(losses[term] / weights[term] for term in losses)
-    gradients = tape.gradient(loss, [variable.value for variable in variables])
+    return {"loss": loss, **prefixed("grad/", gradients_of(tape, loss, model))}
+
+
+def gradients_of(tape, loss, model):
+    """Returns gradients by official name, dense; of the variables that `loss` reads."""
+    variables = model.trainable_variables
+    found = tape.gradient(loss, [variable.value for variable in variables])
     names = model.official_names()
     return {
-        "loss": loss,
-        **{
-            f"grad/{names[variable.path]}": tf.convert_to_tensor(gradient)
-            for variable, gradient in zip(variables, gradients, strict=True)
-        },
+        names[variable.path]: tf.convert_to_tensor(gradient)
+        for variable, gradient in zip(variables, found, strict=True)
+        if gradient is not None
     }
+
+
+def in_huggingface(model, gradients):
+    """Returns gradients by Hugging Face's names: they change shape as variables do."""
+    arrays = {name: np.array(value) for name, value in gradients.items()}
+    return family_that_writes(model).to_huggingface(
+        model.config, arrays, model.head_names(), model.huggingface_architecture()
+    )[1]
+
+
+def stacked_states(encoded):
+    """Stacks embeddings and the output of each layer: `[layers + 1, …]`."""
+    return tf.stack([encoded["embedding_output"], *encoded["hidden_states"]])
+
+
+def without_masked(found, expected):
+    """Returns two arrays, with 0 where both hold what stands for a masked token.
+
+    Beside -1e30, any other deviation would be nothing.
+    """
+    masked = (np.array(found) < _MASKED) & (expected < _MASKED)
+    return np.where(masked, 0, found), np.where(masked, 0, expected)

@@ -37,11 +37,11 @@ from albert_tf.verify.recordings import model_with_head
 from albert_tf.verify.recordings import names_in
 from albert_tf.verify.recordings import read_windows
 from albert_tf.verify.recordings import tokenizer_of
+from albert_tf.verify.recordings import without_masked
 
 _INPUTS = "inputs.npz"
 _FEATURES = ("input_ids", "input_mask", "segment_ids", "p_mask")
 _LABELS = ("start_positions", "end_positions", "is_impossible")
-_MASKED = -1e29
 _LOGITS = ("start_log_prob", "end_log_prob")
 _BEAMS = (
     "start_top_log_probs",
@@ -55,10 +55,6 @@ _BEST = ("best_exact", "best_exact_thresh", "best_f1", "best_f1_thresh")
 
 def compare(directory, vocabulary=None):
     """Yields a `Compared` for each recording in a folder; none if it holds no such.
-
-    Args:
-        directory: the folder.
-        vocabulary: see `recordings.tokenizer_of`.
 
     Raises:
         UserError: a file is missing or does not fit the others.
@@ -93,17 +89,10 @@ def _has_answers(inputs):
 
 
 def _compare_head(directory, inputs):
-    """Computes outputs, loss and gradients anew.
-
-    Args:
-        directory: holds the checkpoint, `expected.npz` and perhaps `head.json`.
-        inputs: dict of the features and labels.
+    """Computes outputs, loss and gradients anew; `head.json` may say how many beams.
 
     Returns:
         Found and expected values, dicts of arrays by name.
-
-    Raises:
-        UserError: a file is missing, or the checkpoint has no such head.
     """
     expected = read_arrays(os.path.join(directory, "expected.npz"))
     version = 1 if "start_logits" in expected else 2
@@ -120,10 +109,7 @@ def _compare_head(directory, inputs):
     for name, theirs in expected.items():
         ours = found.get(name)
         if ours is not None and "log_probs" in name and ours.shape == theirs.shape:
-            # Beside -1e30 for what is masked, any other deviation would be nothing.
-            masked = (np.array(ours) < _MASKED) & (theirs < _MASKED)
-            found[name] = np.where(masked, 0, ours)
-            expected[name] = np.where(masked, 0, theirs)
+            found[name], expected[name] = without_masked(ours, theirs)
     return found, expected
 
 
@@ -145,11 +131,7 @@ def _has_scores(inputs):
 
 
 def _compare_answers(directory, inputs):
-    """Makes the files and figures of recorded scores anew.
-
-    Args:
-        directory: `answers_NAME_as_vN`, beside the windows `features_NAME`.
-        inputs: dict of the scores.
+    """Makes files and figures anew, of scores of windows that lie beside the folder.
 
     Returns:
         Found and expected values: for each file 1 or 0 for each question,

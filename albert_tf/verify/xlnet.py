@@ -29,17 +29,27 @@ from albert_tf.checkpoints.loading import build_model
 from albert_tf.checkpoints.loading import read_checkpoint
 from albert_tf.errors import UserError
 from albert_tf.families.xlnet import XLNET
-from albert_tf.io.files import read_arrays
 from albert_tf.io.files import read_json_object
 from albert_tf.models.xlnet.fine_tuned import XLNetForSequenceClassification
 from albert_tf.models.xlnet.language_model import XLNetLMHeadModel
-from albert_tf.verify import training_steps
+from albert_tf.optimizers.adam import AdamW
 from albert_tf.verify.recordings import Compared
+from albert_tf.verify.recordings import gradients_of
+from albert_tf.verify.recordings import holds_any
+from albert_tf.verify.recordings import in_huggingface
+from albert_tf.verify.recordings import prefixed
+from albert_tf.verify.recordings import read_recording
+from albert_tf.verify.recordings import require_inputs
+from albert_tf.verify.recordings import stacked_states
 
 _RUN_FILE = "run_config.json"
 _OF_RUN = ("mem_len", "reuse_len", "clamp_len", "bi_data")
 # Adam makes the noise of small gradients as large as the rate.
 _WEIGHTS_LIMIT = 1e-5
+_NEEDED = (("input_ids", "input_k"), ("labels", "target"))
+_OPTIMIZER, _DECAY = "AdamWeightDecayOptimizer", "poly"
+_OFFICIAL_NAMES = {"input_k": "input_ids", "seg_id": "segment_ids", "target": "labels"}
+_NO_FEATURES = ("labels", "label_weights")
 _SINGLE_CALLS = ("padded/", "plain/", "bare/")
 
 
@@ -58,8 +68,7 @@ def compare(directory, vocabulary=None):
     Raises:
         UserError: a file is missing or does not fit the others.
     """
-    inputs = read_arrays(os.path.join(directory, "inputs.npz"))
-    expected = read_arrays(os.path.join(directory, "expected.npz"))
+    inputs, expected = read_recording(directory, *_NEEDED)
     checkpoint = read_checkpoint(directory)
     run = os.path.join(directory, _RUN_FILE)
     if os.path.exists(run):
@@ -67,26 +76,17 @@ def compare(directory, vocabulary=None):
         facts = {name: facts[name] for name in _OF_RUN if name in facts}
         config = dataclasses.replace(checkpoint.config, **facts)
         checkpoint = dataclasses.replace(checkpoint, config=config)
-    _check(inputs, "summary" in expected, directory)
     if "summary" in expected:
         found = _classifier(checkpoint, inputs)
     else:
+        require_inputs(directory, inputs, "perm_mask", "target_mapping")
         found = _language_model(checkpoint, inputs, expected, directory)
     yield Compared("", found, expected, weights_limit=_WEIGHTS_LIMIT)
 
 
-def _check(inputs, is_classifier, directory):
-    needed = [("input_ids", "input_k"), ("labels", "target")]
-    if not is_classifier:
-        needed += [("perm_mask",), ("target_mapping",)]
-    for names in needed:
-        if not any(name in inputs for name in names):
-            raise UserError(f"{directory}/inputs.npz lacks {' or '.join(names)}.")
-
-
 def _language_model(checkpoint, inputs, expected, directory):
     model = build_model(XLNetLMHeadModel, checkpoint, (), {})
-    segments = training_steps.segments(inputs)
+    segments = _segments(inputs)
     found = {}
     for start in ("none", "zeros"):
         memories = None
@@ -94,21 +94,21 @@ def _language_model(checkpoint, inputs, expected, directory):
             memories = model.transformer.first_memories(len(segments[0]["input_ids"]))
         for t, segment in enumerate(segments):
             step = f"{start}/step{t}/"
-            if not _starts(expected, step):
+            if not holds_any(expected, step):
                 break
             batch = {**segment, "memories": memories}
             outputs, memories = _outputs(model, batch, f"{step}hidden_h" in expected)
-            found |= {step + name: value for name, value in outputs.items()}
+            found |= prefixed(step, outputs)
             prefix = {("zeros", 1): "grad/", ("none", 0): "grad_none/"}.get((start, t))
-            if prefix and _starts(expected, prefix):
-                gradients = training_steps.loss_and_gradients(model, batch)[1]
+            if prefix and holds_any(expected, prefix):
+                gradients = _loss_and_gradients(model, batch)[1]
                 found |= _named(model, checkpoint, gradients, prefix)
     for prefix in _SINGLE_CALLS:
-        if _starts(expected, prefix):
+        if holds_any(expected, prefix):
             found |= _single_call(model, inputs, prefix)
     if "train_losses" in expected:
         path = os.path.join(directory, "train.json")
-        found |= training_steps.trained(model, segments, read_json_object(path), path)
+        found |= trained(model, segments, read_json_object(path), path)
     return found
 
 
@@ -125,10 +125,11 @@ def _single_call(model, inputs, prefix):
     if prefix == "bare/":
         own = {"input_ids": own["input_ids"]}
     if "target_mapping" in own:
-        outputs, _ = _outputs(model, training_steps.with_targets(own))
+        outputs, _ = _outputs(model, _with_targets(own))
     else:
-        outputs = _one_stream(model, own)
-    return {prefix + name: value for name, value in outputs.items()}
+        encoded = model.transformer(own)
+        outputs = {"hidden": stacked_states(encoded), **_memories(encoded)}
+    return prefixed(prefix, outputs)
 
 
 def _outputs(model, batch, with_streams=True):
@@ -137,9 +138,9 @@ def _outputs(model, batch, with_streams=True):
     Returns:
         The outputs, and the memories for the next call; None if there are none.
     """
-    features = training_steps.features(batch)
+    features = _features(batch)
     outputs = model(features)
-    loss, token_loss = training_steps.losses(outputs["logits"], batch)
+    loss, token_loss = _losses(outputs["logits"], batch)
     found = {
         "logits": outputs["logits"],
         "loss": loss,
@@ -150,28 +151,15 @@ def _outputs(model, batch, with_streams=True):
         encoded = model.transformer(features)
         query = encoded["query_hidden_states"]
         first = tf.broadcast_to(model.transformer.embeddings.mask_emb, query[0].shape)
-        found["hidden_h"] = _hidden(encoded)
+        found["hidden_h"] = stacked_states(encoded)
         found["hidden_g"] = tf.stack([first, *query])
     return found, outputs.get("memories")
-
-
-def _one_stream(model, features):
-    encoded = model.transformer(features)
-    return {"hidden": _hidden(encoded), **_memories(encoded)}
-
-
-def _hidden(encoded):
-    return tf.stack([encoded["embedding_output"], *encoded["hidden_states"]])
 
 
 def _memories(outputs):
     if "memories" not in outputs:
         return {}
     return {"mems": tf.transpose(outputs["memories"], (1, 2, 0, 3))}
-
-
-def _starts(names, prefix):
-    return any(name.startswith(prefix) for name in names)
 
 
 def _classifier(checkpoint, inputs):
@@ -185,9 +173,9 @@ def _classifier(checkpoint, inputs):
             inputs["labels"], logits
         )
         loss = tf.reduce_mean(example_loss)
-    gradients = training_steps.gradients_of(tape, loss, model)
+    gradients = gradients_of(tape, loss, model)
     return {
-        "hidden": _hidden(encoded),
+        "hidden": stacked_states(encoded),
         "summary": model.summarize(encoded["sequence_output"][:, -1]),
         "logits": logits,
         "probabilities": tf.nn.softmax(logits),
@@ -200,7 +188,104 @@ def _classifier(checkpoint, inputs):
 def _named(model, checkpoint, gradients, prefix):
     """Returns gradients by the names of the checkpoint."""
     if checkpoint.huggingface:
-        arrays = {name: np.array(value) for name, value in gradients.items()}
-        # A gradient changes shape as its variable does.
-        _, gradients = XLNET.to_huggingface(model.config, arrays, model.head_names())
-    return {prefix + name: value for name, value in gradients.items()}
+        gradients = in_huggingface(model, gradients)
+    return prefixed(prefix, gradients)
+
+
+def _segments(inputs):
+    """Lists a recording's batches, one a segment: features, labels and weights."""
+    own = {n: v for n, v in inputs.items() if "/" not in n}
+    count = len(own["perm_mask"])
+    return [_with_targets({n: v[t] for n, v in own.items()}) for t in range(count)]
+
+
+def _with_targets(arrays):
+    """Renames the recorded arrays of one call as this project names them."""
+    batch = {_OFFICIAL_NAMES.get(name, name): value for name, value in arrays.items()}
+    mapping = batch["target_mapping"]  # [B, P, S]
+    predicts = mapping.sum(axis=-1) > 0
+    positions = np.where(predicts, mapping.argmax(axis=-1), -1)
+    labels = batch["labels"]
+    weights = batch.get("target_mask", (labels >= 0).astype(np.float32))
+    known = ("input_ids", "segment_ids", "token_type_ids", "attention_mask")
+    return {
+        **{name: batch[name] for name in (*known, "perm_mask") if name in batch},
+        "target_positions": positions.astype(np.int32),
+        "labels": np.maximum(labels, 0),
+        "label_weights": weights,
+    }
+
+
+def _features(batch):
+    """Selects the features of a batch that the model reads."""
+    return {name: v for name, v in batch.items() if name not in _NO_FEATURES}
+
+
+def _losses(logits, batch):
+    """Computes the mean loss of real predictions, and each one's, 0 for padding."""
+    weights = tf.cast(batch["label_weights"], tf.float32)
+    token_loss = weights * tf.nn.sparse_softmax_cross_entropy_with_logits(
+        batch["labels"], logits
+    )
+    return tf.reduce_sum(token_loss) / tf.reduce_sum(weights), token_loss
+
+
+def _loss_and_gradients(model, batch):
+    """Returns the mean loss, its gradients by official name, and the new memories."""
+    with tf.GradientTape() as tape:
+        outputs = model(_features(batch))
+        loss, _ = _losses(outputs["logits"], batch)
+    return loss, gradients_of(tape, loss, model), outputs["memories"]
+
+
+def trained(model, batches, recipe, source):
+    """Takes a step on each batch, with the memories of the one before.
+
+    The model has other weights afterwards. `source` is the recipe's name in messages.
+
+    Raises:
+        UserError: the recipe lacks something, or asks for another optimizer.
+    """
+    try:
+        told = (recipe["optimizer"], recipe["decay_method"])
+        rates = [_learning_rate(step, recipe) for step in range(recipe["steps"])]
+        optimizer = AdamW(
+            weight_decay_rate=recipe["weight_decay"], epsilon=recipe["adam_epsilon"]
+        )
+        clip = recipe["clip"]
+    except (KeyError, TypeError) as error:
+        raise UserError(f"{source} is not a training recipe: {error}.") from error
+    if told != (_OPTIMIZER, _DECAY):
+        raise UserError(
+            f"{source} asks for {told[0]!r} with {told[1]!r}; verify takes the steps "
+            f"of {_OPTIMIZER!r} with {_DECAY!r} only."
+        )
+    variables = model.trainable_variables
+    optimizer.build(variables)
+    memories = model.transformer.first_memories(len(batches[0]["input_ids"]))
+    step_losses, norms = [], []
+    for rate, batch in zip(rates, batches, strict=False):
+        loss, gradients, memories = _loss_and_gradients(
+            model, {**batch, "memories": memories}
+        )
+        clipped, norm = tf.clip_by_global_norm(list(gradients.values()), clip)
+        optimizer.learning_rate = rate
+        optimizer.apply(clipped, variables)
+        step_losses.append(loss)
+        norms.append(norm)
+    return {
+        "train_losses": tf.stack(step_losses),
+        "train_learning_rates": np.array(rates, np.float32),
+        "train_gradient_norms": tf.stack(norms),
+        **prefixed("after/", model.official_variables()),
+    }
+
+
+def _learning_rate(step, recipe):
+    """Computes a rate linear up, then down from the warm-up on (`model_utils.py`)."""
+    rate, warm_up = recipe["learning_rate"], recipe["warmup_steps"]
+    if step < warm_up:
+        return rate * step / warm_up
+    done = min((step - warm_up) / (recipe["train_steps"] - warm_up), 1.0)
+    least = recipe["min_lr_ratio"]
+    return rate * (least + (1 - least) * (1 - done))

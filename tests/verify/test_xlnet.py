@@ -9,7 +9,7 @@ import pytest
 from albert_tf import verify
 from albert_tf.errors import UserError
 from albert_tf.io.files import read_json_object
-from albert_tf.verify import training_steps
+from albert_tf.verify import xlnet
 
 
 @pytest.mark.slow
@@ -76,7 +76,7 @@ def test_arrays_that_are_missing(copied):
 def test_other_recipes_are_refused(change, message, shared):
     recipe = read_json_object(shared("fixtures/xlnet/official_tf1/train.json"))
     with pytest.raises(UserError, match=f"train.json {message}"):
-        training_steps.trained(None, [], {**recipe, **change}, "train.json")
+        xlnet.trained(None, [], {**recipe, **change}, "train.json")
 
 
 def test_without_memory_the_calls_are_alone(copied):
