@@ -81,8 +81,7 @@ def fill_mask(options, texts=()):
 
 def _as_json(text, pair, masks):
     texts = {"text": text} if pair is None else {"text": text, "text_pair": pair}
-    guesses = [[dataclasses.asdict(guess) for guess in mask] for mask in masks]
-    return {**texts, "masks": guesses}
+    return {**texts, "masks": masks}
 
 
 def _lines(text, pair, masks):
@@ -91,7 +90,7 @@ def _lines(text, pair, masks):
         if len(masks) > 1:
             yield f"mask {number}:"
         for guess in mask:
-            yield f"  {guess.probability:.4f}  {guess.token}"
+            yield f"  {guess['probability']:.4f}  {guess['token']}"
 
 
 def main(argv=None):

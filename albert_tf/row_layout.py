@@ -10,25 +10,16 @@ class RowLayout:
     The first text and its `[SEP]` have the segment 0. A configuration names the layout
     that its models were trained with (`row_layout`); a tokenizer makes rows of it, in
     Python and inside a graph.
-
-    Attributes:
-        name: by which `tokenizer_config.json` and `signature.json` record it.
-        cls_last: whether a row is `A [SEP] B [SEP] [CLS]`, and not `[CLS] A [SEP] B
-            [SEP]`.
-        pads_left: whether padding stands before the tokens, and not after them.
-        cls_segment: of `[CLS]`.
-        pad_segment: of padding.
-        between: tokens `[SEP]` between two texts.
-        second_segment: of the second text, and of the `[SEP]` after it.
     """
 
-    name: str
+    name: str  # by which `tokenizer_config.json` and `signature.json` record it
+    # Whether a row is `A [SEP] B [SEP] [CLS]`, and not `[CLS] A [SEP] B [SEP]`.
     cls_last: bool = False
-    pads_left: bool = False
-    cls_segment: int = 0
-    pad_segment: int = 0
-    between: int = 1
-    second_segment: int = 1
+    pads_left: bool = False  # padding stands before the tokens, and not after them
+    cls_segment: int = 0  # of `[CLS]`
+    pad_segment: int = 0  # of padding
+    between: int = 1  # tokens `[SEP]` between two texts
+    second_segment: int = 1  # of the second text, and of the `[SEP]` after it
 
     @property
     def before(self):

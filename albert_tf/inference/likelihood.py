@@ -44,7 +44,9 @@ def pseudo_log_likelihoods(model, tokenizer, texts, whole_words=False, batch_siz
     scores = np.zeros(len(rows))
     with Progress(sum(map(len, rows)), "tokens", "scoring") as progress:
         # The rows of a batch have one length, so that nothing is padded.
-        for indices in _by_length(rows):
+        lengths = np.array([len(row) for row in rows])
+        for length in np.unique(lengths):
+            indices = np.flatnonzero(lengths == length)
             ids = np.array([rows[index] for index in indices], np.int32)
             segments = np.array(features["segment_ids"][indices[0]], np.int32)
             text, places, hidden = _questions(ids, tokenizer, whole_words)
@@ -74,13 +76,6 @@ def _originality(model, tokenizer, features, batch_size):
     examples = from_features(features, tokenizer)
     predict = OutputsPredictor(compute, batch_size, int(examples.lengths.max()))
     return require_numbers(predict(examples)).astype(np.float64)
-
-
-def _by_length(rows):
-    """Yields the indices of the rows of each length."""
-    lengths = np.array([len(row) for row in rows])
-    for length in np.unique(lengths):
-        yield np.flatnonzero(lengths == length)
 
 
 def _questions(ids, tokenizer, whole_words):
@@ -129,9 +124,8 @@ def _scorer(model, mask_id):
         wanted = tf.gather(ids, places, batch_dims=1)
         return -tf.nn.sparse_softmax_cross_entropy_with_logits(wanted, logits)[:, 0]
 
-    matrix = tf.TensorSpec([None, None], tf.int32)
     signature = [
-        matrix,
+        tf.TensorSpec([None, None], tf.int32),
         tf.TensorSpec([None], tf.int32),
         tf.TensorSpec([None, None], tf.bool),
         tf.TensorSpec([None, 1], tf.int32),

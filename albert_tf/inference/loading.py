@@ -92,15 +92,7 @@ def read_texts(path):
 
 
 def check_lengths(rows, config):
-    """Refuses texts that are longer than a model reads.
-
-    Args:
-        rows: the ids of each text, special ones included.
-        config: the model's.
-
-    Raises:
-        UserError: a text has more tokens than the model has positions.
-    """
+    """Refuses texts, by their ids in `rows`, that are longer than a model reads."""
     for number, row in enumerate(rows, 1):
         positions = config.longest_row(len(row))
         if positions < len(row):

@@ -1,23 +1,11 @@
 """Guesses for the `[MASK]`s in texts."""
 
-import dataclasses
-
-import tensorflow as tf
-
 from albert_tf.errors import UserError
 from albert_tf.inference.loading import check_lengths
 from albert_tf.tasks.prediction import OutputsPredictor
 from albert_tf.tasks.prediction import require_numbers
 from albert_tf.tasks.tokenized_examples import from_features
-
-
-@dataclasses.dataclass(frozen=True)
-class Guess:
-    """A token in the place of a `[MASK]`."""
-
-    token: str
-    token_id: int
-    probability: float
+from albert_tf.tokenization.in_graph.features import mask_positions
 
 
 def fill_masks(model, tokenizer, texts, text_pairs=None, top_k=5, batch_size=32):
@@ -32,7 +20,8 @@ def fill_masks(model, tokenizer, texts, text_pairs=None, top_k=5, batch_size=32)
         batch_size: texts computed at a time; texts of similar length meet.
 
     Returns:
-        For each text a list of its masks, each a list of `top_k` `Guess`es.
+        For each text a list of its masks, each a list of `top_k` dicts with `token`,
+        `token_id` and `probability`.
 
     Raises:
         UserError: a text without a mask or with more tokens than the model has
@@ -71,12 +60,8 @@ def best_tokens_of_masks(model, mask_id, vocab_size, top_k):
     """Returns a function of features: the best tokens, `[batch, masks, top_k]`."""
 
     def compute(features, training):
-        is_mask = features["input_ids"] == mask_id  # [B, T]
-        columns = tf.range(tf.shape(is_mask)[1])[None, :]
-        columns = tf.broadcast_to(columns, tf.shape(is_mask))
-        positions = tf.ragged.boolean_mask(columns, is_mask)
         nowhere = model.config.row_layout.nowhere
-        positions = positions.to_tensor(nowhere)  # [B, P]
+        positions = mask_positions(features["input_ids"], mask_id, nowhere)
         features = {**features, "masked_lm_positions": positions}
         return model.best_tokens(features, top_k, vocab_size)
 
@@ -85,6 +70,10 @@ def best_tokens_of_masks(model, mask_id, vocab_size, top_k):
 
 def _guesses(tokenizer, probabilities, ids):
     return [
-        Guess(tokenizer.pieces[index], int(index), float(probability))
+        {
+            "token": tokenizer.pieces[index],
+            "token_id": int(index),
+            "probability": float(probability),
+        }
         for probability, index in zip(probabilities, ids, strict=True)
     ]

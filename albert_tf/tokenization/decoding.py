@@ -1,5 +1,6 @@
 """Ids and tokens back and forth, and ids back to a text."""
 
+import itertools
 import re
 from collections.abc import Iterable
 from typing import Any
@@ -115,6 +116,13 @@ class IdsAndTokens:
                 raise UserError(f"A token must be a str, got {token!r}.")
             found.append(self._ids.get(token, self.unk_id))
         return found
+
+
+def flat_ids(rows):
+    """Returns the ids of rows, one row after the other, and the lengths; int32 both."""
+    lengths = np.fromiter(map(len, rows), np.int32, len(rows))
+    flat = itertools.chain.from_iterable(rows)
+    return np.fromiter(flat, np.int32, int(lengths.sum())), lengths
 
 
 def join_words(pieces):

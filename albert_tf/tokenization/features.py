@@ -143,11 +143,7 @@ def check_return_tensors(kind):
 
 
 def as_tensors(features):
-    """Features as tensors.
-
-    Raises:
-        UserError: rows that differ in length.
-    """
+    """Returns features as tensors; refuses rows that differ in length."""
     import tensorflow as tf
 
     if isinstance(features["input_ids"], list):
@@ -214,11 +210,7 @@ def _truncated(tokenizer, rows, pairs, max_length, truncation):
 
 
 def _lengths_left(first, second, room, truncation):
-    """Returns as `truncated_lengths`, but may shorten one of the two texts only.
-
-    Raises:
-        UserError: the other text leaves no room for it.
-    """
+    """Returns as `truncated_lengths`, but may shorten one of the two texts only."""
     if truncation not in (_ONLY_FIRST, _ONLY_SECOND):
         return truncated_lengths(first, second, room)
     cut, kept = (first, second) if truncation == _ONLY_FIRST else (second, first)

@@ -14,10 +14,10 @@ from albert_tf.tokenization.byte_bpe.files import VOCABULARY
 from albert_tf.tokenization.byte_bpe.files import read_two_files
 from albert_tf.tokenization.byte_bpe.tokenizer import ByteBpeTokenizer
 from albert_tf.tokenization.huggingface.added_tokens import with_added_tokens
+from albert_tf.tokenization.huggingface.directory import HUGGINGFACE_FILE
 from albert_tf.tokenization.huggingface.directory import check_special_pieces
 from albert_tf.tokenization.huggingface.tokenizer_json import read_tokenizer_json
 from albert_tf.tokenization.rules import read_rules
-from albert_tf.tokenization.saving import HUGGINGFACE_FILE
 from albert_tf.tokenization.saving import read_saved_config
 from albert_tf.tokenization.sentencepiece import SentencePieceTokenizer
 from albert_tf.tokenization.tokenizer import CONFIG_NAME
@@ -170,12 +170,7 @@ def is_tokenizer(name):
 
 
 def tokenizer_for_model(tokenizer, config, directory):
-    """Returns the tokenizer, with rows as the model has learned to read them.
-
-    Args:
-        tokenizer: of the model.
-        config: of the model.
-        directory: where both are from, for messages.
+    """Returns the tokenizer, with rows as a model of this configuration reads them.
 
     Raises:
         UserError: it has pieces that the model has no embedding for.

@@ -36,10 +36,6 @@ def available_cores():
 def encode_flat_in_parallel(tokenizer, texts):
     """Calls `tokenizer.encode_flat(texts)`, in several processes for enough text.
 
-    Args:
-        tokenizer: as returned by `albert_tf.load_tokenizer`.
-        texts: list of str.
-
     Returns:
         int32 ids of all texts in a row, and int32 `[len(texts)]`, how many each has.
 

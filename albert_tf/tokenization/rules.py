@@ -49,15 +49,7 @@ OFFICIAL = TextRules()
 
 
 def read_rules(settings, path):
-    """Reads the rules from the entries of a `tokenizer_config.json`.
-
-    Args:
-        settings: the dict.
-        path: of the file, for messages.
-
-    Raises:
-        UserError: a value of another type.
-    """
+    """Reads the rules from the entries of a `tokenizer_config.json`, at `path`."""
     names = [field.name for field in dataclasses.fields(TextRules)]
     # Hugging Face writes null for what it leaves open.
     found = {n: settings[n] for n in names if settings.get(n) is not None}

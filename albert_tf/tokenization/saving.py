@@ -13,14 +13,13 @@ from albert_tf.row_layout import LAYOUTS
 from albert_tf.tokenization.byte_bpe.files import MERGES
 from albert_tf.tokenization.byte_bpe.files import VOCABULARY
 from albert_tf.tokenization.huggingface.directory import ADDED_TOKENS
+from albert_tf.tokenization.huggingface.directory import HUGGINGFACE_FILE
 from albert_tf.tokenization.huggingface.directory import their_added_tokens
 from albert_tf.tokenization.tokenizer import CONFIG_NAME
 from albert_tf.tokenization.wordpiece import official_vocabulary
 
 # What makes a path of a name, or ends it.
 _LEADS_AWAY = re.compile(r"[/\\\0]").search
-# The same tokenizer in one file, without the SentencePiece model that is read here.
-HUGGINGFACE_FILE = "tokenizer.json"
 _HUGGINGFACE_FILES = ("config.json", HUGGINGFACE_FILE, "special_tokens_map.json")
 _GOOGLES_BERT = "bert_config.json"
 # Under other values their tokenizer splits texts otherwise than ours.
@@ -42,10 +41,7 @@ _SAVED_NAMES = (*_SENTENCEPIECE_NAMES.values(), "vocab.txt", VOCABULARY, MERGES)
 
 
 def read_saved_config(directory):
-    """Reads the records of a directory on its tokenizer.
-
-    Args:
-        directory: of a model; it need not exist.
+    """Reads the records of a model's directory, which need not exist, on its tokenizer.
 
     Returns:
         A dict: "file", if `Tokenizer.save` wrote it, "row_layout", if it is not the
@@ -121,10 +117,8 @@ def _lowers(path):
             raise UserError(
                 f"{path} has the normalizer {normalizer!r}, expected an object."
             )
-        parts, lowercase = (
-            normalizer.get("normalizers", []),
-            normalizer.get("lowercase"),
-        )
+        parts = normalizer.get("normalizers", [])
+        lowercase = normalizer.get("lowercase")
         if not isinstance(parts, list) or type(lowercase) not in (bool, type(None)):
             raise UserError(
                 f"{path} has the normalizer {normalizer!r}, expected a list of "
@@ -138,10 +132,7 @@ def _lowers(path):
 def save_for_others(tokenizer, directory, form):
     """Writes a tokenizer where the programs of another form look for it.
 
-    Args:
-        tokenizer: a tokenizer of this package.
-        directory: it exists.
-        form: "tf1" or "huggingface".
+    The form is "tf1" or "huggingface".
     """
     files = {tokenizer.file_name: tokenizer.file_bytes}
     # The casing has Hugging Face's name.
@@ -168,12 +159,7 @@ def save_for_others(tokenizer, directory, form):
 def _theirs(token):
     # Their slow tokenizers find others in lower case only.
     special = not token["normalized"]
-    return {
-        **token,
-        "special": special,
-        "rstrip": False,
-        "single_word": False,
-    }
+    return {**token, "special": special, "rstrip": False, "single_word": False}
 
 
 def _their_settings(tokenizer):

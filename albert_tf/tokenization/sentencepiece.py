@@ -1,7 +1,6 @@
 """SentencePiece with the official preprocessing: English ALBERT models, and XLNet."""
 
 import functools
-import itertools
 import unicodedata
 
 import numpy as np
@@ -11,6 +10,7 @@ from albert_tf.errors import UserError
 from albert_tf.row_layout import CLS_LAST
 from albert_tf.tokenization import normalization
 from albert_tf.tokenization import segmentation
+from albert_tf.tokenization.decoding import flat_ids
 from albert_tf.tokenization.rules import OFFICIAL
 from albert_tf.tokenization.rules import TextRules
 from albert_tf.tokenization.tokenizer import Tokenizer
@@ -181,9 +181,7 @@ class SentencePieceTokenizer(Tokenizer):
     def _encode_slice(self, texts):
         prepared = [self.prepare(text) for text in texts]
         rows = self._processor.Encode(prepared, out_type=int, num_threads=1)
-        lengths = np.fromiter(map(len, rows), np.int32, len(rows))
-        total = int(lengths.sum())
-        ids = np.fromiter(itertools.chain.from_iterable(rows), np.int32, total)
+        ids, lengths = flat_ids(rows)
         places = np.flatnonzero(self._is_replaced[ids])
         if not len(places):
             return ids, lengths

@@ -1,13 +1,13 @@
 """WordPiece with the official preprocessing, for the Chinese models."""
 
 import functools
-import itertools
 import re
 import unicodedata
 
 import numpy as np
 
 from albert_tf.tokenization import normalization
+from albert_tf.tokenization.decoding import flat_ids
 from albert_tf.tokenization.decoding import join_words
 from albert_tf.tokenization.rules import OFFICIAL
 from albert_tf.tokenization.rules import TextRules
@@ -53,20 +53,17 @@ class WordPieceTokenizer(Tokenizer):
         counts_lines = rules.counts_lines and pieces != lines
         strips = rules.strip_accents
         self.strip_accents = do_lower_case if strips is None else strips
+        is_usual = self.strip_accents == do_lower_case
         rules = TextRules(
             counts_lines=counts_lines,
-            strip_accents=None
-            if self.strip_accents == do_lower_case
-            else self.strip_accents,
+            strip_accents=None if is_usual else self.strip_accents,
             as_tokenizers=rules.as_tokenizers,
         )
-        is_theirs = rules.as_tokenizers
-        self.max_word_length = _THEIR_MAX_WORD_LENGTH if is_theirs else MAX_WORD_LENGTH
-        self.is_removed = (
-            normalization.is_removed_or_private
-            if is_theirs
-            else normalization.is_removed
-        )
+        self.max_word_length = MAX_WORD_LENGTH
+        self.is_removed = normalization.is_removed
+        if rules.as_tokenizers:
+            self.max_word_length = _THEIR_MAX_WORD_LENGTH
+            self.is_removed = normalization.is_removed_or_private
         pieces = lines if counts_lines else pieces
         super().__init__("vocab.txt", file_bytes, pieces, do_lower_case, source, rules)
         self._longest_piece = max(map(len, pieces))
@@ -100,10 +97,7 @@ class WordPieceTokenizer(Tokenizer):
         return [self.pieces[index] for index in self.encode(text)]
 
     def encode_flat(self, texts):
-        rows = [self._encode(text) for text in texts]
-        lengths = np.fromiter(map(len, rows), np.int32, len(rows))
-        flat = itertools.chain.from_iterable(rows)
-        return np.fromiter(flat, np.int32, int(lengths.sum())), lengths
+        return flat_ids([self._encode(text) for text in texts])
 
     def _encode(self, text):
         text = normalization.repaired(text)

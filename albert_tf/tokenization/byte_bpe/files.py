@@ -33,15 +33,10 @@ def bytes_of(piece):
 
 @dataclasses.dataclass(frozen=True)
 class BytePairs:
-    """Contents of the files.
+    """Contents of the files."""
 
-    Attributes:
-        pieces: list of str [V], in the order of their ids.
-        merges: list of two str, the first one first.
-    """
-
-    pieces: list
-    merges: list
+    pieces: list  # of str [V], in the order of their ids
+    merges: list  # of two str each, the first one first
 
     @classmethod
     def of(cls, vocabulary, merges, source):
@@ -109,11 +104,7 @@ class BytePairs:
 
 
 def read_two_files(vocabulary, merges, path):
-    """Reads the `BytePairs` of a `vocab.json` and the `merges.txt` beside it.
-
-    Args:
-        vocabulary, merges: bytes of both.
-        path: of the former, for messages.
+    """Reads the `BytePairs` of a `vocab.json` at `path` and the `merges.txt` beside it.
 
     Raises:
         UserError: one of them is damaged, or they do not belong together.
@@ -142,15 +133,7 @@ def read_two_files(vocabulary, merges, path):
 
 
 def pairs_of(model, path):
-    """Reads the `BytePairs` of the model in a `tokenizer.json`.
-
-    Args:
-        model: its dict.
-        path: of the file, for messages.
-
-    Raises:
-        UserError: see `BytePairs.of`.
-    """
+    """Reads the `BytePairs` of the model, a dict, in a `tokenizer.json`."""
     merges = [m.split(" ") if isinstance(m, str) else m for m in model["merges"]]
     if any(len(pair) != 2 for pair in merges):
         raise ValueError("a merge is no pair")

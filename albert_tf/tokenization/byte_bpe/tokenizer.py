@@ -14,6 +14,7 @@ from albert_tf.tokenization.byte_bpe.files import CHARACTERS
 from albert_tf.tokenization.byte_bpe.files import bytes_of
 from albert_tf.tokenization.byte_bpe.files import pairs_of
 from albert_tf.tokenization.byte_bpe.words import Merges
+from albert_tf.tokenization.decoding import flat_ids
 from albert_tf.tokenization.huggingface.added_tokens import AddedToken
 from albert_tf.tokenization.rules import OFFICIAL
 from albert_tf.tokenization.rules import TextRules
@@ -112,9 +113,7 @@ class ByteBpeTokenizer(Tokenizer):
         for text in texts:
             cut = map(cache.__getitem__, words.words_of(self._prefixed(text)))
             rows.append([*itertools.chain.from_iterable(cut)])
-        lengths = np.fromiter(map(len, rows), np.int32, len(rows))
-        flat = itertools.chain.from_iterable(rows)
-        return np.fromiter(flat, np.int32, int(lengths.sum())), lengths
+        return flat_ids(rows)
 
     def encode_with_offsets(self, text):
         prefixed = self._prefixed(text)

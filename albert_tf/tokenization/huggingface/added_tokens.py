@@ -12,6 +12,7 @@ import numpy as np
 
 from albert_tf.errors import UserError
 from albert_tf.tokenization.byte_bpe.words import SPACES
+from albert_tf.tokenization.decoding import flat_ids
 from albert_tf.tokenization.normalization import character_class
 from albert_tf.tokenization.tokenizer import Tokenizer
 
@@ -21,20 +22,14 @@ _MARKS = "[\u0300-\u036f]*"
 
 @dataclasses.dataclass(frozen=True)
 class AddedToken:
-    """A token that the user of a tokenizer added to it.
+    """A token that the user of a tokenizer added to it."""
 
-    Attributes:
-        content: the text that it stands for.
-        id: of the token; a piece of the vocabulary may have the same.
-        normalized: whether texts are compared with it as the tokenizer prepares both,
-            so without regard to case where that lowers letters.
-        lstrip: whether the white space before it is dropped.
-    """
-
-    content: str
-    id: int
+    content: str  # the text that it stands for
+    id: int  # a piece of the vocabulary may have the same
+    # Whether texts are compared with it as the tokenizer prepares both, so without
+    # regard to case where that lowers letters.
     normalized: bool = False
-    lstrip: bool = False
+    lstrip: bool = False  # whether the white space before it is dropped
 
 
 class WithAddedTokens(Tokenizer):
@@ -149,8 +144,7 @@ class WithAddedTokens(Tokenizer):
             for part in row[1::2]:
                 ids += [self.token_id(part), *next(between)]
             encoded.append(ids)
-        lengths = np.fromiter(map(len, encoded), np.int32, len(encoded))
-        return np.array([i for row in encoded for i in row], np.int32), lengths
+        return flat_ids(encoded)
 
     def encode_with_offsets(self, text):
         ids, spans = [], []
@@ -189,15 +183,10 @@ class WithAddedTokens(Tokenizer):
 
 
 def with_added_tokens(base, config, source):
-    """Returns the tokenizer with the tokens that are listed beside its vocabulary.
+    """Returns the tokenizer with the tokens that `read_saved_config` found beside it.
 
     Special pieces are not looked for in texts, in which they are text like any other,
     but for RoBERTa's.
-
-    Args:
-        base: the tokenizer of the vocabulary.
-        config: as `read_saved_config` returns it.
-        source: the list's name in error messages.
 
     Raises:
         UserError: the list is damaged or does not fit the vocabulary.

@@ -6,7 +6,9 @@ from albert_tf.errors import UserError
 from albert_tf.io import storage
 from albert_tf.io.files import read_json_object
 
-TOKENIZER_FILE = "tokenizer.json"
+HUGGINGFACE_FILE = "tokenizer.json"
+"""A tokenizer in one file, without the SentencePiece model that is read here."""
+
 _MAP_FILE, _LIST_FILE = "special_tokens_map.json", "added_tokens.json"
 ADDED_TOKENS = "added_tokens_decoder"
 
@@ -14,13 +16,11 @@ ADDED_TOKENS = "added_tokens_decoder"
 def their_added_tokens(directory, config):
     """Lists the tokens that a directory has beside its vocabulary.
 
-    Args:
-        directory: of a Hugging Face model.
-        config: the dict of its `tokenizer_config.json`.
+    `config` is the dict of its `tokenizer_config.json`.
 
     Returns:
-        List of {"content", "id", "normalized"} in the order of the ids; special pieces
-        of the vocabulary are among them.
+        List of {"content", "id", "normalized", "lstrip"} in the order of the ids;
+        special pieces of the vocabulary are among them.
 
     Raises:
         UserError: a file is damaged, the files contradict each other, or a token counts
@@ -42,16 +42,7 @@ def their_added_tokens(directory, config):
 
 
 def check_special_pieces(tokenizer, config, path):
-    """Refuses a directory whose rows begin or end with other tokens than ours.
-
-    Args:
-        tokenizer: made of its vocabulary.
-        config: the dict of its `tokenizer_config.json`.
-        path: of that file, for the message.
-
-    Raises:
-        UserError: it names the token.
-    """
+    """Refuses a directory, by its settings, with other special tokens than ours."""
     for role in ("cls", "sep", "unk", "mask"):
         piece = tokenizer.special_pieces[f"{role}_id"]
         theirs = config.get(f"{role}_token")
@@ -70,15 +61,8 @@ def _add(found, content, index, token, path):
             "albert_tf cannot look for; set it to false in all files there if no text "
             "has it within a word."
         )
-    known = found.setdefault(
-        content,
-        {
-            "content": content,
-            "id": index,
-            "normalized": bool(token.get("normalized")),
-            "lstrip": bool(token.get("lstrip")),
-        },
-    )
+    switches = {name: bool(token.get(name)) for name in ("normalized", "lstrip")}
+    known = found.setdefault(content, {"content": content, "id": index, **switches})
     if known["id"] != index:
         raise UserError(
             f"{path} gives the added token {content!r} the id {index}, another file of "
@@ -92,19 +76,17 @@ def _lists(directory, config):
     if decoder is not None:
         path = os.path.join(directory, "tokenizer_config.json")
         yield path, ({"id": key, **value} for key, value in decoder.items())
-    path = os.path.join(directory, TOKENIZER_FILE)
+    path = os.path.join(directory, HUGGINGFACE_FILE)
     if storage.exists(path):
         yield path, read_json_object(path).get("added_tokens") or []
     path = os.path.join(directory, _LIST_FILE)
     if storage.exists(path):
         special = _special_tokens(directory)
-        yield (
-            path,
-            (
-                {"content": content, "id": index, "normalized": content not in special}
-                for content, index in read_json_object(path).items()
-            ),
+        tokens = (
+            {"content": text, "id": index, "normalized": text not in special}
+            for text, index in read_json_object(path).items()
         )
+        yield path, tokens
 
 
 def _special_tokens(directory):

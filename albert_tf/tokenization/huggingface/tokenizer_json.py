@@ -45,10 +45,6 @@ _BY_WORDS = {
 def read_tokenizer_json(file_bytes, path):
     """Reads the vocabulary, and the preparation of texts before it.
 
-    Args:
-        file_bytes: of the `tokenizer.json`.
-        path: of that file, for messages.
-
     Returns:
         The usual name of the vocabulary's file, its bytes, and a dict of
         "do_lower_case" and the `TextRules`, as `tokenizer_config.json` records them.
@@ -78,17 +74,15 @@ def read_tokenizer_json(file_bytes, path):
 
 
 def _read_wordpiece(content, model, path):
-    found = {key: model[key] for key in _WORDPIECE}
-    _require(found, _WORDPIECE, "model", "vocab.txt", path)
+    _require(model, _WORDPIECE, "model", "vocab.txt", path)
     normalizer = content["normalizer"]
     expected = {"type": "BertNormalizer", **_BERT_NORMALIZER}
     lowers, strips = normalizer["lowercase"], normalizer["strip_accents"]
     if type(lowers) is not bool:
         raise TypeError(f"lowercase is {lowers!r}")
-    found = {key: normalizer[key] for key in expected}
-    _require(found, expected, "normalizer", "vocab.txt", path)
-    splits = {"type": content["pre_tokenizer"]["type"]}
-    _require(splits, {"type": "BertPreTokenizer"}, "pre_tokenizer", "vocab.txt", path)
+    _require(normalizer, expected, "normalizer", "vocab.txt", path)
+    splitter, expected = content["pre_tokenizer"], {"type": "BertPreTokenizer"}
+    _require(splitter, expected, "pre_tokenizer", "vocab.txt", path)
     settings = {
         "do_lower_case": lowers,
         "strip_accents": strips,
@@ -110,8 +104,7 @@ def _lines(vocabulary, path):
 
 
 def _read_unigram(content, model, path):
-    found = {key: model[key] for key in _UNIGRAM}
-    _require(found, _UNIGRAM, "model", "spiece.model", path)
+    _require(model, _UNIGRAM, "model", "spiece.model", path)
     splitter = content["pre_tokenizer"]
     if splitter != _BY_WORDS:
         found = json.dumps(splitter, ensure_ascii=False)
@@ -172,7 +165,9 @@ def _sentencepiece_model(model, special, charsmap, path):
 def _read_byte_bpe(content, model, path):
     found = {key: model.get(key) or None for key in _BYTE_BPE}
     _require(found, _BYTE_BPE, "model", "vocab.json", path)
-    _require(content["normalizer"], None, "normalizer", "vocab.json", path)
+    if content["normalizer"] is not None:
+        found = json.dumps(content["normalizer"])
+        _refuse(path, f"the normalizer {found}", "vocab.json")
     splitter = content["pre_tokenizer"]
     kind, uses_regex = splitter["type"], splitter.get("use_regex", True)
     if (kind, uses_regex) != ("ByteLevel", True):
@@ -195,7 +190,9 @@ _READERS = {
 }
 
 
-def _require(found, expected, name, file, path):
+def _require(part, expected, name, file, path):
+    """Refuses a part of the file whose entries are not the expected ones."""
+    found = {key: part[key] for key in expected}
     if found != expected:
         _refuse(path, f"the {name} {json.dumps(found)}", file)
 

@@ -20,8 +20,6 @@ class TextFeatures(tf.Module):
         layout: the `RowLayout` of the rows; by default the tokenizer's.
     """
 
-    example = "it is a very good one ."
-
     def __init__(self, tokenizer, max_seq_length, layout=None):
         super().__init__()
         self.tokenizer = InGraphTokenizer(tokenizer, max_seq_length)
@@ -32,17 +30,24 @@ class TextFeatures(tf.Module):
     def __call__(self, text, text_pair=None):
         """Returns int32 `input_ids`, `input_mask`, `segment_ids` `[batch, tokens]`."""
         first = self.tokenizer(text)  # [B, (tokens)]
-        special = tf.ones_like(first.row_lengths(), tf.int32)[:, None]  # [B, 1]
-        cls, sep = special * self.cls_id, special * self.sep_id
         if text_pair is None:
-            room = self._room(self.layout.special(False))
-            first = first_tokens(first, tf.minimum(first.row_lengths(), room))
-            return self._features(cls, [first, sep], 1)
+            return self.of_one_text(first)
         second = self.tokenizer(text_pair)
-        room = self._room(self.layout.special(True))
-        first, second = _truncate_pair(first, second, room)
+        first, second = _truncate_pair(first, second, self._room(has_pairs=True))
+        cls, sep = self._special(first)
         between = self.layout.between
         return self._features(cls, [first, *[sep] * between, second, sep], between)
+
+    def of_one_text(self, ids):
+        """Makes the features of single texts from their ids, ragged `[B, (tokens)]`."""
+        kept = tf.minimum(ids.row_lengths(), self._room(has_pairs=False))
+        cls, sep = self._special(ids)
+        return self._features(cls, [first_tokens(ids, kept), sep], 1)
+
+    def _special(self, rows):
+        """Returns `[CLS]` and `[SEP]` of each row, int32 `[B, 1]`."""
+        special = tf.ones_like(rows.row_lengths(), tf.int32)[:, None]
+        return special * self.cls_id, special * self.sep_id
 
     def _features(self, cls, parts, between):
         """Makes features of `[CLS]` and a row's parts, the first text before all."""
@@ -51,7 +56,8 @@ class TextFeatures(tf.Module):
         rows = tf.concat(parts, axis=1)
         return dense_features(rows, first_lengths, self.layout, self.pad_id)
 
-    def _room(self, special):
+    def _room(self, has_pairs):
+        special = self.layout.special(has_pairs)
         return tf.constant(self.max_seq_length - special, tf.int64)
 
 
@@ -142,7 +148,13 @@ def mark_of(tokenizer):
     return tokenizer.special_pieces["mask_id"] if looks else MASK_MARK
 
 
-class MaskedTextFeatures(tf.Module):
+def mask_positions(input_ids, mask_id, nowhere):
+    """Finds the masks of rows `[B, T]`: int32 `[B, masks]`; `nowhere` where fewer."""
+    places = tf.broadcast_to(tf.range(tf.shape(input_ids)[1]), tf.shape(input_ids))
+    return tf.ragged.boolean_mask(places, input_ids == mask_id).to_tensor(nowhere)
+
+
+class MaskedTextFeatures(TextFeatures):
     """Texts in which each `[MASK]` stands for one token to guess.
 
     The text between two marks is tokenized by itself. A text that is too long loses
@@ -155,13 +167,9 @@ class MaskedTextFeatures(tf.Module):
     """
 
     def __init__(self, tokenizer, max_seq_length):
-        super().__init__()
-        self.tokenizer = InGraphTokenizer(tokenizer, max_seq_length)
-        self.cls_id, self.sep_id = tokenizer.cls_id, tokenizer.sep_id
-        self.mask_id, self.pad_id = tokenizer.mask_id, tokenizer.pad_id
-        self.layout = tokenizer.layout.padded_after
+        super().__init__(tokenizer, max_seq_length, tokenizer.layout.padded_after)
+        self.mask_id = tokenizer.mask_id
         self.finds_masks = mark_of(tokenizer) != MASK_MARK
-        self.max_seq_length = max_seq_length
 
     def __call__(self, text):
         """Features `[batch, tokens]` and int32 `masked_lm_positions` `[batch, marks]`.
@@ -170,17 +178,10 @@ class MaskedTextFeatures(tf.Module):
         left over.
         """
         ids = self.tokenizer(text) if self.finds_masks else self._marked(text)
-        kept = tf.minimum(ids.row_lengths(), self.max_seq_length - 2)
-        ids = tf.gather(ids, tf.ragged.range(kept), batch_dims=1)
-        special = tf.ones_like(kept, tf.int32)[:, None]  # [B, 1]
-        cls, sep = special * self.cls_id, special * self.sep_id
-        is_last = self.layout.cls_last
-        rows = tf.concat([ids, sep, cls] if is_last else [cls, ids, sep], axis=1)
-        positions = tf.ragged.boolean_mask(
-            tf.ragged.range(tf.cast(rows.row_lengths(), tf.int32)), rows == self.mask_id
+        features = self.of_one_text(ids)
+        positions = mask_positions(
+            features["input_ids"], self.mask_id, self.layout.nowhere
         )
-        features = dense_features(rows, rows.row_lengths(), self.layout, self.pad_id)
-        positions = positions.to_tensor(self.layout.nowhere)
         return {**features, "masked_lm_positions": positions}
 
     def _marked(self, text):

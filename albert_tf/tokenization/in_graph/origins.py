@@ -63,21 +63,29 @@ def spaced_origins(characters, is_space, kept_counts):
     return space_before, starts, ends
 
 
-def character_places(texts, begins, byte_rows):
+def character_places(texts, *places):
     """Returns numbers of characters for places in bytes, over all texts.
 
     Args:
         texts: string `[N]`.
-        begins: ragged int64 `[N, (places)]`, in bytes, at borders of characters.
-        byte_rows: `starts_of` the lengths of the texts in bytes.
+        *places: ragged `[N, (places)]`, in bytes, at borders of characters.
 
     Returns:
-        int64, as `begins.flat_values`, among the characters of all texts in a row.
+        For each, int64 as its `flat_values`: among the characters of all texts in a
+        row.
     """
-    _, offsets = tf.strings.unicode_split_with_offsets(texts, "UTF-8")
-    known = offsets.flat_values + tf.repeat(byte_rows[:-1], offsets.row_lengths())
-    asked = begins.flat_values + tf.repeat(byte_rows[:-1], begins.row_lengths())
-    return tf.searchsorted(known, asked, side="left", out_type=tf.int64)
+    rows = starts_of(tf.cast(tf.strings.length(texts), tf.int64))[:-1]
+
+    def in_a_row(of_rows):
+        return tf.cast(of_rows.flat_values, tf.int64) + tf.repeat(
+            rows, of_rows.row_lengths()
+        )
+
+    known = in_a_row(tf.strings.unicode_split_with_offsets(texts, "UTF-8")[1])
+    return [
+        tf.searchsorted(known, in_a_row(asked), side="left", out_type=tf.int64)
+        for asked in places
+    ]
 
 
 def without(blank, starts, ends):

@@ -31,9 +31,9 @@ class SentencePieceInGraph(tf.Module):
         blank = (f"\\x{{{ord(character):x}}}" for character in sorted(tokenizer.blank))
         self._blank = f"[{''.join(blank)}]"
         self._joins_quotes = tokenizer.joins_quotes
-        self._cut = _in_a_function(_tokenize, tokenizer.file_bytes)
+        self._cut = _in_a_function("tokenize", tokenizer.file_bytes)
         self._cut_with_offsets = _in_a_function(
-            _tokenize_with_offsets, tokenizer.file_bytes
+            "tokenize_with_offsets", tokenizer.file_bytes
         )
         self._counts = tokenizer.replacement_counts
         self._replacements = tokenizer.replacements
@@ -55,10 +55,8 @@ class SentencePieceInGraph(tf.Module):
         counts = tf.gather(self._counts, ids.flat_values)  # [all tokens]
         kept = tf.sequence_mask(counts, self._replacements.shape[1])
         replaced = tf.boolean_mask(tf.gather(self._replacements, ids.flat_values), kept)
-        ends = tf.concat([[0], tf.cumsum(tf.cast(counts, tf.int64))], axis=0)
-        return tf.RaggedTensor.from_row_splits(
-            replaced, tf.gather(ends, ids.row_splits), validate=False
-        )
+        splits = origins.whole_rows(ids.row_splits, counts)
+        return tf.RaggedTensor.from_row_splits(replaced, splits, validate=False)
 
     def _with_joined_quotes(self, text, quote):
         if not self._joins_quotes:
@@ -96,12 +94,7 @@ class SentencePieceInGraph(tf.Module):
         kept = characters.with_flat_values(kept)
         text = self._lowered(tf.strings.reduce_join(kept, axis=1))
         ids, starts, ends = self._cut_with_offsets(text)
-        bytes_ = origins.starts_of(tf.strings.length(text))
-        bytes_ = tf.cast(bytes_, tf.int64)
-        starts, ends = (
-            origins.character_places(text, tf.cast(places, tf.int64), bytes_)
-            for places in (starts, ends)
-        )
+        starts, ends = origins.character_places(text, starts, ends)
         prepared = tf.strings.unicode_split(text, UTF8).flat_values  # [P]
         is_blank = tf.strings.regex_full_match(prepared, self._blank)
         starts, ends = origins.without(is_blank, starts, ends)
@@ -121,8 +114,7 @@ class SentencePieceInGraph(tf.Module):
             tf.where(is_shared, inner_starts, starts[:, None]), kept
         )
         ends = tf.boolean_mask(tf.where(is_shared, inner_ends, ends[:, None]), kept)
-        ends_of_ids = origins.starts_of(tf.cast(counts, tf.int64))
-        splits = tf.gather(ends_of_ids, ids.row_splits)
+        splits = origins.whole_rows(ids.row_splits, counts)
         # An empty stretch is where the next character is, or after the text's last.
         lengths = splits[1:] - splits[:-1]
         row_end = tf.repeat(rows[1:], lengths)
@@ -136,18 +128,13 @@ class SentencePieceInGraph(tf.Module):
         return origins.ragged(splits, replaced, at, until)
 
 
-def _tokenize(model, text):
+def _step(method, model, text):
     tokenizer = tensorflow_text().SentencepieceTokenizer(model, out_type=tf.int32)
-    return tokenizer.tokenize(text)
+    return getattr(tokenizer, method)(text)
 
 
-def _tokenize_with_offsets(model, text):
-    tokenizer = tensorflow_text().SentencepieceTokenizer(model, out_type=tf.int32)
-    return tokenizer.tokenize_with_offsets(text)
-
-
-def _in_a_function(step, model):
-    """Wraps a step of tensorflow-text for string `[batch]`, with a serialized model.
+def _in_a_function(method, model):
+    """Wraps a method of tensorflow-text for string `[batch]`, with a serialized model.
 
     The model belongs to an operation, and is gone with it: one that is called eagerly
     is dropped where TensorFlow clears its caches, as each `tf.random.set_seed` does, or
@@ -156,7 +143,7 @@ def _in_a_function(step, model):
     # A partial has no code by which TensorFlow would count the functions of several
     # tokenizers as one, and warn that it is traced again and again.
     function = tf.function(
-        functools.partial(step, model),
+        functools.partial(_step, method, model),
         input_signature=[tf.TensorSpec([None], tf.string)],
         autograph=False,
     )

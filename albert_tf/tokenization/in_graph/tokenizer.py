@@ -37,13 +37,13 @@ class AddedInGraph(tf.Module):
         return self._base.prepare(text)
 
     def __call__(self, text):
-        parts = self._parts(text)[:, : self._max_parts]
+        parts = cut(text, self._pattern)[:, : self._max_parts]
         is_added, added = self._added(parts)
         ids = self._base(tf.where(is_added, "", parts.flat_values))
         return parts.with_flat_values(tf.concat([ids, added], axis=1)).merge_dims(1, 2)
 
     def with_offsets(self, text):
-        parts = self._parts(text)
+        parts = cut(text, self._pattern)
         is_added, added = self._added(parts)
         between = tf.where(is_added, "", parts.flat_values)
         ids, starts, ends = self._base.with_offsets(between)
@@ -64,10 +64,6 @@ class AddedInGraph(tf.Module):
                 merged = merged.with_flat_values(merged.flat_values + shift)
             found.append(parts.with_flat_values(merged).merge_dims(1, 2))
         return tuple(found)
-
-    def _parts(self, text):
-        """Returns ragged string `[batch, (parts)]`, none of them empty."""
-        return cut(text, self._pattern)
 
     def _added(self, parts):
         """Marks tokens, bool `[parts]`, and gives ids, ragged `[parts, (ids)]`."""

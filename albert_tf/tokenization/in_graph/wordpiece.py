@@ -77,15 +77,13 @@ class WordPieceInGraph(tf.Module):
         words, lengths = self._words(text, bounded=False)
         flat = words.flat_values
         ids, starts, ends = self._tokenizer.tokenize_with_offsets(flat)
-        bytes_ = tf.cast(origins.starts_of(tf.strings.length(flat)), tf.int64)
         within = origins.starts_of(
             tf.cast(tf.strings.length(flat, unit="UTF8_CHAR"), tf.int64)
         )
         word = ids.value_rowids()
         starts, ends = (
-            origins.character_places(flat, tf.cast(places, tf.int64), bytes_)
-            - tf.gather(within, word)
-            for places in (starts, ends)
+            places - tf.gather(within, word)
+            for places in origins.character_places(flat, starts, ends)
         )
         # What stands for a word that is too long has another length.
         is_long = lengths > self._max_word_length
