@@ -195,22 +195,10 @@ class AlbertConfig(ModelConfig):
         return GATED_ACTIVATIONS.get(self.hidden_act, self.hidden_act)
 
     def require_official_blocks(self, reader, takes_roberta=False):
-        """Refuses blocks that others do not have.
-
-        Args:
-            reader: who does not have them, for the message.
-            takes_roberta: whether it has RoBERTa's differences.
-
-        Raises:
-            UserError: it names the part that is not official.
-        """
-        changed = [
-            f"{name}={getattr(self, name)}"
-            for name, official in (
-                _OFFICIAL_BLOCKS if takes_roberta else _OFFICIAL_BLOCKS | _NOT_ROBERTA
-            ).items()
-            if getattr(self, name) != official
-        ]
+        """Refuses blocks that a `reader` does not have, such as RoBERTa's."""
+        known = _OFFICIAL_BLOCKS | ({} if takes_roberta else _NOT_ROBERTA)
+        found = {name: getattr(self, name) for name in known}
+        changed = [f"{n}={value}" for n, value in found.items() if value != known[n]]
         if self.is_gated:
             changed.append(f"hidden_act={self.hidden_act}")
         if changed:

@@ -83,15 +83,7 @@ class ExitRule:
             )
 
     def check_fits(self, kind, layers):
-        """Refuses a rule by which no text would ever leave a model.
-
-        Args:
-            kind: what its outputs mean, one of `models.labels.LABEL_KINDS`.
-            layers: how many it has.
-
-        Raises:
-            UserError: it says why.
-        """
+        """Refuses a rule by which no text would leave a model of a kind of label."""
         if self.name != "patience" and kind == "regression":
             raise UserError(
                 f"The exit rule {self.name} needs probabilities, but the model "

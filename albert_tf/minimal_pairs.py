@@ -3,17 +3,35 @@
   python -m albert_tf.minimal_pairs --model_dir=out --input_file=blimp/data
 
 This prints the share of pairs whose acceptable sentence the model finds likelier, by
-set, term, field and in all. docs/inference.md says more.
+set, term, field and in all. docs/inference.md says more. Tables have the columns of
+BLiMP (Warstadt et al., arXiv 1912.00582).
 """
 
 import dataclasses
+import os
+import pathlib
+
+import numpy as np
 
 from albert_tf.checkpoints.flags import ReadingFlags
 from albert_tf.checkpoints.flags import obeys_reading_flags
 from albert_tf.cli.command_line import option
 from albert_tf.cli.command_line import run
+from albert_tf.errors import UserError
 from albert_tf.io.files import json_text
 from albert_tf.io.files import write_atomically
+from albert_tf.io.table_rows import is_table
+from albert_tf.io.table_rows import read_rows
+
+_GOOD, _BAD = "sentence_good", "sentence_bad"
+_SET = "UID"
+_GROUPS = ("linguistics_term", "field")
+# The published files have two spellings of one field, and two sets under another term
+# than the published tables.
+_SPELLINGS = {
+    "syntax/semantics": "syntax_semantics",
+    "s-selection": "argument_structure",
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -61,23 +79,20 @@ def minimal_pairs(options):
     from albert_tf.inference.likelihood import pseudo_log_likelihoods
     from albert_tf.inference.loading import language_model_class
     from albert_tf.inference.loading import load
-    from albert_tf.inference.minimal_pairs import accuracies
-    from albert_tf.inference.minimal_pairs import read_pairs
 
     pairs = read_pairs(options.input_file, options.pairs_per_set)
     directory = local_directory(options.model_dir)
     model, tokenizer = load(language_model_class, directory)
-    texts = [text for pair in pairs for text in (pair.good, pair.bad)]
+    texts = [text for pair in pairs for text in (pair["good"], pair["bad"])]
     scores = pseudo_log_likelihoods(
         model, tokenizer, texts, options.whole_words, options.batch_size
     )
     good, bad = scores[::2], scores[1::2]
     found = accuracies(pairs, good, bad)
     if options.output_file:
-        rows = zip(pairs, good, bad, strict=True)
         rows = [
-            {**dataclasses.asdict(p), "good_score": float(g), "bad_score": float(b)}
-            for p, g, b in rows
+            {**pair, "good_score": float(g), "bad_score": float(b)}
+            for pair, g, b in zip(pairs, good, bad, strict=True)
         ]
         write_atomically(options.output_file, json_text({**found, "pairs": rows}))
     print("\n".join(_lines(found)))
@@ -92,6 +107,94 @@ def _lines(found):
         for key, value in values.items():
             yield f"  {100 * value:5.1f}  {key}"
     yield f"overall = {100 * found['overall']:.2f}"
+
+
+def read_pairs(path, at_most=None):
+    """Reads the pairs of a file, or of all tables of a folder.
+
+    Args:
+        path: a .tsv, .csv, .jsonl or .parquet table, perhaps with .gz behind it, or a
+            folder.
+        at_most: so many of each file, from its beginning; None for all.
+
+    Returns:
+        A list of dicts: the sentences `good` and `bad`, and `groups`, `{"UID",
+        "linguistics_term", "field"}`, None where the file says none. Without a `UID`
+        the file's name is their set.
+
+    Raises:
+        UserError: there is no such file, or no table in the folder; a row lacks a
+            sentence; a table without rows.
+    """
+    files = [path]
+    if os.path.isdir(path):
+        files = sorted(str(p) for p in pathlib.Path(path).iterdir() if is_table(p))
+        if not files:
+            raise UserError(
+                f"{path} holds no table (.tsv, .csv, .jsonl or .parquet, perhaps with "
+                ".gz)."
+            )
+    return [pair for file in files for pair in _pairs_of(file, at_most)]
+
+
+def _pairs_of(path, at_most):
+    pairs, header = [], None
+    for where, fields in read_rows(path):
+        if isinstance(fields, ValueError):
+            raise UserError(f"{where}: {fields}.")
+        if isinstance(fields, list):
+            if header is None:
+                header = fields
+                continue
+            if len(fields) != len(header):
+                raise UserError(
+                    f"{where}: {len(fields)} fields, but the header has {len(header)}."
+                )
+            fields = dict(zip(header, fields, strict=True))
+        pairs.append(_pair(path, where, fields))
+        if len(pairs) == at_most:
+            break
+    if not pairs:
+        raise UserError(f"{path} holds no pairs.")
+    return pairs
+
+
+def _pair(path, where, fields):
+    for name in (_GOOD, _BAD):
+        if not isinstance(fields.get(name), str) or not fields[name].strip():
+            raise UserError(
+                f"{where}: no sentence in the column {name}; a pair has the columns "
+                f"{_GOOD} and {_BAD}."
+            )
+    of_file = pathlib.Path(path).name.split(".")[0]
+    groups = {name: fields.get(name) for name in _GROUPS}
+    groups = {k: _SPELLINGS.get(value, value) for k, value in groups.items()}
+    groups = {_SET: fields.get(_SET, of_file), **groups}
+    return {"good": fields[_GOOD], "bad": fields[_BAD], "groups": groups}
+
+
+def accuracies(pairs, good, bad):
+    """Returns the share of pairs whose acceptable sentence has the higher score.
+
+    Args:
+        pairs: of `read_pairs`.
+        good, bad: float `[pairs]`, the scores of their sentences.
+
+    Returns:
+        `{"overall": share, "UID": {…}, "linguistics_term": {…}, "field": {…}}`, the
+        latter over the pairs of each set, term and field; `overall` is the mean over
+        the sets, as in BLiMP's tables. Equal scores are wrong.
+    """
+    right = np.asarray(good) > np.asarray(bad)
+    found = {}
+    for name in (_SET, *_GROUPS):
+        of_pairs = np.array([str(pair["groups"][name]) for pair in pairs])
+        names = {pair["groups"][name] for pair in pairs} - {None}
+        found[name] = {
+            key: float(right[of_pairs == str(key)].mean())
+            for key in sorted(names, key=str)
+        }
+    return {"overall": float(np.mean([*found[_SET].values()])), **found}
 
 
 def main(argv=None):

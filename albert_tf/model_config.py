@@ -102,11 +102,7 @@ class ModelConfig:
         return wanted if positions is None else min(wanted, positions)
 
     def check_row(self, name: str, tokens: int) -> None:
-        """Refuses a length of rows that leaves no room, or more than the model has.
-
-        Raises:
-            UserError: it calls the length by `name`.
-        """
+        """Refuses a length, called `name`, without room or beyond the positions."""
         if tokens < _SHORTEST_ROW or self.longest_row(tokens) < tokens:
             positions = self.max_position_embeddings
             most = f"to {positions}, the number of positions of the model"
@@ -166,11 +162,7 @@ class ModelConfig:
 
 
 def read_config(path, classes):
-    """Reads a configuration file as the one of `classes` that has most of its keys.
-
-    Raises:
-        UserError: as `ModelConfig.from_json_file`.
-    """
+    """Reads a configuration file as the one of `classes` that has most of its keys."""
     values = {} if os.path.isdir(path) else read_json_object(find_recipe(path))
 
     def held(config_class):
@@ -180,61 +172,41 @@ def read_config(path, classes):
 
 
 def check_sizes(config, names):
-    """Refuses fields that are no sizes.
-
-    Raises:
-        UserError: one of them is no positive int32.
-    """
+    """Refuses fields that are no positive int32, as ids are: a `UserError`."""
+    expected = "a positive integer below 2**31"
     for name in names:
         value = getattr(config, name)
-        if type(value) is not int or not 1 <= value < 2**31:  # ids are int32
-            raise UserError(
-                f"{name} must be a positive integer below 2**31, got {value!r}."
-            )
+        _check(name, value, type(value) is int and 1 <= value < 2**31, expected)
 
 
 def check_probabilities(config, names):
-    """Refuses fields that are no rates of dropout.
-
-    Raises:
-        UserError: one of them is not in [0, 1).
-    """
+    """Refuses fields that are no rates of dropout: a `UserError`."""
     for name in names:
         value = getattr(config, name)
-        if type(value) not in (int, float) or not 0 <= value < 1:
-            raise UserError(f"{name} must be in [0, 1), got {value!r}.")
+        is_rate = type(value) in (int, float) and 0 <= value < 1
+        _check(name, value, is_rate, "in [0, 1)")
 
 
 def check_switches(config, names):
-    """Refuses fields that are neither true nor false.
-
-    Raises:
-        UserError: one of them is something else.
-    """
+    """Refuses fields that are neither true nor false: a `UserError`."""
     for name in names:
         value = getattr(config, name)
-        if type(value) is not bool:
-            raise UserError(f"{name} must be true or false, got {value!r}.")
+        _check(name, value, type(value) is bool, "true or false")
 
 
 def check_initializer_range(value):
-    """Refuses a value that is no standard deviation.
+    """Refuses a value that is no finite standard deviation: a `UserError`."""
+    is_number = type(value) in (int, float) and 0 <= value <= _LARGEST
+    _check("initializer_range", value, is_number, "finite and at least 0")
 
-    Raises:
-        UserError: `value` is not finite, or less than 0.
-    """
-    if type(value) not in (int, float) or not 0 <= value <= _LARGEST:
-        raise UserError(
-            f"initializer_range must be finite and at least 0, got {value!r}."
-        )
+
+def _check(name, value, fits, expected):
+    if not fits:
+        raise UserError(f"{name} must be {expected}, got {value!r}.")
 
 
 def check_choice(name, value, choices):
-    """Refuses a value of the field `name` that is none of `choices`.
-
-    Raises:
-        UserError: it names them.
-    """
+    """Refuses a value of the field `name` that is none of `choices`: a `UserError`."""
     if value not in choices:
         meant = _meant(value, choices)
         hint = f"; did you mean {meant}?" if meant else "."
@@ -251,15 +223,7 @@ def _meant(name, choices):
 
 
 def check_layers(config, layers="num_hidden_layers"):
-    """Refuses depths and groups of layers that do not fit each other.
-
-    Args:
-        config: a `ModelConfig`.
-        layers: the name of the field that holds the number of layers.
-
-    Raises:
-        UserError: there are too many blocks, or more groups than layers.
-    """
+    """Refuses depths and groups that do not fit; a field `layers` holds the depth."""
     count = config.num_hidden_layers
     if count * config.inner_group_num > _MOST_BLOCKS:
         raise UserError(
@@ -274,14 +238,7 @@ def check_layers(config, layers="num_hidden_layers"):
 
 
 def check_adapter_rank(config):
-    """Refuses a `depth_adapter_rank` for which there is no product, or of a full one.
-
-    Args:
-        config: an `AlbertConfig`.
-
-    Raises:
-        UserError: it is no such rank, or no two blocks share a product.
-    """
+    """Refuses a `depth_adapter_rank` that is full, or for which there is no product."""
     rank = config.depth_adapter_rank
     largest = min(config.hidden_size, config.intermediate_size)
     if type(rank) is not int or not 0 <= rank <= largest:

@@ -189,18 +189,11 @@ def parse(options_class, argv, ignored=(), read_config=None):
 
 
 def config_file_values(path, *options_classes):
-    """Reads `--config`: a JSON object of flag names; `"//"` keys are comments.
-
-    Args:
-        path: the file.
-        *options_classes: the dataclasses whose flags it may set.
-
-    Returns:
-        A dict of values by the names of their flags.
+    """Reads `--config`: the values of a JSON object by flag; `"//"` keys are comments.
 
     Raises:
-        UserError: the file cannot be read, or sets an unknown flag or to a value of
-            the wrong type.
+        UserError: the file cannot be read, or sets a flag that none of the dataclasses
+            has, or to a value of the wrong type.
     """
     values = read_json_object(find_recipe(path))
     values = {k: v for k, v in values.items() if not k.startswith("//")}
@@ -260,13 +253,7 @@ def _is_shown(record):
 
 
 def run_with_texts(options_class, command, argv=None):
-    """Runs a command that takes flags and, beside them, texts.
-
-    Args:
-        options_class: as `run`.
-        command: called with the parsed options and the list of texts.
-        argv: the command line; `sys.argv` by default.
-    """
+    """Runs `command(options, texts)`: texts stand beside the flags. See `run`."""
     program, *arguments = sys.argv if argv is None else argv
     flags, texts = split_positional(arguments)
     run(options_class, lambda options: command(options, texts), argv=[program, *flags])

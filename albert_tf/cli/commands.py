@@ -1,6 +1,5 @@
 """The program `albert-tf`: its commands, each imported only when it is asked for."""
 
-import dataclasses
 import os
 import pkgutil
 import sys
@@ -35,94 +34,82 @@ such as hf://albert/albert-base-v2, takes the place of `pretrained`.
 """
 
 
-@dataclasses.dataclass(frozen=True)
-class Command:
-    """A command: its module and function, and a line on it.
-
-    Attributes:
-        main: "module:function"; the function takes a command line, whose first item
-            names the program.
-        about: a line on its work.
-    """
-
-    main: str
-    about: str
-
-
 COMMANDS = {
-    "corpus": Command(
+    "corpus": (
         "data_pipeline.sample_corpus:main",
         "Write a sample corpus from the docstrings of this Python installation.",
     ),
-    "vocab": Command(
-        "data_pipeline.train_tokenizer:main", "Train a SentencePiece vocabulary."
+    "vocab": (
+        "data_pipeline.train_tokenizer:main",
+        "Train a SentencePiece vocabulary.",
     ),
-    "count-tokens": Command(
+    "count-tokens": (
         "data_pipeline.count_tokens:main",
         "Count how often each token occurs, for --mask_smoothing.",
     ),
-    "data": Command(
+    "data": (
         "data_pipeline.create_pretraining_data:main",
         "Turn text into TFRecords for pretraining.",
     ),
-    "pretrain": Command(
-        "albert_tf.pretraining.flags:main", "Pretrain a model on TFRecords."
-    ),
-    "classify": Command(
+    "pretrain": ("albert_tf.pretraining.flags:main", "Pretrain a model on TFRecords."),
+    "classify": (
         "albert_tf.tasks.classification.flags:main",
         "Fine-tune, score and apply a text classifier or regressor.",
     ),
-    "squad": Command(
+    "squad": (
         "albert_tf.tasks.question_answering.flags:main",
         "Fine-tune, score and apply a model that answers questions.",
     ),
-    "race": Command(
+    "race": (
         "albert_tf.tasks.multiple_choice.flags:main",
         "Fine-tune, score and apply a model that chooses among options.",
     ),
-    "tag": Command(
+    "tag": (
         "albert_tf.tasks.tagging.flags:main",
         "Fine-tune, score and apply a model that finds entities in texts.",
     ),
-    "similarity": Command(
+    "similarity": (
         "albert_tf.tasks.similarity.flags:main",
         "Train, score and export vectors of texts that mean the same.",
     ),
-    "squad-scores": Command(
+    "squad-scores": (
         "albert_tf.tasks.question_answering.evaluate:main",
         "Score predictions for SQuAD 1.1 or 2.0.",
     ),
-    "fill-mask": Command(
-        "albert_tf.fill_mask:main", "Guess the tokens in the place of [MASK]."
+    "fill-mask": (
+        "albert_tf.fill_mask:main",
+        "Guess the tokens in the place of [MASK].",
     ),
-    "minimal-pairs": Command(
+    "minimal-pairs": (
         "albert_tf.minimal_pairs:main",
         "Score a model on pairs of an acceptable sentence and one that is not.",
     ),
-    "embed": Command("albert_tf.embed:main", "Turn texts into vectors."),
-    "inspect-layers": Command(
-        "albert_tf.inspect_layers:main", "Draw what the layers do to texts."
+    "embed": ("albert_tf.embed:main", "Turn texts into vectors."),
+    "inspect-layers": (
+        "albert_tf.inspect_layers:main",
+        "Draw what the layers do to texts.",
     ),
-    "early-exit": Command(
+    "early-exit": (
         "albert_tf.early_exit:main",
         "Draw the score of a model against the depth at which it answers.",
     ),
-    "export": Command(
-        "albert_tf.serving.export:main", "Export a model for TensorFlow Serving."
+    "export": (
+        "albert_tf.serving.export:main",
+        "Export a model for TensorFlow Serving.",
     ),
-    "serve": Command("albert_tf.serve:main", "Answer HTTP requests with a model."),
-    "convert": Command(
+    "serve": ("albert_tf.serve:main", "Answer HTTP requests with a model."),
+    "convert": (
         "albert_tf.convert:main",
         "Convert between official, Hugging Face and our own checkpoints.",
     ),
-    "describe": Command(
-        "albert_tf.describe:main", "Count parameters, memory and operations."
-    ),
-    "verify": Command(
+    "describe": ("albert_tf.describe:main", "Count parameters, memory and operations."),
+    "verify": (
         "albert_tf.verify:main",
         "Compare a checkpoint with what another program computed with it.",
     ),
 }
+"""By name: "module:function", which takes a command line whose first item names the
+program, and a line on the work."""
 
 
 def main(argv=None):
@@ -145,12 +132,12 @@ def main(argv=None):
         close = close_name(name, COMMANDS)
         meant = f"did you mean {close}?" if close else "albert-tf --help lists them."
         sys.exit(f"error: albert-tf has no command {name!r}; {meant}")
-    run = pkgutil.resolve_name(COMMANDS[name].main)
+    run = pkgutil.resolve_name(COMMANDS[name][0])
     run([f"albert-tf {name}", *argv[2:]])
 
 
 def _line(name):
-    return f"  {name:16}{COMMANDS[name].about}"
+    return f"  {name:16}{COMMANDS[name][1]}"
 
 
 if __name__ == "__main__":

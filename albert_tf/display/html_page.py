@@ -49,14 +49,7 @@ BOTH = '<mark class="gold predicted">both</mark>'
 
 
 def write_page(path, title, introduction, articles):
-    """Writes a page.
-
-    Args:
-        path: the file.
-        title: a text.
-        introduction: HTML of a paragraph.
-        articles: list of the results of `article`.
-    """
+    """Writes a page of `article`s; `introduction` is HTML of a paragraph."""
     page = _PAGE.format(
         title=html.escape(title),
         introduction=introduction,
@@ -66,13 +59,7 @@ def write_page(path, title, introduction, articles):
 
 
 def article(heading, identity, facts, context):
-    """Returns the HTML of one mistake.
-
-    Args:
-        heading, identity: texts.
-        facts: HTML of the expected and the given answer.
-        context: HTML of the text that it is about.
-    """
+    """Returns HTML of a mistake; `facts` and `context` are HTML, the others text."""
     return _ARTICLE.format(
         heading=html.escape(heading),
         identity=html.escape(identity),

@@ -12,7 +12,7 @@ from albert_tf.hub.archives import download_archive
 from albert_tf.hub.archives import unpack_archive
 from albert_tf.hub.repositories import download_repository
 from albert_tf.hub.repositories import download_tables
-from albert_tf.hub.repositories import find_release
+from albert_tf.hub.repositories import names_of_release
 from albert_tf.io import storage
 from albert_tf.io.near_misses import did_you_mean
 from albert_tf.io.near_misses import model_file
@@ -70,11 +70,7 @@ def local_directory(path, revision=None, weights=True):
 
 
 def _with_known_scheme(path):
-    """Returns the path, with the part before "://" in small letters.
-
-    Raises:
-        UserError: nothing on this machine reads such paths.
-    """
+    """Returns the path, its scheme in small letters; refuses what nothing reads."""
     if "\0" in path:
         raise UserError(f"{path!r} is no path: it holds a NUL character.")
     scheme, sign, rest = path.partition("://")
@@ -110,11 +106,7 @@ def with_local_models(flags):
 
 
 def refuse_run_folder(path):
-    """Refuses the output folder of a fine-tuning run, which is not the model itself.
-
-    Raises:
-        UserError: `path` holds no model, but a model directory; it is named.
-    """
+    """Refuses the output folder of a run that holds its model deeper; names that."""
     found = model_file(path, "head.json")
     if found and not any(map(_OF_A_MODEL.fullmatch, storage.names_in(path))):
         meant = os.path.dirname(found)
@@ -179,15 +171,13 @@ def _check_exists(path):
     # A TF1 checkpoint is named by a prefix of its files.
     if storage.exists(path) or glob.glob(f"{glob.escape(path)}.*"):
         return
-    release = find_release(path)
-    if release is None:
+    released = names_of_release(path)
+    if not released:
         meant = did_you_mean(path) or (
             "; correct the path, or name a model to download, such as hf://owner/name."
         )
         raise UserError(f"There is no file or folder {path}{meant}")
-    places = [release.handle] if release.handle else []
-    places.append(release.archive)
     raise UserError(
         f"There is no directory {path} on this machine; to download the released "
-        f"model, write {' or '.join(places)}."
+        f"model, write {' or '.join(released)}."
     )

@@ -1,6 +1,5 @@
 """Repositories of the Hugging Face Hub, by their own library and in its own cache."""
 
-import dataclasses
 import errno
 import hashlib
 import os
@@ -9,7 +8,6 @@ import re
 import sys
 
 from albert_tf.config import RELEASED_SIZES
-from albert_tf.config import AlbertConfig
 from albert_tf.errors import UserError
 from albert_tf.io import checksums
 from albert_tf.io.table_rows import PARQUET
@@ -48,7 +46,6 @@ _WEIGHTS = (
     "model.safetensors.index.json",
 )
 _NAME = re.compile(r"[\w.-]+/[\w.-]+")
-_BLOCK = 1 << 20
 _SHA256_DIGITS = 64
 _GIT_DIGITS = 40
 GLUE_PAGE = "https://gluebenchmark.com/tasks"
@@ -206,59 +203,33 @@ def _check_hash(path, title):
     expected = os.path.basename(os.path.realpath(path))
     if re.fullmatch(r"[0-9a-f]+", expected) is None:
         return
-    if len(expected) == _SHA256_DIGITS:
-        digest = hashlib.sha256()
-    elif len(expected) == _GIT_DIGITS:
-        digest = hashlib.sha1(b"blob %d\0" % os.path.getsize(path))
-    else:
-        return
-    with open(path, "rb") as file:
-        while block := file.read(_BLOCK):
-            digest.update(block)
-    if digest.hexdigest() != expected:
+    starts = {
+        _SHA256_DIGITS: hashlib.sha256(),
+        _GIT_DIGITS: hashlib.sha1(b"blob %d\0" % os.path.getsize(path)),
+    }
+    start = starts.get(len(expected))
+    if start is not None and checksums.of_file(path, start) != expected:
         raise UserError(
             f"{path} of {title} is damaged: its hash is not the published one; delete "
             f"{os.path.realpath(path)} to download it again."
         )
 
 
-@dataclasses.dataclass(frozen=True)
-class Release:
-    """One released model.
+def names_of_release(name):
+    """Lists the names by which a released model is downloaded; none for other names.
 
-    Attributes:
-        size: its key in `RELEASED_SIZES`, such as "base_v2".
-        archive: URL of the official archive, which holds both pretraining heads.
-        handle: the name of the Hugging Face repository of the same weights, without the
-            sentence-order head; None for the Chinese models, which Google did not put
-            there.
-    """
+    They are the Hugging Face repository, whose weights lack the sentence-order head and
+    where Google put no Chinese models, and the URL of the official archive, which holds
+    both pretraining heads.
 
-    size: str
-    archive: str
-    handle: str | None
-
-    @property
-    def config(self):
-        """Its `AlbertConfig`."""
-        return AlbertConfig.released(self.size)
-
-
-def _release(size):
-    archive = f"{_ARCHIVES}/albert_{size}.tar.gz"
-    handle = f"hf://albert/albert-{size.replace('_', '-')}"
-    return Release(size, archive, None if size.endswith("_zh") else handle)
-
-
-RELEASES = tuple(map(_release, RELEASED_SIZES))
-
-
-def find_release(name):
-    """Finds the `Release` that a name such as "albert-base-v2" means, or None.
-
-    The names are of the repositories ("albert/albert-base-v2"), of the archives
-    ("albert_base_v2", with or without ".tar.gz") and of `RELEASED_SIZES`.
+    Args:
+        name: of the repository ("albert/albert-base-v2"), of the archive
+            ("albert_base_v2", with or without ".tar.gz") or a key of `RELEASED_SIZES`.
     """
     name = name.lower().removesuffix(".tar.gz").removeprefix("albert/")
     size = name.replace("-", "_").removeprefix("albert_")
-    return next((release for release in RELEASES if release.size == size), None)
+    if size not in RELEASED_SIZES:
+        return []
+    archive = f"{_ARCHIVES}/albert_{size}.tar.gz"
+    repository = f"hf://albert/albert-{size.replace('_', '-')}"
+    return [archive] if size.endswith("_zh") else [repository, archive]

@@ -63,13 +63,13 @@ def of_bytes(data):
     return hashlib.sha256(data).hexdigest()
 
 
-def of_file(local_path):
-    """Computes the checksum of a file on this machine.
+def of_file(local_path, start=None):
+    """Computes the checksum of a file on this machine, or goes on with a hash `start`.
 
     Raises:
         OSError: it cannot be read.
     """
-    found = hashlib.sha256()
+    found = start or hashlib.sha256()
     with open(local_path, "rb") as file:
         while block := file.read(_BLOCK):
             found.update(block)
@@ -77,11 +77,7 @@ def of_file(local_path):
 
 
 def check_bytes(path, data):
-    """Compares the bytes of a file with its checksum, if there is one.
-
-    Raises:
-        UserError: they differ.
-    """
+    """Refuses the bytes of a file that differ from its checksum, if there is one."""
     folder, name = os.path.split(path)
     expected = read(folder).get(name)
     if expected not in (None, of_bytes(data)):
@@ -89,16 +85,9 @@ def check_bytes(path, data):
 
 
 def check_weights(path, local_path):
-    """Compares a file of weights with its checksum, if there is one.
+    """Refuses weights, held here at `local_path`, that differ from their checksum.
 
     `verifying_weights(False)` leaves it out.
-
-    Args:
-        path: the file.
-        local_path: where its contents are on this machine.
-
-    Raises:
-        UserError: they differ.
     """
     if not verifies_weights():
         return
@@ -107,11 +96,7 @@ def check_weights(path, local_path):
 
 
 def check_folder(folder):
-    """Compares all files of a folder, which is on this machine, that have checksums.
-
-    Raises:
-        UserError: one differs, or is gone.
-    """
+    """Refuses a folder, on this machine, of whose files one is damaged or gone."""
     require_all(folder)
     for name, expected in read(folder).items():
         path = os.path.join(folder, name)
@@ -122,14 +107,7 @@ def check_folder(folder):
 
 
 def require_all(folder):
-    """Refuses a folder that lacks files which have checksums.
-
-    Args:
-        folder: it need not exist.
-
-    Raises:
-        UserError: one is gone.
-    """
+    """Refuses a folder that lacks files with checksums; it need not exist."""
     for name in read(folder):
         path = os.path.join(folder, name)
         inside = not os.path.isabs(name) and ".." not in name.split("/")

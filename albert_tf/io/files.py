@@ -20,13 +20,9 @@ _RECIPE_FOLDERS = (_PACKAGE / "configs", _PACKAGE.parent / "configs")
 
 
 def write_atomically(path, data):
-    """Writes to a temporary name beside `path`, then renames it.
+    """Writes bytes, or a str as UTF-8, beside `path`, and renames that file to it.
 
     Folders that are missing are made.
-
-    Args:
-        path: the file.
-        data: bytes, or a str that is written as UTF-8.
 
     Raises:
         OSError: the file cannot be written; `path` is as it was.

@@ -25,13 +25,10 @@ _NO_LOCKS = (errno.EBADF, errno.ENOLCK, errno.ENOTSUP, errno.EINVAL)
 
 @contextlib.contextmanager
 def folder_lock(directory):
-    """Keeps other runs out of a folder while a `with` block lasts.
+    """Keeps other runs out of a folder, which exists, while a `with` block lasts.
 
     The operating system holds the lock, on the folder itself, and drops it with the
     process, however that ends. A bucket has no locks; the folder is then free to all.
-
-    Args:
-        directory: a folder that exists.
 
     Raises:
         UserError: another process holds the lock; the message names it.

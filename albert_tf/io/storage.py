@@ -25,11 +25,7 @@ def is_remote(path):
 
 
 def require_disk(flag, path):
-    """Refuses a path that lies on no disk of this machine.
-
-    Raises:
-        UserError: it names the flag and the remedy.
-    """
+    """Refuses the path of a flag that lies on no disk of this machine."""
     if path and is_remote(path):
         raise UserError(
             f"--{flag}={path} is not on a disk of this machine, which this command "
@@ -165,11 +161,7 @@ def escaped(path):
 
 
 def read_bytes(path):
-    """Reads the contents of a file.
-
-    Raises:
-        OSError: it is missing or cannot be read.
-    """
+    """Reads the contents of a file, or raises an `OSError`."""
     if not is_remote(path):
         with open(path, "rb") as file:
             return file.read()
@@ -204,16 +196,12 @@ def written_locally(path, ending=""):
     try:
         with naming(path):
             yield temporary
-            _to_disk(temporary)
+            with open(temporary, "rb+") as file:
+                os.fsync(file.fileno())
             os.replace(temporary, path)
     finally:
         if os.path.exists(temporary):
             os.remove(temporary)
-
-
-def _to_disk(path):
-    with open(path, "rb+") as file:
-        os.fsync(file.fileno())
 
 
 @contextlib.contextmanager

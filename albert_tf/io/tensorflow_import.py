@@ -10,6 +10,7 @@ collector looks through them again and again while it runs, and once more at the
 
 import contextlib
 import faulthandler
+import functools
 import gc
 import importlib.util
 import os
@@ -37,17 +38,15 @@ def install():
     """
     quiet = os.environ.setdefault(_LEVEL, "3") == "3"
     if "tensorflow" not in sys.modules:
-        sys.meta_path.insert(0, Finder("tensorflow", _quickly(quiet)))
+        finder = Finder("tensorflow", functools.partial(_quickly, quiet))
+        sys.meta_path.insert(0, finder)
 
 
+@contextlib.contextmanager
 def _quickly(quiet):
-    @contextlib.contextmanager
-    def context():
-        noise = without_noise() if quiet else contextlib.nullcontext()
-        with noise, without_collections():
-            yield
-
-    return context
+    noise = without_noise() if quiet else contextlib.nullcontext()
+    with noise, without_collections():
+        yield
 
 
 class Finder:

@@ -63,11 +63,7 @@ def check_beginning(path, data):
 
 
 def checked_beginning(path, file):
-    """Returns the first `BEGINNING` bytes of an open binary file, and rewinds it.
-
-    Raises:
-        UserError: as `check_beginning`.
-    """
+    """Checks the first `BEGINNING` bytes of an open file; returns them, and rewinds."""
     data = file.read(BEGINNING)
     check_beginning(path, data)
     file.seek(0)
@@ -85,11 +81,7 @@ def _begins_utf8(data):
 def check_line_ends(path, data):
     """Refuses lines that end with CR alone, which would be read as one.
 
-    Args:
-        path, data: as of `check_beginning`.
-
-    Raises:
-        UserError: there is no LF, but a CR between other characters.
+    The arguments are as of `check_beginning`.
     """
     data = data[:BEGINNING]
     if b"\n" not in data and b"\r" in data.rstrip(b"\r"):

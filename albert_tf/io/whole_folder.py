@@ -58,11 +58,7 @@ def replacing(directory, is_stale):
 def require_whole(directory):
     """Refuses a folder without files of its `SHA256SUMS`; first finishes `replacing`.
 
-    Args:
-        directory: it need not exist, nor hold checksums.
-
-    Raises:
-        UserError: a file is gone.
+    It need not exist, nor hold checksums.
     """
     _settle(directory)
     checksums.require_all(directory)
@@ -130,16 +126,11 @@ def _files_in(folder):
 
 @contextlib.contextmanager
 def _in_place(directory, is_stale):
-    listed = checksums.read(directory)
-    storage.remove_file(os.path.join(directory, checksums.NAME))
-    stale, kept = [], listed
-    try:
+    with ChecksummedFolder(directory) as folder:
         yield
         # Others are as they were; the blocks inside have listed what they wrote.
-        written = list(checksums.read(directory))
-        stale, kept = _stale_and_kept(directory, listed, written, is_stale)
-    finally:
-        _write_checksums(directory, {**kept, **checksums.read(directory)})
+        listed, written = folder._known, list(checksums.read(directory))
+        stale, folder._known = _stale_and_kept(directory, listed, written, is_stale)
     for name in stale:
         storage.remove_file(os.path.join(directory, name))
 
@@ -185,7 +176,12 @@ class ChecksummedFolder:
         return self
 
     def __exit__(self, exc_type, exc_value, traceback):
-        self._close()
+        outer = _OPEN[self._directory]
+        outer.remove(self)
+        if outer:
+            outer[-1]._written += self._written
+        else:
+            del _OPEN[self._directory]
         # Blocks inside of this one have listed what they have written.
         known = {**self._known, **checksums.read(self._directory)}
         # On a full disk; the first error is being reported.
@@ -195,14 +191,6 @@ class ChecksummedFolder:
             if known:
                 _write_checksums(self._directory, known)
 
-    def _close(self):
-        outer = _OPEN[self._directory]
-        outer.remove(self)
-        if outer:
-            outer[-1]._written += self._written
-        else:
-            del _OPEN[self._directory]
-
     def _require_all(self):
         for name in self._written:
             path = os.path.join(self._directory, name)
@@ -211,14 +199,10 @@ class ChecksummedFolder:
                 raise FileNotFoundError(errno.ENOENT, said, path)
 
     def write(self, name, data):
-        """Writes a file, as `write_atomically` does.
-
-        Args:
-            name: of the file, in the folder.
-            data: bytes, a buffer of them, or a str.
+        """Writes bytes, a buffer of them or a str, as `write_atomically` does.
 
         Raises:
-            OSError: it cannot be written; the earlier one is as it was.
+            OSError: it cannot be written; the earlier file is as it was.
         """
         data = data.encode() if isinstance(data, str) else data
         write_atomically(os.path.join(self._directory, name), data)

@@ -9,7 +9,7 @@ import threading
 import numpy as np
 
 from albert_tf.errors import UserError
-from albert_tf.serving.batches import lengths_of
+from albert_tf.serving.inputs import lengths_of
 
 _SPECIAL_TOKENS = 8  # the bytes of text whose tokens are as many as [CLS] and [SEP]
 _MOST_PADDED = 1.25  # the length of the rows of a call, padded, in that of their texts
@@ -21,17 +21,11 @@ class Busy(Exception):
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Request:
-    """Rows that wait for their answers.
+    """Rows that wait for their answers."""
 
-    Attributes:
-        columns: a list for each input by name.
-        lengths: of its rows, in bytes, `[rows]`.
-        future: gets the outputs: a dict of arrays `[rows, …]`.
-    """
-
-    columns: dict
-    lengths: np.ndarray
-    future: asyncio.Future
+    columns: dict  # a list for each input by name
+    lengths: np.ndarray  # of the rows, in bytes, `[rows]`
+    future: asyncio.Future  # gets the outputs: a dict of arrays `[rows, …]`
 
     @property
     def rows(self):

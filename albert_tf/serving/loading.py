@@ -41,12 +41,10 @@ def build_module(
     """Builds the `ServingModule` of a model directory, its `Head`, and their facts.
 
     Args:
-        model_dir: as `ExportOptions.model_dir`, of folders that lie here.
-        task: as `ExportOptions.task`.
-        max_seq_length: as `ExportOptions.max_seq_length`.
+        model_dir, task, max_seq_length, compute_dtype: as of `ExportOptions`; the
+            folders lie here.
         depth_loop: see `TransformerStack`; a graph of a tenth of the size, which is
             loaded and compiled sooner.
-        compute_dtype: as `ExportOptions.compute_dtype`.
         tokenizer: by default the one in the directory.
         exit_rule: see `exit_rule.asked_rule`.
         **serving_options: arguments of `ServingModule`.
@@ -54,39 +52,50 @@ def build_module(
     Raises:
         UserError: as `export`.
     """
-    model_dirs = str(model_dir).split(",")
-    for directory in model_dirs:
+    directories = str(model_dir).split(",")
+    for directory in directories:
         if not is_folder(directory):
             meant = did_you_mean(directory) or "; name the folder of a model."
             raise UserError(
                 f"model_dir={model_dir}: there is no folder {directory!r}{meant}"
             )
-    first, infos = model_dirs[0], [read_training_info(path) for path in model_dirs]
     execution = {"depth_loop": depth_loop}
     if compute_dtype == "bfloat16":
         # The variables have it, too: no request has to cast a kernel.
         execution["dtype"] = compute_dtype
-    if len(model_dirs) == 1:
-        checkpoint = read_checkpoint(first)
-        model_class, head_class, tuned_for = _head_in(checkpoint, infos[0], task)
-        tokenizer = tokenizer or read_tokenizer(first)
-        alone = model_class.family.alone
-        model = load_pretrained(model_class, checkpoint, {**alone, **execution})
-        infos = [infos[0] or model.task_info() or {}]
-        models = [without_adapters(model)]
-        facts = {k: v for k, v in infos[0].items() if not isinstance(v, list)}
-        facts |= _task_facts(tuned_for)
+    first, *further = directories
+    if further:
+        head, facts, infos = _several_heads(directories, tokenizer, execution)
     else:
-        tokenizer = tokenizer or read_tokenizer(first)
-        head_class, tuned_for = SeveralHeads, _tasks_of_heads(model_dirs)
-        models = models_of_one_encoder(model_dirs, tuned_for, **execution)
-        tasks = {name: task.to_dict() for name, task in tuned_for.items()}
-        facts = {"tasks": tasks}
-    tokenizer = tokenizer_for_model(tokenizer, models[0].config, first)
-    model = models[0] if len(models) == 1 else models
-    head = head_class(model, tuned_for, tokenizer)
+        head, facts, infos = _one_head(first, task, tokenizer, execution)
     _choose_exit(head, exit_rule, first, serving_options)
     return _module(head, facts, infos, max_seq_length, serving_options)
+
+
+def _one_head(directory, task, tokenizer, execution):
+    """Returns the `Head` of a model, its facts, and what its training recorded."""
+    info = read_training_info(directory)
+    checkpoint = read_checkpoint(directory)
+    model_class, head_class, tuned_for = _head_in(checkpoint, info, task)
+    tokenizer = tokenizer or read_tokenizer(directory)
+    arguments = {**model_class.family.alone, **execution}
+    model = load_pretrained(model_class, checkpoint, arguments)
+    info = info or model.task_info() or {}
+    facts = {k: v for k, v in info.items() if not isinstance(v, list)}
+    tokenizer = tokenizer_for_model(tokenizer, model.config, directory)
+    head = head_class(without_adapters(model), tuned_for, tokenizer)
+    return head, {**facts, **_task_facts(tuned_for)}, [info]
+
+
+def _several_heads(directories, tokenizer, execution):
+    """Returns as `_one_head`, of several models with one encoder."""
+    infos = [read_training_info(directory) for directory in directories]
+    tokenizer = tokenizer or read_tokenizer(directories[0])
+    tasks = _tasks_of_heads(directories)
+    models = models_of_one_encoder(directories, tasks, **execution)
+    tokenizer = tokenizer_for_model(tokenizer, models[0].config, directories[0])
+    facts = {"tasks": {name: task.to_dict() for name, task in tasks.items()}}
+    return SeveralHeads(models, tasks, tokenizer), facts, infos
 
 
 def build_module_of(model, tokenizer, task="auto", exit_rule=None):
@@ -121,9 +130,7 @@ def build_module_of(model, tokenizer, task="auto", exit_rule=None):
 def build_module_of_file(path, facts):
     """Builds the `ServingModule` of a file that takes token ids, and its tokenizer.
 
-    Args:
-        path: `model.onnx` or `model.tflite`, a `pathlib.Path`.
-        facts: the dict of `signature.json` beside it.
+    `facts` are in the `signature.json` beside the file.
 
     Raises:
         UserError: the file does not load, or its runtime is not installed.

@@ -13,13 +13,7 @@ GROUP = 16
 
 
 def traced_once(head, compute, jit_compile=None):
-    """Makes one concrete function for all signatures: traced, saved, compiled once.
-
-    Args:
-        head: the `Head`.
-        compute: as `head.compute`.
-        jit_compile: as of `tf.function`.
-    """
+    """Makes one concrete function for all signatures: traced, saved, compiled once."""
     function = tf.function(compute, jit_compile=jit_compile, autograph=False)
     return function.get_concrete_function(head.feature_specs())
 
@@ -29,13 +23,7 @@ def compiled_for_one(head, compute):
 
     Lengths are padded to the next of `LENGTHS`, for each of which the function is
     compiled once, when it is first needed; larger batches are computed as they are.
-
-    Args:
-        head: the `Head`.
-        compute: as `head.compute`.
-
-    Returns:
-        A function like `compute`.
+    Returns a function like `compute`, which is as `head.compute`.
     """
     compiled = traced_once(head, compute, jit_compile=True)
     plain = traced_once(head, compute)
@@ -78,14 +66,8 @@ def in_groups(head, compute):
 
     The rows of a batch are sorted by length and computed a few at a time, each group
     without the columns that are padding in all its rows. An output along the tokens
-    is zero in the columns left out.
-
-    Args:
-        head: the `Head`.
-        compute: as `head.compute`.
-
-    Returns:
-        A function like `compute`.
+    is zero in the columns left out. Returns a function like `compute`, which is as
+    `head.compute`.
     """
     compute = traced_once(head, compute)
     specs = compute.structured_outputs

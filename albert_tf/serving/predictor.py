@@ -14,8 +14,8 @@ from albert_tf.io import checksums
 from albert_tf.io.files import read_json_object
 from albert_tf.io.processes import check_process
 from albert_tf.models.base import PretrainedModel
-from albert_tf.serving.batches import outputs_of
 from albert_tf.serving.inputs import Inputs
+from albert_tf.serving.inputs import outputs_of
 from albert_tf.serving.loading import build_module
 from albert_tf.serving.loading import build_module_of
 from albert_tf.serving.loading import build_module_of_file

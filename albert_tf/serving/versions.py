@@ -26,9 +26,6 @@ def exporting_folder(export_dir):
     It is locked, and the operating system drops the lock with the process: folders
     that killed exports have left are removed as well.
 
-    Args:
-        export_dir: a `pathlib.Path`; it is made if need be.
-
     Raises:
         OSError: something cannot be written; the error names a file or `export_dir`.
     """

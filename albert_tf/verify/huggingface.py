@@ -27,19 +27,15 @@ token of each row; expected are `hidden` and
     grad/<name>         of train/loss
 """
 
-import os
-
 import tensorflow as tf
 
-from albert_tf.checkpoints.huggingface import CONFIG_FILE
 from albert_tf.checkpoints.huggingface import architectures
-from albert_tf.checkpoints.huggingface import is_huggingface_directory
 from albert_tf.checkpoints.loading import read_checkpoint
 from albert_tf.families import registry
-from albert_tf.io.files import read_json_object
 from albert_tf.models.xlnet.question_answering import XLNetForQuestionAnswering
 from albert_tf.verify.recordings import Compared
 from albert_tf.verify.recordings import gradients_of
+from albert_tf.verify.recordings import huggingface_entries
 from albert_tf.verify.recordings import in_huggingface
 from albert_tf.verify.recordings import model_with_head
 from albert_tf.verify.recordings import prefixed
@@ -63,19 +59,13 @@ _LOG_PROBS = ("start_top_log_probs", "end_top_log_probs")
 
 def knows(directory):
     """Returns whether a folder holds such a model of Hugging Face's."""
-    if not is_huggingface_directory(directory):
-        return False
-    entries = read_json_object(os.path.join(directory, CONFIG_FILE))
+    entries = huggingface_entries(directory)
     is_head = any(name in _XLNET_HEADS for name in architectures(entries))
     return entries.get("model_type") == "roberta" or is_head
 
 
 def compare(directory, vocabulary=None):
-    """Yields the `Compared` of the folder, which `knows` knows.
-
-    Raises:
-        UserError: a file is missing or does not fit the others.
-    """
+    """Yields the `Compared` of the folder, which `knows` knows."""
     inputs, expected = read_recording(directory, "input_ids")
     checkpoint = read_checkpoint(directory)
     names = architectures(checkpoint.huggingface)

@@ -29,11 +29,7 @@ _LOSSES = ("loss", "mlm_loss", "sop_loss")
 
 
 def compare(directory, vocabulary=None):
-    """Yields the `Compared` of a folder, of which no other kind of recording knows.
-
-    Raises:
-        UserError: a file is missing or does not fit the others.
-    """
+    """Yields the `Compared` of a folder, of which no other kind of recording knows."""
     inputs, expected = read_recording(directory, "input_ids")
     checkpoint = read_checkpoint(directory)
     model = build_model(

@@ -48,11 +48,7 @@ def knows(directory):
 
 
 def compare(directory, vocabulary=None):
-    """Yields a `Compared` for each recording in a folder, which `knows` knows.
-
-    Raises:
-        UserError: a file is missing or does not fit the others.
-    """
+    """Yields a `Compared` for each recording in a folder, which `knows` knows."""
     names = names_in(directory)
     for articles in sorted(p.parent for p in pathlib.Path(directory).rglob("RACE")):
         for role in names:

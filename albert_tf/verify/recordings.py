@@ -13,6 +13,8 @@ import os
 import numpy as np
 import tensorflow as tf
 
+from albert_tf.checkpoints.huggingface import CONFIG_FILE
+from albert_tf.checkpoints.huggingface import is_huggingface_directory
 from albert_tf.checkpoints.loading import build_model
 from albert_tf.checkpoints.loading import read_checkpoint
 from albert_tf.errors import UserError
@@ -43,28 +45,24 @@ _SIZES = ("max_seq_length", "doc_stride", "max_query_length")
 
 @dataclasses.dataclass(frozen=True)
 class Compared:
-    """Found and expected arrays.
+    """Found and expected arrays."""
 
-    Attributes:
-        prefix: of the names, ending in "/"; "" for the folder itself.
-        found, expected: dicts of arrays by name.
-        notes: dict of remarks by name.
-        weights_limit: how far weights may be off after training.
-    """
+    prefix: str  # of the names, ending in "/"; "" for the folder itself
+    found: dict  # arrays by name
+    expected: dict  # arrays by name
+    notes: dict = dataclasses.field(default_factory=dict)  # remarks by name
+    weights_limit: float = 1e-6  # how far weights may be off after training
 
-    prefix: str
-    found: dict
-    expected: dict
-    notes: dict = dataclasses.field(default_factory=dict)
-    weights_limit: float = 1e-6
+
+def huggingface_entries(directory):
+    """Returns the entries of a Hugging Face directory's config; {} of other folders."""
+    if not is_huggingface_directory(directory):
+        return {}
+    return read_json_object(os.path.join(directory, CONFIG_FILE))
 
 
 def read_recording(directory, *needed):
-    """Reads `inputs.npz` and `expected.npz`: two dicts of arrays by name.
-
-    Raises:
-        UserError: a file is missing, or the former lacks something (`require_inputs`).
-    """
+    """Reads `inputs.npz`, which must hold what is needed, and `expected.npz`: dicts."""
     files = (os.path.join(directory, name) for name in ("inputs.npz", "expected.npz"))
     inputs, expected = map(read_arrays, files)
     require_inputs(directory, inputs, *needed)
@@ -125,25 +123,15 @@ def tokenizer_of(directory, vocabulary, do_lower_case):
 
 @dataclasses.dataclass(frozen=True)
 class RecordedWindows:
-    """The windows of one set of questions.
+    """The windows of one set of questions."""
 
-    Attributes:
-        folder: where they lie.
-        name: of the set.
-        arrays: dict of the arrays, `[W]` or `[W, tokens]`.
-        question_ids: list of str; `example_index` counts in it.
-        dropped: ids of questions that have no window.
-        sizes: the `WindowSizes`.
-        do_lower_case: of the tokenizer.
-    """
-
-    folder: str
-    name: str
-    arrays: dict
-    question_ids: list
-    dropped: list
+    folder: str  # where they lie
+    name: str  # of the set
+    arrays: dict  # by name, `[W]` or `[W, tokens]`
+    question_ids: list  # of str; `example_index` counts in it
+    dropped: list  # ids of questions that have no window
     sizes: WindowSizes
-    do_lower_case: bool
+    do_lower_case: bool  # of the tokenizer
 
     def path(self, part):
         """Returns the path of the questions: `part` is "dev" or "train"."""
@@ -190,11 +178,7 @@ class RecordedWindows:
 
 
 def read_windows(folder, name):
-    """Reads `RecordedWindows`.
-
-    Raises:
-        UserError: a file is missing or lacks something.
-    """
+    """Reads the `RecordedWindows` of the set of questions that a name means."""
     path = os.path.join(folder, f"features_{name}")
     facts = read_json_object(f"{path}.json")
     arrays = read_arrays(f"{path}.npz")

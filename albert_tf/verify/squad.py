@@ -54,11 +54,7 @@ _BEST = ("best_exact", "best_exact_thresh", "best_f1", "best_f1_thresh")
 
 
 def compare(directory, vocabulary=None):
-    """Yields a `Compared` for each recording in a folder; none if it holds no such.
-
-    Raises:
-        UserError: a file is missing or does not fit the others.
-    """
+    """Yields a `Compared` for each recording in a folder; none if it holds no such."""
     names = names_in(directory)
     for name in names:
         recorded = read_windows(directory, name)
@@ -77,15 +73,10 @@ def _compare_folder(directory, prefix):
     if not os.path.exists(path):
         return
     inputs = read_arrays(path)
-    if _has_scores(inputs):
+    if any(inputs.keys() >= {*names} for names in (_LOGITS, _BEAMS)):
         yield Compared(prefix, *_compare_answers(directory, inputs))
-    elif _has_answers(inputs):
+    elif inputs.keys() >= {*_FEATURES, *_LABELS}:
         yield Compared(prefix, *_compare_head(directory, inputs))
-
-
-def _has_answers(inputs):
-    """Returns whether the arrays are windows with answers."""
-    return all(name in inputs for name in (*_FEATURES, *_LABELS))
 
 
 def _compare_head(directory, inputs):
@@ -119,15 +110,8 @@ def _head_model(directory, version):
     if version == 2 and storage.exists(path):
         facts = read_json_object(path)
         arguments = {name: facts[name] for name in ("start_n_top", "end_n_top")}
-    model_class = (AlbertForQuestionAnswering, AlbertForAnswerableQuestions)[
-        version - 1
-    ]
-    return model_with_head(directory, model_class, arguments)
-
-
-def _has_scores(inputs):
-    """Returns whether the arrays are scores to make answers of."""
-    return any(all(name in inputs for name in names) for names in (_LOGITS, _BEAMS))
+    classes = {1: AlbertForQuestionAnswering, 2: AlbertForAnswerableQuestions}
+    return model_with_head(directory, classes[version], arguments)
 
 
 def _compare_answers(directory, inputs):
@@ -160,7 +144,7 @@ def _compare_answers(directory, inputs):
             theirs = read_json_object(path)
             found[name] = _differences(ours, theirs)
             expected[name] = np.zeros_like(found[name])
-    figures = (_figures_1 if is_first else _figures_2)(windows, predictions)
+    figures = (_figures_1 if is_first else _figures_2)(windows.questions, predictions)
     for group, ours in figures.items():
         theirs = facts.get(group, {})
         found |= {f"{group}/{name}": ours.get(name, np.nan) for name in theirs}
@@ -186,15 +170,14 @@ def _differences(ours, theirs):
     return np.array([json.dumps(ours.get(i)) != json.dumps(theirs.get(i)) for i in ids])
 
 
-def _figures_1(windows, predictions):
-    if not all(question.answers for question in windows.questions):
+def _figures_1(questions, predictions):
+    if not all(question.answers for question in questions):
         return {}
-    return {"evaluate_v1": evaluate_version_1(windows.questions, predictions)}
+    return {"evaluate_v1": evaluate_version_1(questions, predictions)}
 
 
-def _figures_2(windows, predictions):
+def _figures_2(questions, predictions):
     """Returns the figures of both passes, with and without SQuAD's threshold of 1."""
-    questions = windows.questions
     odds = {p.question_id: p.null_odds for p in predictions}
     run = evaluate_version_2(questions, predictions)
     threshold = run["null_score_diff_threshold"]

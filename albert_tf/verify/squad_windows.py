@@ -55,11 +55,9 @@ def compare(recorded, tokenizer):
 def _windows(recorded, tokenizer, is_training):
     """Makes our windows of all questions, and their rows by question id and number."""
     path = recorded.path("train" if is_training else "dev")
-    parts = list(
-        windows_of(
-            read_paragraphs(path), tokenizer, recorded.sizes, Notices(), is_training
-        )
-    )
+    paragraphs = read_paragraphs(path)
+    made = windows_of(paragraphs, tokenizer, recorded.sizes, Notices(), is_training)
+    parts = list(made)
     if not parts:
         raise UserError(f"{path} holds no question.")
     windows = Windows.joined(parts)
@@ -153,12 +151,8 @@ def _compare_positions(recorded, tokenizer, ours):
     windows, rows = _windows(recorded, tokenizer, is_training=True)
     theirs = np.column_stack([expected[name] for name in _POSITIONS])
     found = theirs.copy()
-    firsts, improved, differing, better = (
-        _first_tokens(windows, recorded.sizes),
-        {},
-        [],
-        0,
-    )
+    firsts = _first_tokens(windows, recorded.sizes)
+    improved, differing, better = {}, [], 0
     for index, key in enumerate(recorded.window_keys()):
         row = rows.get(key)
         label = windows.labels[row].tolist() if row is not None else [-1] * 3

@@ -23,8 +23,6 @@ import os
 import numpy as np
 import tensorflow as tf
 
-from albert_tf.checkpoints.huggingface import CONFIG_FILE
-from albert_tf.checkpoints.huggingface import is_huggingface_directory
 from albert_tf.checkpoints.loading import build_model
 from albert_tf.checkpoints.loading import read_checkpoint
 from albert_tf.errors import UserError
@@ -36,6 +34,7 @@ from albert_tf.optimizers.adam import AdamW
 from albert_tf.verify.recordings import Compared
 from albert_tf.verify.recordings import gradients_of
 from albert_tf.verify.recordings import holds_any
+from albert_tf.verify.recordings import huggingface_entries
 from albert_tf.verify.recordings import in_huggingface
 from albert_tf.verify.recordings import prefixed
 from albert_tf.verify.recordings import read_recording
@@ -55,19 +54,12 @@ _SINGLE_CALLS = ("padded/", "plain/", "bare/")
 
 def knows(directory):
     """Returns whether a folder holds an XLNet."""
-    if os.path.exists(os.path.join(directory, XLNET.config_file)):
-        return True
-    path = os.path.join(directory, CONFIG_FILE)
-    is_theirs = is_huggingface_directory(directory)
-    return is_theirs and read_json_object(path).get("model_type") == "xlnet"
+    is_ours = os.path.exists(os.path.join(directory, XLNET.config_file))
+    return is_ours or huggingface_entries(directory).get("model_type") == "xlnet"
 
 
 def compare(directory, vocabulary=None):
-    """Yields the `Compared` of the folder, which `knows` knows.
-
-    Raises:
-        UserError: a file is missing or does not fit the others.
-    """
+    """Yields the `Compared` of the folder, which `knows` knows."""
     inputs, expected = read_recording(directory, *_NEEDED)
     checkpoint = read_checkpoint(directory)
     run = os.path.join(directory, _RUN_FILE)
@@ -242,9 +234,6 @@ def trained(model, batches, recipe, source):
     """Takes a step on each batch, with the memories of the one before.
 
     The model has other weights afterwards. `source` is the recipe's name in messages.
-
-    Raises:
-        UserError: the recipe lacks something, or asks for another optimizer.
     """
     try:
         told = (recipe["optimizer"], recipe["decay_method"])

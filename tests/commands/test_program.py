@@ -12,9 +12,9 @@ from albert_tf.cli import commands
 def test_the_program_lists_its_commands(capsys):
     commands.main(["albert-tf", "--help"])
     printed = capsys.readouterr().out
-    for name, command in commands.COMMANDS.items():
+    for name, (_, about) in commands.COMMANDS.items():
         assert f"  {name} " in printed
-        assert command.about in printed
+        assert about in printed
 
 
 def test_without_a_command_the_path_is_shown_with_flags_that_there_are(capsys):
@@ -60,8 +60,8 @@ def test_a_command_takes_its_flags_and_errors_are_one_sentence(capsys):
 
 
 def test_what_runs_a_command_is_there():
-    for command in commands.COMMANDS.values():
-        assert callable(pkgutil.resolve_name(command.main))
+    for main, _ in commands.COMMANDS.values():
+        assert callable(pkgutil.resolve_name(main))
 
 
 def test_the_version(capsys):

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from albert_tf import inspect_layers
-from albert_tf.inference import layers
 from albert_tf.models.albert import AlbertModel
 from albert_tf.tokenization import load_tokenizer
 
@@ -56,11 +55,11 @@ def test_what_is_drawn(model_dir, tmp_path, monkeypatch):
     def write_plot(path, draw, size, labels):
         draw(figure, labels)
 
-    monkeypatch.setattr(layers, "write_plot", write_plot)
+    monkeypatch.setattr("albert_tf.display.plots.write_plot", write_plot)
     model = AlbertModel.from_pretrained(model_dir, return_attentions=True)
     tokenizer = load_tokenizer(model_dir)
     features = tokenizer("the film")
-    layers.write_attention(tmp_path, 1, model, tokenizer, features)
+    inspect_layers.write_attention(tmp_path, 1, model, tokenizer, features)
     maps = [axis.images[0].get_array() for axis in figure.axes]
     expected = np.mean(model(features)["attentions"], axis=(1, 2))  # [L, T, T]
     np.testing.assert_allclose(maps, expected, atol=1e-6)
@@ -84,7 +83,7 @@ def test_refused(model_dir, tmp_path, arguments, message, capsys):
 
 
 def test_a_text_too_long_to_draw(model_dir, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(layers, "_MOST_TOKENS", 3)
+    monkeypatch.setattr(inspect_layers, "_MOST_TOKENS", 3)
     with pytest.raises(SystemExit):
         run(model_dir, tmp_path, "the film")
     assert (

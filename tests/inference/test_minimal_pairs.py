@@ -13,8 +13,8 @@ from albert_tf.errors import UserError
 from albert_tf.families.xlnet_config import XLNetConfig
 from albert_tf.inference.likelihood import pseudo_log_likelihoods
 from albert_tf.inference.loading import language_model_class
-from albert_tf.inference.minimal_pairs import accuracies
-from albert_tf.inference.minimal_pairs import read_pairs
+from albert_tf.minimal_pairs import accuracies
+from albert_tf.minimal_pairs import read_pairs
 from albert_tf.models.masked_lm import AlbertForMaskedLM
 from albert_tf.models.replaced_tokens import AlbertForReplacedTokens
 from albert_tf.models.xlnet.language_model import XLNetLMHeadModel
@@ -147,17 +147,17 @@ def folder(tmp_path):
 
 def test_pairs_of_a_folder(folder):
     pairs = read_pairs(folder)
-    assert [(p.good, p.bad) for p in pairs] == [
+    assert [(p["good"], p["bad"]) for p in pairs] == [
         ("the film", "film the"),
         ("is good", "good is"),
         (". bad", "bad ."),
     ]
-    assert pairs[0].groups == {
+    assert pairs[0]["groups"] == {
         "UID": "passive",
         "linguistics_term": "argument_structure",
         "field": "syntax_semantics",
     }
-    assert pairs[2].groups == {"UID": "own", "linguistics_term": None, "field": None}
+    assert pairs[2]["groups"] == {"UID": "own", "linguistics_term": None, "field": None}
     assert len(read_pairs(folder, at_most=1)) == 2
 
 

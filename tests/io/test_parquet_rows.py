@@ -11,7 +11,7 @@ import pytest
 
 from albert_tf.errors import UserError
 from albert_tf.inference.loading import read_texts
-from albert_tf.inference.minimal_pairs import read_pairs
+from albert_tf.minimal_pairs import read_pairs
 from albert_tf.tasks.multiple_choice.reading.jsonl import jsonl_parts
 from albert_tf.tasks.tables import Columns
 from albert_tf.tasks.tables import read_table
@@ -95,7 +95,7 @@ def test_other_tasks_read_it(tmp_path, write):
     assert where.endswith("dev.parquet, row 1")
     assert list(question.options) == ["x", "y"]
     path = write([{"sentence_good": "a", "sentence_bad": "b"}])
-    assert [pair.good for pair in read_pairs(path)] == ["a"]
+    assert [pair["good"] for pair in read_pairs(path)] == ["a"]
 
 
 @pytest.mark.parametrize("num_shares", [1, 2, 7, 50])

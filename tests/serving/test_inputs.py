@@ -7,8 +7,8 @@ import pytest
 import tensorflow as tf
 
 from albert_tf.errors import UserError
-from albert_tf.serving.batches import outputs_of
 from albert_tf.serving.inputs import Inputs
+from albert_tf.serving.inputs import outputs_of
 
 _CHOICES = Inputs({"question": 1, "choices": 2}, ("question", "choices"))
 

@@ -136,7 +136,7 @@ def test_a_long_text_beside_too_many_others(saved, tiny_tokenizer, monkeypatch):
     texts = ["a film"] * 20 + ["a film " * 9]
     together = Predictor(directory).arrays(texts)
     monkeypatch.setattr("albert_tf.serving.requests.MOST_PADDED", 600)
-    monkeypatch.setattr("albert_tf.serving.batches.MOST_CHARACTERS", 600)
+    monkeypatch.setattr("albert_tf.serving.inputs.MOST_CHARACTERS", 600)
     for name, values in Predictor(directory).arrays(texts).items():
         if name == "score":
             np.testing.assert_allclose(values, together[name], atol=1e-6)

@@ -27,7 +27,7 @@ _MAINS = {
     "": "albert_tf.cli.commands:main",
     "tools.tpu.check": "tools.tpu.check:main",
     _BEAM: f"{_BEAM}:main",
-    **{name: command.main for name, command in COMMANDS.items()},
+    **{name: main for name, (main, _) in COMMANDS.items()},
 }
 
 

@@ -122,19 +122,13 @@ class RelativeAttention(XLNetLayer):
 
     def build(self, input_shape=None):
         config = self.config
-        kernels = {
-            name: self.add_weight(
-                name=f"{name}_kernel",
+        for name in ("q_kernel", "k_kernel", "v_kernel", "o_kernel", "r_kernel"):
+            kernel = self.add_weight(
+                name=name,
                 shape=(config.d_model, config.n_head, config.d_head),
                 initializer=self._initializer(),
             )
-            for name in "qkvor"
-        }
-        self.q_kernel = kernels["q"]
-        self.k_kernel = kernels["k"]
-        self.v_kernel = kernels["v"]
-        self.o_kernel = kernels["o"]
-        self.r_kernel = kernels["r"]
+            setattr(self, name, kernel)
         self.layer_norm.build((None, None, config.d_model))
 
     def call(self, hidden, view, biases, memory=None, seed=None):
@@ -250,15 +244,11 @@ class XLNetStack(XLNetLayer, TransformerStack):
         head = (config.n_head, config.d_head)
         sets = len(self.attention)
         shape = (sets, *head) if config.untie_r else head
-        biases = {
-            name: self.add_weight(
+        for name in _RELATIVE_BIASES:
+            bias = self.add_weight(
                 name=name, shape=shape, initializer=self._initializer()
             )
-            for name in _RELATIVE_BIASES
-        }
-        self.r_w_bias = biases["r_w_bias"]
-        self.r_r_bias = biases["r_r_bias"]
-        self.r_s_bias = biases["r_s_bias"]
+            setattr(self, name, bias)
         self.seg_embed = self.add_weight(
             name="seg_embed", shape=(sets, 2, *head), initializer=self._initializer()
         )

@@ -18,32 +18,18 @@ from albert_tf.layers.view import gather_positions
 
 @dataclasses.dataclass(frozen=True)
 class AttentionView:
-    """Inputs of `RelativeAttention`.
+    """Inputs of `RelativeAttention`; None where there are no such."""
 
-    Attributes:
-        tokens: S, an int or int32 scalar.
-        codes: see `project_codes`.
-        directions: see there.
-        memories: float32 `[batch, blocks, M, width]`, or None.
-        positions: int32 `[batch, Q]`, the queries' places in the segment.
-        answers: float32 `[batch, Q, 1]`, 0 for a padded prediction, which attends to
-            nothing; None without predictions.
-        hidden_keys: bool `[batch, Q, K]`, True where the query must not see the key;
-            None where all see all.
-        other_segments: bool `[batch, Q, K]`, True where the segments of query and key
-            differ; None without segments.
-        pick: the function of `of_rows`; None where all queries are there.
-    """
-
-    tokens: typing.Any
-    codes: typing.Any
-    directions: typing.Any
-    memories: typing.Any
-    positions: typing.Any
+    tokens: typing.Any  # S, an int or int32 scalar
+    codes: typing.Any  # see `project_codes`
+    directions: typing.Any  # see `project_codes`
+    memories: typing.Any  # float32 `[batch, blocks, M, width]`
+    positions: typing.Any  # int32 `[batch, Q]`, the queries' places in the segment
+    # float32 `[batch, Q, 1]`, 0 for a padded prediction, which attends to nothing
     answers: typing.Any
-    hidden_keys: typing.Any
-    other_segments: typing.Any
-    pick: typing.Any = None
+    hidden_keys: typing.Any  # bool `[batch, Q, K]`: the query must not see the key
+    other_segments: typing.Any  # bool `[batch, Q, K]`: segments of both differ
+    pick: typing.Any = None  # the function of `of_rows`; None where all queries stay
 
     def of_rows(self, pick):
         """Returns the view of the queries that `pick` takes from `[batch, Q, ...]`."""
@@ -54,15 +40,7 @@ class AttentionView:
 
 
 def attention_view(features, tokens, memory_tokens, codes, directions):
-    """Makes the `AttentionView` of a call.
-
-    Args:
-        features: dict of the model's features.
-        tokens: S.
-        memory_tokens: M.
-        codes: see `project_codes`.
-        directions: see there.
-    """
+    """Makes the `AttentionView` of a call, of S tokens and a memory of M."""
     batch = ops.shape(features["input_ids"])[0]
     places = ops.broadcast_to(ops.arange(tokens, dtype="int32"), (batch, tokens))
     targets, answers = features.get("target_positions"), None

@@ -75,17 +75,8 @@ class Comparison:
         return self._task.score(self._prepared, outputs)
 
 
-def check_comparable(model_dir, head, has_pairs):
-    """Refuses to compare an export without a metric, or on a table that does not fit.
-
-    Args:
-        model_dir: for messages.
-        head: the `Head` of the export.
-        has_pairs: whether the table has a column of second texts.
-
-    Raises:
-        UserError: the model has no task, or one that the table does not fit.
-    """
+def check_comparable(model_dir, head, columns):
+    """Refuses an export without a metric, or a table that does not fit it."""
     if head.task is None or head.task.head_class is not type(head):
         raise UserError(
             f"--eval_file needs one fine-tuned model, but this export is {head.name}; "
@@ -97,7 +88,7 @@ def check_comparable(model_dir, head, has_pairs):
             f"{model_dir} is for {head.name}; leave --eval_file out."
         )
     takes_pairs = len(head.text_inputs) > 1
-    if takes_pairs != has_pairs:
+    if takes_pairs != (columns.text_pair is not None):
         raise UserError(
             f"{model_dir} takes {'pairs of' if takes_pairs else 'single'} "
             f"texts; {'give' if takes_pairs else 'leave out'} --text_pair_column."

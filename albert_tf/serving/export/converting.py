@@ -23,13 +23,8 @@ _MASKED = 1e9  # larger numbers stand for what a mask hides
 def write_tflite(module, head, directory):
     """Writes `model.tflite`, its weights quantized to int8 (dynamic range).
 
-    Args:
-        module: a `ServingModule`.
-        head: its `Head`.
-        directory: where to write, a `pathlib.Path`.
-
     Returns:
-        The path of the file.
+        The path of the file, in the directory, a `pathlib.Path`.
 
     Raises:
         UserError: TensorFlow Lite cannot compute the model.

@@ -159,13 +159,7 @@ def _plain(value):
 
 
 def write_warmup_requests(saved_model_dir, model_name, requests):
-    """Writes the warm-up file of a SavedModel.
-
-    Args:
-        saved_model_dir: the versioned directory.
-        model_name: name that the model has in the server.
-        requests: list of (signature name, dict of input arrays).
-    """
+    """Writes warm-up requests: of each its signature, and arrays by input."""
     path = pathlib.Path(saved_model_dir) / WARMUP_FILE
     path.parent.mkdir(parents=True, exist_ok=True)
     with tf.io.TFRecordWriter(str(path)) as writer:

@@ -210,13 +210,11 @@ def _write_token_file(options, module, head, facts, directory):
 
 
 def _comparison(options, head, facts):
-    has_pairs = options.text_pair_column is not None
-    check_comparable(options.model_dir, head, has_pairs)
     columns = Columns(
         options.text_column, options.text_pair_column, options.label_column
     )
-    length = facts["max_seq_length"]
-    return Comparison(options.eval_file, columns, head, length)
+    check_comparable(options.model_dir, head, columns)
+    return Comparison(options.eval_file, columns, head, facts["max_seq_length"])
 
 
 def _example_requests(module, head):
