@@ -260,14 +260,10 @@ def run_with_texts(options_class, command, argv=None):
 
 
 def split_positional(arguments):
-    """Tells flags, with their values, from the words beside them.
+    """Tells flags, with their values, from the words beside them: two lists.
 
-    Args:
-        arguments: a command line without its first item, in which flags that take no
-            value are not the last before a positional argument.
-
-    Returns:
-        Two lists.
+    The command line has no program in front, and no flag without a value is the last
+    one before a word.
     """
     given, positional = [], []
     for argument in arguments:

@@ -90,9 +90,6 @@ def close_name(name, names):
 def did_you_mean(path):
     """Returns a question to end a message about a path that does not exist.
 
-    Args:
-        path: the path that the user named, on a disk or elsewhere.
-
     Returns:
         "; did you mean k99/model?" if there is a path whose parts equal `path`'s
         or look like them, else "".
@@ -113,11 +110,7 @@ def did_you_mean(path):
 
 
 def model_file(folder, name):
-    """Returns a file of the model that a folder is, or that fine-tuning left in it.
-
-    Returns:
-        Its path; None if there is none.
-    """
+    """Returns the path of a file of a model, which fine-tuning may have left deeper."""
     for place in ("", *_MODELS_OF_RUNS):
         path = os.path.join(folder, place, name)
         if storage.exists(path):

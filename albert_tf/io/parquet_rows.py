@@ -31,9 +31,6 @@ def read_parquet(path, file):
 def open_parquet(path, file):
     """Opens a file as `pyarrow.parquet.ParquetFile`, of which the end is read.
 
-    Args:
-        path, file: as of `read_parquet`.
-
     Raises:
         UserError: there is no pyarrow, or the file is no whole Parquet file.
     """

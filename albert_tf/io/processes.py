@@ -109,13 +109,10 @@ def signals_held():
 def end_with_parent(lifeline):
     """Ends this worker process as soon as the other end of a pipe is closed.
 
-    A worker would wait for work for ever, or finish unwanted work. A pipe tells every
-    system of its parent's death; Linux's PR_SET_PDEATHSIG would already send its signal
-    when the thread that started the worker ends.
-
-    Args:
-        lifeline: `multiprocessing.connection.Connection`, of which only the parent
-            holds the other end.
+    A worker would wait for work for ever, or finish unwanted work. A pipe, of which
+    only the parent holds the other end, tells every system of its death; Linux's
+    PR_SET_PDEATHSIG would already send its signal when the thread that started the
+    worker ends.
     """
 
     def wait():

@@ -199,7 +199,7 @@ def test_wrong_requests(tiny_tokenizer, tmp_path):
 
 
 def test_contexts_that_are_too_long(tiny_tokenizer, tmp_path, monkeypatch):
-    for place in ("requests", "batches"):
+    for place in ("requests", "inputs"):
         monkeypatch.setattr(f"albert_tf.serving.{place}.MOST_CHARACTERS", 60)
     predictor = Predictor(saved(tmp_path, tiny_tokenizer, "squad_v1")[0])
     # A limit of what is read at once, not of what a call takes.

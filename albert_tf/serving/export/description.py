@@ -126,12 +126,7 @@ def _json(value, most=None):
 
 
 def model_card(facts, signatures):
-    """Writes the text of `model_card.md`.
-
-    Args:
-        facts: dict of the model's facts, shown as a list.
-        signatures: the result of `describe_signatures`.
-    """
+    """Writes the text of `model_card.md`: a list of facts, and the signatures."""
     lines = [f"# {facts['name']}", ""]
     lines += [f"- {key.replace('_', ' ')}: {_plain(v)}" for key, v in facts.items()]
     if facts.get("compute_dtype") in _COMPUTE_DTYPES:
