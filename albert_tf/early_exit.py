@@ -60,7 +60,7 @@ def early_exit(options):
     if options.eval_file is None and not options.keep_rule:
         raise UserError("Nothing to do: give --eval_file or --keep_rule.")
     # Imported here, so that --help does not wait for TensorFlow.
-    from albert_tf.tasks.early_exit import run_early_exit
+    from albert_tf.tasks.commands.early_exit import run_early_exit
 
     run_early_exit(options)
 

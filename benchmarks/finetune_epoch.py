@@ -29,11 +29,11 @@ from albert_tf.cli import command_line
 from albert_tf.cli.command_line import option
 from albert_tf.errors import UserError
 from albert_tf.tasks.classification.glue import glue_examples
-from albert_tf.tasks.question_answering.reading.question_file import question_file
-from albert_tf.tasks.question_answering.reading.survey import survey
+from albert_tf.tasks.question_answering.question_file import question_file
+from albert_tf.tasks.question_answering.question_file import read_question_file
 from albert_tf.tasks.registry import create_task
-from albert_tf.tasks.tagging.reading.files import Reading
-from albert_tf.tasks.tagging.reading.files import read_tag_file
+from albert_tf.tasks.tagging.files import TagFileFlags
+from albert_tf.tasks.tagging.files import read_tag_file
 from albert_tf.tasks.tagging.schemes import IOB2
 from albert_tf.tasks.tagging.schemes import all_tags
 from albert_tf.tasks.tokenized_examples import TokenizedExamples
@@ -140,7 +140,9 @@ def _examples(options):
     if options.tagging_file:
         return _tagged(options.tagging_file, tokenizer, options.max_seq_length)
     task = create_task("squad_v1", "squad")
-    questions = question_file(survey(options.squad_file), task.version, "train")
+    questions = question_file(
+        read_question_file(options.squad_file), task.version, "train"
+    )
     tokens = task.tokenize(questions, tokenizer, options.max_seq_length)
     return task, TokenizedExamples(
         tokens.ids, tokens.starts, tokens.lengths, tokens.first_lengths, tokens.answers
@@ -148,7 +150,7 @@ def _examples(options):
 
 
 def _tagged(path, tokenizer, max_seq_length):
-    file = read_tag_file(path, Reading())
+    file = read_tag_file(path, TagFileFlags())
     labels = all_tags(file.types(), IOB2)
     task = create_task("tagging", "custom", labels=labels, scheme=IOB2)
     tokens = task.tokenize(file, tokenizer, max_seq_length)

@@ -24,7 +24,7 @@ import numpy as np
 from albert_tf.cli import command_line
 from albert_tf.cli.command_line import option
 from albert_tf.errors import UserError
-from albert_tf.tasks.multiple_choice.reading.questions import Question
+from albert_tf.tasks.multiple_choice.questions import Question
 from albert_tf.tasks.multiple_choice.rows import tokenize_questions
 from albert_tf.tasks.tokenized_examples import tokenize_texts
 from albert_tf.tokenization import load_tokenizer

@@ -19,8 +19,11 @@ class LossTerm:
     """Factor of the term in the sum; it is reported without."""
 
     def weights(self, batch):
-        """Returns the weight of each label of a batch, float32; 0 for padding."""
-        raise NotImplementedError
+        """Returns the weight of each label of a batch, float32; 0 for padding.
+
+        By default each row has one.
+        """
+        return example_weights(batch)
 
     def sums(self, outputs, batch):
         """Compares a model's outputs with the labels of a batch.

@@ -27,10 +27,7 @@ class EncoderHead(Head):
 
     name = "encoder"
     along = {"sequence_output": "input_ids"}
-
-    @property
-    def layout(self):
-        return super().layout.padded_after
+    by_token = True
 
     def _names(self):
         pooled = ("pooled_output",) if hasattr(self.model, "pooler") else ()
@@ -106,10 +103,7 @@ class MaskedLMHead(Head):
     name = "masked_lm"
     features = (*FEATURES, "masked_lm_positions")
     along = dict.fromkeys(("token_ids", "probabilities"), "masked_lm_positions")
-
-    @property
-    def layout(self):
-        return super().layout.padded_after
+    by_token = True
 
     @property
     def example(self):

@@ -152,10 +152,7 @@ def _features(batches, examples, max_seq_length, pad_to_max_length, buckets):
     ids, starts = tf.constant(examples.ids), tf.constant(examples.starts)
     lengths = tf.constant(examples.lengths)
     first_lengths = tf.constant(examples.first_lengths)
-    labels, teacher = (
-        None if values is None else tf.constant(values)
-        for values in (examples.labels, examples.teacher)
-    )
+    targets = _targets(examples)
 
     def gather(rows):
         width, kept = max_seq_length, slice(None)
@@ -182,6 +179,20 @@ def _features(batches, examples, max_seq_length, pad_to_max_length, buckets):
                 number, own_lengths, of_rows(first_lengths), layout
             ),
         }
+        return {**batch, **targets(rows, place, real)}
+
+    return batches.map(gather, num_parallel_calls=2).prefetch(2)
+
+
+def _targets(examples):
+    """Returns a function that gathers the labels, teacher's logits, weights of rows."""
+    labels, teacher = (
+        None if values is None else tf.constant(values)
+        for values in (examples.labels, examples.teacher)
+    )
+
+    def gather(rows, place, real):
+        batch = {}
         if examples.are_of_tokens(examples.labels):
             batch["labels"] = tf.where(real, tf.gather(labels, place), -1)
         elif labels is not None:
@@ -195,7 +206,7 @@ def _features(batches, examples, max_seq_length, pad_to_max_length, buckets):
             batch["example_weights"] = tf.gather(tf.constant(examples.weights), rows)
         return batch
 
-    return batches.map(gather, num_parallel_calls=2).prefetch(2)
+    return gather
 
 
 def _widths(buckets, max_seq_length):

@@ -15,18 +15,18 @@ from albert_tf.engine.resumption import teacher_fact
 from albert_tf.errors import UserError
 from albert_tf.objectives.base import LossTerm
 from albert_tf.objectives.base import Objective
-from albert_tf.tasks.batching import FINE_BUCKETS
 from albert_tf.tasks.batching import TEACHER_LOGITS
-from albert_tf.tasks.batching import evaluation_dataset
 from albert_tf.tasks.cache import cached
 from albert_tf.tasks.cache import cached_tokens
 from albert_tf.tasks.cache import tokens_facts
 from albert_tf.tasks.loading import load_fine_tuned
+from albert_tf.tasks.prediction import by_length
 from albert_tf.tasks.prediction import joined
 from albert_tf.tasks.prediction import require_numbers
 from albert_tf.tasks.registry import read_task
 from albert_tf.tasks.task import Prepared
 from albert_tf.tasks.task import Task
+from albert_tf.tasks.tokenized_examples import begins_of
 
 # The same in every run, so that a cache made again holds the same bytes.
 _BATCH_SIZE = 32
@@ -92,9 +92,7 @@ def taught(training, task, prepared, tokenizer, max_seq_length, config):
         training: `TrainingFlags`.
         task: the student's `Task`.
         prepared: its `Prepared` training set.
-        tokenizer: the student's.
-        max_seq_length: the student's.
-        config: the student's.
+        tokenizer, max_seq_length, config: the student's.
 
     Returns:
         The `Prepared` training set, and the `Fact` of the teacher's weights, which a
@@ -157,9 +155,7 @@ class Teacher:
         """Returns the logits of rows, as `TokenizedExamples.teacher`.
 
         Args:
-            prepared: the student's `Prepared` training set.
-            tokenizer: the student's.
-            max_seq_length: the student's.
+            prepared, tokenizer, max_seq_length: the student's; see `taught`.
             cache_dir: of tokens and logits.
 
         Raises:
@@ -185,11 +181,9 @@ class Teacher:
         return require_numbers(logits)
 
     def _check_same_rows(self, tokenizer, max_seq_length):
-        own = self._tokenizer
-        if (own.fingerprint(), own.layout) != (
-            tokenizer.fingerprint(),
-            tokenizer.layout,
-        ):
+        tokenizers = (self._tokenizer, tokenizer)
+        one, other = ((own.fingerprint(), own.layout) for own in tokenizers)
+        if one != other:
             raise UserError(
                 f"--teacher={self._name} has another vocabulary than the model, but "
                 f"{self._task.kind} compares them token by token; name a teacher with "
@@ -207,13 +201,7 @@ class Teacher:
         logging.info("%s teaches %d rows.", self._name, len(tokens))
         own, model = self._own, self._model
         objective = own.objective()
-        order = np.argsort(tokens.sizes, kind="stable")
-        dataset = evaluation_dataset(
-            tokens.take(order),
-            _BATCH_SIZE,
-            length,
-            buckets=tuple(size for size in FINE_BUCKETS if size >= task.min_tokens),
-        )
+        dataset, order = by_length(tokens, _BATCH_SIZE, length, task.min_tokens)
         compute = tf.function(
             lambda batch: own.distilled(objective.outputs(model, batch, False, None)),
             input_signature=[dataset.element_spec],
@@ -231,8 +219,8 @@ class Teacher:
 def _in_place(values, tokens, order):
     """Puts the values of the rows' tokens, by `order`, where `tokens.ids` has them."""
     lengths = tokens.lengths[order]
-    begins = np.cumsum(lengths, dtype=np.int64) - lengths
-    places = np.arange(len(values)) + np.repeat(tokens.starts[order] - begins, lengths)
+    shifts = tokens.starts[order] - begins_of(lengths)
+    places = np.arange(len(values)) + np.repeat(shifts, lengths)
     found = np.empty_like(values)
     found[places] = values
     return found

@@ -39,9 +39,9 @@ class Examples(abc.ABC):
         """Counts the examples."""
 
     @property
-    @abc.abstractmethod
     def is_labelled(self):
         """True if they can be scored."""
+        return self.labels is not None
 
     @abc.abstractmethod
     def digest(self):
@@ -63,6 +63,14 @@ def digest_of(values):
     for value in values:
         found.update(repr(value).encode())
     return found.hexdigest()
+
+
+def or_error(make, *values):
+    """Calls a function, and returns its result or the ValueError that it raises."""
+    try:
+        return make(*values)
+    except ValueError as error:
+        return error
 
 
 def files_by_role(data_dir, suffixes, required, shown=None):
@@ -116,10 +124,6 @@ class Table(Examples):
 
     def __len__(self):
         return len(self.texts)
-
-    @property
-    def is_labelled(self):
-        return self.labels is not None
 
     def inputs_digest(self):
         digest = hashlib.sha256()

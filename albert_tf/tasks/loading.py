@@ -180,27 +180,15 @@ def load_fine_tuned(source, task, info, named=None, do_lower_case=None):
     directory = checkpoint.path
     model_class = task.model_classes().get(checkpoint.family, task.model_class)
     model = load_pretrained(model_class, checkpoint, arguments)
-    check_head(model, directory)
-    tokenizer, _ = _tokenizer_of(directory, named, do_lower_case)
-    return model, tokenizer_for_model(tokenizer, model.config, directory)
-
-
-def check_head(model, directory):
-    """Refuses a model whose head is random, since its checkpoint has another one.
-
-    Args:
-        model: a `PretrainedModel` of `from_pretrained`.
-        directory: where it is from.
-
-    Raises:
-        UserError: it names a variable.
-    """
+    # A head that the checkpoint lacks is random.
     new = [name for name in model.load_report.new if name in model.head_variables()]
     if new:
         raise UserError(
             f"{directory} has no head for {type(model).__name__}: {new[0]} is missing "
             "or of another shape; name a model that was fine-tuned for it."
         )
+    tokenizer, _ = _tokenizer_of(directory, named, do_lower_case)
+    return model, tokenizer_for_model(tokenizer, model.config, directory)
 
 
 def _class_and_config(start, task, checkpoint):

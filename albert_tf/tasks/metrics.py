@@ -93,18 +93,11 @@ def confusion_matrix(labels, predictions, num_labels):
 
 def per_class(confusion):
     """Computes precision, recall, F1, support of each class of a confusion matrix."""
-    scores = []
-    for c, hits in enumerate(np.diag(confusion)):
-        support, predicted = confusion[c].sum(), confusion[:, c].sum()
-        scores.append(
-            {
-                "precision": _ratio(hits, predicted),
-                "recall": _ratio(hits, support),
-                "f1": _ratio(2.0 * hits, support + predicted),
-                "support": int(support),
-            }
-        )
-    return scores
+    counts = np.diag(confusion), confusion.sum(axis=0), confusion.sum(axis=1)
+    return [
+        {**_figures("", hits, predicted, support), "support": int(support)}
+        for hits, predicted, support in zip(*counts, strict=True)
+    ]
 
 
 def _ratio(numerator, denominator):
@@ -181,7 +174,7 @@ def tag_scores(expected, found):
 
 def _figures(prefix, right, answered, asked):
     return {
-        f"{prefix}precision": right / answered if answered else 0.0,
-        f"{prefix}recall": right / asked if asked else 0.0,
-        f"{prefix}f1": 2 * right / (answered + asked) if answered + asked else 0.0,
+        f"{prefix}precision": _ratio(right, answered),
+        f"{prefix}recall": _ratio(right, asked),
+        f"{prefix}f1": _ratio(2.0 * right, answered + asked),
     }

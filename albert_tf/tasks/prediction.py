@@ -35,7 +35,7 @@ class OutputsPredictor:
         self.model = model
         self.batch_size = batch_size
         self.max_seq_length = max_seq_length
-        self.buckets = tuple(size for size in FINE_BUCKETS if size >= min_tokens)
+        self.min_tokens = min_tokens
         self._graphs = {}  # by the axes of features
 
     def _graph(self, axes):
@@ -51,19 +51,27 @@ class OutputsPredictor:
 
     def __call__(self, examples):
         check_process()
-        order = np.argsort(examples.sizes, kind="stable")
-        by_length = evaluation_dataset(
-            examples.take(order),
-            self.batch_size,
-            self.max_seq_length,
-            buckets=self.buckets,
+        batches, order = by_length(
+            examples, self.batch_size, self.max_seq_length, self.min_tokens
         )
         parts, outputs_of = [], self._graph(examples.lengths.ndim + 1)
-        for batch in by_length:
+        for batch in batches:
             outputs = outputs_of({name: batch[name] for name in FEATURES})
             parts.append(tf.nest.map_structure(lambda value: value.numpy(), outputs))
         back = np.argsort(order)
         return tf.nest.map_structure(lambda *arrays: joined(arrays)[back], *parts)
+
+
+def by_length(examples, batch_size, max_seq_length, min_tokens=1):
+    """Makes batches of rows of similar length; arguments as of `OutputsPredictor`.
+
+    Returns:
+        The data set, and int `[rows]`, which of the examples its rows are.
+    """
+    order = np.argsort(examples.sizes, kind="stable")
+    buckets = tuple(size for size in FINE_BUCKETS if size >= min_tokens)
+    rows = examples.take(order)
+    return evaluation_dataset(rows, batch_size, max_seq_length, buckets=buckets), order
 
 
 def require_numbers(outputs):

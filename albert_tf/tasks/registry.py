@@ -1,7 +1,7 @@
 """The kinds of task: the one place where a new one is registered."""
 
-import importlib
 import os
+import pkgutil
 
 from albert_tf.checkpoints.model_directory import HEAD_FILE
 from albert_tf.checkpoints.model_directory import read_head
@@ -34,8 +34,7 @@ def task_class(kind):
         KeyError: no family has it.
     """
     places = {kind: place for kinds in TASKS.values() for kind, place in kinds.items()}
-    module, _, name = places[kind].rpartition(".")
-    return getattr(importlib.import_module(module), name)
+    return pkgutil.resolve_name(places[kind])
 
 
 def create_task(kind, name, **fields):

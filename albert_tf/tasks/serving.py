@@ -1,5 +1,6 @@
 """The head of a served model: a family of tasks declares its serving by it."""
 
+import numpy as np
 import tensorflow as tf
 
 from albert_tf.tasks.batching import FEATURES
@@ -46,6 +47,8 @@ class Head:
     """For each of the numbers whose second axis is a feature's, its name."""
     reads_whole = None
     """Name of the strings that are read whole, in windows, however long they are."""
+    by_token = False
+    """True if every token is read: rows are padded after them, whatever the model."""
     pads_answers = False
     """True if each row has as many answers as the longest text."""
 
@@ -63,7 +66,8 @@ class Head:
     @property
     def layout(self):
         """The `RowLayout` of the model's rows."""
-        return self.tokenizer.layout
+        layout = self.tokenizer.layout
+        return layout.padded_after if self.by_token else layout
 
     # In a graph.
 
@@ -143,6 +147,41 @@ class Head:
         raise NotImplementedError
 
 
+class FeaturesOnly(tf.Module):
+    """Maps strings to the features of their windows alone.
+
+    Args:
+        windows: a module whose results have `features`.
+
+    Call: as of `windows`. Returns int32 `input_ids`, `input_mask`, `segment_ids`
+    `[windows, tokens]`.
+    """
+
+    def __init__(self, windows):
+        super().__init__()
+        self.windows = windows
+
+    def __call__(self, *texts, **named):
+        return self.windows(*texts, **named).features
+
+
 def require(condition, message):
     """Makes an operation that fails with `message` where a bool `[]` is false."""
     return tf.debugging.Assert(condition, [message])
+
+
+def log_shares(probabilities):
+    """Computes logits of probabilities, up to a constant; one may have become 0."""
+    tiny = np.finfo(np.float32).tiny
+    return np.log(np.maximum(np.asarray(probabilities), tiny))
+
+
+def rows_of(outputs, names):
+    """Lists a served row's items, dicts of Python's numbers and strings.
+
+    Args:
+        outputs: the served outputs of one input, arrays or lists of the same length.
+        names: by key of the dicts, the name of the output.
+    """
+    columns = [np.array(outputs[name], object).tolist() for name in names.values()]
+    return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]

@@ -50,7 +50,7 @@ class Columns:
     negative: str | int | None = None
 
 
-def read_table(path, columns, parse_label=None, skip_bad_rows=False):
+def read_table(path, columns, parse_label=None, skip_bad_rows=False, role="dev"):
     """Reads one file into a `Table`.
 
     Args:
@@ -59,6 +59,7 @@ def read_table(path, columns, parse_label=None, skip_bad_rows=False):
         parse_label: turns a raw label into a number or vector and raises ValueError if
             it is none; unused if `columns.label` is None.
         skip_bad_rows: leave bad rows out and count them, instead of stopping.
+        role: of the table, one of `ROLES`.
 
     Raises:
         UserError: the file is missing, empty or lacks a column; or a row is bad: too
@@ -83,6 +84,7 @@ def read_table(path, columns, parse_label=None, skip_bad_rows=False):
         labels=None if columns.label is None else _stack(labels),
         rows=np.asarray(rows, np.int32),
         negatives=None if columns.negative is None else negatives,
+        role=role,
         num_skipped=skipped,
     )
 
@@ -93,13 +95,8 @@ def discover_labels(path, columns, label_names, skip_bad_rows=False):
     Labels of rows that `read_table` would leave out do not count.
 
     Args:
-        path: as `read_table`.
-        columns: as `read_table`.
+        path, columns, skip_bad_rows: as of `read_table`; so are its errors.
         label_names: from a raw label to the names in it; as `parse_label`.
-        skip_bad_rows: as `read_table`.
-
-    Raises:
-        UserError: as `read_table`.
     """
     found = set()
     for _, example in _examples(path, columns, label_names, skip_bad_rows):

@@ -47,6 +47,10 @@ class Task(abc.ABC):
     """Key of the class in the registry."""
     models: typing.ClassVar[tuple]
     """The Keras models that can be fine-tuned, "module.class" of a family each."""
+    head: typing.ClassVar[str]
+    """The `tasks.serving.Head` of a model that is served, "module.class"."""
+    default_metrics: typing.ClassVar[tuple] = ()
+    """The `metrics` of every task of the class; () where they differ."""
     tokens_class: typing.ClassVar[type] = TokenizedExamples
     """Class of `tokenize`'s result; its fields are arrays, which can be cached."""
     row_settings: typing.ClassVar[tuple] = ()
@@ -57,6 +61,16 @@ class Task(abc.ABC):
     min_tokens: typing.ClassVar[int] = 1
     """Tokens to which the model's input is padded at least."""
 
+    def __post_init__(self):
+        for field in dataclasses.fields(self):
+            value = getattr(self, field.name)
+            if field.type is int and type(value) is not int:
+                raise ValueError(f"{field.name} is {value!r}, expected an integer")
+            if field.type is float and type(value) not in (int, float):
+                raise ValueError(f"{field.name} is {value!r}, expected a number")
+        metrics = self.default_metrics or self.metrics
+        object.__setattr__(self, "metrics", metrics)
+
     # From examples to features.
 
     @abc.abstractmethod
@@ -65,7 +79,7 @@ class Task(abc.ABC):
 
     def row_layout(self, tokenizer):
         """Returns the `RowLayout` of the rows of `tokenize`."""
-        return tokenizer.layout
+        return tokenizer.layout.padded_after if self.by_token else tokenizer.layout
 
     def targets(self, examples, tokens):
         """Returns the labels of the objective, a row for each row of `tokens`."""
@@ -143,9 +157,9 @@ class Task(abc.ABC):
         """
 
     @property
-    @abc.abstractmethod
     def head_class(self):
-        """The `tasks.serving.Head` of a model that is served."""
+        """The class that `head` names."""
+        return pkgutil.resolve_name(self.head)
 
     def as_trained(self, scores):
         """Returns the task as a model with these dev scores in training answers it."""

@@ -83,14 +83,10 @@ class TokenizedExamples:
 
         return TokenizedExamples(
             self.ids,
-            self.starts[rows],
-            self.lengths[rows],
-            self.first_lengths[rows],
-            taken(self.labels),
-            taken(self.weights),
-            taken(self.teacher),
-            self.layout,
-            self.pad_id,
+            *(v[rows] for v in (self.starts, self.lengths, self.first_lengths)),
+            *map(taken, (self.labels, self.weights, self.teacher)),
+            layout=self.layout,
+            pad_id=self.pad_id,
         )
 
 
@@ -107,37 +103,53 @@ def tokenize_texts(texts, text_pairs, tokenizer, max_seq_length, labels=None):
     Raises:
         UserError: `max_seq_length` leaves no room for text.
     """
-    layout, has_pairs = tokenizer.layout, text_pairs is not None
-    special = layout.special(has_pairs)
-    room = max_seq_length - special
+    layout = tokenizer.layout
+    room = max_seq_length - layout.special(text_pairs is not None)
     if room < 2:
         raise UserError(
             f"max_seq_length={max_seq_length} leaves no room for text beside the "
             f"special tokens; expected {layout.special(True) + 2} or more."
         )
     first, first_lengths = encode_flat_in_parallel(tokenizer, texts)
-    left, second_left = np.minimum(first_lengths, room), None
-    if text_pairs is not None:
+    if text_pairs is None:
+        left = np.minimum(first_lengths, room)
+        rows = assemble_rows(tokenizer, (first, begins_of(first_lengths), left))
+    else:
         second, second_lengths = encode_flat_in_parallel(tokenizer, text_pairs)
         left, second_left = truncated_lengths(first_lengths, second_lengths, room)
-    lengths = left + special + (0 if second_left is None else second_left)
+        rows = assemble_rows(
+            tokenizer,
+            (first, begins_of(first_lengths), left),
+            (second, begins_of(second_lengths), second_left),
+        )
+    return dataclasses.replace(rows, labels=labels)
+
+
+def assemble_rows(tokenizer, first, second=None):
+    """Makes the `TokenizedExamples` of one text in each row, or of two.
+
+    Args:
+        tokenizer: as returned by `albert_tf.load_tokenizer`.
+        first, second: of the texts the ids of all tokens, in a row; the place of each
+            row's first one there; and how many of them the row has.
+    """
+    layout, has_pairs = tokenizer.layout, second is not None
+    left = first[-1]
+    lengths = left + layout.special(has_pairs) + (second[-1] if has_pairs else 0)
     ends = np.cumsum(lengths, dtype=np.int64)
     starts = ends - lengths
     ids = np.full(lengths.sum(), tokenizer.sep_id, np.int32)
     ids[ends - 1 if layout.cls_last else starts] = tokenizer.cls_id
-    before = layout.before
-    place(first, begins_of(first_lengths), left, starts + before, ids)
+    place(*first, starts + layout.before, ids)
     # Of the special tokens, one stands after the second text, or is XLNet's last.
-    head = before + left + (layout.between if has_pairs else 1)
-    if second_left is not None:
-        begins = begins_of(second_lengths)
-        place(second, begins, second_left, starts + head, ids)
+    head = layout.before + left + (layout.between if has_pairs else 1)
+    if has_pairs:
+        place(*second, starts + head, ids)
     return TokenizedExamples(
         ids=ids,
         starts=starts,
         lengths=lengths.astype(np.int32),
         first_lengths=head.astype(np.int32),
-        labels=labels,
         layout=layout,
         pad_id=tokenizer.pad_id,
     )

@@ -22,8 +22,8 @@ from albert_tf.models.multiple_choice import AlbertForMultipleChoice
 from albert_tf.objectives.base import EXAMPLE_WEIGHTS
 from albert_tf.tasks.batching import FEATURES
 from albert_tf.tasks.batching import evaluation_dataset
-from albert_tf.tasks.multiple_choice.reading.questions import read_questions
-from albert_tf.tasks.multiple_choice.reading.race import race_parts
+from albert_tf.tasks.multiple_choice.files import race_parts
+from albert_tf.tasks.multiple_choice.questions import read_questions
 from albert_tf.tasks.multiple_choice.rows import ending
 from albert_tf.tasks.multiple_choice.task import MultipleChoice
 from albert_tf.verify.recordings import Compared
@@ -73,7 +73,7 @@ def _compare_features(directory, role, articles, vocabulary):
         if name not in facts:
             raise UserError(f"{path} lacks {name!r}.")
     parts = race_parts(articles, role)
-    if parts is None:
+    if not parts:
         raise UserError(f"{articles} has no {role} set, whose features {path} holds.")
     tokenizer = tokenizer_of(directory, vocabulary, facts["do_lower_case"])
     task = MultipleChoice(name="race", max_qa_length=facts["max_qa_length"])

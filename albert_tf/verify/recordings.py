@@ -21,7 +21,7 @@ from albert_tf.errors import UserError
 from albert_tf.families.roberta import family_that_writes
 from albert_tf.io.files import read_arrays
 from albert_tf.io.files import read_json_object
-from albert_tf.tasks.question_answering.reading.questions import read_paragraphs
+from albert_tf.tasks.question_answering.questions import read_paragraphs
 from albert_tf.tasks.question_answering.windows import Windows
 from albert_tf.tasks.question_answering.windows import WindowSizes
 from albert_tf.tokenization.loading import is_tokenizer

@@ -25,11 +25,11 @@ from albert_tf.io.files import read_json_object
 from albert_tf.models.question_answering import AlbertForAnswerableQuestions
 from albert_tf.models.question_answering import AlbertForQuestionAnswering
 from albert_tf.tasks.question_answering import answers
+from albert_tf.tasks.question_answering import scores
 from albert_tf.tasks.question_answering.answers import SpanScores
 from albert_tf.tasks.question_answering.objective import QuestionAnsweringObjective
-from albert_tf.tasks.question_answering.scoring import scores
-from albert_tf.tasks.question_answering.scoring.scores import evaluate_version_1
-from albert_tf.tasks.question_answering.scoring.scores import evaluate_version_2
+from albert_tf.tasks.question_answering.scores import evaluate_version_1
+from albert_tf.tasks.question_answering.scores import evaluate_version_2
 from albert_tf.verify import squad_windows
 from albert_tf.verify.recordings import Compared
 from albert_tf.verify.recordings import loss_and_gradients

@@ -6,8 +6,8 @@ import numpy as np
 
 from albert_tf.errors import UserError
 from albert_tf.tasks.question_answering.answer_tokens import characters
-from albert_tf.tasks.question_answering.reading.questions import read_paragraphs
-from albert_tf.tasks.question_answering.reading.survey import Notices
+from albert_tf.tasks.question_answering.question_file import Notices
+from albert_tf.tasks.question_answering.questions import read_paragraphs
 from albert_tf.tasks.question_answering.windows import Windows
 from albert_tf.tasks.question_answering.windows import windows_of
 from albert_tf.tokenization.normalization import sentencepiece_text
@@ -155,7 +155,7 @@ def _compare_positions(recorded, tokenizer, ours):
     improved, differing, better = {}, [], 0
     for index, key in enumerate(recorded.window_keys()):
         row = rows.get(key)
-        label = windows.labels[row].tolist() if row is not None else [-1] * 3
+        label = windows.answers[row].tolist() if row is not None else [-1] * 3
         recorded_label = theirs[index].tolist()
         if label == recorded_label:
             continue

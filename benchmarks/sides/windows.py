@@ -8,8 +8,8 @@ the file as it is read.
 import json
 import sys
 
-from albert_tf.tasks.question_answering.reading.questions import read_paragraphs
-from albert_tf.tasks.question_answering.reading.survey import Notices
+from albert_tf.tasks.question_answering.question_file import Notices
+from albert_tf.tasks.question_answering.questions import read_paragraphs
 from albert_tf.tasks.question_answering.windows import WindowSizes
 from albert_tf.tasks.question_answering.windows import windows_of
 from albert_tf.tokenization import load_tokenizer

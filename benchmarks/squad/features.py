@@ -24,8 +24,8 @@ import numpy as np
 from albert_tf.cli import command_line
 from albert_tf.cli.command_line import option
 from albert_tf.errors import UserError
-from albert_tf.tasks.question_answering.reading.questions import read_squad
-from albert_tf.tasks.question_answering.reading.survey import survey
+from albert_tf.tasks.question_answering.question_file import read_question_file
+from albert_tf.tasks.question_answering.questions import read_squad
 from benchmarks.measuring.turns import Player
 from benchmarks.measuring.turns import check_peer
 
@@ -64,7 +64,7 @@ def benchmark(options):
     Raises:
         UserError: a file is missing, or the peer's packages are.
     """
-    questions = survey(options.data_file).questions
+    questions = len(read_question_file(options.data_file))
     commands = _commands(options)
     found = {name: [] for name in commands}
     with contextlib.ExitStack() as stack:

@@ -49,7 +49,7 @@ def benchmark(options):
 def _measured(side, options):
     import tensorflow as tf
 
-    from albert_tf.tasks.question_answering.reading.questions import read_paragraphs
+    from albert_tf.tasks.question_answering.questions import read_paragraphs
     from albert_tf.tokenization.loading import load_tokenizer
 
     tf.config.threading.set_inter_op_parallelism_threads(1)
@@ -69,7 +69,7 @@ def _random_logits():
 def _in_numpy(paragraphs, tokenizer):
     from albert_tf.tasks.question_answering.answers import SpanScores
     from albert_tf.tasks.question_answering.answers import predict
-    from albert_tf.tasks.question_answering.reading.survey import Notices
+    from albert_tf.tasks.question_answering.question_file import Notices
     from albert_tf.tasks.question_answering.windows import Windows
     from albert_tf.tasks.question_answering.windows import WindowSizes
     from albert_tf.tasks.question_answering.windows import windows_of

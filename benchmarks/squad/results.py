@@ -21,11 +21,11 @@ from albert_tf.cli import command_line
 from albert_tf.cli.command_line import option
 from albert_tf.errors import UserError
 from albert_tf.io.files import write_atomically
-from albert_tf.tasks.question_answering.reading.questions import read_paragraphs
-from albert_tf.tasks.question_answering.reading.questions import read_squad
-from albert_tf.tasks.question_answering.reading.survey import survey
-from albert_tf.tasks.question_answering.scoring.scores import raw_scores
-from albert_tf.tasks.question_answering.scoring.scores import version_1_figures
+from albert_tf.tasks.question_answering.question_file import read_question_file
+from albert_tf.tasks.question_answering.questions import read_paragraphs
+from albert_tf.tasks.question_answering.questions import read_squad
+from albert_tf.tasks.question_answering.scores import raw_scores
+from albert_tf.tasks.question_answering.scores import version_1_figures
 from benchmarks import pretraining_gain
 
 _METRICS = ("exact_match", "f1")
@@ -91,7 +91,7 @@ def _row(metric, model, start, cells):
 
 def _split(options):
     """Writes the articles to learn from and those to score; returns both paths."""
-    if survey(options.data_file).impossible:
+    if read_question_file(options.data_file).impossible:
         raise UserError(
             f"{options.data_file} is SQuAD 2.0, whose best constant is no answer; name "
             "a file of SQuAD 1.1."

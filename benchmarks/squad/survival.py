@@ -17,7 +17,7 @@ from albert_tf.errors import UserError
 from albert_tf.tasks.question_answering.answer_tokens import NONE
 from albert_tf.tasks.question_answering.answer_tokens import characters
 from albert_tf.tasks.question_answering.answer_tokens import first_and_last
-from albert_tf.tasks.question_answering.reading.questions import read_paragraphs
+from albert_tf.tasks.question_answering.questions import read_paragraphs
 from albert_tf.tokenization import load_tokenizer
 
 

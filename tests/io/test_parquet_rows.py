@@ -12,11 +12,11 @@ import pytest
 from albert_tf.errors import UserError
 from albert_tf.inference.loading import read_texts
 from albert_tf.minimal_pairs import read_pairs
-from albert_tf.tasks.multiple_choice.reading.jsonl import jsonl_parts
+from albert_tf.tasks.multiple_choice.files import jsonl_parts
 from albert_tf.tasks.tables import Columns
 from albert_tf.tasks.tables import read_table
-from albert_tf.tasks.tagging.reading.files import Reading
-from albert_tf.tasks.tagging.reading.files import read_tag_file
+from albert_tf.tasks.tagging.files import TagFileFlags
+from albert_tf.tasks.tagging.files import read_tag_file
 from data_pipeline.text import corpus
 
 _ROWS = [{"text": f"One. Row {row}.", "label": row % 2} for row in range(3000)]
@@ -86,12 +86,12 @@ def test_every_kind_of_value(write):
 
 def test_other_tasks_read_it(tmp_path, write):
     path = write([{"tokens": ["EU", "rejects"], "tags": ["B-ORG", "O"]}])
-    (sentence,) = read_tag_file(path, Reading()).sentences
+    (sentence,) = read_tag_file(path, TagFileFlags()).sentences
     assert sentence.entities == (("ORG", 0, 2),)
     rows = [{"context": "c", "question": "q", "options": ["x", "y"], "label": 1}]
     write(rows, "dev.parquet")
-    (part,) = jsonl_parts(tmp_path, "dev")
-    ((where, question),) = part.read(part.path)
+    (part,) = jsonl_parts(tmp_path, "dev").values()
+    ((where, question),) = part
     assert where.endswith("dev.parquet, row 1")
     assert list(question.options) == ["x", "y"]
     path = write([{"sentence_good": "a", "sentence_bad": "b"}])

@@ -15,8 +15,8 @@ from albert_tf.serving.loading import build_module
 from albert_tf.serving.predictor import Predictor
 from albert_tf.serving.token_files import TokenFile
 from albert_tf.tasks import metrics
-from albert_tf.tasks.multiple_choice.reading.questions import ChoiceFile
-from albert_tf.tasks.multiple_choice.reading.questions import Question
+from albert_tf.tasks.multiple_choice.questions import ChoiceFile
+from albert_tf.tasks.multiple_choice.questions import Question
 from albert_tf.tasks.prediction import OutputsPredictor
 from albert_tf.tasks.registry import create_task
 from albert_tf.tasks.task import Prepared

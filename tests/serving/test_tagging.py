@@ -16,8 +16,8 @@ from albert_tf.serving.predictor import Predictor
 from albert_tf.serving.token_files import TokenFile
 from albert_tf.tasks.prediction import OutputsPredictor
 from albert_tf.tasks.registry import create_task
-from albert_tf.tasks.tagging.reading.sentences import TagFile
-from albert_tf.tasks.tagging.reading.sentences import sentence_of_text
+from albert_tf.tasks.tagging.sentences import TagFile
+from albert_tf.tasks.tagging.sentences import sentence_of_text
 from albert_tf.tasks.task import Prepared
 from tests import memory
 

@@ -7,13 +7,13 @@ from albert_tf.errors import UserError
 from albert_tf.tasks.examples import Table
 from albert_tf.tasks.examples import files_by_role
 from albert_tf.tasks.examples import of_role
-from albert_tf.tasks.multiple_choice.reading import questions
-from albert_tf.tasks.question_answering.reading.question_file import QuestionFile
-from albert_tf.tasks.question_answering.reading.questions import Answer
-from albert_tf.tasks.question_answering.reading.questions import Paragraph
-from albert_tf.tasks.question_answering.reading.questions import Question
-from albert_tf.tasks.tagging.reading.sentences import Sentence
-from albert_tf.tasks.tagging.reading.sentences import TagFile
+from albert_tf.tasks.multiple_choice import questions
+from albert_tf.tasks.question_answering.question_file import QuestionFile
+from albert_tf.tasks.question_answering.questions import Answer
+from albert_tf.tasks.question_answering.questions import Paragraph
+from albert_tf.tasks.question_answering.questions import Question
+from albert_tf.tasks.tagging.sentences import Sentence
+from albert_tf.tasks.tagging.sentences import TagFile
 
 _CHOICE = questions.Question("1", "a b", "what?", ("x", "y"), 1, "high")
 _SENTENCE = Sentence("1", "a b", ((0, 1), (2, 3)), (("PER", 0, 1),))

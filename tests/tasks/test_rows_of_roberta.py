@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from albert_tf.tasks.multiple_choice.reading.questions import Question
+from albert_tf.tasks.multiple_choice.questions import Question
 from albert_tf.tasks.multiple_choice.rows import tokenize_questions
 from albert_tf.tasks.multiple_choice.serving import ChoiceFeatures
 from albert_tf.tasks.tagging.in_graph_entities import RowFeatures
-from albert_tf.tasks.tagging.reading.sentences import Sentence
 from albert_tf.tasks.tagging.rows import tokenize_sentences
+from albert_tf.tasks.tagging.sentences import Sentence
 from albert_tf.tasks.tokenized_examples import from_features
 from albert_tf.tasks.tokenized_examples import tokenize_texts
 from albert_tf.tokenization import load_tokenizer

@@ -7,20 +7,19 @@ import tensorflow as tf
 from albert_tf.models.xlnet.question_answering import no_answer_mask
 from albert_tf.row_layout import CLS_LAST
 from albert_tf.tasks.batching import evaluation_dataset
-from albert_tf.tasks.multiple_choice.reading.questions import Question as Choice
+from albert_tf.tasks.multiple_choice.questions import Question as Choice
 from albert_tf.tasks.multiple_choice.rows import tokenize_questions
 from albert_tf.tasks.multiple_choice.serving import ChoiceFeatures
 from albert_tf.tasks.question_answering.in_graph import WindowFeatures
-from albert_tf.tasks.question_answering.reading.questions import Answer
-from albert_tf.tasks.question_answering.reading.questions import Paragraph
-from albert_tf.tasks.question_answering.reading.questions import Question
-from albert_tf.tasks.question_answering.reading.survey import Notices
-from albert_tf.tasks.question_answering.tokens import WindowTokens
+from albert_tf.tasks.question_answering.question_file import Notices
+from albert_tf.tasks.question_answering.questions import Answer
+from albert_tf.tasks.question_answering.questions import Paragraph
+from albert_tf.tasks.question_answering.questions import Question
 from albert_tf.tasks.question_answering.windows import WindowSizes
 from albert_tf.tasks.question_answering.windows import windows_of
 from albert_tf.tasks.tagging.in_graph_entities import RowFeatures
-from albert_tf.tasks.tagging.reading.sentences import Sentence
 from albert_tf.tasks.tagging.rows import tokenize_sentences
+from albert_tf.tasks.tagging.sentences import Sentence
 from albert_tf.tasks.tokenized_examples import from_features
 
 _CONTEXT = "the film was very good and the plot was bad"
@@ -59,16 +58,16 @@ def test_windows_begin_with_the_text(windows, xlnet_tokenizer):
             xlnet_tokenizer.encode_with_offsets(_CONTEXT)[1][first : first + 5],
         )
     # "the plot" are the tokens 6 and 7 of the text; without answer it is [CLS].
-    assert windows.labels[1:3].tolist() == [[3, 4, 0], [0, 1, 0]]
+    assert windows.answers[1:3].tolist() == [[3, 4, 0], [0, 1, 0]]
     without = np.array([0, 3, 4, 5])
     ends = windows.lengths[without] - 1
     expected = np.stack([ends, ends, np.ones(4)], axis=1)
-    np.testing.assert_array_equal(windows.labels[without], expected)
+    np.testing.assert_array_equal(windows.answers[without], expected)
 
 
 def test_windows_are_padded_after_their_tokens(windows):
     assert windows.layout == CLS_LAST.padded_after
-    [batch] = evaluation_dataset(WindowTokens.of(windows), 6, 10)
+    [batch] = evaluation_dataset(windows, 6, 10)
     expected = windows.features(batch["input_ids"].shape[1])
     for name in ("input_ids", "input_mask", "segment_ids"):
         np.testing.assert_array_equal(batch[name], expected[name], name)

@@ -5,8 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from albert_tf.tasks.question_answering.reading.questions import read_paragraphs
-from albert_tf.tasks.question_answering.reading.survey import Notices
+from albert_tf.tasks.question_answering.question_file import Notices
+from albert_tf.tasks.question_answering.questions import read_paragraphs
 from albert_tf.tasks.question_answering.windows import WindowSizes
 from albert_tf.tasks.question_answering.windows import windows_of
 from albert_tf.verify.recordings import tokenizer_of

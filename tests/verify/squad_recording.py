@@ -5,8 +5,8 @@ import json
 import numpy as np
 
 from albert_tf import verify
-from albert_tf.tasks.question_answering.reading.questions import read_paragraphs
-from albert_tf.tasks.question_answering.reading.survey import Notices
+from albert_tf.tasks.question_answering.question_file import Notices
+from albert_tf.tasks.question_answering.questions import read_paragraphs
 from albert_tf.tasks.question_answering.windows import WindowSizes
 from albert_tf.tasks.question_answering.windows import windows_of
 from albert_tf.verify.recordings import tokenizer_of
@@ -35,9 +35,9 @@ def recorded_arrays(windows, width=SIZES["max_seq_length"]):
         "token_is_max_context": best,
         "tok_start_to_orig_index": maps[0],
         "tok_end_to_orig_index": maps[1],
-        "start_position": windows.labels[:, 0],
-        "end_position": windows.labels[:, 1],
-        "is_impossible": windows.labels[:, 2],
+        "start_position": windows.answers[:, 0],
+        "end_position": windows.answers[:, 1],
+        "is_impossible": windows.answers[:, 2],
         **windows.features(width),
     }
 

@@ -39,7 +39,7 @@ def test_other_windows_fail(name, made):
     folder, windows = made
     arrays = recorded_arrays(windows)
     array = arrays[name].copy()
-    row = np.flatnonzero(windows.labels[:, 2] == 0)[0]
+    row = np.flatnonzero(windows.answers[:, 2] == 0)[0]
     place = (row, windows.first_lengths[row]) if array.ndim == 2 else row
     array[place] = 1 - array[place] if array[place] in (0, 1) else array[place] - 1
     np.savez(folder / "features_set.npz", **{**arrays, name: array})
@@ -111,8 +111,7 @@ def add_answers(folder, windows, version):
         facts["evaluate_v2"] = {"null_score_diff_threshold": 0.25}
     found = predict(windows, scores, 4, 3)
     threshold = None if version == 1 else 0.25
-    answers.write_predictions(inner / "predictions.json", found, threshold)
-    answers.write_n_best(inner / "nbest_predictions.json", found)
+    answers.write_answers(inner, found, threshold)
     np.savez(inner / "inputs.npz", **inputs)
     (inner / "metrics.json").write_text(json.dumps(facts))
     return inner

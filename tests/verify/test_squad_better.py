@@ -61,8 +61,8 @@ def test_a_better_window_and_what_follows_in_others(made):
     context = "the cat sat on the mat and the dog sat"
     windows, arrays = record(folder, context, ("cat", 4))
     before, step = windows.first_lengths[0], 3
-    cat = windows.labels[0, :2] - before
-    assert windows.labels[:3, 2].tolist() == [0, 0, 1]
+    cat = windows.answers[0, :2] - before
+    assert windows.answers[:3, 2].tolist() == [0, 0, 1]
     # Recorded is more: the second window no longer holds all of it.
     stretch = cat + [-3, 2]
     positions = ("start_position", "end_position", "is_impossible")

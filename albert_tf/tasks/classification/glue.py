@@ -18,6 +18,10 @@ from albert_tf.tasks.tables import Columns
 _BINARY = ("0", "1")
 _ENTAILMENT = ("entailment", "not_entailment")
 _NLI = ("contradiction", "entailment", "neutral")
+_F1 = ("accuracy", "f1")
+_MATTHEWS = ("matthew_corr", "accuracy")
+_CORRELATIONS = ("pearson", "spearman", "MSE")
+_SENTENCES = ("sentence1", "sentence2")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -25,26 +29,25 @@ class _GlueTask:
     directories: tuple  # names under data_dir, the usual one first
     columns: Columns  # of the labelled files
     test_columns: Columns
-    labels: tuple
-    metrics: tuple
     dev: dict  # split name: file name
     test: dict  # split name: (file name, name of the submission file)
+    labels: tuple = _BINARY
+    metrics: tuple = ("accuracy",)
     kind: str = "single_label"
     # For QQP, the official code leaves out short rows and keeps empty questions.
     skip_bad_rows: bool = False
 
 
-def _task(directories, text, text_pair, label, labels, metrics, submission, **changes):
+def _task(directories, text, text_pair=None, label="label", **changes):
+    """Makes a `_GlueTask` whose submission has the name of its first directory."""
+    directories = directories.split()
     values = {
-        "directories": directories.split(),
         "columns": Columns(text, text_pair, label),
         "test_columns": Columns(text, text_pair),
-        "labels": labels,
-        "metrics": metrics,
         "dev": {"dev": "dev.tsv"},
-        "test": {"test": ("test.tsv", submission)},
+        "test": {"test": ("test.tsv", directories[0])},
     }
-    return _GlueTask(**{**values, **changes})
+    return _GlueTask(directories, **{**values, **changes})
 
 
 def _mnli(first, second):
@@ -55,83 +58,47 @@ def _mnli(first, second):
         "sentence1",
         "sentence2",
         "gold_label",
-        _NLI,
-        ("accuracy",),
-        None,
+        labels=_NLI,
         dev={f"dev_{name}": f"dev_{name}.tsv" for name in order},
         test={f"test_{name}": (f"test_{name}.tsv", names[name]) for name in order},
     )
 
 
+_QUESTIONS = ("question1", "question2", "is_duplicate")
 TASKS = {
     # The train and dev files of CoLA have no header; its test file has one.
     "cola": _task(
-        "CoLA",
-        3,
-        None,
-        1,
-        _BINARY,
-        ("matthew_corr", "accuracy"),
-        "CoLA",
-        test_columns=Columns("sentence"),
+        "CoLA", 3, None, 1, metrics=_MATTHEWS, test_columns=Columns("sentence")
     ),
-    "sst-2": _task("SST-2", "sentence", None, "label", _BINARY, ("accuracy",), "SST-2"),
-    "mrpc": _task(
-        "MRPC",
-        "#1 String",
-        "#2 String",
-        "Quality",
-        _BINARY,
-        ("accuracy", "f1"),
-        "MRPC",
-    ),
+    "sst-2": _task("SST-2", "sentence"),
+    "mrpc": _task("MRPC", "#1 String", "#2 String", "Quality", metrics=_F1),
     "qqp": _task(
         "QQP",
-        "question1",
-        "question2",
-        "is_duplicate",
-        _BINARY,
-        ("accuracy", "f1"),
-        "QQP",
+        *_QUESTIONS,
+        metrics=_F1,
         skip_bad_rows=True,
-        columns=Columns("question1", "question2", "is_duplicate", may_be_empty=True),
+        columns=Columns(*_QUESTIONS, may_be_empty=True),
     ),
     "sts-b": _task(
         "STS-B",
         "sentence1",
         "sentence2",
         "score",
-        (),
-        ("pearson", "spearman", "MSE"),
-        "STS-B",
+        labels=(),
+        metrics=_CORRELATIONS,
         kind="regression",
     ),
     "mnli": _mnli("matched", "mismatched"),
     "mismnli": _mnli("mismatched", "matched"),
-    "qnli": _task(
-        "QNLI QNLIv2",
-        "question",
-        "sentence",
-        "label",
-        _ENTAILMENT,
-        ("accuracy",),
-        "QNLI",
-    ),
-    "rte": _task(
-        "RTE", "sentence1", "sentence2", "label", _ENTAILMENT, ("accuracy",), "RTE"
-    ),
-    "wnli": _task(
-        "WNLI", "sentence1", "sentence2", "label", _BINARY, ("accuracy",), "WNLI"
-    ),
+    "qnli": _task("QNLI QNLIv2", "question", "sentence", labels=_ENTAILMENT),
+    "rte": _task("RTE", *_SENTENCES, labels=_ENTAILMENT),
+    "wnli": _task("WNLI", *_SENTENCES),
     # The diagnostic set is for models fine-tuned on MNLI.
     "ax": _task(
         "AX diagnostic",
-        "sentence1",
-        "sentence2",
-        "label",
-        _NLI,
-        ("matthew_corr", "accuracy"),
-        None,
+        *_SENTENCES,
+        labels=_NLI,
+        metrics=_MATTHEWS,
         dev={},
         test={"test": ("diagnostic.tsv", "AX")},
     ),

@@ -6,25 +6,31 @@ import typing
 import numpy as np
 import tensorflow as tf
 
+from albert_tf.display.plots import HELD_OUT_SHARES
+from albert_tf.display.plots import write_plot
+from albert_tf.io.files import write_json
 from albert_tf.objectives.distillation import sigmoid_distances
-from albert_tf.objectives.distillation import softmax_distances
 from albert_tf.tasks import metrics
-from albert_tf.tasks.classification import results
-from albert_tf.tasks.classification.objective import label_hits
-from albert_tf.tasks.classification.objective import label_losses
+from albert_tf.tasks.classification.objective import OneLabel
 from albert_tf.tasks.classification.text_task import TextTask
 from albert_tf.tasks.tables import trimmed
 
+_INCHES_A_LABEL = 0.6
+_LARGEST_INCHES = 24
+# More labels than this get no numbers in the cells: they would be illegible.
+_MOST_NUMBERS = 30
 LABEL_SEPARATOR = "|"
 """Between the labels of one row of a TSV or CSV."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class SingleLabel(TextTask):
+class SingleLabel(OneLabel, TextTask):
     """Cross-entropy over the labels; official `classifier_utils.py`."""
 
     kind: typing.ClassVar[str] = "single_label"
-    has_accuracy: typing.ClassVar[bool] = True
+    head: typing.ClassVar[str] = (
+        "albert_tf.tasks.classification.serving.SingleLabelHead"
+    )
     default_metrics: typing.ClassVar[tuple] = ("accuracy", "macro_f1")
     fewest_labels: typing.ClassVar[int] = 2
 
@@ -38,15 +44,6 @@ class SingleLabel(TextTask):
         if not trimmed(value):
             raise ValueError("the label is empty")
         return [trimmed(value)]
-
-    def losses(self, logits, labels):
-        return label_losses(logits, labels)
-
-    def distances(self, logits, teacher, temperature):
-        return softmax_distances(logits, teacher, temperature)
-
-    def right(self, logits, labels):
-        return label_hits(logits, labels)
 
     def predictions(self, logits):
         return logits.argmax(axis=-1).astype(np.int32)
@@ -70,14 +67,14 @@ class SingleLabel(TextTask):
         super().write_scored(output_dir, name, prepared, outputs)
         labels, predictions = prepared.tokens.labels, self.predictions(outputs)
         confusion = metrics.confusion_matrix(labels, predictions, self.num_outputs)
-        results.write_class_scores(
+        _write_class_scores(
             output_dir / f"{name}_class_scores.json",
             self.labels,
             confusion,
             metrics.per_class(confusion),
         )
         picture = output_dir / f"{name}_confusion.png"
-        results.write_confusion_plot(picture, self.labels, confusion)
+        write_confusion_plot(picture, self.labels, confusion)
 
     def label_text(self, label):
         return self.labels[label]
@@ -86,18 +83,13 @@ class SingleLabel(TextTask):
         label = answer["label"]
         return [label, f"{answer['probabilities'][label]:.4f}"]
 
-    @property
-    def head_class(self):
-        from albert_tf.tasks.classification.serving import SingleLabelHead
-
-        return SingleLabelHead
-
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class MultiLabel(TextTask):
     """Binary cross-entropy, a mean over the labels."""
 
     kind: typing.ClassVar[str] = "multi_label"
+    head: typing.ClassVar[str] = "albert_tf.tasks.classification.serving.MultiLabelHead"
     has_accuracy: typing.ClassVar[bool] = True
     default_metrics: typing.ClassVar[tuple] = ("f1", "accuracy")
     fewest_labels: typing.ClassVar[int] = 1
@@ -153,7 +145,7 @@ class MultiLabel(TextTask):
             metrics.confusion_matrix(true, predicted, 2)
             for true, predicted in zip(labels, predictions, strict=True)
         ]
-        results.write_class_scores(
+        _write_class_scores(
             output_dir / f"{name}_class_scores.json",
             self.labels,
             np.stack(matrices),
@@ -165,12 +157,6 @@ class MultiLabel(TextTask):
 
     def answer_columns(self, answer):
         return [LABEL_SEPARATOR.join(answer["labels"])]
-
-    @property
-    def head_class(self):
-        from albert_tf.tasks.classification.serving import MultiLabelHead
-
-        return MultiLabelHead
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -185,3 +171,47 @@ class Regression(TextTask):
 
     def mean_loss(self, labels, logits):
         return metrics.mean_squared_error(labels, logits.astype(np.float64)[:, 0])
+
+
+def _write_class_scores(path, labels, confusion, scores):
+    """Writes the confusion matrix and the scores of each class as JSON.
+
+    The matrix is int `[labels, labels]`, rows are labels, columns predictions; or
+    `[labels, 2, 2]`, whether a row has the label and whether that was predicted.
+    """
+    report = {
+        "labels": labels,
+        "confusion": confusion.tolist(),
+        "classes": dict(zip(labels, scores, strict=True)),
+    }
+    write_json(path, report)
+
+
+def write_confusion_plot(path, labels, confusion):
+    """Writes a PNG of counts; the colour is the share of the row's label.
+
+    Args:
+        path: the file.
+        labels: names, in the order of the rows and columns.
+        confusion: int `[labels, labels]`; rows are labels, columns predictions.
+    """
+    shares = confusion / confusion.sum(axis=1, keepdims=True).clip(min=1)
+
+    def draw(figure, names):
+        axes = figure.add_subplot()
+        image = axes.imshow(shares, cmap=HELD_OUT_SHARES, vmin=0.0, vmax=1.0)
+        figure.colorbar(image, label="share of the label")
+        places, plain = range(len(labels)), {"parse_math": False}  # "$" is a letter
+        axes.set_xticks(places, names, rotation=45, ha="right", **plain)
+        axes.set_yticks(places, names, **plain)
+        axes.set_xlabel("prediction")
+        axes.set_ylabel("label")
+        if len(labels) > _MOST_NUMBERS:
+            return
+        for row, column in zip(*confusion.nonzero(), strict=True):
+            colour = "white" if shares[row, column] > 0.5 else "black"
+            count = f"{confusion[row, column]:,}"
+            axes.text(column, row, count, color=colour, ha="center", va="center")
+
+    side = min(3 + _INCHES_A_LABEL * len(labels), _LARGEST_INCHES)
+    write_plot(path, draw, (side + 1, side), labels)

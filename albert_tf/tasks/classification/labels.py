@@ -71,15 +71,14 @@ def label_names(task_type, values):
     Raises:
         UserError: a value is no label, or there are fewer names than the task needs.
     """
-    found = set()
-    for place, value in enumerate(values):
-        try:
-            names = task_type.label_names(by_name(value, None))
-            for name in names:
-                check_characters("label", name)
-            found.update(names)
-        except (TypeError, ValueError) as error:
-            raise UserError(f"labels[{place}]: {error}.") from error
+
+    def names_in(value):
+        names = task_type.label_names(by_name(value, None))
+        for name in names:
+            check_characters("label", name)
+        return names
+
+    found = set().union(*_each(values, names_in))
     key = int if all(name.isdecimal() for name in found) else None
     names = tuple(sorted(found, key=key))
     if len(names) < task_type.fewest_labels:
@@ -101,14 +100,20 @@ def label_array(task, values):
     Raises:
         UserError: a value is no label of the task.
     """
-    parsed = []
-    for place, value in enumerate(values):
+
+    def parsed(value):
+        return task.parse_label(by_name(value, task.labels) if task.labels else value)
+
+    kind = np.int32 if task.labels else np.float32
+    return np.array(list(_each(values, parsed)), kind)
+
+
+def _each(labels, parse):
+    for place, value in enumerate(labels):
         try:
-            value = by_name(value, task.labels) if task.labels else value
-            parsed.append(task.parse_label(value))
+            yield parse(value)
         except (TypeError, ValueError) as error:
             raise UserError(f"labels[{place}]: {error}.") from error
-    return np.array(parsed, np.int32 if task.labels else np.float32)
 
 
 def by_name(value, names):

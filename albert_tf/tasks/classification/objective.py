@@ -1,29 +1,37 @@
 """Objective of fine-tuning on texts, for the engine and for `keras.Model.compile`."""
 
+import typing
+
 import keras
 import tensorflow as tf
 
 from albert_tf.objectives.base import LossTerm
 from albert_tf.objectives.base import Objective
-from albert_tf.objectives.base import example_weights
+from albert_tf.objectives.distillation import softmax_distances
 from albert_tf.tasks.batching import FEATURES
 from albert_tf.tasks.registry import create_task
 
 
-def label_losses(logits, labels):
-    """Computes the cross-entropy of each row, float32 `[B]`.
+class OneLabel:
+    """Losses of tasks with one label for each row: cross-entropies of its logits.
 
-    Args:
-        logits: float32 `[B, L]`.
-        labels: int32 `[B]`.
+    Logits are float32 `[B, L]`, labels int32 `[B]`; or of each token `[B, T, …]`.
     """
-    return tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits)
 
+    has_accuracy: typing.ClassVar[bool] = True
 
-def label_hits(logits, labels):
-    """Returns float32 `[B]`: 1 where the label has the greatest logit."""
-    best = tf.argmax(logits, axis=-1, output_type=tf.int32)
-    return tf.cast(tf.equal(best, labels), tf.float32)
+    def losses(self, logits, labels):
+        """Computes the cross-entropy of each label, float32."""
+        return tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)
+
+    def right(self, logits, labels):
+        """Returns float32: 1 where the label has the greatest logit."""
+        best = tf.argmax(logits, axis=-1, output_type=tf.int32)
+        return tf.cast(tf.equal(best, labels), tf.float32)
+
+    def distances(self, logits, teacher, temperature):
+        """Computes `softmax_distances` from a teacher's logits."""
+        return softmax_distances(logits, teacher, temperature)
 
 
 class TextTerm(LossTerm):
@@ -40,9 +48,6 @@ class TextTerm(LossTerm):
     def __init__(self, task):
         self._task = task
         self.metric_names = ("accuracy",) if task.has_accuracy else ()
-
-    def weights(self, batch):
-        return example_weights(batch)
 
     def sums(self, outputs, batch):
         labels, weights = batch["labels"], self.weights(batch)
@@ -89,7 +94,7 @@ class TextObjective(Objective):
     term_class = TextTerm
 
     def __init__(self, task):
-        exits = task.early_exit is not None
+        self._task, exits = task, task.early_exit is not None
         self._asked = {"all_layers": True} if exits else {}
         super().__init__([(ExitsTerm if exits else self.term_class)(task)])
 
@@ -104,8 +109,16 @@ def metrics_of(task):
     return [TaskAccuracy(task)] if task.has_accuracy else []
 
 
+class _OfTask:
+    """A loss or a metric of a task, which it keeps."""
+
+    @classmethod
+    def from_config(cls, config):
+        return cls(**{**config, "task": create_task(**config["task"])})
+
+
 @keras.saving.register_keras_serializable(package="albert_tf")
-class TaskLoss(keras.losses.Loss):
+class TaskLoss(_OfTask, keras.losses.Loss):
     """The loss of each row of a `TextTask`; files keep the task with it."""
 
     def __init__(self, task, **kwargs):
@@ -119,13 +132,9 @@ class TaskLoss(keras.losses.Loss):
     def get_config(self):
         return {**super().get_config(), "task": self._task.to_dict()}
 
-    @classmethod
-    def from_config(cls, config):
-        return _of_task(cls, config)
-
 
 @keras.saving.register_keras_serializable(package="albert_tf")
-class TaskAccuracy(keras.metrics.MeanMetricWrapper):
+class TaskAccuracy(_OfTask, keras.metrics.MeanMetricWrapper):
     """The share of rows that are right; files keep the task with it."""
 
     def __init__(self, task, name="accuracy", dtype=None):
@@ -138,14 +147,6 @@ class TaskAccuracy(keras.metrics.MeanMetricWrapper):
     def get_config(self):
         task = self._task.to_dict()
         return {"name": self.name, "dtype": self.dtype, "task": task}
-
-    @classmethod
-    def from_config(cls, config):
-        return _of_task(cls, config)
-
-
-def _of_task(cls, config):
-    return cls(**{**config, "task": create_task(**config["task"])})
 
 
 def _label_dtype(task):

@@ -33,7 +33,7 @@ _CUSTOM = "custom"
 
 
 def train_and_apply(options, start):
-    """Obeys the flags once; see `run_steps`."""
+    """Obeys the flags once; see `run_repeatedly`."""
     asks_raw_text = options.asks_raw_text
     predict_splits = options.do_predict and not asks_raw_text
     values, texts = {}, None
@@ -79,12 +79,7 @@ def _train_few_shot(options, start, task, examples):
 
 
 def check_flags(options):
-    """Refuses flags that cannot be followed or would have no effect.
-
-    Raises:
-        UserError: a folder lies in a bucket, nothing is to be done, or texts
-            are given that nothing would read.
-    """
+    """Refuses flags that do not fit; see `run_repeatedly`."""
     raw_text.check_flags(options)
     options.check_early_exit()
     check_steps(options)

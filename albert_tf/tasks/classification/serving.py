@@ -5,6 +5,7 @@ import tensorflow as tf
 
 from albert_tf.tasks.serving import EXIT_LAYER
 from albert_tf.tasks.serving import Head
+from albert_tf.tasks.serving import log_shares
 
 
 class TextHead(Head):
@@ -21,21 +22,23 @@ class TextHead(Head):
         # It is unknown whether the model was trained on pairs.
         return ("text_pair",) if self.task.pair is None else ()
 
-    def _by_name(self, probabilities):
-        """Returns floats by the names of their labels."""
-        return dict(zip(self.task.labels, map(float, probabilities), strict=True))
 
-    def _exit(self, outputs):
-        """Returns the number of layers that the answer took, where it left early."""
-        return {EXIT_LAYER: outputs[EXIT_LAYER]} if EXIT_LAYER in outputs else {}
+class LabelsHead(TextHead):
+    """The probability of each label."""
 
-    def _probabilities(self):
-        """Describes the output of probabilities."""
+    def meaning(self):
         order = ", ".join(self.task.labels)
-        return f"probability of each label, in the order {order}"
+        return {"probabilities": f"probability of each label, in the order {order}"}
+
+    def answer(self, outputs):
+        """Returns a float for each label, and the layers of an early exit."""
+        shares = map(float, outputs["probabilities"])
+        by_name = dict(zip(self.task.labels, shares, strict=True))
+        early = {name: outputs[name] for name in outputs if name == EXIT_LAYER}
+        return {"probabilities": by_name, **early}
 
 
-class SingleLabelHead(TextHead):
+class SingleLabelHead(LabelsHead):
     """The most probable label, and the probability of each."""
 
     def numbers(self, outputs):
@@ -46,25 +49,16 @@ class SingleLabelHead(TextHead):
         return {**numbers, "label": tf.gather(tf.constant(self.task.labels), best)}
 
     def meaning(self):
-        return {
-            "probabilities": self._probabilities(),
-            "label": "the most probable label",
-        }
+        return {**super().meaning(), "label": "the most probable label"}
 
     def answer(self, outputs):
-        return {
-            "label": outputs["label"],
-            "probabilities": self._by_name(outputs["probabilities"]),
-            **self._exit(outputs),
-        }
+        return {"label": outputs["label"], **super().answer(outputs)}
 
     def outputs(self, numbers):
-        # Logits up to a constant; a probability may have become 0.
-        tiny = np.finfo(np.float32).tiny
-        return np.log(np.maximum(np.asarray(numbers["probabilities"]), tiny))
+        return log_shares(numbers["probabilities"])
 
 
-class MultiLabelHead(TextHead):
+class MultiLabelHead(LabelsHead):
     """The labels that apply, and the probability of each."""
 
     def numbers(self, outputs):
@@ -76,17 +70,12 @@ class MultiLabelHead(TextHead):
         return {**numbers, "labels": labels}
 
     def meaning(self):
-        return {
-            "probabilities": self._probabilities(),
-            "labels": "the labels that apply, in that order; others are empty",
-        }
+        labels = "the labels that apply, in that order; others are empty"
+        return {**super().meaning(), "labels": labels}
 
     def answer(self, outputs):
-        return {
-            "labels": [name for name in outputs["labels"] if name],
-            "probabilities": self._by_name(outputs["probabilities"]),
-            **self._exit(outputs),
-        }
+        labels = [name for name in outputs["labels"] if name]
+        return {"labels": labels, **super().answer(outputs)}
 
     def outputs(self, numbers):
         edge = np.finfo(np.float32).eps

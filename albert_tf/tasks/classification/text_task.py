@@ -8,8 +8,8 @@ import numpy as np
 import tensorflow as tf
 
 from albert_tf.errors import UserError
+from albert_tf.io.files import write_atomically
 from albert_tf.models.labels import LABEL_KINDS
-from albert_tf.tasks.classification import results
 from albert_tf.tasks.classification.objective import TextObjective
 from albert_tf.tasks.metrics import METRICS
 from albert_tf.tasks.tables import read_table
@@ -39,7 +39,7 @@ class TextTask(Task):
         "albert_tf.models.classification.AlbertForSequenceClassification",
         "albert_tf.models.xlnet.fine_tuned.XLNetForSequenceClassification",
     )
-    default_metrics: typing.ClassVar[tuple]
+    head: typing.ClassVar[str] = "albert_tf.tasks.classification.serving.NumberHead"
     has_accuracy: typing.ClassVar[bool] = False
     fewest_labels: typing.ClassVar[int] = 0
     """Number of label names that it needs; 0 where it has none."""
@@ -139,8 +139,7 @@ class TextTask(Task):
 
     def read(self, path, columns, role="dev", skip_bad_rows=False):
         """Reads the `Table` of a file; see `read_table`."""
-        table = read_table(path, columns, self.parse_label, skip_bad_rows)
-        return dataclasses.replace(table, role=role)
+        return read_table(path, columns, self.parse_label, skip_bad_rows, role)
 
     def tokenize(self, examples, tokenizer, max_seq_length):
         return tokenize_texts(
@@ -167,23 +166,21 @@ class TextTask(Task):
 
     def write_scored(self, output_dir, name, prepared, outputs):
         path = output_dir / f"{name}_errors.tsv"
-        results.write_errors(path, self, prepared.examples, self.predictions(outputs))
+        write_errors(path, self, prepared.examples, self.predictions(outputs))
 
     def write_predicted(self, output_dir, prefix, prepared, outputs, submission=None):
+        """Writes the probabilities (or the value) of each row, and its prediction.
+
+        The second file is as the GLUE server takes it.
+        """
+        rows, numbers = prepared.examples.rows, self.probabilities(outputs)
+        lines = [[row, *values] for row, values in zip(rows, numbers, strict=True)]
         path = output_dir / f"{prefix}test_results.tsv"
-        rows = prepared.examples.rows
-        results.write_test_results(path, self, rows, self.probabilities(outputs))
-        predictions = self.predictions(outputs)
+        _write_lines(path, [["row", *self.output_names], *lines])
+        labels = map(self.label_text, self.predictions(outputs))
+        lines = [("index", "prediction"), *zip(rows, labels, strict=True)]
         for name in filter(None, (f"{prefix}submit_results", submission)):
-            results.write_submission(
-                output_dir / f"{name}.tsv", self, rows, predictions
-            )
-
-    @property
-    def head_class(self):
-        from albert_tf.tasks.classification.serving import NumberHead
-
-        return NumberHead
+            _write_lines(output_dir / f"{name}.tsv", lines)
 
     def check_fits(self, directory, asked):
         super().check_fits(directory, asked)
@@ -199,3 +196,24 @@ class TextTask(Task):
                 f"{texts[asked.pair]}; name a model of that task or, for a custom "
                 f"table, {'give' if self.pair else 'leave out'} --text_pair_column."
             )
+
+
+def write_errors(path, task, table, predictions):
+    """Writes the rows that `task` finds worth a look: row, label, prediction, texts."""
+    names = ["row", "label", "prediction", "text"]
+    if table.text_pairs is not None:
+        names.append("text_pair")
+    lines = [names]
+    for i in task.worth_a_look(table.labels, predictions):
+        texts = [table.texts[i]]
+        if table.text_pairs is not None:
+            texts.append(table.text_pairs[i])
+        values = (table.labels[i], predictions[i])
+        fields = [str(table.rows[i]), *map(task.label_text, values), *texts]
+        lines.append([" ".join(field.split()) for field in fields])
+    _write_lines(path, lines)
+
+
+def _write_lines(path, lines):
+    text = "".join("\t".join(map(str, fields)) + "\n" for fields in lines)
+    write_atomically(path, text)

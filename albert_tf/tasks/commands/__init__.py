@@ -1,1 +1,1 @@
-"""Shared parts of the commands of all families."""
+"""Commands of tasks: the parts that all families share, and `albert-tf early-exit`."""

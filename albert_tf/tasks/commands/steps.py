@@ -21,32 +21,6 @@ _PLACES = ("data_dir", "init_checkpoint", "output_dir", "cached_dir", "export_di
 _SEEDS = 2**32  # how many --random_seed may be
 
 
-def run_steps(options, train_and_apply):
-    """Obeys the flags once.
-
-    Args:
-        options: `TaskOptions`.
-        train_and_apply: from the options, and the `StartFlags` with a model and a
-            vocabulary that lie here, to the result of `run_task`; called if anything
-            but an export is asked for.
-
-    Returns:
-        The values of eval_results.txt; empty if nothing is scored, and in a worker
-        that leaves evaluation and files to another.
-
-    Raises:
-        UserError: flags, files or checkpoints that do not fit.
-    """
-    values, start = {}, options.resolved_start()
-    if _is_applied(options):
-        values = train_and_apply(options, start)
-        if values is None:
-            return {}
-    if options.export_dir:
-        _export_model(options, start)
-    return values
-
-
 def check_steps(options, reads_folder=False):
     """Refuses flags that ask for nothing, or that name a bucket in place of a folder.
 
@@ -91,15 +65,6 @@ def _is_applied(options):
     return options.do_train or options.do_eval or options.do_predict
 
 
-def _export_model(options, start):
-    # Imported here: training starts seconds sooner without serving.
-    from albert_tf.serving.export import ExportOptions
-    from albert_tf.serving.export import export
-
-    directory, _, _ = fine_tuned(options.output_dir, start.init_checkpoint)
-    export(ExportOptions(model_dir=str(directory), export_dir=options.export_dir))
-
-
 def run_repeatedly(options, family):
     """Obeys the flags, `--num_runs` times; the paper reports a median of 5.
 
@@ -110,8 +75,10 @@ def run_repeatedly(options, family):
     Args:
         options: `TaskOptions`.
         family: the module `run` of a family of tasks. Its `check_flags` raises
-            `UserError` for options that do not fit together, and its `train_and_apply`
-            is as in `run_steps`.
+            `UserError` for options that cannot be followed, or that would have no
+            effect. Its `train_and_apply` takes the options of one run, and the
+            `StartFlags` with a model and a vocabulary that lie here, to the result of
+            `run_task`; it is called if anything but an export is asked for.
 
     Returns:
         The values of eval_results.txt; empty if nothing is scored, and in a worker
@@ -123,7 +90,7 @@ def run_repeatedly(options, family):
     family.check_flags(options)
     options = with_precision(options)
     if options.num_runs == 1:
-        return run_steps(options, family.train_and_apply)
+        return _run_once(options, family)
     _check_flags_of_several_runs(options)
     output_dir = pathlib.Path(options.output_dir)
     runs = []
@@ -136,7 +103,7 @@ def run_repeatedly(options, family):
             output_dir=str(output_dir / f"run_{i}"),
             cached_dir=options.cached_dir or str(output_dir / "cache"),
         )
-        values = run_steps(one, family.train_and_apply)
+        values = _run_once(one, family)
         runs.append({"random_seed": one.random_seed, **values})
         keras.backend.clear_session()
     if runs[0].keys() == {"random_seed"}:
@@ -152,6 +119,26 @@ def run_repeatedly(options, family):
         if name.endswith("_median"):
             logging.info("%s = %s", name, value)
     return values
+
+
+def _run_once(options, family):
+    values, start = {}, options.resolved_start()
+    if _is_applied(options):
+        values = family.train_and_apply(options, start)
+        if values is None:
+            return {}
+    if options.export_dir:
+        _export_model(options, start)
+    return values
+
+
+def _export_model(options, start):
+    # Imported here: training starts seconds sooner without serving.
+    from albert_tf.serving.export import ExportOptions
+    from albert_tf.serving.export import export
+
+    directory, _, _ = fine_tuned(options.output_dir, start.init_checkpoint)
+    export(ExportOptions(model_dir=str(directory), export_dir=options.export_dir))
 
 
 def _check_flags_of_several_runs(options):

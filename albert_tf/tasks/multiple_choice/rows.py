@@ -4,12 +4,13 @@ Source: `RaceProcessor` and `convert_single_example` in race_utils.py of
 google-research/albert.
 """
 
+import dataclasses
+
 import numpy as np
 
 from albert_tf.errors import UserError
-from albert_tf.tasks.tokenized_examples import TokenizedExamples
+from albert_tf.tasks.tokenized_examples import assemble_rows
 from albert_tf.tasks.tokenized_examples import begins_of
-from albert_tf.tasks.tokenized_examples import place
 from albert_tf.tokenization.parallel import encode_flat_in_parallel
 
 SPECIAL = 3
@@ -65,35 +66,29 @@ def tokenize_questions(questions, tokenizer, max_seq_length, max_qa_length):
     """
     check_lengths(max_seq_length, max_qa_length)
     # A text is tokenized once for all its questions and their options.
-    contexts = {q.context: None for q in questions}
-    contexts = {context: index for index, context in enumerate(contexts)}
+    contexts = {}
+    of_questions = [contexts.setdefault(q.context, len(contexts)) for q in questions]
     counts = np.array([len(q.options) for q in questions])
-    context = np.repeat([contexts[q.context] for q in questions], counts)  # [rows]
+    context = np.repeat(of_questions, counts)  # [rows]
     first, first_tokens = encode_flat_in_parallel(tokenizer, list(contexts))
     second, second_tokens = encode_flat_in_parallel(
         tokenizer, [ending(q.text, o, tokenizer) for q in questions for o in q.options]
     )
     second_left = np.minimum(second_tokens, max_qa_length)
-    layout = tokenizer.layout
-    special = layout.special(True)
-    room = max_seq_length - special - second_left
+    room = max_seq_length - tokenizer.layout.special(True) - second_left
     left = np.minimum(first_tokens[context], room)
-    lengths = left + second_left + special
-    head = layout.before + left + layout.between
-    starts = begins_of(lengths)
-    ids = np.full(lengths.sum(), tokenizer.sep_id, np.int32)
-    ids[starts + lengths - 1 if layout.cls_last else starts] = tokenizer.cls_id
-    place(first, begins_of(first_tokens)[context], left, starts + layout.before, ids)
-    # The last ones.
-    begins = begins_of(second_tokens) + second_tokens - second_left
-    place(second, begins, second_left, starts + head, ids)
-    return TokenizedExamples(
-        ids=ids,
-        starts=_by_question(starts, counts),
-        lengths=_by_question(lengths.astype(np.int32), counts),
-        first_lengths=_by_question(head.astype(np.int32), counts),
-        layout=layout,
-        pad_id=tokenizer.pad_id,
+    last = begins_of(second_tokens) + second_tokens - second_left  # the last ones'
+    rows = assemble_rows(
+        tokenizer,
+        (first, begins_of(first_tokens)[context], left),
+        (second, last, second_left),
+    )
+    return dataclasses.replace(
+        rows,
+        **{
+            name: _by_question(getattr(rows, name), counts)
+            for name in ("starts", "lengths", "first_lengths")
+        },
     )
 
 

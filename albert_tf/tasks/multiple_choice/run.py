@@ -7,13 +7,11 @@ from albert_tf.tasks.commands.run import leaving_early
 from albert_tf.tasks.commands.run import run_task
 from albert_tf.tasks.commands.steps import check_steps
 from albert_tf.tasks.commands.steps import needed_roles
-from albert_tf.tasks.multiple_choice.reading import jsonl
-from albert_tf.tasks.multiple_choice.reading.c3 import c3_parts
-from albert_tf.tasks.multiple_choice.reading.questions import read_questions
-from albert_tf.tasks.multiple_choice.reading.race import LEVELS
-from albert_tf.tasks.multiple_choice.reading.race import race_parts
+from albert_tf.tasks.multiple_choice import files
+from albert_tf.tasks.multiple_choice.questions import read_questions
 from albert_tf.tasks.multiple_choice.rows import check_lengths
 from albert_tf.tasks.registry import create_task
+from albert_tf.tasks.tables import has_labels
 
 _EXPECTED = {
     "race": "RACE/{role}/middle and RACE/{role}/high",
@@ -23,8 +21,8 @@ _EXPECTED = {
 
 
 def train_and_apply(options, start):
-    """Obeys the flags once; see `run_steps`."""
-    task, examples = read_folder(options)
+    """Obeys the flags once; see `run_repeatedly`."""
+    task, examples = _read_folder(options)
     task = leaving_early(task, options)
     # The official --do_predict scores, too.
     test = examples.get("test")
@@ -34,11 +32,7 @@ def train_and_apply(options, start):
 
 
 def check_flags(options):
-    """Refuses flags that cannot be followed or would have no effect.
-
-    Raises:
-        UserError: it names them.
-    """
+    """Refuses flags that do not fit; see `run_repeatedly`."""
     check_steps(options, reads_folder=True)
     options.check_early_exit()
     only = [name for name in ("high_only", "middle_only") if getattr(options, name)]
@@ -49,56 +43,31 @@ def check_flags(options):
     check_lengths(options.max_seq_length, options.max_qa_length)
 
 
-def read_folder(options):
-    """Reads the task that the flags name, and its questions by role.
-
-    Raises:
-        UserError: --data_dir lacks files that they need.
-    """
+def _read_folder(options):
+    """Reads the task that the flags name, and its questions by role."""
     task = create_task(
         "multiple_choice",
         options.task_name,
         max_qa_length=options.max_qa_length,
         dropout_prob=options.dropout_prob,
     )
-    excluded = {"middle": options.high_only, "high": options.middle_only}
-    return task, choice_examples(
-        task.name,
-        options.data_dir,
-        needed_roles(options),
-        [level for level in LEVELS if not excluded[level]],
-        options.skip_bad_rows,
-    )
+    return task, {role: _read(options, role) for role in needed_roles(options)}
 
 
-def choice_examples(name, data_dir, roles, levels=LEVELS, skip_bad_rows=False):
-    """Reads the questions of a folder, `ChoiceFile`s by role.
-
-    Args:
-        name: of the task, a key of `_EXPECTED`.
-        data_dir: the folder.
-        roles: the roles that are needed, of "train", "dev" and "test".
-        levels: which levels of RACE.
-        skip_bad_rows: leave bad questions out and count them.
-
-    Raises:
-        UserError: one of `roles` is missing.
-    """
-    examples = {}
-    for role in roles:
-        parts = _parts(name, data_dir, role, levels)
-        if parts is None:
-            expected = _EXPECTED[name].format(role=role)
-            raise UserError(
-                f"--data_dir={data_dir} has no {expected}; name the folder of the "
-                f"{role} set, or another --task_name than {name}."
-            )
-        labelled = role != "test" or name != "custom" or jsonl.is_labelled(*parts)
-        examples[role] = read_questions(parts, role, labelled, skip_bad_rows)
-    return examples
-
-
-def _parts(name, data_dir, role, levels):
+def _read(options, role):
+    """Reads the `ChoiceFile` of a role."""
+    name, data_dir = options.task_name, options.data_dir
     if name == "race":
-        return race_parts(data_dir, role, levels)
-    return (c3_parts if name == "c3" else jsonl.jsonl_parts)(data_dir, role)
+        excluded = {"middle": options.high_only, "high": options.middle_only}
+        levels = [level for level in files.LEVELS if not excluded[level]]
+        parts = files.race_parts(data_dir, role, levels)
+    else:
+        parts = (files.c3_parts if name == "c3" else files.jsonl_parts)(data_dir, role)
+    if not parts:
+        raise UserError(
+            f"--data_dir={data_dir} has no {_EXPECTED[name].format(role=role)}; name "
+            f"the folder of the {role} set, or another --task_name than {name}."
+        )
+    is_known = role != "test" or name != "custom"
+    labelled = is_known or has_labels(*parts, files.LABEL)
+    return read_questions(parts, role, labelled, options.skip_bad_rows)

@@ -1,11 +1,11 @@
 """Answers of a served model of multiple choice: one of the options given."""
 
-import numpy as np
 import tensorflow as tf
 
 from albert_tf.tasks.multiple_choice.rows import BLANK
 from albert_tf.tasks.multiple_choice.rows import SPECIAL
 from albert_tf.tasks.serving import Head
+from albert_tf.tasks.serving import log_shares
 from albert_tf.tasks.serving import require
 from albert_tf.tokenization.in_graph.features import dense_features
 from albert_tf.tokenization.in_graph.features import first_tokens
@@ -159,6 +159,4 @@ class MultipleChoiceHead(Head):
         return {**outputs, "probabilities": outputs["probabilities"].tolist()}
 
     def outputs(self, numbers):
-        # Logits up to a constant; the options left out have 0.
-        tiny = np.finfo(np.float32).tiny
-        return np.log(np.maximum(np.asarray(numbers["probabilities"]), tiny))
+        return log_shares(numbers["probabilities"])  # 0 of options left out

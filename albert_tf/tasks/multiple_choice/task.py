@@ -2,18 +2,19 @@
 
 import collections
 import dataclasses
+import html
 import typing
 
 import numpy as np
 import tensorflow as tf
 
+from albert_tf.display import html_page
+from albert_tf.io.files import json_text
+from albert_tf.io.files import write_atomically
 from albert_tf.models.multiple_choice import NO_CHOICE
-from albert_tf.objectives.distillation import softmax_distances
 from albert_tf.tasks import metrics
+from albert_tf.tasks.classification.objective import OneLabel
 from albert_tf.tasks.classification.objective import TextObjective
-from albert_tf.tasks.classification.objective import label_hits
-from albert_tf.tasks.classification.objective import label_losses
-from albert_tf.tasks.multiple_choice import results
 from albert_tf.tasks.multiple_choice.rows import tokenize_questions
 from albert_tf.tasks.task import Task
 
@@ -21,7 +22,7 @@ PREDICTIONS = "predictions.jsonl"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class MultipleChoice(Task):
+class MultipleChoice(OneLabel, Task):
     """Questions on texts, each with options of which one is right; official RACE.
 
     Attributes:
@@ -33,23 +34,15 @@ class MultipleChoice(Task):
     dropout_prob: float = 0.1
 
     kind: typing.ClassVar[str] = "multiple_choice"
+    head: typing.ClassVar[str] = (
+        "albert_tf.tasks.multiple_choice.serving.MultipleChoiceHead"
+    )
     models: typing.ClassVar[tuple] = (
         "albert_tf.models.multiple_choice.AlbertForMultipleChoice",
         "albert_tf.models.xlnet.fine_tuned.XLNetForMultipleChoice",
     )
+    default_metrics: typing.ClassVar[tuple] = ("accuracy",)
     row_settings: typing.ClassVar[tuple] = ("max_qa_length",)
-    has_accuracy: typing.ClassVar[bool] = True
-
-    def __post_init__(self):
-        if type(self.max_qa_length) is not int:
-            raise ValueError(
-                f"max_qa_length is {self.max_qa_length!r}, expected an integer"
-            )
-        if type(self.dropout_prob) not in (int, float):
-            raise ValueError(
-                f"dropout_prob is {self.dropout_prob!r}, expected a number"
-            )
-        object.__setattr__(self, "metrics", ("accuracy",))
 
     # From examples to features.
 
@@ -67,16 +60,10 @@ class MultipleChoice(Task):
     def objective(self):
         return TextObjective(self)
 
-    def losses(self, logits, labels):
-        return label_losses(logits, labels)
-
-    def right(self, logits, labels):
-        return label_hits(logits, labels)
-
     def distances(self, logits, teacher, temperature):
         # The batch need not have a question with all choices.
         kept = teacher[:, : tf.shape(logits)[1]]
-        return softmax_distances(logits, kept, temperature)
+        return super().distances(logits, kept, temperature)
 
     # What comes out: logits `[N, choices]`.
 
@@ -103,27 +90,39 @@ class MultipleChoice(Task):
         }
 
     def write_scored(self, output_dir, name, prepared, interpreted):
-        results.write_error_page(
-            output_dir / f"{name}_errors.html",
-            f"{self.name}: {prepared.examples.path}",
-            prepared.examples.questions,
-            metrics.softmax(interpreted),
+        """Writes an HTML page of the questions whose most probable option is wrong."""
+        questions = prepared.examples.questions
+        articles = [
+            _article(question, row)
+            for question, row in zip(
+                questions, metrics.softmax(interpreted), strict=True
+            )
+            if row.argmax() != question.label
+        ]
+        introduction = (
+            f"{len(articles)} of {len(questions)} answers are wrong. Among the "
+            f"options: {html_page.EXPECTED}, {html_page.ANSWERED}."
         )
+        path, title = output_dir / f"{name}_errors.html", prepared.examples.path
+        html_page.write_page(path, f"{self.name}: {title}", introduction, articles)
 
     def write_predicted(
         self, output_dir, prefix, prepared, interpreted, submission=None
     ):
-        results.write_predictions(
-            output_dir / f"{prefix}{PREDICTIONS}",
-            prepared.examples.questions,
-            metrics.softmax(interpreted),
-        )
-
-    @property
-    def head_class(self):
-        from albert_tf.tasks.multiple_choice.serving import MultipleChoiceHead
-
-        return MultipleChoiceHead
+        """Writes a JSON line for each question: id, choice, its text, probabilities."""
+        lines, probabilities = [], metrics.softmax(interpreted)
+        for question, row in zip(
+            prepared.examples.questions, probabilities, strict=True
+        ):
+            choice = int(row.argmax())
+            found = {
+                "id": question.id,
+                "choice": choice,
+                "answer": question.options[choice],
+                "probabilities": row[: len(question.options)].tolist(),
+            }
+            lines.append(json_text(found, indent=None))
+        write_atomically(output_dir / f"{prefix}{PREDICTIONS}", "".join(lines))
 
 
 def baseline_scores(questions):
@@ -150,3 +149,18 @@ def baseline_scores(questions):
 
 def _longest(options):
     return max(range(len(options)), key=lambda place: len(options[place]))
+
+
+def _article(question, probabilities):
+    by_class = {"gold": question.label, "predicted": probabilities.argmax()}
+    items = []
+    for place, option in enumerate(question.options):
+        classes = [name for name, own in by_class.items() if own == place]
+        text = html_page.marked(option, classes)
+        items.append(f"<li>{text} {probabilities[place]:.3f}</li>")
+    return html_page.article(
+        question.text,
+        question.id,
+        '<ol type="A">' + "".join(items) + "</ol>",
+        html.escape(question.context),
+    )

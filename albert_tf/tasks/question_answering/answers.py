@@ -13,6 +13,8 @@ from albert_tf.io.files import json_text
 from albert_tf.io.files import write_atomically
 from albert_tf.tasks.question_answering.answer_tokens import characters
 
+PREDICTIONS, NBEST = "predictions.json", "nbest_predictions.json"
+NULL_ODDS = "null_odds.json"
 NO_NULL_SCORE = 1000000.0
 """The null odds of a question without a window."""
 _PADDING = -1e30
@@ -155,13 +157,12 @@ def predict(windows, scores, n_best_size=20, max_answer_length=30):
     Returns:
         A `Prediction` for each of `windows.questions`, even without a window.
     """
-    found = _stretches(windows, scores, max_answer_length)
-    bounds = np.searchsorted(found.question, np.arange(len(windows.questions) + 1))
+    question_index, *stretches = _stretches(windows, scores, max_answer_length)
+    bounds = np.searchsorted(question_index, np.arange(len(windows.questions) + 1))
     predictions = []
     for index, question in enumerate(windows.questions):
-        rows = slice(bounds[index], bounds[index + 1])
-        context = windows.contexts[index]
-        candidates = _best_of(found, rows, context, n_best_size)
+        own = [values[bounds[index] : bounds[index + 1]] for values in stretches]
+        candidates = _best_of(*own, windows.contexts[index], n_best_size)
         null_odds = None
         if scores.null_scores is not None:
             # Adding zero makes zeros of -0.0.
@@ -173,19 +174,13 @@ def predict(windows, scores, n_best_size=20, max_answer_length=30):
     return predictions
 
 
-@dataclasses.dataclass(frozen=True)
-class _Stretches:
-    """Pairs of a start and an end, by window and rank; arrays of one length."""
-
-    question: np.ndarray
-    start: np.ndarray  # the first character in the paragraph
-    end: np.ndarray  # and the one after the last
-    start_score: np.ndarray
-    end_score: np.ndarray
-
-
 def _stretches(windows, scores, max_answer_length):
-    """Lists the pairs that may be answers."""
+    """Lists the pairs of start and end that may be answers, by window and rank.
+
+    Returns:
+        Arrays of one length: the question, the first character in the paragraph, the
+        one after the last, and the scores of start and end.
+    """
     starts, ends = scores.starts, scores.ends
     width = 1 + max(int(starts.max(initial=0)), int(windows.lengths.max(initial=0)))
     is_best = windows.padded(windows.is_max_context, width)  # [W, T]
@@ -200,7 +195,7 @@ def _stretches(windows, scores, max_answer_length):
         return values[row, i, j]
 
     first = windows.starts[row]
-    return _Stretches(
+    return (
         windows.question_index[row],
         windows.spans[first + pick(starts), 0],
         windows.spans[first + pick(ends), 1],
@@ -210,16 +205,13 @@ def _stretches(windows, scores, max_answer_length):
     )
 
 
-def _best_of(found, rows, context, n_best_size):
-    start_scores, end_scores = found.start_score[rows], found.end_score[rows]
+def _best_of(starts, ends, start_scores, end_scores, context, n_best_size):
     order = np.argsort(-(start_scores + end_scores), kind="stable")
     candidates = {}
     for index in order.tolist():
         if len(candidates) == n_best_size:
             break
-        start, end = characters(
-            context, int(found.start[rows][index]), int(found.end[rows][index])
-        )
+        start, end = characters(context, int(starts[index]), int(ends[index]))
         text = context[start:end]
         if text not in candidates:
             candidates[text] = Candidate(
@@ -228,20 +220,25 @@ def _best_of(found, rows, context, n_best_size):
     return list(candidates.values())
 
 
-def write_predictions(path, predictions, null_score_diff_threshold=None):
-    """Writes the answer of each question, as SQuAD's scripts read them."""
-    answers = {p.question_id: p.answer(null_score_diff_threshold) for p in predictions}
-    _write(path, answers)
+def write_answers(folder, predictions, threshold=None):
+    """Writes the answers of each question, byte by byte as the official code does.
 
+    `PREDICTIONS` are read by SQuAD's scripts; `NBEST` has the candidates with their
+    scores and probabilities; `NULL_ODDS`, of SQuAD 2.0, how much speaks for no answer.
 
-def write_n_best(path, predictions):
-    """Writes the candidates of each question with their scores and probabilities."""
-    _write(path, {p.question_id: listed(p) for p in predictions})
-
-
-def write_null_odds(path, predictions):
-    """Writes how much speaks for no answer to each question."""
-    _write(path, {p.question_id: p.null_odds for p in predictions})
+    Args:
+        folder: a `pathlib.Path`.
+        predictions: list of `Prediction`.
+        threshold: null odds from which on the answer is "", or None.
+    """
+    files = {
+        PREDICTIONS: {p.question_id: p.answer(threshold) for p in predictions},
+        NBEST: {p.question_id: listed(p) for p in predictions},
+    }
+    if predictions[0].null_odds is not None:
+        files[NULL_ODDS] = {p.question_id: p.null_odds for p in predictions}
+    for name, values in files.items():
+        write_atomically(folder / name, json_text(values, indent=4, ensure_ascii=True))
 
 
 def listed(prediction):
@@ -257,8 +254,3 @@ def listed(prediction):
             prediction.candidates, prediction.probabilities(), strict=True
         )
     ]
-
-
-def _write(path, values):
-    # Byte by byte what the official code writes.
-    write_atomically(path, json_text(values, indent=4, ensure_ascii=True))

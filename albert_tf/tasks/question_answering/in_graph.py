@@ -10,8 +10,8 @@ import math
 
 import tensorflow as tf
 
-from albert_tf.tasks.windows.in_graph import InGraphLayout
-from albert_tf.tasks.windows.in_graph import pick
+from albert_tf.tasks.windows import InGraphLayout
+from albert_tf.tasks.windows import pick
 from albert_tf.tokenization.in_graph.origins import pair_numbers
 from albert_tf.tokenization.in_graph.origins import stretches
 from albert_tf.tokenization.in_graph.origins import text_numbers
@@ -198,11 +198,6 @@ def _ranked(windows, beams, codes, max_answer_length):
     return [
         tf.boolean_mask(values, is_new) for values in (question, first, last, score)
     ]
-
-
-def least_by_question(values, question, batch):
-    """Finds the least value of each question's windows: `[W]` to `[batch]`."""
-    return tf.math.unsorted_segment_min(values, question, batch)
 
 
 def _stretches(windows, beams, max_answer_length):

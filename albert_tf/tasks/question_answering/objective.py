@@ -8,45 +8,10 @@ import tensorflow as tf
 
 from albert_tf.objectives.base import LossTerm
 from albert_tf.objectives.base import Objective
-from albert_tf.objectives.base import example_weights
 from albert_tf.objectives.distillation import softmax_distances
 from albert_tf.tasks.batching import FEATURES
 
 _MASKED = -1e30
-
-
-def version_1_losses(outputs, start_positions, end_positions):
-    """Averages the cross-entropies of start and end over all tokens; float32 `[batch]`.
-
-    Args:
-        outputs: of `AlbertForQuestionAnswering`, perhaps changed by `without_padding`.
-        start_positions, end_positions: int32 `[batch]`; 0 where the window has no
-            answer.
-    """
-    losses = [
-        tf.nn.sparse_softmax_cross_entropy_with_logits(labels, outputs[name])
-        for labels, name in (
-            (start_positions, "start_logits"),
-            (end_positions, "end_logits"),
-        )
-    ]
-    return 0.5 * (losses[0] + losses[1])
-
-
-def without_padding(outputs, input_mask):
-    """Returns outputs whose softmax of starts and ends has no part for padding.
-
-    The official code lets it take part, but pads all windows to the same length. In a
-    batch as wide as its longest, the loss of a window would depend on the others.
-
-    Args:
-        outputs: of `AlbertForQuestionAnswering`.
-        input_mask: int32 `[batch, tokens]`.
-    """
-    return {
-        name: tf.where(input_mask > 0, outputs[name], _MASKED)
-        for name in ("start_logits", "end_logits")
-    }
 
 
 def span_distances(logits, teacher, temperature):
@@ -60,27 +25,11 @@ def span_distances(logits, teacher, temperature):
     return tf.reduce_mean(softmax_distances(*by_side, temperature), axis=-1)
 
 
-def version_2_span_losses(outputs, start_positions, end_positions):
-    """Computes `version_1_losses` of an `AlbertForAnswerableQuestions`, start given."""
-    start = tf.gather(outputs["start_log_probs"], start_positions, batch_dims=1)
-    end = tf.gather(outputs["end_log_probs"], end_positions, batch_dims=1)
-    return -0.5 * (start + end)
-
-
-def answerable_losses(outputs, is_impossible):
-    """Halves the binary cross-entropy of having no answer; float32 `[batch]`.
-
-    Args:
-        outputs: of `AlbertForAnswerableQuestions`.
-        is_impossible: int32 `[batch]`, 1 without an answer in the window.
-    """
-    return 0.5 * tf.nn.sigmoid_cross_entropy_with_logits(
-        labels=tf.cast(is_impossible, tf.float32), logits=outputs["cls_logits"]
-    )
-
-
 class SpanTerm(LossTerm):
     """The loss of starts and ends, a mean over the windows of the global batch.
+
+    Of a window, it is the mean of two cross-entropies over all tokens; of an
+    `AlbertForAnswerableQuestions`, that of ends given the right start.
 
     Args:
         version: 1 or 2.
@@ -92,35 +41,34 @@ class SpanTerm(LossTerm):
     def __init__(self, version):
         self._version = version
 
-    def weights(self, batch):
-        return example_weights(batch)
-
     def sums(self, outputs, batch):
-        start, end = batch["labels"][:, 0], batch["labels"][:, 1]
+        places = [batch["labels"][:, 0], batch["labels"][:, 1]]
+        kind = "logits" if self._version == 1 else "log_probs"
+        scores = [outputs[f"start_{kind}"], outputs[f"end_{kind}"]]
+        start, end = map(self._losses, scores, places)
+        hits = map(_hits, scores, places)
+        right = tf.reduce_all(tf.stack(list(hits)), axis=0)
+        return _sums(0.5 * (start + end), right, self.weights(batch), "span_accuracy")
+
+    def _losses(self, scores, places):
         if self._version == 1:
-            values = version_1_losses(outputs, start, end)
-            scores = outputs["start_logits"], outputs["end_logits"]
-        else:
-            values = version_2_span_losses(outputs, start, end)
-            scores = outputs["start_log_probs"], outputs["end_log_probs"]
-        right = _hits(scores[0], start) & _hits(scores[1], end)
-        return _sums(values, right, self.weights(batch), *self.metric_names)
+            return tf.nn.sparse_softmax_cross_entropy_with_logits(places, scores)
+        return -tf.gather(scores, places, batch_dims=1)
 
 
 class AnswerableTerm(LossTerm):
-    """The loss of whether there is an answer, of SQuAD 2.0."""
+    """Half the binary cross-entropy of having no answer, of SQuAD 2.0."""
 
     name = "answerable"
     metric_names = ("answerable_accuracy",)
 
-    def weights(self, batch):
-        return example_weights(batch)
-
     def sums(self, outputs, batch):
-        is_impossible = batch["labels"][:, 2]
-        values = answerable_losses(outputs, is_impossible)
-        right = (outputs["cls_logits"] > 0) == tf.cast(is_impossible, tf.bool)
-        return _sums(values, right, self.weights(batch), *self.metric_names)
+        is_impossible, logits = batch["labels"][:, 2], outputs["cls_logits"]
+        values = 0.5 * tf.nn.sigmoid_cross_entropy_with_logits(
+            labels=tf.cast(is_impossible, tf.float32), logits=logits
+        )
+        right = (logits > 0) == tf.cast(is_impossible, tf.bool)
+        return _sums(values, right, self.weights(batch), "answerable_accuracy")
 
 
 class QuestionAnsweringObjective(Objective):
@@ -150,7 +98,12 @@ class QuestionAnsweringObjective(Objective):
         outputs = model(features, training=training, dropout_seed=dropout_seed)
         if self.version == 2 or self._counts_padding:
             return outputs
-        return without_padding(outputs, features["input_mask"])
+        # The official code lets padding take part, but pads all windows to the same
+        # length. In a batch as wide as its longest, the loss of a window would depend
+        # on the others.
+        real = features["input_mask"] > 0
+        names = ("start_logits", "end_logits")
+        return {name: tf.where(real, outputs[name], _MASKED) for name in names}
 
 
 def _sums(values, right, weights, metric):

@@ -6,8 +6,8 @@ from albert_tf.errors import UserError
 from albert_tf.tasks.commands.run import run_task
 from albert_tf.tasks.commands.steps import check_steps
 from albert_tf.tasks.loading import fine_tuned
-from albert_tf.tasks.question_answering.reading.question_file import question_file
-from albert_tf.tasks.question_answering.reading.survey import survey
+from albert_tf.tasks.question_answering.question_file import question_file
+from albert_tf.tasks.question_answering.question_file import read_question_file
 from albert_tf.tasks.registry import create_task
 
 _OF_BOTH = ("doc_stride", "max_query_length", "n_best_size", "max_answer_length")
@@ -15,7 +15,7 @@ _THRESHOLD = "null_score_diff_threshold"
 
 
 def train_and_apply(options, start):
-    """Obeys the flags once; see `run_steps`."""
+    """Obeys the flags once; see `run_repeatedly`."""
     task, examples = read_files(options, start)
     # The official --do_predict scores, too.
     scores = "dev" in examples and (options.do_eval or options.do_predict)
@@ -24,11 +24,7 @@ def train_and_apply(options, start):
 
 
 def check_flags(options):
-    """Refuses flags that cannot be followed or would have no effect.
-
-    Raises:
-        UserError: it names them.
-    """
+    """Refuses flags that do not fit; see `run_repeatedly`."""
     applies = check_steps(options)
     if options.do_train and not options.train_file:
         raise UserError("--do_train needs --train_file.")
@@ -47,8 +43,8 @@ def read_files(options, start):
     Raises:
         UserError: the files do not fit the steps that are asked for.
     """
-    found, examples = survey(options.predict_file), {}
-    is_labelled = bool(found.answers or found.impossible)
+    found, examples = read_question_file(options.predict_file), {}
+    is_labelled = any(q.answers or q.is_impossible for q in found.questions)
     if not is_labelled and (options.do_train or options.do_eval):
         raise UserError(
             f"{options.predict_file} has no answers, and cannot be scored; name a file "
@@ -56,7 +52,7 @@ def read_files(options, start):
         )
     skips = options.skip_bad_rows
     if options.do_train:
-        learned = survey(options.train_file)
+        learned = read_question_file(options.train_file)
         version = options.version or learned.version
         task = _task(options, version, options.null_score_diff_threshold)
         examples["train"] = question_file(learned, version, "train", skips)

@@ -6,7 +6,9 @@ import tensorflow as tf
 from albert_tf.errors import UserError
 from albert_tf.tasks.question_answering import in_graph
 from albert_tf.tasks.question_answering.in_graph import WindowFeatures
+from albert_tf.tasks.serving import FeaturesOnly
 from albert_tf.tasks.serving import Head
+from albert_tf.tasks.serving import rows_of
 
 _BEAMS = (
     "start_top_index",
@@ -48,14 +50,7 @@ class Answering(tf.Module):
         UserError: `top_k` is not from 1 to `n_best_size`.
     """
 
-    def __init__(
-        self,
-        windows,
-        compute,
-        n_best_size=20,
-        max_answer_length=30,
-        top_k=3,
-    ):
+    def __init__(self, windows, compute, n_best_size=20, max_answer_length=30, top_k=3):
         super().__init__()
         if not 1 <= top_k <= n_best_size:
             raise UserError(
@@ -63,9 +58,7 @@ class Answering(tf.Module):
             )
         self._windows = windows
         self._compute = compute
-        self.n_best_size = n_best_size
-        self.max_answer_length = max_answer_length
-        self.top_k = top_k
+        self._limits = n_best_size, max_answer_length, top_k
 
     def __call__(self, question, context):
         context = tf.strings.unicode_transcode(
@@ -79,23 +72,15 @@ class Answering(tf.Module):
                 outputs["start_logits"],
                 outputs["end_logits"],
                 windows.features["input_mask"],
-                self.n_best_size,
+                self._limits[0],
             )
             logits = outputs["start_logits"] + outputs["end_logits"]
             null = tf.gather(logits, windows.cls_positions, batch_dims=1)
         else:
             beams, null = _beams(outputs), outputs["cls_logits"]
-        found = in_graph.answers(
-            windows,
-            beams,
-            context,
-            self.n_best_size,
-            self.max_answer_length,
-            self.top_k,
-        )
-        null = in_graph.least_by_question(
-            null, windows.question, tf.size(context, tf.int64)
-        )
+        found = in_graph.answers(windows, beams, context, *self._limits)
+        count = tf.size(context, tf.int64)
+        null = tf.math.unsorted_segment_min(null, windows.question, count)
         best = tf.cast(found.pop("best"), tf.float32)
         if always_answers:
             null -= best
@@ -113,38 +98,17 @@ def _beams(outputs):
     )
 
 
-class QuestionFeatures(tf.Module):
-    """Questions and contexts to the features of their windows.
-
-    Args:
-        windows: a `WindowFeatures`.
-
-    Call: question and context, string `[batch]`. Returns int32 `input_ids`,
-    `input_mask`, `segment_ids` `[windows, tokens]`.
-    """
-
-    def __init__(self, windows):
-        super().__init__()
-        self.windows = windows
-
-    def __call__(self, question, context):
-        return self.windows(question, context).features
-
-
 class QuestionHead(Head):
     """Answers to questions on contexts of any length; logits for token ids."""
 
     name = "question_answering"
     text_inputs = ("question", "context")
     reads_whole = "context"
+    by_token = True
     example = {
         "question": "is it a very good one ?",
         "context": "it is a very good one .",
     }
-
-    @property
-    def layout(self):
-        return super().layout.padded_after
 
     def compute(self, features):
         # The beams of the model need so many tokens.
@@ -160,9 +124,7 @@ class QuestionHead(Head):
     def text_features(self, max_seq_length):
         sizes = self.task.window_sizes(max_seq_length)
         # The windows hold whatever token the beams of the model name.
-        return QuestionFeatures(
-            WindowFeatures(self.tokenizer, sizes, self.task.min_tokens)
-        )
+        return FeaturesOnly(WindowFeatures(self.tokenizer, sizes, self.task.min_tokens))
 
     def string_answers(self, text_features, compute):
         task = self.task
@@ -181,11 +143,7 @@ class QuestionHead(Head):
     def answer(self, outputs):
         """Returns the answer, "" for none, its candidates and `no_answer_score`."""
         names = {"answer": "answers", "score": "scores", "start": "start", "end": "end"}
-        columns = [np.array(outputs[name], object).tolist() for name in names.values()]
-        rows = (
-            dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)
-        )
-        candidates = [row for row in rows if row["answer"]]
+        candidates = [row for row in rows_of(outputs, names) if row["answer"]]
         none, threshold = outputs["no_answer_score"], self.task.threshold()
         is_answered = candidates and (threshold is None or none < threshold)
         return {

@@ -13,19 +13,16 @@ from albert_tf.tasks.question_answering import answers
 from albert_tf.tasks.question_answering.answers import SpanScores
 from albert_tf.tasks.question_answering.objective import QuestionAnsweringObjective
 from albert_tf.tasks.question_answering.objective import span_distances
-from albert_tf.tasks.question_answering.reading.survey import Notices
-from albert_tf.tasks.question_answering.scoring.error_page import write_error_page
-from albert_tf.tasks.question_answering.scoring.scores import GIVEN
-from albert_tf.tasks.question_answering.scoring.scores import evaluate_version_1
-from albert_tf.tasks.question_answering.scoring.scores import evaluate_version_2
-from albert_tf.tasks.question_answering.tokens import WindowTokens
+from albert_tf.tasks.question_answering.question_file import Notices
+from albert_tf.tasks.question_answering.results import write_error_page
+from albert_tf.tasks.question_answering.scores import GIVEN
+from albert_tf.tasks.question_answering.scores import evaluate_version_1
+from albert_tf.tasks.question_answering.scores import evaluate_version_2
 from albert_tf.tasks.question_answering.windows import Windows
 from albert_tf.tasks.question_answering.windows import WindowSizes
 from albert_tf.tasks.question_answering.windows import windows_of
 from albert_tf.tasks.task import Task
 
-PREDICTIONS, NBEST = "predictions.json", "nbest_predictions.json"
-NULL_ODDS = "null_odds.json"
 _MODELS = "albert_tf.models.question_answering"
 _XLNET_MODELS = "albert_tf.models.xlnet.question_answering"
 _WAS_GIVEN = "null_score_diff_threshold_was_given"
@@ -47,17 +44,9 @@ class SquadTask(Task):
     max_answer_length: int = 30
 
     version: typing.ClassVar[int]
-    default_metrics: typing.ClassVar[tuple]
-    tokens_class: typing.ClassVar[type] = WindowTokens
+    tokens_class: typing.ClassVar[type] = Windows
     row_settings: typing.ClassVar[tuple] = ("doc_stride", "max_query_length")
     by_token: typing.ClassVar[bool] = True
-
-    def __post_init__(self):
-        for field in dataclasses.fields(self):
-            value = getattr(self, field.name)
-            if field.type is int and type(value) is not int:
-                raise ValueError(f"{field.name} is {value!r}, expected an integer")
-        object.__setattr__(self, "metrics", self.default_metrics)
 
     @abc.abstractmethod
     def span_scores(self, windows, outputs):
@@ -90,10 +79,11 @@ class SquadTask(Task):
         windows = Windows.joined(list(parts))
         for line in notices.lines():
             logging.warning("%s: %s", examples.path, line)
-        return WindowTokens.of(windows)
-
-    def row_layout(self, tokenizer):
-        return tokenizer.layout.padded_after
+        if not examples.is_training:
+            return windows
+        # What only answers need is not cached.
+        spans, is_best = windows.spans[:0], windows.is_max_context[:0]
+        return dataclasses.replace(windows, spans=spans, is_max_context=is_best)
 
     def targets(self, examples, tokens):
         return tokens.answers if examples.is_training else None
@@ -107,7 +97,10 @@ class SquadTask(Task):
 
     def interpret(self, prepared, outputs):
         """Makes a `Prediction` for each question."""
-        windows = prepared.tokens.windows(prepared.examples)
+        asked = prepared.examples
+        windows = dataclasses.replace(
+            prepared.tokens, questions=asked.questions, contexts=asked.contexts
+        )
         return answers.predict(
             windows,
             self.span_scores(windows, outputs),
@@ -121,7 +114,7 @@ class SquadTask(Task):
     def write_scored(self, output_dir, name, prepared, interpreted):
         examples, predictions = prepared.examples, interpreted
         threshold = self.threshold(self.figures(examples.questions, predictions))
-        _write(output_dir, predictions, threshold)
+        answers.write_answers(output_dir, predictions, threshold)
         write_error_page(
             output_dir / f"{name}_errors.html",
             f"{self.name}: {examples.path}",
@@ -135,7 +128,7 @@ class SquadTask(Task):
     def write_predicted(
         self, output_dir, prefix, prepared, interpreted, submission=None
     ):
-        _write(output_dir, interpreted, self.threshold())
+        answers.write_answers(output_dir, interpreted, self.threshold())
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -143,6 +136,7 @@ class SquadV1(SquadTask):
     """Every question has an answer; official `run_squad_v1.py`."""
 
     kind: typing.ClassVar[str] = "squad_v1"
+    head: typing.ClassVar[str] = "albert_tf.tasks.question_answering.serving.SpanHead"
     models: typing.ClassVar[tuple] = (
         f"{_MODELS}.AlbertForQuestionAnswering",
         f"{_XLNET_MODELS}.XLNetForQuestionAnsweringSimple",
@@ -164,12 +158,6 @@ class SquadV1(SquadTask):
     def figures(self, questions, predictions):
         return evaluate_version_1(questions, predictions)
 
-    @property
-    def head_class(self):
-        from albert_tf.tasks.question_answering.serving import SpanHead
-
-        return SpanHead
-
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class SquadV2(SquadTask):
@@ -187,6 +175,9 @@ class SquadV2(SquadTask):
     null_score_diff_threshold: float | None = None
 
     kind: typing.ClassVar[str] = "squad_v2"
+    head: typing.ClassVar[str] = (
+        "albert_tf.tasks.question_answering.serving.AnswerBeamsHead"
+    )
     models: typing.ClassVar[tuple] = (
         f"{_MODELS}.AlbertForAnswerableQuestions",
         f"{_XLNET_MODELS}.XLNetForQuestionAnswering",
@@ -245,16 +236,3 @@ class SquadV2(SquadTask):
             return self
         threshold = scores.get("null_score_diff_threshold")
         return dataclasses.replace(self, null_score_diff_threshold=threshold)
-
-    @property
-    def head_class(self):
-        from albert_tf.tasks.question_answering.serving import AnswerBeamsHead
-
-        return AnswerBeamsHead
-
-
-def _write(output_dir, predictions, threshold):
-    answers.write_predictions(output_dir / PREDICTIONS, predictions, threshold)
-    answers.write_n_best(output_dir / NBEST, predictions)
-    if predictions[0].null_odds is not None:
-        answers.write_null_odds(output_dir / NULL_ODDS, predictions)

@@ -15,10 +15,11 @@ import numpy as np
 
 from albert_tf.errors import UserError
 from albert_tf.row_layout import CLS_FIRST
-from albert_tf.row_layout import RowLayout
 from albert_tf.tasks.question_answering import answer_tokens
-from albert_tf.tasks.question_answering.reading.survey import can_be_learned
-from albert_tf.tasks.windows.layout import Layout
+from albert_tf.tasks.question_answering.question_file import can_be_learned
+from albert_tf.tasks.tokenized_examples import TokenizedExamples
+from albert_tf.tasks.tokenized_examples import begins_of
+from albert_tf.tasks.windows import Layout
 
 SPECIAL = CLS_FIRST.special(True)
 """The tokens of a window that are no text: [CLS] and both [SEP]."""
@@ -74,73 +75,46 @@ class WindowSizes:
             )
 
 
-@dataclasses.dataclass(frozen=True)
-class Windows:
-    """The windows of some questions, in order.
-
-    The values of all tokens lie in a row: window w has the ones from `starts[w]` to
-    `starts[w] + lengths[w]`.
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Windows(TokenizedExamples):
+    """The windows of some questions, in order; a row is a window.
 
     Attributes:
-        questions: the `Question`s, a list.
-        contexts: the text of each question's paragraph, a list of str.
-        ids: int32, the ids of all windows.
         spans: int32 `[len(ids), 2]`, the characters of the paragraph that a token
             stems from: the first one, and the one after the last. Empty for a piece of
             white space; (0, 0) where there is no paragraph.
         is_max_context: bool `[len(ids)]`, the tokens of the paragraph that this window
             sees with the most text on both sides. A start is scored there only.
-        starts: int64 `[W]`.
-        lengths: int32 `[W]`.
-        first_lengths: int32 `[W]`, tokens of `[CLS] question [SEP]`, or of
-            `text [SEP]`, where [CLS] is last.
         question_index: int32 `[W]`, whose window it is, an index into `questions`.
         window_index: int32 `[W]`, its number among the windows of its question.
-        labels: int32 `[W, 3]` of training, or None: first and last token of the answer
-            (of [CLS] without one) and whether the window has none.
-        layout: the `RowLayout`.
-        pad_id: the id of padding.
+        answers: int32 `[W, 3]`, the labels of training: first and last token of the
+            answer (of [CLS] without one) and whether the window has none; else empty.
+        questions: the `Question`s, a list.
+        contexts: the text of each question's paragraph, a list of str.
     """
 
-    questions: list
-    contexts: list
-    ids: np.ndarray
     spans: np.ndarray
     is_max_context: np.ndarray
-    starts: np.ndarray
-    lengths: np.ndarray
-    first_lengths: np.ndarray
     question_index: np.ndarray
     window_index: np.ndarray
-    labels: np.ndarray | None = None
-    layout: RowLayout = CLS_FIRST
-    pad_id: int = 0
-
-    def __len__(self):
-        return len(self.starts)
+    answers: np.ndarray = dataclasses.field(
+        default_factory=lambda: np.zeros((0, 3), np.int32)
+    )
+    questions: list = ()
+    contexts: list = ()
 
     @classmethod
     def joined(cls, parts):
         """Joins several `Windows`, at least one, in order."""
-
-        def end_to_end(name):
-            arrays = [getattr(part, name) for part in parts]
-            return None if arrays[0] is None else np.concatenate(arrays)
-
         tokens = np.cumsum([0, *(len(part.ids) for part in parts)])
         questions = np.cumsum([0, *(len(part.questions) for part in parts)])
         windows = [len(part) for part in parts]
-        shifts = {
-            "starts": np.repeat(tokens[:-1], windows),
-            "question_index": np.repeat(questions[:-1], windows).astype(np.int32),
-        }
         arrays = {
-            field.name: end_to_end(field.name)
-            for field in dataclasses.fields(cls)
-            if field.name not in ("questions", "contexts", "layout", "pad_id")
+            name: np.concatenate([getattr(part, name) for part in parts])
+            for name in parts[0].arrays()
         }
-        for name, shift in shifts.items():
-            arrays[name] = arrays[name] + shift
+        arrays["starts"] += np.repeat(tokens[:-1], windows)
+        arrays["question_index"] += np.repeat(questions[:-1], windows).astype(np.int32)
         return cls(
             questions=[question for part in parts for question in part.questions],
             contexts=[context for part in parts for context in part.contexts],
@@ -233,43 +207,36 @@ def _make(paragraphs, tokenizer, sizes, notices, is_training):
     lengths = sizes.max_seq_length, sizes.doc_stride
     others = kept + row_layout.special(True)
     layout = Layout.of(row_layout, others, tokens[paragraph], *lengths)
-    rows, positions = layout.rows_and_positions()
-    ids = layout.special_ids(rows, positions, tokenizer)
-    here, token = layout.of_questions(rows, positions, kept)
-    question_starts = np.cumsum(question_tokens) - question_tokens
-    ids[here] = question_ids[question_starts[layout.text[rows[here]]] + token]
-    here, token = layout.of_texts(rows, positions)
-    place = (np.cumsum(tokens) - tokens)[paragraph[layout.text[rows[here]]]] + token
+    ids = layout.special_ids(tokenizer)
+    here, question, token = layout.of_questions(kept)
+    ids[here] = question_ids[begins_of(question_tokens)[question] + token]
+    here, question, token = layout.in_texts
+    place = begins_of(tokens)[paragraph[question]] + token
     ids[here] = np.array([i for found, _ in encoded for i in found], np.int32)[place]
-    labels, by_question = None, [spans[index] for index in paragraph]
+    characters = np.zeros((len(ids), 2), np.int32)
+    characters[here] = np.concatenate(spans)[place]
+    answers = np.zeros((0, 3), np.int32)
     if is_training:
-        labels = _labels(questions, contexts, by_question, layout, notices)
-    is_max_context = layout.max_context(rows[here], token)
+        by_question = [spans[index] for index in paragraph]
+        answers = _answers(questions, contexts, by_question, layout, notices)
     return Windows(
         questions=questions,
         contexts=contexts,
         ids=ids,
-        spans=_scattered(np.concatenate(spans)[place], here, len(ids)),
-        is_max_context=_scattered(is_max_context, here, len(ids)),
+        spans=characters,
+        is_max_context=layout.max_context(),
         starts=layout.starts,
         lengths=layout.lengths.astype(np.int32),
         first_lengths=layout.first_lengths.astype(np.int32),
         question_index=layout.text.astype(np.int32),
         window_index=layout.index.astype(np.int32),
-        labels=labels,
+        answers=answers,
         layout=row_layout,
         pad_id=tokenizer.pad_id,
     )
 
 
-def _scattered(values, places, count):
-    """Zeros `[count, …]` with the values at their places."""
-    found = np.zeros((count, *values.shape[1:]), values.dtype)
-    found[places] = values
-    return found
-
-
-def _labels(questions, contexts, spans, layout, notices):
+def _answers(questions, contexts, spans, layout, notices):
     answers = [
         _answer_tokens(*facts, notices)
         for facts in zip(questions, contexts, spans, strict=True)

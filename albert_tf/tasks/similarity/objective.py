@@ -4,9 +4,8 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from albert_tf.objectives.base import LossTerm
-from albert_tf.objectives.base import Objective
-from albert_tf.tasks.batching import FEATURES
+from albert_tf.tasks.classification.objective import TextObjective
+from albert_tf.tasks.classification.objective import TextTerm
 
 _NEVER = -1e9  # the logit of a text that is no negative
 
@@ -113,14 +112,10 @@ def _cross_entropy(places, logits):
     return tf.nn.sparse_softmax_cross_entropy_with_logits(labels=places, logits=logits)
 
 
-class SimilarityTerm(LossTerm):
+class SimilarityTerm(TextTerm):
     """The loss of a `Similarity` task over the rows of a whole batch."""
 
     name = "similarity"
-
-    def __init__(self, task):
-        self._task = task
-        self.metric_names = ("accuracy",) if task.has_accuracy else ()
 
     def weights(self, batch):
         return tf.ones(tf.shape(batch["labels"])[:1])
@@ -132,24 +127,17 @@ class SimilarityTerm(LossTerm):
         return tf.reduce_sum(losses), metrics
 
 
-class SimilarityObjective(Objective):
-    """One term on the vectors of all rows of a global batch.
-
-    Args:
-        task: a `Similarity`.
-    """
+class SimilarityObjective(TextObjective):
+    """One term on the vectors of all rows of a global batch, of a `Similarity`."""
 
     compares_rows = True
-
-    def __init__(self, task):
-        super().__init__([SimilarityTerm(task)])
-        self._task = task
+    term_class = SimilarityTerm
 
     def outputs(self, model, batch, training, dropout_seed):
         self._task.check_model(model.config)
-        features = {name: batch[name] for name in FEATURES}
-        vectors = model(features, training=training, dropout_seed=dropout_seed)
-        return tf.cast(vectors, tf.float32)
+        return tf.cast(
+            super().outputs(model, batch, training, dropout_seed), tf.float32
+        )
 
 
 class SimilarityLoss(keras.losses.Loss):

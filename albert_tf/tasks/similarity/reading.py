@@ -1,6 +1,7 @@
 """Reads tables of pairs: with scores, with negatives, or single texts."""
 
 import dataclasses
+import functools
 import itertools
 
 import numpy as np
@@ -124,13 +125,8 @@ def _usual(path, names):
 
 
 def _table(options, path, columns, role):
-    largest = options.max_score or 1.0
-
-    def parse(value):
-        return _share(value, largest)
-
-    table = read_table(path, columns, parse, options.skip_bad_rows)
-    return dataclasses.replace(table, role=role)
+    parse = functools.partial(_share, largest=options.max_score or 1.0)
+    return read_table(path, columns, parse, options.skip_bad_rows, role)
 
 
 def _share(value, largest):

@@ -15,7 +15,7 @@ _KIND = Similarity.kind
 
 
 def train_and_apply(options, start):
-    """Obeys the flags once; see `run_steps`."""
+    """Obeys the flags once; see `run_repeatedly`."""
     data_dir = local_tables(options.data_dir)
     examples = read_pairs(options, data_dir, needed_roles(options))
     held_out = examples.get("dev") or examples.get("test")
@@ -30,11 +30,7 @@ def train_and_apply(options, start):
 
 
 def check_flags(options):
-    """Refuses flags that cannot be followed or would have no effect.
-
-    Raises:
-        UserError: it names them.
-    """
+    """Refuses flags that do not fit; see `run_repeatedly`."""
     check_steps(options, reads_folder=True)
     if options.freeze_encoder:
         raise UserError(
@@ -70,18 +66,13 @@ def _learned(options, start, scored):
     told = None
     if start.init_checkpoint and not start.from_scratch:
         told, _ = read_task(start.init_checkpoint)
-    pooled = told.model_arguments() if isinstance(told, Similarity) else {}
+    fields = told.model_arguments() if isinstance(told, Similarity) else {}
     for name in ("pooling", "normalize"):
         if getattr(options, name) is not None:
-            pooled[name] = getattr(options, name)
+            fields[name] = getattr(options, name)
+    names = ("loss", "temperature", "symmetric", "teacher_distance")
+    fields |= {name: getattr(options, name) for name in names}
+    sizes = _sizes(options)
     return create_task(
-        _KIND,
-        options.task_name,
-        loss=options.loss,
-        temperature=options.temperature,
-        symmetric=options.symmetric,
-        dimensions=_sizes(options),
-        scored=scored,
-        teacher_distance=options.teacher_distance,
-        **pooled,
+        _KIND, options.task_name, dimensions=sizes, scored=scored, **fields
     )

@@ -50,6 +50,7 @@ class Similarity(Task):
     teacher_distance: str = "cosine"
 
     kind: typing.ClassVar[str] = "similarity"
+    head: typing.ClassVar[str] = "albert_tf.serving.heads.TextEmbeddingHead"
     models: typing.ClassVar[tuple] = (
         "albert_tf.models.text_embedding.AlbertForTextEmbedding",
         "albert_tf.models.text_embedding.XLNetForTextEmbedding",
@@ -68,6 +69,7 @@ class Similarity(Task):
         object.__setattr__(self, "dimensions", sizes)
         scores = _OF_SCORES if self.scored else _OF_RANKS
         object.__setattr__(self, "metrics", scores)
+        super().__post_init__()
 
     @property
     def has_accuracy(self):
@@ -160,12 +162,6 @@ class Similarity(Task):
         lines = ["index\tsimilarity", *(f"{row}\t{own:.4f}" for row, own in rows)]
         path = output_dir / f"{prefix}test_results.tsv"
         write_atomically(path, "\n".join(lines) + "\n")
-
-    @property
-    def head_class(self):
-        from albert_tf.serving.heads import TextEmbeddingHead
-
-        return TextEmbeddingHead
 
 
 def correlations(scores, vectors):

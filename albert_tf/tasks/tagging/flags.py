@@ -21,10 +21,12 @@ from albert_tf.cli.command_line import altered
 from albert_tf.cli.command_line import option
 from albert_tf.tasks.commands.flags import TaskOptions
 from albert_tf.tasks.commands.flags import run_command
+from albert_tf.tasks.tagging.files import TagFileFlags
+from albert_tf.tasks.tagging.schemes import DECODERS
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class TaggingOptions(TaskOptions):
+class TaggingOptions(TagFileFlags, TaskOptions):
     """The flags of run_tagging.py."""
 
     do_predict: bool = altered(
@@ -35,25 +37,12 @@ class TaggingOptions(TaskOptions):
     data_dir: str | None = option(
         "Folder of train.*, dev.* and test.*, or such a hf://owner/name.", None
     )
-    scheme: str | None = option(
-        "Scheme of the tags; by default the one that each file's tags fit. plain: any "
-        "tags, such as parts of speech, each for its word alone. A model of plain tags "
-        "needs no flag to be applied.",
-        None,
-        ("iob1", "iob2", "bioes", "plain"),
-    )
-    word_column: int = option(
-        "Column of the word in CoNLL's files, from 0; -1 is the last one.", 0
-    )
-    tag_column: int = option(
-        "Column of the tag in CoNLL's files, from 0; -1 is the last one.", -1
-    )
     decoder: str | None = option(
         "Choice of tags. greedy: the most probable tag of each word; legal: the "
         "most probable sequence that the scheme has. By default greedy in training, "
         "and without --do_train the model's.",
         None,
-        ("greedy", "legal"),
+        DECODERS,
     )
     max_seq_length: int = altered(
         TaskOptions,

@@ -1,16 +1,15 @@
 """The result files of tagging: predictions in the form of the input, and mistakes."""
 
-import dataclasses
+import typing
 
 from albert_tf.display import html_page
 from albert_tf.io.files import json_text
 from albert_tf.io.files import write_atomically
-from albert_tf.tasks.tagging.reading.conll import columns_of
+from albert_tf.tasks.tagging.files import columns_of
 from albert_tf.tasks.tagging.schemes import tags_of
 
 
-@dataclasses.dataclass(frozen=True)
-class Found:
+class Found(typing.NamedTuple):
     """An entity that a model found.
 
     Attributes:
@@ -23,11 +22,6 @@ class Found:
     start: int
     end: int
     score: float
-
-    @property
-    def entity(self):
-        """(type, first character, the one after the last)."""
-        return self.label, self.start, self.end
 
 
 def write_predictions(path, tag_file, found, scheme):
@@ -45,10 +39,10 @@ def write_predictions(path, tag_file, found, scheme):
     lines = list(tag_file.lines)
     for sentence, own in zip(tag_file.sentences, found, strict=True):
         if tag_file.form == "spans":
-            spans = [dataclasses.asdict(entity) for entity in own]
+            spans = [entity._asdict() for entity in own]
             lines.append(_json({**sentence.source, "spans": spans}))
             continue
-        entities = sentence.in_words(entity.entity for entity in own)
+        entities = sentence.in_words(entity[:3] for entity in own)
         tags = tags_of(entities, len(sentence.bounds), scheme)
         if tag_file.form == "tokens":
             lines.append(_json({**sentence.source, "tags": tags}))
@@ -75,7 +69,7 @@ def write_error_page(path, title, sentences, found, wrong_only=False):
     """
     articles = []
     for sentence, own in zip(sentences, found, strict=True):
-        predicted = [entity.entity for entity in own]
+        predicted = [entity[:3] for entity in own]
         if set(predicted) != set(sentence.entities):
             articles.append(_article(sentence, predicted, wrong_only))
     introduction = (

@@ -13,7 +13,7 @@ import numpy as np
 from albert_tf.tasks.tokenized_examples import TokenizedExamples
 from albert_tf.tasks.tokenized_examples import begins_of
 from albert_tf.tasks.tokenized_examples import place
-from albert_tf.tasks.windows.layout import Layout
+from albert_tf.tasks.windows import Layout
 from albert_tf.tokenization.parallel import encode_flat_in_parallel
 
 
@@ -63,15 +63,12 @@ def tokenize_sentences(sentences, tokenizer, max_seq_length, doc_stride):
     row_layout = tokenizer.layout.padded_after
     others = np.full(len(sentences), row_layout.special(False))
     layout = Layout.of(row_layout, others, tokens, max_seq_length, doc_stride)
-    rows, positions = layout.rows_and_positions()
-    here, token = layout.of_texts(rows, positions)
-    source = begins_of(tokens)[layout.text[rows[here]]] + token
-    ids = layout.special_ids(rows, positions, tokenizer)
+    here, text, token = layout.in_texts
+    source = begins_of(tokens)[text] + token
+    ids = layout.special_ids(tokenizer)
     ids[here] = pieces[source]
     words = np.full(len(ids), -1, np.int32)
     words[here] = firsts[source]
-    is_max_context = np.zeros(len(ids), np.bool_)
-    is_max_context[here] = layout.max_context(rows[here], token)
     lengths = layout.lengths.astype(np.int32)
     return TagRows(
         ids=ids,
@@ -79,7 +76,7 @@ def tokenize_sentences(sentences, tokenizer, max_seq_length, doc_stride):
         lengths=lengths,
         first_lengths=lengths,
         words=words,
-        is_max_context=is_max_context,
+        is_max_context=layout.max_context(),
         layout=row_layout,
         pad_id=tokenizer.pad_id,
     )

@@ -2,6 +2,7 @@
 
 import dataclasses
 
+from albert_tf.cli.command_line import group_of
 from albert_tf.errors import UserError
 from albert_tf.hub.names import local_tables
 from albert_tf.tasks.commands.run import run_task
@@ -10,9 +11,9 @@ from albert_tf.tasks.commands.steps import needed_roles
 from albert_tf.tasks.examples import files_by_role
 from albert_tf.tasks.loading import fine_tuned_for
 from albert_tf.tasks.registry import create_task
-from albert_tf.tasks.tagging.reading.files import SUFFIXES
-from albert_tf.tasks.tagging.reading.files import Reading
-from albert_tf.tasks.tagging.reading.files import read_tag_file
+from albert_tf.tasks.tagging.files import SUFFIXES
+from albert_tf.tasks.tagging.files import TagFileFlags
+from albert_tf.tasks.tagging.files import read_tag_file
 from albert_tf.tasks.tagging.schemes import GREEDY
 from albert_tf.tasks.tagging.schemes import IOB2
 from albert_tf.tasks.tagging.schemes import PLAIN
@@ -22,39 +23,28 @@ _KIND = "tagging"
 
 
 def train_and_apply(options, start):
-    """Obeys the flags once; see `run_steps`."""
+    """Obeys the flags once; see `run_repeatedly`."""
     if options.do_train:
         # Stored with the run, which goes on with the same only.
         decoder = options.decoder or GREEDY
         options = dataclasses.replace(options, decoder=decoder)
-    return run_task(options, start, *read_folder(options, start), options.do_predict)
+    return run_task(options, start, *_read_folder(options, start), options.do_predict)
 
 
 def check_flags(options):
-    """Refuses flags that cannot be followed or would have no effect.
-
-    Raises:
-        UserError: it names them.
-    """
+    """Refuses flags that do not fit; see `run_repeatedly`."""
     check_steps(options, reads_folder=True)
 
 
-def read_folder(options, start):
-    """Reads the task that the flags name, and its folder's `TagFile`s by role.
-
-    Raises:
-        UserError: --data_dir lacks files that they need, or the model has another task.
-    """
+def _read_folder(options, start):
+    """Reads the task that the flags name, and its folder's `TagFile`s by role."""
     tuned = None if options.do_train else _tuned(options, start)
-    reading = Reading(
-        scheme=tuned.scheme if tuned and tuned.scheme == PLAIN else options.scheme,
-        word_column=options.word_column,
-        tag_column=options.tag_column,
-        skip_bad_rows=options.skip_bad_rows,
-    )
+    flags, skips = group_of(TagFileFlags, options), options.skip_bad_rows
+    if tuned and tuned.scheme == PLAIN:
+        flags = dataclasses.replace(flags, scheme=PLAIN)
     data_dir, roles = local_tables(options.data_dir), needed_roles(options)
     paths = files_by_role(data_dir, SUFFIXES, roles)
-    examples = {role: read_tag_file(paths[role], reading, role) for role in roles}
+    examples = {r: read_tag_file(paths[r], flags, r, skips) for r in roles}
     task = tuned or _learned(options, examples["train"])
     for file in examples.values():
         task.warn_of_unlearnable(file)

@@ -1,9 +1,10 @@
 """Answers of a served model of tagging: entities of the text that is given."""
 
 import numpy as np
-import tensorflow as tf
 
+from albert_tf.tasks.serving import FeaturesOnly
 from albert_tf.tasks.serving import Head
+from albert_tf.tasks.serving import rows_of
 from albert_tf.tasks.tagging.in_graph_entities import Entities
 from albert_tf.tasks.tagging.in_graph_entities import RowFeatures
 from albert_tf.tasks.tagging.schemes import PLAIN
@@ -23,24 +24,6 @@ _OF_WORDS = {
 }
 
 
-class WordFeatures(tf.Module):
-    """Texts to the features of their windows.
-
-    Args:
-        rows: a `RowFeatures`.
-
-    Call: text, string `[batch]`. Returns int32 `input_ids`, `input_mask`,
-    `segment_ids` `[windows, tokens]`.
-    """
-
-    def __init__(self, rows):
-        super().__init__()
-        self.rows = rows
-
-    def __call__(self, text):
-        return self.rows(text).features
-
-
 class TaggingHead(Head):
     """Entities of texts of any length; logits for token ids."""
 
@@ -48,22 +31,19 @@ class TaggingHead(Head):
     along = {"logits": "input_ids"}
     reads_whole = "text"
     pads_answers = True
-
-    @property
-    def layout(self):
-        return super().layout.padded_after
+    by_token = True
 
     def numbers(self, outputs):
         return {"logits": outputs}
 
     def text_features(self, max_seq_length):
         stride = self.task.doc_stride
-        return WordFeatures(RowFeatures(self.tokenizer, max_seq_length, stride))
+        return FeaturesOnly(RowFeatures(self.tokenizer, max_seq_length, stride))
 
     def string_answers(self, text_features, compute):
         task = self.task
         return Entities(
-            text_features.rows, compute, task.labels, task.scheme, task.decoder
+            text_features.windows, compute, task.labels, task.scheme, task.decoder
         )
 
     def meaning(self):
@@ -75,11 +55,7 @@ class TaggingHead(Head):
 
     def answer(self, outputs):
         """Lists the entities of the text, in order."""
-        names = ("entity", "label", "start", "end", "score")
-        columns = [np.array(outputs[name], object).tolist() for name in names]
-        rows = [
-            dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)
-        ]
+        rows = rows_of(outputs, {name: name for name in _MEANING})
         return {"entities": [row for row in rows if row["label"]]}
 
     def outputs(self, numbers):

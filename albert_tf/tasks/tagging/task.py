@@ -7,12 +7,10 @@ import numpy as np
 import tensorflow as tf
 from absl import logging
 
-from albert_tf.objectives.distillation import softmax_distances
 from albert_tf.tasks import metrics
+from albert_tf.tasks.classification.objective import OneLabel
 from albert_tf.tasks.classification.objective import TextObjective
 from albert_tf.tasks.classification.objective import TextTerm
-from albert_tf.tasks.classification.objective import label_hits
-from albert_tf.tasks.classification.objective import label_losses
 from albert_tf.tasks.metrics import entity_scores
 from albert_tf.tasks.metrics import tag_scores
 from albert_tf.tasks.tagging import results
@@ -40,7 +38,7 @@ class Tagged:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Tagging(Task):
+class Tagging(OneLabel, Task):
     """Entities in texts, as tags of their words; or plain tags, as parts of speech.
 
     Attributes:
@@ -61,6 +59,7 @@ class Tagging(Task):
     dropout_prob: float = 0.1
 
     kind: typing.ClassVar[str] = "tagging"
+    head: typing.ClassVar[str] = "albert_tf.tasks.tagging.serving.TaggingHead"
     models: typing.ClassVar[tuple] = (
         "albert_tf.models.classification.AlbertForTokenClassification",
         "albert_tf.models.xlnet.fine_tuned.XLNetForTokenClassification",
@@ -68,7 +67,6 @@ class Tagging(Task):
     tokens_class: typing.ClassVar[type] = TagRows
     row_settings: typing.ClassVar[tuple] = ("doc_stride",)
     by_token: typing.ClassVar[bool] = True
-    has_accuracy: typing.ClassVar[bool] = True
 
     def __post_init__(self):
         labels = self.labels
@@ -94,14 +92,11 @@ class Tagging(Task):
             raise ValueError(
                 f"doc_stride is {self.doc_stride!r}, expected a positive integer"
             )
-        if type(self.dropout_prob) not in (int, float):
-            raise ValueError(
-                f"dropout_prob is {self.dropout_prob!r}, expected a number"
-            )
         object.__setattr__(self, "labels", labels)
         object.__setattr__(self, "scheme", scheme)
         metrics = ("accuracy", "macro_f1") if is_plain else ("f1",)
         object.__setattr__(self, "metrics", metrics)
+        super().__post_init__()
 
     def _types(self):
         return {
@@ -136,9 +131,6 @@ class Tagging(Task):
         return tokenize_sentences(
             examples.sentences, tokenizer, max_seq_length, self.doc_stride
         )
-
-    def row_layout(self, tokenizer):
-        return tokenizer.layout.padded_after
 
     def targets(self, examples, tokens):
         """Returns int32 `[len(ids)]`: the tag's id at first pieces, elsewhere -1."""
@@ -178,13 +170,7 @@ class Tagging(Task):
         return TaggingObjective(self)
 
     def losses(self, logits, labels):
-        return label_losses(logits, tf.maximum(labels, 0))
-
-    def distances(self, logits, teacher, temperature):
-        return softmax_distances(logits, teacher, temperature)
-
-    def right(self, logits, labels):
-        return label_hits(logits, labels)
+        return super().losses(logits, tf.maximum(labels, 0))
 
     # What comes out: logits `[rows, tokens, labels]`.
 
@@ -228,7 +214,7 @@ class Tagging(Task):
             found = [self.labels[tag] for tag in interpreted.tags]
             return {**tag_scores(self._tags(prepared.examples), found), "loss": loss}
         gold = [sentence.entities for sentence in prepared.examples.sentences]
-        found = [[own.entity for own in row] for row in interpreted.entities]
+        found = [[own[:3] for own in row] for row in interpreted.entities]
         return {
             **entity_scores(gold, found, self._types()),
             "accuracy": metrics.accuracy(expected, interpreted.tags),
@@ -255,12 +241,6 @@ class Tagging(Task):
             interpreted.entities,
             file.scheme or self.scheme,
         )
-
-    @property
-    def head_class(self):
-        from albert_tf.tasks.tagging.serving import TaggingHead
-
-        return TaggingHead
 
 
 def _parts_of_words(sentence):

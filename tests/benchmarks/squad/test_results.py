@@ -12,7 +12,7 @@ from albert_tf.models.albert import AlbertModel
 from albert_tf.tasks.commands.steps import run_repeatedly
 from albert_tf.tasks.question_answering import run as question_answering
 from albert_tf.tasks.question_answering.flags import SquadOptions
-from albert_tf.tasks.question_answering.reading.questions import read_paragraphs
+from albert_tf.tasks.question_answering.questions import read_paragraphs
 from albert_tf.tokenization import load_tokenizer
 from benchmarks import pretraining_gain
 from benchmarks.squad import results

@@ -4,7 +4,7 @@ import pytest
 
 from albert_tf.cli import command_line
 from albert_tf.errors import UserError
-from albert_tf.tasks.question_answering.reading.questions import read_paragraphs
+from albert_tf.tasks.question_answering.questions import read_paragraphs
 from albert_tf.tokenization import load_tokenizer
 from benchmarks.squad.survival import LostAnswer
 from benchmarks.squad.survival import Options

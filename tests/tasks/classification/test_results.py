@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import sklearn.metrics
 
-from albert_tf.tasks.classification import results
+from albert_tf.tasks.classification.text_task import write_errors
 from albert_tf.tasks.examples import Table
 from albert_tf.tasks.registry import create_task
 from albert_tf.tasks.task import Prepared
@@ -106,7 +106,7 @@ def test_errors_of_single_texts_have_no_pair_column(tmp_path):
     labels = np.array([[1, 0], [1, 1]])
     table = Table("t.tsv", ["a", "b"], None, labels, np.array([0, 5]))
     predictions = task.predictions(np.array([[1, -1], [1, -1]]))
-    results.write_errors(tmp_path / "w.tsv", task, table, predictions)
+    write_errors(tmp_path / "w.tsv", task, table, predictions)
     assert (tmp_path / "w.tsv").read_text() == (
         "row\tlabel\tprediction\ttext\n5\tx|y\tx\tb\n"
     )
@@ -117,7 +117,7 @@ def test_errors_of_a_regression_start_with_the_largest(tmp_path):
     labels = np.array([1.0, 2.0, 3.0], np.float32)
     table = Table("t.tsv", ["a", "b", "c"], ["p", "q", "r"], labels, np.arange(3))
     predictions = np.array([1.1, 4.0, 2.5])
-    results.write_errors(tmp_path / "w.tsv", task, table, predictions)
+    write_errors(tmp_path / "w.tsv", task, table, predictions)
     assert (tmp_path / "w.tsv").read_text() == (
         "row\tlabel\tprediction\ttext\ttext_pair\n"
         "1\t2.000\t4.000\tb\tq\n2\t3.000\t2.500\tc\tr\n0\t1.000\t1.100\ta\tp\n"

@@ -13,18 +13,18 @@ from albert_tf.tasks.batching import training_dataset
 from albert_tf.tasks.classification.text_task import TextTask
 from albert_tf.tasks.distillation import Teacher
 from albert_tf.tasks.distillation import taught
-from albert_tf.tasks.multiple_choice.reading.questions import ChoiceFile
-from albert_tf.tasks.multiple_choice.reading.questions import Question as Choice
-from albert_tf.tasks.question_answering.reading.question_file import QuestionFile
-from albert_tf.tasks.question_answering.reading.questions import Answer
-from albert_tf.tasks.question_answering.reading.questions import Paragraph
-from albert_tf.tasks.question_answering.reading.questions import Question
+from albert_tf.tasks.multiple_choice.questions import ChoiceFile
+from albert_tf.tasks.multiple_choice.questions import Question as Choice
+from albert_tf.tasks.question_answering.question_file import QuestionFile
+from albert_tf.tasks.question_answering.questions import Answer
+from albert_tf.tasks.question_answering.questions import Paragraph
+from albert_tf.tasks.question_answering.questions import Question
 from albert_tf.tasks.registry import create_task
 from albert_tf.tasks.similarity.objective import vectors_of_width
 from albert_tf.tasks.tables import Table
-from albert_tf.tasks.tagging.reading.sentences import TagFile
-from albert_tf.tasks.tagging.reading.sentences import sentence_of_words
 from albert_tf.tasks.tagging.schemes import IOB2
+from albert_tf.tasks.tagging.sentences import TagFile
+from albert_tf.tasks.tagging.sentences import sentence_of_words
 from albert_tf.tasks.training import prepare
 from albert_tf.tokenization.sentencepiece import SentencePieceTokenizer
 from albert_tf.tokenization.wordpiece import WordPieceTokenizer

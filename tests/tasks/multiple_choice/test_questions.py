@@ -5,10 +5,10 @@ import json
 import pytest
 
 from albert_tf.errors import UserError
-from albert_tf.tasks.multiple_choice.reading.c3 import c3_parts
-from albert_tf.tasks.multiple_choice.reading.jsonl import jsonl_parts
-from albert_tf.tasks.multiple_choice.reading.questions import read_questions
-from albert_tf.tasks.multiple_choice.reading.race import race_parts
+from albert_tf.tasks.multiple_choice.files import c3_parts
+from albert_tf.tasks.multiple_choice.files import jsonl_parts
+from albert_tf.tasks.multiple_choice.files import race_parts
+from albert_tf.tasks.multiple_choice.questions import read_questions
 
 _ARTICLE = {
     "id": "high7.txt",
@@ -54,7 +54,7 @@ def test_race(race):
     question = found.questions[1]
     assert (question.context, question.text) == ("a text", "_ .")
     assert question.options == ("e", "", "g", "h")
-    assert race_parts(folder, "dev") is None
+    assert race_parts(folder, "dev") == {}
     high = read(race_parts(folder, "train", ["high"]))
     assert (len(high), high.groups()) == (2, [])
 
@@ -124,7 +124,7 @@ _C3 = {"question": "什么?", "choice": ["旅行", "工作"], "answer": "工作"
 
 
 def test_c3(tmp_path):
-    assert c3_parts(tmp_path, "train") is None
+    assert c3_parts(tmp_path, "train") == {}
     write_c3(tmp_path, [["男：你", "女：我"], [_C3, _C3], "47-1"])
     found = read(c3_parts(tmp_path, "train"))
     assert [q.id for q in found.questions] == ["47-1-0", "47-1-1"]
@@ -174,11 +174,10 @@ def test_bad_documents(tmp_path, document, message):
 
 def test_an_id_that_no_result_file_could_hold(tmp_path):
     write_c3(tmp_path, [["文"], [_C3], "\ud800"], [["文"], [_C3], "1"])
-    parts = c3_parts(tmp_path, "train")
     with pytest.raises(UserError, match="question 1: a text is not UTF-8") as error:
-        read(parts)
+        read(c3_parts(tmp_path, "train"))
     str(error.value).encode()
-    assert len(read(parts, skip_bad_rows=True)) == 1
+    assert len(read(c3_parts(tmp_path, "train"), skip_bad_rows=True)) == 1
 
 
 def test_files_that_are_no_c3(tmp_path):
@@ -194,7 +193,7 @@ def test_files_that_are_no_c3(tmp_path):
 def test_jsonl(write_jsonl):
     more = {"context": "b", "options": ["x", "y", "z"], "label": "z", "id": 12}
     path = write_jsonl("train.jsonl", [{**_QUESTION, "label": 1}, more])
-    assert jsonl_parts(path.parent, "dev") is None
+    assert jsonl_parts(path.parent, "dev") == {}
     first, second = read(jsonl_parts(path.parent, "train")).questions
     assert (first.id, first.label, first.options) == ("0", 1, ("a", "b"))
     # Without a question, an option ends the context.

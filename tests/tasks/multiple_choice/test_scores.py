@@ -5,8 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from albert_tf.tasks.multiple_choice.reading.questions import ChoiceFile
-from albert_tf.tasks.multiple_choice.reading.questions import Question
+from albert_tf.tasks.multiple_choice.questions import ChoiceFile
+from albert_tf.tasks.multiple_choice.questions import Question
 from albert_tf.tasks.multiple_choice.task import baseline_scores
 from albert_tf.tasks.registry import create_task
 from albert_tf.tasks.task import Prepared

@@ -9,8 +9,8 @@ from albert_tf.tasks.question_answering import answers
 from albert_tf.tasks.question_answering.answers import Candidate
 from albert_tf.tasks.question_answering.answers import SpanScores
 from albert_tf.tasks.question_answering.answers import predict
-from albert_tf.tasks.question_answering.reading.questions import read_paragraphs
-from albert_tf.tasks.question_answering.reading.survey import Notices
+from albert_tf.tasks.question_answering.question_file import Notices
+from albert_tf.tasks.question_answering.questions import read_paragraphs
 from albert_tf.tasks.question_answering.windows import WindowSizes
 from albert_tf.tasks.question_answering.windows import windows_of
 
@@ -167,8 +167,7 @@ def test_official_answers_of_version_1(name, recorded, shared, tmp_path):
     found = predict(
         recorded(name), scores, facts["n_best_size"], facts["max_answer_length"]
     )
-    answers.write_predictions(tmp_path / "predictions.json", found)
-    answers.write_n_best(tmp_path / "nbest_predictions.json", found)
+    answers.write_answers(tmp_path, found)
     for file in ("predictions.json", "nbest_predictions.json"):
         assert (tmp_path / file).read_bytes() == (folder / file).read_bytes()
 
@@ -182,10 +181,10 @@ def test_official_answers_of_version_2(name, recorded, shared, tmp_path):
         recorded(name), scores, facts["n_best_size"], facts["max_answer_length"]
     )
     threshold = facts["evaluate_v2"]["null_score_diff_threshold"]
-    answers.write_predictions(tmp_path / "predictions.json", found, threshold)
-    answers.write_predictions(tmp_path / "predictions_without_threshold.json", found)
-    answers.write_n_best(tmp_path / "nbest_predictions.json", found)
-    answers.write_null_odds(tmp_path / "null_odds.json", found)
+    answers.write_answers(tmp_path, found)
+    without = tmp_path / "predictions_without_threshold.json"
+    (tmp_path / "predictions.json").rename(without)
+    answers.write_answers(tmp_path, found, threshold)
     for file in tmp_path.iterdir():
         assert file.read_bytes() == (folder / file.name).read_bytes(), file.name
     assert len(list(tmp_path.iterdir())) == 4

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from albert_tf.errors import UserError
-from albert_tf.tasks.question_answering.reading.question_file import question_file
-from albert_tf.tasks.question_answering.reading.questions import read_paragraphs
-from albert_tf.tasks.question_answering.reading.survey import survey
+from albert_tf.tasks.question_answering.question_file import question_file
+from albert_tf.tasks.question_answering.question_file import read_question_file
+from albert_tf.tasks.question_answering.questions import read_paragraphs
 from tools.fuzz.inputs import json_files
 
 _ANSWER = {"text": "b c", "answer_start": 2}
@@ -60,11 +60,13 @@ def test_questions_that_are_kept_can_be_used(folder, data, version, role):
     path = folder / "split.json"
     path.write_bytes(data)
     try:
-        found = question_file(survey(path), version, role, skip_bad_rows=True)
+        found = question_file(
+            read_question_file(path), version, role, skip_bad_rows=True
+        )
     except UserError as error:
         assert str(path) in str(error)
         with pytest.raises(UserError):
-            question_file(survey(path), version, role)
+            question_file(read_question_file(path), version, role)
         return
     assert len(found) == len(found.questions) == len(found.contexts) > 0
     for question, context in zip(found.questions, found.contexts, strict=True):
@@ -74,7 +76,7 @@ def test_questions_that_are_kept_can_be_used(folder, data, version, role):
         if version == 1 and role != "test":
             assert question.answers
     try:
-        strict = question_file(survey(path), version, role)
+        strict = question_file(read_question_file(path), version, role)
     except UserError:
         assert found.num_skipped
     else:

@@ -5,10 +5,9 @@ import json
 import pytest
 
 from albert_tf.tasks.question_answering import evaluate
-from albert_tf.tasks.question_answering.reading.questions import Answer
-from albert_tf.tasks.question_answering.reading.questions import Question
-from albert_tf.tasks.question_answering.scoring import chinese
-from albert_tf.tasks.question_answering.scoring import scores
+from albert_tf.tasks.question_answering import scores
+from albert_tf.tasks.question_answering.questions import Answer
+from albert_tf.tasks.question_answering.questions import Question
 
 
 @pytest.mark.parametrize(
@@ -31,8 +30,9 @@ from albert_tf.tasks.question_answering.scoring import scores
     ],
 )
 def test_one_answer(gold, predicted, exact, f1):
-    assert chinese.exact_match(gold, predicted) == exact
-    assert chinese.f1(gold, predicted) == pytest.approx(f1)
+    assert scores.exact_match(gold, predicted, scores.CHARACTERS) == exact
+    found = scores.f1(gold, predicted, scores.CHARACTERS)
+    assert found == pytest.approx(f1)
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def test_one_answer(gold, predicted, exact, f1):
     ],
 )
 def test_which_files_are_chinese(texts, found):
-    assert chinese.is_chinese(texts) is found
+    assert scores.is_chinese(texts) is found
 
 
 def test_answers_of_nothing():

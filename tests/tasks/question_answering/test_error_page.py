@@ -4,9 +4,9 @@ import html.parser
 
 from albert_tf.tasks.question_answering.answers import Candidate
 from albert_tf.tasks.question_answering.answers import Prediction
-from albert_tf.tasks.question_answering.reading.questions import Answer
-from albert_tf.tasks.question_answering.reading.questions import Question
-from albert_tf.tasks.question_answering.scoring.error_page import write_error_page
+from albert_tf.tasks.question_answering.questions import Answer
+from albert_tf.tasks.question_answering.questions import Question
+from albert_tf.tasks.question_answering.results import write_error_page
 
 CONTEXT = "a <b> cat & the dog"
 

@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 
 from albert_tf.tasks.question_answering import evaluate
+from albert_tf.tasks.question_answering import scores
 from albert_tf.tasks.question_answering.answers import Candidate
 from albert_tf.tasks.question_answering.answers import Prediction
 from albert_tf.tasks.question_answering.answers import SpanScores
 from albert_tf.tasks.question_answering.answers import predict
-from albert_tf.tasks.question_answering.reading.questions import Answer
-from albert_tf.tasks.question_answering.reading.questions import Question
-from albert_tf.tasks.question_answering.scoring import scores
-from albert_tf.tasks.question_answering.scoring.scores import evaluate_version_1
-from albert_tf.tasks.question_answering.scoring.scores import evaluate_version_2
+from albert_tf.tasks.question_answering.questions import Answer
+from albert_tf.tasks.question_answering.questions import Question
+from albert_tf.tasks.question_answering.scores import evaluate_version_1
+from albert_tf.tasks.question_answering.scores import evaluate_version_2
 
 
 @pytest.mark.parametrize(

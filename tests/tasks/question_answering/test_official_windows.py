@@ -5,8 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from albert_tf.tasks.question_answering.reading.questions import read_paragraphs
-from albert_tf.tasks.question_answering.reading.survey import Notices
+from albert_tf.tasks.question_answering.question_file import Notices
+from albert_tf.tasks.question_answering.questions import read_paragraphs
 from albert_tf.tasks.question_answering.windows import WindowSizes
 from albert_tf.tasks.question_answering.windows import windows_of
 
@@ -55,7 +55,7 @@ def test_official_windows(name, part, shared, english):
     if part == "train":
         theirs = [expected[n] for n in ("start_position", "end_position")]
         theirs = np.column_stack([*theirs, expected["is_impossible"]])
-        differ = (found.labels[places] != theirs).any(axis=1)
+        differ = (found.answers[places] != theirs).any(axis=1)
         # The official alignment lets "tab" begin with the "a" before its tab.
         tab = [("edge-011", 0)] if name == "edge" else []
         assert [keys[i] for i in np.flatnonzero(differ)] == tab

@@ -7,11 +7,11 @@ import pytest
 from albert_tf.errors import UserError
 from albert_tf.io import storage
 from albert_tf.tasks.question_answering.flags import SquadOptions
-from albert_tf.tasks.question_answering.reading.question_file import question_file
-from albert_tf.tasks.question_answering.reading.questions import Answer
-from albert_tf.tasks.question_answering.reading.questions import Question
-from albert_tf.tasks.question_answering.reading.questions import read_paragraphs
-from albert_tf.tasks.question_answering.reading.survey import survey
+from albert_tf.tasks.question_answering.question_file import question_file
+from albert_tf.tasks.question_answering.question_file import read_question_file
+from albert_tf.tasks.question_answering.questions import Answer
+from albert_tf.tasks.question_answering.questions import Question
+from albert_tf.tasks.question_answering.questions import read_paragraphs
 from albert_tf.tasks.question_answering.run import read_files
 
 
@@ -109,17 +109,16 @@ def test_survey(squad):
         ("a b c", [("1", "who?", [("b", 2), ("c", 4)]), ("2", " ", None)]),
         (" \n", [("3", "how?", None)]),
     )
-    found = survey(path)
-    assert (len(found.paragraphs), found.questions, found.answers) == (2, 3, 2)
+    found = read_question_file(path)
+    assert (len(found.paragraphs), len(found)) == (2, 3)
     assert (found.impossible, found.version) == (2, 2)
-    assert found.notices.lines() == [
+    assert found.notices().lines() == [
         "the question has no visible text: 1 question (2)",
         "the paragraph has no visible text: 1 question (3)",
     ]
-    found.check_answers()
-    found.check_version(2)
+    question_file(found, 2, "train")
     with pytest.raises(UserError, match="2 of its 3 questions have no answer; pass"):
-        found.check_version(1)
+        question_file(found, 1)
 
 
 def test_each_file_is_read_once(squad, monkeypatch):
@@ -145,17 +144,17 @@ def test_each_file_is_read_once(squad, monkeypatch):
 
 def test_what_is_odd_is_said_of_files_without_answers_too(squad, caplog):
     path = squad((" ", [("1", "who?", [])]), ("a", [("2", "who?", [])]))
-    question_file(survey(path), 2, "test")
+    question_file(read_question_file(path), 2, "test")
     assert caplog.messages == [
         f"{path}: the paragraph has no visible text: 1 question (1)"
     ]
 
 
 def test_version_1(squad):
-    found = survey(squad(("a b", [("1", "who?", [("b", 2)])])))
+    found = read_question_file(squad(("a b", [("1", "who?", [("b", 2)])])))
     assert found.version == 1
-    found.check_version(1)
-    assert not found.notices
+    assert question_file(found, 1).questions == found.questions
+    assert found.notices().lines() == []
 
 
 @pytest.mark.parametrize(
@@ -173,11 +172,11 @@ def test_version_1(squad):
 )
 def test_answers_that_cannot_be_learned(answers, message, squad):
     bad = [(str(i), "who?", answers) for i in range(7)]
-    found = survey(squad(("a b", [*bad, ("good", "who?", [("b", 2)])])))
+    path = squad(("a b", [*bad, ("good", "who?", [("b", 2)])]))
     with pytest.raises(UserError, match=message):
-        found.check_answers()
+        question_file(read_question_file(path), 2, "train")
 
 
 def test_no_question(squad):
     with pytest.raises(UserError, match="holds no question"):
-        survey(squad(("a", [])))
+        read_question_file(squad(("a", [])))

@@ -13,8 +13,8 @@ from albert_tf.optimizers.flags import OptimizerFlags
 from albert_tf.tasks.commands.steps import run_repeatedly
 from albert_tf.tasks.question_answering import answers as answering
 from albert_tf.tasks.question_answering import run as question_answering
+from albert_tf.tasks.question_answering.answers import NBEST
 from albert_tf.tasks.question_answering.flags import SquadOptions
-from albert_tf.tasks.question_answering.task import NBEST
 
 _WORDS = [f"{a}{b}" for a in "bdfgklmn" for b in "aeiou"]
 _PIECES = ["after", "?", *_WORDS]

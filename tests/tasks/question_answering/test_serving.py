@@ -8,10 +8,10 @@ from albert_tf.errors import UserError
 from albert_tf.tasks.question_answering.answers import SpanScores
 from albert_tf.tasks.question_answering.answers import predict
 from albert_tf.tasks.question_answering.in_graph import WindowFeatures
-from albert_tf.tasks.question_answering.reading.questions import Paragraph
-from albert_tf.tasks.question_answering.reading.questions import Question
-from albert_tf.tasks.question_answering.reading.questions import read_paragraphs
-from albert_tf.tasks.question_answering.reading.survey import Notices
+from albert_tf.tasks.question_answering.question_file import Notices
+from albert_tf.tasks.question_answering.questions import Paragraph
+from albert_tf.tasks.question_answering.questions import Question
+from albert_tf.tasks.question_answering.questions import read_paragraphs
 from albert_tf.tasks.question_answering.serving import Answering
 from albert_tf.tasks.question_answering.windows import Windows
 from albert_tf.tasks.question_answering.windows import WindowSizes

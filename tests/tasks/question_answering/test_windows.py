@@ -9,14 +9,14 @@ from albert_tf.errors import UserError
 from albert_tf.row_layout import CLS_FIRST
 from albert_tf.tasks.question_answering import answer_tokens
 from albert_tf.tasks.question_answering import windows as windows_module
-from albert_tf.tasks.question_answering.reading.questions import Answer
-from albert_tf.tasks.question_answering.reading.questions import read_paragraphs
-from albert_tf.tasks.question_answering.reading.survey import Notices
+from albert_tf.tasks.question_answering.question_file import Notices
+from albert_tf.tasks.question_answering.questions import Answer
+from albert_tf.tasks.question_answering.questions import read_paragraphs
 from albert_tf.tasks.question_answering.windows import SPECIAL
 from albert_tf.tasks.question_answering.windows import Windows
 from albert_tf.tasks.question_answering.windows import WindowSizes
 from albert_tf.tasks.question_answering.windows import windows_of
-from albert_tf.tasks.windows.layout import Layout
+from albert_tf.tasks.windows import Layout
 
 
 def made(path, tokenizer, sizes=None, is_training=False, notices=None):
@@ -56,7 +56,7 @@ def test_windows_by_hand(letters, squad):
     assert features["input_mask"][2].tolist() == [1, 1, 1, 1, 1, 1, 1, 0, 0]
     assert features["p_mask"][2].tolist() == [0, 1, 1, 1, 0, 0, 1, 1, 1]
     # "f g" is whole in the second window alone, "h" in the last of its question.
-    assert found.labels.tolist() == [
+    assert found.answers.tolist() == [
         [0, 0, 1],
         [6, 7, 0],
         [0, 0, 1],
@@ -96,7 +96,7 @@ def test_best_context(width, stride):
         np.cumsum(layout.tokens) - layout.tokens, layout.tokens
     )
     tokens = within + layout.first[rows]
-    found = layout.max_context(rows, tokens)
+    found = layout.max_context()[layout.in_texts[0]]
     for index in range(30):
         mine = np.flatnonzero(layout.text == index)
         best = brute_force_max_context(
@@ -172,7 +172,7 @@ def test_nothing_is_dropped_in_silence(letters, squad):
         "no question",
     ]
     assert pieces(letters, found, 9)[0] == "]x]]"
-    assert found.labels[0].tolist() == [0, 0, 1]
+    assert found.answers[0].tolist() == [0, 0, 1]
     assert notices.ids(windows_module.LONG_QUESTION) == ["long"]
     assert notices.ids(windows_module.LEFT_OUT) == ["misplaced"]
     assert notices.ids(windows_module.NO_WINDOW_HAS_IT) == ["wide"]
@@ -190,7 +190,7 @@ def test_an_answer_within_a_word_is_learned_where_it_is_a_word(letters, squad):
     found = made(path, letters, is_training=True, notices=notices)
     spans = [
         found.spans[start + label[0]].tolist()
-        for start, label in zip(found.starts, found.labels, strict=True)
+        for start, label in zip(found.starts, found.answers, strict=True)
     ]
     # The nearer of the two other places; a suffix is a token and stays where it is.
     assert spans == [[12, 13], [5, 6]]
@@ -209,7 +209,7 @@ def test_an_answer_is_not_moved_into_another_word(letters, squad):
     found = made(path, letters, WindowSizes(40, 30, 4), is_training=True)
     spans = [
         found.spans[start + label[0]].tolist()
-        for start, label in zip(found.starts, found.labels, strict=True)
+        for start, label in zip(found.starts, found.answers, strict=True)
     ]
     assert spans == [[26, 27], [13, 16]]
 
@@ -217,7 +217,7 @@ def test_an_answer_is_not_moved_into_another_word(letters, squad):
 def test_white_space_is_no_part_of_an_answer(letters, squad):
     path = squad(("dishi b i is", [("moved", "x", [("i ", 4)])]))
     found = made(path, letters, is_training=True)
-    assert found.spans[found.starts[0] + found.labels[0, 0]].tolist() == [8, 9]
+    assert found.spans[found.starts[0] + found.answers[0, 0]].tolist() == [8, 9]
 
 
 def test_a_token_of_nothing_is_in_no_answer():
@@ -231,7 +231,7 @@ def test_chinese(letters, squad):
     context = "悟空的师父是唐僧。唐僧的师父是谁?"
     path = squad((context, [("1", "悟空的师父是谁", [("唐僧", 6)])]), version="v1.0")
     found = made(path, letters, is_training=True)
-    first, last, impossible = found.labels[0]
+    first, last, impossible = found.answers[0]
     assert not impossible
     spans = found.spans[found.starts[0] :]
     assert context[spans[first, 0] : spans[last, 1]] == "唐僧"

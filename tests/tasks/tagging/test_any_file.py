@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from albert_tf.errors import UserError
-from albert_tf.tasks.tagging.reading.files import Reading
-from albert_tf.tasks.tagging.reading.files import read_tag_file
+from albert_tf.tasks.tagging.files import TagFileFlags
+from albert_tf.tasks.tagging.files import read_tag_file
 from albert_tf.tasks.tagging.schemes import entities_of
 from tools.fuzz.inputs import json_files
 
@@ -27,9 +27,9 @@ def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("any")
 
 
-def read_or_refused(path, reading):
+def read_or_refused(path, skip_bad_rows=False):
     try:
-        return read_tag_file(path, reading)
+        return read_tag_file(path, TagFileFlags(), skip_bad_rows=skip_bad_rows)
     except UserError as error:
         assert str(path) in str(error) and len(str(error).splitlines()) == 1
         return None
@@ -39,7 +39,7 @@ def read_or_refused(path, reading):
 def test_columns(folder, lines, skip):
     path = folder / "a.conll"
     path.write_bytes("\n".join(lines).encode())
-    file = read_or_refused(path, Reading(skip_bad_rows=skip))
+    file = read_or_refused(path, skip)
     if file is None:
         return
     for sentence in file.sentences:
@@ -56,7 +56,7 @@ def test_columns(folder, lines, skip):
 def test_objects(folder, data):
     path = folder / "a.jsonl"
     path.write_bytes(data.replace(b"\n", b" "))
-    file = read_or_refused(path, Reading())
+    file = read_or_refused(path)
     if file is not None:
         fields = json.loads(path.read_text("utf-8"))
         [sentence] = file.sentences

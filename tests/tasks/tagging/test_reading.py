@@ -7,8 +7,8 @@ import pytest
 
 from albert_tf.errors import UserError
 from albert_tf.tasks.registry import create_task
-from albert_tf.tasks.tagging.reading.files import Reading
-from albert_tf.tasks.tagging.reading.files import read_tag_file
+from albert_tf.tasks.tagging.files import TagFileFlags
+from albert_tf.tasks.tagging.files import read_tag_file
 from albert_tf.tasks.tagging.results import Found
 from albert_tf.tasks.tagging.results import write_error_page
 from albert_tf.tasks.tagging.results import write_predictions
@@ -35,8 +35,8 @@ def write_jsonl(write):
     return write_lines
 
 
-def read(path, role="dev", **reading):
-    return read_tag_file(path, Reading(**reading), role)
+def read(path, role="dev", skip_bad_rows=False, **flags):
+    return read_tag_file(path, TagFileFlags(**flags), role, skip_bad_rows)
 
 
 @pytest.mark.parametrize(("letter", "scheme"), [("B", "iob2"), ("I", "iob1")])

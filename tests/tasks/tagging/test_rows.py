@@ -6,10 +6,10 @@ import pytest
 from albert_tf.tasks.batching import training_dataset
 from albert_tf.tasks.cache import cached_tokens
 from albert_tf.tasks.registry import create_task
-from albert_tf.tasks.tagging.reading.sentences import TagFile
-from albert_tf.tasks.tagging.reading.sentences import sentence_of_words
-from albert_tf.tasks.tagging.reading.sentences import word_bounds
 from albert_tf.tasks.tagging.rows import tokenize_sentences
+from albert_tf.tasks.tagging.sentences import TagFile
+from albert_tf.tasks.tagging.sentences import sentence_of_words
+from albert_tf.tasks.tagging.sentences import word_bounds
 
 _LABELS = ("O", "B-PER", "I-PER", "B-LOC", "I-LOC")
 

@@ -1,7 +1,7 @@
 """Questions with options, in memory, whatever file they are from."""
 
 import dataclasses
-import typing
+import itertools
 
 import numpy as np
 
@@ -35,22 +35,6 @@ class Question:
 
 
 @dataclasses.dataclass(frozen=True)
-class Part:
-    """A file (or folder) of questions.
-
-    Attributes:
-        path: where it is.
-        read: from the path to (place in it, `Question` or the ValueError that describes
-            its fault), one by one.
-        group: `Question.group` of its questions.
-    """
-
-    path: str
-    read: typing.Callable
-    group: str = ""
-
-
-@dataclasses.dataclass(frozen=True)
 class ChoiceFile(Examples):
     """Questions of one or several files.
 
@@ -74,10 +58,6 @@ class ChoiceFile(Examples):
         found = list(dict.fromkeys(question.group for question in self.questions))
         return found if len(found) > 1 else []
 
-    @property
-    def is_labelled(self):
-        return self.labels is not None
-
     def inputs_digest(self):
         return digest_of((q.context, q.text, q.options) for q in self.questions)
 
@@ -89,7 +69,8 @@ def read_questions(parts, role="dev", is_labelled=True, skip_bad_rows=False):
     """Reads a `ChoiceFile`.
 
     Args:
-        parts: the `Part`s, a tuple.
+        parts: by path of a file (or folder) an iterable of (place in it, `Question` or
+            the ValueError that describes its fault).
         role: one of `ROLES`.
         is_labelled: whether each must have a label; otherwise none has.
         skip_bad_rows: leave bad questions out and count them, instead of stopping.
@@ -98,34 +79,30 @@ def read_questions(parts, role="dev", is_labelled=True, skip_bad_rows=False):
         UserError: a file is missing, holds something else or no question, or a
             question in it is bad.
     """
-    path = ", ".join(part.path for part in parts)
-    questions, skipped = [], 0
-    for part in parts:
-        for where, question in part.read(part.path):
-            if not isinstance(question, ValueError):
-                question = _with_group(question, part.group, is_labelled)
-            if not isinstance(question, ValueError):
-                questions.append(question)
-            elif skip_bad_rows:
-                skipped += 1
-            else:
-                raise UserError(
-                    f"{where}: {question}; correct it, or leave bad rows out with "
-                    "--skip_bad_rows."
-                ) from question
+    path, questions, skipped = ", ".join(parts), [], 0
+    for where, question in itertools.chain.from_iterable(parts.values()):
+        if not isinstance(question, ValueError):
+            if not is_labelled:
+                question = dataclasses.replace(question, label=None)
+            elif question.label is None:
+                question = ValueError("the question has no label")
+        if not isinstance(question, ValueError):
+            questions.append(question)
+        elif skip_bad_rows:
+            skipped += 1
+        else:
+            raise UserError(
+                f"{where}: {question}; correct it, or leave bad rows out with "
+                "--skip_bad_rows."
+            ) from question
     if not questions:
         raise UserError(f"{path} holds no usable question.")
     return ChoiceFile(path, tuple(questions), role=role, num_skipped=skipped)
 
 
-def _with_group(question, group, is_labelled):
-    if is_labelled and question.label is None:
-        return ValueError("the question has no label")
-    label = question.label if is_labelled else None
-    return dataclasses.replace(question, group=group, label=label)
-
-
-def checked_question(identity, context, text, options, label, may_be_empty=False):
+def checked_question(
+    identity, context, text, options, label, group="", may_be_empty=False
+):
     """Makes a `Question` from the values of a file.
 
     Args:
@@ -134,6 +111,7 @@ def checked_question(identity, context, text, options, label, may_be_empty=False
         options: should be a list of two str or more.
         label: should be the place of the right option from 0, or its text; None where
             it is unknown.
+        group: as of `Question`.
         may_be_empty: whether an option may have no visible text.
 
     Raises:
@@ -152,9 +130,8 @@ def checked_question(identity, context, text, options, label, may_be_empty=False
         raise ValueError("an option is empty")
     for value in (identity, context, text, *options):
         check_characters("text", value)
-    return Question(
-        str(identity), context, text, tuple(options), _place(label, options)
-    )
+    place = _place(label, options)
+    return Question(str(identity), context, text, tuple(options), place, group)
 
 
 def _place(label, options):

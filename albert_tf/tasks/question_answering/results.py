@@ -1,7 +1,7 @@
 """A page of the wrong answers, each in its paragraph."""
 
 from albert_tf.display import html_page
-from albert_tf.tasks.question_answering.scoring.scores import raw_scores
+from albert_tf.tasks.question_answering.scores import raw_scores
 
 _LEGEND = (
     f" In each paragraph: {html_page.EXPECTED}, {html_page.ANSWERED}, {html_page.BOTH}."

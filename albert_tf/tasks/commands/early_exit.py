@@ -23,9 +23,8 @@ from albert_tf.io.files import write_atomically
 from albert_tf.io.whole_folder import ChecksummedFolder
 from albert_tf.layers.exits import confidence
 from albert_tf.tasks.batching import FEATURES
-from albert_tf.tasks.batching import FINE_BUCKETS
-from albert_tf.tasks.batching import evaluation_dataset
 from albert_tf.tasks.prediction import OutputsPredictor
+from albert_tf.tasks.prediction import by_length
 from albert_tf.tasks.prediction import early_scores
 from albert_tf.tasks.registry import read_task
 from albert_tf.tasks.tables import Columns
@@ -57,50 +56,42 @@ class Point:
     speed: float
 
 
-class Speed:
+def speeds(model, tokens, batch_size, max_seq_length):
     """Measures how fast a model answers, in multiples of its speed at full depth.
 
     Args:
-        model: with exit heads.
+        model, batch_size, max_seq_length: as of `exit_curve`.
         tokens: the `TokenizedExamples` to answer.
-        batch_size: rows of a batch; similar lengths meet.
-        max_seq_length: the longest length.
+
+    Returns:
+        A function from an `ExitRule` to a function from its threshold to the speed.
     """
+    rows, _ = by_length(tokens, batch_size, max_seq_length)
+    batches = [{name: row[name] for name in FEATURES} for row in rows]
+    spec = tf.TensorSpec([None] * model.feature_axes, tf.int32)
+    signature = [dict.fromkeys(FEATURES, spec), tf.TensorSpec([])]
 
-    def __init__(self, model, tokens, batch_size, max_seq_length):
-        self._model = model
-        tokens = tokens.take(np.argsort(tokens.sizes, kind="stable"))
-        rows = evaluation_dataset(
-            tokens, batch_size, max_seq_length, buckets=FINE_BUCKETS
-        )
-        self._batches = [{name: row[name] for name in FEATURES} for row in rows]
-        shape = [None] * model.feature_axes
-        self._specs = {name: tf.TensorSpec(shape, tf.int32) for name in FEATURES}
-        full = self._graph(lambda features, _: model(features, training=False))
-        self._full = self._seconds(full, 0.0)
+    def timed(function):
+        graph = tf.function(function, input_signature=signature, autograph=False)
 
-    def _graph(self, function):
-        return tf.function(
-            function,
-            input_signature=[self._specs, tf.TensorSpec([])],
-            autograph=False,
-        )
+        def seconds(threshold):
+            threshold, found = tf.constant(threshold, tf.float32), []
+            for _ in range(_ROUNDS + 1):
+                start = time.perf_counter()
+                for batch in batches:
+                    graph(batch, threshold)
+                found.append(time.perf_counter() - start)
+            return statistics.median(found[1:])  # the first one makes the graph
 
-    def _seconds(self, function, threshold):
-        threshold = tf.constant(threshold, tf.float32)
-        seconds = []
-        for _ in range(_ROUNDS + 1):
-            start = time.perf_counter()
-            for batch in self._batches:
-                function(batch, threshold)
-            seconds.append(time.perf_counter() - start)
-        return statistics.median(seconds[1:])  # the first one makes the graph
+        return seconds
 
-    def of_rule(self, rule):
-        """Returns a function from a threshold of an `ExitRule` to the speed."""
-        model = self._model
-        early = self._graph(lambda batch, value: model.leave_early(batch, rule, value))
-        return lambda threshold: self._full / self._seconds(early, threshold)
+    full = timed(lambda features, _: model(features, training=False))(0.0)
+
+    def of_rule(rule):
+        early = timed(lambda batch, value: model.leave_early(batch, rule, value))
+        return lambda threshold: full / early(threshold)
+
+    return of_rule
 
 
 def exit_curve(task, model, prepared, batch_size, max_seq_length, timed_rows):
@@ -121,7 +112,7 @@ def exit_curve(task, model, prepared, batch_size, max_seq_length, timed_rows):
     found = outputs(prepared.tokens)  # [N, layers, outputs]
     metric, depth = task.metrics[0], found.shape[1]
     timed = np.linspace(0, len(found) - 1, min(timed_rows, len(found))).astype(int)
-    speed = Speed(model, prepared.tokens.take(timed), batch_size, max_seq_length)
+    of_rule = speeds(model, prepared.tokens.take(timed), batch_size, max_seq_length)
     score = task.score(prepared, task.interpret(prepared, found[:, -1]))[metric]
     points = [Point(FULL, None, score, depth, 1.0)]
     kind, tolerance = model.exit_kind, 0.1
@@ -130,20 +121,12 @@ def exit_curve(task, model, prepared, batch_size, max_seq_length, timed_rows):
     for name in EXIT_RULES:
         if name != "patience" and kind == "regression":
             continue
-        speed_at = speed.of_rule(ExitRule(name, tolerance=tolerance))
+        speed_at = of_rule(ExitRule(name, tolerance=tolerance))
         for threshold in _thresholds(name, found, kind):
             rule = ExitRule(name, threshold, tolerance)
             scores = early_scores(task, prepared, found, rule, kind)
-            layers = scores["exit_layer"]
-            points.append(
-                Point(
-                    name,
-                    threshold,
-                    scores[f"exit_{metric}"],
-                    layers,
-                    speed_at(threshold),
-                )
-            )
+            own, layers = scores[f"exit_{metric}"], scores["exit_layer"]
+            points.append(Point(name, threshold, own, layers, speed_at(threshold)))
     return points
 
 
@@ -229,11 +212,10 @@ def _write_curve(options, directory, model):
 def _examples(options, task):
     """Reads the labelled examples of --eval_file."""
     if task.kind == "multiple_choice":
-        from albert_tf.tasks.multiple_choice.reading.jsonl import read_jsonl
-        from albert_tf.tasks.multiple_choice.reading.questions import Part
-        from albert_tf.tasks.multiple_choice.reading.questions import read_questions
+        from albert_tf.tasks.multiple_choice.files import read_jsonl
+        from albert_tf.tasks.multiple_choice.questions import read_questions
 
-        return read_questions([Part(options.eval_file, read_jsonl)], "dev", True)
+        return read_questions({options.eval_file: read_jsonl(options.eval_file)})
     columns = Columns(
         options.text_column, options.text_pair_column, options.label_column
     )

@@ -1,21 +1,27 @@
 """Exact match and F1, as SQuAD's own scripts compute them, or CMRC's for Chinese.
 
 Source: evaluate-v1.1.py and evaluate-v2.0.py of SQuAD, and `evaluate_v1`,
-`evaluate_v2` in squad_utils.py of google-research/albert.
+`evaluate_v2` in squad_utils.py of google-research/albert; cmrc2018_evaluate.py of CMRC
+2018 (Cui et al., 2019), which compares characters, since Chinese puts no spaces between
+words. Runs of other letters are words, here by a regular expression, there by NLTK's
+tokenizer.
 """
 
 import collections
 import dataclasses
-import functools
 import re
 import string
-import typing
-
-from albert_tf.tasks.question_answering.scoring import chinese
 
 WORDS, CHARACTERS = "words", "characters"
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
 _NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
+_PUNCTUATION = frozenset("-:_*^/\\~`+=，。：？！“”；’《》·、「」（）－～『』")
+_CHINESE = re.compile("[\u4e00-\u9fa5]")
+_KANA = re.compile("[\u3041-\u30ff]")
+_SEGMENT = re.compile(
+    r"[\u4e00-\u9fa5]|[^\W\u4e00-\u9fa5]+(?:\.[^\W\u4e00-\u9fa5]+|,\d+)*|[^\w\s]"
+)
+_KANA_OF_CHINESE = 0.05  # in titles and names
 OFFICIAL_NA_PROB_THRESH = 1.0
 """Odds above which SQuAD's second script takes an answer for none."""
 CHOSEN_HERE = "chosen on the questions that are scored"
@@ -39,54 +45,78 @@ class RawScores:
     missing: list
 
 
-class _Rule(typing.NamedTuple):
-    """Rule by which texts are compared."""
-
-    normalized: typing.Callable
-    exact_match: typing.Callable
-    f1: typing.Callable
-
-
-def normalized(text):
-    """Lowers a text and drops ASCII punctuation, articles and extra spaces."""
-    return " ".join(_ARTICLES.sub(" ", text.lower().translate(_NO_PUNCTUATION)).split())
-
-
-def exact_match(gold, predicted):
+def exact_match(gold, predicted, unit=WORDS):
     """Returns 1 if both are the same once normalized, otherwise 0."""
-    return int(normalized(gold) == normalized(predicted))
+    return int(_NORMALIZED[unit](gold) == _NORMALIZED[unit](predicted))
 
 
-def f1(gold, predicted):
-    """Computes F1 of the words that both share; 0 where one of them has no word."""
-    gold, predicted = normalized(gold).split(), normalized(predicted).split()
-    common = collections.Counter(gold) & collections.Counter(predicted)
-    same = sum(common.values())
+def f1(gold, predicted, unit=WORDS):
+    """Computes F1 of the words or characters that both share; 0 without any.
+
+    Words count wherever they stand, characters in the longest run that both have.
+    """
+    gold, predicted = map(_NORMALIZED[unit], (gold, predicted))
+    if unit == WORDS:
+        gold, predicted = gold.split(), predicted.split()
+        common = collections.Counter(gold) & collections.Counter(predicted)
+        same = sum(common.values())
+    else:
+        gold, predicted = map(_SEGMENT.findall, (gold, predicted))
+        same = _longest_common_run(gold, predicted)
     if not same:
         return 0
     precision, recall = 1.0 * same / len(predicted), 1.0 * same / len(gold)
     return (2 * precision * recall) / (precision + recall)
 
 
-_WORDS = _Rule(normalized, exact_match, f1)
-_RULES = {
-    WORDS: _WORDS,
-    CHARACTERS: _Rule(chinese.normalized, chinese.exact_match, chinese.f1),
-}
-
-
-def f1_or_none(gold, predicted, rule=_WORDS):
+def f1_or_none(gold, predicted, unit=WORDS):
     """Computes F1, but 1 where neither says anything, as of SQuAD 2.0."""
-    return rule.f1(gold, predicted) or int(
-        not rule.normalized(gold) and not rule.normalized(predicted)
+    return f1(gold, predicted, unit) or int(
+        not any(map(_NORMALIZED[unit], (gold, predicted)))
     )
+
+
+def _normalized(text):
+    """Lowers a text and drops ASCII punctuation, articles and extra spaces."""
+    return " ".join(_ARTICLES.sub(" ", text.lower().translate(_NO_PUNCTUATION)).split())
+
+
+def _normalized_chinese(text):
+    """Lowers a text and drops the punctuation that CMRC's script ignores."""
+    return "".join(c for c in text.lower().strip() if c not in _PUNCTUATION)
+
+
+_NORMALIZED = {WORDS: _normalized, CHARACTERS: _normalized_chinese}
+
+
+def _longest_common_run(first, second):
+    best, before = 0, [0] * (len(second) + 1)
+    for one in first:
+        row = [0]
+        for place, other in enumerate(second):
+            row.append(before[place] + 1 if one == other else 0)
+        best, before = max(best, *row), row
+    return best
+
+
+def is_chinese(texts):
+    """Returns whether most letters of some texts are Chinese characters.
+
+    Japanese, which has such characters too, is told by its kana.
+    """
+    letters = chinese = kana = 0
+    for text in texts:
+        letters += sum(map(str.isalpha, text))
+        chinese += len(_CHINESE.findall(text))
+        kana += len(_KANA.findall(text))
+    return 2 * chinese > letters and kana <= _KANA_OF_CHINESE * letters
 
 
 def unit_of(questions):
     """Returns the unit of F1 of `Question`s: `CHARACTERS` if they are Chinese."""
     texts = [q.text for q in questions]
     texts += [answer.text for q in questions for answer in q.answers]
-    return CHARACTERS if chinese.is_chinese(texts) else WORDS
+    return CHARACTERS if is_chinese(texts) else WORDS
 
 
 def raw_scores(questions, predictions, version, unit=None):
@@ -104,22 +134,21 @@ def raw_scores(questions, predictions, version, unit=None):
     """
     questions = list(questions)
     unit = unit or unit_of(questions)
-    rule = _RULES[unit]
-
-    own_f1 = rule.f1 if version == 1 else functools.partial(f1_or_none, rule=rule)
-    measures = (rule.exact_match, own_f1)
+    measures = (exact_match, f1 if version == 1 else f1_or_none)
     scores = RawScores({}, {}, {}, [])
     for question in questions:
         golds = [answer.text for answer in question.answers]
         if version == 2:
-            golds = list(filter(rule.normalized, golds)) or [""]
+            golds = list(filter(_NORMALIZED[unit], golds)) or [""]
         predicted = predictions.get(question.id)
         if predicted is None:
             scores.missing.append(question.id)
         for found, measure in zip((scores.exact, scores.f1), measures, strict=True):
             found[question.id] = 0
             if predicted is not None:
-                found[question.id] = max(measure(gold, predicted) for gold in golds)
+                found[question.id] = max(
+                    measure(gold, predicted, unit) for gold in golds
+                )
         scores.has_answer[question.id] = bool(question.answers)
     return scores
 

@@ -1,1 +1,0 @@
-"""Files of questions with options: RACE, C3 and JSONL of your own."""

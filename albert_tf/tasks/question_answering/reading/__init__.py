@@ -1,1 +1,0 @@
-"""Files in the layout of SQuAD: their questions, and the faults in them."""

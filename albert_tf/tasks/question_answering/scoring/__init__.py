@@ -1,1 +1,0 @@
-"""Predictions against right answers: the figures and mistakes of SQuAD's scripts."""

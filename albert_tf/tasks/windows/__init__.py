@@ -1,1 +1,0 @@
-"""Texts that are longer than a row, read through windows that overlap."""
