@@ -8,7 +8,9 @@ from data_pipeline.records import examples
 from data_pipeline.records import fitting
 from data_pipeline.records import folders
 from data_pipeline.records.dataset_info import MASKING
-from data_pipeline.records.folders import check_sizes
+from data_pipeline.records.schema import PAIRS
+from data_pipeline.records.schema import PREDICTIONS
+from data_pipeline.records.schema import TOKENS
 from data_pipeline.seeds import batch_seed
 from data_pipeline.seeds import derive_seed
 from data_pipeline.sequences.masking import mask_tokens
@@ -73,15 +75,11 @@ def pretraining_dataset(
     """
     if vocab_size is None and tokenizer is not None:
         vocab_size = tokenizer.vocab_size
-    lengths = max_seq_length, max_predictions_per_seq
-    paths = folders.find(input_file)
-    descriptions = folders.describe(paths)
-    check_sizes(descriptions, paths)
+    lengths = {TOKENS: max_seq_length, PREDICTIONS: max_predictions_per_seq}
+    paths, descriptions = folders.open_data(input_file)
     for folder, info in descriptions.items():
         if info is not None:
-            _check(info, folder, tokenizer, *lengths, masked_lm_prob)
-            if training:
-                _warn_of_padding(info, folder, max_seq_length)
+            _check(info, folder or ".", tokenizer, lengths, masked_lm_prob, training)
     info = folders.in_common(descriptions, paths)
     share = num_input_pipelines, input_pipeline_id
     dataset = _batches(paths, batch_size, seed, training, share)
@@ -95,7 +93,7 @@ def pretraining_dataset(
         )
     else:
         _refuse_masking_again(input_file, masked_lm_prob)
-        dataset = _parse(dataset, *lengths, vocab_size, info)
+        dataset = _parse(dataset, lengths, vocab_size, info)
     return dataset.prefetch(_PREFETCHED)
 
 
@@ -112,34 +110,24 @@ def describe_data(input_file):
     return descriptions
 
 
-def _check(
-    info, folder, tokenizer, max_seq_length, max_predictions_per_seq, masked_lm_prob
-):
-    where = folder or "."
+def _check(info, where, tokenizer, lengths, masked_lm_prob, training):
     fitting.check_objective(info, where, "masked_lm")
     fitting.check_tokenizer(info, where, tokenizer, info["kind"] == "dynamic")
-    for name, wanted, made in (
-        ("max_seq_length", max_seq_length, info["max_seq_length"]),
-        (
-            "max_predictions_per_seq",
-            max_predictions_per_seq,
-            predictions_needed(info, masked_lm_prob),
-        ),
-    ):
+    made = {
+        "max_seq_length": info["max_seq_length"],
+        "max_predictions_per_seq": predictions_needed(info, masked_lm_prob),
+    }
+    for (name, least), wanted in zip(made.items(), lengths.values(), strict=True):
         # Dynamic records are not padded and not masked yet: more is not wrong.
-        fits = wanted >= made if info["kind"] == "dynamic" else wanted == made
-        if not fits:
-            fitting.refuse(where, name, made, wanted)
-
-
-def _warn_of_padding(info, folder, max_seq_length):
-    if max_seq_length > info["max_seq_length"]:
+        if wanted < least or (wanted > least and info["kind"] != "dynamic"):
+            fitting.refuse(where, name, least, wanted)
+    if training and lengths[TOKENS] > info["max_seq_length"]:
         logging.warning(
             "The data set in %s has max_seq_length=%d, training asks for %d: the rest "
             "of each sequence is padding",
-            folder or ".",
+            where,
             info["max_seq_length"],
-            max_seq_length,
+            lengths[TOKENS],
         )
 
 
@@ -207,18 +195,17 @@ def _records(paths, seed, training):
     )
 
 
-def _parse(dataset, max_seq_length, num_predictions, vocab_size, info):
+def _parse(dataset, lengths, vocab_size, info):
     """Parses batches that are masked already; `info` describes them, if anybody has."""
     info = info or {"kind": "static", "sentence_objective": None}
-    lengths, objective = (max_seq_length, num_predictions), info["sentence_objective"]
-
-    def parse(batch):
-        if info["kind"] != "packed":
-            return examples.parse_static(batch, *lengths, vocab_size, objective)
-        pairs = info["max_pairs_per_row"]
-        return examples.parse_packed(batch, *lengths, pairs, vocab_size, objective)
-
-    return dataset.map(parse, num_parallel_calls=tf.data.AUTOTUNE)
+    kind, objective = info["kind"], info["sentence_objective"]
+    lengths = {**lengths, PAIRS: info.get("max_pairs_per_row")}
+    return dataset.map(
+        lambda batch: examples.parse_padded(
+            kind, batch, lengths, vocab_size, objective
+        ),
+        num_parallel_calls=tf.data.AUTOTUNE,
+    )
 
 
 def _mask(dataset, options, max_seq_length, vocab_size, seed, masked_share):

@@ -12,8 +12,8 @@ from data_pipeline.records import dataset_info
 from data_pipeline.records import examples
 from data_pipeline.records import fitting
 from data_pipeline.records import folders
-from data_pipeline.records.folders import check_sizes
 from data_pipeline.records.index import RecordIndex
+from data_pipeline.records.schema import TOKENS
 from data_pipeline.seeds import batch_seed
 from data_pipeline.seeds import derive_seed
 from data_pipeline.sequences.permutation import choose_targets
@@ -66,9 +66,7 @@ def stream_dataset(
         UserError: no such file, or a data set that does not fit these arguments.
         tf.errors.InvalidArgumentError: as `input_pipeline.pretraining_dataset`.
     """
-    paths = folders.find(input_file)
-    descriptions = folders.describe(paths)
-    check_sizes(descriptions, paths)
+    paths, descriptions = folders.open_data(input_file)
     for folder, info in descriptions.items():
         _check(info, folder or ".", tokenizer, max_seq_length)
     if not 2 <= max_predictions_per_seq <= max_seq_length:
@@ -177,8 +175,9 @@ class _Draw:
 
     def __call__(self, number, batch):
         serialized, begins = batch
-        features = examples.parse_permutation(
-            serialized, self._max_seq_length, self._vocab_size
+        lengths = {TOKENS: self._max_seq_length}
+        features = examples.parse_padded(
+            "permutation", serialized, lengths, self._vocab_size
         )
         # A row that begins inside of a stream has no memory of the text before.
         starts = (features["stream_starts"] == 1) | begins

@@ -1,5 +1,6 @@
 """dataset_info.json: the description of a directory of shards."""
 
+import math
 import os
 import re
 import reprlib
@@ -24,7 +25,6 @@ PERMUTATION = "permutation"
 """The kind of data that is for a permutation language model."""
 
 _KINDS = ("static", "dynamic", "packed", PERMUTATION)
-_SHA256 = re.compile("[0-9a-f]{64}")
 NAME = "dataset_info.json"
 UNFINISHED = ".incomplete"
 """Ending of names of files that are being written."""
@@ -34,38 +34,25 @@ _SHOWN = (*_RESULTS, *quality.COUNTS)
 _COUNTS = _RESULTS[:4]
 
 
-def _is_count(value):
-    return type(value) is int and value > 0
-
-
-def _is_size(value):
-    return type(value) is int and value >= 0
-
-
-def _is_share(value):
-    return type(value) in (int, float) and 0 <= value <= 1
-
-
-def _is_power(value):
-    return type(value) in (int, float) and 0 < value < float("inf")
-
-
-def _is_bool(value):
-    return type(value) is bool
+def _is_number(value):
+    return type(value) in (int, float)
 
 
 def _is_text(value):
     return isinstance(value, str)
 
 
-def _is_sha256(value):
-    return _is_text(value) and _SHA256.fullmatch(value) is not None
-
-
-_COUNT = (_is_count, "a positive whole number")
-_SIZE = (_is_size, "a whole number")
-_BOOL = (_is_bool, "true or false")
+# What a field has to hold: a test of its value, and the words for it.
+_SIZE = (lambda value: type(value) is int and value >= 0, "a whole number")
+_COUNT = (lambda value: type(value) is int and value > 0, "a positive whole number")
+_SHARE = (lambda value: _is_number(value) and 0 <= value <= 1, "a number from 0 to 1")
+_POWER = (lambda value: _is_number(value) and 0 < value < math.inf, "a number above 0")
+_BOOL = (lambda value: type(value) is bool, "true or false")
 _TEXT = (_is_text, "a string")
+_SHA256 = (
+    lambda value: _is_text(value) and re.fullmatch("[0-9a-f]{64}", value),
+    "a SHA-256 in hexadecimal",
+)
 _FIELDS = {
     ("kind",): (_KINDS.__contains__, f"one of {', '.join(_KINDS)}"),
     ("max_seq_length",): _COUNT,
@@ -78,17 +65,13 @@ _FIELDS = {
     ("tokenizer", "do_lower_case"): _BOOL,
 }
 _OF_MASKS = {
-    ("masking", "masked_lm_prob"): (_is_share, "a number from 0 to 1"),
+    ("masking", "masked_lm_prob"): _SHARE,
     ("masking", "ngram"): _COUNT,
     ("masking", "favor_shorter_ngram"): _BOOL,
     ("masking", "do_whole_word_mask"): _BOOL,
     ("masking", "do_permutation"): _BOOL,
 }
-_FACTS = {
-    "bytes": _SIZE,
-    "records": _SIZE,
-    "sha256": (_is_sha256, "a SHA-256 in hexadecimal"),
-}
+_FACTS = {"bytes": _SIZE, "records": _SIZE, "sha256": _SHA256}
 
 
 def check_description(path, info):
@@ -126,10 +109,10 @@ def check_description(path, info):
 def _of_smoothing(vocab_size):
     def are_counts(value):
         good = _is_text(value) and re.fullmatch(r"\d+( \d+)*", value)
-        return bool(good) and value.count(" ") + 1 == vocab_size
+        return good and value.count(" ") + 1 == vocab_size
 
     return {
-        ("masking", "mask_smoothing"): (_is_power, "a number above 0"),
+        ("masking", "mask_smoothing"): _POWER,
         ("masking", "token_counts"): (are_counts, f"{vocab_size} counts"),
     }
 

@@ -123,81 +123,25 @@ def _field(tag, data):
     return bytes(digits) + data
 
 
-def parse_static(
-    serialized, max_seq_length, num_predictions, vocab_size, objective=None
-):
-    """Parses a batch of static records.
+def parse_padded(kind, serialized, lengths, vocab_size, objective=None):
+    """Parses a batch of records whose lists all have a fixed length.
 
     Args:
+        kind: "static", "packed" or "permutation".
         serialized: string [B].
-        max_seq_length, num_predictions: int, the fixed lengths S and P.
+        lengths: the fixed lengths by their names, `schema.TOKENS`, `PREDICTIONS` and
+            `PAIRS`, as far as records of the kind have them: a dict of ints.
         vocab_size: int, the bound that ids stay below; None if unknown.
         objective: the `--sentence_objective` of the data, if it has labels of its own.
 
     Returns:
-        A dict of the features of `pretraining_dataset`.
+        A dict of the features of `schema.FEATURES[kind]`.
 
     Raises:
         tf.errors.InvalidArgumentError: records of other lengths or of something
-            else, or numbers out of range, see `ranges`.
+            else, or numbers out of range, see `schema.within`.
     """
-    lengths = {schema.TOKENS: max_seq_length, schema.PREDICTIONS: num_predictions}
-    features = schema.features_of("static", objective)
-    return _parse_padded(serialized, features, lengths, vocab_size)
-
-
-def parse_packed(
-    serialized,
-    max_seq_length,
-    num_predictions,
-    max_pairs_per_row,
-    vocab_size,
-    objective=None,
-):
-    """Parses a batch of packed records.
-
-    Args:
-        serialized: string [B].
-        max_seq_length, num_predictions, max_pairs_per_row: int, the fixed lengths
-            S, P and K.
-        vocab_size: int, the bound that ids stay below; None if unknown.
-        objective: as in `parse_static`.
-
-    Returns:
-        A dict of the features of `pretraining_dataset`.
-
-    Raises:
-        tf.errors.InvalidArgumentError: as `parse_static`.
-    """
-    lengths = {
-        schema.TOKENS: max_seq_length,
-        schema.PREDICTIONS: num_predictions,
-        schema.PAIRS: max_pairs_per_row,
-    }
-    features = schema.features_of("packed", objective)
-    return _parse_padded(serialized, features, lengths, vocab_size)
-
-
-def parse_permutation(serialized, max_seq_length, vocab_size):
-    """Parses a batch of permutation records.
-
-    Args:
-        serialized: string [B].
-        max_seq_length, vocab_size: as in `parse_static`.
-
-    Returns:
-        A dict of the features of `schema.FEATURES["permutation"]`.
-
-    Raises:
-        tf.errors.InvalidArgumentError: as `parse_static`.
-    """
-    features = schema.features_of("permutation", None)
-    lengths = {schema.TOKENS: max_seq_length}
-    return _parse_padded(serialized, features, lengths, vocab_size)
-
-
-def _parse_padded(serialized, features, lengths, vocab_size):
-    features = {feature.record_name or feature.name: feature for feature in features}
+    features = {f.record_name or f.name: f for f in schema.features_of(kind, objective)}
     # A feature of one number a row is a list of one in records.
     lengths = {**lengths, schema.ONE: 1}
     largest = {
@@ -239,7 +183,7 @@ def parse_dynamic(serialized, max_seq_length, pad_id, vocab_size):
         [B, S], and int32 sentence_order_labels [B].
 
     Raises:
-        tf.errors.InvalidArgumentError: as `parse_static`.
+        tf.errors.InvalidArgumentError: as `parse_padded`.
     """
     parsed = tf.io.parse_example(
         serialized,

@@ -41,6 +41,22 @@ def describe(paths):
     return {folder: dataset_info.read(folder) for folder in folders}
 
 
+def open_data(input_file):
+    """Finds the files of `pretraining_dataset`, whose sizes it checks.
+
+    Returns:
+        The paths of `find`, and the dict of `describe`.
+
+    Raises:
+        UserError: as `find`; or a file has another size than its folder's description
+            gives, or is none of the data set.
+    """
+    paths = find(input_file)
+    descriptions = describe(paths)
+    _check_sizes(descriptions, paths)
+    return paths, descriptions
+
+
 def find(input_file):
     """Finds the paths of the files of `pretraining_dataset`, each once.
 
@@ -147,11 +163,7 @@ def in_common(descriptions, paths):
 
 
 def _first_features(paths):
-    """Returns the names of the features of the first record of each file.
-
-    Raises:
-        UserError: a file holds something else; TensorFlow's later error names none.
-    """
+    """Returns the names of the features of the first record of each file."""
     with concurrent.futures.ThreadPoolExecutor(_OPEN_FILES) as pool:
         return set().union(*pool.map(_feature_names, paths))
 
@@ -173,6 +185,7 @@ def _feature_names(path):
         for record in tf.data.TFRecordDataset(path):
             return set(tf.train.Example.FromString(record.numpy()).features.feature)
     except (DecodeError, tf.errors.DataLossError) as error:
+        # TensorFlow's own error, later, names no file.
         raise UserError(
             f"{path} is not a TFRecord file of examples; leave it out, or make it "
             "again."
@@ -182,16 +195,8 @@ def _feature_names(path):
     return set()
 
 
-def check_sizes(descriptions, paths):
-    """Compares the sizes of files with those that their folders' descriptions give.
-
-    Args:
-        descriptions: dict of folder to its dataset_info.json or None.
-        paths: list of the files.
-
-    Raises:
-        UserError: a file has another size, or is none of the data set.
-    """
+def _check_sizes(descriptions, paths):
+    """Compares the sizes of files with those that their folders' descriptions give."""
     described = _facts(descriptions, paths)
     with (
         storage.os_errors(),
@@ -215,9 +220,7 @@ def verify_data(input_file):
     Raises:
         UserError: a file is missing or has changed since the data was made.
     """
-    paths = find(input_file)
-    descriptions = describe(paths)
-    check_sizes(descriptions, paths)
+    paths, descriptions = open_data(input_file)
     described = _facts(descriptions, paths)
     if len(described) < len(paths):
         logging.warning(

@@ -42,7 +42,7 @@ def mask_tokens(input_ids, word_starts, options, seed, masked_lm_prob=None):
     if masked_lm_prob is None:
         masked_lm_prob = options.masked_lm_prob
     budget = _budget(input_ids, options, masked_lm_prob)
-    covered = _no_word_covered(words)
+    covered = tf.zeros_like(words["starts"], tf.bool)
     covered = _cover(words, covered, budget, options, seeds[0])
     selected = _covered_tokens(words, covered, special)
     masked = _replace(input_ids, selected, options, seeds[1])
@@ -117,10 +117,6 @@ def _word_weights(input_ids, words, options):
     return tf.reshape(means, [rows, size])
 
 
-def _no_word_covered(words):
-    return tf.zeros_like(words["starts"], tf.bool)
-
-
 def _cover(words, covered, budget, options, seed):
     """Covers spans of words until the budget is used up.
 
@@ -139,7 +135,9 @@ def _cover(words, covered, budget, options, seed):
         keys = -tf.math.log1p(-keys) / words["weights"]
     # Special tokens come last and end a sequence's visits.
     order = tf.argsort(tf.where(longest > 0, keys, np.inf), axis=1)  # [B, W]
-    drawn = _draw_lengths(shape, options, length_seed)  # [B, W]
+    drawn = draw_lengths(
+        shape, options.ngram, length_seed, options.favor_shorter_ngram
+    )  # [B, W]
     num_words = tf.reduce_sum(tf.cast(longest > 0, tf.int32), axis=1)  # [B]
 
     def is_unfinished(step, covered, used):
@@ -172,10 +170,10 @@ def _span_at(words, word, ngram):
     return span, tf.gather(words["starts"], span + 1, batch_dims=1) - start
 
 
-def _draw_lengths(shape, options, seed):
-    """Draws an n-gram length from 1 to N for every word."""
-    probabilities = 1.0 / np.arange(1, options.ngram + 1)
-    if not options.favor_shorter_ngram:
+def draw_lengths(shape, longest, seed, favor_shorter=True):
+    """Draws lengths of n-grams, int32, from 1 to `longest`: n by 1/n, or turned."""
+    probabilities = 1.0 / np.arange(1, longest + 1)
+    if not favor_shorter:
         probabilities = probabilities[::-1]
     bounds = np.cumsum(probabilities / probabilities.sum())[:-1]
     uniform = tf.random.stateless_uniform(shape, seed)

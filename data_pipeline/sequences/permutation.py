@@ -17,8 +17,9 @@ Shapes: B rows, S tokens, G goal, P predictions, O length of a permutation.
 Source: `_sample_mask`, `_local_perm` and `parser` in data_utils.py of zihangdai/xlnet.
 """
 
-import numpy as np
 import tensorflow as tf
+
+from data_pipeline.sequences.masking import draw_lengths
 
 _CONTEXT = 6  # tokens of context a token of a span; the official alpha / beta
 
@@ -56,10 +57,7 @@ def draw_spans(rows, tokens, goal, seed, max_gram):
     The probability of a span of n tokens is proportional to 1/n.
     """
     length_seed, left_seed, fill_seed = tf.unstack(tf.random.split(seed, 3))
-    shares = 1.0 / np.arange(1, max_gram + 1)
-    bounds = np.cumsum(shares / shares.sum())[:-1].astype(np.float32)
-    uniform = tf.random.stateless_uniform([rows, goal], length_seed)
-    lengths = 1 + tf.reduce_sum(tf.cast(uniform[..., None] >= bounds, tf.int32), -1)
+    lengths = draw_lengths([rows, goal], max_gram, length_seed)
     lefts = tf.random.stateless_uniform([rows, goal], left_seed)
     return lengths, lefts, tf.random.stateless_uniform([rows, tokens], fill_seed)
 

@@ -53,7 +53,8 @@ def _serialize(batch, options, seed):
     if options.masking == "dynamic":
         return examples.serialize(_dynamic_features(batch))
     with tf.device("/CPU:0"):
-        masked = _masking_function(options)(
+        mask = _compiled_masking(options.masking_options(), options.max_seq_length)
+        masked = mask(
             batch["input_ids"], batch["word_starts"], tf.constant(seed, tf.int32)
         )
     features = {
@@ -126,10 +127,6 @@ def _compiled_masking(masking_options, max_seq_length):
     )
 
 
-def _masking_function(options):
-    return _compiled_masking(options.masking_options(), options.max_seq_length)
-
-
 def stream_records(window, options, passes, seed, counts):
     """Yields lists of the serialized records of a window, in the order of its text.
 
@@ -137,20 +134,22 @@ def stream_records(window, options, passes, seed, counts):
     `options.bi_data` the same tokens from the last to the first are another one. Each
     pass splits the texts anew. The arguments are as for `pair_records`.
     """
-    window = join_documents(window, end_of_document(options.tokenizer))
-    directions = [_forward(window)]
+    tokenizer, length = options.tokenizer, options.max_seq_length
+    window = join_documents(window, end_of_document(tokenizer))
+    directions = [(window.ids, window.word_starts, window.segments)]
     if options.bi_data:
         directions.append(_backward(window))
     for number in range(passes):
         for is_reversed, (ids, word_starts, boundaries) in enumerate(directions):
             rng = random.Random(derive_seed(*seed, "stream", number, is_reversed)[0])
-            rows = cut_stream(boundaries, options.max_seq_length, rng)
+            rows = cut_stream(boundaries, length, rng)
             counts["sequences"] += len(rows)
-            counts["tokens"] += len(rows) * options.max_seq_length
+            counts["tokens"] += len(rows) * length
             counts["label 1"] += int(rows[:, -1].sum())
             for first in range(0, len(rows), _BATCH):
                 some = rows[first : first + _BATCH]
-                features = _laid_out(ids, word_starts, some, options)
+                special = tokenizer.sep_id, tokenizer.cls_id
+                features = lay_out(ids, word_starts, some, length, *special)
                 starts = np.arange(first, first + len(some)) == 0
                 features["stream_starts"] = starts[:, None].astype(np.int32)
                 features["reversed_rows"] = np.full([len(some), 1], is_reversed)
@@ -166,16 +165,6 @@ def end_of_document(tokenizer):
     return pieces.index("<eod>") if "<eod>" in pieces else tokenizer.mask_id
 
 
-def _forward(window):
-    return window.ids, window.word_starts, window.segments
-
-
 def _backward(window):
     boundaries = [window.segments[-1] - place for place in window.segments[::-1]]
     return window.ids[::-1], window.word_starts[::-1], boundaries
-
-
-def _laid_out(ids, word_starts, rows, options):
-    tokenizer = options.tokenizer
-    special = tokenizer.sep_id, tokenizer.cls_id
-    return lay_out(ids, word_starts, rows, options.max_seq_length, *special)

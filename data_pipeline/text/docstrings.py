@@ -1,7 +1,7 @@
 """English prose from the docstrings of Python source files."""
 
 import ast
-import dataclasses
+import collections
 import inspect
 import re
 import warnings
@@ -27,14 +27,8 @@ _SENTENCE_END = re.compile(r"(?<=[.!?])[\"')]*\s+(?=[\"'(]*[A-Z])")
 _WORD = re.compile(r"[A-Za-z]{2,}")
 
 
-@dataclasses.dataclass(frozen=True)
-class Docstring:
-    """One docstring as prose."""
-
-    package: str
-    """Top-level package that it comes from, or "stdlib"."""
-    sentences: tuple
-    """Its sentences, in order."""
+Docstring = collections.namedtuple("Docstring", "package sentences")
+"""One as prose: its top-level package, or "stdlib", and the tuple of its sentences."""
 
 
 def source_files(root):

@@ -90,10 +90,9 @@ def unigram_entropy(paths, max_seq_length, num_predictions):
     It is the loss of a model that knows how often each token occurs and nothing else.
     """
     counts = 0
+    lengths = {"tokens": max_seq_length, "predictions": num_predictions}
     for batch in tf.data.TFRecordDataset([str(p) for p in paths]).batch(512):
-        features = examples.parse_static(
-            batch, max_seq_length, num_predictions, vocab_size=None
-        )
+        features = examples.parse_padded("static", batch, lengths, vocab_size=None)
         features = {name: value.numpy() for name, value in features.items()}
         ids = features["input_ids"]  # [B, S]
         rows, places = np.nonzero(features["masked_lm_weights"])

@@ -14,6 +14,7 @@ from data_pipeline.records.schema import sentence_on
 from tools.fuzz.inputs import damaged
 
 _TOKENS, _PREDICTIONS, _PAIRS, _IDS = 4, 2, 3, 300
+_LENGTHS = {"tokens": _TOKENS, "predictions": _PREDICTIONS, "pairs": _PAIRS}
 _STATIC = {
     "input_ids": (_TOKENS, _IDS - 1),
     "input_mask": (_TOKENS, 1),
@@ -106,11 +107,11 @@ def read(parse, contents):
 
 
 def parse_static(batch):
-    return examples.parse_static(batch, _TOKENS, _PREDICTIONS, _IDS)
+    return examples.parse_padded("static", batch, _LENGTHS, _IDS)
 
 
 def parse_packed(batch):
-    return examples.parse_packed(batch, _TOKENS, _PREDICTIONS, _PAIRS, _IDS)
+    return examples.parse_padded("packed", batch, _LENGTHS, _IDS)
 
 
 @given(record=records(_STATIC))

@@ -55,9 +55,9 @@ def test_static_round_trip():
         "masked_lm_weights": np.array([[1, 0]], np.float32),
         "next_sentence_labels": np.array([[1]]),
     }
-    parsed = examples.parse_static(
-        tf.constant(examples.serialize(features)), 6, 2, vocab_size=40001
-    )
+    serialized = tf.constant(examples.serialize(features))
+    lengths = {"tokens": 6, "predictions": 2}
+    parsed = examples.parse_padded("static", serialized, lengths, vocab_size=40001)
     assert parsed["sentence_order_labels"].numpy().tolist() == [1]
     for name in set(parsed) - {"sentence_order_labels"}:
         np.testing.assert_array_equal(parsed[name], features[name])

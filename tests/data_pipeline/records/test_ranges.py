@@ -8,6 +8,7 @@ from data_pipeline.records import examples
 from data_pipeline.records.schema import out_of_range
 
 TOKENS, PREDICTIONS, PAIRS, VOCAB = 6, 2, 2, 37
+LENGTHS = {"tokens": TOKENS, "predictions": PREDICTIONS, "pairs": PAIRS}
 STATIC = {
     "input_ids": [2, 36, 3, 9, 3, 0],
     "input_mask": [1, 1, 1, 1, 1, 0],
@@ -51,11 +52,9 @@ def serialized(features):
 
 
 def parse(kind, batch):
-    if kind == "static":
-        return examples.parse_static(batch, TOKENS, PREDICTIONS, VOCAB)
-    if kind == "packed":
-        return examples.parse_packed(batch, TOKENS, PREDICTIONS, PAIRS, VOCAB)
-    return examples.parse_dynamic(batch, TOKENS, pad_id=0, vocab_size=VOCAB)
+    if kind == "dynamic":
+        return examples.parse_dynamic(batch, TOKENS, pad_id=0, vocab_size=VOCAB)
+    return examples.parse_padded(kind, batch, LENGTHS, VOCAB)
 
 
 def in_dataset(kind, batch):
@@ -133,7 +132,7 @@ def test_lists_of_other_lengths_in_dynamic_records(read, changes, name):
 def test_without_a_vocabulary_ids_still_have_to_be_ids():
     features = {**STATIC, "input_ids": [2**31 - 1] * 6, "masked_lm_ids": [9, -1]}
     with pytest.raises(tf.errors.InvalidArgumentError, match="range masked_lm_ids 0"):
-        examples.parse_static([serialized(features)], TOKENS, PREDICTIONS, None)
+        examples.parse_padded("static", [serialized(features)], LENGTHS, None)
 
 
 def test_other_errors_are_none_of_ranges():

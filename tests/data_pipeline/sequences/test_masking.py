@@ -132,10 +132,7 @@ def test_span_length_law(ngram, favor_shorter, law):
     # One span a sequence: a budget of 3 filled by the first span drawn, if it is 3
     # long; shorter ones are seen by a budget of exactly one span.
     seed = tf.constant([3, 4])
-    options = dataclasses.replace(
-        OPTIONS, ngram=ngram, favor_shorter_ngram=favor_shorter
-    )
-    lengths = masking._draw_lengths([20000], options, seed).numpy()
+    lengths = masking.draw_lengths([20000], ngram, seed, favor_shorter).numpy()
     shares = np.bincount(lengths, minlength=ngram + 1)[1:] / 20000
     np.testing.assert_allclose(shares, law, atol=0.012)
 
@@ -148,14 +145,13 @@ def test_visits_equal_the_official_loop():
     words = masking._find_words(tf.constant(starts), tf.constant(special), 3)
     budget = tf.constant(np.arange(64) % 9 + 1, tf.int32)
     seed = tf.constant([5, 6])
-    covered = masking._cover(
-        words, masking._no_word_covered(words), budget, OPTIONS, seed
-    )
+    none = tf.zeros_like(words["starts"], tf.bool)
+    covered = masking._cover(words, none, budget, OPTIONS, seed)
     selected = masking._covered_tokens(words, covered, tf.constant(special)).numpy()
     order_seed, length_seed = tf.unstack(tf.random.split(seed, 2))
     shape = words["longest"].shape
     keys = tf.random.stateless_uniform(shape, order_seed).numpy()
-    drawn = masking._draw_lengths(shape, OPTIONS, length_seed).numpy()
+    drawn = masking.draw_lengths(shape, OPTIONS.ngram, length_seed).numpy()
     for row in range(64):
         expected = official_loop(
             special[row], starts[row], keys[row], drawn[row], int(budget[row])

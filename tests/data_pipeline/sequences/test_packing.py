@@ -15,6 +15,7 @@ from data_pipeline.records import examples
 from data_pipeline.sequences import packing
 
 TOKENS, PREDICTIONS, PAIRS, PAD = 16, 3, 4, 0
+LENGTHS = {"tokens": TOKENS, "predictions": PREDICTIONS, "pairs": PAIRS}
 PER_TOKEN = ("input_ids", "segment_ids", "token_boundary")
 
 
@@ -105,7 +106,7 @@ def test_best_fit(sizes, limits, rows):
 def test_records_round_trip(pairs):
     packed = packing.pack(pairs, PAIRS, PAD)
     serialized = tf.constant(examples.serialize(packed))
-    parsed = examples.parse_packed(serialized, TOKENS, PREDICTIONS, PAIRS, 37)
+    parsed = examples.parse_padded("packed", serialized, LENGTHS, 37)
     assert set(parsed) == set(packed) - {"token_boundary"}
     for name, values in parsed.items():
         np.testing.assert_array_equal(values, packed[name])
@@ -118,8 +119,8 @@ def both(pairs):
     static = examples.serialize(pairs)
     packed = examples.serialize(packing.pack(pairs, PAIRS, PAD))
     return (
-        examples.parse_static(tf.constant(static), TOKENS, PREDICTIONS, 37),
-        examples.parse_packed(tf.constant(packed), TOKENS, PREDICTIONS, PAIRS, 37),
+        examples.parse_padded("static", tf.constant(static), LENGTHS, 37),
+        examples.parse_padded("packed", tf.constant(packed), LENGTHS, 37),
     )
 
 
