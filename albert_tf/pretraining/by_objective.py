@@ -20,7 +20,6 @@ from albert_tf.objectives.permutation import PermutationObjective
 from albert_tf.objectives.replaced_tokens import ReplacedTokensObjective
 from albert_tf.pretraining.initial_model import first_model
 from albert_tf.pretraining.initial_model import initial_model
-from albert_tf.pretraining.initial_model import trained_model
 from data_pipeline.input_pipeline import pretraining_dataset
 from data_pipeline.sequences.streams import reused_length
 from data_pipeline.stream_pipeline import stream_dataset
@@ -48,8 +47,18 @@ class MaskedLM:
     initial_model = staticmethod(initial_model)
 
     def trained_model(self, path, flags, config):
-        """Loads as `initial_model.trained_model`."""
-        return trained_model(self.model_class, path, flags, config)
+        """Loads the model of a directory, which is evaluated where nothing is trained.
+
+        Raises:
+            UserError: it cannot be read, or has another configuration than `config`.
+        """
+        model = load_pretrained(self.model_class, path, flags.execution)
+        if model.config != config:
+            raise UserError(
+                f"{path} holds a model whose configuration differs from "
+                f"{flags.albert_config_file}; pass the configuration of that model."
+            )
+        return model
 
     def training_flops(self, model, *shape):
         """Counts a step's operations, a token; `shape` as of `training_flops`."""
@@ -101,7 +110,7 @@ class ReplacedTokensDetection(MaskedLM):
         )
 
     def trained_model(self, path, flags, config):
-        """Loads as `initial_model.trained_model`, with the generator.
+        """Loads as `MaskedLM`, with the generator.
 
         Raises:
             UserError: it keeps none.
@@ -115,7 +124,7 @@ class ReplacedTokensDetection(MaskedLM):
         return model
 
     def initial_model(self, flags, config, terms):
-        """Builds as the function; a checkpoint may lack heads and generator.
+        """Builds as `MaskedLM`; a checkpoint may lack heads and generator.
 
         Raises:
             UserError: a checkpoint that does not fit.
@@ -164,7 +173,7 @@ class PermutationLM(MaskedLM):
         return (PERMUTATION_LM,)
 
     def initial_model(self, flags, config, terms):
-        """Builds as the function, from a checkpoint of the same layers.
+        """Builds as `MaskedLM`, from a checkpoint of the same layers.
 
         Raises:
             UserError: a checkpoint that does not fit, or of another configuration.

@@ -5,7 +5,7 @@ import dataclasses
 from albert_tf.cli.command_line import group_of
 from albert_tf.cli.command_line import option
 from albert_tf.engine.resumption import RESTART_DATA
-from albert_tf.pretraining.phases import plan_phases
+from albert_tf.errors import UserError
 
 SECOND = "second_phase_"
 """Prefix of the flags of a second phase."""
@@ -220,14 +220,60 @@ class DataFlags(PhaseFlags, SecondPhaseFlags):
         return {name: value for name, value in values.items() if value is not None}
 
     def phases(self):
-        """Plans the `PhaseFlags` of each phase, in order; see `plan_phases`.
+        """Plans the phases of the run, each a `PhaseFlags`, in order.
+
+        There is one, and one more with `--first_phase_steps`. `--batch_ramp_steps`
+        splits the beginning of the first: its batches have 1, 2, 4 … micro-batches of
+        the size that `--train_batch_size` has in the end, each for an equal number of
+        steps.
 
         Raises:
             UserError: flags that do not fit each other.
         """
-        return plan_phases(
-            group_of(PhaseFlags, self),
-            self.second_phase,
-            self.first_phase_steps,
-            self.batch_ramp_steps,
+        first, second = group_of(PhaseFlags, self), self.second_phase
+        begin = self.first_phase_steps
+        if not begin:
+            if second:
+                raise UserError(
+                    "The --second_phase_ flags need --first_phase_steps, the step at "
+                    "which the second phase begins."
+                )
+            return _ramp(first, self.batch_ramp_steps)
+        if not second or begin >= self.num_train_steps:
+            raise UserError(
+                f"--first_phase_steps={begin} needs a second phase: --num_train_steps "
+                f"above it (it is {self.num_train_steps}) and "
+                "--second_phase_input_file or other --second_phase_ flags."
+            )
+        second = dataclasses.replace(first, **second)
+        first = dataclasses.replace(first, num_train_steps=begin)
+        return [*_ramp(first, self.batch_ramp_steps), second]
+
+
+def _ramp(phase, steps):
+    """Returns the phase, after `steps` of smaller batches if there are any."""
+    parts = phase.gradient_accumulation_steps
+    if not steps:
+        return [phase]
+    counts = [2**i for i in range(parts.bit_length()) if 2**i < parts]
+    if not counts or phase.train_batch_size % parts:
+        raise UserError(
+            "--batch_ramp_steps lets the number of micro-batches grow, so it needs "
+            f"--gradient_accumulation_steps above 1 (it is {parts}) that divides "
+            f"--train_batch_size={phase.train_batch_size}."
         )
+    if not len(counts) <= steps < phase.num_train_steps:
+        raise UserError(
+            f"--batch_ramp_steps={steps} must be at least {len(counts)}, one for each "
+            f"batch size, and below {phase.num_train_steps}, where the phase ends."
+        )
+    ramp = [
+        dataclasses.replace(
+            phase,
+            train_batch_size=phase.train_batch_size // parts * count,
+            gradient_accumulation_steps=count,
+            num_train_steps=steps * i // len(counts),
+        )
+        for i, count in enumerate(counts, start=1)
+    ]
+    return [*ramp, phase]

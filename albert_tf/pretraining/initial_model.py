@@ -151,27 +151,6 @@ def _check_layers(flags, own, theirs):
             raise UserError(f"{flag}: {whose} the layers 1 to {blocks}.")
 
 
-def trained_model(model_class, path, flags, config):
-    """Loads the model that is evaluated where nothing is trained.
-
-    Args:
-        model_class: a `PretrainedModel`.
-        path: its directory.
-        flags: the `ModelFlags`.
-        config: the configuration that it should have.
-
-    Raises:
-        UserError: it cannot be read, or has another configuration.
-    """
-    model = load_pretrained(model_class, path, flags.execution)
-    if model.config != config:
-        raise UserError(
-            f"{path} holds a model whose configuration differs from "
-            f"{flags.albert_config_file}; pass the configuration of that model."
-        )
-    return model
-
-
 def trained_steps(directory):
     """Reads the steps that a directory's model was trained for; 0 if unknown."""
     return read_training_info(directory).get("step", 0)

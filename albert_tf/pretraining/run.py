@@ -28,9 +28,9 @@ from albert_tf.pretraining.initial_model import load_teacher
 from albert_tf.pretraining.initial_model import load_tokenizer
 from albert_tf.pretraining.initial_model import named_facts
 from albert_tf.pretraining.initial_model import trained_steps
-from albert_tf.pretraining.phases import steps_of_budget
 from albert_tf.pretraining.plan import measured_lines
 from albert_tf.pretraining.plan import plan_lines
+from albert_tf.pretraining.plan import steps_of_budget
 from albert_tf.pretraining.settings import resolve
 from data_pipeline.input_pipeline import describe_data
 

@@ -18,7 +18,7 @@ from albert_tf.objectives.flags import LayersFlags
 from albert_tf.pretraining.data import described_lengths
 from albert_tf.pretraining.data_flags import SECOND
 from albert_tf.pretraining.data_flags import DataFlags
-from albert_tf.pretraining.phases import check_budget
+from albert_tf.pretraining.plan import check_budget
 from albert_tf.pretraining.run_flags import GeneratorFlags
 from albert_tf.pretraining.run_flags import ModelFlags
 from albert_tf.pretraining.run_flags import RunFlags

@@ -7,7 +7,7 @@ import pytest
 
 from albert_tf.engine.trainer import Trainer
 from albert_tf.errors import UserError
-from albert_tf.pretraining import phases
+from albert_tf.pretraining import plan
 from albert_tf.pretraining.run import pretrain
 from albert_tf.pretraining.run import settings_of
 
@@ -29,7 +29,7 @@ def a_second_a_step(monkeypatch):
 
     monkeypatch.setattr(Trainer, "seconds_per_step", measured)
     still = types.SimpleNamespace(monotonic=lambda: 0.0)
-    monkeypatch.setattr(phases, "time", still)
+    monkeypatch.setattr(plan, "time", still)
     return calls
 
 
@@ -37,7 +37,7 @@ def test_the_run_is_one_of_that_many_steps(options_of, a_second_a_step, tmp_path
     asked = options_of(train_minutes=0.1, output_dir=tmp_path / "minutes")
     assert settings_of(asked).trainer.num_train_steps == 6
     assert a_second_a_step == [(1, 1), (2, 5)]
-    stored = json.loads((tmp_path / "minutes" / phases.STORED).read_text())
+    stored = json.loads((tmp_path / "minutes" / plan.STORED).read_text())
     assert stored == {"train_minutes": 0.1, "num_train_steps": 6}
     pretrain(settings_of(asked))
     assert len(a_second_a_step) == 2  # kept, and not measured again
