@@ -114,40 +114,39 @@ def average(names, totals, objective):
     return {"loss": sum(terms), **results}
 
 
-def evaluations_since_best(metrics, losses):
+def evaluations_since_best(evaluations, metric):
     """Counts the evaluations after the best; 0 if the last is the best so far.
 
     Args:
-        metrics: of all evaluations so far, higher is better; NaN is worst.
-        losses: theirs; of equal metrics, the lower loss is better, then the earlier.
+        evaluations: dicts of results, the earliest first.
+        metric: name of the result by which they are ranked, the highest best and NaN
+            worst; of equal ones, the lower `loss` is better, then the earlier.
     """
-    ranks = list(map(_rank, metrics, losses))
+    ranks = [
+        (_or_worst(results[metric]), _or_worst(-results.get("loss", 0.0)))
+        for results in evaluations
+    ]
     return len(ranks) - 1 - ranks.index(max(ranks))
-
-
-def _rank(metric, loss):
-    return _or_worst(metric), _or_worst(-loss)
 
 
 def _or_worst(value):
     return -math.inf if math.isnan(value) else value
 
 
-def out_of_patience(metrics, losses, patience):
+def out_of_patience(evaluations, metric, patience):
     """Returns whether the best evaluation is `patience` evaluations back; 0: never.
 
-    Args:
-        metrics, losses: as for `evaluations_since_best`; there may be none yet.
+    Evaluations and metric, if there are any, are as for `evaluations_since_best`.
     """
-    if not (metrics and patience):
+    if not (evaluations and metric and patience):
         return False
-    since = evaluations_since_best(metrics, losses)
+    since = evaluations_since_best(evaluations, metric)
     if since < patience:
         return False
     logging.info(
         "Stopping early: the best of %d evaluations, %.4f, was %d evaluations ago.",
-        len(metrics),
-        metrics[-1 - since],
+        len(evaluations),
+        evaluations[-1 - since][metric],
         since,
     )
     return True

@@ -1,11 +1,12 @@
 """Options of a training run: its stages, length, evaluations and reports."""
 
 import dataclasses
+from collections.abc import Callable
 
 import tensorflow as tf
 
+from albert_tf.engine.flags import ReportFlags
 from albert_tf.engine.flags import TrainerFlags
-from albert_tf.engine.reporting.reporter import ReportOptions
 from albert_tf.engine.resumption import Fact
 from albert_tf.engine.train_step import StepOptions
 
@@ -32,7 +33,7 @@ class Stage:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class TrainerOptions(TrainerFlags):
+class TrainerOptions(TrainerFlags, ReportFlags):
     """Length of a run, its evaluations and reports."""
 
     num_train_steps: int
@@ -51,5 +52,9 @@ class TrainerOptions(TrainerFlags):
     """Go on with other data, from its beginning."""
     step: StepOptions = StepOptions()
     """Computation of a step."""
-    report: ReportOptions = ReportOptions()
-    """Reports and records."""
+    flops_per_token: Callable[[float], float] | None = None
+    """From the tokens of a row to the FLOPs of a step, a token."""
+    peak_flops: float | None = None
+    """FLOPs a second that all devices together can do at best."""
+    evaluated: str = "held out"
+    """Data of the evaluations, a name in `display.plots.COLOURS`."""

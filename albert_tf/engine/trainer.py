@@ -69,14 +69,7 @@ class Trainer:
         # Of each stage; a guess, until its first loop is done.
         self._seconds_per_step = collections.defaultdict(lambda: 1.0)
         self._evaluated = None  # of the last evaluation: (step, data set), results
-        self.reporter = RunReporter(
-            options.output_dir,
-            options.num_train_steps,
-            model,
-            optimizer,
-            options.report,
-            self.writes_outputs,
-        )
+        self.reporter = RunReporter(model, optimizer, options, self.writes_outputs)
 
     @property
     def step(self):
@@ -86,7 +79,7 @@ class Trainer:
     @property
     def history(self):
         """Held-out evaluations so far: dicts with `step` and `train_seconds`."""
-        return self.reporter.evaluations
+        return self.reporter.history.evaluations
 
     @naming_lost_workers()
     def train(self, dataset, eval_dataset=None, save_best=None):
@@ -272,27 +265,23 @@ class Trainer:
             )
 
     def _evaluate(self, dataset, save_best):
-        if dataset is None or self.reporter.has_evaluation(self.step):
+        if dataset is None or self.reporter.history.has_evaluation(self.step):
             return
         results = self.evaluate(dataset)
-        if self.options.best_metric and save_best and self.writes_outputs:
-            self._save_if_best(results, save_best)
+        metric = self.options.best_metric
+        if (
+            metric
+            and save_best
+            and self.writes_outputs
+            and evaluations_since_best([*self.history, results], metric) == 0
+        ):
+            save_best(self.step, results)
         # After the best model: a run that is killed in between evaluates again.
         seconds = float(self._train_seconds.numpy())
         self.reporter.after_evaluation(self.step, seconds, results)
 
-    def _save_if_best(self, results, save_best):
-        if evaluations_since_best(*self._ranked([*self.history, results])) == 0:
-            save_best(self.step, results)
-
     def _out_of_patience(self):
         # All or none: the scores of unlike machines may differ in the last digits.
-        patience = self.options.patience if self.options.best_metric else 0
-        own = out_of_patience(*self._ranked(self.history), patience)
+        metric, patience = self.options.best_metric, self.options.patience
+        own = out_of_patience(self.history, metric, patience)
         return max(self._workers.all_values(int(own)))
-
-    def _ranked(self, entries):
-        """Returns the metrics and losses by which evaluations are ranked."""
-        metric = self.options.best_metric
-        losses = [entry.get("loss", 0.0) for entry in entries]
-        return [entry.get(metric) for entry in entries], losses

@@ -1,11 +1,13 @@
 """Optimizers whose step is a pure function of weights, gradients and moments."""
 
+import math
+
 import keras
 from keras import ops
 
-from albert_tf.optimizers.rules import is_excluded
+from albert_tf.optimizers.rules import OTHER
+from albert_tf.optimizers.rules import RULES
 from albert_tf.optimizers.rules import rule_of
-from albert_tf.optimizers.rules import rules_table
 
 
 class MomentsOptimizer(keras.optimizers.Optimizer):
@@ -57,8 +59,7 @@ class MomentsOptimizer(keras.optimizers.Optimizer):
             return
         super().build(variables)
         self.excluded = [
-            is_excluded(rule_of(variable.path), self.also_excluded)
-            for variable in variables
+            self._excludes(rule_of(variable.path)) for variable in variables
         ]
         self.factors = [self.rate_factor(variable) for variable in variables]
         self.factors_of_gradients = [
@@ -90,10 +91,31 @@ class MomentsOptimizer(keras.optimizers.Optimizer):
         ]
 
     def rules_table(self, variables):
-        """Describes, in lines, which of `variables` are decayed and adapted."""
-        return rules_table(
-            variables, self.weight_decay_rate, self.adapts, self.also_excluded
-        )
+        """Lists how many variables each rule has and its effect, unusual ones by name.
+
+        Args:
+            variables: Keras variables.
+        """
+        lines = []
+        for rule in (*RULES, OTHER):
+            own = [v for v in variables if rule_of(v.path) == rule]
+            if not own:
+                continue
+            parameters = sum(math.prod(v.shape) for v in own)
+            treatment = "neither decayed nor adapted" if self.adapts else "not decayed"
+            if not self._excludes(rule):
+                treatment = f"decayed by {self.weight_decay_rate:g}"
+                treatment += ", each with its own trust ratio" if self.adapts else ""
+            if rule == OTHER:
+                treatment += f": {', '.join(v.path for v in own)}"
+            lines.append(
+                f"{len(own):5} {rule.name:15}{parameters:>14,} parameters  {treatment}"
+            )
+        return lines
+
+    def _excludes(self, rule):
+        """Returns whether variables of a `Rule` are neither decayed nor adapted."""
+        return rule.excluded or rule.name in self.also_excluded
 
     def learning_rate_after(self, steps):
         """Returns the rate of the step that follows `steps` steps: float32 `[]`."""

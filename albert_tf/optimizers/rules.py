@@ -1,7 +1,6 @@
 """Treatment of variables by path: weight decay, adaptation, and rates by depth."""
 
-import dataclasses
-import math
+import collections
 import re
 
 from albert_tf.errors import UserError
@@ -10,19 +9,8 @@ RATES, GRADIENTS = DECAYED = ("rates", "gradients")
 """By which `layer_decay` scales the steps of lower layers."""
 
 
-@dataclasses.dataclass(frozen=True)
-class Rule:
-    """A rule for the variables whose path matches `pattern`."""
-
-    name: str
-    pattern: str
-    excluded: bool
-    """True for variables that are neither decayed nor adapted."""
-
-    def claims(self, path):
-        """Returns whether the rule is for the variable of this path."""
-        return re.search(self.pattern, path) is not None
-
+Rule = collections.namedtuple("Rule", "name pattern excluded")
+"""A rule for the variables whose path matches; excluded: not decayed nor adapted."""
 
 RELATIVE_BIASES = "relative biases"
 """The name of the rule for XLNet's biases of attention."""
@@ -48,7 +36,7 @@ def rule_of(path):
     Raises:
         UserError: several do.
     """
-    claiming = [rule for rule in RULES if rule.claims(path)]
+    claiming = [rule for rule in RULES if re.search(rule.pattern, path)]
     if len(claiming) > 1:
         names = " and ".join(rule.name for rule in claiming)
         raise UserError(
@@ -56,43 +44,6 @@ def rule_of(path):
             "weight decay; rename it."
         )
     return claiming[0] if claiming else OTHER
-
-
-def is_excluded(rule, also_excluded):
-    """Returns whether variables of a `Rule` are neither decayed nor adapted.
-
-    Args:
-        rule: the `Rule`.
-        also_excluded: names of rules that are, besides those that always are.
-    """
-    return rule.excluded or rule.name in also_excluded
-
-
-def rules_table(variables, weight_decay_rate, adapts, also_excluded=()):
-    """Lists how many variables each rule has and its effect, unusual ones by name.
-
-    Args:
-        variables: Keras variables.
-        weight_decay_rate: of those that are not excluded.
-        adapts: whether the optimizer scales them by trust ratios.
-        also_excluded: see `is_excluded`.
-    """
-    lines = []
-    for rule in (*RULES, OTHER):
-        own = [v for v in variables if rule_of(v.path) == rule]
-        if not own:
-            continue
-        parameters = sum(math.prod(v.shape) for v in own)
-        treatment = "neither decayed nor adapted" if adapts else "not decayed"
-        if not is_excluded(rule, also_excluded):
-            treatment = f"decayed by {weight_decay_rate:g}"
-            treatment += ", each with its own trust ratio" if adapts else ""
-        if rule == OTHER:
-            treatment += f": {', '.join(v.path for v in own)}"
-        lines.append(
-            f"{len(own):5} {rule.name:15}{parameters:>14,} parameters  {treatment}"
-        )
-    return lines
 
 
 def layer_decay(config, decay, decayed=RATES):

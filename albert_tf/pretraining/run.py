@@ -136,7 +136,7 @@ def _trainer(settings, strategy, config, data, tokenizer):
         settings.trainer,
         step=_step_options(settings, model, strategy),
         facts=(*settings.trainer.facts, *facts, teacher_fact(teacher)),
-        report=_report(settings, model, strategy),
+        **_report(settings, model, strategy),
     )
     objective = kind.objective(terms, settings.model)
     if teacher is not None:
@@ -153,7 +153,7 @@ def _step_options(settings, model, strategy):
 
 
 def _report(settings, model, strategy):
-    """Makes the `ReportOptions`, completed from the model and the devices."""
+    """Makes the fields of `TrainerOptions` for reports, by the model and devices."""
     kind, phases = KINDS[settings.data.objective], settings.data.phases()
     predictions = {p.max_seq_length: p.max_predictions_per_seq for p in phases}
 
@@ -161,15 +161,13 @@ def _report(settings, model, strategy):
         return kind.training_flops(model, length, predictions[length])
 
     peak = strategy_peak(strategy, model.compute_dtype)
-    report = settings.trainer.report
-    if report.peak_teraflops is not None:
-        peak = report.peak_teraflops * _TERA * strategy.num_replicas_in_sync
-    return dataclasses.replace(
-        report,
-        flops_per_token=flops_per_token,
-        peak_flops=peak,
-        evaluated="held out" if settings.data.eval_file else "training data",
-    )
+    if (teraflops := settings.trainer.peak_teraflops) is not None:
+        peak = teraflops * _TERA * strategy.num_replicas_in_sync
+    return {
+        "flops_per_token": flops_per_token,
+        "peak_flops": peak,
+        "evaluated": "held out" if settings.data.eval_file else "training data",
+    }
 
 
 def _train(trainer, data, held_out, tokenizer, info):

@@ -8,7 +8,6 @@ from albert_tf.engine.flags import DeviceFlags
 from albert_tf.engine.flags import ReportFlags
 from albert_tf.engine.flags import TrainerFlags
 from albert_tf.engine.options import TrainerOptions
-from albert_tf.engine.reporting.reporter import ReportOptions
 from albert_tf.engine.resumption import flag_facts
 from albert_tf.errors import UserError
 from albert_tf.families.layer_sharing import FIRST
@@ -78,12 +77,12 @@ def resolve(options, num_train_steps=None):
         data=group_of(DataFlags, options),
         trainer=TrainerOptions(
             **vars(group_of(TrainerFlags, options)),
+            **vars(group_of(ReportFlags, options)),
             num_train_steps=options.num_train_steps,
             eval_steps=options.eval_steps,
             best_metric=f"{options.objective}_accuracy",
             facts=flag_facts(options),
             restart_data=options.restart_data,
-            report=ReportOptions(**vars(group_of(ReportFlags, options))),
         ),
         flags=dataclasses.asdict(options),
     )

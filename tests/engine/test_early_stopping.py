@@ -11,6 +11,11 @@ from albert_tf.engine.evaluation import out_of_patience
 NAN = float("nan")
 
 
+def entries(scores, losses):
+    pairs = zip(scores, losses, strict=True)
+    return [{"score": score, "loss": loss} for score, loss in pairs]
+
+
 @pytest.mark.parametrize(
     ("metrics", "losses", "expected"),
     [
@@ -29,20 +34,22 @@ NAN = float("nan")
     ],
 )
 def test_of_equals_the_one_with_the_lower_loss_is_the_best(metrics, losses, expected):
-    assert evaluations_since_best(metrics, losses) == expected
+    assert evaluations_since_best(entries(metrics, losses), "score") == expected
 
 
 def test_patience():
-    losses = [0.3, 0.3, 0.3]
-    assert not out_of_patience([], [], 1)
-    assert not out_of_patience([0.5, 0.1], losses[:2], 0)
-    assert not out_of_patience([0.5, 0.1], losses[:2], 2)
-    assert out_of_patience([0.5, 0.1, 0.2], losses, 2)
+    evaluations = entries([0.5, 0.1, 0.2], [0.3, 0.3, 0.3])
+    assert not out_of_patience([], "score", 1)
+    assert not out_of_patience(evaluations, None, 2)
+    assert not out_of_patience(evaluations, "score", 0)
+    assert not out_of_patience(evaluations[:2], "score", 2)
+    assert out_of_patience(evaluations, "score", 2)
 
 
 def test_a_lower_loss_of_equal_scores_is_worth_waiting_for():
-    assert not out_of_patience([0.5, 0.5, 0.5], [0.3, 0.2, 0.1], 2)
-    assert out_of_patience([0.5, 0.5, 0.5], [0.3, 0.3, 0.4], 2)
+    equal = [0.5, 0.5, 0.5]
+    assert not out_of_patience(entries(equal, [0.3, 0.2, 0.1]), "score", 2)
+    assert out_of_patience(entries(equal, [0.3, 0.3, 0.4]), "score", 2)
 
 
 class Scripted:

@@ -1,17 +1,14 @@
 """Reports of a run: progress, TensorBoard, the history of evaluations."""
 
 import contextlib
-import dataclasses
 import importlib.metadata
 import platform
-from collections.abc import Callable
 
 import tensorflow as tf
 from absl import logging
 
 import albert_tf
 from albert_tf.display.progress import Progress
-from albert_tf.engine.flags import ReportFlags
 from albert_tf.engine.reporting.curves import write_curves
 from albert_tf.engine.reporting.summaries import RunHistory
 from albert_tf.engine.reporting.summaries import StepProfiler
@@ -25,18 +22,6 @@ _SHORT_NAMES = {
 _PACKAGES = ("keras", "tensorflow-text", "sentencepiece", "numpy")
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class ReportOptions(ReportFlags):
-    """Optional parts of a run's reports."""
-
-    flops_per_token: Callable[[float], float] | None = None
-    """From the tokens of a row to the FLOPs of a step, a token."""
-    peak_flops: float | None = None
-    """FLOPs a second that all devices together can do at best."""
-    evaluated: str = "held out"
-    """Data of the evaluations, a name in `display.plots.COLOURS`."""
-
-
 class RunReporter:
     """Shows a run on the terminal or in the log, and records it in its directory.
 
@@ -44,48 +29,41 @@ class RunReporter:
     decided here. Nothing here changes what is trained.
 
     Args:
-        output_dir: the run's directory.
-        num_train_steps: optimizer steps in all.
         model: the Keras model, for the names of its variables.
         optimizer: a built `MomentsOptimizer`, for the learning rate.
-        options: `ReportOptions`.
+        options: `TrainerOptions`.
         is_shown: whether this process is the one, of all that train, that shows and
             records the run.
+
+    Attributes:
+        history: the `RunHistory`, once the run is `reporting`.
     """
 
-    def __init__(
-        self, output_dir, num_train_steps, model, optimizer, options, is_shown=True
-    ):
-        self._output_dir = output_dir
-        self._num_train_steps = num_train_steps
+    def __init__(self, model, optimizer, options, is_shown=True):
         self._model = model
         self._optimizer = optimizer
         self._options = options
         self._is_shown = is_shown
-        self._profiler = StepProfiler(output_dir, options.profile_range())
-        self._history = None
+        self._profiler = StepProfiler(options.output_dir, options.profile_range())
+        self.history = None
         self._progress = None
-
-    @property
-    def evaluations(self):
-        """Held-out evaluations so far: dicts with `step` and `train_seconds`."""
-        return self._history.evaluations
 
     @contextlib.contextmanager
     def reporting(self, step):
         """Reports the run inside a `with` block that begins at `step`."""
-        self._history = RunHistory(self._output_dir, step, self._is_shown)
+        last = self._options.num_train_steps
+        self.history = RunHistory(self._options.output_dir, step, self._is_shown)
         with contextlib.ExitStack() as stack:
             stack.enter_context(self._profiler)
-            if self._is_shown and step < self._num_train_steps:
-                self._profiler.announce(step, self._num_train_steps)
-                progress = Progress(self._num_train_steps, "steps", "training", step)
+            if self._is_shown and step < last:
+                self._profiler.announce(step, last)
+                progress = Progress(last, "steps", "training", step)
                 self._progress = stack.enter_context(progress)
             yield
 
     def next_stop(self, step):
         """Returns the step that a loop which begins at `step` must not go beyond."""
-        stops = [self._num_train_steps, self._profiler.next_stop(step)]
+        stops = [self._options.num_train_steps, self._profiler.next_stop(step)]
         if every := self._options.histogram_steps:
             due = step - step % every + every
             # A step with statistics is a loop of its own.
@@ -129,7 +107,7 @@ class RunReporter:
             )
         rate = float(self._optimizer.learning_rate_after(step - 1))
         results = {**results, "learning_rate": rate, **rates}
-        self._history.write_scalars("train", step, results)
+        self.history.write_scalars("train", step, results)
         if self._is_shown:
             self._progress.update(step, _notes(results))
 
@@ -145,15 +123,11 @@ class RunReporter:
                 )
                 if name != "trust_ratio" or not self._optimizer.excluded[i]
             }
-            self._history.write_distribution(step, name, values)
-
-    def has_evaluation(self, step):
-        """Returns whether the evaluation at `step` is in the history."""
-        return self._history.has_evaluation(step)
+            self.history.write_distribution(step, name, values)
 
     def after_evaluation(self, step, train_seconds, results):
         """Takes results; `train_seconds` is the training time so far."""
-        self._history.add_evaluation(step, train_seconds, results)
+        self.history.add_evaluation(step, train_seconds, results)
         if not self._is_shown:
             return
         shown = ", ".join(f"{name} {value:.4f}" for name, value in results.items())
@@ -163,8 +137,8 @@ class RunReporter:
     def finish(self):
         """Draws the whole run."""
         if self._is_shown:
-            evaluations = self._history.evaluations
-            write_curves(self._output_dir, evaluations, self._options.evaluated)
+            options, evaluations = self._options, self.history.evaluations
+            write_curves(options.output_dir, evaluations, options.evaluated)
 
 
 def _notes(results):

@@ -10,7 +10,6 @@ import pytest
 import tensorflow as tf
 from absl import logging
 
-from albert_tf.engine.reporting.reporter import ReportOptions
 from albert_tf.engine.reporting.summaries import histogram
 from albert_tf.engine.train_step import VARIABLE_STATISTICS
 from albert_tf.optimizers import LAMB
@@ -20,11 +19,10 @@ STEPS = 4
 
 @pytest.fixture
 def train(make_trainer, batches):
-    """Trains with `ReportOptions` of these values; returns the trainer."""
+    """Trains with `TrainerOptions` of these values; returns the trainer."""
 
     def run(directory="run", steps=STEPS, strategy=None, **report):
-        options = {"report": ReportOptions(**report)}
-        trainer = make_trainer(steps, strategy, directory=directory, options=options)
+        trainer = make_trainer(steps, strategy, directory=directory, options=report)
         trainer.train(batches())
         return trainer
 
@@ -36,8 +34,7 @@ def train_linear(make_linear_trainer, batches):
     """Trains as `train`, a linear model."""
 
     def run(directory="run", steps=STEPS, **report):
-        options = {"report": ReportOptions(**report)}
-        trainer = make_linear_trainer(steps, directory, options)
+        trainer = make_linear_trainer(steps, directory, report)
         trainer.train(batches())
         return trainer
 
@@ -88,7 +85,7 @@ def test_looking_changes_no_bit_of_a_large_batch(make_trainer, rows, weights):
     dataset = dataset.batch(128, drop_remainder=True)
     found = []
     for name, interval in (("looking", 1), ("plain", 0)):
-        options = {"report": ReportOptions(histogram_steps=interval)}
+        options = {"histogram_steps": interval}
         trainer = make_trainer(
             STEPS,
             directory=name,
