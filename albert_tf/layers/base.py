@@ -1,4 +1,4 @@
-"""The parts of all other layers: a config, projections, layer norm and dropout."""
+"""The parts of all other layers: config, projections, adapters, norm and dropout."""
 
 import keras
 from keras import ops
@@ -25,13 +25,16 @@ class ConfiguredLayer(keras.layers.Layer):
     """
 
     config_class = AlbertConfig
+    own_arguments = ()
+    """Further arguments of the constructor, each an attribute of the same name."""
 
     def __init__(self, config, **kwargs):
         super().__init__(**kwargs)
         self.config = config
 
     def get_config(self):
-        return {**super().get_config(), "config": self.config.to_dict()}
+        own = {name: getattr(self, name) for name in self.own_arguments}
+        return {**super().get_config(), "config": self.config.to_dict(), **own}
 
     @classmethod
     def from_config(cls, config):
@@ -107,6 +110,8 @@ class LayerNorm(ConfiguredLayer):
     Call: `[..., width]` to `[..., width]`.
     """
 
+    own_arguments = ("use_bias",)
+
     def __init__(self, config, use_bias=True, **kwargs):
         super().__init__(config, **kwargs)
         self.use_bias = use_bias
@@ -128,8 +133,55 @@ class LayerNorm(ConfiguredLayer):
             outputs = outputs + self.beta
         return ops.cast(outputs, self.compute_dtype)
 
-    def get_config(self):
-        return {**super().get_config(), "use_bias": self.use_bias}
+
+@keras.saving.register_keras_serializable(package="albert_tf")
+class DepthAdapters(ConfiguredLayer):
+    """An adapter for each block and each product that blocks share.
+
+    Block i computes `x kernel + bias + (x down[i]) up[i]` (LoRA, arXiv 2106.09685, one
+    a depth as in Relaxed Recursive Transformers, arXiv 2410.20672). New ones change
+    nothing: `up` is 0.
+
+    The weights are `down`, `[blocks, inputs, rank]`, and `up`, `[blocks, rank,
+    outputs]`, by sublayer and projection, with `config.depth_adapter_rank` as the rank.
+
+    Args:
+        config: an `AlbertConfig`.
+    """
+
+    def build(self, input_shape=None):
+        self.pairs = {
+            sublayer: {
+                name: self._pair(f"{sublayer}_{name}", *sides)
+                for name, sides in products.items()
+            }
+            for sublayer, products in self.config.adapted_products().items()
+        }
+
+    def _pair(self, name, inputs, outputs):
+        config = self.config
+        blocks = config.num_hidden_layers * config.inner_group_num
+        rank = config.depth_adapter_rank
+        down = self.add_weight(
+            name=f"{name}_down",
+            shape=(blocks, inputs, rank),
+            initializer=self._initializer(),
+        )
+        up = self.add_weight(
+            name=f"{name}_up", shape=(blocks, rank, outputs), initializer="zeros"
+        )
+        return down, up
+
+    def of_block(self, i):
+        """Returns the adapters of block `i`, an int or int32 scalar.
+
+        Returns:
+            `{sublayer: {projection: (down [inputs, rank], up [rank, outputs])}}`.
+        """
+        return {
+            sublayer: {name: (down[i], up[i]) for name, (down, up) in pairs.items()}
+            for sublayer, pairs in self.pairs.items()
+        }
 
 
 def truncated_normal(standard_deviation):

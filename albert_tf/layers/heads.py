@@ -30,6 +30,8 @@ class ClassificationHead(ConfiguredLayer):
     Call: `[..., hidden]` to float32 `[..., labels]`.
     """
 
+    own_arguments = ("num_labels", "initializer_range")
+
     def __init__(self, config, num_labels, initializer_range, **kwargs):
         super().__init__(config, **kwargs)
         self.num_labels = num_labels
@@ -54,13 +56,6 @@ class ClassificationHead(ConfiguredLayer):
         # In float32, as the weights: bfloat16 would round a logit of 5 by 0.02.
         logits = ops.matmul(pooled, ops.transpose(self.output_weights))  # [..., L]
         return logits + self.output_bias
-
-    def get_config(self):
-        return {
-            **super().get_config(),
-            "num_labels": self.num_labels,
-            "initializer_range": self.initializer_range,
-        }
 
 
 @keras.saving.register_keras_serializable(package="albert_tf")
@@ -134,6 +129,7 @@ class AnswerBeamsHead(ConfiguredLayer):
     """
 
     norm_class = LayerNorm
+    own_arguments = ("start_n_top", "end_n_top", "dropout_prob")
 
     def __init__(self, config, start_n_top, end_n_top, dropout_prob, **kwargs):
         super().__init__(config, **kwargs)
@@ -223,14 +219,6 @@ class AnswerBeamsHead(ConfiguredLayer):
         both = ops.tanh(self.answer_hidden(both))  # [B, H]
         both = dropout(both, self.dropout_prob, dropout_seed, CLASSIFIER_SITE)
         return ops.cast(self.answer(both)[:, 0], "float32")
-
-    def get_config(self):
-        return {
-            **super().get_config(),
-            "start_n_top": self.start_n_top,
-            "end_n_top": self.end_n_top,
-            "dropout_prob": self.dropout_prob,
-        }
 
 
 def _masked(logits, p_mask):

@@ -7,9 +7,9 @@ import keras
 from albert_tf.errors import UserError
 from albert_tf.layers.base import SITES_PER_BLOCK
 from albert_tf.layers.base import ConfiguredLayer
+from albert_tf.layers.base import DepthAdapters
 from albert_tf.layers.base import LayerNorm
 from albert_tf.layers.base import fold_seed
-from albert_tf.layers.depth_adapters import DepthAdapters
 from albert_tf.layers.sublayers import FeedForward
 from albert_tf.layers.sublayers import SelfAttention
 
@@ -43,6 +43,7 @@ class TransformerStack(ConfiguredLayer):
 
     attention_class = SelfAttention
     feed_forward_class = FeedForward
+    own_arguments = ("depth_loop", "rematerialize")
 
     def __init__(self, config, depth_loop=False, rematerialize=False, **kwargs):
         super().__init__(config, **kwargs)
@@ -249,10 +250,3 @@ class TransformerStack(ConfiguredLayer):
             adapters=adapters.get("attention"),
         )
         return feed_forward(hidden, seed, adapters=adapters.get("feed_forward"))
-
-    def get_config(self):
-        return {
-            **super().get_config(),
-            "depth_loop": self.depth_loop,
-            "rematerialize": self.rematerialize,
-        }

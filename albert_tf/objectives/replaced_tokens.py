@@ -15,16 +15,20 @@ _SAMPLING_SITE = -5  # apart from the model's sites of dropout
 _GENERATOR_SEED = 7  # of the generator's dropout, apart from the discriminator's
 
 
-@dataclasses.dataclass(frozen=True)
 class ReplacedTokens(LossTerm):
     """Binary cross-entropy of every token that is no padding: was it replaced?
 
     A guess that is the text's own token was not replaced (ELECTRA, section 2).
+
+    Args:
+        scale: factor of the term in the sum.
     """
 
-    name: str = "replaced_tokens"
-    scale: float = 50.0
+    name = "replaced_tokens"
     metric_names = ("replaced_tokens_accuracy", "replaced_tokens_recall")
+
+    def __init__(self, scale):
+        self.scale = scale
 
     def weights(self, batch):
         mask = tf.cast(batch["input_mask"], tf.float32)  # [B, T]

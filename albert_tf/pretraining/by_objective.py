@@ -14,9 +14,9 @@ from albert_tf.families.xlnet_config import XLNetConfig
 from albert_tf.models.pretraining import AlbertForPreTraining
 from albert_tf.models.replaced_tokens import AlbertForReplacedTokens
 from albert_tf.models.xlnet.language_model import XLNetLMHeadModel
+from albert_tf.objectives.masked_lm import PERMUTATION_LM
+from albert_tf.objectives.masked_lm import PermutationObjective
 from albert_tf.objectives.masked_lm import PretrainingObjective
-from albert_tf.objectives.permutation import PERMUTATION_LM
-from albert_tf.objectives.permutation import PermutationObjective
 from albert_tf.objectives.replaced_tokens import ReplacedTokensObjective
 from albert_tf.pretraining.initial_model import first_model
 from albert_tf.pretraining.initial_model import initial_model

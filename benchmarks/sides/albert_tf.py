@@ -12,8 +12,8 @@ from albert_tf.engine.train_step import StepOptions
 from albert_tf.engine.train_step import TrainStep
 from albert_tf.models.pretraining import AlbertForPreTraining
 from albert_tf.models.xlnet.language_model import XLNetLMHeadModel
+from albert_tf.objectives.masked_lm import PermutationObjective
 from albert_tf.objectives.masked_lm import PretrainingObjective
-from albert_tf.objectives.permutation import PermutationObjective
 from albert_tf.optimizers import create_optimizer
 from albert_tf.tokenization import load_tokenizer
 from benchmarks.measuring import turns

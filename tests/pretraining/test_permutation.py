@@ -10,7 +10,7 @@ import tensorflow as tf
 from albert_tf.cli.command_line import parse
 from albert_tf.errors import UserError
 from albert_tf.models.xlnet.language_model import XLNetLMHeadModel
-from albert_tf.objectives.permutation import PermutationObjective
+from albert_tf.objectives.masked_lm import PermutationObjective
 from albert_tf.pretraining import run as command
 from albert_tf.pretraining.flags import PretrainingOptions
 from albert_tf.pretraining.run import pretrain
