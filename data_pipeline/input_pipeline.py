@@ -97,19 +97,6 @@ def pretraining_dataset(
     return dataset.prefetch(_PREFETCHED)
 
 
-def describe_data(input_file):
-    """Returns each folder's dataset_info.json; None for a folder without one.
-
-    Raises:
-        UserError: no such file, a description that is none, or a file without one
-            that holds no records.
-    """
-    paths = folders.find(input_file)
-    descriptions = folders.describe(paths)
-    folders.require_records(descriptions, paths)
-    return descriptions
-
-
 def _check(info, where, tokenizer, lengths, masked_lm_prob, training):
     fitting.check_objective(info, where, "masked_lm")
     fitting.check_tokenizer(info, where, tokenizer, info["kind"] == "dynamic")

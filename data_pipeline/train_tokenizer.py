@@ -42,14 +42,17 @@ from data_pipeline.text.corpus import CorpusFlags
 _CONTROL_SYMBOLS = ["[CLS]", "[SEP]", "[MASK]"]
 _USER_SYMBOLS = ["(", ")", '"', "-", ".", "–", "£", "€"]
 _REPORT_LINES = 10_000
-# Flags of spm_train, by the value that vocabularies of ALBERT have.
-_SPM_TRAIN = {
-    "pad_id": "0",
-    "unk_id": "1",
-    "bos_id": "-1",
-    "eos_id": "-1",
+_UNLIKE_DEFAULTS = {
+    "pad_id": 0,
+    "unk_id": 1,
+    "bos_id": -1,
+    "eos_id": -1,
     "pad_piece": "<pad>",
     "unk_piece": "<unk>",
+}
+# Flags of spm_train, by the value that vocabularies of ALBERT have.
+_SPM_TRAIN = {
+    **{name: str(value) for name, value in _UNLIKE_DEFAULTS.items()},
     "control_symbols": ",".join(_CONTROL_SYMBOLS),
     "user_defined_symbols": ",".join(_USER_SYMBOLS),
     "shuffle_input_sentence": "true",
@@ -133,12 +136,15 @@ def train_tokenizer(options):
     if not lines:
         raise UserError(f"--input_file={options.input_file} holds no text.")
     if options.is_byte_level:
-        tokenizer = byte_bpe.train(lines, options)
+        folder = options.output_prefix
+        tokenizer, files = byte_bpe.train(lines, options)
     else:
+        folder, name = os.path.split(options.output_prefix)
         model = _train(lines, options)
         _warn_of_changes(model, counts, options)
-        _write(model, options)
         tokenizer = SentencePieceTokenizer(model, options.do_lower_case)
+        files = {f"{name}.vocab": _listing(model, tokenizer), f"{name}.model": model}
+    _write(folder, files)
     report = _report(tokenizer, lines)
     logging.info(
         "%s: %d pieces from %d lines; %.2f characters a piece, %.4f%% unknown",
@@ -208,12 +214,7 @@ def _train(lines, options):
             model_type=options.model_type,
             character_coverage=options.character_coverage,
             normalization_rule_name=options.normalization,
-            pad_id=0,
-            unk_id=1,
-            bos_id=-1,
-            eos_id=-1,
-            pad_piece="<pad>",
-            unk_piece="<unk>",
+            **_UNLIKE_DEFAULTS,
             control_symbols=_CONTROL_SYMBOLS,
             user_defined_symbols=_USER_SYMBOLS,
             num_threads=options.num_threads,
@@ -225,19 +226,20 @@ def _train(lines, options):
     return writer.getvalue() + (KEEPS_ACCENTS if options.keep_accents else b"")
 
 
-def _write(model, options):
-    """Writes the model and the readable list of its pieces."""
-    tokenizer = SentencePieceTokenizer(model, options.do_lower_case)
+def _listing(model, tokenizer):
+    """Lists the pieces and their scores, readable."""
     processor = sentencepiece.SentencePieceProcessor(model_proto=model)
-    listing = "".join(
+    return "".join(
         f"{piece}\t{processor.GetScore(index):g}\n"
         for index, piece in enumerate(tokenizer.pieces)
     )
-    directory, name = os.path.split(options.output_prefix)
+
+
+def _write(directory, files):
     try:
         with ChecksummedFolder(directory) as folder:
-            folder.write(f"{name}.vocab", listing)
-            folder.write(f"{name}.model", model)
+            for name, contents in files.items():
+                folder.write(name, contents)
     except OSError as error:
         raise UserError(
             f"{error.filename or directory} cannot be written: {error.strerror}."

@@ -13,8 +13,8 @@ from albert_tf.errors import UserError
 from albert_tf.objectives.masked_lm import OBJECTIVES
 from albert_tf.objectives.masked_lm import check_sentence_labels
 from albert_tf.pretraining.by_objective import KINDS
-from data_pipeline.input_pipeline import describe_data
 from data_pipeline.input_pipeline import predictions_needed
+from data_pipeline.records.folders import describe_data
 from data_pipeline.records.folders import verify_data
 from data_pipeline.records.schema import sentence_on
 

@@ -32,7 +32,7 @@ from albert_tf.pretraining.plan import measured_lines
 from albert_tf.pretraining.plan import plan_lines
 from albert_tf.pretraining.plan import steps_of_budget
 from albert_tf.pretraining.settings import resolve
-from data_pipeline.input_pipeline import describe_data
+from data_pipeline.records.folders import describe_data
 
 _TERA = 1e12
 

@@ -1,4 +1,4 @@
-"""Checks that a data set fits the model that is to be trained on it."""
+"""Checks that a data set fits the model to be trained; they raise `UserError`."""
 
 from absl import logging
 
@@ -15,9 +15,6 @@ def check_objective(info, where, objective):
         info: the contents of dataset_info.json.
         where: its folder.
         objective: "masked_lm" or "permutation_lm".
-
-    Raises:
-        UserError: it names the folder and the remedy.
     """
     made_for = "permutation_lm" if info["kind"] == PERMUTATION else "masked_lm"
     if made_for != objective:
@@ -36,13 +33,9 @@ def check_tokenizer(info, where, tokenizer, is_needed):
     Data of a version that did not record the segmentation is read, with a warning.
 
     Args:
-        info: the contents of dataset_info.json.
-        where: its folder.
+        info, where: as of `check_objective`.
         tokenizer: the model's, or None.
         is_needed: whether the data cannot be read without.
-
-    Raises:
-        UserError: it names the folder, and both tokenizers.
     """
     if tokenizer is None:
         if is_needed:
@@ -73,7 +66,7 @@ def _in_words(facts):
 
 
 def refuse(where, name, made, wanted):
-    """Refuses a length that differs from the length of the data: raises `UserError`."""
+    """Refuses a length that differs from the length of the data."""
     raise UserError(
         f"The data set in {where} was made with {name}={made}, but training "
         f"asks for {wanted}; pass {name}={made} or make the data set again."

@@ -12,7 +12,6 @@ from albert_tf.display.progress import Progress
 from albert_tf.errors import UserError
 from albert_tf.io import checksums
 from albert_tf.io import storage
-from albert_tf.io.near_misses import did_you_mean
 from albert_tf.io.storage import remote_files
 from data_pipeline.records import dataset_info
 from data_pipeline.records import examples
@@ -35,8 +34,22 @@ _READERS = 4
 _AGAIN = "copy the file again, or make the data again."
 
 
-def describe(paths):
-    """Returns the dataset_info.json of each path's folder; None for one without it."""
+def describe_data(input_file):
+    """Returns each folder's dataset_info.json; None for a folder without one.
+
+    Raises:
+        UserError: no such file, a description that is none, or a file without one
+            that holds no records.
+    """
+    paths = find(input_file)
+    descriptions = _describe(paths)
+    for folder, info in descriptions.items():
+        if info is None:
+            _first_features([p for p in paths if os.path.dirname(p) == folder])
+    return descriptions
+
+
+def _describe(paths):
     folders = sorted({os.path.dirname(path) for path in paths})
     return {folder: dataset_info.read(folder) for folder in folders}
 
@@ -45,14 +58,14 @@ def open_data(input_file):
     """Finds the files of `pretraining_dataset`, whose sizes it checks.
 
     Returns:
-        The paths of `find`, and the dict of `describe`.
+        The paths of `find`, and the dict of `describe_data`.
 
     Raises:
         UserError: as `find`; or a file has another size than its folder's description
             gives, or is none of the data set.
     """
     paths = find(input_file)
-    descriptions = describe(paths)
+    descriptions = _describe(paths)
     _check_sizes(descriptions, paths)
     return paths, descriptions
 
@@ -63,25 +76,18 @@ def find(input_file):
     Raises:
         UserError: there is none, one is missing or is no regular file.
     """
-    paths = []
-    for pattern in input_files.split(input_file):
-        with remote_files() as gfile:
-            if gfile.isdir(pattern):
-                found = _files_of(pattern)
-            else:
-                found = _files_matching(pattern)
-        if not found:
-            meant = did_you_mean(pattern) or "; name a file, a glob or a folder."
-            raise UserError(f"No pretraining data matches {pattern!r}{meant}")
-        paths.extend(found)
+    paths = input_files.find(input_file, _of_pattern, "pretraining data")
     if not paths:
         raise UserError(
             f"{input_file!r} names no pretraining data; pass a file, folder or glob."
         )
-    paths = input_files.each_once(paths)
-    for path in paths:
-        input_files.require_regular(path)
     return paths
+
+
+def _of_pattern(pattern):
+    with remote_files() as gfile:
+        is_folder = gfile.isdir(pattern)
+        return _files_of(pattern) if is_folder else _files_matching(pattern)
 
 
 def _files_of(folder):
@@ -98,7 +104,7 @@ def _files_of(folder):
 def _files_matching(pattern):
     """Lists the files of a glob, none of which may be lost, or the one of a name."""
     paths = input_files.matching(pattern)
-    descriptions = {} if paths == [pattern] else describe(paths)
+    descriptions = {} if paths == [pattern] else _describe(paths)
     for folder, info in descriptions.items():
         names = fnmatch.filter(info["files"] if info else [], os.path.basename(pattern))
         there = [name for place, name in map(os.path.split, paths) if place == folder]
@@ -123,17 +129,6 @@ def _may_hold_records(path):
     if name.startswith("."):  # such as the lock of a run
         return False
     return not tf.io.gfile.isdir(path)
-
-
-def require_records(descriptions, paths):
-    """Refuses files that no description vouches for and that hold no records.
-
-    Raises:
-        UserError: it names the file.
-    """
-    for folder, info in descriptions.items():
-        if info is None:
-            _first_features([p for p in paths if os.path.dirname(p) == folder])
 
 
 def in_common(descriptions, paths):

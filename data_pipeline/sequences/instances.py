@@ -69,29 +69,20 @@ class PairingFlags:
         return "nsp" if self.random_next_sentence else self.sentence_objective
 
 
-@dataclasses.dataclass(frozen=True)
-class Window:
-    """A stretch of the corpus, tokenized.
+Window = collections.namedtuple("Window", "ids word_starts segments documents")
+"""A stretch of the corpus, tokenized.
 
-    Attributes:
-        ids: int32 array, the tokens of all documents in a row.
-        word_starts: bool array, whether each token starts a word.
-        segments: list of int, where each segment starts in `ids`, and its end.
-        documents: list of int, where each document starts in `segments`, and its end.
-    """
-
-    ids: np.ndarray
-    word_starts: np.ndarray
-    segments: list
-    documents: list
+ids: int32 array, the tokens of all documents in a row. word_starts: bool array, whether
+each token starts a word. segments: list of int, where each segment starts in `ids`, and
+its end. documents: list of int, where each document starts in `segments`, and its end.
+"""
 
 
 def make_instances(window, options, sep_id, passes, seed):
-    """Cuts the documents of a window into instances, in random order.
+    """Cuts the documents of a `Window` into instances, in random order.
 
     Args:
-        window: a `Window`.
-        options: the `PairingFlags`.
+        window, options: the `Window` and the `PairingFlags`.
         sep_id: the token between two documents of one run of full sentences.
         passes: how often each document is cut, differently each time.
         seed: int; equal seeds give equal instances.
@@ -263,11 +254,10 @@ def join_documents(window, sep_id):
     shifts = np.zeros(len(segments), np.int64)
     shifts[first_segments[1:]] = 1
     shifts[-1] = 1
-    return Window(
+    return window._replace(
         ids=np.insert(window.ids, ends, sep_id),
         word_starts=np.insert(window.word_starts, ends, True),
         segments=(segments + np.cumsum(shifts)).tolist(),
-        documents=window.documents,
     )
 
 

@@ -4,7 +4,6 @@ import importlib
 import json
 
 from albert_tf.errors import UserError
-from albert_tf.io.whole_folder import ChecksummedFolder
 from albert_tf.tokenization.byte_bpe.files import MERGES
 from albert_tf.tokenization.byte_bpe.files import VOCABULARY
 from albert_tf.tokenization.byte_bpe.files import BytePairs
@@ -18,33 +17,14 @@ _LEAST = 256 + len(_FIRST) + 1
 
 
 def train(lines, options):
-    """Trains a vocabulary and writes it to the folder `options.output_prefix`.
-
-    Args:
-        lines: list of str.
-        options: `TokenizerOptions`.
+    """Trains a vocabulary on a list of str, as `TokenizerOptions` say.
 
     Returns:
-        Its `ByteBpeTokenizer`.
+        Its `ByteBpeTokenizer`, and the contents of its files by name.
 
     Raises:
-        UserError: the package is not there, too little text for the vocabulary, or a
-            folder that cannot be written.
+        UserError: the package is not there, or too little text for the vocabulary.
     """
-    pairs = _trained(lines, options)
-    try:
-        with ChecksummedFolder(options.output_prefix) as folder:
-            folder.write(VOCABULARY, pairs.vocabulary_bytes())
-            folder.write(MERGES, pairs.merges_bytes())
-    except OSError as error:
-        raise UserError(
-            f"{error.filename or options.output_prefix} cannot be written: "
-            f"{error.strerror}."
-        ) from error
-    return ByteBpeTokenizer(pairs.file_bytes())
-
-
-def _trained(lines, options):
     size = options.vocab_size
     if size < _LEAST:
         raise UserError(
@@ -70,4 +50,6 @@ def _trained(lines, options):
             f"lines) has pieces for; pass {len(pieces) + 1} or less, or more text."
         )
     merges = [m.split(" ") if isinstance(m, str) else m for m in model["merges"]]
-    return BytePairs.of({**pieces, _MASK: len(pieces)}, merges, "the vocabulary")
+    pairs = BytePairs.of({**pieces, _MASK: len(pieces)}, merges, "the vocabulary")
+    files = {VOCABULARY: pairs.vocabulary_bytes(), MERGES: pairs.merges_bytes()}
+    return ByteBpeTokenizer(pairs.file_bytes()), files

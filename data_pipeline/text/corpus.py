@@ -15,7 +15,6 @@ import zlib
 
 from albert_tf.cli.command_line import option
 from albert_tf.errors import UserError
-from albert_tf.io.near_misses import did_you_mean
 from albert_tf.io.text_files import check_beginning
 from albert_tf.io.text_files import check_line_ends
 from data_pipeline.text import formats
@@ -52,33 +51,19 @@ class CorpusFlags:
 
 
 def find_files(patterns, input_format="auto"):
-    """Resolves a comma list of file names, globs and directories.
-
-    Args:
-        patterns: the list.
-        input_format: as of `Reader`.
+    """Finds the files of `patterns` as `input_files.find`, with the folders in folders.
 
     Returns:
-        A list of `File(path, size)`, in the order of the patterns, each sorted; a
-        file that several patterns or links lead to is there once. Folders are read
-        with the folders in them.
+        A list of `File(path, size)`.
 
     Raises:
-        UserError: a pattern matches no file, one is a pipe, a device or no text, or
-            all files are empty.
+        UserError: as `input_files.find`; or a file is no text, though `input_format`,
+            as of `Reader`, is; or all are empty.
     """
     import tensorflow as tf
 
-    paths = []
-    for pattern in input_files.split(patterns):
-        found = input_files.of_pattern(pattern)
-        if not found:
-            meant = did_you_mean(pattern) or "; name a file, a glob or a folder."
-            raise UserError(f"No input file matches {pattern!r}{meant}")
-        paths.extend(found)
     files = []
-    for path in input_files.each_once(paths):
-        input_files.require_regular(path)
+    for path in input_files.find(patterns, input_files.of_pattern, "input file"):
         if FORMATS[format_of(path, input_format)].is_text:
             input_files.require_text(path)
         files.append(File(path, tf.io.gfile.stat(path).length))

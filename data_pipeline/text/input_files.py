@@ -11,12 +11,36 @@ from absl import logging
 from albert_tf.errors import UserError
 from albert_tf.io import storage
 from albert_tf.io.files import unreadable
+from albert_tf.io.near_misses import did_you_mean
 from albert_tf.io.text_files import checked_beginning
 
 
-def split(patterns):
-    """Splits a comma list into patterns, without the spaces around them."""
-    return [p for p in (part.strip() for part in patterns.split(",")) if p]
+def find(patterns, files_of, kind):
+    """Finds the files of a comma list of names, globs and folders.
+
+    Args:
+        patterns: the list.
+        files_of: a function from a name, glob or folder to a list of paths.
+        kind: what the files are, for errors.
+
+    Returns:
+        A list of paths, in the order of the patterns; a file that several of them or
+        links lead to is there once.
+
+    Raises:
+        UserError: one matches no file, or a pipe or a device.
+    """
+    paths = []
+    for pattern in filter(None, map(str.strip, patterns.split(","))):
+        found = files_of(pattern)
+        if not found:
+            meant = did_you_mean(pattern) or "; name a file, a glob or a folder."
+            raise UserError(f"No {kind} matches {pattern!r}{meant}")
+        paths.extend(found)
+    paths = each_once(paths)
+    for path in paths:
+        _require_regular(path)
+    return paths
 
 
 def matching(pattern):
@@ -86,12 +110,8 @@ def _identity(path):
     return path if storage.is_remote(path) else os.path.realpath(path)
 
 
-def require_regular(path):
-    """Refuses a pipe or a device, whose size says nothing and which is read once.
-
-    Raises:
-        UserError: it names the path.
-    """
+def _require_regular(path):
+    """Refuses a pipe or a device, whose size says nothing and which is read once."""
     if not storage.is_remote(path) and not os.path.isfile(path):
         raise UserError(
             f"{path} is a pipe or a device, expected a regular file, which can be read "
