@@ -4,6 +4,8 @@ A vocabulary of another language, a wrong encoding or paragraphs taken for sente
 make records that look like any others and teach nothing.
 """
 
+import collections
+
 import numpy as np
 from absl import logging
 
@@ -90,20 +92,19 @@ def count_tokens(ids, unk_id, counts):
     counts["unknown tokens"] += int((ids == unk_id).sum())
 
 
-def check_sample(options, max_unknown, files, counts):
+def check_sample(options, max_unknown, files):
     """Judges a corpus by the beginnings of some files, before hours of work.
 
     Args:
         options: `RecordFlags`.
         max_unknown: as `refuse`.
         files: list of `corpus.File`.
-        counts: an empty Counter.
 
     Raises:
         UserError: as `refuse`, or a file cannot be read.
     """
     chosen = files[:: -(-len(files) // _SAMPLED_FILES)]
-    texts = []
+    texts, counts = [], collections.Counter()
     for file in chosen:
         reader = options.reader([file])
         wanted = _SAMPLED_CHARACTERS // len(chosen)
