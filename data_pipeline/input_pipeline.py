@@ -4,10 +4,12 @@ import tensorflow as tf
 from absl import logging
 
 from albert_tf.errors import UserError
+from albert_tf.tokenization.tokenizer import UNRECORDED
 from data_pipeline.records import examples
-from data_pipeline.records import fitting
 from data_pipeline.records import folders
 from data_pipeline.records.dataset_info import MASKING
+from data_pipeline.records.dataset_info import PERMUTATION
+from data_pipeline.records.dataset_info import of_tokenizer
 from data_pipeline.records.schema import PAIRS
 from data_pipeline.records.schema import PREDICTIONS
 from data_pipeline.records.schema import TOKENS
@@ -92,14 +94,19 @@ def pretraining_dataset(
             dataset, masking, max_seq_length, vocab_size, mask_seed, masked_share
         )
     else:
-        _refuse_masking_again(input_file, masked_lm_prob)
+        if masked_lm_prob is not None:
+            raise UserError(
+                f"{input_file} was masked when it was made, so "
+                f"masked_lm_prob={masked_lm_prob:g} comes too late; leave it out, or "
+                "make the data with create_pretraining_data --masking=dynamic."
+            )
         dataset = _parse(dataset, lengths, vocab_size, info)
     return dataset.prefetch(_PREFETCHED)
 
 
 def _check(info, where, tokenizer, lengths, masked_lm_prob, training):
-    fitting.check_objective(info, where, "masked_lm")
-    fitting.check_tokenizer(info, where, tokenizer, info["kind"] == "dynamic")
+    check_objective(info, where, "masked_lm")
+    check_tokenizer(info, where, tokenizer, info["kind"] == "dynamic")
     made = {
         "max_seq_length": info["max_seq_length"],
         "max_predictions_per_seq": predictions_needed(info, masked_lm_prob),
@@ -107,7 +114,7 @@ def _check(info, where, tokenizer, lengths, masked_lm_prob, training):
     for (name, least), wanted in zip(made.items(), lengths.values(), strict=True):
         # Dynamic records are not padded and not masked yet: more is not wrong.
         if wanted < least or (wanted > least and info["kind"] != "dynamic"):
-            fitting.refuse(where, name, least, wanted)
+            refuse_length(where, name, least, wanted)
     if training and lengths[TOKENS] > info["max_seq_length"]:
         logging.warning(
             "The data set in %s has max_seq_length=%d, training asks for %d: the rest "
@@ -115,15 +122,6 @@ def _check(info, where, tokenizer, lengths, masked_lm_prob, training):
             where,
             info["max_seq_length"],
             lengths[TOKENS],
-        )
-
-
-def _refuse_masking_again(input_file, masked_lm_prob):
-    if masked_lm_prob is not None:
-        raise UserError(
-            f"{input_file} was masked when it was made, so "
-            f"masked_lm_prob={masked_lm_prob:g} comes too late; leave it out, or "
-            "make the data with create_pretraining_data --masking=dynamic."
         )
 
 
@@ -215,3 +213,68 @@ def _mask(dataset, options, max_seq_length, vocab_size, seed, masked_share):
         return {**features, **masked}
 
     return dataset.enumerate().map(parse_and_mask, num_parallel_calls=tf.data.AUTOTUNE)
+
+
+def check_objective(info, where, objective):
+    """Refuses data that is for another objective.
+
+    Args:
+        info: the contents of dataset_info.json.
+        where: its folder.
+        objective: "masked_lm" or "permutation_lm".
+    """
+    made_for = "permutation_lm" if info["kind"] == PERMUTATION else "masked_lm"
+    if made_for != objective:
+        raise UserError(
+            f"The data set in {where} was made with --objective={made_for}, but this "
+            f"run trains with --objective={objective}; pass "
+            f"--objective={made_for} and a configuration of "
+            f"{'XLNet' if made_for == 'permutation_lm' else 'ALBERT'}, or make the "
+            f"data with --objective={objective}."
+        )
+
+
+def check_tokenizer(info, where, tokenizer, is_needed):
+    """Refuses data that was made with another tokenizer than the model's.
+
+    Data of a version that did not record the segmentation is read, with a warning.
+
+    Args:
+        info, where: as of `check_objective`.
+        tokenizer: the model's, or None.
+        is_needed: whether the data cannot be read without.
+    """
+    if tokenizer is None:
+        if is_needed:
+            raise UserError(
+                f"The data set in {where} is masked while training, which needs the "
+                "vocabulary: pass --spm_model_file or --vocab_file (in Python, "
+                "tokenizer)."
+            )
+        return
+    made_with = info["tokenizer"]["fingerprint"]
+    if made_with == tokenizer.fingerprint():
+        return
+    if made_with != tokenizer.earlier_fingerprint():
+        raise UserError(
+            f"The data set in {where} was made with another tokenizer "
+            f"({_in_words(info['tokenizer'])}) than the model's "
+            f"({_in_words(of_tokenizer(tokenizer))}); make it again with "
+            "the model's."
+        )
+    logging.warning("The data set in %s: %s.", where, UNRECORDED)
+
+
+def _in_words(facts):
+    """Describes a tokenizer by its recorded facts, without the fingerprint."""
+    unnamed = ("kind", "vocab_size", "fingerprint")
+    rules = (f", {name}={facts[name]}" for name in facts if name not in unnamed)
+    return f"{facts['kind']}, {facts['vocab_size']} pieces{''.join(rules)}"
+
+
+def refuse_length(where, name, made, wanted):
+    """Refuses a length that differs from the length of the data."""
+    raise UserError(
+        f"The data set in {where} was made with {name}={made}, but training "
+        f"asks for {wanted}; pass {name}={made} or make the data set again."
+    )

@@ -217,7 +217,12 @@ def check(options):
         )
     if options.objective == "permutation_lm":
         _refuse(options, _FOR_MASKED_LM, "masked_lm")
-        _check_length(options.max_seq_length)
+        length = options.max_seq_length
+        if length % 2:
+            raise UserError(
+                f"--max_seq_length={length} is odd, but --objective=permutation_lm "
+                f"cuts a sequence into two halves; pass {length + 1}."
+            )
         return
     _refuse(options, _FOR_PERMUTATION_LM, "permutation_lm")
     _check_together(options)
@@ -281,11 +286,3 @@ def _refuse(options, names, objective):
                 f"--{field.name}={value} needs --objective={objective}; leave one of "
                 "the two out."
             )
-
-
-def _check_length(max_seq_length):
-    if max_seq_length % 2:
-        raise UserError(
-            f"--max_seq_length={max_seq_length} is odd, but --objective=permutation_lm "
-            f"cuts a sequence into two halves; pass {max_seq_length + 1}."
-        )

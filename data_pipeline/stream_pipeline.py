@@ -5,14 +5,18 @@ as many equal parts as a batch has rows. Each row walks through one part, so tha
 next batch continues the text of this one, row by row.
 """
 
+import numpy as np
 import tensorflow as tf
 
+from albert_tf.display.progress import Progress
 from albert_tf.errors import UserError
+from albert_tf.io import storage
+from data_pipeline.input_pipeline import check_objective
+from data_pipeline.input_pipeline import check_tokenizer
+from data_pipeline.input_pipeline import refuse_length
 from data_pipeline.records import dataset_info
 from data_pipeline.records import examples
-from data_pipeline.records import fitting
 from data_pipeline.records import folders
-from data_pipeline.records.index import RecordIndex
 from data_pipeline.records.schema import TOKENS
 from data_pipeline.seeds import batch_seed
 from data_pipeline.seeds import derive_seed
@@ -24,6 +28,9 @@ from data_pipeline.sequences.streams import reused_length
 
 _PREFETCHED = 4
 _BLOCK_BYTES = 64 << 20  # of records that are read at once
+_FRAME = 16  # bytes around a record: its length, and the checksums of both
+_RECORDS = 4096  # whose lengths are asked for at once
+_BUFFER = 1 << 12, 1 << 18  # bytes that are read at once, at least and at most
 
 
 @tf.autograph.experimental.do_not_convert
@@ -102,11 +109,11 @@ def _check(info, where, tokenizer, max_seq_length):
             "file, which streams of text need; copy it from where the data was made, "
             "or make the data with create_pretraining_data --objective=permutation_lm."
         )
-    fitting.check_objective(info, where, "permutation_lm")
-    fitting.check_tokenizer(info, where, tokenizer, is_needed=True)
+    check_objective(info, where, "permutation_lm")
+    check_tokenizer(info, where, tokenizer, is_needed=True)
     made = info["max_seq_length"]
     if made != max_seq_length:
-        fitting.refuse(where, "max_seq_length", made, max_seq_length)
+        refuse_length(where, "max_seq_length", made, max_seq_length)
 
 
 def _batches(paths, batch_size, seed, training):
@@ -166,44 +173,115 @@ def _block(line, begins, ends, first, turns):
 class _Draw:
     """Parses a batch, and draws its predictions by the number of the batch."""
 
-    def __init__(self, tokenizer, max_seq_length, targets, vocab_size, seed):
+    def __init__(self, tokenizer, tokens, targets, vocab_size, seed):
         self._functional = (tokenizer.sep_id, tokenizer.cls_id)
-        self._max_seq_length = max_seq_length
+        self._tokens = tokens
         self._num_predict, self._max_gram = targets
         self._vocab_size = vocab_size or tokenizer.vocab_size
         self._seed = derive_seed(seed, "permutations")
 
     def __call__(self, number, batch):
         serialized, begins = batch
-        lengths = {TOKENS: self._max_seq_length}
         features = examples.parse_padded(
-            "permutation", serialized, lengths, self._vocab_size
+            "permutation", serialized, {TOKENS: self._tokens}, self._vocab_size
         )
         # A row that begins inside of a stream has no memory of the text before.
         starts = (features["stream_starts"] == 1) | begins
-        features["stream_starts"] = tf.cast(starts, tf.int32)
         word_starts = features.pop("word_starts") == 1
-        return {**features, **self._drawn(features, word_starts, number)}
-
-    def _drawn(self, features, word_starts, number):
-        ids = features["input_ids"]
+        ids, is_reversed = features["input_ids"], features["reversed_rows"] == 1
         seeds = tf.unstack(tf.random.split(batch_seed(self._seed, number), 2))
-        reuse_len = reused_length(self._max_seq_length)
-        is_reversed = features["reversed_rows"] == 1
+        half = reused_length(self._tokens)
         chosen = choose_targets(
-            word_starts,
-            is_reversed,
-            reuse_len,
-            self._num_predict,
-            seeds[0],
-            self._max_gram,
+            word_starts, is_reversed, half, self._num_predict, seeds[0], self._max_gram
         )
-        permutations = draw_permutations(tf.shape(ids)[0], reuse_len, seeds[1])
+        permutations = draw_permutations(tf.shape(ids)[0], half, seeds[1])
         query_order, key_order, targets = permuted_order(
-            ids, chosen, permutations, reuse_len, self._functional
+            ids, chosen, permutations, half, self._functional
         )
         return {
+            **features,
+            "stream_starts": tf.cast(starts, tf.int32),
             "query_order": query_order,
             "key_order": key_order,
             **predictions(ids, targets, self._num_predict),
         }
+
+
+class RecordIndex:
+    """The places of all records of files, which are read once to find them.
+
+    Args:
+        paths: list of TFRecord files.
+
+    Attributes:
+        counts: int64 `[files]`, records of each file.
+        record_bytes: mean size of a record in its file; 0 if there is none.
+
+    Raises:
+        UserError: a file is damaged.
+    """
+
+    def __init__(self, paths):
+        total = sum(tf.io.gfile.stat(path).length for path in paths)
+        with Progress(total, "bytes", "finding the segments") as progress:
+            sizes = [_sizes(path, progress) for path in paths]
+        counts = np.array([len(of_file) for of_file in sizes], np.int64)
+        self.counts = tf.constant(counts)
+        self.record_bytes = total // max(1, counts.sum())
+        self._paths = tf.constant(paths)
+        self._firsts = tf.constant(np.cumsum(counts) - counts)
+        offsets = [np.cumsum(of_file) - of_file for of_file in sizes]
+        self._offsets = tf.constant(np.concatenate(offsets))
+
+    def line(self, order):
+        """Joins all records to one line.
+
+        Args:
+            order: int `[files]`, numbers of the files.
+
+        Returns:
+            A function from the place of a record in that line and a count, both int64,
+            to a `tf.data.Dataset` of that many serialized records.
+        """
+        paths, counts, first_records = (
+            tf.gather(values, order)
+            for values in (self._paths, self.counts, self._firsts)
+        )
+        ends = tf.cumsum(counts)
+        starts = ends - counts
+
+        def records(begin, count):
+            low = tf.searchsorted(ends, [begin], side="right")[0]
+            high = tf.searchsorted(starts, [begin + count], side="left")[0]
+            offset = self._offsets[first_records[low] + begin - starts[low]]
+            others = tf.zeros([high - low - 1], tf.int64)  # from their beginning
+            variant = tf.raw_ops.TFRecordDatasetV2(
+                filenames=paths[low:high],
+                compression_type="",
+                buffer_size=tf.clip_by_value(count * self.record_bytes, *_BUFFER),
+                byte_offsets=tf.concat([[offset], others], axis=0),
+            )
+            text = tf.TensorSpec([], tf.string)
+            return tf.data.experimental.from_variant(variant, text).take(count)
+
+        return records
+
+
+def _sizes(path, progress):
+    """Returns the bytes of each record of a file with its framing, an int64 array."""
+    sizes, done = [np.zeros([0], np.int64)], progress.done
+    records = tf.data.TFRecordDataset(path, buffer_size=_BUFFER[1]).batch(_RECORDS)
+    try:
+        with storage.os_errors():
+            for lengths in records.map(tf.strings.length):
+                progress.update(done)
+                sizes.append(lengths.numpy().astype(np.int64) + _FRAME)
+                done += int(sizes[-1].sum())
+    except OSError as error:
+        if not isinstance(error.__cause__, tf.errors.DataLossError):
+            raise
+        raise UserError(
+            f"{path} is damaged: one of its records has another checksum than it "
+            "says; copy the file again, or make the data again."
+        ) from error
+    return np.concatenate(sizes)

@@ -143,16 +143,6 @@ def write(directory, options, counts, files):
         files: dict of the shards' names to `facts_of` each.
     """
     info = {
-        **_description(options),
-        **_results(options, counts),
-        "files": files,
-    }
-    with ChecksummedFolder(directory) as folder:
-        folder.write_json(NAME, info)
-
-
-def _description(options):
-    return {
         "schema_version": SCHEMA_VERSION,
         **_OF_OBJECTIVE[options.objective](options),
         "max_seq_length": options.max_seq_length,
@@ -160,7 +150,11 @@ def _description(options):
         "tokenizer": of_tokenizer(options.tokenizer),
         "random_seed": options.random_seed,
         "dupe_factor": options.passes,
+        **_results(options, counts),
+        "files": files,
     }
+    with ChecksummedFolder(directory) as folder:
+        folder.write_json(NAME, info)
 
 
 def of_tokenizer(tokenizer):

@@ -169,12 +169,12 @@ def _largest_id(vocab_size):
     return LARGEST_INT32 if vocab_size is None else vocab_size - 1
 
 
-def parse_dynamic(serialized, max_seq_length, pad_id, vocab_size):
+def parse_dynamic(serialized, tokens, pad_id, vocab_size):
     """Parses a batch of dynamic records.
 
     Args:
         serialized: string [B].
-        max_seq_length: int, the length S to pad to.
+        tokens: int, the length S to pad to.
         pad_id: int, the id to pad with.
         vocab_size: int, the bound that ids stay below.
 
@@ -195,16 +195,16 @@ def parse_dynamic(serialized, max_seq_length, pad_id, vocab_size):
         },
     )
     ids = parsed["input_ids"]
-    lengths = within("number of input_ids", ids.row_lengths(), 0, max_seq_length)
+    lengths = within("number of input_ids", ids.row_lengths(), 0, tokens)
     ids = ids.with_values(within("input_ids", ids.values, 0, _largest_id(vocab_size)))
-    b_starts = within("segment_b_start", parsed["segment_b_start"], 0, max_seq_length)
+    b_starts = within("segment_b_start", parsed["segment_b_start"], 0, tokens)
     labels = within("sentence_order_label", parsed["sentence_order_label"], 0, 1)
-    positions = tf.range(max_seq_length)
+    positions = tf.range(tokens)
     real = positions < lengths[:, None]  # [B, S]
     in_b = positions >= b_starts[:, None]
-    starts = _unpack_bits(parsed["word_starts"], lengths, max_seq_length)
+    starts = _unpack_bits(parsed["word_starts"], lengths, tokens)
     return {
-        "input_ids": ids.to_tensor(pad_id, shape=[None, max_seq_length]),
+        "input_ids": ids.to_tensor(pad_id, shape=[None, tokens]),
         "input_mask": tf.cast(real, tf.int32),
         "segment_ids": tf.cast(real & in_b, tf.int32),
         "word_starts": real & starts,
@@ -212,16 +212,16 @@ def parse_dynamic(serialized, max_seq_length, pad_id, vocab_size):
     }
 
 
-def _unpack_bits(packed, lengths, max_seq_length):
+def _unpack_bits(packed, lengths, tokens):
     """Unpacks strings of `lengths[i]` bits, of which padding fills the last byte.
 
     Returns:
         bool `[B, S]`, anything behind the first `lengths[i]`.
     """
     spare = tf.cast(8 * tf.strings.length(packed) - lengths, tf.int64)
-    num_bytes = -(-max_seq_length // 8)
+    num_bytes = -(-tokens // 8)
     with tf.control_dependencies([within("spare bits of word_starts", spare, 0, 7)]):
         packed = tf.io.decode_raw(packed, tf.uint8, fixed_length=num_bytes)
     bits = tf.constant([128, 64, 32, 16, 8, 4, 2, 1], tf.uint8)
     starts = tf.not_equal(packed[:, :, None] & bits, 0)  # [B, S / 8, 8]
-    return tf.reshape(starts, [-1, 8 * num_bytes])[:, :max_seq_length]  # [B, S]
+    return tf.reshape(starts, [-1, 8 * num_bytes])[:, :tokens]  # [B, S]

@@ -94,9 +94,9 @@ class MaskingOptions(MaskingFlags):
         return self.max_predictions_per_seq * (2 if self.do_permutation else 1)
 
 
-def default_max_predictions(max_seq_length, masked_lm_prob):
+def default_max_predictions(tokens, masked_lm_prob):
     """Counts the predictions of a full sequence: 77 at 512 tokens and 15%."""
-    return max(1, round(max_seq_length * masked_lm_prob))
+    return max(1, round(tokens * masked_lm_prob))
 
 
 def write_token_counts(path, tokenizer, counts):

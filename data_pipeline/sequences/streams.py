@@ -18,22 +18,22 @@ SPECIAL = 3
 """Tokens of a segment that are no text: two [SEP] and [CLS]."""
 
 
-def reused_length(max_seq_length):
+def reused_length(tokens):
     """Returns the length of a segment's first part: half, as in the official code."""
-    return max_seq_length // 2
+    return tokens // 2
 
 
-def default_predictions(max_seq_length):
+def default_predictions(tokens):
     """Counts predictions of a segment: 85 of 512 tokens, as in the official recipe."""
-    return max(2, max_seq_length // 6)
+    return max(2, tokens // 6)
 
 
-def cut_stream(boundaries, max_seq_length, rng):
+def cut_stream(boundaries, tokens, rng):
     """Cuts a stream into segments.
 
     Args:
         boundaries: list of int, where each sentence starts, and the end of the stream.
-        max_seq_length: S, even; tokens of a segment.
+        tokens: S, even; tokens of a segment.
         rng: draws by `random()`, `choice(list)` and `randint(lowest, highest)`, as a
             `random.Random`.
 
@@ -41,8 +41,8 @@ def cut_stream(boundaries, max_seq_length, rng):
         int32 array [segments, 6]: where the segment begins, where A begins and ends,
         where B begins and ends, and whether B follows A.
     """
-    reuse_len = reused_length(max_seq_length)
-    total = max_seq_length - reuse_len - SPECIAL
+    reuse_len = reused_length(tokens)
+    total = tokens - reuse_len - SPECIAL
     rows = []
     while True:
         begin = len(rows) * reuse_len
@@ -86,14 +86,14 @@ def split_texts(boundaries, begin, total, rng):
     return begin, a_end, b_begin, b_end, int(follows)
 
 
-def lay_out(ids, word_starts, rows, max_seq_length, sep_id, cls_id):
+def lay_out(ids, word_starts, rows, tokens, sep_id, cls_id):
     """Lays out `[reused | A SEP B SEP CLS]` for the rows of `cut_stream`.
 
     Args:
         ids: int32 array, the tokens of the stream.
         word_starts: bool array, whether each of them starts a word.
         rows: int array [segments, 6].
-        max_seq_length: S.
+        tokens: S.
         sep_id, cls_id: ids of the special tokens, which count as starts of words.
 
     Returns:
@@ -102,8 +102,8 @@ def lay_out(ids, word_starts, rows, max_seq_length, sep_id, cls_id):
         [segments, S].
     """
     begins, a_begin, a_end, b_begin, b_end, _ = (column[:, None] for column in rows.T)
-    position = np.arange(max_seq_length)  # [S]
-    reuse_len = reused_length(max_seq_length)
+    position = np.arange(tokens)  # [S]
+    reuse_len = reused_length(tokens)
     first_sep = reuse_len + a_end - a_begin  # [segments, 1]
     second_sep = first_sep + 1 + b_end - b_begin
     source = np.select(

@@ -95,10 +95,9 @@ def _start_worker(reports):
 
 
 def _write_in_worker(options, files, shard, paths):
-    def report(new_bytes, new_tokens):
-        _reports.put((new_bytes, new_tokens))
-
-    return write_shard(options, files, shard, paths, report)
+    return write_shard(
+        options, files, shard, paths, lambda *report: _reports.put(report)
+    )
 
 
 def use_one_cpu():
