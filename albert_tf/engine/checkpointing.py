@@ -181,11 +181,7 @@ def _paths_in(directory):
 
 
 class RunRecord(tf.train.experimental.PythonState):
-    """The `Fact`s of a run, saved with each of its checkpoints.
-
-    Args:
-        facts: the facts of the run now.
-    """
+    """The `Fact`s of a run, saved with each of its checkpoints."""
 
     def __init__(self, facts=()):
         self.facts = tuple(facts)

@@ -92,10 +92,6 @@ def pretraining_xla(strategy, model):
     --mixed_precision=bfloat16`). `rematerialize` keeps XLA, with which its memory was
     measured.
 
-    Args:
-        strategy: a `tf.distribute.Strategy`.
-        model: the model to train.
-
     Returns:
         The fields `use_xla` and `xla_beside_products` of `StepOptions`, a dict.
     """

@@ -103,12 +103,7 @@ def _variables(values, rows, device):
 
 
 class StageRun:
-    """A `Stage` in the making: its place in its data, and its carried state.
-
-    Args:
-        stage: the `Stage`.
-        objective, model, strategy: see `CarriedState`.
-    """
+    """A `Stage` in the making: its place in its data, and its `CarriedState`."""
 
     def __init__(self, stage, objective, model, strategy):
         self.stage = stage
@@ -120,8 +115,7 @@ class DeviceLoop:
     """Takes global batches from an iterator and trains on them.
 
     Args:
-        train_step: the `TrainStep`.
-        strategy: the `tf.distribute.Strategy` it was made for.
+        train_step, strategy: the `TrainStep`, and the strategy it was made for.
     """
 
     def __init__(self, train_step, strategy):

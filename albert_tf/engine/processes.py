@@ -64,9 +64,6 @@ class Workers:
 
     Processes that decided on their own whether to stop or how many steps to take
     would wait for each other for ever.
-
-    Args:
-        strategy: a `tf.distribute.Strategy`.
     """
 
     def __init__(self, strategy):

@@ -144,9 +144,6 @@ class DepthAdapters(ConfiguredLayer):
 
     The weights are `down`, `[blocks, inputs, rank]`, and `up`, `[blocks, rank,
     outputs]`, by sublayer and projection, with `config.depth_adapter_rank` as the rank.
-
-    Args:
-        config: an `AlbertConfig`.
     """
 
     def build(self, input_shape=None):

@@ -18,9 +18,6 @@ class Embeddings(ConfiguredLayer):
     hidden size belongs to the encoder. With `config.position_embedding_type` "rotary"
     there is no table of positions: attention learns of them.
 
-    Args:
-        config: an `AlbertConfig`.
-
     Call: `input_ids` and `segment_ids` int32 `[batch, tokens]`, `seed` int32 `[2]`
     or None for inference, `positions` int32 `[batch, tokens]` or None for 0, 1, …, to
     `[batch, tokens, embedding]`.

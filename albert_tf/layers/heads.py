@@ -64,9 +64,6 @@ class MaskedLMHead(ConfiguredLayer):
 
     The projection is the table of word embeddings with a bias of its own.
 
-    Args:
-        config: an `AlbertConfig`.
-
     Call: the encoder's output at the masked positions, `[batch, predictions, hidden]`,
     and `word_embeddings` `[vocabulary, embedding]`, to float32
     `[batch, predictions, vocabulary]`.

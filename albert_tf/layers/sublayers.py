@@ -30,9 +30,6 @@ class Sublayer(ConfiguredLayer):
     path is free, and the last projection of each function is initialised smaller, by
     one over the root of the number of functions (GPT-2), so that the sum does not grow
     with depth.
-
-    Args:
-        config: an `AlbertConfig`.
     """
 
     def _projection(self, units, name):
@@ -88,9 +85,6 @@ class SelfAttention(Sublayer):
     Official `attention_ffn_block`, up to the first layer norm. Query, key and
     value are separate variables, as in the checkpoints. The softmax is computed
     in float32.
-
-    Args:
-        config: an `AlbertConfig`.
 
     Call: hidden `[batch, tokens, hidden]`, `view`, the `View` of the block, `seed`
     int32 `[2]` of the block or None for inference, to `[batch, tokens, hidden]`; with a
@@ -247,9 +241,6 @@ class FeedForward(Sublayer):
     Official `attention_ffn_block`, from the scope `ffn_1` on. With "geglu" or "swiglu"
     as `config.hidden_act`, the activation of a third projection, `gate`, multiplies the
     first (Shazeer, arXiv 2002.05202).
-
-    Args:
-        config: an `AlbertConfig`.
 
     Call: hidden `[batch, tokens, hidden]`, `seed` int32 `[2]` of the block or None
     for inference, to `[batch, tokens, hidden]`. `adapters`: of the block, by

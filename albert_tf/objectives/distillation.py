@@ -42,11 +42,7 @@ def sigmoid_distances(logits, teacher, temperature):
 
 
 class TeacherWords(LossTerm):
-    """The divergence of both distributions of masked words.
-
-    Args:
-        flags: `DistillationFlags`.
-    """
+    """The divergence of both distributions of masked words, by `DistillationFlags`."""
 
     name = "teacher"
     epsilon = MASKED_LM.epsilon
@@ -68,11 +64,7 @@ class TeacherWords(LossTerm):
 
 
 class TeacherLayers(LossTerm):
-    """The mean squared difference of hidden states, a mean over tokens and layers.
-
-    Args:
-        flags: `LayersFlags`.
-    """
+    """The mean squared difference, over tokens and layers, of paired hidden states."""
 
     name = "teacher_layers"
 

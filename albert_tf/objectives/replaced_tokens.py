@@ -19,9 +19,6 @@ class ReplacedTokens(LossTerm):
     """Binary cross-entropy of every token that is no padding: was it replaced?
 
     A guess that is the text's own token was not replaced (ELECTRA, section 2).
-
-    Args:
-        scale: factor of the term in the sum.
     """
 
     name = "replaced_tokens"

@@ -91,11 +91,7 @@ class MomentsOptimizer(keras.optimizers.Optimizer):
         ]
 
     def rules_table(self, variables):
-        """Lists how many variables each rule has and its effect, unusual ones by name.
-
-        Args:
-            variables: Keras variables.
-        """
+        """Counts the variables of each rule and tells its effect, in lines."""
         lines = []
         for rule in (*RULES, OTHER):
             own = [v for v in variables if rule_of(v.path) == rule]

@@ -204,12 +204,7 @@ class PretrainingData:
 
 
 class HeldOut:
-    """Batches of files that may be damaged beyond their first batch, which it names.
-
-    Args:
-        dataset: the `tf.data.Dataset`.
-        files: its files, for the message.
-    """
+    """Batches of a dataset whose files, which errors name, may be damaged."""
 
     def __init__(self, dataset, files):
         self._dataset = dataset
@@ -222,10 +217,6 @@ class HeldOut:
 
 def described_lengths(input_file, masked_lm_prob):
     """Reads the lengths that data was made with: `{flag: value}`; {} if undescribed.
-
-    Args:
-        input_file: as `pretraining_dataset`.
-        masked_lm_prob: share of the tokens to predict, if another than the data's.
 
     Raises:
         UserError: no such file, or a description that is none.

@@ -51,13 +51,10 @@ def load_tokenizer(flags):
 
 
 def initial_model(flags, config, terms):
-    """Builds the model before the first step.
+    """Builds the model before the first step, to train the `HeadTerm`s.
 
-    Args:
-        flags: the `ModelFlags`.
-        config: the `AlbertConfig`.
-        terms: the `HeadTerm`s to train. A head without one does not train, nor does
-            the pooler if no head needs it: nothing but weight decay would reach them.
+    A head without one does not train, nor does the pooler if no head needs it: nothing
+    but weight decay would reach them.
 
     Raises:
         UserError: a checkpoint that does not fit.
@@ -78,8 +75,7 @@ def first_model(model_class, flags, config, allow_missing, arguments):
 
     Args:
         model_class: a `PretrainedModel` of ALBERT's family.
-        flags: the `ModelFlags`.
-        config: the `AlbertConfig`.
+        flags, config: the `ModelFlags` and the `AlbertConfig`.
         allow_missing: beginnings of official names that the checkpoint may lack.
         arguments: dict of further constructor arguments.
 
@@ -101,8 +97,7 @@ def load_teacher(flags, config, tokenizer, phases):
 
     Args:
         flags: the `ModelFlags`.
-        config: the `AlbertConfig` of the student.
-        tokenizer: the student's, or None.
+        config, tokenizer: the student's; the latter may be None.
         phases: the `PhaseFlags` of each phase.
 
     Raises:

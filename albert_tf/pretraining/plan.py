@@ -28,10 +28,8 @@ def plan_lines(optimizer, phases, trainer, kind):
     """Describes the plan: devices, phases, costs, learning rate, the decayed weights.
 
     Args:
-        optimizer: the `ScheduleFlags`.
-        phases: the `PhaseFlags` of each phase.
-        trainer: the `Trainer` of the run.
-        kind: of `by_objective.KINDS`.
+        optimizer, phases: the `ScheduleFlags`, and the `PhaseFlags` of each phase.
+        trainer, kind: the `Trainer`, and the value of `by_objective.KINDS`.
     """
     model, replicas = trainer.model, trainer.strategy.num_replicas_in_sync
     devices = ", ".join(trainer.strategy.extended.worker_devices)

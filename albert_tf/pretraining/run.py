@@ -171,15 +171,7 @@ def _report(settings, model, strategy):
 
 
 def _train(trainer, data, held_out, tokenizer, info):
-    """Trains and writes the model directory.
-
-    Args:
-        trainer: the `Trainer`.
-        data: the `PretrainingData`.
-        held_out: the data of evaluations, or None.
-        tokenizer: saved beside the weights.
-        info: from a step and evaluations to a dict for `training_info.json`.
-    """
+    """Trains and writes the model directory, with `training_info.json` by `info`."""
     output_dir, stages = trainer.options.output_dir, data.stages()
     storage.make_folder(output_dir)
     checkpoints = os.path.join(output_dir, CHECKPOINTS)
@@ -207,15 +199,7 @@ def _evaluate(trainer, held_out, step):
 
 
 def save_best_model(model, directory, step, tokenizer, info):
-    """Writes the model directory `best-<step>`, and then removes earlier ones.
-
-    Args:
-        model: an `AlbertForPreTraining`.
-        directory: where it is to lie.
-        step: optimizer steps done.
-        tokenizer: saved beside the weights.
-        info: a dict for `training_info.json`.
-    """
+    """Writes the model directory `best-<step>`, and then removes earlier ones."""
     path = os.path.join(directory, f"best-{step}")
     temporary = f"{path}.tmp"
     storage.remove_folder(temporary)
@@ -227,14 +211,7 @@ def save_best_model(model, directory, step, tokenizer, info):
 
 
 def training_info(flags, input_files, step, evaluations):
-    """Collects steps, data, metrics, flags, versions and seed, as a dict for JSON.
-
-    Args:
-        flags: dict of the run's flags, as they were resolved.
-        input_files: the files that it reads, as a comma list.
-        step: optimizer steps done.
-        evaluations: the entries of `history.json`.
-    """
+    """Collects steps, data, metrics, flags, versions and seed, as a dict for JSON."""
     return {
         "step": step,
         "random_seed": flags["random_seed"],

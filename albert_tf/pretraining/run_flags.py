@@ -86,11 +86,7 @@ class GeneratorFlags:
     )
 
     def config_changes(self, config):
-        """Returns the fields in which the generator's config differs.
-
-        Args:
-            config: an `AlbertConfig`, the discriminator's.
-        """
+        """Returns the fields in which the generator's `AlbertConfig` differs."""
         share = self.generator_hidden_size
         heads = max(1, round(config.num_attention_heads * share))
         layers = max(1, round(config.num_hidden_layers * self.generator_layers))

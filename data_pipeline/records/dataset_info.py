@@ -75,11 +75,7 @@ _FACTS = {"bytes": _SIZE, "records": _SIZE, "sha256": _SHA256}
 
 
 def check_description(path, info):
-    """Refuses a description that its readers could not use.
-
-    Args:
-        path: the file, for the message.
-        info: the dict that it holds.
+    """Refuses a description, the dict of a file, that its readers could not use.
 
     Raises:
         UserError: it names the file, the mistake in it and the expected value.

@@ -100,26 +100,13 @@ def default_max_predictions(tokens, masked_lm_prob):
 
 
 def write_token_counts(path, tokenizer, counts):
-    """Writes the counts of a corpus.
-
-    Args:
-        path: the file.
-        tokenizer: the tokenizer that made the tokens.
-        counts: ints, one for each id.
-    """
+    """Writes the counts of a corpus, ints, one for each id of its tokenizer."""
     found = {_FINGERPRINT: tokenizer.fingerprint(), _COUNTS: [int(n) for n in counts]}
     write_atomically(path, json.dumps(found))
 
 
 def read_token_counts(path, tokenizer):
-    """Reads the counts of a file.
-
-    Args:
-        path: the file.
-        tokenizer: the tokenizer that makes the tokens.
-
-    Returns:
-        A tuple of ints, one for each id.
+    """Reads the counts of a file, a tuple of ints, one for each id of `tokenizer`.
 
     Raises:
         UserError: the file is damaged, or of another vocabulary.

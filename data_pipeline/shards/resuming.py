@@ -28,11 +28,7 @@ def temporary_name(path):
 
 
 def remove_leftovers(paths):
-    """Removes the temporary files of runs that ended too early.
-
-    Args:
-        paths: the files, all in one folder.
-    """
+    """Removes what runs that ended too early left of files, all in one folder."""
     folder = os.path.dirname(paths[0]) or "."
     names = (*map(os.path.basename, paths), dataset_info.NAME, _MARK)
     for name in tf.io.gfile.listdir(folder):

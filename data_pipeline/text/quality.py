@@ -52,11 +52,7 @@ _SAMPLED_CHARACTERS = 2**20
 
 
 def shares(counts, objective):
-    """Computes the shares of the text that are not as they should be.
-
-    Args:
-        counts: dict of the counts of shards.
-        objective: the sentence objective.
+    """Computes the shares of the text of shards that are not as they should be.
 
     Returns:
         A dict of numbers from 0 to 1: `unknown` tokens of the text's, `replaced`
