@@ -9,7 +9,6 @@ import math
 
 import tensorflow as tf
 
-from albert_tf.errors import UserError
 from albert_tf.objectives.base import LossTerm
 from albert_tf.objectives.base import Objective
 from albert_tf.objectives.base import example_weights
@@ -80,38 +79,6 @@ a matter of the data; head, loss and metrics are those called sentence order in 
 
 PERMUTATION_LM = HeadTerm("permutation_lm", "target_ids", "target_weights")
 """Cross-entropy `[batch, predictions]` of the query stream."""
-
-
-def check_sentence_labels(eval_file, held_out, trained, may_differ):
-    """Refuses held-out sentence labels that mean something else than those trained.
-
-    Args:
-        eval_file: the held-out data.
-        held_out, trained: the `--sentence_objective` that each data set was made for;
-            None where no description says.
-        may_differ: whether to judge labels of other pairs, too.
-
-    Raises:
-        UserError: they differ, or there are none.
-    """
-    if None in trained:
-        return
-    for name in held_out:
-        if name in (None, *trained):
-            continue
-        if not may_differ:
-            raise UserError(
-                f"--eval_file={eval_file} was made with --sentence_objective={name}, "
-                f"but the training data with {trained[-1]}; make both with one "
-                "objective, pass --sentence_objective=none to train the masked LM "
-                "alone, or --eval_any_objective to compare the two."
-            )
-        if name == "none":
-            raise UserError(
-                f"--eval_file={eval_file} was made with --sentence_objective=none and "
-                "holds no pairs of sentences; pass --sentence_objective=none to "
-                "evaluate the masked LM alone."
-            )
 
 
 class PretrainingObjective(Objective):

@@ -204,7 +204,7 @@ class PermutationLM(MaskedLM):
                     f"reuse_len to {reused}, or mem_len to 0 for no memory."
                 )
 
-    def dataset(self, *arguments, masked_lm_prob, masked_share=None, **reading):
+    def dataset(self, *arguments, masked_lm_prob=None, masked_share=None, **reading):
         """Makes the dataset as `stream_dataset`."""
         return stream_dataset(*arguments, **reading)
 

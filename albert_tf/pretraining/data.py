@@ -11,7 +11,6 @@ from absl import logging
 from albert_tf.engine.options import Stage
 from albert_tf.errors import UserError
 from albert_tf.objectives.masked_lm import OBJECTIVES
-from albert_tf.objectives.masked_lm import check_sentence_labels
 from albert_tf.pretraining.by_objective import KINDS
 from data_pipeline.input_pipeline import predictions_needed
 from data_pipeline.records.folders import describe_data
@@ -70,22 +69,35 @@ class PretrainingData:
             verify_data(",".join(filter(None, files)))
         phases = {(p.input_file, p.max_seq_length): p for p in self._phases}
         for phase in phases.values():
-            dataset = self._dataset(
-                phase.input_file,
-                phase,
-                flags.eval_batch_size,
-                flags.most_masked,
-                training=False,
-            )
+            sizes = phase.input_file, phase, flags.eval_batch_size
+            masked = flags.most_masked
+            dataset = self._dataset(*sizes, training=False, masked_lm_prob=masked)
             _check_batch(phase.input_file, dataset)
         if flags.eval_file:
             _check_batch(flags.eval_file, self._held_out())
             if flags.sentence_objective != _ALONE:
-                check_sentence_labels(
-                    flags.eval_file,
-                    _sentence_objectives(flags.eval_file),
-                    _sentence_objectives(self.input_files),
-                    flags.eval_any_objective,
+                self._check_sentence_labels()
+
+    def _check_sentence_labels(self):
+        """Refuses held-out labels of sentences that mean something else, or none."""
+        file, trained = self._flags.eval_file, _sentence_objectives(self.input_files)
+        if None in trained:
+            return
+        for name in _sentence_objectives(file):
+            if name in (None, *trained):
+                continue
+            if not self._flags.eval_any_objective:
+                raise UserError(
+                    f"--eval_file={file} was made with --sentence_objective={name}, "
+                    f"but the training data with {trained[-1]}; make both with one "
+                    "objective, pass --sentence_objective=none to train the masked LM "
+                    "alone, or --eval_any_objective to compare the two."
+                )
+            if name == _ALONE:
+                raise UserError(
+                    f"--eval_file={file} was made with --sentence_objective=none and "
+                    "holds no pairs of sentences; pass --sentence_objective=none to "
+                    "evaluate the masked LM alone."
                 )
 
     def sentence_terms(self):
@@ -130,9 +142,9 @@ class PretrainingData:
                     phase.input_file,
                     phase,
                     phase.train_batch_size,
-                    self._flags.most_masked,
                     training=True,
                     number=i,
+                    masked_lm_prob=self._flags.most_masked,
                     masked_share=self._flags.masked_share(start),
                 ),
                 phase.num_train_steps,
@@ -174,20 +186,10 @@ class PretrainingData:
             self.eval_files,
             dataclasses.replace(phase, max_predictions_per_seq=most),
             self._flags.eval_batch_size,
-            masked_lm_prob=None,
             training=False,
         )
 
-    def _dataset(
-        self,
-        input_file,
-        phase,
-        batch_size,
-        masked_lm_prob,
-        training,
-        number=0,
-        masked_share=None,
-    ):
+    def _dataset(self, input_file, phase, batch_size, training, number=0, **masked):
         return KINDS[self._flags.objective].dataset(
             input_file,
             self._tokenizer,
@@ -196,10 +198,9 @@ class PretrainingData:
             phase.max_predictions_per_seq,
             self._flags.random_seed + number,
             training,
-            masked_lm_prob=masked_lm_prob,
-            masked_share=masked_share,
             max_gram=self._flags.max_gram,
             vocab_size=self._vocab_size,
+            **masked,
         )
 
 

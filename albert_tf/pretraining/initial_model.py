@@ -4,7 +4,6 @@ from absl import logging
 
 from albert_tf.checkpoints.loading import load_pretrained
 from albert_tf.checkpoints.loading import read_checkpoint
-from albert_tf.checkpoints.model_directory import read_training_info
 from albert_tf.checkpoints.warm_start import warm_start
 from albert_tf.engine.resumption import RESTART_DATA
 from albert_tf.engine.resumption import UNKNOWN
@@ -144,11 +143,6 @@ def _check_layers(flags, own, theirs):
         if not all(0 <= pair[place] < blocks for pair in flags.layer_pairs()):
             whose = ("the model has", "the teacher has")[place]
             raise UserError(f"{flag}: {whose} the layers 1 to {blocks}.")
-
-
-def trained_steps(directory):
-    """Reads the steps that a directory's model was trained for; 0 if unknown."""
-    return read_training_info(directory).get("step", 0)
 
 
 def named_facts(config_file, config, tokenizer, terms, phases, data_digest):

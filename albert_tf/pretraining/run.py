@@ -8,6 +8,7 @@ import keras
 import tensorflow as tf
 from absl import logging
 
+from albert_tf.checkpoints.model_directory import read_training_info
 from albert_tf.costs.device_peaks import strategy_peak
 from albert_tf.engine.checkpointing import CHECKPOINTS
 from albert_tf.engine.compilation import pretraining_xla
@@ -27,7 +28,6 @@ from albert_tf.pretraining.data import naming_unreadable
 from albert_tf.pretraining.initial_model import load_teacher
 from albert_tf.pretraining.initial_model import load_tokenizer
 from albert_tf.pretraining.initial_model import named_facts
-from albert_tf.pretraining.initial_model import trained_steps
 from albert_tf.pretraining.plan import measured_lines
 from albert_tf.pretraining.plan import plan_lines
 from albert_tf.pretraining.plan import steps_of_budget
@@ -61,7 +61,7 @@ def pretrain(settings):
     if not settings.run.do_eval:
         return None
     trained = _trained_model(settings)
-    step = trained_steps(trained) if trained else trainer.step
+    step = read_training_info(trained).get("step", 0) if trained else trainer.step
     return _evaluate(trainer, held_out, step)
 
 
