@@ -147,17 +147,14 @@ def check_budget(options):
         )
 
 
-def steps_of_budget(minutes, warmup, output_dir, writes, make_trainer):
+def steps_of_budget(options, make_trainer):
     """Returns the number of steps of a budget: the stored one, else a measured one.
 
-    The run is then one of that many steps: it resumes exactly, on any machine.
+    The run is then one of that many steps: it resumes exactly, on any machine. The
+    budget holds the measurement and compiling, but not evaluation and checkpoints.
 
     Args:
-        minutes: of training, this measurement and compiling included; evaluation and
-            checkpoints apart.
-        warmup: steps in which the learning rate rises.
-        output_dir: folder of the run.
-        writes: whether to store the number there.
+        options: `PretrainingOptions`.
         make_trainer: called without arguments for a `Trainer` and its one `Stage`;
             the weights that it trains are thrown away.
 
@@ -165,11 +162,12 @@ def steps_of_budget(minutes, warmup, output_dir, writes, make_trainer):
         UserError: the budget ends before the warm-up does, or the stored number is of
             other minutes.
     """
-    path = os.path.join(output_dir, STORED)
+    minutes, warmup = options.train_minutes, options.num_warmup_steps
+    path = os.path.join(options.output_dir, STORED)
     if storage.exists(path):
         stored = read_json_object(path)
         asked = Fact("train_minutes", minutes, "--train_minutes")
-        check_facts([asked], stored, output_dir)
+        check_facts([asked], stored, options.output_dir)
         return stored["num_train_steps"]
     started = time.monotonic()
     seconds, compiling = _measure(*make_trainer())
@@ -185,8 +183,8 @@ def steps_of_budget(minutes, warmup, output_dir, writes, make_trainer):
     logging.info(
         "--train_minutes=%g: %s steps of %.3g seconds", minutes, f"{steps:,}", seconds
     )
-    if writes:
-        storage.make_folder(output_dir)
+    if not options.dry_run:
+        storage.make_folder(options.output_dir)
         write_json(path, {"train_minutes": minutes, "num_train_steps": steps})
     return steps
 

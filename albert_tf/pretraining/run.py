@@ -72,19 +72,14 @@ def settings_of(options):
         UserError: flags that do not fit each other, or minutes that are too few.
     """
     settings = resolve(options)
-    minutes = options.train_minutes
-    if not (minutes and options.do_train):
+    if not (options.train_minutes and options.do_train):
         return settings
 
     def make_trainer():
         _, data, trainer = _prepare(settings)
         return trainer, data.stages()[0]
 
-    folder, warmup = options.output_dir, options.num_warmup_steps
-    keeps = not options.dry_run
-    return resolve(
-        options, steps_of_budget(minutes, warmup, folder, keeps, make_trainer)
-    )
+    return resolve(options, steps_of_budget(options, make_trainer))
 
 
 def _prepare(settings):
