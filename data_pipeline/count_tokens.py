@@ -52,10 +52,7 @@ def count_tokens(options):
             counts += np.bincount(ids, minlength=len(counts))
             progress.update(reader.bytes_read)
     found.update(reader.counts)
-    quality.refuse_encoding(
-        found, options.input_file, quality.MAX_REPLACED, "too many to count"
-    )
-    quality.warn_of_encoding(found)
+    quality.check_encoding(found, options.input_file, "count")
     if not counts.any():
         raise UserError(f"--input_file={options.input_file} holds no text.")
     write_token_counts(options.output_file, tokenizer, counts)

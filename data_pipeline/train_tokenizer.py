@@ -173,10 +173,7 @@ def _sample(options):
             sample.append(line)
         elif (place := rng.randrange(count + 1)) < size:
             sample[place] = line
-    quality.refuse_encoding(
-        counts, options.input_file, quality.MAX_REPLACED, "too many to train on"
-    )
-    quality.warn_of_encoding(counts)
+    quality.check_encoding(counts, options.input_file, "train on")
     return sample, counts
 
 

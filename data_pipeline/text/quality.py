@@ -26,9 +26,7 @@ COUNTS = (
 )
 """The counts of a shard that `shares` needs and nothing else shows."""
 
-MAX_REPLACED = 0.3
-"""The share of replaced characters above which a text is not read on."""
-
+_MAX_REPLACED = 0.3  # above this share of replaced characters no vocabulary is made
 # Above these shares there is a warning. Chinese classics have 3.4% unknown tokens with
 # the vocabulary of BERT, which lacks their quotation marks; English text 0.1% with the
 # official one, and 49% of Chinese text are unknown to it.
@@ -130,7 +128,7 @@ def refuse(counts, options, max_unknown):
             exceeds `max_unknown`.
     """
     limit = f"more than --max_unknown={max_unknown:g} allows"
-    refuse_encoding(counts, options.input_file, max_unknown, limit)
+    _refuse_encoding(counts, options.input_file, max_unknown, limit)
     found = shares(counts, options.pair_objective)
     if found["unknown"] > max_unknown:
         raise UserError(
@@ -140,18 +138,8 @@ def refuse(counts, options, max_unknown):
         )
 
 
-def refuse_encoding(counts, input_file, max_replaced, limit):
-    """Refuses text most of which cannot be read.
-
-    Args:
-        counts: dict with the counts of `count_text` and of the `Reader`.
-        input_file: where the text is from, for the message.
-        max_replaced: share of characters that are not UTF-8 which is accepted.
-        limit: its name in the message.
-
-    Raises:
-        UserError: there are more.
-    """
+def _refuse_encoding(counts, input_file, max_replaced, limit):
+    """Refuses text with a larger share of characters that are not UTF-8."""
     replaced = _share(counts["replaced characters"], counts["characters"])
     if replaced > max_replaced:
         raise UserError(
@@ -161,7 +149,22 @@ def refuse_encoding(counts, input_file, max_replaced, limit):
         )
 
 
-def warn_of_encoding(counts):
+def check_encoding(counts, input_file, purpose):
+    """Refuses text most of which cannot be read, and warns if some cannot.
+
+    Args:
+        counts: dict with the counts of `count_text` and of the `Reader`.
+        input_file: where the text is from, for the message.
+        purpose: the verb for the use of the text, for the message.
+
+    Raises:
+        UserError: too many characters are not UTF-8.
+    """
+    _refuse_encoding(counts, input_file, _MAX_REPLACED, f"too many to {purpose}")
+    _warn_of_encoding(counts)
+
+
+def _warn_of_encoding(counts):
     """Logs a line if a line, or more than a few characters, are not UTF-8."""
     replaced = _share(counts["replaced characters"], counts["characters"])
     if counts[corpus.INVALID] or replaced > _MANY_REPLACED:
@@ -249,7 +252,7 @@ def warn(counts, options, files):
             100 * found["unknown"],
             options.vocabulary,
         )
-    warn_of_encoding(counts)
+    _warn_of_encoding(counts)
     if counts[WITHOUT_TEXT]:
         logging.warning(
             "%d JSON lines without the field %r were left out%s",
