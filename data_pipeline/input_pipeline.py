@@ -216,7 +216,7 @@ def _mask(dataset, options, max_seq_length, vocab_size, seed, masked_share):
 
 
 def check_objective(info, where, objective):
-    """Refuses data that is for another objective.
+    """Raises `UserError` for data that is for another objective.
 
     Args:
         info: the contents of dataset_info.json.
@@ -235,7 +235,7 @@ def check_objective(info, where, objective):
 
 
 def check_tokenizer(info, where, tokenizer, is_needed):
-    """Refuses data that was made with another tokenizer than the model's.
+    """Raises `UserError` for data of another tokenizer than the model's.
 
     Data of a version that did not record the segmentation is read, with a warning.
 
@@ -273,7 +273,7 @@ def _in_words(facts):
 
 
 def refuse_length(where, name, made, wanted):
-    """Refuses a length that differs from the length of the data."""
+    """Raises the `UserError` on a length that differs from the length of the data."""
     raise UserError(
         f"The data set in {where} was made with {name}={made}, but training "
         f"asks for {wanted}; pass {name}={made} or make the data set again."
