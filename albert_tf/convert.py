@@ -10,8 +10,6 @@ the checkpoint. docs/checkpoints.md says more.
 """
 
 import dataclasses
-import re
-import sys
 
 from albert_tf.checkpoints.flags import FORMATS
 from albert_tf.checkpoints.flags import ReadingFlags
@@ -27,7 +25,8 @@ _AUTO = "auto"
 class ConvertOptions(ReadingFlags):
     """The flags of `python -m albert_tf.convert`."""
 
-    source: str = option("Checkpoint to read; --from is another name for this flag.")
+    # "from" is a keyword, so no field can have that name.
+    source: str = option("Checkpoint to read.", aliases=("from",))
     to: str = option("Folder to write to.")
     to_format: str = option(
         "Form to write: a model directory of this project, an official TF1 "
@@ -69,9 +68,6 @@ def convert(options):
 
 def main(argv=None):
     """Runs the command."""
-    # "from" is a keyword, so no field can have that name.
-    argv = sys.argv if argv is None else argv
-    argv = [re.sub(r"^--?from(?==|$)", "--source", argument) for argument in argv]
     run(ConvertOptions, convert, argv=argv)
 
 

@@ -97,7 +97,7 @@ def read_text(path):
     Raises:
         UserError: the file cannot be read, is not UTF-8, or as `check_beginning`.
     """
-    return _decoded(path, _bytes(path))
+    return decoded(path, _bytes(path))
 
 
 def _bytes(path):
@@ -107,7 +107,8 @@ def _bytes(path):
         raise unreadable(path, error) from error
 
 
-def _decoded(path, data):
+def decoded(path, data):
+    """Returns the text of a file's bytes, as `read_text`."""
     check_beginning(path, data)
     try:
         return data.decode("utf-8-sig")
@@ -126,7 +127,7 @@ def read_lines(path):
         UserError: as `read_text` and `check_line_ends`.
     """
     data = _bytes(path)
-    text = _decoded(path, data)
+    text = decoded(path, data)
     check_line_ends(path, data)
     lines = text.removesuffix("\n").split("\n") if text else []
     return [line.removesuffix("\r") for line in lines]

@@ -8,6 +8,7 @@ from albert_tf.hub.names import local_directory
 from albert_tf.io import checksums
 from albert_tf.io import storage
 from albert_tf.io.files import unreadable
+from albert_tf.io.text_files import decoded
 from albert_tf.row_layout import LAYOUTS
 from albert_tf.tokenization.byte_bpe.files import MERGES
 from albert_tf.tokenization.byte_bpe.files import VOCABULARY
@@ -136,6 +137,8 @@ def _read_file(path, do_lower_case, config, where=CONFIG_NAME):
         merges = os.path.join(os.path.dirname(path), MERGES)
         pairs = read_two_files(file_bytes, _read(merges), path)
         name, file_bytes = HUGGINGFACE_FILE, pairs.file_bytes()
+    elif path.endswith(".txt"):
+        file_bytes = decoded(path, file_bytes).encode()
     tokenizer_class = _class_for(name, file_bytes)
     rules = read_rules(config, where)
     tokenizer = tokenizer_class(file_bytes, do_lower_case, path, rules)

@@ -158,3 +158,17 @@ def test_the_casing_of_a_normalizer(tmp_path, normalizer, lowers):
             load_tokenizer(tmp_path)
     else:
         assert load_tokenizer(tmp_path).do_lower_case is lowers
+
+
+def test_a_list_of_pieces_is_strictly_utf_8(tmp_path):
+    text, path = VOCABULARY.decode() + "é\n", tmp_path / "vocab.txt"
+    path.write_text(text, "utf-8")
+    expected = load_tokenizer(path).fingerprint()
+    path.write_text(text, "utf-8-sig")
+    assert load_tokenizer(path).fingerprint() == expected
+    path.write_text(text, "latin-1")
+    with pytest.raises(UserError, match="vocab.txt is not UTF-8"):
+        load_tokenizer(path)
+    path.write_text(text, "utf-16")
+    with pytest.raises(UserError, match="vocab.txt is UTF-16, expected UTF-8"):
+        load_tokenizer(path)

@@ -4,6 +4,7 @@ import dataclasses
 import json
 
 from albert_tf.errors import UserError
+from albert_tf.io.text_files import decoded
 
 VOCABULARY, MERGES = "vocab.json", "merges.txt"
 _HEADER = "#version"
@@ -111,13 +112,12 @@ def read_two_files(vocabulary, merges, path):
     """
     beside = f"{MERGES} beside {path}"
     try:
-        pieces, text = json.loads(vocabulary), merges.decode()
+        pieces = json.loads(vocabulary)
     except (ValueError, RecursionError) as error:
         raise UserError(
-            f"{path} is no JSON of pieces, or the {beside} no UTF-8 ({error}); copy "
-            "the files again."
+            f"{path} is no JSON of pieces ({error}); copy the file again."
         ) from error
-    lines = text.replace("\r\n", "\n").split("\n")
+    lines = decoded(beside, merges).replace("\r\n", "\n").split("\n")
     pairs = []
     for number, line in enumerate(lines, 1):
         if not line or (number == 1 and line.startswith(_HEADER)):

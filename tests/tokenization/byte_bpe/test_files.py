@@ -104,7 +104,7 @@ def test_what_a_tokenizer_json_cannot_have(change, message, small_bpe, tmp_path)
             "Line 3 of the merges.txt beside",
         ),
         ("merges.txt", "q zzz\n", "merges 'q' and 'zzz', but 'zzz' is not"),
-        ("merges.txt", b"\xff", "no UTF-8"),
+        ("merges.txt", b"\xff", "is not UTF-8"),
         ("vocab.json", "{", "no JSON of pieces"),
         ("vocab.json", "[]", "holds no vocabulary"),
         ("vocab.json", '{"a": 1}', "the ids 0 to 0"),
@@ -130,3 +130,10 @@ def test_a_missing_special_piece(folder):
     (folder / "vocab.json").write_text(json.dumps(pieces))
     with pytest.raises(UserError, match="has no piece '<mask>'; RoBERTa needs <pad>"):
         load_tokenizer(folder)
+
+
+def test_a_mark_before_the_merges_is_no_piece(folder):
+    expected = load_tokenizer(folder).fingerprint()
+    merges = folder / "merges.txt"
+    merges.write_text(merges.read_text("utf-8"), "utf-8-sig")
+    assert load_tokenizer(folder).fingerprint() == expected
