@@ -226,14 +226,15 @@ def loss_and_gradients(model, objective, batch):
 
 
 def gradients_of(tape, loss, model):
-    """Returns gradients by official name, dense; of the variables that `loss` reads."""
+    """Returns gradients by official name, dense; 0 where the loss reads no variable."""
     variables = model.trainable_variables
-    found = tape.gradient(loss, [variable.value for variable in variables])
+    values = [variable.value for variable in variables]
+    zero = tf.UnconnectedGradients.ZERO
+    found = tape.gradient(loss, values, unconnected_gradients=zero)
     names = model.official_names()
     return {
         names[variable.path]: tf.convert_to_tensor(gradient)
         for variable, gradient in zip(variables, found, strict=True)
-        if gradient is not None
     }
 
 
