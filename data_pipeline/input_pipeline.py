@@ -126,12 +126,9 @@ def _check(info, where, tokenizer, lengths, masked_lm_prob, training):
 
 
 def predictions_needed(info, masked_lm_prob=None):
-    """Returns the predictions a sequence that the data of a description takes.
+    """Returns the predictions a sequence that the data of a dataset_info.json takes.
 
-    Args:
-        info: the contents of dataset_info.json.
-        masked_lm_prob: share of the tokens to predict, if another than the data was
-            made for; of dynamic data only.
+    Of dynamic data, `masked_lm_prob` may be another than it was made for.
     """
     if masked_lm_prob is None or info["kind"] != "dynamic":
         return info["max_predictions_per_seq"]

@@ -31,29 +31,23 @@ def bfloat16_units():
 def with_precision(options):
     """Returns `DeviceFlags` and `ExecutionFlags` with a type in place of "auto".
 
-    A run stores the type, and so goes on with it on other devices, or refuses to.
+    It is the fastest one of the devices, by their kind and not by a stopwatch: the same
+    command on the same machine must compute the same numbers. GPUs multiply bfloat16
+    from NVIDIA's compute capability 8.0 on, and float16 from 7.0 on. A run stores the
+    type, and so goes on with it on other devices, or refuses to.
 
     Raises:
-        UserError: "auto" for several workers.
+        UserError: "auto" for several workers, whose devices may differ.
     """
     if options.mixed_precision != "auto":
         return options
-    return dataclasses.replace(options, mixed_precision=fastest_precision(options))
+    found, reason = _fastest_precision(options)
+    logging.info("--mixed_precision=auto takes %s: %s.", found, reason)
+    return dataclasses.replace(options, mixed_precision=found)
 
 
-def fastest_precision(devices):
-    """Returns the type of `--mixed_precision=auto`: the fastest one of the devices.
-
-    The hardware decides, not a stopwatch: the same command on the same machine must
-    compute the same numbers. GPUs multiply bfloat16 from NVIDIA's compute capability
-    8.0 on, and float16 from 7.0 on.
-
-    Args:
-        devices: `DeviceFlags`.
-
-    Raises:
-        UserError: there are several workers, whose devices may differ.
-    """
+def _fastest_precision(devices):
+    """Returns the fastest type of the devices that `DeviceFlags` name, and a reason."""
     if devices.distribution_strategy == "multi_worker":
         raise UserError(
             "--mixed_precision=auto looks at the devices of one machine, and several "
@@ -61,17 +55,14 @@ def fastest_precision(devices):
             "--mixed_precision=bfloat16."
         )
     if devices.asks_tpu:
-        found, reason = "bfloat16", "the type of TPUs"
-    elif devices.distribution_strategy != "cpu" and (
+        return "bfloat16", "the type of TPUs"
+    if devices.distribution_strategy != "cpu" and (
         gpus := tf.config.list_physical_devices("GPU")
     ):
-        found, reason = _precision_of_gpus(gpus)
-    elif units := bfloat16_units():
-        found, reason = "bfloat16", f"this processor has {', '.join(units)}"
-    else:
-        found, reason = "float32", f"this processor has none of {_UNITS}"
-    logging.info("--mixed_precision=auto takes %s: %s.", found, reason)
-    return found
+        return _precision_of_gpus(gpus)
+    if units := bfloat16_units():
+        return "bfloat16", f"this processor has {', '.join(units)}"
+    return "float32", f"this processor has none of {_UNITS}"
 
 
 def _precision_of_gpus(gpus):

@@ -57,9 +57,8 @@ def create_strategy(name, tpu_name=None, tpu_zone=None, gcp_project=None):
             "multi_worker" the devices of all processes in the environment variable
             TF_CONFIG, each of which runs the same command; "tpu" all cores of a TPU.
         tpu_name: of the TPU, or its gRPC address; None for the one that is attached
-            to this machine.
-        tpu_zone: its zone; None for this machine's.
-        gcp_project: its project; None for this machine's.
+            to this machine, in whose zone and project it is by default.
+        tpu_zone, gcp_project: of the TPU.
 
     Raises:
         UserError: the name is unknown, there is no such TPU, TF_CONFIG is missing or

@@ -156,9 +156,8 @@ class PretrainingData:
     def evaluation(self, on_training_data=False):
         """Makes batches of `--eval_file`, of the last phase's lengths; None without it.
 
-        Args:
-            on_training_data: whether to read the data of training, then, as
-                `--do_eval` of the official code does.
+        `on_training_data` reads the data of training, then, as `--do_eval` of the
+        official code does.
         """
         flags = self._flags
         if not flags.eval_file:

@@ -149,11 +149,9 @@ def named_facts(config_file, config, tokenizer, terms, phases, data_digest):
     """Makes the `Fact`s that no flag holds but that flags name, or make together.
 
     Args:
-        config_file: the file of the configuration.
-        config: the `AlbertConfig` or `XLNetConfig`.
+        config_file, config: the file, and the `AlbertConfig` or `XLNetConfig` of it.
         tokenizer: the tokenizer, or None.
-        terms: the `HeadTerm`s.
-        phases: the `PhaseFlags` of each phase.
+        terms, phases: the `HeadTerm`s, and the `PhaseFlags` of each phase.
         data_digest: tells the training data from other data; None if unknown.
     """
     fields = [

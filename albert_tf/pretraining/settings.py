@@ -56,11 +56,7 @@ class Settings:
 
 
 def resolve(options, num_train_steps=None):
-    """Resolves `PretrainingOptions` to `Settings`.
-
-    Args:
-        options: the flags.
-        num_train_steps: the steps that `--train_minutes` turned out to be.
+    """Resolves `PretrainingOptions`, and the steps of a budget, to `Settings`.
 
     Raises:
         UserError: flags that do not fit each other, or data that cannot be described.

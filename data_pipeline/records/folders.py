@@ -209,9 +209,6 @@ def _check_sizes(descriptions, paths):
 def verify_data(input_file):
     """Compares the checksums of all files of `pretraining_dataset`, reading them whole.
 
-    Args:
-        input_file: as for `pretraining_dataset`.
-
     Raises:
         UserError: a file is missing or has changed since the data was made.
     """

@@ -1,5 +1,6 @@
 """XLA compiles pretraining's steps, except where this is slower."""
 
+import dataclasses
 import types
 
 import pytest
@@ -7,6 +8,7 @@ import tensorflow as tf
 
 from albert_tf.engine import compilation
 from albert_tf.engine.flags import DeviceFlags
+from albert_tf.engine.flags import ExecutionFlags
 from albert_tf.errors import UserError
 from albert_tf.models.albert import AlbertModel
 
@@ -16,6 +18,17 @@ GPU = types.SimpleNamespace(
 )
 WITH_UNITS = "flags : fpu avx512_bf16 avx512f amx_bf16\n"
 WITHOUT_UNITS = "flags : fpu avx512_bf16x avx512f\n"
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Flags(DeviceFlags, ExecutionFlags):
+    """The flags of a command that trains."""
+
+    mixed_precision: str = "auto"
+
+
+def chosen(**devices):
+    return compilation.with_precision(Flags(**devices)).mixed_precision
 
 
 @pytest.fixture
@@ -86,14 +99,14 @@ def test_the_fastest_type_of_the_devices(
         lambda gpu: {"compute_capability": gpu},
     )
     with caplog.at_level("INFO", "absl"):
-        assert compilation.fastest_precision(DeviceFlags(**devices)) == expected
+        assert chosen(**devices) == expected
     assert f"--mixed_precision=auto takes {expected}: " in caplog.text
     assert reason in caplog.text
 
 
 def test_workers_are_told_the_type():
     with pytest.raises(UserError, match="workers must compute alike; name the type"):
-        compilation.fastest_precision(DeviceFlags(distribution_strategy="multi_worker"))
+        chosen(distribution_strategy="multi_worker")
 
 
 @pytest.mark.parametrize(
