@@ -97,6 +97,8 @@ def pytest_configure(config):
         # As a shell leaves it for a command in the background. Programs that tests
         # start would inherit that, and Ctrl-C would not stop them.
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    if config.getoption("dist", "no") != "no" and not hasattr(config, "workerinput"):
+        return  # This process only hands tests out; those that run them wait for it.
 
     import tensorflow as tf
 

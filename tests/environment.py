@@ -25,6 +25,19 @@ if _ram_is_fit():
 os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0")
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """Deals out files, and all of serving's to one process, which share exports."""
+    from xdist.scheduler import LoadFileScheduling
+
+    class ByFile(LoadFileScheduling):
+        def _split_scope(self, nodeid):
+            folder = "tests/serving/"
+            return folder if nodeid.startswith(folder) else super()._split_scope(nodeid)
+
+    return ByFile(config, log) if config.getoption("dist") == "loadfile" else None
+
+
 @pytest.fixture(autouse=True)
 def pictures_on_request(request, monkeypatch):
     """Draws pictures only for tests marked `pictures`.

@@ -53,6 +53,17 @@ def batches(rows):
     return make
 
 
+@pytest.fixture
+def good_and_bad(rows):
+    """Endless batches of all rows, and the same with losses that are not finite."""
+    return [
+        tf.data.Dataset.from_tensors(
+            {**rows, EXAMPLE_WEIGHTS: np.full(16, weight, np.float32)}
+        ).repeat()
+        for weight in (1.0, np.inf)
+    ]
+
+
 class SquaredError(Objective):
     """The error of a number that a linear model predicts from the ids of a row."""
 
@@ -82,13 +93,20 @@ def make_linear_trainer(tmp_path):
     Its step is traced in a tenth of the time of a transformer's.
     """
 
-    def make(steps, directory="run", options=None, evaluator=None):
+    def make(
+        steps,
+        directory="run",
+        options=None,
+        evaluator=None,
+        make_optimizer=lambda: create_optimizer("adamw", 0.05, 100, 2),
+        **step,
+    ):
         strategy = tf.distribute.OneDeviceStrategy("/cpu:0")
         with strategy.scope():
             layer = keras.layers.Dense(1, kernel_initializer="ones")
             layer.build((None, TOKENS))
-            optimizer = create_optimizer("adamw", 0.05, 100, 2)
-        settings = trainer_options(tmp_path / directory, steps, options)
+            optimizer = make_optimizer()
+        settings = trainer_options(tmp_path / directory, steps, options, **step)
         return Trainer(layer, SquaredError(), optimizer, strategy, settings, evaluator)
 
     return make
@@ -127,7 +145,7 @@ def make_trainer(tmp_path):
             vocab_size=VOCABULARY,
             embedding_size=4,
             hidden_size=hidden_size,
-            num_hidden_layers=2,
+            num_hidden_layers=1,
             num_attention_heads=2,
             intermediate_size=8,
             max_position_embeddings=TOKENS,

@@ -161,20 +161,20 @@ def test_the_learning_rate_is_that_of_the_last_step(train_linear):
 
 
 @pytest.mark.slow
-def test_slow_steps_are_shown_more_often(make_trainer, batches, monkeypatch):
+def test_slow_steps_are_shown_more_often(make_linear_trainer, batches, monkeypatch):
     clock = itertools.count(step=20.0)  # each loop takes 20 seconds
     fake = types.SimpleNamespace(monotonic=lambda: next(clock))
     monkeypatch.setattr("albert_tf.engine.trainer.time", fake)
     monkeypatch.setattr("albert_tf.engine.trainer._LOOP_SECONDS", 10.0)
-    trainer = make_trainer(9, options={"iterations_per_loop": 4})
+    trainer = make_linear_trainer(9, options={"iterations_per_loop": 4})
     trainer.train(batches())
     # After loops of 5, 10 and 20 seconds a step.
     assert list(summaries(trainer)["loss"]) == [4, 6, 7, 8, 9]
 
 
 @pytest.mark.slow
-def test_a_constant_learning_rate_is_shown(make_trainer, batches):
-    trainer = make_trainer(2, make_optimizer=lambda: LAMB(0.03))
+def test_a_constant_learning_rate_is_shown(make_linear_trainer, batches):
+    trainer = make_linear_trainer(2, make_optimizer=lambda: LAMB(0.03))
     trainer.train(batches())
     assert summaries(trainer)["learning_rate"] == pytest.approx({2: 0.03})
 
