@@ -30,6 +30,11 @@ class ColumnFlags:
     )
     label_column: str = option("Column of the label in a labelled table.", "label")
 
+    @property
+    def columns(self):
+        """The flags as `read_table` takes them."""
+        return Columns(self.text_column, self.text_pair_column, self.label_column)
+
 
 @dataclasses.dataclass(frozen=True)
 class Columns:

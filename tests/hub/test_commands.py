@@ -149,6 +149,27 @@ def test_tables_by_name(hub, tmp_path):
         read_tables(dataclasses.replace(other, data_dir="hf://no/such"), other, False)
 
 
+def test_questions_by_name(hub, tmp_path):
+    from albert_tf.hub import names
+    from albert_tf.tasks.multiple_choice import run
+    from albert_tf.tasks.multiple_choice.flags import RaceOptions
+
+    names._tables.cache_clear()
+    (folder := tmp_path / "data").mkdir()
+    question = {"context": "a", "question": "b", "options": ["c", "d"], "label": 1}
+    (folder / "dev.jsonl").write_text(json.dumps(question))
+    hub.add("someone/questions", folder)
+    options = RaceOptions(
+        task_name="custom",
+        data_dir="hf://someone/questions",
+        output_dir=str(tmp_path / "out"),
+        do_eval=True,
+    )
+    run.check_flags(options)
+    _, questions = run._read_folder(options)
+    assert len(questions["dev"]) == 1
+
+
 @pytest.mark.parametrize("name", ["albert-base-v2", "albert/albert-base-v2"])
 def test_a_bare_name(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

@@ -29,7 +29,6 @@ from albert_tf.serving.versions import exporting_folder
 from albert_tf.serving.versions import numbered_versions
 from albert_tf.tasks.batching import FEATURES
 from albert_tf.tasks.serving import EXIT_LAYER
-from albert_tf.tasks.tables import Columns
 
 SAVED_MODEL = "saved_model"
 # By format, the types in which an export can compute; the first is the usual one.
@@ -210,11 +209,8 @@ def _write_token_file(options, module, head, facts, directory):
 
 
 def _comparison(options, head, facts):
-    columns = Columns(
-        options.text_column, options.text_pair_column, options.label_column
-    )
-    check_comparable(options.model_dir, head, columns)
-    return Comparison(options.eval_file, columns, head, facts["max_seq_length"])
+    check_comparable(options.model_dir, head, options.columns)
+    return Comparison(options.eval_file, options.columns, head, facts["max_seq_length"])
 
 
 def _example_requests(module, head):

@@ -24,7 +24,6 @@ from albert_tf.tasks.loading import initial_model
 from albert_tf.tasks.prediction import DevEvaluator
 from albert_tf.tasks.prediction import OutputsPredictor
 from albert_tf.tasks.registry import TASKS
-from albert_tf.tasks.tables import Columns
 from albert_tf.tasks.tables import trimmed
 from albert_tf.tasks.training import best_model_saver
 from albert_tf.tasks.training import prepare
@@ -132,11 +131,8 @@ def read_tables(options, start, predict):
         # The model to apply knows what the training table would tell.
         task = _fine_tuned(options, start)[1]
         kind, labels = task.kind, labels or task.labels
-    columns = Columns(
-        options.text_column, options.text_pair_column, options.label_column
-    )
     return custom_examples(
-        data_dir, columns, kind, labels, skips, roles, required, predict
+        data_dir, options.columns, kind, labels, skips, roles, required, predict
     )
 
 

@@ -27,7 +27,6 @@ from albert_tf.tasks.prediction import OutputsPredictor
 from albert_tf.tasks.prediction import by_length
 from albert_tf.tasks.prediction import early_scores
 from albert_tf.tasks.registry import read_task
-from albert_tf.tasks.tables import Columns
 from albert_tf.tasks.task import Prepared
 from albert_tf.tokenization.loading import read_tokenizer
 from albert_tf.tokenization.loading import tokenizer_for_model
@@ -216,10 +215,7 @@ def _examples(options, task):
         from albert_tf.tasks.multiple_choice.questions import read_questions
 
         return read_questions({options.eval_file: read_jsonl(options.eval_file)})
-    columns = Columns(
-        options.text_column, options.text_pair_column, options.label_column
-    )
-    return task.read(options.eval_file, columns)
+    return task.read(options.eval_file, options.columns)
 
 
 def _keep(directory, rule):

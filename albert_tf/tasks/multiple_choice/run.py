@@ -3,6 +3,7 @@
 import dataclasses
 
 from albert_tf.errors import UserError
+from albert_tf.hub.names import local_tables
 from albert_tf.tasks.commands.run import leaving_early
 from albert_tf.tasks.commands.run import run_task
 from albert_tf.tasks.commands.steps import check_steps
@@ -56,7 +57,7 @@ def _read_folder(options):
 
 def _read(options, role):
     """Reads the `ChoiceFile` of a role."""
-    name, data_dir = options.task_name, options.data_dir
+    name, data_dir = options.task_name, local_tables(options.data_dir)
     if name == "race":
         excluded = {"middle": options.high_only, "high": options.middle_only}
         levels = [level for level in files.LEVELS if not excluded[level]]
