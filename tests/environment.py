@@ -22,7 +22,8 @@ if _ram_is_fit():
 
 # XLA compiles a tiny model for 6 seconds, of which it optimizes machine code for 2, and
 # runs it for a hundredth of one. `XLA_FLAGS= make test` tests what users run.
-os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0")
+_UNOPTIMIZED = "--xla_backend_optimization_level=0"
+os.environ.setdefault("XLA_FLAGS", _UNOPTIMIZED)
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -36,6 +37,32 @@ def pytest_xdist_make_scheduler(config, log):
             return folder if nodeid.startswith(folder) else super()._split_scope(nodeid)
 
     return ByFile(config, log) if config.getoption("dist") == "loadfile" else None
+
+
+@pytest.fixture(scope="module")
+def graphs_as_they_are():
+    """Has TensorFlow leave the graphs of a module's tests as they are.
+
+    To optimize a tiny model's training step takes a sixth of the time in which it is
+    traced and run. Scores after many steps change: a test that asks for one may fail.
+    """
+    _set_graphs_optimized(os.environ["XLA_FLAGS"] != _UNOPTIMIZED)
+    yield
+    _set_graphs_optimized(True)
+
+
+@pytest.fixture
+def graphs_optimized(graphs_as_they_are):
+    """Has TensorFlow optimize the graphs of one test of such a module."""
+    _set_graphs_optimized(True)
+    yield
+    _set_graphs_optimized(os.environ["XLA_FLAGS"] != _UNOPTIMIZED)
+
+
+def _set_graphs_optimized(value):
+    import tensorflow as tf
+
+    tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": not value})
 
 
 @pytest.fixture(autouse=True)

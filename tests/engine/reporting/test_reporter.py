@@ -79,6 +79,7 @@ def test_statistics_of_the_variables_at_intervals(train, weights):
             assert found[f"trust_ratio/{name}"][4] > 0
 
 
+@pytest.mark.usefixtures("graphs_optimized")
 def test_looking_changes_no_bit_of_a_large_batch(make_trainer, rows, weights):
     """TensorFlow optimizes what is around a step with it, if it may."""
     dataset = tf.data.Dataset.from_tensor_slices(rows).repeat()
