@@ -104,7 +104,7 @@ def _print_memory(plain, saving):
 
 def _print_table(header, rows):
     for title, *values in [header, *rows]:
-        print(f"{title:28}" + "".join(f"{value:>16}" for value in values))
+        print(f"{title:32}" + "".join(f"{value:>16}" for value in values))
     print()
 
 

@@ -83,7 +83,12 @@ class ExitRule:
             )
 
     def check_fits(self, kind, layers):
-        """Refuses a rule by which no text would leave a model of a kind of label."""
+        """Refuses a rule by which no text would ever leave a model.
+
+        Args:
+            kind: what its outputs mean, one of `models.labels.LABEL_KINDS`.
+            layers: how many it has.
+        """
         if self.name != "patience" and kind == "regression":
             raise UserError(
                 f"The exit rule {self.name} needs probabilities, but the model "

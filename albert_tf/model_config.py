@@ -162,7 +162,11 @@ class ModelConfig:
 
 
 def read_config(path, classes):
-    """Reads a configuration file as the one of `classes` that has most of its keys."""
+    """Reads a configuration file as the one of `classes` that has most of its keys.
+
+    Raises:
+        UserError: as `from_json_file`.
+    """
     values = {} if os.path.isdir(path) else read_json_object(find_recipe(path))
 
     def held(config_class):

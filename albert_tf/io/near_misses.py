@@ -110,7 +110,7 @@ def did_you_mean(path):
 
 
 def model_file(folder, name):
-    """Returns the path of a file of a model, which fine-tuning may have left deeper."""
+    """Returns the path of a file of a model, which may lie deeper; None without it."""
     for place in ("", *_MODELS_OF_RUNS):
         path = os.path.join(folder, place, name)
         if storage.exists(path):

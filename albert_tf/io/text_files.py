@@ -63,7 +63,11 @@ def check_beginning(path, data):
 
 
 def checked_beginning(path, file):
-    """Checks the first `BEGINNING` bytes of an open file; returns them, and rewinds."""
+    """Returns the first `BEGINNING` bytes of an open binary file, and rewinds it.
+
+    Raises:
+        UserError: as `check_beginning`.
+    """
     data = file.read(BEGINNING)
     check_beginning(path, data)
     file.seek(0)

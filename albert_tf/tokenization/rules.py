@@ -49,7 +49,11 @@ OFFICIAL = TextRules()
 
 
 def read_rules(settings, path):
-    """Reads the rules from the entries of a `tokenizer_config.json`, at `path`."""
+    """Reads the rules from the entries of a `tokenizer_config.json`, at `path`.
+
+    Raises:
+        UserError: one of them is neither true nor false.
+    """
     names = [field.name for field in dataclasses.fields(TextRules)]
     # Hugging Face writes null for what it leaves open.
     found = {n: settings[n] for n in names if settings.get(n) is not None}

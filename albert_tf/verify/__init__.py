@@ -17,8 +17,8 @@ num_warmup_steps and steps, taken on the constant batch with gradients clipped t
 global norm 1. The command recognises recordings of reading comprehension by their files
 (`albert_tf.verify.squad` lists them), and recordings of multiple choice
 (`albert_tf.verify.race`), of XLNet (`albert_tf.verify.xlnet`) and of Hugging Face's
-heads (`albert_tf.verify.huggingface`). It exits with status 1 if a
-deviation is greater than the tolerance. docs/checkpoints.md says more.
+heads (`albert_tf.verify.huggingface`). It exits with status 1 if a deviation is greater
+than the tolerance. docs/checkpoints.md says more.
 """
 
 import dataclasses

@@ -44,7 +44,7 @@ from albert_tf.verify.recordings import require_inputs
 from albert_tf.verify.recordings import stacked_states
 from albert_tf.verify.recordings import without_masked
 
-_FEATURES = ("input_ids", "attention_mask", "token_type_ids", "p_mask")
+_FEATURES = ("input_ids", "attention_mask", "token_type_ids")
 _ODD = "odd/"
 _NO_LABEL = -100
 _XLNET_HEADS = (
@@ -53,7 +53,10 @@ _XLNET_HEADS = (
     "XLNetForQuestionAnsweringSimple",
     "XLNetForTokenClassification",
 )
-_OF_ANSWERS = (*_FEATURES, "start_positions", "end_positions", "is_impossible")
+_OF_ANSWERS = (
+    *(*_FEATURES, "p_mask"),
+    *("start_positions", "end_positions", "is_impossible"),
+)
 _LOG_PROBS = ("start_top_log_probs", "end_top_log_probs")
 
 
@@ -69,7 +72,9 @@ def compare(directory, vocabulary=None):
     inputs, expected = read_recording(directory, "input_ids")
     checkpoint = read_checkpoint(directory)
     names = architectures(checkpoint.huggingface)
-    model_class = registry.recognise(checkpoint.tensors, checkpoint.family, names)
+    model_class = _named_class(checkpoint.family, names) or registry.recognise(
+        checkpoint.tensors, checkpoint.family, names
+    )
     told = checkpoint.head_arguments(model_class)
     model = model_with_head(checkpoint, model_class, told)
     if model_class is XLNetForQuestionAnswering:
@@ -82,6 +87,16 @@ def compare(directory, vocabulary=None):
             found |= prefixed(_ODD, _outputs(model, _features(inputs, _ODD)))
         found |= _losses_and_gradients(model, inputs)
     yield Compared("", found, expected)
+
+
+def _named_class(family, names):
+    """Returns the class with a head of Hugging Face's names of a model, or None."""
+    heads = {
+        m.huggingface_architecture(): m
+        for m in registry.models(family)
+        if m.head_names()
+    }
+    return next((heads[name] for name in names if name in heads), None)
 
 
 def _features(inputs, prefix):
@@ -132,7 +147,7 @@ def _losses(outputs, inputs):
 
 def _answers(model, inputs):
     """Computes the arrays of the head that says whether there is an answer."""
-    features = _features(inputs, "")
+    features = {**_features(inputs, ""), "p_mask": tf.constant(inputs["p_mask"])}
     bare = {**features, "p_mask": tf.zeros_like(features["p_mask"])}
     with tf.GradientTape() as tape:
         training, without_class = _training(model, features, inputs)

@@ -178,7 +178,11 @@ class RecordedWindows:
 
 
 def read_windows(folder, name):
-    """Reads the `RecordedWindows` of the set of questions that a name means."""
+    """Reads the `RecordedWindows` of the set of questions that a name means.
+
+    Raises:
+        UserError: a file is missing, or lacks an entry.
+    """
     path = os.path.join(folder, f"features_{name}")
     facts = read_json_object(f"{path}.json")
     arrays = read_arrays(f"{path}.npz")

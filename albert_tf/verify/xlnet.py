@@ -234,6 +234,13 @@ def trained(model, batches, recipe, source):
     """Takes a step on each batch, with the memories of the one before.
 
     The model has other weights afterwards. `source` is the recipe's name in messages.
+
+    Returns:
+        `train_losses`, `train_learning_rates` and `train_gradient_norms`, float32 of each
+        step, and the weights as `after/<official name>`, in a dict.
+
+    Raises:
+        UserError: the recipe lacks an entry, or names another optimizer.
     """
     try:
         told = (recipe["optimizer"], recipe["decay_method"])
